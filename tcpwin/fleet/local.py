@@ -11,7 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from importlib import import_module
 
-from tcpwin.fleet.groups import grouped
+from tcpwin.fleet.groups import grouped, threads_of
 from tcpwin.fleet.perform import perform
 from tcpwin.fleet.task import Performed, Task
 from tcpwin.processes import Pool, alone, pool
@@ -30,12 +30,14 @@ def perform_here(tasks: Sequence[Task], folder: str, also: Sequence[str], worker
     # Forked with what each of them would import.
     for module in ("tcpwin.hosts", "tcpwin.limits", "pyarrow.parquet"):
         import_module(module)
+    threads = threads_of(tasks, workers)
+    workers = min(workers, len(tasks))
     left = grouped(tasks, workers)
     with pool(workers) as readers:
         waiting: dict[Future[Performed], tuple[Task, ...]] = {}
         while True:
             while len(waiting) < AHEAD * workers and (group := next(left, None)) is not None:
-                waiting[readers.submit(perform, group, folder, also)] = group
+                waiting[readers.submit(perform, group, folder, also, None, threads)] = group
             if not waiting:
                 return
             done, _ = wait(waiting, return_when=FIRST_COMPLETED)

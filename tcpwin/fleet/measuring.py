@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from tcpwin.analysis import cores
 from tcpwin.fleet.dataset import Writing, writing
 from tcpwin.fleet.discovery import discover
 from tcpwin.fleet.need import need
@@ -105,7 +106,7 @@ def _performed(
     if scheduler is None:
         from tcpwin.fleet.local import perform_here
 
-        return perform_here(tasks, folder, also, min(workers or os.cpu_count() or 1, len(tasks)))
+        return perform_here(tasks, folder, also, workers or cores())
     need("distributed")
     from tcpwin.fleet.cluster import perform_on
 

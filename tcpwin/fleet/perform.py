@@ -31,7 +31,9 @@ CAPTURE_COLUMNS = (
 """Attributes of `Capture` that have a column of that name."""
 
 
-def perform(tasks: Sequence[Task], folder: str, also: Sequence[str] = (), failure: str | None = None) -> Performed:
+def perform(
+    tasks: Sequence[Task], folder: str, also: Sequence[str] = (), failure: str | None = None, threads: int = 1
+) -> Performed:
     """Measure captures, whose rows share files.
 
     Args:
@@ -39,19 +41,20 @@ def perform(tasks: Sequence[Task], folder: str, also: Sequence[str] = (), failur
         folder: of the data set; where another machine runs this, it has to see it too.
         also: tables beside those that are always written.
         failure: why no process could bring them to their end; nothing is read then.
+        threads: that share the connections of a large capture.
 
     Raises:
         OutputError: the rows cannot be written.
     """
     staged = Staged(tasks, Path(folder), also)
     try:
-        return staged.finish([_perform(task, staged, also, failure) for task in tasks])
+        return staged.finish([_perform(task, staged, also, failure, threads) for task in tasks])
     except BaseException:
         staged.discard()
         raise
 
 
-def _perform(task: Task, staged: Staged, also: Sequence[str], failure: str | None) -> Outcome:
+def _perform(task: Task, staged: Staged, also: Sequence[str], failure: str | None, threads: int) -> Outcome:
     begun_ns = time.monotonic_ns()
     values: dict[str, Any] = {"files": len(task.files), "snapshots": len(task.snapshots)}
     values["file_bytes"] = sum(each.size_bytes for each in task.files)
@@ -59,7 +62,7 @@ def _perform(task: Task, staged: Staged, also: Sequence[str], failure: str | Non
     try:
         if failure or task.failure:
             raise TcpwinError(failure or task.failure)
-        with _measured(task) as analysis:
+        with _measured(task, threads) as analysis:
             for table, day, rows in rows_of(analysis, task.key, also):
                 staged.add(table, day, rows)
             values |= _describe(analysis)
@@ -95,20 +98,21 @@ def _version() -> str:
 
 
 @contextmanager
-def _measured(task: Task) -> Iterator[Analysis]:
+def _measured(task: Task, threads: int) -> Iterator[Analysis]:
     """The analysis of a task; what was copied for it stays as long as a `with` statement lasts."""
     from tcpwin.fleet.objects import fetched, is_address
     from tcpwin.hosts import analyze
 
+    how: dict[str, Any] = {"events": task.is_small, "threads": threads if task.is_large else 1}
     if task.member is not None:
-        yield analyze(task.files[0].path, capture=task.member, events=task.is_small)
+        yield analyze(task.files[0].path, capture=task.member, **how)
         return
     if any(is_address(each.path) for each in task.files):
         with fetched(task) as (paths, beside):
-            yield analyze(paths, snapshots=beside, events=task.is_small)
+            yield analyze(paths, snapshots=beside, **how)
         return
     snapshots = [(each.label, each.path) if each.label else each.path for each in task.snapshots]
-    yield analyze([each.path for each in task.files], snapshots=snapshots, events=task.is_small)
+    yield analyze([each.path for each in task.files], snapshots=snapshots, **how)
 
 
 def _describe(analysis: Analysis) -> dict[str, Any]:

@@ -10,6 +10,8 @@ HEAD_BYTES = 1 << 16
 """Of each file, what of its content tells it from another one."""
 SMALL_BYTES = 4 << 20
 """Captures of no more are measured in groups, whose rows share files."""
+LARGE_BYTES = 256 << 20
+"""Captures of more are measured by several threads, where there are fewer of them than places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,11 @@ class Task:
     def is_small(self) -> bool:
         """Whether what it costs by itself is much beside what its packets cost."""
         return sum(each.size_bytes for each in self.files) <= SMALL_BYTES
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it would keep one place busy long after all else is done."""
+        return sum(each.size_bytes for each in self.files) > LARGE_BYTES
 
     @property
     def key(self) -> str:

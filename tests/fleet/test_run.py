@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from fleet.sets import LAB, LOSS, MANY, READER, RUN, ask, contents, run_fleet, t
 from live import until
 
 import tcpwin as library
-from tcpwin.fleet import Dataset, discover, tables
+from tcpwin.fleet import Dataset, Task, discover, tables
+from tcpwin.fleet.groups import grouped, threads_of
+from tcpwin.fleet.task import File
 from tcpwin.limits import ITEMS, VERDICT_COLUMNS
 
 
@@ -326,6 +329,20 @@ def test_one_capture_leaves_a_file_that_others_stay_in(small: Path, tmp_path: Pa
     assert files_of(folder, "captures") == sorted(
         {folder / each.paths[-1] for each in Dataset.open(folder).entries.values()}
     )
+
+
+def test_a_large_capture_is_shared_by_threads_and_says_the_same(small: Path, tmp_path: Path) -> None:
+    run_fleet(small, "-o", tmp_path / "set", status=3)
+    code = "from tcpwin.fleet import run, task; task.LARGE_BYTES = 20_000; run([{!r}], {!r}, workers=64)"
+    subprocess.run([sys.executable, "-c", code.format(str(small), str(tmp_path / "shared"))], check=True)
+    assert contents(tmp_path / "shared") == contents(tmp_path / "set")
+
+
+def test_large_captures_come_first_and_share_the_threads() -> None:
+    tasks = [Task(name, "here", (File(name, "", size),)) for name, size in (("a", 1), ("b", 1 << 30), ("c", 2 << 30))]
+    assert [[task.name for task in group] for group in grouped(tasks, 2)] == [["b"], ["c"], ["a"]]
+    assert [threads_of(tasks, places) for places in (1, 2, 4, 8)] == [1, 1, 2, 4]
+    assert threads_of(tasks[:1], 4) == 4
 
 
 def test_two_runs_do_not_meet_in_one_data_set(tmp_path: Path) -> None:
