@@ -87,7 +87,7 @@ class Writing(Dataset):
         staged = self.folder / STAGING / performed.token
         entries = [outcome.entry() for outcome in performed.outcomes]
         try:
-            self._let_go([entry.key for entry in entries])
+            self._let_go([key for each in performed.outcomes for key in (each.key, *each.replaces)])
             # Without its row no reader counts a capture: these come last.
             for number, path in sorted(enumerate(performed.paths), key=lambda each: _is_of_captures(each[1])):
                 final = self.folder / path

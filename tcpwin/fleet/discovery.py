@@ -94,7 +94,7 @@ def _of_folder(folder: Path, site: str | None) -> Iterator[Task]:
         return
     with bundle:
         rings: dict[str, list[tuple[str, list[Member]]]] = defaultdict(list)
-        for name, members in captures_of(bundle).items():
+        for name, members in captures_of(bundle, by_day=True).items():
             rings[_parent(name)].append((name, members))
         snapshots = _snapshots_by_folder(bundle, rings)
         labels = _labels(folder, [inner for inner in rings if snapshots[inner]])

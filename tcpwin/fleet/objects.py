@@ -95,7 +95,7 @@ def _tasks(root: str, objects: Sequence[Any], site: str | None) -> Iterator[Task
             captures.append(Member(number, name, "capture", None, "", size, each["last_modified"]))
         elif _SNAPSHOT_NAME.search(name) and size <= SNAPSHOT_BYTES:
             beside[PurePosixPath(name).parent.as_posix()].append(files[name])
-    for name, members in sorted(rings_of(captures).items()):
+    for name, members in sorted(rings_of(captures, by_day=True).items()):
         parent = PurePosixPath(name).parent
         own_site = site or unquote(parent.name) or urlsplit(root).netloc
         own = tuple(files[member.name] for member in members)

@@ -89,6 +89,7 @@ def _perform(task: Task, staged: Staged, also: Sequence[str], failure: str | Non
         error=values.get("error"),
         is_passing=is_passing,
         warnings=tuple(values.get("warnings", ())),
+        replaces=task.replaces,
     )
 
 

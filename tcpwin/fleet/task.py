@@ -63,7 +63,12 @@ class Task:
     @property
     def key(self) -> str:
         """By which the data set knows the capture, whatever is in it."""
-        return digest([self.site, self.name])
+        return key_of(self.site, self.name)
+
+    @property
+    def replaces(self) -> tuple[str, ...]:
+        """Keys that its files have as captures of their own, as they may have been before they were more."""
+        return tuple(key_of(self.site, each.path) for each in self.files) if len(self.files) > 1 else ()
 
     def state(self, also: Iterable[str]) -> str:
         """What the rows depend on: another one means that they must be made anew.
@@ -84,6 +89,7 @@ class Outcome:
         paths: of the files that have them, as they are to stand in the data set; that of its own row is the last.
         error: why the capture could not be read; it has a row that says so.
         is_passing: the reason is not the capture, so that the next run tries again.
+        replaces: keys of captures that are part of it now.
     """
 
     key: str
@@ -98,6 +104,7 @@ class Outcome:
     error: str | None
     is_passing: bool
     warnings: tuple[str, ...]
+    replaces: tuple[str, ...]
 
     def entry(self) -> Entry:
         """Its line of the manifest."""
@@ -136,6 +143,11 @@ class Entry:
     rows: dict[str, int]
     packets: int
     error: str | None
+
+
+def key_of(site: str, name: str) -> str:
+    """By which the data set knows a capture."""
+    return digest([site, name])
 
 
 def digest(parts: Iterable[str]) -> str:

@@ -31,6 +31,13 @@ _RING = re.compile(
 
 Without the ending of a capture nothing is a ring: snd1 and snd2, or 10.0.0.1 and 10.0.0.2, are two hosts.
 """
+_STAMPED = re.compile(
+    r"(.*?)(?:(?<=_)[0-9]{5}_)?((?:19|20)[0-9]{2}([-_.]?)(?:0[1-9]|1[0-2])\3(?:0[1-9]|[12][0-9]|3[01])[-_.T]?)"
+    r"((?:[01][0-9]|2[0-3])([-_.:]?)[0-5][0-9](?:\5[0-5][0-9])?)([^0-9/][^/]*)",
+    re.ASCII | re.DOTALL,
+)
+"""A file's name before its date, the date, the time of day, and what follows: `tcpdump -G` writes names as it is told,
+often NAME-%Y%m%d-%H%M%S.pcap, dumpcap NAME_00001_20261126020000.pcapng."""
 
 
 def is_bundle(path: str | PathLike[str]) -> bool:
@@ -134,28 +141,43 @@ def _named(captures: dict[str, list[Member]], name: str) -> list[tuple[str, list
     return [(each, members) for each, members in captures.items() if name in (each, Path(each).name)]
 
 
-def captures_of(bundle: Bundle) -> dict[str, list[Member]]:
+def captures_of(bundle: Bundle, *, by_day: bool = False) -> dict[str, list[Member]]:
     """The captures of a bundle by name, each with its files, oldest first; a ring by its name without the number.
 
     Two files of one number, as NAME and NAME.gz, are no ring.
+
+    Args:
+        by_day: files whose names differ in the time of day alone are one, too, by that name with a `*` for the time.
     """
-    return rings_of(bundle.captures)
+    return rings_of(bundle.captures, by_day=by_day)
 
 
-def rings_of(captures: Iterable[Member]) -> dict[str, list[Member]]:
+def rings_of(captures: Iterable[Member], *, by_day: bool = False) -> dict[str, list[Member]]:
     """The same of captures wherever they are."""
+    if by_day:
+        days: dict[str, list[tuple[str, Member]]] = {}
+        for member in captures:
+            stamp = _STAMPED.fullmatch(member.name)
+            name = f"{stamp[1]}{stamp[2]}*{stamp[6]}" if stamp and _RING.fullmatch(member.name) else member.name
+            days.setdefault(name, []).append((stamp[4] if stamp else "", member))
+        rings = {
+            name: [member for _, member in sorted(day, key=lambda each: (each[0], each[1].name))]
+            for name, day in days.items()
+            if len(day) > 1
+        }
+        return rings | rings_of(day[0][1] for day in days.values() if len(day) == 1)
     groups: dict[str, list[tuple[Member, str, int | None]]] = {}
     for member in captures:
         match = _RING.fullmatch(member.name)
         base, dot, number = (match[1], match[2] or "", match[3]) if match else (member.name, "", None)
         groups.setdefault(base, []).append((member, dot, None if number is None else int(number)))
-    rings: dict[str, list[Member]] = {}
+    numbered: dict[str, list[Member]] = {}
     for base, group in groups.items():
         if len(group) == 1 or len({number for _, _, number in group}) < len(group):
-            rings.update((member.name, [member]) for member, _, _ in group)
+            numbered.update((member.name, [member]) for member, _, _ in group)
         else:
-            rings[base] = _oldest_first(group)
-    return rings
+            numbered[base] = _oldest_first(group)
+    return numbered
 
 
 def _oldest_first(ring: list[tuple[Member, str, int | None]]) -> list[Member]:

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,61 @@ def test_patterns_rings_links_and_pipes(captures: Path, tmp_path: Path) -> None:
     assert told["link.pcap"].failure is None
     (tmp_path / "nothing").mkdir()
     assert "no capture in it" in refused("fleet", "run", tmp_path / "nothing", "-o", tmp_path / "set")
+
+
+def rotated(path: Path, folder: Path, name: str) -> list[Path]:
+    """A capture as `tcpdump -G 1` leaves it: a file for each second, named by its time."""
+    packets: dict[str, list[tuple[Any, bytes]]] = {}
+    with gzip.open(path) as file:
+        for time, packet in dpkt.pcap.UniversalReader(file):
+            stamp = datetime.fromtimestamp(int(time), UTC).strftime("%Y%m%d-%H%M%S")
+            packets.setdefault(stamp, []).append((time, packet))
+    files = []
+    for stamp, part in packets.items():
+        files.append(folder / f"{name}-{stamp}.pcap")
+        with files[-1].open("wb") as out:
+            writer = dpkt.pcap.Writer(out, nano=True)
+            for time, packet in part:
+                writer.writepkt(packet, time)
+    return files
+
+
+def test_connections_go_on_across_files_that_are_named_by_their_times(tmp_path: Path) -> None:
+    folder, site = tmp_path / "set", tmp_path / "site"
+    site.mkdir()
+    files = rotated(READER, tmp_path, "eth0")
+    assert len(files) > 3
+    shutil.copy(files[0], site)
+    run_fleet(site, "-o", folder)
+    assert ask(folder, "SELECT name FROM {captures}") == [(str(site / files[0].name),)]
+    for file in files[1:]:
+        shutil.copy(file, site)
+    assert run_fleet(site, "-o", folder)["captures"] == 1
+    analysis = library.analyze(shifted(READER, tmp_path / "whole.pcap", 0))
+    name = files[0].name[: len("eth0-20261126-")] + "*.pcap"
+    assert ask(folder, "SELECT name, files, packets FROM {captures}") == [
+        (str(site / name), len(files), analysis.capture.packets)
+    ]
+    rows = ask(folder, "SELECT verdict.text, a_to_b.payload_bytes, b_to_a.payload_bytes FROM {connections}")
+    (connection,) = analysis.connections
+    there, back = connection.a_to_b, connection.b_to_a
+    assert rows == [(connection.verdict.text, there.payload_bytes, back.payload_bytes)]
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (("a_00001_20261126020000.pcapng", "a_00002_20261126030000.pcapng"), {"a_20261126*.pcapng": 2}),
+        (("a_2026-11-26_02:00:00.cap.gz", "a_2026-11-26_02:15:00.cap.gz"), {"a_2026-11-26_*.cap.gz": 2}),
+        (("a-20261126-0000.pcap", "a-20261127-0000.pcap"), {"a-20261126-0000.pcap": 1, "a-20261127-0000.pcap": 1}),
+        (("a-20261126-0000.pcap", "b-20261126-0100.pcap"), {"a-20261126-0000.pcap": 1, "b-20261126-0100.pcap": 1}),
+        (("a-20261126-9900.pcap", "a-20261126-9901.pcap"), {"a-20261126-9900.pcap": 1, "a-20261126-9901.pcap": 1}),
+    ],
+)
+def test_files_of_a_day_are_one_capture(names: tuple[str, ...], found: dict[str, int], tmp_path: Path) -> None:
+    for name in names:
+        (tmp_path / name).write_bytes(gzip.decompress(READER.read_bytes()))
+    assert {Path(task.name).name: len(task.files) for task in discover([str(tmp_path)])} == found
 
 
 def shifted(path: Path, to: Path, seconds: float) -> Path:
