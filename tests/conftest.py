@@ -23,7 +23,7 @@ from reference import ABSENT, AS_ROOT, KERNEL_LACKS, NO_LAB, NO_RIGHT, REFERENCE
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
-PACKAGES = {"initdb": "postgresql", "java": "default-jre-headless", "ss": "iproute2"}
+PACKAGES = {"initdb": "postgresql", "java": "default-jre-headless", "man": "man-db", "ss": "iproute2"}
 """Debian's packages of programs that have other names."""
 
 MOST_ANALYSES, MOST_CONNECTIONS = 20, 10

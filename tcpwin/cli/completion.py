@@ -1,4 +1,4 @@
-"""What a shell offers where a word is begun: rules, thresholds, figures, references, and connections of a capture.
+"""What a shell offers where a word is begun: rules, figures, limits, scenarios, files, connections of a capture.
 
 In: what was typed so far. Out: words with what they mean. Whatever goes wrong, nothing is offered: nobody reads an
 error between two keys.
@@ -56,10 +56,36 @@ def _thresholds(_: click.Context) -> Iterator[tuple[str, str]]:
             yield f"{code}.{name}=", f"{rule.name}; {threshold.default:g}"
 
 
+def _limits(_: click.Context) -> Iterator[tuple[str, str]]:
+    from tcpwin.limits import LIMIT_NAMES
+    from tcpwin.paths import LIFTABLE
+
+    return ((limit, LIMIT_NAMES[limit]) for limit in LIFTABLE)
+
+
+def _scenarios(_: click.Context) -> Iterator[tuple[str, str]]:
+    from tcpwin.lab import scenarios
+
+    return ((each.name, each.title) for each in scenarios())
+
+
+def _sets(_: click.Context) -> Iterator[tuple[str, str]]:
+    from tcpwin.lab import scenarios
+
+    return ((name, "") for name in dict.fromkeys(name for each in scenarios() for name in each.sets))
+
+
+def _socket_fields(_: click.Context) -> Iterator[tuple[str, str]]:
+    from tcpwin.hosts import SOCKET_KINDS
+
+    return ((name, "") for name in SOCKET_KINDS)
+
+
 def _figures(_: click.Context) -> Iterator[tuple[str, str]]:
     from tcpwin.report import figures
 
-    return ((name, "") for name in figures.names())
+    yield from ((name, figures.get(name).title) for name in figures.names())
+    yield "timeline", "several on one time axis"
 
 
 def _columns(_: click.Context) -> Iterator[tuple[str, str]]:
@@ -86,10 +112,21 @@ def _connections(_: click.Context) -> Iterator[tuple[str, str]]:
             yield str(connection.id), f"{connection.a} → {connection.b}"
 
 
+def files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Whatever the shell knows of files."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
 rules = _offering(_rules, listed=True)
 one_rule = _offering(_rules)
 thresholds = _offering(_thresholds)
 figures = _offering(_figures)
+limits = _offering(_limits)
+scenarios = _offering(_scenarios)
+sets = _offering(_sets)
+socket_fields = _offering(_socket_fields, listed=True)
 columns = _offering(_columns, listed=True)
 references = _offering(_references)
 connections = _offering(_connections)

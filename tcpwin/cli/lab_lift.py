@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tcpwin.cli import completion
+
 if TYPE_CHECKING:
     from tcpwin.lab import LiftResult
 
 
 @click.command()
-@click.argument("name", metavar="SCENARIO")
+@click.argument("name", metavar="SCENARIO", shell_complete=completion.scenarios)
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=".", metavar="FOLDER", help="For the bundles.")
 @click.option("--kernel", type=click.Choice(["stock", "patched"]), help="On this one of its kernels; its first.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="How many runs at once.")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from tcpwin.cli import completion
+
 
 @click.command("list")
-@click.option("--set", "wanted", metavar="NAME", help="Only the scenarios of this set.")
+@click.option("--set", "wanted", metavar="NAME", shell_complete=completion.sets, help="Only the scenarios of this set.")
 @click.option("--json", "as_json", is_flag=True, help="Write the list as JSON.")
 def list_(wanted: str | None, as_json: bool) -> None:
     """List the scenarios that come with tcpwin, by set."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tcpwin.cli import completion
 from tcpwin.cli.inputs import ConnectionNumber
 from tcpwin.cli.lab_like import Tried, read_tried, report_tried
 from tcpwin.cli.lab_scenarios import chosen
@@ -21,8 +22,14 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=WithSnapshots)
-@click.argument("names", nargs=-1, metavar="[SCENARIO...]")
-@click.option("--set", "wanted", metavar="NAME", help="All scenarios of a set (`tcpwin lab list`).")
+@click.argument("names", nargs=-1, metavar="[SCENARIO...]", shell_complete=completion.scenarios)
+@click.option(
+    "--set",
+    "wanted",
+    metavar="NAME",
+    shell_complete=completion.sets,
+    help="All scenarios of a set (`tcpwin lab list`).",
+)
 @click.option("--all", "every", is_flag=True, help="Every scenario that comes with tcpwin.")
 @click.option("--kernel", type=click.Choice(["stock", "patched"]), help="Only on this one of its kernels.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=".", metavar="FOLDER", help="For the bundles.")
@@ -30,7 +37,12 @@ if TYPE_CHECKING:
 @click.option("--no-capture", is_flag=True, help="No packets, only samples, counters and logs.")
 @click.option("--again", is_flag=True, help="Run although the bundle is there.")
 @click.option("--yes", is_flag=True, help="With --engine netns: do not ask.")
-@click.option("--like", metavar="CAPTURE", help="A transfer over the path of this capture's worst connection instead.")
+@click.option(
+    "--like",
+    metavar="CAPTURE",
+    shell_complete=completion.files,
+    help="A transfer over the path of this capture's worst connection instead.",
+)
 @click.option("--connection", type=ConnectionNumber(), metavar="N", help="With --like: another than the worst.")
 @click.option("--as", "as_run", metavar="RUN", help="With --like: with the receiver's settings of a reference's run.")
 @click.option("--capture", "member", metavar="NAME", help="With --like: which capture of a bundle.")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from tcpwin.cli import completion
+
 
 @click.command()
-@click.argument("name", metavar="SCENARIO")
+@click.argument("name", metavar="SCENARIO", shell_complete=completion.scenarios)
 @click.option("--steps", is_flag=True, help="Also list each change that makes its network.")
 def show(name: str, steps: bool) -> None:
     """Show a scenario: its file, which can be copied and changed, and how its network is made.

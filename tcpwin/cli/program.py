@@ -29,6 +29,7 @@ COMMANDS = {
     "fields": "List the fields of the JSON document and the columns.",
     "fleet": "Measure many captures into one data set, and ask it in SQL.",
     "lab": "Run published experiments on two hosts, or in a kernel with virtual time.",
+    "man": "Write the manual pages of the commands.",
     "mcp": "Serve captures to an agent, by the Model Context Protocol.",
     "nstat": "Show how much network counters grew, and what they count.",
     "packets": "Write one row per TCP segment.",

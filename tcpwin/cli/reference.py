@@ -28,7 +28,12 @@ def _parsed(
 
 @click.command(cls=WithSnapshots)
 @click.argument("name", required=False, metavar="[NAME]", shell_complete=completion.references)
-@click.option("--like", metavar="FILE", help="Compare a connection of this capture or bundle with the nearest runs.")
+@click.option(
+    "--like",
+    metavar="FILE",
+    shell_complete=completion.files,
+    help="Compare a connection of this capture or bundle with the nearest runs.",
+)
 @click.option(
     "--connection", type=ConnectionNumber(), metavar="N", help="With --like: the connection; default: the worst."
 )

@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from tcpwin.cli import completion
 from tcpwin.cli.inputs import ConnectionNumber, check_connection, progress, spare_captures
 from tcpwin.cli.rule_options import chosen_rules
 from tcpwin.cli.selection_options import check_span, connection_span, filter_option, resolve_span
@@ -39,6 +40,7 @@ SCHEMA = "tcpwin/slice/1"
     "rules",
     multiple=True,
     metavar="RULE",
+    shell_complete=completion.one_rule,
     help="Frames that prove the findings of a rule, and what is around them: TW201.",
 )
 @click.option(

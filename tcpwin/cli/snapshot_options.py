@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tcpwin.cli import completion
 from tcpwin.cli.inputs import open_captures, progress
 from tcpwin.cli.program import complain
 from tcpwin.cli.selection_options import check_selection, selected
@@ -45,7 +46,8 @@ class WithSnapshots(click.Command):
             if word.startswith("-") and word != "-":
                 opened = word if word in SEVERAL_WORDS else ""
                 following = args[place + 1 : place + 2]
-                if opened and (not following or (following[0].startswith("-") and following != ["-"])):
+                is_last = ctx.resilient_parsing and not following
+                if opened and not is_last and (not following or (following[0].startswith("-") and following != ["-"])):
                     raise click.BadOptionUsage(word, f"Option {word!r} requires an argument.", ctx)
                 if not opened:
                     spread.append(word)
@@ -147,6 +149,7 @@ def snapshot_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "snapshots",
             multiple=True,
             metavar="SNAPSHOT...",
+            shell_complete=completion.files,
             help="Host snapshots: output of ss, nstat, sysctl and so on, or a bundle; HOST=FILE names the host.",
         ),
         click.option(

@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from tcpwin.cli import completion
 from tcpwin.cli.program import complain
 from tcpwin.cli.snap import parse_filter
 from tcpwin.cli.snapshot_files import as_far_as_it_goes, open_snapshots
@@ -244,7 +245,13 @@ def _states(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) 
 )
 @click.option("--filter", "wanted", type=parse_filter, metavar="EXPR", help="Only these sockets: 'dport = :443'.")
 @click.option(
-    "--field", "fields", multiple=True, callback=_field_names, metavar="FIELD", help="Show these fields, as rtt_ns."
+    "--field",
+    "fields",
+    multiple=True,
+    callback=_field_names,
+    metavar="FIELD",
+    shell_complete=completion.socket_fields,
+    help="Show these fields, as rtt_ns.",
 )
 @click.option(
     "--distribution",
@@ -252,9 +259,16 @@ def _states(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) 
     multiple=True,
     callback=_field_names,
     metavar="FIELD",
+    shell_complete=completion.socket_fields,
     help="Show the distribution of a field over the sockets; all: of every field.",
 )
-@click.option("--sort", callback=_sort_field, metavar="FIELD", help="Sort by a field, largest first.")
+@click.option(
+    "--sort",
+    callback=_sort_field,
+    metavar="FIELD",
+    shell_complete=completion.socket_fields,
+    help="Sort by a field, largest first.",
+)
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Show at most N sockets.")
 @click.option("--all", "is_all", is_flag=True, help="Every sample of a socket, not only the last.")
 @only_option

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from tcpwin.cli import completion
 from tcpwin.cli.bdp import parse_rate, parse_rtt
 from tcpwin.cli.inputs import ConnectionNumber, check_connection
 from tcpwin.cli.selection_options import selection_options
@@ -46,7 +47,7 @@ def _parsed(parse: Callable[[str], Fraction]) -> Callable[[click.Context, click.
 
 
 @click.command(cls=WithSnapshots)
-@click.argument("capture", metavar="CAPTURE")
+@click.argument("capture", metavar="CAPTURE", shell_complete=completion.files)
 @click.option("--connection", type=ConnectionNumber(), metavar="N", help="The connection; default: the worst.")
 @click.option(
     "--set",
@@ -57,7 +58,13 @@ def _parsed(parse: Callable[[str], Fraction]) -> Callable[[click.Context, click.
     help="A setting of sender, receiver, client or server: receiver.tcp_rmem=32M, sender.tcp_wmem=16M, "
     "sender.tcp_congestion_control=bbr; may be repeated.",
 )
-@click.option("--lift", multiple=True, metavar="LIMIT", help="Lift a limit, as a verdict names it; may be repeated.")
+@click.option(
+    "--lift",
+    multiple=True,
+    metavar="LIMIT",
+    shell_complete=completion.limits,
+    help="Lift a limit, as a verdict names it; may be repeated.",
+)
 @click.option("--loss", type=Loss(), metavar="PERCENT", help="Loss by chance on the path: 0, 0.5%.")
 @click.option("--rtt", callback=_parsed(parse_rtt), metavar="TIME", help="The path's round trip: 20ms.")
 @click.option("--rate", callback=_parsed(parse_rate), metavar="RATE", help="What the path carries: 100Mbit.")

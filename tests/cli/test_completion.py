@@ -25,7 +25,12 @@ def offered(words: str) -> list[str]:
         ("tcpwin check --threshold TW201.", "TW201.stall_ns="),
         ("tcpwin watch --select TW20", "TW201"),
         ("tcpwin plot --figure win", "window"),
+        ("tcpwin plot --figure time", "timeline"),
         ("tcpwin reference cloud", "cloudflare-default-kernel"),
+        ("tcpwin slice --finding TW20", "TW201"),
+        ("tcpwin whatif --lift path", "path_loss"),
+        ("tcpwin lab show buffer-6", "buffer-64k"),
+        ("tcpwin ss --sort rtt", "rtt_ns"),
     ],
 )
 def test_names_are_offered(words: str, word: str) -> None:
@@ -38,6 +43,11 @@ def test_names_are_offered(words: str, word: str) -> None:
 def test_connections_of_the_capture_are_offered() -> None:
     found = offered(f"tcpwin packets {MANY_SHORT} --connection 6")
     assert found == ["6", *(str(number) for number in range(60, 65))]
+
+
+@pytest.mark.parametrize("words", ["tcpwin whatif cap", "tcpwin analyze a.pcap --with ss", "tcpwin check cap"])
+def test_files_are_left_to_the_shell(words: str) -> None:
+    assert offered(words) == [words.rpartition(" ")[2]]
 
 
 def test_nothing_is_offered_where_it_cannot_be_known(tmp_path: Path) -> None:
