@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +21,7 @@ from tcpwin.cli.terminal import colour_option, plain_lines, show
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis, Connection
-    from tcpwin.limits import Findings, Rule
+    from tcpwin.limits import Findings, Kind, Known, Rule
     from tcpwin.report import ConnectionTable
 
 FORMS = ("text", "json", "sarif", "github", "junit")
@@ -52,6 +54,18 @@ _ENDINGS = {"json": "json", "sarif": "sarif", "xml": "junit"}
     help="Exit with 1 for a finding of at least this severity.",
 )
 @click.option(
+    "--baseline",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Set aside the findings that this baseline knows, unless they cost more now.",
+)
+@click.option(
+    "--write-baseline",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Write all findings to this file as a baseline, and exit with 0.",
+)
+@click.option(
     "--limit", type=click.IntRange(min=0), metavar="N", help=f"Write at most N findings; text shows {SHOWN} by default."
 )
 @click.option("--format", "form", type=click.Choice(FORMS), help="Format; default: text, or by the ending of OUT.")
@@ -67,6 +81,8 @@ def check(
     ignore: tuple[str, ...],
     thresholds: tuple[str, ...],
     fail_on: str,
+    baseline: str | None,
+    write_baseline: str | None,
     limit: int | None,
     form: str | None,
     out: str | None,
@@ -78,7 +94,7 @@ def check(
     in `tcpwin analyze`, and --merge reads them as one. `tcpwin rules` lists the rules; `tcpwin explain CODE` explains
     one.
     """
-    from tcpwin.limits import Severity
+    from tcpwin.limits import Severity, kinds_of, read_baseline
     from tcpwin.limits import check as judge
 
     rules = chosen_rules(select, ignore)
@@ -86,6 +102,7 @@ def check(
     form = form or _ENDINGS.get((out or "").rpartition(".")[2].lower(), "text")
     output = choose_output(form, False, out, (*captures, *snapshots))
     least = None if fail_on == "never" else Severity[fail_on.upper()]
+    known = None if baseline is None or write_baseline is not None else read_baseline(Path(baseline))
     files = separate(captures, merge=merge, snapshots=snapshots, member=member)
     if files:
         from tcpwin.cli.check_several import check_each
@@ -98,14 +115,34 @@ def check(
             thresholds=thresholds,
             limit=limit,
             fail_on=fail_on,
+            known=known,
+            accepted=write_baseline,
             output=output,
             colour=colour,
         )
+        if write_baseline is not None:
+            return exit_status(False, failures)
         return exit_status(least is not None and worst >= least, failures)
     analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, keep=True)
     found = judge(analysis, chosen=rules, thresholds=settings)
+    if write_baseline is not None:
+        accept(kinds_of(Path(write_baseline), analysis, found), write_baseline)
+        return 0
+    if known is not None:
+        found = known.set_aside(analysis, found)
     write_findings(analysis, found, rules, limit, least, output, colour)
     return EXIT_PROBLEM if least is not None and (found.worst or 0) >= least else 0
+
+
+def accept(kinds: Mapping[Kind, Known], out: str) -> None:
+    """Write a baseline, and say so."""
+    from tcpwin.limits import baseline_document
+    from tcpwin.output import open_whole
+    from tcpwin.units import count_text, name_text
+
+    with open_whole(out) as file:
+        file.write(json.dumps(baseline_document(kinds), indent=1) + "\n")
+    click.echo(f"{name_text(out)}: {count_text(sum(known.count for known in kinds.values()), 'finding')} known")
 
 
 def text_blocks(
@@ -162,13 +199,12 @@ def write_findings(
             "rules": [describe_rule(rule) for rule in rules],
             "counts": dict(found.counts),
             "left_out": left_out,
+            "known": len(found.known),
             "failed": list(found.failed),
         }
         write_document(SCHEMA, "findings", (describe_finding(each, analysis) for each in shown), lambda: facts, output)
         return
     if output.form == "sarif":
-        import json
-
         from tcpwin import __version__
         from tcpwin.report import sarif_document
 

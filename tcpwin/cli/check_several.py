@@ -19,6 +19,7 @@ from tcpwin.units import name_text
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis
+    from tcpwin.limits import Baseline, Kind, Known
     from tcpwin.report import ConnectionTable
 
 
@@ -29,6 +30,7 @@ class _Found(NamedTuple):
     piece: Piece
     blocks: list[list[str] | ConnectionTable]
     document: Path | None
+    kinds: dict[Kind, Known]
 
 
 def check_each(
@@ -40,11 +42,20 @@ def check_each(
     thresholds: tuple[str, ...],
     limit: int | None,
     fail_on: str,
+    known: Baseline | None,
+    accepted: str | None,
     output: Output,
     colour: str,
 ) -> tuple[int, int]:
-    """Write what was found in each capture; return the worst severity, 0 without any, and how many were unreadable."""
+    """Write what was found in each capture; return the worst severity, 0 without any, and how many were unreadable.
+
+    Args:
+        known: sets findings aside.
+        accepted: write all findings to this file as a baseline instead.
+    """
     from tempfile import TemporaryDirectory
+
+    from tcpwin.cli.check import accept
 
     with TemporaryDirectory(prefix="tcpwin-") as folder:
         found = partial(
@@ -55,15 +66,20 @@ def check_each(
             thresholds=thresholds,
             limit=limit,
             fail_on=fail_on,
+            known=known,
+            accepted=accepted,
             form=output.form,
         )
         all_told: list[Told[_Found]] = []
         for told in tell_each(files, found, clock_offset=clock_offset, keep=True):
             warn_of(told)
-            if output.form == "text" and output.path is None:
+            if accepted is None and output.form == "text" and output.path is None:
                 show(_blocks(told), colour)
             all_told.append(told)
-        if output.form == "text":
+        if accepted is not None:
+            answered = (told.answer.kinds for told in all_told if told.answer is not None)
+            accept({kind: count for kinds in answered for kind, count in kinds.items()}, accepted)
+        elif output.form == "text":
             if output.path is not None:
                 write_lines((line for told in all_told for line in plain_lines(_blocks(told))), output)
         else:
@@ -84,24 +100,31 @@ def _find(
     thresholds: tuple[str, ...],
     limit: int | None,
     fail_on: str,
+    known: Baseline | None,
+    accepted: str | None,
     form: str,
 ) -> _Found:
     from tcpwin.cli.check import SHOWN, text_blocks, write_findings
-    from tcpwin.limits import Severity, asked_of
+    from tcpwin.limits import Severity, asked_of, kinds_of
     from tcpwin.limits import check as judge
 
     rules = chosen_rules(select, ignore)
     found = judge(analysis, chosen=rules, thresholds=parse_thresholds(thresholds))
-    piece, worst = Piece.of(analysis, file), int(found.worst or 0)
+    piece = Piece.of(analysis, file)
+    if accepted is not None:
+        return _Found(0, piece, [], None, kinds_of(Path(accepted), analysis, found))
+    if known is not None:
+        found = known.set_aside(analysis, found)
+    worst = int(found.worst or 0)
     if form == "text":
         for each in found.failed:
             complain(f"warning: {each}")
         blocks = text_blocks(analysis, found, len(asked_of(analysis, rules)), SHOWN if limit is None else limit)
-        return _Found(worst, piece, [list(each) if isinstance(each, Iterable) else each for each in blocks], None)
+        return _Found(worst, piece, [list(each) if isinstance(each, Iterable) else each for each in blocks], None, {})
     path = folder / uuid4().hex
     least = None if fail_on == "never" else Severity[fail_on.upper()]
     write_findings(analysis, found, rules, limit, least, Output(form, str(path)), "never")
-    return _Found(worst, piece, [], path)
+    return _Found(worst, piece, [], path, {})
 
 
 def _blocks(told: Told[_Found]) -> Iterator[Iterable[str] | ConnectionTable]:

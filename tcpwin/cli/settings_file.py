@@ -21,6 +21,8 @@ _TEXTS = {
     "check": {"fail-on": "fail_on", "filter": "filter"},
     "compare": {"fail-on": "fail_on", "tolerance": "tolerance"},
 }
+_PATHS = {"check": {"baseline": "baseline"}, "compare": {}}
+"""Of files, which are named from the folder of the settings."""
 _LISTS = {"check": {"select": "select", "ignore": "ignore"}, "compare": {}}
 
 
@@ -89,6 +91,8 @@ def _defaults(path: Path, command: str, table: Any) -> dict[str, Any]:
         where = f"{path}: {command}.{name}"
         if name in _TEXTS[command]:
             found[_TEXTS[command][name]] = _text(where, value)
+        elif name in _PATHS[command]:
+            found[_PATHS[command][name]] = str(path.parent / _text(where, value))
         elif name in _LISTS[command]:
             if not isinstance(value, list):
                 raise click.UsageError(f'{where} is no list, such as ["TW201", "TW3"]')
@@ -96,7 +100,12 @@ def _defaults(path: Path, command: str, table: Any) -> dict[str, Any]:
         elif name == "threshold" and command == "check":
             found["thresholds"] = [f"{key}={each}" for key, each in _thresholds(where, value).items()]
         else:
-            known = [*_TEXTS[command], *_LISTS[command], *(["threshold"] if command == "check" else [])]
+            known = [
+                *_TEXTS[command],
+                *_PATHS[command],
+                *_LISTS[command],
+                *(["threshold"] if command == "check" else []),
+            ]
             raise click.UsageError(f"{where} is no setting: there are {', '.join(known)}")
     return found
 

@@ -11,6 +11,7 @@ from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
     from tcpwin.limits.algorithm import Algorithm, algorithms_of
+    from tcpwin.limits.baseline import Baseline, Kind, Known, baseline_document, kinds_of, read_baseline
     from tcpwin.limits.budget import GROUPS, ITEM_LIMITS, ITEMS, LIMITS, Budget, KernelLimits
     from tcpwin.limits.bulk import VERDICT_COLUMNS, budget_columns, verdict_columns, verdict_parts
     from tcpwin.limits.case import Case
@@ -109,6 +110,7 @@ _HOMES = {
         "Remedy",
         "Severity",
     ),
+    "baseline": ("Baseline", "Kind", "Known", "baseline_document", "kinds_of", "read_baseline"),
     "findings": (
         "Findings",
         "asked_of",
@@ -179,6 +181,7 @@ __all__ = [
     "VERDICT_COLUMNS",
     "VERDICT_FIELDS",
     "Algorithm",
+    "Baseline",
     "Budget",
     "Case",
     "Change",
@@ -189,6 +192,8 @@ __all__ = [
     "FindingChange",
     "Findings",
     "KernelLimits",
+    "Kind",
+    "Known",
     "Life",
     "Pair",
     "Remedy",
@@ -201,6 +206,7 @@ __all__ = [
     "algorithms_of",
     "all_rules",
     "asked_of",
+    "baseline_document",
     "budget_columns",
     "budgets_of",
     "check",
@@ -223,10 +229,12 @@ __all__ = [
     "judge_connection",
     "judge_directions",
     "judged_members",
+    "kinds_of",
     "life_of",
     "plain",
     "problems",
     "problems_of",
+    "read_baseline",
     "read_finding",
     "role_of",
     "roles_of",

@@ -160,7 +160,7 @@ def judged_closely(analysis: Analysis, found: Findings | None = None) -> dict[in
 
 def known_closely(analysis: Analysis, found: Findings) -> set[int]:
     """Numbers of the connections of which a rule or a host's snapshot says more than their packets' budget."""
-    claimed = {each.connection for each in found if each.connection is not None and each.items_ns}
+    claimed = {each.connection for each in (*found, *found.known) if each.connection is not None and each.items_ns}
     return claimed | {match.connection for host in analysis.hosts for match in host.found}
 
 

@@ -41,12 +41,14 @@ class Findings:
         counts: how many each rule found, by code; of the rules that found any.
         worst: the highest severity of all; None without findings.
         failed: a sentence for each rule that could not judge to the end; what it and the others found stands.
+        known: those of a baseline, which are not among the others, but weigh in verdicts as they do.
     """
 
     found: tuple[Finding, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     worst: Severity | None = None
     failed: tuple[str, ...] = ()
+    known: tuple[Finding, ...] = ()
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.found)
@@ -87,13 +89,13 @@ class Findings:
         return self.table().__arrow_c_stream__(requested_schema)
 
     def of(self, connection: int) -> tuple[Finding, ...]:
-        """Those of one connection."""
+        """Those of one connection, known ones among them."""
         return self._by_connection.get(connection, ())
 
     @cached_property
     def _by_connection(self) -> dict[int | None, tuple[Finding, ...]]:
         sorted_out: dict[int | None, list[Finding]] = defaultdict(list)
-        for each in self.found:
+        for each in (*self.found, *self.known):
             sorted_out[each.connection].append(each)
         return {connection: tuple(found) for connection, found in sorted_out.items()}
 

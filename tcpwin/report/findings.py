@@ -167,8 +167,9 @@ def counts_line(analysis: Analysis, found: Findings, *, asked: int) -> str:
     """How many findings there are, of which severity, in how many connections."""
     checked = f"{count_text(asked, 'rule')} checked on {count_text(len(analysis), 'connection')}"
     total = sum(found.counts.values())
+    aside = f"; {count_text(len(found.known), 'known finding')} not shown" if found.known else ""
     if not total:
-        return f"No findings; {checked}."
+        return f"No {'new ' if found.known else ''}findings{aside}; {checked}."
     by_severity = Counter(finding.severity for finding in found)
     counts = [
         count_text(by_severity[severity], str(severity), "info" if severity is Severity.INFO else None)
@@ -178,7 +179,7 @@ def counts_line(analysis: Analysis, found: Findings, *, asked: int) -> str:
     hit = len({finding.connection for finding in found} - {None})
     places = f" in {count_text(hit, 'connection')}" if hit and len(analysis) > 1 else ""
     cut = "" if total == len(found) else f" among the {len(found):,} costliest"
-    return f"{count_text(total, 'finding')} ({', '.join(counts)}{cut}){places}; {checked}."
+    return f"{count_text(total, 'finding')} ({', '.join(counts)}{cut}){places}{aside}; {checked}."
 
 
 def value_text(name: str, value: float | int | str) -> str:

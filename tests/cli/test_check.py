@@ -120,6 +120,7 @@ def test_json() -> None:
         "name": str(SLOW_READER),
         "counts": {"TW201": 1},
         "left_out": 0,
+        "known": 0,
         "failed": [],
     }
 

@@ -85,7 +85,10 @@ def test_compare_fails_by_its_budget(project: Path) -> None:
         ("[check\n", "is no TOML"),
         ("[chekc]\n", "there is no table 'chekc': there are check, compare"),
         ("check = 1\n", "check is no table"),
-        ("[check]\nselekt = []\n", "check.selekt is no setting: there are fail-on, filter, select, ignore, threshold"),
+        (
+            "[check]\nselekt = []\n",
+            "check.selekt is no setting: there are fail-on, filter, baseline, select, ignore, threshold",
+        ),
         ('[check]\nselect = "TW201"\n', "check.select is no list"),
         ("[check]\nselect = [201]\n", "check.select is no text in quotes"),
         ('[check]\nselect = ["TW999"]\n', "TW999"),
