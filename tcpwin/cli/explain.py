@@ -7,6 +7,7 @@ import click
 from tcpwin.cli import completion
 from tcpwin.cli.program import complain
 from tcpwin.cli.rule_options import find_rule, nearest
+from tcpwin.cli.terminal import page
 
 EXIT_USAGE = 2
 
@@ -32,6 +33,5 @@ def explain(name: str, as_json: bool) -> int:
         return 0
     from tcpwin.report import render_page
 
-    for line in render_page(rule):
-        click.echo(line)
+    page(render_page(rule))
     return 0

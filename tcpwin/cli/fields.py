@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from tcpwin.cli.terminal import page
+
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Write the list as JSON.")
@@ -22,8 +24,7 @@ def fields(as_json: bool) -> None:
         }
         click.echo(json.dumps({"schema": SCHEMA, **listing}, indent=1))
         return
-    click.echo(f"JSON schema {SCHEMA}: each of connections[] holds these; a_to_b and b_to_a hold a direction's.")
+    lines = [f"JSON schema {SCHEMA}: each of connections[] holds these; a_to_b and b_to_a hold a direction's."]
     for group, entries in groups.items():
-        click.echo(f"\n{group}")
-        for name, kind, doc in entries:
-            click.echo(f"  {name:32} {kind:6} {doc}")
+        lines += ["", group, *(f"  {name:32} {kind:6} {doc}" for name, kind, doc in entries)]
+    page(lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tcpwin.cli.rule_options import load_rules
+from tcpwin.cli.terminal import page
 
 
 @click.command()
@@ -21,5 +22,4 @@ def rules(as_json: bool) -> None:
         return
     from tcpwin.report import render_rules
 
-    for line in render_rules(found):
-        click.echo(line)
+    page(render_rules(found))

@@ -1,6 +1,7 @@
 """Text on standard output: coloured and wrapped on a terminal, the same lines plain in a pipe.
 
-rich is loaded for a terminal alone. NO_COLOR (https://no-color.org) and TERM=dumb are obeyed.
+rich is loaded for a terminal alone. NO_COLOR (https://no-color.org), FORCE_COLOR (https://force-color.org) and
+TERM=dumb are obeyed. Long pages to read go through a pager, as git's do.
 """
 
 from __future__ import annotations
@@ -46,14 +47,14 @@ def colour_option(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Choice(COLOURS),
         default="auto",
         show_default=True,
-        help="Colour the text; auto: on a terminal, unless NO_COLOR is set.",
+        help="Colour the text; auto: on a terminal, and where FORCE_COLOR is set, but not where NO_COLOR is.",
     )(command)
 
 
 def show(blocks: Iterable[Iterable[str] | ConnectionTable], colour: str = "auto") -> None:
     """Write lines and tables to standard output as it can show them."""
     is_terminal = sys.stdout is not None and sys.stdout.isatty()
-    if sys.stdout is not None and (colour == "always" or is_terminal):
+    if sys.stdout is not None and (is_terminal or (_is_coloured(colour) and (colour == "always" or _is_forced()))):
         _show_on_terminal(blocks, is_coloured=_is_coloured(colour))
         return
     for line in plain_lines(blocks):
@@ -71,7 +72,28 @@ def plain_lines(blocks: Iterable[Iterable[str] | ConnectionTable]) -> Iterator[s
 def _is_coloured(colour: str) -> bool:
     if colour != "auto":
         return colour == "always"
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return not os.environ.get("NO_COLOR") and (_is_forced() or os.environ.get("TERM") != "dumb")
+
+
+def _is_forced() -> bool:
+    return bool(os.environ.get("FORCE_COLOR"))
+
+
+def page(lines: Iterable[str]) -> None:
+    """Write lines to read: on a terminal, through PAGER where they are more than its height."""
+    from shutil import get_terminal_size
+
+    told = list(lines)
+    is_terminal = all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+    size = get_terminal_size()
+    rows = sum(max(1, -(-len(line) // size.columns)) for each in told for line in each.split("\n"))
+    if is_terminal and rows >= size.lines:
+        # As git has it: no longer than the text, colours through, and the text stays on the screen.
+        os.environ.setdefault("LESS", "FRX")
+        click.echo_via_pager("\n".join(told))
+        return
+    for line in told:
+        click.echo(line)
 
 
 def _show_on_terminal(blocks: Iterable[Iterable[str] | ConnectionTable], *, is_coloured: bool) -> None:

@@ -20,14 +20,16 @@ ANSI = re.compile(r"\x1b\[[\d;]*m")
 HEAD = re.compile(r" *id  client → server +limited by +share +cost +bytes +rate +RTT")
 
 
-def on_terminal(*arguments: object, columns: int = 120, **environment: str) -> str:
+def on_terminal(*arguments: object, columns: int = 120, has_input: bool = False, **environment: str) -> str:
     """What a terminal of so many columns gets."""
     ours, theirs = pty.openpty()
     ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    plain = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "FORCE_COLOR")}
+    plain = {
+        name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "FORCE_COLOR", "LESS")
+    }
     child = subprocess.Popen(
         [TCPWIN, *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
+        stdin=theirs if has_input else subprocess.DEVNULL,
         stdout=theirs,
         stderr=subprocess.PIPE,
         env={**plain, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **environment},
@@ -79,6 +81,38 @@ def test_colour_as_asked_for() -> None:
     assert "\x1b" not in on_terminal("analyze", SLOW_READER, "--color", "never")
     assert "\x1b" in in_pipe("analyze", SLOW_READER, "--color", "always")
     assert "\x1b" in on_terminal("analyze", SLOW_READER, "--color", "always", NO_COLOR="1")
+
+
+@pytest.mark.parametrize(
+    ("environment", "is_coloured"),
+    [
+        ({"FORCE_COLOR": "1"}, True),
+        ({"FORCE_COLOR": "1", "TERM": "dumb"}, True),
+        ({"FORCE_COLOR": ""}, False),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    ],
+)
+def test_colour_in_a_pipe_where_it_is_forced(environment: dict[str, str], is_coloured: bool) -> None:
+    done = subprocess.run(
+        [TCPWIN, "analyze", SLOW_READER], capture_output=True, timeout=HANG_S, check=True, env=os.environ | environment
+    )
+    assert (b"\x1b[" in done.stdout) == is_coloured
+    if not is_coloured:
+        assert done.stdout.decode() == in_pipe("analyze", SLOW_READER)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_paged"), [(("explain", "TW201"), True), (("fields",), True), (("explain", "TW999"), False)]
+)
+def test_a_long_page_goes_through_the_pager(arguments: tuple[str, ...], is_paged: bool, tmp_path: Path) -> None:
+    pager = tmp_path / "pager"
+    pager.write_text('#!/bin/sh\necho "paged with $LESS"\ncat\n')
+    pager.chmod(0o755)
+    text = on_terminal(*arguments, PAGER=str(pager), has_input=True)
+    assert text.startswith("paged with FRX\n") == is_paged
+    if is_paged:
+        assert text.partition("\n")[2] == in_pipe(*arguments)
+        assert "paged" not in on_terminal(*arguments, PAGER=str(pager))
 
 
 @pytest.mark.parametrize("arguments", [("analyze", *SEVERAL), ("check", *SEVERAL), ("analyze", SLOW_READER)])
