@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,10 +23,14 @@ from tcpwin.cli.terminal import colour_option
 from tcpwin.units import count_text, name_text, time_text
 
 if TYPE_CHECKING:
+    from tcpwin.analysis import Analysis
+    from tcpwin.report import ConnectionTable
     from tcpwin.watch import Round, Strike, Told
 
 ROWS = 10
 SHOWN_STRIKES = 5
+WIDE_COLUMNS = 150
+"""Of a terminal on which the table has room for window and flight."""
 
 
 @click.command()
@@ -67,7 +73,9 @@ SHOWN_STRIKES = 5
 )
 @click.option("--ignore", multiple=True, metavar="RULES", shell_complete=completion.rules, help="These rules do not.")
 @threshold_option
-@click.option("--metrics", type=click.IntRange(0, 65535), metavar="PORT", help="Serve /metrics on 127.0.0.1:PORT.")
+@click.option(
+    "--metrics", type=click.IntRange(0, 65535), metavar="PORT", help="Serve /metrics and /events on 127.0.0.1:PORT."
+)
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON object per line: rounds, strikes and bundles.")
 @colour_option
 def watch(
@@ -101,7 +109,18 @@ def watch(
     if follow is not None and wanted is not None:
         raise click.UsageError("--filter is the kernel's, of an interface: filter what writes the file")
     rules = chosen_rules(select, ignore)
-    from tcpwin.watch import BLOCK_BYTES, Bundles, GrowingFile, Interface, Metrics, Settings, Watch, sampling, serve
+    from tcpwin.watch import (
+        BLOCK_BYTES,
+        Bundles,
+        GrowingFile,
+        Interface,
+        Live,
+        Metrics,
+        Settings,
+        Watch,
+        sampling,
+        serve,
+    )  # fmt: skip
 
     settings = Settings(
         recent_ns, recent_bytes, every_ns, after_ns, cost_ns, duration_ns, rules, parse_thresholds(thresholds)
@@ -114,13 +133,14 @@ def watch(
             Interface(interface, filter=wanted, blocks=blocks) if interface is not None else GrowingFile(follow or "-")
         )
         stack.callback(source.close)
-        counted = Metrics()
+        counted, live = Metrics(), Live(source.name)
         if metrics is not None:
-            stack.callback(serve(counted, metrics))
+            stack.callback(serve(counted, metrics, live))
         told = _as_json if as_json else _Screen(source.name, colour).take if sys.stdout.isatty() else _as_lines
 
         def tell(what: Told) -> None:
             counted.take(what)
+            live.take(what)
             if isinstance(what, str):
                 complain(f"warning: {what}")
             told(what)
@@ -226,5 +246,17 @@ class _Screen:
         blocks: list[Any] = [[head_line(self._name, round), ""]]
         if round.analysis is not None:
             worst = [each.id for each in round.analysis.worst(ROWS)]
-            blocks.append(tabulate_connections(round.analysis, worst))
+            blocks.append(_with_sketches(tabulate_connections(round.analysis, worst), round.analysis, worst))
         show([*blocks, ["", *self._lately, "", "Ctrl-C ends it."]], self._colour)
+
+
+def _with_sketches(table: ConnectionTable, analysis: Analysis, ids: Sequence[int]) -> ConnectionTable:
+    """The same table, where it has room with window and flight of the direction that each verdict is of."""
+    if get_terminal_size().columns < WIDE_COLUMNS:
+        return table
+    from tcpwin.report import SKETCH_BUCKETS, draw_blocks
+
+    views = analysis.views(ids, buckets=SKETCH_BUCKETS)
+    sketches = [draw_blocks(view, view.connection.verdict.direction or "a_to_b") for view in views]
+    heads = {**table.heads, "window": False, "flight": False}
+    return replace(table, heads=heads, rows=[(*row, *each) for row, each in zip(table.rows, sketches, strict=True)])

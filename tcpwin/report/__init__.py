@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tcpwin.report.reference import rates_text, render_nearest, render_reference, render_references, run_facts
     from tcpwin.report.rules import render_page, render_rules, threshold_text
     from tcpwin.report.sarif import join_sarif, sarif_document
-    from tcpwin.report.sketch import SKETCH_BUCKETS, BarPart, Sketch, budget_bar, colours_css, draw_sketch
+    from tcpwin.report.sketch import SKETCH_BUCKETS, BarPart, Sketch, budget_bar, colours_css, draw_blocks, draw_sketch
     from tcpwin.report.slicing import AROUND, Slice, annotate, slice_packets
     from tcpwin.report.sockets import render_distributions, render_sockets, span_text
     from tcpwin.report.summary import render_summary
@@ -115,6 +115,7 @@ _HOMES = {
         "Sketch",
         "budget_bar",
         "colours_css",
+        "draw_blocks",
         "draw_sketch",
     ),
     "slicing": (
@@ -157,6 +158,7 @@ __all__ = [
     "change_on_the_way",
     "colours_css",
     "counts_line",
+    "draw_blocks",
     "draw_ladder",
     "draw_sketch",
     "frames_filter",

@@ -26,6 +26,10 @@ SKETCH_BUCKETS = 4 * COLUMNS
 """In which series are read for it."""
 MOST_ABOVE = 3
 """The axis ends at so many times the flight: a window far above would flatten all that happens."""
+BLOCKS = " ▁▂▃▄▅▆▇█"
+"""Heights that a terminal can show: of nothing known, then from 0 to the top."""
+BLOCK_COLUMNS = 3
+"""Columns of a sketch in a character."""
 BAR = 1000
 """Width of a bar."""
 
@@ -57,17 +61,35 @@ class BarPart:
 
 def draw_sketch(view: View, direction: str) -> Sketch:
     """Draw one direction's window and flight over the connection's whole life."""
-    window, least = _columns(view, view.series("receive_window", direction=direction))
-    flight, _ = _columns(view, view.series("flight", direction=direction))
-    top = max(int(window.max()), int(flight.max()), 1)
-    if flight.max() > 0:
-        top = min(top, MOST_ABOVE * int(flight.max()))
+    window, least, flight, top = _over_life(view, direction)
     closed = (least == 0) & (window >= 0)
     return Sketch(
         "".join(f"{move}{y}h{count}" for move, y, count in _line(_heights(window, top))),
         "".join(f"M{at} {HEIGHT}V{y}h{count}V{HEIGHT}z" for at, y, count in _runs(_heights(flight, top)) if y < HEIGHT),
         "".join(f"M{at} 0h{count}v{HEIGHT}h-{count}z" for at, is_closed, count in _runs(closed.tolist()) if is_closed),
     )
+
+
+def draw_blocks(view: View, direction: str) -> tuple[str, str]:
+    """The same window and flight in characters of a terminal, both on one scale."""
+    window, _, flight, top = _over_life(view, direction)
+    return _blocks(window, top), _blocks(flight, top)
+
+
+def _blocks(values: NDArray[np.int64], top: int) -> str:
+    most = values.reshape(-1, BLOCK_COLUMNS).max(axis=1).tolist()
+    last = len(BLOCKS) - 2
+    return "".join(BLOCKS[0] if each < 0 else BLOCKS[1 + min(each * last // top, last)] for each in most)
+
+
+def _over_life(view: View, direction: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
+    """The greatest and least window and the greatest flight of each column, and the value at the top."""
+    window, least = _columns(view, view.series("receive_window", direction=direction))
+    flight, _ = _columns(view, view.series("flight", direction=direction))
+    top = max(int(window.max()), int(flight.max()), 1)
+    if flight.max() > 0:
+        top = min(top, MOST_ABOVE * int(flight.max()))
+    return window, least, flight, top
 
 
 def _columns(view: View, series: Series) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

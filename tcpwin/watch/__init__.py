@@ -3,6 +3,7 @@
 from tcpwin.watch.bundles import Bundles
 from tcpwin.watch.growing import GrowingFile
 from tcpwin.watch.interface import BLOCK_BYTES, Interface
+from tcpwin.watch.live import Live
 from tcpwin.watch.metrics import Metrics, serve
 from tcpwin.watch.run import Round, Settings, Told, Watch
 from tcpwin.watch.samples import sampling
@@ -13,6 +14,7 @@ __all__ = [
     "Bundles",
     "GrowingFile",
     "Interface",
+    "Live",
     "Metrics",
     "Round",
     "Settings",

@@ -1,6 +1,6 @@
-"""Numbers of a recorder for Prometheus, on a port of this host.
+"""Numbers of a recorder for Prometheus, and what it sees as events, on a port of this host.
 
-In: rounds, strikes and bundles. Out: its text format; every label has few values.
+In: rounds, strikes and bundles. Out: Prometheus' text format, of which every label has few values; events as they come.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from typing import Any
 
 from tcpwin.errors import OutputError
 from tcpwin.limits import LIMIT_NAMES
+from tcpwin.watch.live import Live
 from tcpwin.watch.run import Round, Told
 from tcpwin.watch.strikes import Strike
 
 _TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SILENT_S = 5.0
+_OWN_NAMES = ("127.0.0.1", "localhost")
 
 
 class Metrics:
@@ -68,8 +70,8 @@ def _head(name: str, kind: str, about: str) -> list[str]:
     return [f"# HELP tcpwin_watch_{name} {about}", f"# TYPE tcpwin_watch_{name} {kind}"]
 
 
-def serve(metrics: Metrics, port: int) -> Callable[[], None]:
-    """Serve them at ``/metrics`` on the loopback; gives what ends it.
+def serve(metrics: Metrics, port: int, live: Live | None = None) -> Callable[[], None]:
+    """Serve them at ``/metrics``, and rounds at ``/events``, on the loopback; gives what ends it.
 
     Raises:
         OutputError: the port is taken.
@@ -79,13 +81,37 @@ def serve(metrics: Metrics, port: int) -> Callable[[], None]:
         timeout = _SILENT_S
 
         def do_GET(self) -> None:
-            found = self.path.partition("?")[0] == "/metrics"
-            body = metrics.text().encode() if found else b"not found: /metrics is here\n"
+            path = self.path.partition("?")[0]
+            if path == "/events" and live is not None:
+                self._stream(live)
+                return
+            found = path == "/metrics"
+            body = metrics.text().encode() if found else b"not found: /metrics and /events are here\n"
             self.send_response(200 if found else 404)
             self.send_header("Content-Type", _TYPE if found else "text/plain")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+
+        def _stream(self, live: Live) -> None:
+            # A page of another site may have its own name lead here; addresses of connections are none of its business.
+            is_own = self.headers.get("Host", "").rpartition(":")[0] in _OWN_NAMES
+            events = live.stream() if is_own else None
+            if events is None:
+                self.send_error(503 if is_own else 403)
+                return
+            try:
+                self.send_response(200)
+                self.send_header("Content-Type", "text/event-stream")
+                self.send_header("Cache-Control", "no-store")
+                self.end_headers()
+                for data in events:
+                    self.wfile.write(data)
+            except OSError:
+                # Whoever listened has gone.
+                self.close_connection = True
+            finally:
+                events.close()
 
         def log_message(self, *_: object) -> None:
             """Nobody reads it."""
@@ -97,6 +123,8 @@ def serve(metrics: Metrics, port: int) -> Callable[[], None]:
     Thread(target=server.serve_forever, daemon=True).start()
 
     def end() -> None:
+        if live is not None:
+            live.close()
         server.shutdown()
         server.server_close()
 

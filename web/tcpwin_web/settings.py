@@ -8,6 +8,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -63,6 +64,9 @@ class Settings(BaseSettings):
     )
     share_days: float = Field(30, gt=0, description="most days that a share link may live")
     session_hours: float = Field(12, gt=0, description="hours until a login ends")
+    watch: str | None = Field(
+        None, description="recorder that the page /watch follows, as http://127.0.0.1:9464 of `tcpwin watch --metrics`"
+    )
     log_json: bool = Field(False, description="write the log as one JSON object a line")
 
     @field_validator("allowed_hosts", "trusted_proxies", mode="before")
@@ -86,6 +90,13 @@ class Settings(BaseSettings):
                 ipaddress.ip_network(each)
             except ValueError:
                 raise ValueError(f"{each} is no address or network, such as 10.0.0.5 or 10.0.0.0/24") from None
+        return value
+
+    @field_validator("watch")
+    @classmethod
+    def _check_watch(cls, value: str | None) -> str | None:
+        if value is not None and _place_of(value) is None:
+            raise ValueError(f"{value} is no address such as http://127.0.0.1:9464")
         return value
 
     @field_validator("database_url")
@@ -125,6 +136,11 @@ class Settings(BaseSettings):
             return False
 
     @property
+    def watch_place(self) -> tuple[str, int]:
+        """Host and port of the recorder."""
+        return _place_of(self.watch or "") or ("127.0.0.1", 0)
+
+    @property
     def secret(self) -> str | None:
         """The token in the clear; None where none is needed."""
         return None if self.token is None else self.token.get_secret_value()
@@ -145,6 +161,15 @@ class Settings(BaseSettings):
             return ["*"]
         own = f"[{self.host}]" if ":" in self.host else self.host
         return [*LOOPBACK_NAMES, own, *self.allowed_hosts]
+
+
+def _place_of(address: str) -> tuple[str, int] | None:
+    told = urlsplit(address)
+    try:
+        is_plain = told.scheme == "http" and told.path in ("", "/") and not told.query
+        return (told.hostname, told.port) if is_plain and told.hostname and told.port else None
+    except ValueError:
+        return None
 
 
 def _is_address(host: str) -> bool:

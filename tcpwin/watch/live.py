@@ -1,0 +1,122 @@
+"""What a recorder sees now, for those who look at it: the newest round, its worst connections, and what struck last.
+
+In: rounds, strikes and bundles. Out: a document of JSON for each round, as server-sent events (the HTML standard,
+section 9.2). The worst connections are looked for only while somebody listens.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Generator
+from dataclasses import asdict
+from pathlib import Path
+from threading import Condition
+from typing import Any
+
+from tcpwin.analysis import Analysis
+from tcpwin.errors import TcpwinError
+from tcpwin.limits import roles_of
+from tcpwin.watch.run import Round, Told
+from tcpwin.watch.strikes import Strike
+
+SCHEMA = "tcpwin/watch/1"
+WORST = 10
+LATELY = 20
+MOST_LISTENERS = 16
+QUIET_S = 5.0
+"""So often a listener is told that there is nothing new: who has gone shows by that."""
+
+
+class Live:
+    """The newest round, and those who listen.
+
+    Args:
+        name: of what is watched.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lately: deque[dict[str, Any]] = deque(maxlen=LATELY)
+        self._changed = Condition()
+        self._number = 0
+        self._data = b""
+        self._listeners = 0
+        self._is_over = False
+
+    def take(self, told: Told) -> None:
+        """Keep what happened; after a round all who listen are told."""
+        if isinstance(told, Strike):
+            self._lately.append({"type": "strike", **told.document()})
+        elif isinstance(told, Path):
+            self._lately.append({"type": "bundle", "path": str(told)})
+        elif isinstance(told, str):
+            self._lately.append({"type": "trouble", "text": told})
+        else:
+            self._show(told)
+
+    def _show(self, round: Round) -> None:
+        worst = worst_of(round.analysis) if self._listeners and round.analysis is not None else None
+        document = {"schema": SCHEMA, "name": self._name, "round": round.document(), "worst": worst}
+        data = json.dumps({**document, "lately": list(self._lately)})
+        with self._changed:
+            self._number += 1
+            self._data = f"event: round\ndata: {data}\n\n".encode()
+            self._changed.notify_all()
+
+    def stream(self) -> Generator[bytes] | None:
+        """The newest round, and each that comes; None where there are listeners enough."""
+        with self._changed:
+            if self._listeners >= MOST_LISTENERS or self._is_over:
+                return None
+            self._listeners += 1
+        return self._stream()
+
+    def _stream(self) -> Generator[bytes]:
+        seen = 0
+        try:
+            while not self._is_over:
+                with self._changed:
+                    if self._number == seen and not self._is_over:
+                        self._changed.wait(QUIET_S)
+                    number, data = self._number, self._data
+                yield data if number != seen else b": nothing new\n\n"
+                seen = number
+        finally:
+            with self._changed:
+                self._listeners -= 1
+
+    def close(self) -> None:
+        """Let the listeners go."""
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+
+
+def worst_of(analysis: Analysis) -> list[dict[str, Any]]:
+    """The connections that lost most, each with its answer, and with window and flight as `Sketch` draws them."""
+    from tcpwin.report import SKETCH_BUCKETS, draw_sketch
+
+    worst = analysis.worst(WORST)
+    try:
+        views = analysis.views([each.id for each in worst], buckets=SKETCH_BUCKETS)
+    except TcpwinError:
+        views = []
+    sketches = [draw_sketch(view, view.connection.verdict.direction or "a_to_b") for view in views]
+    found = []
+    for place, connection in enumerate(worst):
+        verdict, roles = connection.verdict, roles_of(connection)
+        found.append(
+            {
+                "ends": [
+                    f"{role} {end}" for role, end in zip(roles.values(), (connection.a, connection.b), strict=True)
+                ],
+                "limit": verdict.limit,
+                "is_problem": verdict.is_problem,
+                "lost_ns": verdict.lost_ns,
+                "text": verdict.text,
+                "fix": verdict.fix,
+                "sketch": asdict(sketches[place]) if sketches else None,
+            }
+        )
+    return found

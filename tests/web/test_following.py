@@ -1,0 +1,66 @@
+"""The page of a recorder shows what it sees, and says when it is gone."""
+
+import gzip
+import subprocess
+import time
+from pathlib import Path
+
+import httpx2
+import pytest
+from cli.command import CAPTURES, TCPWIN
+from playwright.sync_api import expect
+from pydantic import ValidationError
+from watch.test_live import free_port
+from web.browsing import OpenPage
+from web.running import MakeServer
+
+from tcpwin_web import Settings
+
+STALLED = CAPTURES / "lab" / "zero-window-stall.pcap.gz"
+PIECE_BYTES = 2000
+
+
+def test_a_recorder_is_followed(make_server: MakeServer, open_page: OpenPage, tmp_path: Path) -> None:
+    path, port = tmp_path / "growing.pcap", free_port()
+    data = gzip.decompress(STALLED.read_bytes())
+    path.write_bytes(data[:PIECE_BYTES])
+    recorder = subprocess.Popen(
+        [TCPWIN, "watch", "--follow", path, "--every", "1s", "--metrics", str(port)], stdout=subprocess.DEVNULL
+    )
+    try:
+        _, address = make_server(TCPWIN_WATCH=f"http://127.0.0.1:{port}")
+        page = open_page(address)
+        page.goto("/")
+        page.get_by_role("link", name="Live").click()
+        status = page.get_by_role("status").filter(has_text="growing.pcap")
+        expect(page.get_by_role("heading", name="Live")).to_be_visible()
+        table = page.get_by_role("table")
+        for written in range(PIECE_BYTES, len(data), PIECE_BYTES):
+            with path.open("ab") as file:
+                file.write(data[written : written + PIECE_BYTES])
+            # As fast as it was written: it would else be all there before anybody listens.
+            time.sleep(0.05)
+        expect(status).to_contain_text("packets; the last")
+        row = table.get_by_role("row").nth(1)
+        expect(row).to_contain_text("client ")
+        expect(row).to_contain_text("Fix: ")
+        assert (row.locator("svg.sketch path.window").get_attribute("d") or "").startswith("M")
+        expect(page.get_by_role("listitem").filter(has_text="TW201")).to_be_visible()
+        recorder.kill()
+        expect(page.get_by_role("status").first).to_contain_text("does not answer")
+    finally:
+        recorder.kill()
+        recorder.wait()
+
+
+def test_without_a_recorder_there_is_no_page(make_server: MakeServer) -> None:
+    _, address = make_server()
+    assert httpx2.get(f"{address}/watch", timeout=None).status_code == 404
+    assert httpx2.get(f"{address}/watch/events", timeout=None).status_code == 404
+    assert "/watch" not in httpx2.get(f"{address}/", timeout=None).text
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:9464", "https://x:1", "http://x", "http://x:1/path", "http://x:99999"])
+def test_what_is_no_address_of_a_recorder_is_refused(address: str) -> None:
+    with pytest.raises(ValidationError, match=r"no address such as http://127\.0\.0\.1:9464"):
+        Settings(watch=address)
