@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tcpwin.errors import SourceError
-from tcpwin.sources import FileSource, PathSource, Source
+from tcpwin.sources import FileSource, Source, of_paths
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -32,7 +32,7 @@ def open_captures(captures: tuple[str, ...], *, keep: bool = False) -> Source:
         if sys.stdin.isatty():
             raise click.UsageError("standard input is a terminal: pipe a capture into it")
         return FileSource(sys.stdin.buffer, name="standard input", keep=keep)
-    return PathSource(captures)
+    return of_paths(captures)
 
 
 def check_connection(connection: int | None, count: int) -> None:

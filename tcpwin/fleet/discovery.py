@@ -15,9 +15,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from tcpwin.errors import SourceError, TcpwinError
-from tcpwin.fleet.objects import discover_objects, is_address
+from tcpwin.fleet.objects import discover_objects
 from tcpwin.fleet.task import HEAD_BYTES, File, Task
 from tcpwin.hosts import captures_of, is_bundle
+from tcpwin.sources import is_address
 
 if TYPE_CHECKING:
     from tcpwin.hosts import Bundle, Member

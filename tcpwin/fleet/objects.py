@@ -17,24 +17,17 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from tcpwin.errors import SourceError, TcpwinError
-from tcpwin.fleet.need import need
 from tcpwin.fleet.task import File, Task
 from tcpwin.hosts import Member, rings_of
 from tcpwin.processes import alone
+from tcpwin.sources import CHUNK_BYTES, is_of_store, open_store, store_reason
 
-SCHEMES = ("s3", "gs", "az", "https", "http")
-CHUNK_BYTES = 8 << 20
 SNAPSHOT_BYTES = 64 << 20
 """Of what lies beside a capture, a larger object is no snapshot that is fetched."""
 SNAPSHOTS = 1000
 _CAPTURE_NAME = re.compile(r"\.(pcap|pcapng|cap|dmp)\.?\d*(\.(gz|zst|lz4))?$", re.IGNORECASE)
 _SNAPSHOT_NAME = re.compile(r"\.(txt|log|out|csv|json|jsonl|ndjson)(\.gz)?$", re.IGNORECASE)
 _WILD = re.compile(r"[*?]")
-
-
-def is_address(source: str) -> bool:
-    """Whether a source is an address of a store or a server."""
-    return source.partition("://")[0] in SCHEMES and "://" in source
 
 
 def discover_objects(address: str, site: str | None) -> list[Task]:
@@ -48,7 +41,7 @@ def discover_objects(address: str, site: str | None) -> list[Task]:
 
 
 def _discovered(address: str, site: str | None) -> list[Task]:
-    store, root, path = _opened(address)
+    store, root, path = open_store(address)
     objects: list[Any]
     try:
         import obstore
@@ -63,9 +56,9 @@ def _discovered(address: str, site: str | None) -> list[Task]:
     except FileNotFoundError:
         raise SourceError(f"{address}: nothing is there") from None
     except Exception as error:
-        if not _is_of_store(error):
+        if not is_of_store(error):
             raise
-        raise SourceError(f"{address}: {_reason(error)}") from None
+        raise SourceError(f"{address}: {store_reason(error)}") from None
     return list(_tasks(root, objects, site))
 
 
@@ -140,7 +133,7 @@ def _fetch(file: File, folder: Path) -> Path:
     import obstore
 
     target = folder / quote(PurePosixPath(urlsplit(file.path).path).name, safe="._-")
-    store, _, path = _opened(file.path)
+    store, _, path = open_store(file.path)
     try:
         with target.open("wb") as out:
             for piece in obstore.get(store, path).stream(min_chunk_size=CHUNK_BYTES):
@@ -148,40 +141,9 @@ def _fetch(file: File, folder: Path) -> Path:
     except FileNotFoundError:
         raise TcpwinError(f"{file.path}: it is no longer there") from None
     except Exception as error:
-        if not _is_of_store(error):
+        if not is_of_store(error):
             raise
-        raise OSError(f"{file.path}: {_reason(error)}") from None
+        raise OSError(f"{file.path}: {store_reason(error)}") from None
     if target.stat().st_size != file.size_bytes:
         raise OSError(f"{file.path}: {target.stat().st_size:,} of {file.size_bytes:,} bytes came")
     return target
-
-
-def _opened(address: str) -> tuple[Any, str, str]:
-    """The store of an address, the store's own address, and the path within."""
-    need("obstore")
-    from obstore.store import from_url
-
-    told = urlsplit(address)
-    if not told.netloc:
-        raise SourceError(f"{address}: names no bucket or host")
-    if told.query or told.fragment:
-        raise SourceError(f"{address}: a ? or # in an address is not understood")
-    root = f"{told.scheme}://{told.netloc}"
-    options: dict[str, Any] = {"client_options": {"allow_http": True}} if told.scheme == "http" else {}
-    try:
-        return from_url(root, **options), root, told.path.lstrip("/")
-    except Exception as error:
-        if not _is_of_store(error):
-            raise
-        raise SourceError(f"{address}: {_reason(error)}") from None
-
-
-def _is_of_store(error: Exception) -> bool:
-    from obstore.exceptions import BaseError
-
-    return isinstance(error, BaseError | OSError | ValueError)
-
-
-def _reason(error: Exception) -> str:
-    """The first line, without the client's own report of what it is made of."""
-    return re.split(r"\n|\s*Debug source", str(error))[0][:300]

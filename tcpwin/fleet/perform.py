@@ -101,8 +101,9 @@ def _version() -> str:
 @contextmanager
 def _measured(task: Task, threads: int) -> Iterator[Analysis]:
     """The analysis of a task; what was copied for it stays as long as a `with` statement lasts."""
-    from tcpwin.fleet.objects import fetched, is_address
+    from tcpwin.fleet.objects import fetched
     from tcpwin.hosts import analyze
+    from tcpwin.sources import is_address
 
     how: dict[str, Any] = {"events": task.is_small, "threads": threads if task.is_large else 1}
     if task.member is not None:

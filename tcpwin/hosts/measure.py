@@ -39,8 +39,9 @@ def analyze(
     """Read a capture once and measure every connection in it; with snapshots, put them beside it.
 
     Args:
-        source: a path, several paths (read in time order), an open binary file, a file's bytes, scapy packets or a dpkt
-            reader; or a bundle, or the path of one (a folder, .zip or .tar.gz): its capture with its snapshots.
+        source: a path or an address (https, http; s3, gs and az with obstore), several of them (read in time order), an
+            open binary file, a file's bytes, scapy packets or a dpkt reader; or a bundle, or the path of one (a folder,
+            .zip or .tar.gz): its capture with its snapshots.
         snapshots: files of `ss`, `nstat`, `sockstat`, `sysctl` and so on, recognised by their content; bundles; or
             pairs of a host's name and a file.
         capture: which capture of a bundle, where it has several.

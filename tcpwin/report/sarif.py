@@ -7,6 +7,7 @@ frames stand in a result's properties.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -162,4 +163,6 @@ def _fingerprint(described: dict[str, Any], seen: dict[str, int]) -> str:
 def _uri(name: str) -> str:
     """A reference as RFC 3986 has it; that of a relative path stays relative."""
     path = Path(name)
+    if re.match(r"[a-z][a-z0-9]*://", name):
+        return quote(name, safe=":/%")
     return path.as_uri() if path.is_absolute() else quote(name)

@@ -1,13 +1,15 @@
 """Where packets come from: files, streams, scapy packets, dpkt readers. Each becomes something the engine can read."""
 
+from tcpwin.sources.addresses import CHUNK_BYTES, is_address, is_of_store, open_store, store_reason
 from tcpwin.sources.headers import Headers, HeadersSource, write_headers
 from tcpwin.sources.libpcap import compile_filter
 from tcpwin.sources.moments import Moment, read_moment, resolve_moment
-from tcpwin.sources.recognition import resolve
+from tcpwin.sources.recognition import of_paths, resolve
 from tcpwin.sources.selection import SelectedSource, Selection
 from tcpwin.sources.source import FileSource, Packets, PathSource, Source
 
 __all__ = [
+    "CHUNK_BYTES",
     "FileSource",
     "Headers",
     "HeadersSource",
@@ -18,8 +20,13 @@ __all__ = [
     "Selection",
     "Source",
     "compile_filter",
+    "is_address",
+    "is_of_store",
+    "of_paths",
+    "open_store",
     "read_moment",
     "resolve",
     "resolve_moment",
+    "store_reason",
     "write_headers",
 ]

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tcpwin.errors import SourceError
 from tcpwin.sources import dpkt_reader, scapy_packets
+from tcpwin.sources.addresses import is_address, shown
 from tcpwin.sources.pcapng import write_packets
 from tcpwin.sources.source import FileSource, PathSource, Source
 
 
 def resolve(source: Any) -> Source:
-    """Make a source of a path, several paths, an open file, a file's bytes, scapy packets or a dpkt reader.
+    """Make a source of a path or address, several of them, an open file, bytes, scapy packets or a dpkt reader.
 
     Raises:
         SourceError: it is none of these.
@@ -22,7 +27,7 @@ def resolve(source: Any) -> Source:
     if isinstance(source, Source):
         return source
     if isinstance(source, str | os.PathLike):
-        return PathSource([source])
+        return of_paths([source])
     if dpkt_reader.is_dpkt_reader(source):
         return FileSource(write_packets(dpkt_reader.raw_packets(source)), name="dpkt reader", owned=True)
     if isinstance(source, bytes | bytearray | memoryview):
@@ -34,6 +39,43 @@ def resolve(source: Any) -> Source:
     if isinstance(source, Iterable):
         items = list(source)
         if items and all(isinstance(item, str | os.PathLike) for item in items):
-            return PathSource(items)
+            return of_paths(items)
         return FileSource(write_packets(scapy_packets.raw_packets(items)), name="scapy packets", owned=True)
     raise SourceError(f"cannot read packets from a {type(source).__name__}")
+
+
+def of_paths(paths: Sequence[str | os.PathLike[str]]) -> Source:
+    """A source of files, or of addresses, whose content is fetched first.
+
+    Raises:
+        SourceError: there is none, or what is at an address does not come.
+    """
+    if not any(isinstance(path, str) and is_address(path) for path in paths):
+        return PathSource(paths)
+    from tcpwin.sources.fetching import fetch
+
+    if len(paths) == 1:
+        address = str(paths[0])
+        return FileSource(fetch(address), name=shown(address), owned=True)
+    folder = tempfile.mkdtemp(prefix="tcpwin-")
+    try:
+        source = PathSource([_copied(path, folder, number) for number, path in enumerate(paths)])
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(source, shutil.rmtree, folder, ignore_errors=True)
+    return source
+
+
+def _copied(path: str | os.PathLike[str], folder: str, number: int) -> str | os.PathLike[str]:
+    if not isinstance(path, str) or not is_address(path):
+        return path
+    from urllib.parse import urlsplit
+
+    from tcpwin.sources.fetching import fetch
+
+    copy = Path(folder) / str(number) / (PurePosixPath(urlsplit(path).path).name or "capture")
+    copy.parent.mkdir()
+    with fetch(path) as source, copy.open("wb") as out:
+        shutil.copyfileobj(source, out)
+    return copy

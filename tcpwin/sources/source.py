@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tcpwin._engine import Selected, _Readable
 
 Packets: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | IO[bytes] | Iterable[Any]"
-"""What :func:`tcpwin.analyze` takes: a path, several paths, an open file, its bytes, scapy packets or a dpkt reader."""
+"""What :func:`tcpwin.analyze` takes: a path, an address, several, an open file, bytes, scapy packets, a dpkt reader."""
 
 SEEN_BYTES, PIECES = 1 << 18, 16
 """How much of a file is looked at to tell it from another one, and in how many pieces: a millisecond."""

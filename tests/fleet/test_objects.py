@@ -16,6 +16,9 @@ from cli.command import TEXT
 from fleet.sets import LOSS, MANY, READER, RUN, ask, run_fleet
 from live import until
 
+import tcpwin as library
+from tcpwin.errors import SourceError
+
 RCLONE = Path(sys.executable).with_name("rclone")
 KEY, SECRET = "tcpwin-tests", "nobody-elses-secret"
 
@@ -151,3 +154,12 @@ def refuse(source: str, tmp_path: Path, **more: str) -> str:
     assert (done.returncode, text.count("\n")) == (3, 1), text
     assert not (tmp_path / "refused").exists()
     return text
+
+
+@pytest.mark.usefixtures("store")
+def test_an_object_is_analysed_by_its_address(tree: Path) -> None:
+    found = library.analyze(f"s3://bucket/paris/{READER.name}")
+    here = library.analyze(tree / "paris" / READER.name)
+    assert found.to_json().replace(found.name, "") == here.to_json().replace(here.name, "")
+    with pytest.raises(SourceError, match="nothing is there"):
+        library.analyze("s3://bucket/absent.pcap")

@@ -1,0 +1,136 @@
+"""Captures at an address, on a web server or in an object store: copied once to an unnamed temporary file.
+
+In: an address. Out: an open file. What comes is bounded in bytes and time, and redirects lead to web servers only.
+"""
+
+from __future__ import annotations
+
+import http.client
+import re
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import IO, Any
+from urllib import error, request
+from urllib.parse import urlsplit
+
+from tcpwin.errors import SourceError
+from tcpwin.processes import alone
+from tcpwin.sources.addresses import CHUNK_BYTES, WEB, is_of_store, open_store, shown, store_reason
+
+MOST_BYTES = 64 << 30
+MOST_SECONDS = 3600.0
+SILENT_SECONDS = 60.0
+"""Without a byte for so long, nothing more is waited for."""
+MOST_REDIRECTS = 5
+
+
+def fetch(address: str) -> IO[bytes]:
+    """Copy what is at an address.
+
+    Raises:
+        SourceError: it is not there, does not come in time, or is too much.
+    """
+    if urlsplit(address).scheme.lower() not in WEB:
+        return _fetch_object(address)
+    file = tempfile.TemporaryFile(prefix="tcpwin-")  # noqa: SIM115
+    try:
+        _fetch_web(address, file)
+    except BaseException:
+        file.close()
+        raise
+    file.seek(0)
+    return file
+
+
+class _Redirects(request.HTTPRedirectHandler):
+    max_redirections = MOST_REDIRECTS
+
+    def redirect_request(self, req: request.Request, *rest: Any) -> request.Request | None:
+        if urlsplit(req.full_url).scheme == "https" and urlsplit(rest[-1]).scheme != "https":
+            raise error.URLError("it is redirected from https to what is not")
+        return super().redirect_request(req, *rest)
+
+
+def _fetch_web(address: str, file: IO[bytes]) -> None:
+    name = shown(address)
+    opener = request.OpenerDirector()
+    for handler in (
+        request.ProxyHandler,
+        request.UnknownHandler,
+        request.HTTPHandler,
+        request.HTTPSHandler,
+        request.HTTPDefaultErrorHandler,
+        _Redirects,
+        request.HTTPErrorProcessor,
+    ):
+        opener.add_handler(handler())
+    until = time.monotonic() + MOST_SECONDS
+    try:
+        if urlsplit(address).username is not None:
+            raise SourceError(f"{name}: a user's name in an address is not understood")
+        asked = request.Request(address, headers={"User-Agent": "tcpwin", "Accept-Encoding": "identity"})
+        with opener.open(asked, timeout=SILENT_SECONDS) as answer:
+            _copy(name, answer, file, until)
+    except error.HTTPError as failure:
+        said = f"{failure.code} {str(failure.reason).splitlines()[0]}"
+        if "infinite loop" in str(failure.reason):
+            said = f"more than {MOST_REDIRECTS} redirects"
+        failure.close()
+        raise SourceError(f"{name}: the server answers {said}") from None
+    except TimeoutError:
+        raise SourceError(f"{name}: nothing came for {SILENT_SECONDS:.0f} s") from None
+    except (OSError, ValueError, http.client.HTTPException) as failure:
+        reason = getattr(failure, "reason", None) or failure
+        if isinstance(reason, TimeoutError):
+            reason = f"no answer for {SILENT_SECONDS:.0f} s"
+        words = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
+        raise SourceError(f"{name}: {words.splitlines()[0][:300]}") from None
+
+
+def _copy(name: str, answer: http.client.HTTPResponse, file: IO[bytes], until: float) -> None:
+    told = answer.headers.get("Content-Length", "")
+    size_bytes = int(told) if re.fullmatch(r"\d{1,18}", told) else None
+    room = min(MOST_BYTES, shutil.disk_usage(tempfile.gettempdir()).free)
+    came = 0
+    while piece := answer.read1(CHUNK_BYTES):
+        came += len(piece)
+        if max(came, size_bytes or 0) > room:
+            limit = "is larger than an address may hold" if room == MOST_BYTES else "has more than is free (TMPDIR)"
+            raise SourceError(f"{name} {limit}: {room:,} bytes")
+        if time.monotonic() > until:
+            raise SourceError(f"{name} takes longer than {MOST_SECONDS:.0f} s: fetch it first")
+        file.write(piece)
+    if size_bytes is not None and came != size_bytes:
+        raise SourceError(f"{name}: {came:,} of {size_bytes:,} bytes came")
+
+
+def _fetch_object(address: str) -> IO[bytes]:
+    with tempfile.TemporaryDirectory(prefix="tcpwin-") as folder:
+        copy = Path(folder) / "capture"
+        # The client's threads are in no child of a fork: the process that has children must never have had any.
+        alone(_copy_object, address, str(copy), min(MOST_BYTES, shutil.disk_usage(folder).free))
+        return copy.open("rb")
+
+
+def _copy_object(address: str, copy: str, room: int) -> None:
+    store, _, path = open_store(address)
+    try:
+        import obstore
+
+        found = obstore.get(store, path)
+        if found.meta["size"] > room:
+            raise SourceError(f"{address} has more than there is room for: {room:,} bytes")
+        until = time.monotonic() + MOST_SECONDS
+        with Path(copy).open("wb") as out:
+            for piece in found.stream(min_chunk_size=CHUNK_BYTES):
+                out.write(piece)
+                if time.monotonic() > until:
+                    raise SourceError(f"{address} takes longer than {MOST_SECONDS:.0f} s: fetch it first")
+    except FileNotFoundError:
+        raise SourceError(f"{address}: nothing is there") from None
+    except Exception as failure:
+        if isinstance(failure, SourceError) or not is_of_store(failure):
+            raise
+        raise SourceError(f"{address}: {store_reason(failure)}") from None
