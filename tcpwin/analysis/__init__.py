@@ -13,7 +13,7 @@ from tcpwin.analysis.connections import Connections
 from tcpwin.analysis.direction import Direction, Percentiles, RoundTrips, WindowScale, ZeroWindowEpisode
 from tcpwin.analysis.endpoint import Endpoint
 from tcpwin.analysis.event import Event
-from tcpwin.analysis.names import PercentilesName, SeriesName
+from tcpwin.analysis.names import CaptureFigureName, FigureName, PercentilesName, SeriesName
 from tcpwin.analysis.series import BudgetSeries, Series, Stall
 from tcpwin.analysis.threads import cores
 from tcpwin.analysis.view import View
@@ -33,6 +33,7 @@ __all__ = [
     "Analysis",
     "BudgetSeries",
     "Capture",
+    "CaptureFigureName",
     "CaptureFile",
     "CaptureWarning",
     "Coded",
@@ -42,6 +43,7 @@ __all__ = [
     "Endpoint",
     "Event",
     "EventColumns",
+    "FigureName",
     "Interface",
     "Percentiles",
     "PercentilesName",

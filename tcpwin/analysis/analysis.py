@@ -23,6 +23,7 @@ from tcpwin.sources import Packets, SelectedSource, Selection, Source, resolve
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tcpwin.analysis.names import CaptureFigureName
     from tcpwin.analysis.table import Table
     from tcpwin.hosts import Host, Joined, JoinedSample, ScaleClaim, SocketSample
     from tcpwin.limits import Findings, Summary, Verdict
@@ -127,7 +128,7 @@ class Analysis:
         """What the samples of a connection's sockets say of its window scales."""
         return self._joined.scale_claims(id) if self._joined is not None else ()
 
-    def figure(self, name: str = "overview", *, points: int = 1000, theme: str = "light") -> Any:
+    def figure(self, name: CaptureFigureName = "overview", *, points: int = 1000, theme: str = "light") -> Any:
         """A figure of all connections, as a ``plotly.graph_objects.Figure``; `figures.draw` says what is raised.
 
         Args:

@@ -15,7 +15,7 @@ from tcpwin.analysis.series import Series, Stall
 if TYPE_CHECKING:
     from tcpwin import _engine
     from tcpwin.analysis.analysis import Analysis
-    from tcpwin.analysis.names import PercentilesName, SeriesName
+    from tcpwin.analysis.names import FigureName, PercentilesName, SeriesName
     from tcpwin.analysis.table import Table
     from tcpwin.analysis.view import View
     from tcpwin.hosts import Host, JoinedSample, ScaleClaim, SocketSample
@@ -296,7 +296,7 @@ class Connection:
 
     def figure(
         self,
-        name: str = "window",
+        name: FigureName = "window",
         *,
         direction: str | None = None,
         start_ns: int | None = None,

@@ -27,3 +27,22 @@ SeriesName: TypeAlias = Literal[
 
 PercentilesName: TypeAlias = Literal["receive_window", "flight", "pipe"]
 """What has percentiles over time."""
+
+FigureName: TypeAlias = Literal[
+    "timeline",
+    "window",
+    "path",
+    "time-sequence",
+    "throughput",
+    "rtt",
+    "budget",
+    "socket-memory",
+    "counters",
+    "messages",
+    "reference-window",
+    "reference-throughput",
+]
+"""What a connection has figures of."""
+
+CaptureFigureName: TypeAlias = Literal["overview", "socket-distribution"]
+"""What a capture has figures of."""

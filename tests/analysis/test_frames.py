@@ -1,8 +1,5 @@
 """For notebooks: Arrow's C stream, pandas, findings as rows, a capture's bytes, names that type checkers know."""
 
-import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import get_args
 
@@ -11,11 +8,11 @@ import pandas
 import polars
 import pyarrow
 import pytest
-from live import HANG_S
 
 import tcpwin
 from tcpwin import _engine
-from tcpwin.analysis import PercentilesName, SeriesName
+from tcpwin.analysis import CaptureFigureName, FigureName, PercentilesName, SeriesName
+from tcpwin.report import figures
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 SLOW_READER = CAPTURES / "lab" / "slow-reader.pcap.gz"
@@ -83,43 +80,13 @@ def test_no_finding_is_a_table_without_rows() -> None:
     assert (table.height, table.to_arrow().num_rows, len(table)) == (0, 0, 13)
 
 
+def test_names_of_figures_are_those_that_there_are() -> None:
+    assert set(get_args(FigureName)) == {"timeline", *figures.names("connection")}
+    assert list(get_args(CaptureFigureName)) == list(figures.names("analysis"))
+
+
 def test_names_are_the_engines() -> None:
     assert list(get_args(SeriesName)) == _engine.SERIES_NAMES
     view = tcpwin.analyze(SLOW_READER).connections[0].view()
     for name in get_args(PercentilesName):
         assert view.percentiles(name, direction="b_to_a")
-
-
-DOCS = Path(__file__).parents[2] / "tcpwin" / "docs"
-GIVEN = """\
-import dpkt
-import polars
-import scapy.all
-
-import tcpwin
-
-f = open("a.pcap", "rb")
-start_ns, end_ns = 0, 1
-"""
-WRONG = """\
-connection.series("flihgt")
-connection.percentiles("rtt")
-"""
-
-
-def test_the_documented_examples_are_typed_and_a_slip_of_the_pen_is_an_error(tmp_path: Path) -> None:
-    library, scripts = (
-        re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
-        for page in ("library.md", "for-scripts.md")
-    )
-    right = GIVEN + library[0]
-    program, script = tmp_path / "program.py", tmp_path / "script.py"
-    program.write_text(right + WRONG)
-    script.write_text("".join(scripts))
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", str(program), str(script)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=Path(__file__).parents[2]
-    )
-    errors = [Path(line).name.split(":")[:2] for line in done.stdout.splitlines() if ": error:" in line]
-    first = right.count("\n") + 1
-    assert errors == [["program.py", str(first)], ["program.py", str(first + 1)]], done.stdout
