@@ -31,6 +31,8 @@ MOST_WAITING = 10_000
 READ = {
     "show_report": "report.read",
     "list_audit": "audit.read",
+    "list_tokens": "tokens.list",
+    "show_tokens": "tokens.list",
     "list_captures": "captures.list",
     "show_captures": "captures.list",
 }
@@ -63,7 +65,7 @@ class AuditLog:
     def seen(self, request: Request, action: str, subject: str | None = None, *, link: str | None = None) -> None:
         """Remember what the caller of a request saw; `write` writes it down."""
         entry = _entry(request, action, subject, link)
-        same = (entry.action, entry.subject, entry.actor, entry.address, entry.login, entry.link)
+        same = (entry.action, entry.subject, entry.actor, entry.address, entry.login, entry.link, entry.token)
         now = time.monotonic()
         if now - self._last.get(same, -SAME_SECONDS) < SAME_SECONDS or len(self._seen) >= MOST_WAITING:
             return
@@ -149,6 +151,7 @@ def _entry(request: Request, action: str, subject: str | None, link: str | None)
         address=address_of(request),
         login=state.get("login"),
         link=link,
+        token=state.get("token"),
     )
 
 

@@ -24,6 +24,7 @@ from tcpwin_web.places import Places
 from tcpwin_web.readiness import WORKER_SECONDS, Readiness
 from tcpwin_web.security.access import Gate
 from tcpwin_web.security.limiting import Rates
+from tcpwin_web.security.tokens import Tokens
 from tcpwin_web.settings import Settings
 from tcpwin_web.sharing.keys import AddressKeys
 from tcpwin_web.sharing.links import Links
@@ -96,7 +97,8 @@ class Service:
         self.links = Links(self.database, self.keys)
         self.notes = Notes(self.database)
         self.audit = AuditLog(self.database, self.data.reserve)
-        self.gate = Gate(settings)
+        self.tokens = Tokens(self.database)
+        self.gate = Gate(settings, self.tokens)
         self.rates = Rates(
             upload=settings.upload_rate,
             login=settings.login_rate,
@@ -144,6 +146,7 @@ class Service:
             self.keys.prepare()
             await self.database.claim()
             await self.data.reserve.spend(self.database.upgrade)
+            await self.tokens.load()
             await self.data.reserve.spend(self.captures.recover)
             await self.data.reserve.spend(self.queue.start)
         except BaseException:
@@ -209,6 +212,7 @@ class Service:
                 if self._clock.is_steady():
                     await self.captures.sweep()
                     await self.data.reserve.spend(self.links.sweep)
+                    await self.data.reserve.spend(self.tokens.sweep)
                     await self.data.reserve.spend(self.audit.sweep)
                 self.data.reserve.keep()
             except Exception:

@@ -14,6 +14,7 @@ from tcpwin_web.api import (
     reports,
     shares,
     slices,
+    tokens,
     uploads,
 )
 
@@ -26,7 +27,7 @@ STREAM_ENDINGS = ("/progress",)
 def routes() -> APIRouter:
     """All routes of the API."""
     router = APIRouter(prefix=PREFIX, responses=problems.RESPONSES)
-    for each in (captures, uploads, connections, figures, findings, references, reports, slices, shares, notes):
+    for each in (captures, uploads, connections, figures, findings, references, reports, slices, shares, notes, tokens):
         router.include_router(each.router)
     router.include_router(operation.api)
     everything = APIRouter()

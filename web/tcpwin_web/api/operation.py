@@ -30,6 +30,7 @@ class AuditEntry(BaseModel):
     address: str | None
     login: Annotated[str | None, Field(description="the same for all that one login did")]
     link: Annotated[str | None, Field(description="the share link that was made, revoked, or opened")]
+    token: Annotated[str | None, Field(description="the API token that the caller showed, or logged in with")]
 
 
 class AuditList(BaseModel):

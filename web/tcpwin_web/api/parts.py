@@ -72,7 +72,8 @@ def service_of(request: Request) -> Service:
 ServiceOf = Annotated[Service, Depends(service_of)]
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
+    """The text, where a database can store it; raises ValueError otherwise."""
     # PostgreSQL stores no NUL, and no text holds one on purpose.
     if "\0" in text:
         raise ValueError("a NUL character cannot be stored")
@@ -82,7 +83,7 @@ def _storable(text: str) -> str:
     return text
 
 
-Words = Annotated[str, AfterValidator(_storable)]
+Words = Annotated[str, AfterValidator(storable)]
 CaptureId = Annotated[str, Path(max_length=64, pattern=r"^[A-Za-z0-9_-]+$", examples=["k3QWqxB0yJ8s2rTn"])]
 ConnectionId = Annotated[int, Path(ge=0, le=(1 << 32) - 1, examples=[0])]
 Offset = Annotated[int, Query(ge=0, le=MAX_OFFSET, description="rows left out before the first")]

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from fastapi import Request
 
 from tcpwin.report import ITEM_WORDS, frames_filter, threshold_text
 from tcpwin.units import begin, bytes_text, date_text, rate_text, time_text
 from tcpwin_web.assets import asset_url
 from tcpwin_web.pages.prose import prose
 from tcpwin_web.pages.verdicts import OWNER_WORDS, limit_words, problem_words
+from tcpwin_web.security.scopes import Scope
 
 NUMBERS_KEPT = 8192
 
@@ -43,6 +45,7 @@ def environment(folder: Path) -> jinja2.Environment:
         iso=lambda value: datetime.fromtimestamp(value / 1e9, UTC).isoformat(timespec="seconds"),
     )
     made.globals["asset"] = asset_url
+    made.globals["may"] = may
     return made
 
 
@@ -57,6 +60,12 @@ class _Environment(jinja2.Environment):
 
 
 _METHODS = frozenset(dir(dict))
+
+
+def may(request: Request, scope: str) -> bool:
+    """Whether who looks at the page may do what needs a scope."""
+    of_caller = request.scope.get("state", {}).get("scope")
+    return of_caller is not None and Scope(of_caller).includes(Scope(scope))
 
 
 def _written(text: Callable[[float], str]) -> Callable[[float | None], str]:

@@ -29,14 +29,15 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         next: Annotated[str, Form(max_length=2000)] = "/",
     ) -> Response:
         service.rates.take("login", request)
-        if not service.gate.is_token(token):
+        opened = service.gate.open_login(token)
+        if opened is None:
             await service.audit.note(request, "login.refused")
             return show(templates, request, "login.html", status=403, next=_here(next), is_wrong=True)
-        await service.audit.note(request, "login")
+        await service.audit.note(request, "login", opened.token)
         answer = RedirectResponse(_here(next), 303)
         answer.set_cookie(
             COOKIE,
-            service.gate.new_session(),
+            opened.session,
             max_age=int(service.settings.session_hours * 3600),
             httponly=True,
             samesite="strict",

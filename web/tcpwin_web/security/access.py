@@ -20,13 +20,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tcpwin_web import problems
 from tcpwin_web.audit import AuditLog
+from tcpwin_web.security import scopes
 from tcpwin_web.security.limiting import Rates, counted_address
+from tcpwin_web.security.tokens import Token, Tokens
 from tcpwin_web.settings import Settings
 
 COOKIE = "tcpwin_session"
 CSRF_HEADER = "x-csrf-token"
 LOGIN_DIGITS = 12
-SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 OPEN_PATHS = ("/healthz", "/readyz", "/login")
 GUEST_PREFIXES = ("/shared/", "/api/v1/shared/")
 OPEN_PREFIXES = ("/static/", *GUEST_PREFIXES)
@@ -42,16 +43,29 @@ class Identity:
     Attributes:
         actor: token, session or local.
         login: which session, without what would let anybody take it over.
+        scope: what they may do.
+        token: the id of the API token that they showed, or logged in with.
     """
 
     actor: str
     login: str | None = None
+    scope: scopes.Scope = scopes.Scope.ADMIN
+    token: str | None = None
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A login: its cookie's value, and the id of the API token that it was made with."""
+
+    session: str
+    token: str | None
 
 
 class Gate:
     """Tells who is calling, and makes and checks what a login leaves behind."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, tokens: Tokens) -> None:
+        self._tokens = tokens
         self._token = settings.secret
         self._hosts = {host.lower() for host in settings.trusted_hosts}
         self._seconds = settings.session_hours * 3600
@@ -84,9 +98,14 @@ class Gate:
         if name is not None:
             self._ended[name] = now + self._seconds
 
-    def new_session(self) -> str:
-        """The value of a new login's cookie."""
-        return self._signer.dumps(secrets.token_urlsafe(16))
+    def open_login(self, shown: str) -> Opened | None:
+        """Log in whoever shows the service's token, or an API token that is valid; None for anybody else."""
+        name = secrets.token_urlsafe(16)
+        if self.is_token(shown):
+            return Opened(self._signer.dumps(name), None)
+        token = self._valid(self._tokens.find(shown))
+        # A login ends with its token: the name in the cookie says which one that is.
+        return None if token is None else Opened(self._signer.dumps(f"{name}.{token.id}"), token.id)
 
     def shows_token(self, request: Request) -> bool:
         """Whether the caller shows a token, be it right or wrong, and one is needed."""
@@ -96,18 +115,41 @@ class Gate:
         """Who is calling; None who has shown nothing, or what is wrong."""
         if self._token is None:
             return Identity("local")
-        scheme, _, shown = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer":
-            return Identity("token") if self.is_token(shown.strip()) else None
+        shown = self._shown(request)
+        if shown is not None:
+            if self.is_token(shown):
+                return Identity("token")
+            token = self._valid(self._tokens.find(shown))
+            return None if token is None else Identity("token", scope=token.scope, token=token.id)
         name = self._session(request)
-        return None if name is None else Identity("session", hashlib.sha256(name.encode()).hexdigest()[:LOGIN_DIGITS])
+        if name is None:
+            return None
+        token = self._tokens.get(name.partition(".")[2])
+        login = hashlib.sha256(name.encode()).hexdigest()[:LOGIN_DIGITS]
+        return Identity("session", login) if token is None else Identity("session", login, token.scope, token.id)
+
+    def over_token(self, request: Request) -> Token | None:
+        """The API token that the caller shows, where it is revoked or expired."""
+        shown = self._shown(request)
+        token = None if shown is None else self._tokens.find(shown)
+        return None if token is None or token.why_over is None else token
+
+    def _shown(self, request: Request) -> str | None:
+        scheme, _, shown = request.headers.get("authorization", "").partition(" ")
+        return shown.strip() if scheme.lower() == "bearer" else None
+
+    def _valid(self, token: Token | None) -> Token | None:
+        return None if token is None or token.why_over is not None else token
 
     def _session(self, request: Request) -> str | None:
         try:
             name = self._signer.loads(request.cookies.get(COOKIE, ""), max_age=int(self._seconds))
         except BadSignature:
             return None
-        return None if name in self._ended else str(name)
+        of_token = str(name).partition(".")[2]
+        if name in self._ended or (of_token and self._valid(self._tokens.get(of_token)) is None):
+            return None
+        return str(name)
 
     def csrf_token(self, request: Request) -> str:
         """What a page's forms and scripts send back to show that they are this service's own."""
@@ -156,7 +198,11 @@ class Access:
         actor = None if identity is None else identity.actor
         self._describe(request, identity, is_guest=path.startswith(GUEST_PREFIXES))
         if actor is None and not is_open:
-            if is_guess:
+            over = self._gate.over_token(request)
+            if over is not None:
+                # Whoever has a secret that once was right guesses nothing.
+                self._audit.seen(request, "token.refused", over.id)
+            elif is_guess:
                 self._rates.take("token", request)
                 await self._note(request)
             if problems.wants_page(path, request.headers.get("accept", "")):
@@ -165,22 +211,45 @@ class Access:
             return problems.respond(
                 request,
                 401,
-                "Show the service's token: Authorization: Bearer …",
+                "Show a token: Authorization: Bearer …" if over is None else str(over.why_over),
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        if request.method in SAFE_METHODS or actor == "token":
+        if identity is not None and not is_open and (refusal := self._too_narrow(request, identity)):
+            return refusal
+        if request.method in scopes.SAFE_METHODS or actor == "token":
             return None
         return self._foreign(request, actor)
+
+    def _too_narrow(self, request: Request, identity: Identity) -> Response | None:
+        """Refuse what the caller's scope does not include (RFC 6750 section 3.1)."""
+        needed = scopes.needed_scope(request.method, request.scope["path"])
+        if identity.scope.includes(needed):
+            return None
+        self._audit.seen(request, "scope.refused")
+        return problems.respond(
+            request,
+            403,
+            f"This needs a token of the scope {needed}; yours has the scope {identity.scope}.",
+            headers={"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{needed}"'},
+        )
 
     def _describe(self, request: Request, identity: Identity | None, *, is_guest: bool) -> None:
         """Say who is calling, to all that count, share out, or write down."""
         actor = "nobody" if identity is None else identity.actor
         login = None if identity is None or is_guest else identity.login
         # One login is one caller wherever it comes from; who shares the token is told apart by the address.
-        name = f"login {login}" if login else f"{'guest' if is_guest else actor} {counted_address(request)}"
-        credential = None if actor in ("local", "nobody") or is_guest else login or actor
+        token = None if identity is None or is_guest else identity.token
+        shown = f"token {token}" if token else actor
+        name = f"login {login}" if login else f"{'guest' if is_guest else shown} {counted_address(request)}"
+        credential = None if actor in ("local", "nobody") or is_guest else login or shown
         request.scope.setdefault("state", {}).update(
-            actor=actor, login=login, is_guest=is_guest, caller=name, credential=credential
+            actor=actor,
+            login=login,
+            token=token,
+            scope=None if identity is None or is_guest else identity.scope,
+            is_guest=is_guest,
+            caller=name,
+            credential=credential,
         )
 
     async def _note(self, request: Request) -> None:

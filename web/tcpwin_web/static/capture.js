@@ -27,7 +27,7 @@ document.addEventListener("click", (event) => {
   else location.assign(row.dataset.href);
 });
 
-document.getElementById("rename").addEventListener("submit", async (event) => {
+document.getElementById("rename")?.addEventListener("submit", async (event) => {
   event.preventDefault();
   const tags = document.getElementById("new-tags").value.split(",").map((each) => each.trim()).filter(Boolean);
   try {
@@ -38,6 +38,6 @@ document.getElementById("rename").addEventListener("submit", async (event) => {
     });
     location.reload();
   } catch (error) {
-    say(error.message);
+    document.getElementById("said-name").textContent = error.message;
   }
 });

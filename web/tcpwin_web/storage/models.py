@@ -147,6 +147,21 @@ class Note(Base):
     text: Mapped[str] = mapped_column(String(4000))
 
 
+class ApiToken(Base):
+    """A secret by which a caller is let in, to do what its scope allows. The secret is kept as a hash."""
+
+    __tablename__ = "tokens"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True, default=new_id)
+    name: Mapped[str] = mapped_column(String(64))
+    secret_sha256: Mapped[str] = mapped_column(String(64), unique=True)
+    scope: Mapped[str] = mapped_column(String(16))
+    """read, upload or admin."""
+    created_ns: Mapped[int] = mapped_column(BigInteger, default=now_ns)
+    expires_ns: Mapped[int] = mapped_column(BigInteger)
+    revoked_ns: Mapped[int | None] = mapped_column(BigInteger)
+
+
 class Audit(Base):
     """Who did what. Holds ids only: what was deleted is gone from here too."""
 
@@ -164,3 +179,5 @@ class Audit(Base):
     """Which login it was: the same for all that one did."""
     link: Mapped[str | None] = mapped_column(String(32))
     """The id of the share link that was made, revoked, or opened."""
+    token: Mapped[str | None] = mapped_column(String(32))
+    """The id of the API token that the caller showed, or logged in with; None of the service's own."""

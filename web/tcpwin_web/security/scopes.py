@@ -1,0 +1,40 @@
+"""What a caller may do: each scope includes those before it. What is not named here needs the last one."""
+
+import re
+from enum import StrEnum
+
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+_CAPTURE = r"/api/v1/captures/[^/]+"
+
+
+class Scope(StrEnum):
+    """read: all captures and answers. upload: also to add, analyse, name and annotate. admin: everything."""
+
+    READ = "read"
+    UPLOAD = "upload"
+    ADMIN = "admin"
+
+    def includes(self, needed: "Scope") -> bool:
+        """Whether whoever has this scope may do what needs that one."""
+        order = list(Scope)
+        return order.index(self) >= order.index(needed)
+
+
+_READ_BY_ADMINS = re.compile(r"/tokens|/api/v1/(tokens|audit)")
+_READERS = (("POST", re.compile(r"/logout")),)
+_UPLOADERS = (
+    ("POST", re.compile(rf"/upload|/api/v1/(uploads|captures)|{_CAPTURE}/(analysis|notes)")),
+    ("PUT", re.compile(rf"{_CAPTURE}/files")),
+    ("PATCH", re.compile(_CAPTURE)),
+    ("DELETE", re.compile(rf"{_CAPTURE}/analysis")),
+)
+
+
+def needed_scope(method: str, path: str) -> Scope:
+    """The scope that a request needs."""
+    if method in SAFE_METHODS:
+        return Scope.ADMIN if _READ_BY_ADMINS.fullmatch(path.rstrip("/")) else Scope.READ
+    for scope, allowed in ((Scope.READ, _READERS), (Scope.UPLOAD, _UPLOADERS)):
+        if any(method == each and form.fullmatch(path) for each, form in allowed):
+            return scope
+    return Scope.ADMIN
