@@ -39,6 +39,7 @@ def split(capture: Capture) -> list[Capture]:
                 expires_ns=capture.expires_ns,
                 uploaded_bytes=capture.uploaded_bytes,
                 window_scales=capture.window_scales,
+                selection=capture.selection,
                 tags=[Tag(tag=tag.tag) for tag in capture.tags],
             )
             made.append(of_part)

@@ -14,10 +14,12 @@ from sqlalchemy import ColumnElement, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import selectinload
 
+from tcpwin.sources import Selection
 from tcpwin_web import bundles
 from tcpwin_web.jobs.queue import Queue
 from tcpwin_web.places import current_caller
 from tcpwin_web.results import layout
+from tcpwin_web.selecting import check_filter
 from tcpwin_web.settings import Settings
 from tcpwin_web.storage import Database, DataFolder
 from tcpwin_web.storage.models import Capture, File, Job, Tag, now_ns
@@ -78,8 +80,15 @@ class Captures:
         *,
         origin: str | None = None,
         window_scales: Mapping[str, int] | None = None,
+        selection: Selection | None = None,
     ) -> Capture:
-        """Make a capture without files."""
+        """Make a capture without files.
+
+        Raises:
+            JobError: its filter is none.
+        """
+        if selection is not None and selection.filter is not None:
+            await self._queue.run(check_filter, selection.filter)
         days = self._settings.retention_days
         expires_ns = now_ns() + int(days * DAY_NS) if days and origin is None else None
         async with self._database.change() as session:
@@ -88,6 +97,7 @@ class Captures:
                 origin=origin,
                 expires_ns=expires_ns,
                 window_scales=dict(window_scales or {}) or None,
+                selection=None if selection is None else selection.to_dict(),
                 tags=_tags(tags),
             )
             session.add(capture)

@@ -14,6 +14,7 @@ from tcpwin_web.captures import NotFoundError
 from tcpwin_web.jobs import answers, both_ends
 from tcpwin_web.results import layout, queries
 from tcpwin_web.scales import MAX_SCALES, scales_of
+from tcpwin_web.selecting import MOST_FILTER, MOST_MOMENT, selection_of
 from tcpwin_web.service import Service
 from tcpwin_web.storage.database import unbroken
 from tcpwin_web.storage.models import Capture, File
@@ -27,6 +28,21 @@ LOOKS_A_SECOND = 50
 """At the database, of all streams together: others who use the service are not to notice them."""
 WAITING = ("open", "queued", "running")
 Tags = Annotated[list[Annotated[Words, Field(max_length=64)]], Field(max_length=20)]
+Filter = Annotated[
+    Words,
+    Field(
+        max_length=MOST_FILTER, description="only packets that it takes, in libpcap's language", examples=["port 443"]
+    ),
+]
+Begin = Annotated[
+    Words,
+    Field(
+        max_length=MOST_MOMENT,
+        description="only packets from it on: seconds since the first packet, a time of day, or a date, in UTC",
+        examples=["12.5", "10:05:30", "2026-11-25T10:05:30Z"],
+    ),
+]
+End = Annotated[Words, Field(max_length=MOST_MOMENT, description="only packets before it, given as `from` is")]
 Sort = Literal[
     "created",
     "-created",
@@ -43,6 +59,14 @@ Sort = Literal[
     "size",
     "-size",
 ]
+
+
+class Selected(BaseModel):
+    """Which packets of a capture are looked at."""
+
+    filter: str | None
+    start: str | None
+    end: str | None
 
 
 class CaptureEntry(BaseModel):
@@ -88,6 +112,7 @@ class CaptureEntry(BaseModel):
                     "tags": ["bundled"],
                     "is_bundled": True,
                     "window_scales": None,
+                    "selection": None,
                 }
             ]
         },
@@ -111,6 +136,7 @@ class CaptureEntry(BaseModel):
     tags: list[str]
     is_bundled: bool
     window_scales: Annotated[dict[str, int] | None, Field(description="shifts given by hand, by address")]
+    selection: Annotated[Selected | None, Field(description="which packets are looked at; null: all")]
 
     @classmethod
     def of(cls, capture: Capture) -> "CaptureEntry":
@@ -169,6 +195,9 @@ class NewCapture(BaseModel):
         list[Annotated[Words, Field(max_length=64)]],
         Field(max_length=MAX_SCALES, description="shifts of hosts whose SYNs the capture lacks, each as HOST=N"),
     ] = []
+    filter: Filter | None = None
+    start: Annotated[Begin | None, Field(alias="from")] = None
+    end: Annotated[End | None, Field(alias="to")] = None
 
 
 class CaptureChange(BaseModel):
@@ -212,7 +241,12 @@ async def list_captures(
 async def create_capture(service: ServiceOf, request: Request, new: NewCapture) -> CaptureEntry:
     """Make a capture; files are then added, and its analysis started."""
     service.rates.take("upload", request)
-    capture = await service.captures.create(new.name, new.tags, window_scales=scales_of(new.window_scales))
+    capture = await service.captures.create(
+        new.name,
+        new.tags,
+        window_scales=scales_of(new.window_scales),
+        selection=selection_of(new.filter, new.start, new.end),
+    )
     await service.audit.note(request, "capture.create", capture.id)
     return CaptureEntry.of(capture)
 

@@ -9,9 +9,10 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 
 from tcpwin_web import metrics
-from tcpwin_web.api.captures import CaptureEntry, FileEntry
+from tcpwin_web.api.captures import Begin, CaptureEntry, End, FileEntry, Filter
 from tcpwin_web.api.parts import CaptureId, ServiceOf, Words
 from tcpwin_web.scales import MAX_SCALES, scales_of
+from tcpwin_web.selecting import selection_of
 from tcpwin_web.service import Service
 from tcpwin_web.storage.models import File
 from tcpwin_web.uploads.stream import Arriving, UploadError
@@ -52,13 +53,21 @@ async def upload(
             examples=[["10.0.0.1=7"]],
         ),
     ] = None,
+    filter: Annotated[Filter | None, Query()] = None,
+    start: Annotated[Begin | None, Query(alias="from")] = None,
+    end: Annotated[End | None, Query(alias="to")] = None,
 ) -> CaptureEntry:
     """Upload one capture or bundle, as the body of the request, and start its analysis.
 
     A bundle with several captures becomes so many captures: `bundle_id` leads to the others.
     """
     service.rates.take("upload", request)
-    capture = await service.captures.create(name, tag or (), window_scales=scales_of(window_scale or ()))
+    capture = await service.captures.create(
+        name,
+        tag or (),
+        window_scales=scales_of(window_scale or ()),
+        selection=selection_of(filter, start, end),
+    )
     try:
         await take(service, request, capture.id, name, kind)
         started = await service.captures.start(capture.id)

@@ -20,6 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import selectinload
 
+from tcpwin.sources import Selection
 from tcpwin_web import metrics
 from tcpwin_web.jobs import work
 from tcpwin_web.jobs.answers import own_names, prepare_shared
@@ -222,7 +223,8 @@ class Queue:
             if found is None:
                 raise JobError("the capture was deleted")
             files = tuple(self._stored(file) for file in found.files)
-            return work.FileSet(found.name, files, str(self._data.results(capture_id)), found.window_scales)
+            selection = None if found.selection is None else Selection(**found.selection)
+            return work.FileSet(found.name, files, str(self._data.results(capture_id)), found.window_scales, selection)
 
     async def run(self, fn: Any, *args: Any) -> Any:
         """Run a call that somebody waits for, in a worker beside those that analyse; it ends where nobody waits.

@@ -18,7 +18,7 @@ from tcpwin.analysis import Analysis, Capture, Connection
 from tcpwin.hosts import SnapshotFile, analyze, describe_host
 from tcpwin.limits import describe_finding, plain, roles_of
 from tcpwin.report import WHOLE, budget_bar, quality_remarks
-from tcpwin.sources import HeadersSource
+from tcpwin.sources import HeadersSource, SelectedSource, Selection, Source
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.results import columns, layout, queries
 
@@ -47,6 +47,7 @@ class FileSet:
 
     Attributes:
         window_scales: given by hand, by address.
+        selection: which packets are looked at; None for all.
         results: the folder of its results, where there are some.
     """
 
@@ -54,15 +55,17 @@ class FileSet:
     files: Sequence[StoredFile] = field(default_factory=tuple)
     results: str | None = None
     window_scales: Mapping[str, int] | None = None
+    selection: Selection | None = None
 
     @property
-    def source(self) -> HeadersSource:
-        """Its captures."""
+    def source(self) -> Source:
+        """Its captures, or what is selected of them."""
         captures = [each for each in self.files if each.kind == "capture"]
         if not captures:
             raise JobError("no capture among the files: snapshots alone cannot be analysed here")
         facts = [each.facts for each in captures if each.facts is not None]
-        return HeadersSource([each.path for each in captures], facts, name=self.name)
+        source = HeadersSource([each.path for each in captures], facts, name=self.name)
+        return source if self.selection is None else SelectedSource(source, self.selection)
 
     @property
     def index(self) -> Path | None:
@@ -142,6 +145,7 @@ def _write(file_set: FileSet, analysis: Analysis, new: Path) -> dict[str, Any]:
         "name": file_set.name,
         "connections": len(analysis),
         "capture": _described_capture(analysis),
+        "selection": _selected(analysis),
         "quality": _quality(analysis.capture),
         "summary": {
             "text": summary.text,
@@ -186,6 +190,13 @@ def _glance(connection: Connection) -> dict[str, Any]:
         "path_rtt_ns": connection.path_rtt_ns,
         "bar": plain(budget_bar(connection.budget[name].items_ns)),
     }
+
+
+def _selected(analysis: Analysis) -> dict[str, Any] | None:
+    if analysis.selection is None:
+        return None
+    capture = analysis.capture
+    return {"text": str(analysis.selection), "packets": capture.packets - capture.packets_left_out}
 
 
 def _quality(capture: Capture) -> list[str]:

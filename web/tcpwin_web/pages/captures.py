@@ -22,6 +22,7 @@ from tcpwin_web.pages.parts import require_own_form, show
 from tcpwin_web.results import layout, queries
 from tcpwin_web.results.columns import OF_VERDICTS
 from tcpwin_web.scales import scales_of
+from tcpwin_web.selecting import selection_of
 from tcpwin_web.service import Service
 from tcpwin_web.uploads.stream import Arriving, UploadError
 
@@ -213,9 +214,11 @@ async def _take_form(request: Request, service: Service) -> Response:
         pasted = form.get("pasted")
         if not files:
             raise UploadError(422, "Choose a capture or a bundle.")
-        given = form.get("window_scales")
-        scales = scales_of(given.split() if isinstance(given, str) else ())
-        capture = await service.captures.create(files[0].filename or "capture", window_scales=scales)
+        scales = scales_of(_text(form.get("window_scales")).split())
+        selection = selection_of(*(_text(form.get(name)) for name in ("filter", "from", "to")))
+        capture = await service.captures.create(
+            files[0].filename or "capture", window_scales=scales, selection=selection
+        )
         try:
             for each in files:
                 await _store(service, capture.id, each.filename or "unnamed", _chunks(each))
@@ -228,6 +231,10 @@ async def _take_form(request: Request, service: Service) -> Response:
     for made in started:
         await service.audit.note(request, "capture.upload", made.id)
     return RedirectResponse(f"/captures/{capture.id}", 303)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 async def _store(service: Service, capture_id: str, name: str, chunks: Any, kind: Any = None) -> None:

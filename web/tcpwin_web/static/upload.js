@@ -32,8 +32,8 @@ function uploadPanel() {
 }
 
 class Upload {
-  constructor({ name = "", windowScales = [] } = {}) {
-    Object.assign(this, { name, windowScales, parts: [], sent: 0, samples: [], sending: null, isCancelled: false });
+  constructor({ name = "", ...asked } = {}) {
+    Object.assign(this, { name, asked, parts: [], sent: 0, samples: [], sending: null, isCancelled: false });
     this.panel = uploadPanel();
     this.panel.button.addEventListener("click", () => {
       this.isCancelled = true;
@@ -78,7 +78,7 @@ class Upload {
     const capture = await ask("/api/v1/captures", {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ name: this.name || this.parts[0].name, window_scales: this.windowScales }),
+      body: JSON.stringify({ name: this.name || this.parts[0].name, ...this.asked }),
     });
     const place = `/api/v1/captures/${capture.id}`;
     try {
@@ -112,7 +112,10 @@ function given() {
   if (!form) return {};
   return {
     name: document.getElementById("name").value.trim(),
-    windowScales: document.getElementById("window_scales").value.split(/\s+/).filter(Boolean),
+    window_scales: document.getElementById("window_scales").value.split(/\s+/).filter(Boolean),
+    filter: document.getElementById("filter").value.trim() || null,
+    from: document.getElementById("from").value.trim() || null,
+    to: document.getElementById("to").value.trim() || null,
   };
 }
 

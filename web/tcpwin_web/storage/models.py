@@ -56,6 +56,8 @@ class Capture(Base):
     """In which the results are written."""
     window_scales: Mapped[dict[str, int] | None] = mapped_column(JSON)
     """Given by hand: the shift of each host by its address."""
+    selection: Mapped[dict[str, str | None] | None] = mapped_column(JSON)
+    """Which packets are looked at: filter, start and end, as `tcpwin.sources.Selection` takes them; None: all."""
 
     files: Mapped[list["File"]] = relationship(cascade="all, delete-orphan", order_by="File.position")
     tags: Mapped[list["Tag"]] = relationship(cascade="all, delete-orphan", order_by="Tag.tag", lazy="selectin")

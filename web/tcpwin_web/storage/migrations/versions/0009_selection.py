@@ -1,0 +1,19 @@
+"""A capture keeps which of its packets are looked at."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0009"
+down_revision = "0008"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Add the column."""
+    op.add_column("captures", sa.Column("selection", sa.JSON))
+
+
+def downgrade() -> None:
+    """Drop it: all packets are looked at."""
+    op.drop_column("captures", "selection")
