@@ -32,6 +32,7 @@ BROUGHT = {
     "tests/benchmark/README.md": "benchmark.md",
     "tcpwin/analysis/schema.json": "schemas/analysis.json",
     "tcpwin/pairing/schema.json": "schemas/pairing.json",
+    **{f"notebooks/{path.name}": f"notebooks/{path.name}" for path in (ROOT / "notebooks").glob("*.ipynb")},
     **{f"web/images/{path.name}": f"images/web/{path.name}" for path in (ROOT / "web" / "images").glob("*.webp")},
 }
 """Where each file of the repository stands on the site."""

@@ -57,7 +57,7 @@ class SnapshotFacts:
     notes: tuple[str, ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Host:
     """One host, by what its snapshots say.
 
@@ -106,6 +106,12 @@ class Host:
     _stride: int = 1
     _numbers: dict[Match, int] = field(default_factory=dict)
     _resembling: dict[Match, Translated | None] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """All of its samples would fill a notebook."""
+        linux = "" if self.kernel is None or self.kernel.release is None else f", Linux {self.kernel.release}"
+        read = f"{len(self.files)} files, {self.matched} of {self.sockets} samples of sockets are of the capture"
+        return f"<Host {self.label or 'without a name'}: {read}{linux}>"
 
     def begin(self, name: str, format: str) -> None:
         """A file of the host is read from now on."""

@@ -95,3 +95,48 @@ def test_gitlab_gets_test_cases_and_a_verdict(tmp_path: Path) -> None:
 def test_gitlab_compares(tmp_path: Path, new: str, status: int) -> None:
     done = gitlab(tmp_path, ".tcpwin-compare", OLD=GOOD, NEW=new, ARGUMENTS="")
     assert done.returncode == status, done.stdout + done.stderr
+
+
+def release() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())
+    return found
+
+
+def test_the_release_builds_for_every_system_that_is_named() -> None:
+    """GitHub runs it, nobody here: what can be read of it is."""
+    targets = {each["target"] for each in release()["jobs"]["wheels"]["strategy"]["matrix"]["include"]}
+    linux, mac = (
+        {f"{cpu}-{system}" for cpu in ("x86_64", "aarch64")} for system in ("unknown-linux-gnu", "apple-darwin")
+    )
+    assert targets == linux | mac | {"x86_64-pc-windows-msvc"}
+
+
+def test_the_release_trusts_no_text_and_grants_no_more_than_it_needs() -> None:
+    found = release()
+    assert found["permissions"] == {}
+    steps = [step for job in found["jobs"].values() for step in job["steps"]]
+    scripts = [step["run"] for step in steps if "run" in step]
+    assert not any("${{" in script for script in scripts)
+    for script in scripts:
+        assert subprocess.run(["bash", "-n", "-c", script], check=False).returncode == 0
+    # Only a pushed tag publishes, and only the job that publishes may write to the repository.
+    assert found["jobs"]["publish"]["if"] == "github.event_name == 'push'"
+    writers = [name for name, job in found["jobs"].items() if job["permissions"]["contents"] == "write"]
+    assert writers == ["publish"]
+
+
+@pytest.mark.parametrize(
+    ("names", "status"),
+    [
+        (["tcpwin-1.2.0-cp311-abi3-x.whl", "tcpwin-1.2.0.tar.gz", "tcpwin_web-1.2.0-py3-none-any.whl"], 0),
+        (["tcpwin-1.2.0.tar.gz", "tcpwin-1.2.1.tar.gz"], 1),
+        (["tcpwin-1.20.tar.gz"], 1),
+        (["other-1.2.0.tar.gz"], 1),
+    ],
+)
+def test_the_release_publishes_one_version(names: list[str], status: int, tmp_path: Path) -> None:
+    (tmp_path / "dist").mkdir()
+    for name in names:
+        (tmp_path / "dist" / name).touch()
+    [script] = (step["run"] for step in release()["jobs"]["publish"]["steps"] if step.get("name") == "One version")
+    assert run(script, tmp_path, TAG="v1.2.0").returncode == status
