@@ -79,7 +79,7 @@ def _begin(beside: Path, final: Path) -> bool:
     if before is not None and not os.access(final, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     try:
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except PermissionError:
         if before is not None:
             return False
@@ -88,9 +88,11 @@ def _begin(beside: Path, final: Path) -> bool:
         raise OSError(error.errno, error.strerror) from None
     try:
         if before is not None:
-            with suppress(OSError):
-                os.fchown(descriptor, before.st_uid, before.st_gid)
-            os.fchmod(descriptor, before.st_mode & 0o7777)
+            # Windows has neither owners of that kind, nor a mode to change by a descriptor.
+            if hasattr(os, "fchown"):
+                with suppress(OSError):
+                    os.fchown(descriptor, before.st_uid, before.st_gid)
+            beside.chmod(before.st_mode & 0o7777)
     finally:
         os.close(descriptor)
     return True

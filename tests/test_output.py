@@ -365,3 +365,17 @@ def test_a_reader_who_has_left_is_no_failure(command: str, tmp_path: Path) -> No
     os.close(write_end)
     assert (done.returncode in (0, 1), done.stderr) == (True, b"")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_system_without_owners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Windows' Python lacks."""
+    for name in ("fchown", "fchmod", "O_CLOEXEC"):
+        monkeypatch.delattr(f"os.{name}")
+    file = tmp_path / "out"
+    for text in ("first", "second"):
+        with open_whole(file) as out:
+            out.write(text)
+        assert file.read_text() == text
+        file.chmod(0o640)
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert list(tmp_path.iterdir()) == [file]
