@@ -31,6 +31,7 @@ SOCKETS = RUN / "ss_snd.txt"
 WRITERS: dict[tuple[str, str], list[tuple[object, ...]]] = {
     ("annotate", "out"): [(SLOW_READER, "-o", "out.pcapng")],
     ("check", "out"): [(SLOW_READER, "-o", "out.json"), (SLOW_READER, "-o", "out.sarif")],
+    ("check", "write_baseline"): [(SLOW_READER, "--write-baseline", "out.json")],
     ("fleet run", "dataset"): [],
     ("lab lift", "output"): [],
     ("lab run", "output"): [],
@@ -45,6 +46,7 @@ WRITERS: dict[tuple[str, str], list[tuple[object, ...]]] = {
     ("snap", "out"): [],
     ("watch", "out"): [],
     ("ss", "out"): [(SOCKETS, "-o", f"out.{form}") for form in ("csv", "json", "jsonl", "parquet", "arrow")],
+    ("wireshark index", "out"): [(SLOW_READER, "-o", "out.tcpwin")],
 }
 """Each command's options that name a file to write, and what writes more than the room to it. Of those without: bundles
 have `tests/lab/test_bundle_writing.py` and `tests/watch`, data sets have `tests/fleet`, a sweep appends lines (below),
@@ -72,7 +74,7 @@ def options_that_write(group: click.Group, above: str = "") -> Iterator[tuple[st
             continue
         assert command is not None
         for option in command.params:
-            writes = {"-o", "--output", "--packets"} & {*option.opts}
+            writes = {"-o", "--output", "--packets", "--write-baseline"} & {*option.opts}
             if writes:
                 yield f"{above}{name}", str(option.name)
 
@@ -315,6 +317,7 @@ PRINTERS: dict[str, tuple[object, ...]] = {
     "lab serve": ("--help",),
     "lab show": ("buffer-1m",),
     "lab worlds": ("--help",),
+    "man": ("--help",),
     "mcp": ("--help",),
     "nstat": (RUN / "nstat_snd.csv",),
     "packets": (SLOW_READER,),
@@ -328,6 +331,9 @@ PRINTERS: dict[str, tuple[object, ...]] = {
     "ss": (SOCKETS,),
     "watch": ("--help",),
     "whatif": (SLOW_READER, "--each"),
+    "wireshark index": ("--help",),
+    "wireshark install": ("--print",),
+    "wireshark open": ("--help",),
 }
 """What makes each command print; its help, of one that needs another host, a kernel or a data set to do so."""
 

@@ -67,7 +67,8 @@ def _descriptor(file: Any) -> int | None:
     if isinstance(file, io.BufferedRandom | io.BufferedWriter):
         file.flush()
     raw = getattr(file, "raw", file)
-    return raw.fileno() if isinstance(raw, io.FileIO) else None
+    # Windows reads at a descriptor's own place only, which its copies share.
+    return raw.fileno() if isinstance(raw, io.FileIO) and hasattr(os, "pread") else None
 
 
 class _Seeking:
@@ -85,6 +86,28 @@ class _Seeking:
             return self._file.read(size)
 
 
+class _Copy:
+    """A temporary file of our own, read and written at any place."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._descriptor = file.fileno()
+        self._lock = threading.Lock()
+
+    def read(self, place: int, size: int) -> bytes:
+        if hasattr(os, "pread"):
+            return os.pread(self._descriptor, size, place)
+        with self._lock:
+            os.lseek(self._descriptor, place, os.SEEK_SET)
+            return os.read(self._descriptor, size)
+
+    def write(self, place: int, data: bytes) -> int:
+        if hasattr(os, "pwrite"):
+            return os.pwrite(self._descriptor, data, place)
+        with self._lock:
+            os.lseek(self._descriptor, place, os.SEEK_SET)
+            return os.write(self._descriptor, data)
+
+
 class Growing:
     """A file that cannot seek: what was read of it is kept in another one."""
 
@@ -94,7 +117,7 @@ class Growing:
         copy = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this
         weakref.finalize(self, copy.close)
         self._file = file
-        self._copy = copy.fileno()
+        self._copy = _Copy(copy)
         self._name = name
         self._kept_bytes = 0
         self._is_whole = False
@@ -106,7 +129,7 @@ class Growing:
             with self._lock:
                 while place >= self._kept_bytes and not self._is_whole:
                     self._keep(self._file.read(max(size, 1)))
-        return os.pread(self._copy, size, place)
+        return self._copy.read(place, size)
 
     def check(self) -> None:
         """Refuse to go on where another process does: each would get a part of the rest.
@@ -120,7 +143,7 @@ class Growing:
     def _keep(self, data: bytes) -> None:
         self._is_whole = not data
         while data:
-            written = os.pwrite(self._copy, data, self._kept_bytes)
+            written = self._copy.write(self._kept_bytes, data)
             self._kept_bytes += written
             data = data[written:]
 

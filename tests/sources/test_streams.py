@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from analysis.bundled import READABLE, WHOLE, analyze, name_of, plain_bytes, rows_of
+from analysis.bundled import CAPTURES, READABLE, WHOLE, analyze, name_of, plain_bytes, rows_of
 
 import tcpwin
 from tcpwin.sources import FileSource, PathSource, resolve
@@ -199,3 +199,16 @@ def test_a_source_is_taken_as_it_is() -> None:
     assert resolve(source) is source
     assert source.size_bytes == SMALL.stat().st_size
     assert rows(tcpwin.analyze(source)) == rows_of(SMALL)
+
+
+@pytest.mark.parametrize("can_seek", [True, False])
+def test_a_system_that_reads_at_one_place_only(can_seek: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Windows does: files that seek, and those that do not, are read again all the same."""
+    monkeypatch.delattr("os.pread")
+    monkeypatch.delattr("os.pwrite")
+    path = CAPTURES / "wild" / "keep-alive.pcap"
+    with path.open("rb") as file:
+        if not can_seek:
+            monkeypatch.setattr("tcpwin.sources.source._can_seek", lambda _: False)
+        found = tcpwin.analyze(file)
+        assert found.connections[0].events == tcpwin.analyze(path).connections[0].events
