@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
-from cli.command import tcpwin
+from cli.command import TCPWIN, tcpwin
 from live import HANG_S
 
 from tcpwin.cli.manual import manual_pages
@@ -90,3 +90,30 @@ def test_what_would_be_a_request_is_text(tool: Callable[[str], str], tmp_path: P
     (tmp_path / name).write_text(page)
     shown = rendered(tool("mandoc"), tmp_path / name)
     assert r".so /etc/passwd and 'quoted \fBnot bold\fR -1 code." in shown
+
+
+@pytest.mark.parametrize("is_on_path", [True, False])
+def test_pages_stand_where_man_looks_or_it_says_where(
+    is_on_path: bool, tmp_path: Path, tool: Callable[[str], str]
+) -> None:
+    man = tool("man")
+    home = tmp_path / "home"
+    (home / "bin").mkdir(parents=True)
+    (home / "bin" / "tcpwin").symlink_to(TCPWIN)
+    path = f"{home / 'bin'}:/usr/bin:/bin" if is_on_path else "/usr/bin:/bin"
+    environment = {"HOME": str(home), "PATH": path}
+    done = subprocess.run(
+        [home / "bin" / "tcpwin", "man"], env=environment, capture_output=True, text=True, check=True, timeout=HANG_S
+    )
+    place, *hint = done.stdout.splitlines()
+    above = home if is_on_path else home / ".local"
+    assert place.startswith(f"{above / 'share/man/man1'}: ")
+    if not is_on_path:
+        assert hint == [f"man looks elsewhere: MANPATH={above / 'share/man'}: man tcpwin"]
+        environment["MANPATH"] = f"{above / 'share/man'}:"
+    else:
+        assert hint == []
+    found = subprocess.run(
+        [man, "-w", "tcpwin-check"], env=environment, capture_output=True, text=True, check=True, timeout=HANG_S
+    )
+    assert found.stdout.strip() == str(above / "share/man/man1/tcpwin-check.1")
