@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tcpwin.cli import completion
+from tcpwin.cli.inputs import spare_captures
 from tcpwin.cli.program import EXIT_PROBLEM, complain
 from tcpwin.cli.rule_options import chosen_rules, parse_thresholds, threshold_option
 from tcpwin.cli.selection_options import selection_options
@@ -104,6 +105,7 @@ def check(
     least = None if fail_on == "never" else Severity[fail_on.upper()]
     known = None if baseline is None or write_baseline is not None else read_baseline(Path(baseline))
     files = separate(captures, merge=merge, snapshots=snapshots, member=member)
+    spare_captures((*captures, *files, *snapshots), write_baseline)
     if files:
         from tcpwin.cli.check_several import check_each
 

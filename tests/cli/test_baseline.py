@@ -102,6 +102,14 @@ def test_the_settings_name_it_from_their_folder(project: Path, monkeypatch: pyte
     assert checked("../lossy.pcap.gz")[0] == 1
 
 
+def test_no_capture_is_written_over(project: Path) -> None:
+    before = (project / "slow.pcap.gz").read_bytes()
+    for captures in (["slow.pcap.gz"], ["lossy.pcap.gz", "slow.pcap.gz"], ["."]):
+        said = refused("check", *captures, "--write-baseline", "slow.pcap.gz", status=2)
+        assert "slow.pcap.gz is the capture itself" in said
+    assert (project / "slow.pcap.gz").read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
