@@ -65,7 +65,7 @@ class Service:
         self.database = Database(settings.url)
         limits: dict[str, Any] = {"memory_bytes": settings.job_memory_bytes, "seconds": settings.job_seconds}
         workers = settings.workers
-        self.executor = executor or ProcessExecutor(workers, **limits, niceness=ANALYSIS_NICENESS)
+        self.executor = executor or _analyses_of(settings, **limits, niceness=ANALYSIS_NICENESS)
         # Who looks at a page does not wait until the analysis of another capture is over.
         self.answers = executor or ProcessExecutor(workers + 1, **limits, niceness=ANSWER_NICENESS)
         self.prober = ProcessExecutor(1, memory_bytes=settings.job_memory_bytes, seconds=WORKER_SECONDS)
@@ -233,3 +233,12 @@ class Service:
                 return
             except (SQLAlchemyError, OSError) as error:
                 log.warning("the database does not respond", reason=type(error).__name__)
+
+
+def _analyses_of(settings: Settings, **limits: Any) -> Executor:
+    """What runs analyses: processes of this machine, or a cluster."""
+    if settings.executor is None:
+        return ProcessExecutor(settings.workers, **limits)
+    from tcpwin_web.jobs.cluster import ClusterExecutor
+
+    return ClusterExecutor(settings.executor, settings.workers, **limits)

@@ -50,6 +50,10 @@ class Settings(BaseSettings):
     workers: int = Field(
         default_factory=lambda: os.cpu_count() or 1, gt=0, le=256, description="analyses at the same time"
     )
+    executor: str | None = Field(
+        None,
+        description="cluster that does analyses, as dask://HOST:8786; its workers see the data folder by the same path",
+    )
     job_seconds: float = Field(900, gt=0, description="most seconds that one analysis may take")
     job_memory_bytes: int = Field(4 << 30, ge=1 << 30, description="most memory that one analysis may take")
     uploads: int = Field(64, gt=0, le=1024, description="uploads that arrive at the same time; others wait")
@@ -90,6 +94,17 @@ class Settings(BaseSettings):
                 ipaddress.ip_network(each)
             except ValueError:
                 raise ValueError(f"{each} is no address or network, such as 10.0.0.5 or 10.0.0.0/24") from None
+        return value
+
+    @field_validator("executor")
+    @classmethod
+    def _check_executor(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        if _place_of(value, scheme="dask") is None:
+            raise ValueError(f"{value} is no address of a scheduler such as dask://10.0.0.5:8786")
+        if find_spec("distributed") is None:
+            raise ValueError("a Dask cluster needs another package: pip install 'tcpwin[fleet]'")
         return value
 
     @field_validator("watch")
@@ -163,10 +178,10 @@ class Settings(BaseSettings):
         return [*LOOPBACK_NAMES, own, *self.allowed_hosts]
 
 
-def _place_of(address: str) -> tuple[str, int] | None:
+def _place_of(address: str, scheme: str = "http") -> tuple[str, int] | None:
     told = urlsplit(address)
     try:
-        is_plain = told.scheme == "http" and told.path in ("", "/") and not told.query
+        is_plain = told.scheme == scheme and told.path in ("", "/") and not told.query
         return (told.hostname, told.port) if is_plain and told.hostname and told.port else None
     except ValueError:
         return None

@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from multiprocessing.context import ForkServerContext, ForkServerProcess
+from multiprocessing.context import ForkServerContext, ForkServerProcess, SpawnContext, SpawnProcess
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
@@ -63,25 +63,31 @@ class Executor(Protocol):
 class ProcessExecutor:
     """Runs calls in processes, so many at a time; the others wait."""
 
-    def __init__(self, workers: int, *, memory_bytes: int, seconds: float, niceness: int = 0) -> None:
+    def __init__(
+        self, workers: int, *, memory_bytes: int, seconds: float, niceness: int = 0, is_forked: bool = True
+    ) -> None:
         """Make it.
 
         Args:
             workers: calls at the same time.
             niceness: how far its processes stand back where others want the processors (nice(2)).
+            is_forked: of a process that has imported everything. Without, each begins anew, as a child of this very
+                process: it then ends with it, however that ends.
         """
         self._memory_bytes = memory_bytes
         self._seconds = seconds
         self._niceness = niceness
-        self._context: ForkServerContext = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload([PRELOADED])
+        self._context: ForkServerContext | SpawnContext = multiprocessing.get_context("spawn")
+        if is_forked:
+            self._context = multiprocessing.get_context("forkserver")
+            self._context.set_forkserver_preload([PRELOADED])
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="job")
-        self._calls: set[_Call] = set()
+        self._calls: set[Call] = set()
         self._lock = threading.Lock()
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
         """Run a call in a process of its own."""
-        call = _Call(fn, args, kwargs)
+        call = Call(fn, args, kwargs)
         with self._lock:
             self._calls.add(call)
         call.add_done_callback(self._forget)
@@ -101,7 +107,7 @@ class ProcessExecutor:
         with self._lock:
             self._calls.discard(call)
 
-    def _run(self, call: "_Call") -> None:
+    def _run(self, call: "Call") -> None:
         if call.done():
             return
         here, there = self._context.Pipe(duplex=False)
@@ -130,7 +136,7 @@ class ProcessExecutor:
                     process.join()
                 process.close()
 
-    def _await(self, call: "_Call", process: ForkServerProcess, here: Any) -> None:
+    def _await(self, call: "Call", process: ForkServerProcess | SpawnProcess, here: Any) -> None:
         if not here.poll(self._seconds):
             process.kill()
             call.settle(error=JobError(f"it took longer than the {self._seconds:,.0f} seconds allowed"))
@@ -147,13 +153,13 @@ class ProcessExecutor:
             call.settle(error=value if isinstance(value, JobError) else JobError(value))
 
 
-class _Call(Future[Any]):
+class Call(Future[Any]):
     """A future whose cancelling also ends the process that works on it."""
 
     def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         super().__init__()
         self.fn, self.args, self.kwargs = fn, args, kwargs
-        self.process: ForkServerProcess | None = None
+        self.process: ForkServerProcess | SpawnProcess | None = None
         self._settling = threading.Lock()
 
     def cancel(self) -> bool:
@@ -181,7 +187,7 @@ class _Call(Future[Any]):
 _starting = threading.Lock()
 
 
-def _start(process: ForkServerProcess) -> None:
+def _start(process: ForkServerProcess | SpawnProcess) -> None:
     """Start a process that does not import this one's program, as multiprocessing would: the calls need none of it."""
     with _starting:
         program = sys.modules["__main__"]
