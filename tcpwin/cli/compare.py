@@ -10,6 +10,7 @@ from tcpwin.cli.program import EXIT_PROBLEM
 from tcpwin.cli.rule_options import chosen_rules
 from tcpwin.cli.selection_options import selection_options
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, window_scale_option
+from tcpwin.cli.terminal import colour_option, show
 
 SCHEMA = "tcpwin/comparison/1"
 _FAILING = ("worse", "unmatched")
@@ -50,6 +51,7 @@ def _tolerance(ctx: click.Context, param: click.Parameter, value: str) -> float:
     show_default=True,
     help="Exit with 1 if it is worse, or if nothing can be compared.",
 )
+@colour_option
 def compare(
     old: str,
     new: str,
@@ -60,6 +62,7 @@ def compare(
     limit: int,
     form: str,
     fail_on: str,
+    colour: str,
 ) -> int:
     """Compare the same workload before (OLD) and after (NEW) a change: better, worse or the same, and why.
 
@@ -90,6 +93,5 @@ def compare(
     else:
         from tcpwin.report import render_comparison
 
-        for line in render_comparison(before, after, comparison, limit=limit):
-            click.echo(line)
+        show([render_comparison(before, after, comparison, limit=limit)], colour)
     return EXIT_PROBLEM if fail_on == "worse" and comparison.verdict in _FAILING else 0

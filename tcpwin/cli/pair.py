@@ -9,6 +9,7 @@ import click
 from tcpwin.cli.inputs import ConnectionNumber, check_connection, open_captures, spare_captures
 from tcpwin.cli.program import complain
 from tcpwin.cli.selection_options import check_selection, selected, selection_options
+from tcpwin.cli.terminal import colour_option, show
 from tcpwin.errors import OutputError, SourceError
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     help="The only one to show, draw or report; default: those that lost most are shown, which lost most is drawn.",
 )
 @click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True)
+@colour_option
 def pair(
     a: str,
     b: str | None,
@@ -68,6 +70,7 @@ def pair(
     figure: str | None,
     connection: int | None,
     theme: str,
+    colour: str,
 ) -> None:
     """Show where packets were lost between two captures of the same traffic.
 
@@ -104,8 +107,7 @@ def pair(
     else:
         from tcpwin.report import render_pairing
 
-        for line in render_pairing(pairing, limit=limit, connection=connection):
-            click.echo(line)
+        show([render_pairing(pairing, limit=limit, connection=connection)], colour)
     for warning in pairing.warnings:
         complain(f"warning: {warning}")
 

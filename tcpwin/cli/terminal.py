@@ -33,7 +33,9 @@ STYLES = (
     (r"TW\d{3} [a-z-]+", "cyan"),
     (r"(?<=\()error\b", "bold red"),
     (r"(?<=\()warning\b", "yellow"),
-    (r"^(?:capture|quality|host) ", "dim"),
+    (r"^Worse\b|  worse$", "red"),
+    (r"^Better\b|  better$", "green"),
+    (r"^(?:capture|quality|host|old|new|a|b) ", "dim"),
     (r"frame\.number in \{[^}]*\}?", "dim"),
 )
 """What stands out, and how."""

@@ -69,6 +69,23 @@ def test_a_terminal_has_colour_and_no_line_beyond_its_width(command: str) -> Non
     assert joined(text) == joined(in_pipe(command, SLOW_READER))
 
 
+RUN = CAPTURES / "runs" / "loss1_cubic_sack1"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("compare", STALL, LOSSY), ("pair", RUN / "snd.pcap.gz", RUN / "rcv.pcap.gz")],
+    ids=["compare", "pair"],
+)
+def test_two_captures_are_told_in_colour_as_well(arguments: tuple[str, ...]) -> None:
+    text = on_terminal(*arguments, columns=72)
+    assert ANSI.search(text)
+    assert max(len(ANSI.sub("", line)) for line in text.splitlines()) <= 72
+    assert joined(text) == joined(in_pipe(*arguments))
+    assert "\x1b" not in in_pipe(*arguments)
+    assert "\x1b" not in on_terminal(*arguments, NO_COLOR="1")
+
+
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_a_terminal_that_wants_no_colour_gets_none(environment: dict[str, str]) -> None:
     for arguments in ((SLOW_READER,), SEVERAL):
