@@ -26,6 +26,7 @@ from tcpwin.cli.several import (
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.cli.ss import Output
 from tcpwin.cli.terminal import colour_option, show
+from tcpwin.sources import public_name
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis
@@ -124,7 +125,7 @@ def _show_table(files: list[str], clock_offset: int | None, limit: int | None, c
 def _row(analysis: Analysis, file: str) -> tuple[CaptureRow, Piece]:
     from tcpwin.report import capture_row
 
-    return capture_row(analysis, file), Piece.of(analysis, file)
+    return capture_row(analysis, public_name(file)), Piece.of(analysis, public_name(file))
 
 
 def _write_documents(files: list[str], clock_offset: int | None) -> tuple[int, int]:

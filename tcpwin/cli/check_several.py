@@ -15,6 +15,7 @@ from tcpwin.cli.rule_options import chosen_rules, parse_thresholds
 from tcpwin.cli.several import Piece, Told, captures_document, hint_of_pieces, tell_each, warn_of
 from tcpwin.cli.ss import Output, write_lines
 from tcpwin.cli.terminal import plain_lines, show
+from tcpwin.sources import public_name
 from tcpwin.units import name_text
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _find(
 
     rules = chosen_rules(select, ignore)
     found = judge(analysis, chosen=rules, thresholds=parse_thresholds(thresholds))
-    piece = Piece.of(analysis, file)
+    piece = Piece.of(analysis, public_name(file))
     if accepted is not None:
         return _Found(0, piece, [], None, kinds_of(Path(accepted), analysis, found))
     if known is not None:

@@ -16,6 +16,7 @@ from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.cli.ss import choose_output
 from tcpwin.cli.terminal import show
 from tcpwin.report.standalone import CONNECTIONS_SHOWN, FORMS, THEMES, Report, form_of
+from tcpwin.sources import public_name
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis
@@ -163,4 +164,4 @@ def _write_report(
     from tcpwin.report import capture_row
 
     Report(analysis, limit=limit).write(folder / names[file], form=form, theme=theme)
-    return capture_row(analysis, file)
+    return capture_row(analysis, public_name(file))

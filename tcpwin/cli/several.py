@@ -22,6 +22,7 @@ import click
 
 from tcpwin.cli.program import EXIT_UNREADABLE, complain
 from tcpwin.errors import FilterError, TcpwinError
+from tcpwin.sources import public_name
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -177,9 +178,9 @@ class _Work(Generic[T]):
             except click.UsageError as error:
                 failure = error.format_message()
             except MemoryError:
-                failure = f"{file}: there is not enough memory to read it"
+                failure = f"{public_name(file)}: there is not enough memory to read it"
         lines = (line.removeprefix("tcpwin: ") for line in said.getvalue().splitlines())
-        return Told(file, found, failure, tuple(lines), is_refused)
+        return Told(public_name(file), found, failure, tuple(lines), is_refused)
 
 
 def _alone(work: _Work[T], file: str) -> Told[T]:
@@ -191,7 +192,12 @@ def _alone(work: _Work[T], file: str) -> Told[T]:
     try:
         return alone(work, file)
     except BrokenProcessPool:
-        return Told(file, None, f"{file}: the process that read it ended; there may not be enough memory", ())
+        return Told(
+            public_name(file),
+            None,
+            f"{public_name(file)}: the process that read it ended; there may not be enough memory",
+            (),
+        )
 
 
 @contextmanager

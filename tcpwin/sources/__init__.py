@@ -1,6 +1,6 @@
 """Where packets come from: files, streams, scapy packets, dpkt readers. Each becomes something the engine can read."""
 
-from tcpwin.sources.addresses import CHUNK_BYTES, is_address, is_of_store, open_store, store_reason
+from tcpwin.sources.addresses import CHUNK_BYTES, is_address, is_of_store, open_store, public_name, store_reason
 from tcpwin.sources.headers import Headers, HeadersSource, write_headers
 from tcpwin.sources.libpcap import compile_filter
 from tcpwin.sources.moments import Moment, read_moment, resolve_moment
@@ -24,6 +24,7 @@ __all__ = [
     "is_of_store",
     "of_paths",
     "open_store",
+    "public_name",
     "read_moment",
     "resolve",
     "resolve_moment",

@@ -22,8 +22,10 @@ def is_address(source: str) -> bool:
     return source.partition("://")[0].lower() in SCHEMES and "://" in source
 
 
-def shown(address: str) -> str:
-    """An address without what may be secret in it: the query, which signs some, and a password."""
+def public_name(address: str) -> str:
+    """A path as it is; an address without what may be secret in it: the query, which signs some, and a password."""
+    if not is_address(address):
+        return address
     from urllib.parse import urlsplit
 
     told = urlsplit(address)
@@ -37,16 +39,16 @@ def open_store(address: str) -> tuple[Any, str, str]:
         SourceError: it is no address of a store, or obstore is not installed.
     """
     if find_spec("obstore") is None:
-        raise SourceError(f"{shown(address)} needs obstore: pip install 'tcpwin[fleet]'")
+        raise SourceError(f"{public_name(address)} needs obstore: pip install 'tcpwin[fleet]'")
     from urllib.parse import urlsplit
 
     from obstore.store import from_url
 
     told = urlsplit(address)
     if not told.netloc:
-        raise SourceError(f"{address}: names no bucket or host")
+        raise SourceError(f"{public_name(address)}: names no bucket or host")
     if told.query or told.fragment:
-        raise SourceError(f"{address}: a ? or # in an address is not understood")
+        raise SourceError(f"{public_name(address)}: a ? or # in an address is not understood")
     root = f"{told.scheme}://{told.netloc}"
     options: dict[str, Any] = {"client_options": {"allow_http": True}} if told.scheme == "http" else {}
     try:
@@ -54,7 +56,7 @@ def open_store(address: str) -> tuple[Any, str, str]:
     except Exception as failure:
         if not is_of_store(failure):
             raise
-        raise SourceError(f"{address}: {store_reason(failure)}") from None
+        raise SourceError(f"{public_name(address)}: {store_reason(failure)}") from None
 
 
 def is_of_store(failure: Exception) -> bool:

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from tcpwin.errors import SourceError
 from tcpwin.processes import alone
-from tcpwin.sources.addresses import CHUNK_BYTES, WEB, is_of_store, open_store, shown, store_reason
+from tcpwin.sources.addresses import CHUNK_BYTES, WEB, is_of_store, open_store, public_name, store_reason
 
 MOST_BYTES = 64 << 30
 MOST_SECONDS = 3600.0
@@ -54,7 +54,7 @@ class _Redirects(request.HTTPRedirectHandler):
 
 
 def _fetch_web(address: str, file: IO[bytes]) -> None:
-    name = shown(address)
+    name = public_name(address)
     opener = request.OpenerDirector()
     for handler in (
         request.ProxyHandler,
@@ -121,16 +121,16 @@ def _copy_object(address: str, copy: str, room: int) -> None:
 
         found = obstore.get(store, path)
         if found.meta["size"] > room:
-            raise SourceError(f"{address} has more than there is room for: {room:,} bytes")
+            raise SourceError(f"{public_name(address)} has more than there is room for: {room:,} bytes")
         until = time.monotonic() + MOST_SECONDS
         with Path(copy).open("wb") as out:
             for piece in found.stream(min_chunk_size=CHUNK_BYTES):
                 out.write(piece)
                 if time.monotonic() > until:
-                    raise SourceError(f"{address} takes longer than {MOST_SECONDS:.0f} s: fetch it first")
+                    raise SourceError(f"{public_name(address)} takes longer than {MOST_SECONDS:.0f} s: fetch it first")
     except FileNotFoundError:
-        raise SourceError(f"{address}: nothing is there") from None
+        raise SourceError(f"{public_name(address)}: nothing is there") from None
     except Exception as failure:
         if isinstance(failure, SourceError) or not is_of_store(failure):
             raise
-        raise SourceError(f"{address}: {store_reason(failure)}") from None
+        raise SourceError(f"{public_name(address)}: {store_reason(failure)}") from None

@@ -13,7 +13,7 @@ from typing import Any
 
 from tcpwin.errors import SourceError
 from tcpwin.sources import dpkt_reader, scapy_packets
-from tcpwin.sources.addresses import is_address, shown
+from tcpwin.sources.addresses import is_address, public_name
 from tcpwin.sources.pcapng import write_packets
 from tcpwin.sources.source import FileSource, PathSource, Source
 
@@ -56,7 +56,7 @@ def of_paths(paths: Sequence[str | os.PathLike[str]]) -> Source:
 
     if len(paths) == 1:
         address = str(paths[0])
-        return FileSource(fetch(address), name=shown(address), owned=True)
+        return FileSource(fetch(address), name=public_name(address), owned=True)
     folder = tempfile.mkdtemp(prefix="tcpwin-")
     try:
         source = PathSource([_copied(path, folder, number) for number, path in enumerate(paths)])

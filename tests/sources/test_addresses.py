@@ -158,6 +158,19 @@ def test_commands_take_addresses(server: str) -> None:
     assert f'"uri": "{address}"' in done.stdout.decode()
 
 
+def test_what_signs_an_address_is_told_to_nobody(server: str, tmp_path: Path) -> None:
+    signed = [f"{server}/{path}?signature=SECRET" for path in ("slow-reader.pcap.gz", "keep-alive.pcap", "absent.pcap")]
+    for command in (("analyze",), ("check",), ("analyze", "--json"), ("check", "--format", "sarif")):
+        for addresses in (signed[:1], signed):
+            done = tcpwin(*command, *addresses)
+            assert f"{server}/slow-reader.pcap.gz".encode() in done.stdout
+            assert b"SECRET" not in done.stdout + done.stderr
+    done = tcpwin("report", *signed, "-o", tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["keep-alive.html", "slow-reader.html"]
+    assert not any("SECRET" in path.read_text() for path in tmp_path.iterdir())
+    assert b"SECRET" not in done.stdout + done.stderr
+
+
 def test_nothing_is_left_behind(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     for source in (f"{server}/keep-alive.pcap", [f"{server}/keep-alive.pcap", f"{server}/slow-reader.pcap.gz"]):
