@@ -64,6 +64,7 @@ WIDE_COLUMNS = 150
     "--sample", "sample_ns", type=parse_every, default="1s", show_default=True, metavar="TIME",
     help="Record this host's sockets each TIME, for the bundles; with -i and -o.",
 )  # fmt: skip
+@click.option("--drops", is_flag=True, help="Why the kernel dropped packets belongs into bundles; with -o, as root.")
 @click.option(
     "--select",
     multiple=True,
@@ -91,6 +92,7 @@ def watch(
     duration_ns: int | None,
     keep: int,
     sample_ns: int,
+    drops: bool,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     thresholds: tuple[str, ...],
@@ -108,6 +110,8 @@ def watch(
         raise click.UsageError("name what to watch: -i IFACE, or --follow FILE")
     if follow is not None and wanted is not None:
         raise click.UsageError("--filter is the kernel's, of an interface: filter what writes the file")
+    if drops and (interface is None or out is None):
+        raise click.UsageError("--drops tells of this host's packets, in bundles: it goes with -i and -o")
     rules = chosen_rules(select, ignore)
     from tcpwin.watch import (
         BLOCK_BYTES,
@@ -118,6 +122,7 @@ def watch(
         Metrics,
         Settings,
         Watch,
+        recording_drops,
         sampling,
         serve,
     )  # fmt: skip
@@ -150,6 +155,8 @@ def watch(
             folder = Path(out)
             more["bundles"] = Bundles(folder, keep)
             if interface is not None:
+                if drops:
+                    more["beside"] = stack.enter_context(recording_drops(folder))
                 more["snapshots"] = stack.enter_context(sampling(folder, sample_ns, tell))
         Watch(source, settings, tell, is_ended=is_ended, **more).run()
 

@@ -1,6 +1,7 @@
 """A recorder that waits for the stall: packets come in, the newest are judged again and again, what strikes is kept."""
 
 from tcpwin.watch.bundles import Bundles
+from tcpwin.watch.drops import recording_drops
 from tcpwin.watch.growing import GrowingFile
 from tcpwin.watch.interface import BLOCK_BYTES, Interface
 from tcpwin.watch.live import Live
@@ -21,6 +22,7 @@ __all__ = [
     "Strike",
     "Told",
     "Watch",
+    "recording_drops",
     "sampling",
     "serve",
 ]

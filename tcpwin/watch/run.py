@@ -108,7 +108,8 @@ class Watch:
     Args:
         source: of packets; whoever opened it closes it.
         bundles: where bundles go; None to tell only.
-        snapshots: files that somebody else writes beside, and that belong into bundles.
+        snapshots: files that somebody else writes beside, which are put beside packets, too, and belong into bundles.
+        beside: other files that belong into bundles.
         tell: called with what happens.
         is_ended: asked often whether to end.
     """
@@ -121,6 +122,7 @@ class Watch:
         *,
         bundles: Bundles | None = None,
         snapshots: Callable[[], Sequence[Path]] = tuple,
+        beside: Callable[[], Sequence[Path]] = tuple,
         is_ended: Callable[[], bool] = lambda: False,
     ) -> None:
         self._source = source
@@ -128,6 +130,7 @@ class Watch:
         self._tell = tell
         self._bundles = bundles
         self._snapshots = snapshots
+        self._beside = beside
         self._is_ended = is_ended
         self._recent = Recent(settings.recent_ns, settings.recent_bytes)
         self._header = source.header
@@ -256,7 +259,7 @@ class Watch:
             return
         capture = self._recent.capture(self._header)
         try:
-            self._tell(self._bundles.write(strikes, capture, self._snapshots(), self._struck_ns))
+            self._tell(self._bundles.write(strikes, capture, [*self._snapshots(), *self._beside()], self._struck_ns))
         except OutputError as error:
             # The disk may have room again when the next one strikes.
             self._tell(str(error))
