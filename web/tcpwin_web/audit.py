@@ -35,6 +35,9 @@ READ = {
     "show_tokens": "tokens.list",
     "list_captures": "captures.list",
     "show_captures": "captures.list",
+    "search": "captures.search",
+    "show_search": "captures.search",
+    "show_history": "captures.search",
 }
 NOT_READ = ("watch_analysis",)
 COMPARED = ("old", "new", "a", "b")

@@ -19,6 +19,7 @@ from sqlalchemy.orm.exc import StaleDataError
 from starlette.exceptions import HTTPException
 
 from tcpwin_web.captures import ConflictError, NotFoundError
+from tcpwin_web.history import AddressError
 from tcpwin_web.jobs import JobError
 from tcpwin_web.jobs.executor import NoRoomError
 from tcpwin_web.places import RETRY_SECONDS, BusyError, GoneError
@@ -100,8 +101,9 @@ def install(app: FastAPI) -> None:
     def turn_away(request: Request, error: UploadError) -> Response:
         return respond(request, error.status, _sentence(error))
 
+    @app.exception_handler(AddressError)
     @app.exception_handler(QueryError)
-    def doubt(request: Request, error: QueryError) -> Response:
+    def doubt(request: Request, error: Exception) -> Response:
         return respond(request, 422, _sentence(error))
 
     @app.exception_handler(BusyError)

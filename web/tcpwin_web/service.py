@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tcpwin_web.audit import AuditLog
 from tcpwin_web.captures import Captures
+from tcpwin_web.history import History
 from tcpwin_web.jobs import Executor, ProcessExecutor
 from tcpwin_web.jobs.queue import Queue
 from tcpwin_web.notes import Notes
@@ -95,6 +96,7 @@ class Service:
         self.captures = Captures(settings, self.database, self.data, self.queue, self.upload_threads)
         self.keys = AddressKeys(self.data.keys)
         self.links = Links(self.database, self.keys)
+        self.history = History(self.database)
         self.notes = Notes(self.database)
         self.audit = AuditLog(self.database, self.data.reserve)
         self.tokens = Tokens(self.database)

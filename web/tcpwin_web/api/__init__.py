@@ -8,6 +8,7 @@ from tcpwin_web.api import (
     connections,
     figures,
     findings,
+    history,
     notes,
     operation,
     references,
@@ -27,7 +28,20 @@ STREAM_ENDINGS = ("/progress",)
 def routes() -> APIRouter:
     """All routes of the API."""
     router = APIRouter(prefix=PREFIX, responses=problems.RESPONSES)
-    for each in (captures, uploads, connections, figures, findings, references, reports, slices, shares, notes, tokens):
+    for each in (
+        captures,
+        uploads,
+        connections,
+        figures,
+        findings,
+        references,
+        reports,
+        slices,
+        shares,
+        notes,
+        tokens,
+        history,
+    ):
         router.include_router(each.router)
     router.include_router(operation.api)
     everything = APIRouter()

@@ -111,6 +111,7 @@ class CaptureEntry(BaseModel):
                     "summary": "6 MB in 30.1 s. Limited by a slow reader on the client (93 % of the time, certain).",
                     "tags": ["bundled"],
                     "is_bundled": True,
+                    "host_pairs": 1,
                     "window_scales": None,
                     "selection": None,
                 }
@@ -130,6 +131,7 @@ class CaptureEntry(BaseModel):
     connections: int | None
     findings: int | None
     severity: str | None
+    host_pairs: Annotated[int | None, Field(description="rows that a search may find, before any were left out")]
     problems: Annotated[int | None, Field(description="connections with a problem")]
     verdict: Annotated[Verdict | None, Field(description="what limited the worst connection")]
     summary: str | None

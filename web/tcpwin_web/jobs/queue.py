@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import structlog
-from sqlalchemy import func, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import selectinload
@@ -29,7 +29,7 @@ from tcpwin_web.jobs.executor import Executor, JobError, LostError
 from tcpwin_web.places import Caller, GoneError, Places, current_caller, set_caller
 from tcpwin_web.results import layout
 from tcpwin_web.storage import Database, DataFolder
-from tcpwin_web.storage.models import Capture, File, Job, now_ns
+from tcpwin_web.storage.models import Capture, File, HostPair, Job, now_ns
 
 T = TypeVar("T")
 
@@ -442,6 +442,9 @@ def _names_any(folder: Path, names: Collection[str]) -> bool:
 
 async def _finish(session: AsyncSession, job: Job, status: str, reason: str | None, **shown: Any) -> None:
     job.status, job.failure, job.finished_ns = status, reason, now_ns()
+    if status == "done":
+        await session.execute(delete(HostPair).where(HostPair.capture_id == job.capture_id))
+        session.add_all(HostPair(capture_id=job.capture_id, **each) for each in shown.pop("pairs"))
     await session.execute(
         update(Capture).where(Capture.id == job.capture_id).values(status=status, failure=reason, **shown)
     )

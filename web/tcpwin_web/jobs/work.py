@@ -21,6 +21,7 @@ from tcpwin.report import WHOLE, budget_bar, quality_remarks
 from tcpwin.sources import HeadersSource, SelectedSource, Selection, Source
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.results import columns, layout, queries
+from tcpwin_web.results.host_pairs import group_by_hosts
 
 PREPARED = 4
 """Worst connections whose details are written with the analysis' own results."""
@@ -164,7 +165,10 @@ def _write(file_set: FileSet, analysis: Analysis, new: Path) -> dict[str, Any]:
     }
     (new / layout.CAPTURE).write_text(json.dumps(document))
     (new / layout.PROGRESS).unlink(missing_ok=True)
+    pairs, all_pairs = group_by_hosts(new)
     return {
+        "pairs": pairs,
+        "host_pairs": all_pairs,
         "packets": analysis.capture.packets,
         "connections": len(analysis),
         "findings": sum(findings.counts.values()),

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-VERSION = 6
+VERSION = 7
 """Of the results: what an earlier version wrote is written anew when the service starts."""
 
 CAPTURE = "capture.json"

@@ -52,6 +52,8 @@ class Capture(Base):
     """Connections with a problem."""
     verdict: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     """That of the worst connection."""
+    host_pairs: Mapped[int | None] = mapped_column(BigInteger)
+    """Pairs of hosts by port and limit, with those that are too many to be kept as rows."""
     results_version: Mapped[int | None] = mapped_column(Integer)
     """In which the results are written."""
     window_scales: Mapped[dict[str, int] | None] = mapped_column(JSON)
@@ -147,6 +149,35 @@ class Note(Base):
     author: Mapped[str] = mapped_column(String(64), default="")
     """As who wrote it called themselves."""
     text: Mapped[str] = mapped_column(String(4000))
+
+
+class HostPair(Base):
+    """Connections of a capture between two hosts that the same limited, for searches over all captures."""
+
+    __tablename__ = "host_pairs"
+
+    # SQLite numbers rows of the type INTEGER only.
+    id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True)
+    capture_id: Mapped[str] = mapped_column(ForeignKey("captures.id", ondelete="CASCADE"), index=True)
+    client: Mapped[str] = mapped_column(String(64), index=True)
+    server: Mapped[str] = mapped_column(String(64), index=True)
+    port: Mapped[int] = mapped_column(Integer, index=True)
+    """The server's."""
+    limited_by: Mapped[str] = mapped_column(String(32), index=True)
+    connections: Mapped[int] = mapped_column(BigInteger)
+    problems: Mapped[int] = mapped_column(BigInteger)
+    """Connections with a problem."""
+    lost_ns: Mapped[int] = mapped_column(BigInteger)
+    duration_ns: Mapped[int] = mapped_column(BigInteger)
+    """Of all connections together, as `lost_ns` and `data_bytes` are."""
+    data_bytes: Mapped[int] = mapped_column(BigInteger)
+    rate_bps: Mapped[int | None] = mapped_column(BigInteger)
+    """Of the connection with most data."""
+    rtt_ns: Mapped[int | None] = mapped_column(BigInteger)
+    """The shortest of the path."""
+    start_ns: Mapped[int] = mapped_column(BigInteger)
+    worst: Mapped[int] = mapped_column(BigInteger)
+    """Number of the connection that lost most time."""
 
 
 class ApiToken(Base):

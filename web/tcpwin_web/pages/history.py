@@ -1,0 +1,125 @@
+"""The search over all captures, and the history of a pair of hosts or a tag, as pages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi.responses import Response
+from fastapi.templating import Jinja2Templates
+
+from tcpwin.limits import LIMIT_NAMES
+from tcpwin_web.api.history import Port
+from tcpwin_web.api.parts import Limits, Offset, ServiceOf, Words
+from tcpwin_web.history import AddressError, Found, Point, Question, judge_change
+from tcpwin_web.pages.parts import show
+
+PAGE_ROWS = 100
+WIDTH, HEIGHT = 1000, 100
+"""Of a panel of the figure, in its own units."""
+MOST_BAR_WIDTH = 60
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One capture in a panel of the figure."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    text: str
+
+
+def bars(values: list[float | None], most: float, texts: list[str]) -> list[Bar]:
+    """Bars of equal width, the oldest capture on the left; none where a value is not known."""
+    step = min(WIDTH / max(len(values), 1), MOST_BAR_WIDTH * 1.5)
+    width = step * 2 / 3
+    found = []
+    for number, (value, text) in enumerate(zip(values, texts, strict=True)):
+        if value is not None:
+            # A bar of nothing is still seen.
+            height = max(HEIGHT * value / most, 1.0) if most else 1.0
+            x = number * step + (step - width) / 2
+            found.append(Bar(round(x, 1), round(HEIGHT - height, 1), round(width, 1), round(height, 1), text))
+    return found
+
+
+def routes(templates: Jinja2Templates) -> APIRouter:
+    """Make the routes."""
+    router = APIRouter()
+
+    @router.get("/search")
+    async def show_search(
+        request: Request,
+        service: ServiceOf,
+        address: Annotated[Words, Query(max_length=64)] = "",
+        port: Annotated[str, Query(pattern=r"^[0-9]{0,5}$")] = "",
+        host: Annotated[Words, Query(max_length=255)] = "",
+        limited_by: Annotated[Literal[""] | Limits, Query()] = "",
+        tag: Annotated[Words, Query(max_length=64)] = "",
+        offset: Offset = 0,
+    ) -> Response:
+        asked = Question(address.strip(), int(port) if port else None, host.strip(), limited_by, tag.strip().lower())
+        found: Sequence[Found] = ()
+        total, wrong = 0, None
+        try:
+            found, total = await service.history.search(asked, offset=offset, limit=PAGE_ROWS)
+        except AddressError as error:
+            # Said in the list's place, while the address is typed.
+            wrong = str(error)
+        fields = {"address": address, "port": port, "host": host, "limited_by": limited_by, "tag": tag}
+        return show(
+            templates,
+            request,
+            "search.html",
+            found=found,
+            total=total,
+            wrong=wrong,
+            asked={**fields, "offset": offset},
+            size=PAGE_ROWS,
+            limits=LIMIT_NAMES,
+            tags=await service.captures.tags(),
+            is_asked=bool(asked),
+        )
+
+    @router.get("/history")
+    async def show_history(
+        request: Request,
+        service: ServiceOf,
+        a: Annotated[Words, Query(max_length=64)] = "",
+        b: Annotated[Words, Query(max_length=64)] = "",
+        port: Port = None,
+        tag: Annotated[Words, Query(max_length=64)] = "",
+    ) -> Response:
+        if tag:
+            points = await service.history.of_tag(tag.strip().lower())
+        elif a and b:
+            points = await service.history.of_pair(a, b, port=port)
+        else:
+            raise HTTPException(422, "Name two hosts (a and b), or a tag.")
+        changes = [judge_change(*both) for both in pairwise(points)]
+        return show(
+            templates,
+            request,
+            "history.html",
+            points=points,
+            changes=[None, *changes],
+            panels=_panels(points),
+            size=(WIDTH, HEIGHT),
+            limits=LIMIT_NAMES,
+            asked={"a": a, "b": b, "port": port, "tag": tag},
+        )
+
+    return router
+
+
+def _panels(points: list[Point]) -> dict[str, tuple[list[Bar], float]]:
+    """Panels of the figure by what they show, each with its bars and the value at its top."""
+    names = [point.capture.name for point in points]
+    fastest = float(max((point.rate_bps or 0 for point in points), default=0))
+    return {
+        "lost": (bars([point.lost_share for point in points], 1.0, names), 1.0),
+        "rate": (bars([point.rate_bps for point in points], fastest, names), fastest),
+    }
