@@ -51,7 +51,7 @@ def test_fires_on_a_window_that_never_grows(tmp_path: Path) -> None:
         "rtt_ns": 40_000_000,
         # 32,768 x 8 bits in 40 ms.
         "ceiling_bps": 6_553_600,
-        "goodput_bps": 6_241_524,
+        "goodput_bps": 6_553_600,
         "held_back_ns": 800_000_000,
     }
     assert finding.remedy is not None

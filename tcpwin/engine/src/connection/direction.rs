@@ -17,6 +17,15 @@ const USUAL_FULL: [std::ops::RangeInclusive<u32>; 2] = [1200..=1460, 8800..=8960
 /// Windows up to this are not halved (Linux TCP_MSS_DEFAULT; RFC 9293 §3.7.1, MUST-15).
 const MSS_DEFAULT: u32 = 536;
 
+/// How far the FIN of a direction has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Fin {
+    #[default]
+    NotSent,
+    Sent,
+    Acknowledged,
+}
+
 /// One direction: data from one endpoint, and the receive window of the other that limits it.
 #[derive(Clone, Debug, Default)]
 pub struct Direction {
@@ -31,7 +40,7 @@ pub struct Direction {
     pub own_shift: u8,
     /// A segment of this side was captured.
     pub is_seen: bool,
-    pub has_fin: bool,
+    fin: Fin,
     pub has_rst: bool,
     /// The window blocks while it is open: what counts as held back; a closed window is counted apart.
     pub is_limited: bool,
@@ -43,7 +52,8 @@ pub struct Direction {
     pub has_tsval: bool,
     /// Initial sequence number; without a SYN, one less than the first sequence number seen.
     pub isn: Seq,
-    pub fin_end: Seq,
+    /// While the FIN is not acknowledged where it ends, then [`Direction::fin_alone_ns`] in microseconds.
+    fin_word: u32,
     /// Timestamp value of the SYN, or the first one seen, while `has_tsval`.
     pub first_tsval: u32,
     /// The latest one.
@@ -63,7 +73,7 @@ pub struct Direction {
     pub acked_bytes: u64,
     pub first_data_ns: i64,
     pub last_data_ns: i64,
-    /// When the last byte was acknowledged.
+    /// When the last byte was acknowledged, or the FIN.
     pub last_ack_ns: i64,
     pub rare: Option<Box<Rare>>,
 }
@@ -72,6 +82,44 @@ impl Direction {
     #[inline]
     pub fn rare(&mut self) -> &mut Rare {
         self.rare.get_or_insert_with(Box::default)
+    }
+
+    #[inline(always)]
+    pub fn has_fin(&self) -> bool {
+        self.fin != Fin::NotSent
+    }
+
+    /// A FIN was sent, and takes the sequence number before `end`.
+    pub fn send_fin(&mut self, end: Seq) {
+        (self.fin, self.fin_word) = (Fin::Sent, end.0);
+    }
+
+    pub fn forget_fin(&mut self) {
+        self.fin = Fin::NotSent;
+    }
+
+    /// A FIN was sent and not acknowledged.
+    pub fn is_fin_out(&self) -> bool {
+        self.fin == Fin::Sent && Seq(self.fin_word).is_after(self.flight.una)
+    }
+
+    /// SND.UNA moved by `advance`, past a FIN if one was out.
+    pub fn acknowledge_fin(&mut self, advance: u32, now_ns: i64) {
+        if self.fin != Fin::Sent || self.is_fin_out() {
+            return;
+        }
+        let is_alone = advance == 1 && Seq(self.fin_word) == self.flight.una;
+        let alone_ns = now_ns.saturating_sub(self.last_ack_ns).max(0);
+        let alone_us = if is_alone { alone_ns / 1000 } else { 0 };
+        self.fin = Fin::Acknowledged;
+        self.fin_word = u32::try_from(alone_us).unwrap_or(u32::MAX);
+    }
+
+    /// When the last byte of data was acknowledged, to the microsecond where the FIN was acknowledged by itself.
+    pub fn last_data_ack_ns(&self) -> i64 {
+        let is_acknowledged = self.fin == Fin::Acknowledged;
+        let alone_us = if is_acknowledged { self.fin_word } else { 0 };
+        self.last_ack_ns.saturating_sub(i64::from(alone_us) * 1000)
     }
 
     /// Bytes in flight, where they can be known.
@@ -95,7 +143,7 @@ impl Direction {
             && self.is_flight_known()
             && self.flight.is_acked
             && self.flight.control == 0
-            && !self.has_fin
+            && !self.has_fin()
             && self.own_scale.is_certain()
             && self.window.is_known
             && self.window.bytes > 0
@@ -169,7 +217,7 @@ impl Direction {
     pub fn acked_payload_bytes(&self) -> u64 {
         let before_bytes = self.rare.as_ref().map_or(0, |rare| rare.before_bytes);
         let control = u64::from(self.has_syn && self.acked_bytes > 0)
-            + u64::from(self.has_fin && !self.fin_end.is_after(self.flight.una));
+            + u64::from(self.has_fin() && !self.is_fin_out());
         self.acked_bytes.saturating_sub(control + before_bytes)
     }
 

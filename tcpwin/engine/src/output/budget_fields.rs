@@ -129,7 +129,7 @@ impl DirectionView<'_> {
     /// Since when a sender of few segments is done: all that it sent is acknowledged, or the connection was reset.
     pub(super) fn closed_since_ns(&self) -> Option<i64> {
         let data = self.data();
-        let is_done = data.has_fin && !data.flight.is_outstanding();
+        let is_done = data.has_fin() && !data.flight.is_outstanding();
         let done_ns = is_done.then(|| data.last_ack_ns.max(data.last_data_ns));
         [done_ns, self.connection.reset_ns()]
             .into_iter()

@@ -129,7 +129,7 @@ impl<'a> DirectionView<'a> {
         // What was acknowledged before the first captured data was carried, too.
         let unseen_ns = self.rare().and_then(|rare| rare.unseen_since_ns);
         let first_ns = data.first_data_ns.min(unseen_ns.unwrap_or(i64::MAX));
-        let last_ns = data.last_data_ns.max(data.last_ack_ns);
+        let last_ns = data.last_data_ns.max(data.last_data_ack_ns());
         let stepped = self.rare().and_then(|rare| rare.transfer_step);
         let stepped_ns =
             stepped.map_or(0, |(ns, until_ns)| if until_ns <= last_ns { ns } else { 0 });
@@ -332,13 +332,13 @@ pub fn close_state(connection: &Connection) -> &'static str {
             && !has_answered
             && (first.has_only_syn || second.has_only_syn)
             && first.data_segments + second.data_segments == 0;
-        return match (is_refused, first.has_fin && second.has_fin) {
+        return match (is_refused, first.has_fin() && second.has_fin()) {
             (true, _) => "refused",
             (false, true) => "reset_after_close",
             (false, false) => "reset",
         };
     }
-    match (first.has_fin, second.has_fin) {
+    match (first.has_fin(), second.has_fin()) {
         (true, true) => "closed",
         (true, false) | (false, true) => "half_closed",
         (false, false) if first.has_only_syn && !second.is_seen => "unanswered",
@@ -395,7 +395,7 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     acked_bytes Int "Payload that the receiver acknowledged." |v| count(v.data().acked_payload_bytes());
     first_data_ns Int "Time of the first payload." |v| if v.data().data_segments > 0 { int(v.data().first_data_ns) } else { Value::None };
     last_data_ns Int "Time of the last payload." |v| if v.data().data_segments > 0 { int(v.data().last_data_ns) } else { Value::None };
-    throughput_bps Real "Payload bits per second from the first payload to the last payload or acknowledgment." |v| v.rate(v.data().payload_bytes);
+    throughput_bps Real "Payload bits per second from the first payload to the last, or to its acknowledgment." |v| v.rate(v.data().payload_bytes);
     goodput_bps Real "Acknowledged payload bits per second over the same time." |v| v.rate(v.data().acked_payload_bytes());
     mss_bytes Int "Largest payload to expect: the smaller MSS option less the timestamps option, or what the path left of it in the end; else the largest payload seen." |v| int(v.data().segment_size());
     max_payload_bytes Int "Largest payload seen; above the MSS with segmentation offload (TSO, GRO)." |v| int(v.data().max_payload);
@@ -439,7 +439,7 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     stall_at_end_start_ns Int "Since when: the window closed, the oldest byte in flight was sent, the last acknowledgment came or the first probe or keep-alive was left unanswered." |v| optional(v.end_stall().map(|stall| stall.start_ns));
     stall_at_end_ns Int "For how long: until the reset, or the capture's last packet, at most two minutes after the connection's." @rare |c| c.end_stall().map_or(0, |stall| stall.duration_ns());
     stall_at_end_tries Int "Retransmissions, probes and keep-alives since the peer was last heard of, or last acknowledged data that is in flight, each of a timer of its own." |v| int(v.end_stall().map_or(0, |stall| stall.tries));
-    fin Bool "The sender sent a FIN." |v| Value::Bool(v.data().has_fin);
+    fin Bool "The sender sent a FIN." |v| Value::Bool(v.data().has_fin());
     rst Bool "The sender sent a RST." |v| Value::Bool(v.data().has_rst);
 };
 

@@ -108,11 +108,11 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
 fn infer_fin(sent: &Direction, acked: &mut Direction, segment: &Segment, advance: u32) {
     if advance > 0 {
         acked.rare().ends_with_one = advance == 1;
-        acked.has_fin = false;
+        acked.forget_fin();
     }
-    let is_closing = sent.has_fin || segment.flags & FIN != 0;
+    let is_closing = sent.has_fin() || segment.flags & FIN != 0;
     if is_closing && acked.rare.as_ref().is_some_and(|rare| rare.ends_with_one) {
-        (acked.has_fin, acked.fin_end) = (true, acked.flight.una);
+        acked.send_fin(acked.flight.una);
     }
 }
 

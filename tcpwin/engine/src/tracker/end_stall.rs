@@ -60,7 +60,7 @@ fn find(connection: &Connection, side: usize, until_ns: i64) -> Option<EndStall>
             return stall(Kind::PeerSilent, silent.first_ns, timeout_ns);
         }
         let waits = closed.probes > 0 || has_data_out;
-        let may_wait = sent.data_segments > 0 && !sent.has_fin && may_be_early(closed.start_ns);
+        let may_wait = sent.data_segments > 0 && !sent.has_fin() && may_be_early(closed.start_ns);
         return stall(Kind::ZeroWindow, closed.start_ns, MIN_NS).filter(|_| waits || may_wait);
     }
     if has_data_out {

@@ -32,7 +32,7 @@ impl Forks {
     pub fn begin(&mut self, connections: &Arena, older: u32, newer: u32) {
         let is_closed = |connection: &Connection| {
             connection.marks.reset_by().is_some()
-                || connection.directions.iter().all(|each| each.has_fin)
+                || connection.directions.iter().all(|each| each.has_fin())
         };
         if connections
             .get(older)

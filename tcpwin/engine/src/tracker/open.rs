@@ -226,7 +226,7 @@ fn begin_sequence(sent: &mut Direction, segment: &Segment) {
     sent.has_only_syn = true;
     sent.flight.control = u8::from(!sent.flight.una.is_after(seq));
     if segment.flags & FIN != 0 {
-        (sent.has_fin, sent.fin_end) = (true, end);
+        sent.send_fin(end);
         sent.flight.control += 1;
     }
     if sent.window.is_known {

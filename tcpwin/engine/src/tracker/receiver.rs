@@ -56,7 +56,8 @@ impl Direction {
             .and_then(|covered| self.late_by_ns(covered, ack, now_ns));
         self.flight.una = ack;
         if self.flight.control > 0 {
-            self.acknowledge_control();
+            self.acknowledge_fin(advance, now_ns);
+            self.flight.control = u8::from(self.is_fin_out());
         }
         self.acked_bytes += u64::from(advance);
         self.duplicate_acks = 0;
@@ -133,13 +134,6 @@ impl Direction {
             0
         };
         (events, rtt_ns)
-    }
-
-    /// SYN and FIN leave the flight when they are acknowledged.
-    #[cold]
-    fn acknowledge_control(&mut self) {
-        let is_fin_out = self.has_fin && self.fin_end.is_after(self.flight.una);
-        self.flight.control = u8::from(is_fin_out);
     }
 
     /// Compare how far an ACK moved SND.UNA, and its IP identification, with those of the one before. `is_bare`:

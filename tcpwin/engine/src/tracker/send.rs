@@ -64,10 +64,9 @@ pub fn take(
     }
     let end = seq + length;
     let is_known = sent.is_flight_known();
-    if segment.flags & FIN != 0 && !sent.has_fin {
+    if segment.flags & FIN != 0 && !sent.has_fin() {
         sent.flight.integrate(now_ns, is_known);
-        sent.has_fin = true;
-        sent.fin_end = end;
+        sent.send_fin(end);
         sent.flight.control += 1;
     }
     sent.has_only_syn &= sent.syn.has_early_data();

@@ -95,7 +95,7 @@ impl Direction {
         // is acknowledged meanwhile.
         self.window.is_blocked = is_scale_certain
             && self.window.is_known
-            && !self.has_fin
+            && !self.has_fin()
             && self.is_flight_known()
             && (self.flight.is_outstanding() || self.window.is_blocked)
             && room < self.least_room() as i32;
@@ -299,7 +299,7 @@ impl Direction {
         let rare = self.rare.as_deref();
         let phase = rare.map_or(Phase::Open, Rare::phase);
         let is_outstanding = self.flight.is_outstanding();
-        if self.has_fin && !is_outstanding {
+        if self.has_fin() && !is_outstanding {
             Some(State::Closed)
         } else if rare.is_some_and(Rare::is_zero_open) {
             Some(State::ZeroWindow)

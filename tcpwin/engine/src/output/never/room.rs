@@ -194,7 +194,7 @@ impl Sender {
             has_room || (!is_own && self.full_since_ns.is_none())
         });
         let is_full = data.flight.bytes() > 0 && !data.flight.nxt.is_before(data.window.edge);
-        is_full && !data.has_fin && !self.is_unheard && !is_open_there
+        is_full && !data.has_fin() && !self.is_unheard && !is_open_there
     }
 
     fn end_full(&mut self, now_ns: i64) {
