@@ -24,10 +24,10 @@ HANG = 2
 """Indent of what does not fit on a line, below that line's own."""
 STYLES = (
     (r"[Ll]imited by [^(]+", "bold"),
-    (r"^ *(?:Cost|Fix|Evidence|Also)\b(?: \([^)]*\))?:", "bold"),
+    (r"^ *(?:Cost|When|Fix|Evidence|Also)\b(?: \([^)]*\))?:", "bold"),
     (r"^ *(?:owner|remedy|beware|evidence|(?:not )?ruled out|values|when|ends)\b", "bold"),
     (r"(?:Cost|Fix)(?: first)?(?: \([^)]*\))?:", "bold"),
-    (r"No problem found|Nothing to fix|Too little time lost to be a problem", "green"),
+    (r"No problem found|No connection lost time|Nothing to fix|Too little time lost to be a problem", "green"),
     (r"no drops, gaps, duplicates or damage found", "green"),
     (r"^#\d+", "bold"),
     (r"TW\d{3} [a-z-]+", "cyan"),

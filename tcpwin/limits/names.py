@@ -37,7 +37,7 @@ def read_faster(receiver: str, sender: str, stop_ns: int = 0) -> str:
     """
     shows = f"`ss -tmi` on {receiver} shows whether unread data (Recv-Q) fills the buffer."
     if stop_ns:
-        return f"Find out why {receiver}'s application stopped reading for {time_text(stop_ns)}. {shows}"
+        return f"Find out why {receiver}'s application stopped reading for at least {time_text(stop_ns)}. {shows}"
     return f"Make {receiver}'s application read faster, or make {sender} send less. {shows}"
 
 

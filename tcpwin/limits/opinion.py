@@ -189,7 +189,7 @@ def _reader(seen: Situation) -> Opinion:
         seen.receiving_end,
         confidence,
         reason + _kernel_words(seen),
-        f"The {receiver}'s application stopped reading once, for {time_text(stop_ns)}."
+        f"The {receiver}'s application stopped reading once, for at least {time_text(stop_ns)}."
         if stop_ns
         else f"The {receiver}'s application keeps its receive window full.",
         read_faster(f"the {receiver}", f"the {seen.sender}", stop_ns),
@@ -210,7 +210,7 @@ def _window_sum(seen: Situation) -> str:
     parts_ns = {
         "with the window full (no room for another segment)": items_ns["window_full"] + items_ns["small_window"],
         f"at zero window (no room offered, {times})": items_ns["zero_window"],
-        "for ACKs that came late because the application read late": items_ns["reader"],
+        "for an application that read late what had arrived": items_ns["reader"],
     }
     total_ns = sum(parts_ns.values())
     parts = [f"{time_text(ns)} {what}" for what, ns in parts_ns.items() if ns >= LEAST_PART * total_ns and ns]
@@ -263,7 +263,7 @@ def _application(seen: Situation) -> Opinion:
         )
     elif data.idle_gaps and not data.zero_window_ns:
         pauses = f"in {count_text(data.idle_gaps, 'pause')} longer than the RTO"
-        reason += _sum(idle_ns, data.idle_ns, pauses, "in shorter pauses or with its last data on the way")
+        reason += _sum(idle_ns, data.idle_ns, pauses, "in shorter ones, at the end, or with its last data on the way")
     if seen.data.turns > 1:
         reason += f": {seen.sender} and {seen.receiver} take turns"
     owner, meaning = (
@@ -303,7 +303,7 @@ def _path(seen: Situation) -> Opinion:
     data = seen.data
     rate = "" if data.goodput_bps is None else f", {rate_text(data.goodput_bps)}"
     if rate and data.path_rate_bps:
-        rate += f" of about {rate_text(data.path_rate_bps)}"
+        rate = f", about {rate_text(data.path_rate_bps)} ({rate_text(data.goodput_bps)} over the whole transfer)"
     if data.queue_mean_ns and seen.connection.path_rtt_ns and data.queue_mean_ns > seen.connection.path_rtt_ns:
         rate += f"; a queue holds each packet up for {time_text(data.queue_mean_ns)} on average"
     meaning = "The transfer uses all that the path gives."

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tcpwin.analysis import Analysis
 from tcpwin.limits.division import MIN_COST_NS, MIN_SHARE
-from tcpwin.limits.finding import Finding
+from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.names import LIMIT_NAMES
 from tcpwin.limits.ranking import MOST_COUNTED, problems, problems_by_limit, worst
 from tcpwin.limits.verdict import Verdict, judge_connection
@@ -38,6 +38,7 @@ class Summary:
         problems: numbers of the connections with a problem by the limit that cost each most, the worst first; of the
             first `MOST_COUNTED` of them.
         verdict: that of the worst connection; None without any.
+        serious: what rules warn of although no connection has a problem; empty where there is none, or one connection.
     """
 
     text: str
@@ -47,6 +48,7 @@ class Summary:
     worst: tuple[Finding, ...]
     problems: Mapping[str, tuple[int, ...]]
     verdict: Verdict | None = None
+    serious: str = ""
 
 
 def summarize(analysis: Analysis, found: Findings | None = None) -> Summary:
@@ -63,6 +65,7 @@ def summarize(analysis: Analysis, found: Findings | None = None) -> Summary:
         tuple(telling.costly[:WORST]),
         telling.problems,
         telling.verdict,
+        telling.serious if telling.count != 1 and not telling.ids else "",
     )
 
 
@@ -116,10 +119,21 @@ class _Telling:
         share = f"{MIN_SHARE * 100:.0f} % of the time in which a connection had data to send"
         least = f"Counted as a problem: a limit that costs at least {time_text(MIN_COST_NS)}, and {share}."
         if not self.ids:
-            yield f"No problem found. ({least})"
+            serious = self.serious
+            # A refused connection has lost no time, and is no success.
+            yield f"{'No connection lost time' if serious else 'No problem found'}. ({least})"
+            if serious:
+                yield f"Found beside: {serious}."
             return
         by_limit = ", ".join(f"{LIMIT_NAMES[limit]} ({len(ids):,})" for limit, ids in self.problems.items())
         yield f"{count_text(len(self.ids), 'connection')} with a problem: {by_limit}. ({least})"
+
+    @cached_property
+    def serious(self) -> str:
+        """What rules warn of that somebody can mend although no connection has a problem: the first few, in words."""
+        warned = [each for each in self.found if each.severity >= Severity.WARNING and each.owner != "nobody"]
+        more = [count_text(len(warned) - WORST, "more warning")] if len(warned) > WORST else []
+        return "; ".join([*(each.text.removesuffix(".") for each in warned[:WORST]), *more])
 
     def first_change(self) -> Iterable[str]:
         verdict = self.verdict

@@ -30,7 +30,7 @@ from tcpwin.limits.division import (
     weigh,
     worse,
 )
-from tcpwin.limits.finding import CONFIDENCES, Finding, Severity
+from tcpwin.limits.finding import CONFIDENCES, Evidence, Finding, Severity
 from tcpwin.limits.gains import Gain, part_of
 from tcpwin.limits.names import LIMIT_NAMES
 from tcpwin.limits.opinion import Opinion, Situation, opinion_of
@@ -84,6 +84,7 @@ class Verdict:
         code: of the finding that tells what to fix; None where the time budget alone says it.
         rule: the name of that finding's rule.
         frames: numbers of frames that show it; `frames_of` says which of how many.
+        when_text: when it happened, after the connection's beginning; empty where no finding says so.
         lost_ns: time lost to limits that somebody can mend, whatever the largest limit is.
         lost_share: of the time in which the sender had work, 0 to 1.
         also: the largest limit of that time, where `limit` is none that can be mended; None without any that matters.
@@ -111,6 +112,7 @@ class Verdict:
     cost_text: str = ""
     time_ns: int = 0
     frames_of: str = ""
+    when_text: str = ""
     code: str | None = None
     rule: str | None = None
     frames: tuple[int, ...] = ()
@@ -396,6 +398,7 @@ class _Judge:
             rule=None if about is None else about.name,
             frames=() if about is None else about.evidence.frames,
             frames_of="" if about is None else about.evidence.frames_of or "",
+            when_text="" if about is None else _when_text(about.evidence, self.seen.connection.start_ns),
             lost_ns=divided.lost_ns,
             lost_share=divided.lost_ns / divided.busy_ns if divided.busy_ns else 0.0,
             also=also,
@@ -499,6 +502,16 @@ def numbers_text(share: float, second_share: float, also_ns: int, also_share: fl
         "also_share": share_text(also_share),
         "answer": time_text(answer_ns),
     }
+
+
+def _when_text(evidence: Evidence, connection_ns: int) -> str:
+    """``from 1.9 s to 6.04 s of the connection``; nothing where the times are those of one time of many."""
+    if evidence.start_ns is None or evidence.span_of:
+        return ""
+    start, end = (
+        time_text(max(ns - connection_ns, 0)) for ns in (evidence.start_ns, evidence.end_ns or evidence.start_ns)
+    )
+    return f"at {start} of the connection" if start == end else f"from {start} to {end} of the connection"
 
 
 def _cost_text(lost_ns: int, total_ns: int, bounds: tuple[int, int, int] | None, *, is_one: bool) -> str:

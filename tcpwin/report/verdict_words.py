@@ -23,7 +23,7 @@ class VerdictWords(NamedTuple):
         cost: what was lost, of how long; empty where nothing is wrong, as `fix`, or where `beside` says it.
         evidence: a display filter, and the finding that says so; empty where the time budget alone says it.
         advice: what is not empty of the others but `answer` and `why`, each under its label, in the order in which
-            they are read: cost, fix and evidence below the limit that they are about.
+            they are read: cost, time, fix and evidence below the limit that they are about.
     """
 
     answer: str
@@ -45,7 +45,8 @@ def verdict_words(verdict: Verdict) -> VerdictWords:
         of = f"{verdict.frames_of},{order}; " if order else f"{verdict.frames_of}; " if verdict.frames_of else ""
         evidence += f" ({of}rule {verdict.code} {verdict.rule})"
     cost, evidence = name_text(verdict.cost_text), name_text(evidence)
-    labelled = (("Cost", cost), ("Fix", fix), ("Evidence", evidence))
+    when = name_text(verdict.when_text) if verdict.is_problem else ""
+    labelled = (("Cost", cost), ("When", when), ("Fix", fix), ("Evidence", evidence))
     advice = [(advice_label(label, verdict), text) for label, text in labelled if text]
     beside = name_text(verdict.beside_text)
     if beside:

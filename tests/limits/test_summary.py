@@ -45,8 +45,11 @@ def test_summary_of_many_connections() -> None:
     total = sum(int(analysis.connections.column(f"{name}.unique_bytes").sum()) for name in ("a_to_b", "b_to_a"))
     assert f"{total / 1e3:.1f}" == "90.5"
     text = summarize(analysis).text
-    for told in ("65 connections", "90.5 kB in 448 ms", "No problem found. "):
+    refused = "127.0.0.1:8084 refused 5 connections"
+    for told in ("65 connections", "90.5 kB in 448 ms", "No connection lost time. ", f"Found beside: {refused}"):
         assert told in text
+    assert "No problem found" not in text
+    assert "No problem found. " in summarize(analysis, found()).text
 
 
 def test_summary_counts_connections_by_the_limit_that_cost_most() -> None:

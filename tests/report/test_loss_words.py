@@ -158,8 +158,10 @@ def test_idle_restart() -> None:
     # Its cost is said once, and fix and evidence stand below it.
     assert (cost, "\n".join(lines_of(name)).count("cost 3.42 s")) == ("", 1)
     place = next(place for place, line in enumerate(lines_of(name)) if line.startswith("Also: "))
-    also, fix, evidence = lines_of(name)[place : place + 3]
+    also, when, fix, evidence = lines_of(name)[place : place + 4]
     assert re.search(r" 3\.42 s \(8 % of the connection\)\.$", also)
+    # From frame 59 to the first data of the last message, 805.
+    assert when == "When (idle restart): from 2.36 s to 38.4 s of the connection"
     assert fix == f"Fix (idle restart): {verdict.fix}"
     assert re.match(r"Evidence \(idle restart\): .* \(data after the first 6 of 19 pauses; ", evidence)
     assert the_line(name, "pauses:").startswith("pauses: 19 with nothing in flight and longer than the RTO, 31")

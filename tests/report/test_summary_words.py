@@ -127,8 +127,9 @@ def test_connection_in_full_has_all_of_it() -> None:
     assert lines[1] == f"  {verdict.text}"
     assert lines[2].startswith(f"  Cost: about {time_text(verdict.named_ns)} ")
     assert lines[2].endswith(f" instead of {time_text(connection.duration_ns)}")
-    assert lines[3] == f"  Fix: {verdict.fix}"
-    assert lines[4].startswith(f"  Evidence: {verdict.reason}; frame.number in {{")
+    assert lines[3] == f"  When: {verdict.when_text}"
+    assert lines[4] == f"  Fix: {verdict.fix}"
+    assert lines[5].startswith(f"  Evidence: {verdict.reason}; frame.number in {{")
     assert "  where the server's time went          time   share" in lines
     assert "   silent at       for  host      cause                in flight   frames" in lines
 

@@ -152,6 +152,7 @@ def _write(file_set: FileSet, analysis: Analysis, new: Path) -> dict[str, Any]:
             "text": summary.text,
             "carried": summary.carried,
             "caveat": summary.caveat,
+            "serious": summary.serious,
             "worst": [describe_finding(each, analysis) for each in summary.worst],
             "problems": {limit: len(ids) for limit, ids in summary.problems.items()},
         },
