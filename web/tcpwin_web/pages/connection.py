@@ -29,7 +29,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         request: Request, service: ServiceOf, capture: Detailed, connection_id: ConnectionId
     ) -> Response:
         folder = service.data.results(capture.id)
-        document, (findings, _), drawn = await asyncio.gather(
+        document, (findings, _), drawn, sketches = await asyncio.gather(
             asyncio.to_thread(queries.read_document, folder / layout.connection(connection_id), layout.CONNECTION),
             asyncio.to_thread(
                 queries.list_findings,
@@ -39,6 +39,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
                 is_weighed=True,
             ),
             asyncio.to_thread(queries.read_figures, folder / layout.connection(connection_id)),
+            asyncio.to_thread(queries.read_sketches, folder),
         )
         limit = document["verdict"]["limit"]
         timeline = drawn.get(TIMELINE, {}).get("meta", {})
@@ -59,6 +60,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             bar_parts=budget_bar(document["budget"][document["verdict"]["direction"] or "a_to_b"]["items_ns"]),
             busier=timeline.get("direction", "a_to_b"),
             drawn=drawn,
+            sketched=sketches.get(str(connection_id)),
             notes=await service.notes.list(capture.id, connection=connection_id),
             rules=sorted({each["code"] for each in findings}),
         )

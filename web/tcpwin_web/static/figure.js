@@ -60,6 +60,16 @@ async function drawFigure(place, address, { signal, prepare } = {}) {
   }
 }
 
+// A figure that was drawn for a screen is wider than paper, where nothing tells plotly.js to draw it anew.
+const PAPER_WIDTH = 700;
+const drawnFigures = () => document.querySelectorAll('.figure[data-drawn="true"]');
+addEventListener("beforeprint", () => {
+  for (const each of drawnFigures()) Plotly.relayout(each, { width: Math.min(each.clientWidth, PAPER_WIDTH) });
+});
+addEventListener("afterprint", () => {
+  for (const each of drawnFigures()) Plotly.relayout(each, { width: null, autosize: true });
+});
+
 // Figures that stand for themselves are drawn when they come into view, and again in another theme.
 const alone = [...document.querySelectorAll("[data-figure]")];
 const near = new IntersectionObserver((entries) => {

@@ -1,0 +1,69 @@
+"""Pages on paper, and in a browser that runs no scripts."""
+
+import pytest
+from playwright.sync_api import Browser, expect
+from web.browsing import WAIT_MS, OpenPage, Serve
+from web.crafted import many_connections
+from web.test_weight import SLOW_READER
+
+CUT = """() => [...document.querySelectorAll("main *")].filter((each) => {
+  const style = getComputedStyle(each);
+  return each.scrollHeight > each.clientHeight + 1 && ["auto", "scroll"].includes(style.overflowY);
+}).map((each) => each.className)"""
+WIDTH = "() => document.querySelector('#figure .main-svg').getBoundingClientRect().width"
+SHOWN = """() => [...document.querySelectorAll("main button, main form, .switches")]
+  .filter((each) => each.checkVisibility()).map((each) => each.outerHTML.slice(0, 80))"""
+
+
+def test_every_page_prints_whole(show: Serve, open_page: OpenPage) -> None:
+    address, (slow, many) = show(SLOW_READER, many_connections(150))
+    page = open_page(address, scheme="dark")
+    for path in (
+        *("/", "/search", "/rules", "/rules/TW201", "/references", f"/compare?old={slow}&new={slow}"),
+        *(f"/captures/{slow}", f"/captures/{many}", f"/captures/{slow}/connections/0"),
+    ):
+        page.emulate_media(media="screen")
+        page.goto(path)
+        if "connections" in path:
+            expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")
+        page.emulate_media(media="print")
+        assert page.evaluate(CUT) == [], path
+        assert page.evaluate(SHOWN) == [], path
+        # Black on white, whatever the screen has.
+        assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(27, 31, 36)"
+
+
+def test_a_figure_fits_on_paper_and_then_on_the_screen_again(show: Serve, open_page: OpenPage) -> None:
+    address, (slow, _) = show(SLOW_READER, many_connections(150))
+    page = open_page(address, width=1440)
+    page.goto(f"/captures/{slow}/connections/0")
+    expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")
+    wide = page.evaluate(WIDTH)
+    assert wide > 1000
+    page.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = ({WIDTH})(); }})")
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    # A4 has 794 pixels of 1/96 inch.
+    assert 500 < page.evaluate("window.printed") < 794
+    page.wait_for_function(f"({WIDTH})() === {wide}")
+
+
+@pytest.mark.parametrize("width", [375, 1440])
+def test_without_scripts_the_figure_is_a_picture(show: Serve, browser: Browser, width: int) -> None:
+    address, (slow, _) = show(SLOW_READER, many_connections(150))
+    context = browser.new_context(viewport={"width": width, "height": 900}, java_script_enabled=False, base_url=address)
+    try:
+        page = context.new_page()
+        page.set_default_timeout(WAIT_MS)
+        page.goto(f"/captures/{slow}/connections/0")
+        picture = page.get_by_role("img", name="Receive window and bytes in flight")
+        expect(picture).to_be_visible()
+        box = picture.bounding_box()
+        assert box is not None
+        assert box["height"] >= 150
+        assert box["width"] > width / 2
+        expect(page.locator("#figure")).to_be_hidden()
+        page.goto(f"/captures/{slow}")
+        expect(page.locator(".worst svg.sketch")).to_be_visible()
+        expect(page.locator("#rows tbody tr")).to_have_count(1)
+    finally:
+        context.close()
