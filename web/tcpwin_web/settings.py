@@ -68,6 +68,7 @@ class Settings(BaseSettings):
     )
     share_days: float = Field(30, gt=0, description="most days that a share link may live")
     session_hours: float = Field(12, gt=0, description="hours until a login ends")
+    fleet: Path | None = Field(None, description="data set of `tcpwin fleet run` that the page /fleet shows")
     watch: str | None = Field(
         None, description="recorder that the page /watch follows, as http://127.0.0.1:9464 of `tcpwin watch --metrics`"
     )

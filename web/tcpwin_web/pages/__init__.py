@@ -4,7 +4,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 from fastapi.templating import Jinja2Templates
 
-from tcpwin_web import following
+from tcpwin_web import fleet, following
 from tcpwin_web.pages import captures, compare, connection, history, login, pair, references, rules, shared, tokens
 from tcpwin_web.pages.filters import environment
 
@@ -14,6 +14,19 @@ __all__ = ["environment", "routes"]
 def routes(templates: Jinja2Templates) -> APIRouter:
     """The routes of all pages, drawn with the given templates."""
     router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
-    for each in (captures, compare, connection, history, login, pair, references, rules, shared, tokens, following):
+    for each in (
+        captures,
+        compare,
+        connection,
+        history,
+        login,
+        pair,
+        references,
+        rules,
+        shared,
+        tokens,
+        fleet,
+        following,
+    ):
         router.include_router(each.routes(templates))
     return router
