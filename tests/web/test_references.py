@@ -74,7 +74,7 @@ def test_a_connection_stands_beside_the_nearest_run_and_the_one_of_its_verdict(m
     page = client.get(f"/captures/{id}/connections/0").text
     table = page[page.index("Beside the nearest run, and the verdict") :].partition("</table>")[0]
     heads = re.findall(r'<th scope="col">(?:<a href="[^"]*">)?(.*?)(?:</a>)?</th>', table)
-    assert heads == ["", "this connection", "passt-ramps/100ms", "cloudflare-production/iowa-old"]
+    assert heads == ["this connection", "passt-ramps/100ms", "cloudflare-production/iowa-old"]
     rows = [re.findall(r"<t[hd].*?>(.*?)</t[hd]>", line) for line in re.findall(r"<tr>(.*?)</tr>", table)]
     assert ["round trip", "85 ms", "100 ms", "121 ms"] in rows
     assert ["throughput", "6.03 Mbit/s", "1.11 Gbit/s", "276 Mbit/s"] in rows
