@@ -88,8 +88,7 @@ class History:
         """
         conditions = _conditions(asked)
         async with self._database.begin() as session:
-            count = select(func.count()).select_from(HostPair).join(Capture, Capture.id == HostPair.capture_id)
-            total = await session.scalar(count.where(*conditions))
+            total = await session.scalar(select(func.count()).select_from(HostPair).where(*conditions))
             query = select(HostPair, Capture).join(Capture, Capture.id == HostPair.capture_id).where(*conditions)
             order = (HostPair.start_ns.desc(), HostPair.lost_ns.desc(), HostPair.id)
             rows = await session.execute(query.order_by(*order).offset(offset).limit(limit))
@@ -171,11 +170,11 @@ def _conditions(asked: Question) -> list[ColumnElement[bool]]:
     if asked.limited_by:
         found.append(HostPair.limited_by == asked.limited_by)
     if asked.tag:
-        found.append(Capture.id.in_(select(Tag.capture_id).where(Tag.tag == asked.tag)))
+        found.append(HostPair.capture_id.in_(select(Tag.capture_id).where(Tag.tag == asked.tag)))
     if asked.host:
         by_file = and_(File.kind == "snapshot", File.name.icontains(asked.host, autoescape=True))
         named = or_(File.label.icontains(asked.host, autoescape=True), by_file)
-        found.append(Capture.id.in_(select(File.capture_id).where(named)))
+        found.append(HostPair.capture_id.in_(select(File.capture_id).where(named)))
     return found
 
 

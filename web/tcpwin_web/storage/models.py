@@ -175,7 +175,7 @@ class HostPair(Base):
     """Of the connection with most data."""
     rtt_ns: Mapped[int | None] = mapped_column(BigInteger)
     """The shortest of the path."""
-    start_ns: Mapped[int] = mapped_column(BigInteger)
+    start_ns: Mapped[int] = mapped_column(BigInteger, index=True)
     worst: Mapped[int] = mapped_column(BigInteger)
     """Number of the connection that lost most time."""
 

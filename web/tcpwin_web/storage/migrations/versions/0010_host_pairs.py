@@ -29,7 +29,7 @@ def upgrade() -> None:
         sa.Column("start_ns", sa.BigInteger, nullable=False),
         sa.Column("worst", sa.BigInteger, nullable=False),
     )
-    for column in ("capture_id", "client", "server", "port", "limited_by"):
+    for column in ("capture_id", "client", "server", "port", "limited_by", "start_ns"):
         op.create_index(f"ix_host_pairs_{column}", "host_pairs", [column])
     op.add_column("captures", sa.Column("host_pairs", sa.BigInteger))
 
