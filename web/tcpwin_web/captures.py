@@ -4,6 +4,7 @@ Deleted means gone: the rows, the results, and every file that no other capture 
 """
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -24,7 +25,7 @@ from tcpwin_web.settings import Settings
 from tcpwin_web.storage import Database, DataFolder
 from tcpwin_web.storage.models import Capture, File, Job, Tag, now_ns
 from tcpwin_web.uploads.kinds import Kind
-from tcpwin_web.uploads.receive import Received, receive, show_name
+from tcpwin_web.uploads.receive import Received, receive, show_name, text_name
 from tcpwin_web.uploads.stream import Arriving, UploadError
 
 DAY_NS = 86_400 * 10**9
@@ -315,7 +316,10 @@ class Captures:
             Why it cannot be shown, in words; None where it is.
         """
         status = await asyncio.to_thread(path.stat)
-        origin = f"{path.resolve()}:{status.st_size}:{status.st_mtime_ns}"
+        name = text_name(path.name)
+        # Two names that are no text stay two.
+        place = os.fsencode(path.resolve()).decode("utf8", "backslashreplace")
+        origin = f"{place}:{status.st_size}:{status.st_mtime_ns}"
         async with self._database.begin() as session:
             # Of a bundle, any that was not deleted since.
             is_it = or_(Capture.origin == origin, Capture.origin.startswith(f"{origin}#", autoescape=True))
@@ -325,12 +329,12 @@ class Captures:
         for each in known:
             # It was not taken then, or only half.
             await self.delete(each.id)
-        capture = await self.create(path.name, ["bundled"], origin=origin)
+        capture = await self.create(name, ["bundled"], origin=origin)
         try:
             file = Arriving(max_bytes=status.st_size)
             feeding = asyncio.create_task(file.feed(_chunks(path)))
             try:
-                await self.add(capture.id, file, path.name)
+                await self.add(capture.id, file, name)
             finally:
                 # A file that is refused is not read to its end: nobody waits to be told so, as who uploads one does.
                 feeding.cancel()

@@ -24,6 +24,7 @@ from tcpwin_web.jobs import JobError
 from tcpwin_web.jobs.executor import NoRoomError
 from tcpwin_web.places import RETRY_SECONDS, BusyError, GoneError
 from tcpwin_web.results.queries import QueryError
+from tcpwin_web.security.headers import HEADERS, NOT_KEPT
 from tcpwin_web.storage.database import is_full, is_read_only
 from tcpwin_web.uploads.stream import UploadError
 
@@ -151,7 +152,14 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     def fail(request: Request, error: Exception) -> Response:
         log.error("a request failed", path=request.url.path, exc_info=error)
-        return respond(request, 500, "Internal error; see the service's log.")
+        # It is answered outside of what adds these to others, and its connection is closed.
+        headers = {**HEADERS, "Cache-Control": NOT_KEPT, "Connection": "close"}
+        return respond(request, 500, "Internal error; see the service's log.", headers=headers)
+
+    @app.exception_handler(FileNotFoundError)
+    def deleted(request: Request, error: Exception) -> Response:
+        log.warning("results went away while they were read", path=request.url.path, error=str(error))
+        return respond(request, 404, "It was deleted at this moment.")
 
 
 def _phrase(status: int) -> str:

@@ -32,6 +32,7 @@ from tcpwin_web.sharing.links import Links
 from tcpwin_web.storage import Database, DataFolder
 from tcpwin_web.storage.clock import Clock
 from tcpwin_web.storage.database import InUseError
+from tcpwin_web.uploads.receive import text_name
 
 SWEEP_SECONDS = 600
 CLAIM_SECONDS = 5
@@ -198,15 +199,16 @@ class Service:
 
     async def _take_in(self) -> None:
         for path in self.shown:
+            name = text_name(path.name)
             try:
                 reason = await self.captures.take_in(path)
             except Exception as error:
-                log.exception("a capture could not be taken in", file=path.name)
+                log.exception("a capture could not be taken in", file=name)
                 reason = f"the service could not take it ({type(error).__name__})"
             if reason is not None:
-                reason = reason.removeprefix(f"{path.name}: ")
-                log.warning("skipped", file=path.name, reason=reason)
-                self.skipped.append(Skipped(path.name, reason))
+                reason = reason.removeprefix(f"{name}: ")
+                log.warning("skipped", file=name, reason=reason)
+                self.skipped.append(Skipped(name, reason))
 
     async def _sweep(self) -> None:
         while True:

@@ -137,7 +137,7 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _check_token(self) -> Self:
-        if self.token is not None and len(self.token.get_secret_value()) < MIN_TOKEN_CHARACTERS:
+        if self.token is not None and len(self.token.get_secret_value().strip()) < MIN_TOKEN_CHARACTERS:
             raise ValueError(f"the token must have at least {MIN_TOKEN_CHARACTERS} characters")
         if self.token is None and not self.is_loopback:
             raise ValueError(f"{self.host} is not a loopback address: set TCPWIN_TOKEN, which callers must then show")

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from sqlalchemy.exc import SQLAlchemyError
 
-from tcpwin_web.api.parts import Analysed, CaptureId, Limit, Offset, ServiceOf, Verdict, Words, as_json
+from tcpwin_web.api.parts import Analysed, CaptureId, Limit, Offset, ServiceOf, Verdict, Words, as_json, plain
 from tcpwin_web.captures import NotFoundError
 from tcpwin_web.jobs import answers, both_ends
 from tcpwin_web.results import layout, queries
@@ -27,7 +27,7 @@ MAX_WATCHED = 256
 LOOKS_A_SECOND = 50
 """At the database, of all streams together: others who use the service are not to notice them."""
 WAITING = ("open", "queued", "running")
-Tags = Annotated[list[Annotated[Words, Field(max_length=64)]], Field(max_length=20)]
+Tags = Annotated[list[Annotated[Words, Field(max_length=64), AfterValidator(plain)]], Field(max_length=20)]
 Filter = Annotated[
     Words,
     Field(

@@ -79,7 +79,7 @@ async def show_connection_figure(
     """
     panels = tuple(panel or ())
     for each in (name, *panels):
-        _require(each, "connection", also=TIMELINE if each is name else "")
+        _require(each, "connection", also=TIMELINE if each is name else None)
     if any(not figures.get(each).has_time_axis for each in panels):
         raise HTTPException(422, "Only figures over time can share an axis.")
     asked = Asked(name, connection_id, panels, direction, start_ns, end_ns, points, theme)
@@ -141,7 +141,7 @@ async def draw(service: Service, capture_id: str, asked: Asked) -> Response:
     return Response(drawn, media_type="application/json")
 
 
-def _require(name: str, scope: str, *, also: str = "") -> None:
+def _require(name: str, scope: str, *, also: str | None = None) -> None:
     if name != also and name not in figures.names(scope):
         known = ", ".join([*figures.names(scope), *([also] if also else [])])
         raise HTTPException(404, f"No such figure; choose one of {known}.")

@@ -2,17 +2,24 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from fastapi import APIRouter, HTTPException, Query, Request, Response
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from tcpwin_web.api.parts import CaptureId, ServiceOf
+from tcpwin_web.api.parts import CaptureId, RowId, ServiceOf, plain, storable
 from tcpwin_web.notes import About, UnknownPlaceError
 from tcpwin_web.storage.models import Note
 
 router = APIRouter(tags=["notes"])
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)]
-Author = Annotated[str, StringConstraints(strip_whitespace=True, max_length=64)]
+Text = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=4000),
+    AfterValidator(storable),
+    AfterValidator(plain),
+]
+Author = Annotated[
+    str, StringConstraints(strip_whitespace=True, max_length=64), AfterValidator(storable), AfterValidator(plain)
+]
 Number = Annotated[int, Field(ge=0, lt=1 << 62)]
 
 
@@ -77,7 +84,7 @@ async def list_notes(
 
 
 @router.delete("/notes/{note_id}", status_code=204)
-async def delete_note(service: ServiceOf, request: Request, note_id: Annotated[str, Path(max_length=64)]) -> Response:
+async def delete_note(service: ServiceOf, request: Request, note_id: RowId) -> Response:
     """Delete a note."""
     capture_id = await service.data.reserve.spend(lambda: service.notes.delete(note_id))
     if capture_id is None:

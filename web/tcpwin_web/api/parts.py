@@ -4,6 +4,7 @@ import io
 import json
 import re
 from typing import Annotated, Any, Literal, cast
+from unicodedata import category
 from urllib.parse import quote
 
 import polars
@@ -72,6 +73,11 @@ def service_of(request: Request) -> Service:
 ServiceOf = Annotated[Service, Depends(service_of)]
 
 
+ID_PATTERN = r"^[A-Za-z0-9_-]+$"
+TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""Characters that set the direction of others (Unicode Standard Annex 9 §2)."""
+
+
 def storable(text: str) -> str:
     """The text, where a database can store it; raises ValueError otherwise."""
     # PostgreSQL stores no NUL, and no text holds one on purpose.
@@ -83,8 +89,19 @@ def storable(text: str) -> str:
     return text
 
 
+def plain(text: str) -> str:
+    """The text without what moves a terminal's cursor, or turns the order of letters around, as reports repeat it."""
+
+    def shown(character: str) -> str:
+        is_control = category(character) == "Cc" and character not in "\n\t"
+        return "\N{REPLACEMENT CHARACTER}" if is_control or character in TURNING else character
+
+    return "".join(map(shown, text.replace("\r\n", "\n")))
+
+
 Words = Annotated[str, AfterValidator(storable)]
-CaptureId = Annotated[str, Path(max_length=64, pattern=r"^[A-Za-z0-9_-]+$", examples=["k3QWqxB0yJ8s2rTn"])]
+CaptureId = Annotated[str, Path(max_length=64, pattern=ID_PATTERN, examples=["k3QWqxB0yJ8s2rTn"])]
+RowId = Annotated[str, Path(max_length=64, pattern=ID_PATTERN)]
 ConnectionId = Annotated[int, Path(ge=0, le=(1 << 32) - 1, examples=[0])]
 Offset = Annotated[int, Query(ge=0, le=MAX_OFFSET, description="rows left out before the first")]
 Limit = Annotated[int, Query(ge=1, le=MAX_ROWS, description="rows at most")]

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, HTTPException, Path, Request, Response
 from pydantic import BaseModel, Field
 
-from tcpwin_web.api.parts import CaptureId, ServiceOf, as_json
+from tcpwin_web.api.parts import CaptureId, RowId, ServiceOf, as_json
 from tcpwin_web.results import layout, queries
 from tcpwin_web.service import Service
 from tcpwin_web.sharing.links import Opened
@@ -77,7 +77,7 @@ async def list_shares(service: ServiceOf, capture_id: CaptureId) -> ShareList:
 
 
 @router.delete("/shares/{share_id}", status_code=204)
-async def revoke_share(service: ServiceOf, request: Request, share_id: Annotated[str, Path(max_length=64)]) -> Response:
+async def revoke_share(service: ServiceOf, request: Request, share_id: RowId) -> Response:
     """End a link."""
     # A full disk must not keep a link open.
     if not await service.data.reserve.spend(lambda: service.links.revoke(share_id)):

@@ -26,6 +26,7 @@ T = TypeVar("T")
 PRELOADED = "tcpwin_web.jobs.preload"
 """Imported once: a call then starts in a few milliseconds."""
 GRACE_SECONDS = 2.0
+SAFE_PATH = "PYTHONSAFEPATH"
 PR_SET_PDEATHSIG = 1
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -192,10 +193,18 @@ def _start(process: ForkServerProcess | SpawnProcess) -> None:
     with _starting:
         program = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")
+        # What starts processes, and what counts their resources, are begun by `python -c` where they do not run: that
+        # would look for modules in the current folder first, where a stranger's captures may lie (cmdoption -P).
+        before = os.environ.get(SAFE_PATH)
+        os.environ[SAFE_PATH] = "1"
         try:
             process.start()
         finally:
             sys.modules["__main__"] = program
+            if before is None:
+                del os.environ[SAFE_PATH]
+            else:
+                os.environ[SAFE_PATH] = before
 
 
 def _ended(code: int | None, memory_bytes: int) -> str:

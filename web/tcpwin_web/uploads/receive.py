@@ -8,10 +8,10 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import Any
+from typing import IO, Any, cast
 
 from tcpwin.errors import CaptureError, SnapshotError
 from tcpwin.hosts import Bundle, Member, SnapshotFile, captures_of, not_read
@@ -23,6 +23,9 @@ from tcpwin_web.uploads.kinds import HEAD_BYTES, Kind, tell_kind
 from tcpwin_web.uploads.stream import Arriving, Peeked, UploadError
 
 MAX_NAME = 255
+MAX_RATIO = 1000
+"""What is kept of a capture for each byte that arrived; it holds for what takes more than `HARMLESS_BYTES`."""
+HARMLESS_BYTES = 64 << 20
 COPY_BYTES = 1 << 20
 
 
@@ -44,6 +47,11 @@ class Received:
 def show_name(name: str) -> str:
     """A name to show: its last part, without what cannot be printed. It never becomes a path."""
     return _printable(name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1])[:MAX_NAME] or "unnamed"
+
+
+def text_name(name: str) -> str:
+    """A file's name as text: what is none in UTF-8 is replaced."""
+    return os.fsencode(name).decode("utf8", "replace")
 
 
 def _printable(name: str) -> str:
@@ -86,17 +94,26 @@ class _Taking:
     incoming: Incoming
     data: DataFolder
     settings: Settings
+    taken: list[tuple[int, int]] = field(default_factory=list)
+    """Of each of its captures so far what is kept and what was read of it, bytes: limits are of all of them."""
 
     def capture(self, file: Any, name: str, label: str = "", part: str = "") -> Received:
         out = self.incoming.path / "headers"
         settings = self.settings
-        headers = write_headers(
-            file, out, name=name, whole=settings.keep_payloads, max_bytes=settings.max_unpacked_bytes
-        )
+        most = settings.max_unpacked_bytes
+        left = max(most - sum(kept for kept, _ in self.taken), 1)
+        read = _Counted(file)
+        headers = write_headers(cast(IO[bytes], read), out, name=name, whole=settings.keep_payloads, max_bytes=left)
         for warning in headers.facts["warnings"]:
+            if warning["kind"] == "read_failed" and left < most:
+                raise UploadError(413, f"{name}: with the files before it, it unpacks to more than {most:,} bytes")
             if warning["kind"] == "read_failed":
                 raise UploadError(413, f"{name}: {warning['message']}")
         size_bytes = out.stat().st_size
+        self.taken.append((size_bytes, read.count))
+        kept_bytes, read_bytes = (sum(sizes) for sizes in zip(*self.taken, strict=True))
+        if kept_bytes > max(HARMLESS_BYTES, MAX_RATIO * read_bytes):
+            raise UploadError(413, f"{name}: unpacks to more than {MAX_RATIO:,} times its size")
         self.data.keep(out, headers.sha256, self.incoming)
         return Received(name, label, "capture", headers.sha256, size_bytes, headers.packets_cut, headers.facts, part)
 
@@ -142,6 +159,20 @@ class _Taking:
                 with bundle.path(member).open("rb") as source:
                     snapshot = self.snapshot(source, show_name(member.name), member.label, written=member.written)
                 yield snapshot if number or parts else replace(snapshot, notes=notes)
+
+
+class _Counted:
+    """A file, and how much was read of it."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self.count = 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return `size` bytes or fewer; none at the end."""
+        data: bytes = self._file.read(size)
+        self.count += len(data)
+        return data
 
 
 def _parts(captures: Mapping[str, Sequence[Member]]) -> dict[str, Sequence[Member]]:
