@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tcpwin.limits import all_rules
 from tcpwin.limits.document import sections
-from tcpwin_web.pages.prose import prose
+from tcpwin_web.pages.prose import inline, prose
 
 
 def test_lines_are_joined_and_code_is_marked() -> None:
@@ -28,3 +28,7 @@ def test_no_rule_shows_its_markdown() -> None:
         for heading, text in sections(rule.page).items():
             shown = prose(text)
             assert not [mark for mark in ("`", "**", "|--") if mark in shown], (rule.code, heading)
+
+
+def test_a_line_of_advice_keeps_its_code_and_nothing_else() -> None:
+    assert inline("Ask `ss -tmi` <b>") == "Ask <code>ss -tmi</code> &lt;b&gt;"

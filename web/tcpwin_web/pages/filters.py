@@ -16,7 +16,7 @@ from fastapi import Request
 from tcpwin.report import ITEM_WORDS, frames_filter, threshold_text
 from tcpwin.units import begin, bytes_text, date_text, rate_text, time_text
 from tcpwin_web.assets import asset_url
-from tcpwin_web.pages.prose import prose
+from tcpwin_web.pages.prose import inline, prose
 from tcpwin_web.pages.verdicts import OWNER_WORDS, limit_words, problem_words
 from tcpwin_web.security.scopes import Scope
 
@@ -34,6 +34,7 @@ def environment(folder: Path) -> jinja2.Environment:
         moment=date_text,
         begin=begin,
         prose=prose,
+        inline=inline,
         limit=limit_words,
         problem=problem_words,
         owner=OWNER_WORDS.__getitem__,

@@ -20,7 +20,7 @@ def prose(text: str) -> Markup:
 def _block(lines: list[str]) -> Markup:
     if all(line.startswith("|") for line in lines):
         return _table([[cell.strip() for cell in line.strip("| ").split("|")] for line in lines if not _is_rule(line)])
-    return Markup("<p>{}</p>").format(_inline(" ".join(line.strip() for line in lines)))
+    return Markup("<p>{}</p>").format(inline(" ".join(line.strip() for line in lines)))
 
 
 def _is_rule(line: str) -> bool:
@@ -37,10 +37,11 @@ def _table(rows: list[list[str]]) -> Markup:
 
 
 def _cells(row: list[str], form: Markup) -> Markup:
-    return Markup("").join(form.format(_inline(cell)) for cell in row)
+    return Markup("").join(form.format(inline(cell)) for cell in row)
 
 
-def _inline(text: str) -> Markup:
+def inline(text: str) -> Markup:
+    """Markup of a text within a paragraph."""
     # Escaping leaves backticks and asterisks as they are.
     marked = _CODE.sub(r"<code>\1</code>", str(escape(text)))
     return Markup(_STRONG.sub(r"<strong>\1</strong>", marked))
