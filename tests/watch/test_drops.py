@@ -3,24 +3,46 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cli.command import refused
 from live import until
+from reference import NO_RIGHT
 
 from tcpwin.errors import SourceError
 from tcpwin.watch import drops, recording_drops
 
-RING = drops.TRACEFS[0] / "instances" / f"tcpwin-watch-{os.getpid()}"
-MAY_TRACE = os.access(drops.TRACEFS[0] / "instances", os.W_OK)
+
+@pytest.fixture
+def rings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where recorders make their rings: tracefs as it is mounted, or mounted for the test alone."""
+    instances = drops.TRACEFS[0] / "instances"
+    if os.access(instances, os.W_OK):
+        yield instances
+        return
+    folder = tmp_path_factory.mktemp("tracefs")
+    mount = shutil.which("mount") or "mount"
+    done = subprocess.run([mount, "-t", "tracefs", "tracefs", folder], check=False, capture_output=True)
+    if done.returncode:
+        pytest.skip(f"{NO_RIGHT} mount tracefs")
+    try:
+        if not os.access(folder / "instances", os.W_OK):
+            pytest.skip(f"{NO_RIGHT} trace the kernel")
+        monkeypatch.setattr(drops, "TRACEFS", (folder,))
+        yield folder / "instances"
+    finally:
+        subprocess.run(["umount", folder], check=True)
 
 
-@pytest.mark.skipif(not MAY_TRACE, reason="tracefs is not mounted, or not ours")
-def test_a_packet_that_nobody_wants_has_its_reason(tmp_path: Path) -> None:
+def test_a_packet_that_nobody_wants_has_its_reason(rings: Path, tmp_path: Path) -> None:
+    ring = rings / f"tcpwin-watch-{os.getpid()}"
     with recording_drops(tmp_path) as written:
-        assert RING.is_dir()
+        assert ring.is_dir()
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender, socket.socket(type=socket.SOCK_DGRAM) as gone:
             gone.bind(("127.0.0.1", 0))
             address = gone.getsockname()
@@ -33,13 +55,12 @@ def test_a_packet_that_nobody_wants_has_its_reason(tmp_path: Path) -> None:
             return [line for line in path.read_text().splitlines() if "NO_SOCKET" in line]
 
         assert until(lines)
-    assert not RING.exists()
+    assert not ring.exists()
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(not MAY_TRACE, reason="tracefs is not mounted, or not ours")
-def test_the_ring_of_a_recorder_that_was_killed_is_removed(tmp_path: Path) -> None:
-    left = RING.with_name("tcpwin-watch-4194305")
+def test_the_ring_of_a_recorder_that_was_killed_is_removed(rings: Path, tmp_path: Path) -> None:
+    left = rings / "tcpwin-watch-4194305"
     left.mkdir()
     with recording_drops(tmp_path):
         assert not left.exists()

@@ -97,7 +97,7 @@ def test_notes_and_tags_move_no_cursor(client: TestClient, capture: bytes) -> No
     assert (note["text"], note["author"]) == (shown, "Ada\ufffd")
     assert client.patch(f"{API}/captures/{id}", json={"tags": ["a\x9bb"]}).json()["tags"] == ["a\ufffdb"]
     assert client.post(f"{API}/captures/{id}/notes", json={"text": "a\0b"}).status_code == 422
-    for kind in ("notes", "shares"):
+    for kind in ("notes", "shares", "tokens"):
         assert client.delete(f"{API}/{kind}/%00").status_code == 422
 
 

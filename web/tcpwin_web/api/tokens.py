@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, HTTPException, Path, Request, Response
+from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
-from tcpwin_web.api.parts import ServiceOf, storable
+from tcpwin_web.api.parts import RowId, ServiceOf, storable
 from tcpwin_web.captures import ConflictError
 from tcpwin_web.security.scopes import Scope
 from tcpwin_web.security.tokens import Token
@@ -82,7 +82,7 @@ async def list_tokens(service: ServiceOf) -> TokenList:
 
 
 @router.delete("/tokens/{token_id}", status_code=204)
-async def revoke_token(service: ServiceOf, request: Request, token_id: Annotated[str, Path(max_length=64)]) -> Response:
+async def revoke_token(service: ServiceOf, request: Request, token_id: RowId) -> Response:
     """End a token, and the logins that were made with it."""
     if not await service.data.reserve.spend(lambda: service.tokens.revoke(token_id)):
         raise HTTPException(404, "No token that is valid has this id.")
