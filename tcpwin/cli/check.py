@@ -126,6 +126,7 @@ def check(
             return exit_status(False, failures)
         return exit_status(least is not None and worst >= least, failures)
     analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, keep=True)
+    require_packets(analysis)
     found = judge(analysis, chosen=rules, thresholds=settings)
     if write_baseline is not None:
         accept(kinds_of(Path(write_baseline), analysis, found), write_baseline)
@@ -134,6 +135,23 @@ def check(
         found = known.set_aside(analysis, found)
     write_findings(analysis, found, rules, limit, least, output, colour)
     return EXIT_PROBLEM if least is not None and (found.worst or 0) >= least else 0
+
+
+def require_packets(analysis: Analysis) -> None:
+    """A gate must not open because a filter or a span took nothing of a capture.
+
+    Raises:
+        SourceError: packets are there, and none was selected.
+    """
+    from tcpwin.errors import SourceError
+    from tcpwin.units import count_text, name_text
+
+    capture = analysis.capture
+    if analysis.selection is not None and capture.packets == capture.packets_left_out > 0:
+        raise SourceError(
+            f"{name_text(analysis.name)}: of {count_text(capture.packets, 'packet')} none was selected: "
+            f"{name_text(str(analysis.selection))}"
+        )
 
 
 def accept(kinds: Mapping[Kind, Known], out: str) -> None:

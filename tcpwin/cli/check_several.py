@@ -105,11 +105,12 @@ def _find(
     accepted: str | None,
     form: str,
 ) -> _Found:
-    from tcpwin.cli.check import SHOWN, text_blocks, write_findings
+    from tcpwin.cli.check import SHOWN, require_packets, text_blocks, write_findings
     from tcpwin.limits import Severity, asked_of, kinds_of
     from tcpwin.limits import check as judge
 
     rules = chosen_rules(select, ignore)
+    require_packets(analysis)
     found = judge(analysis, chosen=rules, thresholds=parse_thresholds(thresholds))
     piece = Piece.of(analysis, public_name(file))
     if accepted is not None:

@@ -307,3 +307,14 @@ def test_reader_that_leaves_is_no_finding() -> None:
             [TCPWIN, "check", KEEP_ALIVE], stdout=pipe, stderr=subprocess.PIPE, timeout=HANG_S, check=False
         )
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_selection_of_nothing_opens_no_gate() -> None:
+    """A port that moved would be no problem for ever."""
+    done = tcpwin("check", SLOW_READER, "--filter", "port 443")
+    words = f"tcpwin: {SLOW_READER}: of 4,586 packets none was selected: filter 'port 443'"
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert done.stderr.decode().startswith(words.rsplit(":", 1)[0])
+    done = tcpwin("check", SLOW_READER, KEEP_ALIVE, "--from", "100")
+    assert done.returncode == 3
+    assert done.stderr.decode().count("none was selected") == 2
