@@ -595,7 +595,6 @@ def test_a_damaged_member_of_a_bundle_leaves_the_others(tmp_path: Path, capture:
 
 def test_a_host_shows_itself_in_a_line() -> None:
     """A notebook shows what a cell ends with: a hundred thousand numbers are nothing to read."""
-    host = (
-        tcpwin.analyze(Path(__file__).parents[2] / "captures" / "bundles" / "slow-reader.zip").connections[0].hosts["a"]
-    )
+    bundle = Path(__file__).parents[2] / "captures" / "bundles" / "slow-reader.zip"
+    host = tcpwin.analyze(bundle).connections[0].hosts["a"]
     assert repr(host) == "<Host receiver: 5 files, 151 of 151 samples of sockets are of the capture, Linux 6.1.192>"

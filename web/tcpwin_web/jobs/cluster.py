@@ -7,13 +7,11 @@ import contextlib
 import logging
 import multiprocessing
 import secrets
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import Any, TypeVar
 
-from tcpwin_web.jobs.executor import Call, JobError, LostError, ProcessExecutor
+from tcpwin_web.jobs.executor import Call, CallExecutor, JobError, LostError, ProcessExecutor
 
 T = TypeVar("T")
 
@@ -28,7 +26,7 @@ NANNY = (
 )
 
 
-class ClusterExecutor:
+class ClusterExecutor(CallExecutor):
     """Runs calls on the workers of a cluster, so many at a time; the others wait."""
 
     def __init__(self, address: str, workers: int, *, memory_bytes: int, seconds: float, niceness: int = 0) -> None:
@@ -40,35 +38,15 @@ class ClusterExecutor:
         """
         self._address = address.replace(PREFIX, "tcp://", 1)
         self._limits = (memory_bytes, seconds, niceness)
-        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="cluster")
-        self._calls: set[Call] = set()
-        self._lock = threading.Lock()
+        super().__init__(workers, "cluster")
         self._client: Any = None
-
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
-        """Run a call on a worker."""
-        call = Call(fn, args, kwargs)
-        with self._lock:
-            self._calls.add(call)
-        call.add_done_callback(self._forget)
-        self._threads.submit(self._run, call)
-        return call
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more calls; with `cancel_futures` end those that are waiting or running."""
-        if cancel_futures:
-            with self._lock:
-                calls = list(self._calls)
-            for call in calls:
-                call.cancel()
-        self._threads.shutdown(wait=wait, cancel_futures=cancel_futures)
+        super().shutdown(wait, cancel_futures=cancel_futures)
         with self._lock:
             if self._client is not None:
                 self._client.close()
-
-    def _forget(self, call: "Future[Any]") -> None:
-        with self._lock:
-            self._calls.discard(call)
 
     def _run(self, call: Call) -> None:
         from distributed import Event

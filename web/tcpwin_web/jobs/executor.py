@@ -61,7 +61,47 @@ class Executor(Protocol):
         ...
 
 
-class ProcessExecutor:
+class CallExecutor:
+    """Calls, so many at a time, each followed by a thread from where it begins to its result; the others wait."""
+
+    def __init__(self, workers: int, name: str) -> None:
+        """Make it.
+
+        Args:
+            workers: calls at the same time.
+            name: of its threads.
+        """
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix=name)
+        self._calls: set[Call] = set()
+        self._lock = threading.Lock()
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
+        """Run a call elsewhere. Cancelling its future ends it, also while it runs."""
+        call = Call(fn, args, kwargs)
+        with self._lock:
+            self._calls.add(call)
+        call.add_done_callback(self._forget)
+        self._threads.submit(self._run, call)
+        return call
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more calls; with `cancel_futures` end those that are waiting or running."""
+        if cancel_futures:
+            with self._lock:
+                calls = list(self._calls)
+            for call in calls:
+                call.cancel()
+        self._threads.shutdown(wait=wait, cancel_futures=cancel_futures)
+
+    def _forget(self, call: "Future[Any]") -> None:
+        with self._lock:
+            self._calls.discard(call)
+
+    def _run(self, call: "Call") -> None:
+        raise NotImplementedError
+
+
+class ProcessExecutor(CallExecutor):
     """Runs calls in processes, so many at a time; the others wait."""
 
     def __init__(
@@ -82,31 +122,7 @@ class ProcessExecutor:
         if is_forked:
             self._context = multiprocessing.get_context("forkserver")
             self._context.set_forkserver_preload([PRELOADED])
-        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="job")
-        self._calls: set[Call] = set()
-        self._lock = threading.Lock()
-
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
-        """Run a call in a process of its own."""
-        call = Call(fn, args, kwargs)
-        with self._lock:
-            self._calls.add(call)
-        call.add_done_callback(self._forget)
-        self._threads.submit(self._run, call)
-        return call
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more calls; with `cancel_futures` end those that are waiting or running."""
-        if cancel_futures:
-            with self._lock:
-                calls = list(self._calls)
-            for call in calls:
-                call.cancel()
-        self._threads.shutdown(wait=wait, cancel_futures=cancel_futures)
-
-    def _forget(self, call: "Future[Any]") -> None:
-        with self._lock:
-            self._calls.discard(call)
+        super().__init__(workers, "job")
 
     def _run(self, call: "Call") -> None:
         if call.done():

@@ -52,7 +52,7 @@ pub struct Direction {
     pub has_tsval: bool,
     /// Initial sequence number; without a SYN, one less than the first sequence number seen.
     pub isn: Seq,
-    /// While the FIN is not acknowledged where it ends, then [`Direction::fin_alone_ns`] in microseconds.
+    /// While the FIN is not acknowledged where it ends; then by how many microseconds its own ACK came after the data's.
     fin_word: u32,
     /// Timestamp value of the SYN, or the first one seen, while `has_tsval`.
     pub first_tsval: u32,
