@@ -34,7 +34,7 @@ class WindowScale:
     def __str__(self) -> str:
         if self.shift is not None:
             return f"shift {self.shift} ({'from the SYNs' if self.state == 'known' else self.state})"
-        return f"shift {self.shift_min} to {self.shift_max} ({self.state})"
+        return f"any shift from {self.shift_min} to {self.shift_max} is possible"
 
 
 @dataclass(frozen=True, slots=True)

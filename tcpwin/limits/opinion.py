@@ -261,6 +261,8 @@ def _application(seen: Situation) -> Opinion:
         reason += _sum(
             idle_ns, data.first_byte_p50_ns, "between the request and the first byte of the answer", "at other times"
         )
+    elif (over_ns := _over_ns(seen)) * 2 > idle_ns:
+        reason += _sum(idle_ns, over_ns, "after the last data", "before")
     elif data.idle_gaps and not data.zero_window_ns:
         pauses = f"in {count_text(data.idle_gaps, 'pause')} longer than the RTO"
         reason += _sum(idle_ns, data.idle_ns, pauses, "in shorter ones, at the end, or with its last data on the way")
@@ -276,6 +278,13 @@ def _application(seen: Situation) -> Opinion:
     if seen.connection.multipath:
         meaning = f"The {seen.sender} sent nothing on this subflow of Multipath TCP."
     return Opinion(f"the {seen.sender}'s application", owner, seen.sending_end, seen.seen, reason, meaning)
+
+
+def _over_ns(seen: Situation) -> int:
+    """Time from the last data of either end to the connection's end."""
+    connection = seen.connection
+    last_ns = [each.last_data_ns for each in (connection.a_to_b, connection.b_to_a) if each.last_data_ns is not None]
+    return connection.end_ns - max(last_ns, default=connection.end_ns)
 
 
 def _sum(total_ns: int, most_ns: int, where: str, else_where: str) -> str:

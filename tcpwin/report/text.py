@@ -13,7 +13,7 @@ from tcpwin.report.timing import render_sender_flight, render_timing
 from tcpwin.units import bytes_text, count_text, name_text, rate_text, time_text
 
 WHOLE = "no drops, gaps, duplicates or damage found"
-LEAST_MEAN_BYTES = 0.001
+LEAST_MEAN_BYTES = 1
 INITIAL_SEGMENTS, INITIAL_BYTES = 10, 14_600
 """The initial congestion window (RFC 6928 §2): what fits it has a delay, and no rate worth the name."""
 
@@ -182,7 +182,7 @@ def render_direction(connection: Connection, sender: str, receiver: str, directi
     scale = direction.window_scale
     least, most = direction.receive_window_min_bytes, direction.receive_window_max_bytes
     if most is None:
-        evidence = f": {'; '.join(scale.evidence)}" if scale.evidence else ""
+        evidence = f" ({'; '.join(scale.evidence)})" if scale.evidence else ""
         lines.append(f"       window of the {receiver}: not known in bytes, {scale}{evidence}")
     elif bytes_text(least) == bytes_text(most):
         lines.append(f"       window of the {receiver}: {bytes_text(most)} throughout, {scale}")
@@ -204,4 +204,7 @@ def render_direction(connection: Connection, sender: str, receiver: str, directi
     lines += [f"       {line}" for line in details]
     if direction.missed_bytes:
         lines.append(f"       the capture lacks {bytes_text(direction.missed_bytes)} that were acknowledged")
+    unacked_bytes = direction.unique_bytes - direction.acked_bytes
+    if connection.close == "reset" and unacked_bytes > 0 and direction.flight_max_bytes is not None:
+        lines.append(f"       {bytes_text(unacked_bytes)} sent, but not acknowledged before the reset")
     return lines

@@ -40,9 +40,7 @@ def verdict_words(verdict: Verdict) -> VerdictWords:
     fix = name_text(verdict.fix or "") if verdict.is_problem else ""
     evidence = frames_filter(verdict.frames) if verdict.frames else ""
     if evidence and verdict.code:
-        # A set is in the capture's order, whatever its frames are.
-        order = " in capture order" if " and " in verdict.frames_of else ""
-        of = f"{verdict.frames_of},{order}; " if order else f"{verdict.frames_of}; " if verdict.frames_of else ""
+        of = f"{verdict.frames_of}; " if verdict.frames_of else ""
         evidence += f" ({of}rule {verdict.code} {verdict.rule})"
     cost, evidence = name_text(verdict.cost_text), name_text(evidence)
     when = name_text(verdict.when_text) if verdict.is_problem else ""
@@ -82,5 +80,6 @@ def limit_words(verdict: Verdict) -> str:
 
 
 def frames_filter(frames: Sequence[int]) -> str:
-    """Frames as a display filter of Wireshark."""
-    return f"frame.number in {{{', '.join(map(str, sorted(set(frames))))}}}"
+    """Frames as a display filter of Wireshark, whose sets have no order: two frames that belong together, such as an
+    original and its retransmission, stay side by side."""
+    return f"frame.number in {{{', '.join(map(str, dict.fromkeys(frames)))}}}"

@@ -36,8 +36,8 @@ PARAGRAPH = [
     "Evidence: the server waited 28.1 s of 30.1 s: 20.5 s with the window full (no room for another segment) + "
     "6.1 s at zero window (no room offered, 66 times) + 1.48 s for an application that read late "
     "what had arrived; "
-    "frame.number in {1474, 1475, 1577, 1578, 1627, 1628} "
-    "(start and end of the longest 3 of 66, in capture order; rule TW201 zero-window-stall)",
+    "frame.number in {1627, 1628, 1577, 1578, 1474, 1475} "
+    "(start and end of the longest 3 of 66; rule TW201 zero-window-stall)",
     "",
 ]
 SUMMARY = "1 finding (1 warning); 1 rule checked on 1 connection."

@@ -263,7 +263,7 @@ impl<'a> DirectionView<'a> {
             if let Some(inference) = self.rare().and_then(|rare| rare.inference.as_deref()) {
                 if let Some(bound) = inference.bound {
                     evidence.push(format!(
-                        "frame {}: {} bytes in flight against a window field of {}: shift at least {}",
+                        "frame {}: {} bytes in flight, more than a window field of {} allows below shift {}",
                         bound.frame, bound.flight_bytes, bound.window_raw, inference.shift_min
                     ));
                 }
