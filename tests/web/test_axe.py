@@ -41,9 +41,10 @@ def test_axe_finds_nothing(show: Serve, open_page: OpenPage, width: int, theme: 
         ),
         *("/references", "/compare", f"/compare?old={slow}&new={slow}", "/pair", f"/captures/{slow}"),
         *(f"/captures/{many}", f"/captures/{slow}/connections/0"),
+        *(f"/captures/{slow}/connections/0/whatif", f"/captures/{slow}/connections/0/whatif?rtt_ms=1"),
     ):
         page.goto(path)
-        if "connections" in path:
+        if path.endswith("/connections/0"):
             expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")
         assert found_by_axe(page) == [], path
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), path

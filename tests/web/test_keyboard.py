@@ -43,6 +43,7 @@ def test_tab_goes_through_every_page_in_its_order(serve: Serve, open_page: OpenP
     for path in (
         *("/", "/upload", "/rules", "/rules/TW201", "/compare", f"/compare?old={first}&new={first}"),
         *(f"/captures/{first}", f"/captures/{many}", f"/captures/{first}/connections/0", "/references"),
+        f"/captures/{first}/connections/0/whatif",
     ):
         page.goto(path)
         settle(page)

@@ -17,6 +17,7 @@ from tcpwin_web.api import (
     slices,
     tokens,
     uploads,
+    whatif,
 )
 
 PREFIX = "/api/v1"
@@ -41,6 +42,7 @@ def routes() -> APIRouter:
         notes,
         tokens,
         history,
+        whatif,
     ):
         router.include_router(each.router)
     router.include_router(operation.api)

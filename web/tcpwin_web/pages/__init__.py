@@ -5,7 +5,19 @@ from fastapi.responses import HTMLResponse
 from fastapi.templating import Jinja2Templates
 
 from tcpwin_web import fleet, following
-from tcpwin_web.pages import captures, compare, connection, history, login, pair, references, rules, shared, tokens
+from tcpwin_web.pages import (
+    captures,
+    compare,
+    connection,
+    history,
+    login,
+    pair,
+    references,
+    rules,
+    shared,
+    tokens,
+    whatif,
+)
 from tcpwin_web.pages.filters import environment
 
 __all__ = ["environment", "routes"]
@@ -25,6 +37,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         rules,
         shared,
         tokens,
+        whatif,
         fleet,
         following,
     ):

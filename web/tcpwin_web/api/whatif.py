@@ -1,0 +1,80 @@
+"""What would come of a change to a connection: a setting, a limit lifted, another path."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Query
+from fastapi.responses import Response
+
+from tcpwin_web.api.parts import ConnectionId, Having, Limits, ServiceOf, Words, as_json
+from tcpwin_web.jobs.whatif import Asked, predict
+
+router = APIRouter(tags=["what if"])
+
+MOST = 8
+"""Changes of one kind."""
+OneSetting = Annotated[Words, Query(max_length=80)]
+Settings = Annotated[
+    list[OneSetting],
+    Query(
+        max_length=MOST,
+        description="an end's setting and its value: receiver.tcp_rmem=32M; may be repeated",
+        examples=[["receiver.tcp_rmem=32M", "sender.tcp_wmem=32M"]],
+    ),
+]
+Lift = Annotated[list[Limits], Query(max_length=MOST, description="a limit that is lifted; may be repeated")]
+Loss = Annotated[float | None, Query(ge=0, lt=100, allow_inf_nan=False, description="by chance, of the path")]
+RoundTrip = Annotated[float | None, Query(gt=0, le=60_000, allow_inf_nan=False, description="of the path")]
+Rate = Annotated[
+    float | None,
+    Query(gt=0, le=1e6, allow_inf_nan=False, description="that the path carries, headers included"),
+]
+
+
+def read_asked(
+    settings: list[str], lift: list[str], loss_percent: float | None, rtt_ms: float | None, rate_mbps: float | None
+) -> Asked:
+    """The changes of a query.
+
+    Raises:
+        ValueError: a setting has no value.
+    """
+    pairs = []
+    for each in settings:
+        name, equals, value = each.partition("=")
+        if not equals or not value.strip():
+            raise ValueError(f"{each!r} is no setting with its value, such as receiver.tcp_rmem=32M")
+        pairs.append((name.strip(), value.strip()))
+    return Asked(
+        tuple(pairs),
+        tuple(lift),
+        None if loss_percent is None else loss_percent / 100,
+        None if rtt_ms is None else rtt_ms * 1e6,
+        None if rate_mbps is None else rate_mbps * 1e6,
+    )
+
+
+@router.get("/captures/{capture_id}/connections/{connection_id}/whatif")
+async def show_whatif(
+    service: ServiceOf,
+    capture: Having,
+    connection_id: ConnectionId,
+    setting: Settings = [],  # noqa: B006 - FastAPI copies it
+    lift: Lift = [],  # noqa: B006 - as above
+    loss_percent: Loss = None,
+    rtt_ms: RoundTrip = None,
+    rate_mbps: Rate = None,
+) -> Response:
+    """Duration and throughput after a change, by the cost model of the verdict, with intervals.
+
+    Besides, every limit lifted alone, the one that gains most first: the document of `tcpwin whatif --each --json`.
+    422 where a change is none, or the capture cannot say what would come of it.
+    """
+    try:
+        asked = read_asked(setting, list(lift), loss_percent, rtt_ms, rate_mbps)
+    except ValueError as error:
+        raise HTTPException(422, f"{error}.") from None
+    file_set = await service.queue.file_set(capture.id)
+    told: dict[str, Any] = await service.queue.run(predict, file_set, connection_id, asked)
+    if "refused" in told:
+        raise HTTPException(422, f"{told['refused'].rstrip('.')}.")
+    return as_json(told)

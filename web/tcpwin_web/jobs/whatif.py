@@ -1,0 +1,115 @@
+"""A stored connection and changes of it in, what would come of them out: as `tcpwin whatif` says it.
+
+Runs in worker processes.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tcpwin.limits import LIMIT_NAMES
+from tcpwin.paths import ChangeError, Prediction, WhatIf, WhatIfError, describe_whatif, path_rows, whatif
+from tcpwin_web.jobs.opened import open_connections
+from tcpwin_web.jobs.work import FileSet
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Changes, as `tcpwin.paths.whatif` takes them; without any every limit is lifted alone.
+
+    Attributes:
+        settings: ends' settings with their values, such as ``("receiver.tcp_rmem", "32M")``.
+    """
+
+    settings: tuple[tuple[str, str], ...] = ()
+    lift: tuple[str, ...] = ()
+    loss_share: float | None = None
+    round_trip_ns: float | None = None
+    rate_bps: float | None = None
+
+
+def predict(file_set: FileSet, connection: int, asked: Asked) -> dict[str, Any]:
+    """The document of `tcpwin whatif --json`, or ``{"refused": why}``: no such change, or the capture cannot say."""
+    found = _found(file_set, connection, asked)
+    return {"refused": found} if isinstance(found, str) else {"schema": "tcpwin/whatif/1", **describe_whatif(found)}
+
+
+def tell(file_set: FileSet, connection: int, asked: Asked) -> dict[str, Any]:
+    """What the page of a connection under changes shows; `refused` is why there is no prediction of these."""
+    found = _found(file_set, connection, asked)
+    refused = None
+    if isinstance(found, str):
+        # What each limit gains stands on the page whatever was asked for.
+        refused, found = _here(found), _found(file_set, connection, Asked())
+    if isinstance(found, str):
+        why = _here(found)
+        return {"refused": refused, "why_none": why if why != refused else None}
+    shown = [each for each in (found.prediction, *found.each) if each is not None]
+    longest_ns = max((each.duration_ns.high for each in shown), default=0.0)
+    longest_ns = max([longest_ns, *(float(each.before_ns) for each in shown)])
+    return {
+        "refused": refused,
+        "verdict": found.verdict.text,
+        "before_ns": shown[0].before_ns if shown else None,
+        "before": _bar(0, shown[0].before_ns, longest_ns) if shown else None,
+        "prediction": None if found.prediction is None else _told(found.prediction, longest_ns),
+        "each": [_told(each, longest_ns) for each in found.each],
+        "unsaid": [(LIMIT_NAMES[limit], _here(reason)) for limit, reason in found.unsaid],
+        "path": path_rows(found.path),
+        "notes": found.path.notes,
+    }
+
+
+def _found(file_set: FileSet, number: int, asked: Asked) -> WhatIf | str:
+    """What is predicted; or why nothing is."""
+    analysis = open_connections(file_set, [number])
+    try:
+        return whatif(
+            analysis.connections[number],
+            asked.settings,
+            lift=asked.lift,
+            loss_share=asked.loss_share,
+            round_trip_ns=asked.round_trip_ns,
+            rate_bps=asked.rate_bps,
+            each=True,
+        )
+    except (ChangeError, WhatIfError) as error:
+        return str(error)
+
+
+def _told(prediction: Prediction, longest_ns: float) -> dict[str, Any]:
+    duration = prediction.duration_ns
+    return {
+        "what": ", ".join(_words(change) for change in prediction.changes),
+        "lifts": _only_lift(prediction),
+        "gain_ns": max(prediction.gain_ns, 0.0),
+        "later_ns": max(-prediction.gain_ns, 0.0),
+        "duration_ns": duration,
+        "goodput_bps": prediction.goodput_bps,
+        "before_bps": prediction.before_bps,
+        "limit": LIMIT_NAMES[prediction.limit],
+        "before_limit": LIMIT_NAMES[prediction.before_limit],
+        "confidence": prediction.confidence,
+        "doubts": prediction.doubts,
+        "bar": _bar(0, duration.likely, longest_ns),
+        "between": _bar(duration.low, duration.high, longest_ns),
+    }
+
+
+def _here(reason: str) -> str:
+    """A reason as the page says it, where the command line has an option that helps."""
+    return reason.replace("--rate says it", "the path's rate, given here, says it")
+
+
+def _only_lift(prediction: Prediction) -> str | None:
+    (first, *more) = prediction.changes
+    return first.removeprefix("lift ") if not more and first.startswith("lift ") else None
+
+
+def _words(change: str) -> str:
+    limit = change.removeprefix("lift ")
+    return f"without {LIMIT_NAMES[limit]}" if limit != change else change
+
+
+def _bar(start_ns: float, end_ns: float, longest_ns: float) -> tuple[float, float]:
+    """Where a bar begins and how wide it is, of 1,000."""
+    return round(start_ns * 1000 / longest_ns, 1), round((end_ns - start_ns) * 1000 / longest_ns, 1)
