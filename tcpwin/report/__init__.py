@@ -12,7 +12,7 @@ from tcpwin.lazy import loader
 if TYPE_CHECKING:
     from tcpwin.report.budget_words import ITEM_WORDS
     from tcpwin.report.capture_table import CaptureRow, capture_row, render_captures
-    from tcpwin.report.comparison import NAMES, headline, render_comparison, value_text
+    from tcpwin.report.comparison import NAMES, headline, render_comparison, seen_twice, value_text
     from tcpwin.report.connection_table import ConnectionTable, render_table, tabulate_connections
     from tcpwin.report.connection_text import render_connection
     from tcpwin.report.counters import render_sample, render_step, render_steps_end, render_total
@@ -51,6 +51,7 @@ _HOMES = {
         "NAMES",
         "headline",
         "render_comparison",
+        "seen_twice",
         "value_text",
     ),
     "connection_table": (
@@ -196,6 +197,7 @@ __all__ = [
     "render_whatif",
     "run_facts",
     "sarif_document",
+    "seen_twice",
     "slice_packets",
     "span_text",
     "summarize_pairing",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
@@ -50,6 +51,12 @@ def render_comparison(old: Analysis, new: Analysis, comparison: Comparison, *, l
             f"The path's round trip differs in {count_text(comparison.path_changes, 'pair')}: "
             "the path may explain part of the difference."
         )
+    if seen_twice(old, new, comparison):
+        yield name_text(
+            "Both captures hold the same connection at the same time: "
+            f"`{shlex.join(('tcpwin', 'pair', old.name, new.name))}` says what became of its packets between the two "
+            "points."
+        )
     for each in islice(comparison.pairs, limit):
         yield ""
         yield from _pair(each, old.connections[each.match.old], new.connections[each.match.new])
@@ -71,6 +78,19 @@ def render_comparison(old: Analysis, new: Analysis, comparison: Comparison, *, l
         yield from ("", "Without a match", *unmatched)
 
 
+def seen_twice(old: Analysis, new: Analysis, comparison: Comparison) -> bool:
+    """Whether a pair is one connection that was captured twice, not one before a change and one after it.
+
+    Same ends, same bytes, at the same time.
+    """
+    for each in comparison.pairs:
+        one, other = old.connections[each.match.old], new.connections[each.match.new]
+        alike = [(at.a, at.b, at.a_to_b.unique_bytes, at.b_to_a.unique_bytes) for at in (one, other)]
+        if alike[0] == alike[1] and max(one.start_ns, other.start_ns) <= min(one.end_ns, other.end_ns):
+            return True
+    return False
+
+
 def headline(comparison: Comparison) -> str:
     """The verdict in a sentence."""
     matched = sum(comparison.counts.values())
@@ -78,6 +98,10 @@ def headline(comparison: Comparison) -> str:
         return "Unmatched: no connection is in both captures."
     ratio = "" if comparison.goodput_ratio is None else f"goodput × {comparison.goodput_ratio:.3g}"
     parts = []
+    if matched == 1 and comparison.pairs and (decided := decided_by(comparison.pairs[0])):
+        parts.append(decided)
+        # As near as that, a factor says nothing beside what decided.
+        ratio = "" if abs((comparison.goodput_ratio or 1) - 1) < SAME else ratio
     if matched > 1:
         counts = ", ".join(f"{count} {name}" for name, count in comparison.counts.items() if count)
         parts.append(f"{count_text(matched, 'pair')}, {counts}")
@@ -86,6 +110,23 @@ def headline(comparison: Comparison) -> str:
         ratio += _duration_words(comparison.pairs[0])
     verdict = f"{comparison.verdict[:1].upper()}{comparison.verdict[1:]}"
     return ": ".join(filter(None, (verdict, "; ".join(filter(None, (*parts, ratio)))))) + "."
+
+
+def decided_by(each: Pair) -> str:
+    """What made a pair better or worse, where its goodput did not; nothing where the goodput did."""
+    sides = ("better", "worse") if each.verdict == "mixed" else (each.verdict,)
+    if each.verdict == "same" or each.change("goodput_bps").verdict in sides:
+        return ""
+    changes = [change for change in each.changes if change.verdict in sides]
+    if not changes:
+        codes = dict.fromkeys(
+            f"{found.kind} {found.code} {found.name}" for found in each.findings if found.verdict in sides
+        )
+        return ", ".join(codes)
+    return ", ".join(
+        f"{NAMES[change.name]} {value_text(change.name, change.old)} → {value_text(change.name, change.new)}"
+        for change in changes
+    )
 
 
 def _duration_words(each: Pair) -> str:

@@ -56,6 +56,18 @@ def test_text() -> None:
     )
 
 
+def test_what_decided_is_named_where_the_goodput_did_not() -> None:
+    """At the receiver, lost segments arrive once; the rate is nearly that of the sender's capture."""
+    lossy = [CAPTURES / "wild" / f"lossy-path{part}" for part in (".pcapng.gz", "-receiver.pcap.gz")]
+    told = lines(*lossy)
+    assert told[3] == "Better: bytes sent again 1.16 % → 0.00 %; goodput × 1.09."
+    assert (
+        told[4] == "Both captures hold the same connection at the same time: "
+        f"`tcpwin pair {lossy[0]} {lossy[1]}` says what became of its packets between the two points."
+    )
+    assert not [line for line in lines(SLOW, FAST) if "tcpwin pair" in line]
+
+
 @pytest.mark.parametrize(
     ("arguments", "status"),
     [

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from tcpwin.analysis import Connection
 from tcpwin.limits import compare, plain
-from tcpwin.report import headline, render
+from tcpwin.report import headline, render, seen_twice
 from tcpwin.report.standalone import Note, Report, render_page
 from tcpwin_web.jobs.work import FileSet, analyze_file_set
 from tcpwin_web.results import layout
@@ -39,6 +39,7 @@ def compare_file_sets(old: FileSet, new: FileSet, tolerance: float) -> dict[str,
         "old": before.name,
         "new": after.name,
         "headline": headline(comparison),
+        "is_seen_twice": seen_twice(before, after, comparison),
         **document,
     }
 
