@@ -93,6 +93,11 @@ _PREFIXES = {
     ),
     "clock": re.compile(r"\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[ \t](?P<rest>.*))?", re.DOTALL),
 }
+# journalctl's short forms and rsyslog's files: time, host, program[pid]: text.
+_LOGGED = re.compile(r"(?P<host>[\w.-]{1,255}) [\w./@+-]{1,64}(?:\[\d{1,10}\])?:(?: (?P<rest>.*))?", re.DOTALL)
+# rsyslog writes a tab so, unless it is told otherwise (parser.escapeControlCharactersOnReceive).
+_LOGGED_TAB = "#011"
+_OF_JOURNAL = "-- "
 _STARTS = frozenset(("---", "Eve", "Tim", "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"))
 _DIGITS = frozenset("0123456789")
 _FIRST_LETTERS = _DIGITS | {"#"}
@@ -121,6 +126,7 @@ class StampStyle:
     Attributes:
         prefix: of each line: epoch, syslog, iso, bracket, ctime or clock (hours, minutes and seconds of no day); None
             where lines have none.
+        is_logged: whether host and program stand between the prefix and the text, as in a system's log.
         is_bare: whether a line that is but a number of seconds is a time.
         is_trailing: whether the time of a sample follows it, before a separator, as flent's ``ss_iterate.sh`` does.
         is_border: of times that follow: whether they end the sample themselves, without a separator.
@@ -129,6 +135,7 @@ class StampStyle:
     """
 
     prefix: str | None = None
+    is_logged: bool = False
     is_bare: bool = False
     is_trailing: bool = False
     is_border: bool = False
@@ -144,9 +151,13 @@ def find_style(head: Sequence[str], *, is_cut: bool = False) -> StampStyle:
         is_cut: whether the file has more.
     """
     lines = [line.rstrip("\r\n") for line in head if line.strip()]
+    # What journalctl says of itself: where the journal begins, and each boot.
+    logged = [line for line in lines if not line.startswith(_OF_JOURNAL)]
     for name, pattern in _PREFIXES.items():
         if _is_prefix(pattern, lines):
-            return StampStyle(prefix=name)
+            return StampStyle(prefix=name, is_logged=_is_logged(pattern, lines))
+        if _is_prefix(pattern, logged) and _is_logged(pattern, logged):
+            return StampStyle(prefix=name, is_logged=True)
     is_bare = len(lines) > 1 and bool(_BARE.fullmatch(lines[0])) and not _is_number(lines[1])
     return StampStyle(is_bare=True) if is_bare else _find_side(lines, is_cut=is_cut)
 
@@ -160,6 +171,13 @@ def _is_prefix(pattern: re.Pattern[str], lines: Sequence[str]) -> bool:
             return False
         has_rest = has_rest or bool((match["rest"] or "").strip())
     return has_rest
+
+
+def _is_logged(pattern: re.Pattern[str], lines: Sequence[str]) -> bool:
+    """Whether one host's name and a program's stand behind the prefix of all lines."""
+    found = [pattern.fullmatch(line) for line in lines]
+    told = [_LOGGED.fullmatch(match["rest"] or "") for match in found if match is not None]
+    return bool(told) and all(told) and len({match["host"] for match in told if match is not None}) == 1
 
 
 def _is_number(line: str) -> bool:
@@ -267,6 +285,8 @@ class Stamps:
         if match is None or (time_ns is None and not is_clock):
             return self._take_whole(line)
         rest: str = match["rest"] or ""
+        if self._style.is_logged and (logged := _LOGGED.fullmatch(rest)) is not None:
+            rest = (logged["rest"] or "").replace(_LOGGED_TAB, "\t")
         inner = self._take_whole(rest)
         if inner is None:
             return Stamp(time_ns, rest, is_new_block=False)

@@ -366,6 +366,43 @@ def test_a_prefix_of_every_line(prefix: str, kind: str, time_ns: int, notes: set
     assert stamps.notes == notes
 
 
+@pytest.mark.parametrize(
+    ("prefix", "kind", "time_ns"),
+    [
+        # journalctl -o short-precise, short-iso, short-iso-precise, short-unix; the third is rsyslog's, too.
+        ("Nov 21 19:22:50.336046 ", "syslog", NOW + 336_046_000),
+        ("2026-11-21T19:22:50+0000 ", "iso", NOW),
+        ("2026-11-21T19:22:50.336046+00:00 ", "iso", NOW + 336_046_000),
+        ("1795288970.336046 ", "epoch", NOW + 336_046_000),
+        ("Nov 21 19:22:50 ", "syslog", NOW),  # rsyslog 8.2302, RSYSLOG_TraditionalFileFormat
+    ],
+)
+@pytest.mark.parametrize("tab", ["\t", "#011"])
+@pytest.mark.parametrize("head", ["", "-- Journal begins at Sat 2026-11-21 19:00:00 UTC. --\n"])
+def test_host_and_program_of_a_log_are_no_text(prefix: str, kind: str, time_ns: int, tab: str, head: str) -> None:
+    text = (
+        f"{head}{prefix}web-1.example ss[2399]: State Recv-Q\n{prefix}web-1.example ss[2401]: ESTAB 0 0\n"
+        f"{prefix}web-1.example ss[2402]: {tab} skmem:(r0) cubic wscale:7,7\n{prefix}web-1.example ss:\n"
+    )
+    assert find_style(text.splitlines()) == StampStyle(prefix=kind, is_logged=True)
+    found, _ = read(text, year=2026)
+    assert found[-4:] == [
+        ("State Recv-Q", time_ns, 0),
+        ("ESTAB 0 0", time_ns, 0),
+        ("\t skmem:(r0) cubic wscale:7,7", time_ns, 0),
+        ("", time_ns, 0),
+    ]
+
+
+def test_words_that_look_like_a_log_are_text_where_one_line_is_none() -> None:
+    """A line of `ss` has a word, a space and a colon, too."""
+    text = "1795288970 ESTAB 0 0 a:1 b:2\n1795288970 cubic wscale:7,7\n"
+    assert find_style(text.splitlines()) == StampStyle(prefix="epoch")
+    assert [line for line, _, _ in read(text)[0]] == ["ESTAB 0 0 a:1 b:2", "cubic wscale:7,7"]
+    two_hosts = "1795288970 a ss[1]: x\n1795288970 b ss[1]: y\n"
+    assert not find_style(two_hosts.splitlines()).is_logged
+
+
 def test_the_default_of_ts_has_no_year() -> None:
     """The last year in which the first time was before the file was written."""
     text = "Nov 21 19:22:50 a\nNov 21 19:22:51 b\n"
@@ -449,6 +486,7 @@ def test_lines_of_data_come_out_as_they_went_in(texts: list[str]) -> None:
 def test_lines_that_look_like_times_never_raise(lines: list[str]) -> None:
     styles = [StampStyle(prefix=prefix) for prefix in (None, "epoch", "syslog", "iso", "bracket", "ctime", "clock")]
     found = (find_style(lines), find_style(lines, is_cut=True))
-    for style in (*styles, StampStyle(is_bare=True), StampStyle(is_trailing=True), *found):
+    logged = [StampStyle(prefix=prefix, is_logged=True) for prefix in ("syslog", "iso")]
+    for style in (*styles, *logged, StampStyle(is_bare=True), StampStyle(is_trailing=True), *found):
         stamps = Stamps(style=style)
         assert len(list(Lines(stamps.ahead(lines), stamps=stamps))) <= len(lines)
