@@ -32,7 +32,15 @@ if TYPE_CHECKING:
         WindowScale,
         ZeroWindowEpisode,
     )
-    from tcpwin.errors import CaptureError, FilterError, OutputError, SnapshotError, SourceError, TcpwinError
+    from tcpwin.errors import (
+        ArgumentError,
+        CaptureError,
+        FilterError,
+        OutputError,
+        SnapshotError,
+        SourceError,
+        TcpwinError,
+    )
     from tcpwin.hosts import Bundle, SnapshotFile, analyze
     from tcpwin.limits import Finding
     from tcpwin.pairing import Pairing, pair
@@ -55,7 +63,15 @@ _HOMES = {
         "WindowScale",
         "ZeroWindowEpisode",
     ),
-    "tcpwin.errors": ("CaptureError", "FilterError", "OutputError", "SnapshotError", "SourceError", "TcpwinError"),
+    "tcpwin.errors": (
+        "ArgumentError",
+        "CaptureError",
+        "FilterError",
+        "OutputError",
+        "SnapshotError",
+        "SourceError",
+        "TcpwinError",
+    ),
     "tcpwin.limits": ("Finding",),
     "tcpwin.pairing": ("Pairing", "pair"),
     "tcpwin.paths": ("WhatIf", "whatif"),
@@ -65,6 +81,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Analysis",
+    "ArgumentError",
     "BudgetSeries",
     "Bundle",
     "Capture",

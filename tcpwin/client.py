@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import IO, Any, Literal
 from urllib.parse import quote, urlencode, urlsplit
 
-from tcpwin.errors import TcpwinError
+from tcpwin.errors import ArgumentError, TcpwinError
 
 WAITING = ("queued", "running")
 POLL_SECONDS = 0.2
@@ -58,7 +58,7 @@ class Client:
     def __init__(self, address: str, *, token: str | None = None) -> None:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or parts.hostname is None:
-            raise ValueError(f"no address of a service: {address!r}")
+            raise ArgumentError(f"no address of a service: {address!r}")
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self._connection = kind(parts.hostname, parts.port)
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -88,7 +88,7 @@ class Client:
         """
         paths = [Path(file) for file in files]
         if not paths:
-            raise ValueError("no file to upload")
+            raise ArgumentError("no file to upload")
         made = self._ask("POST", "/captures", {"name": name or paths[0].name, "tags": list(tags)})
         place = f"/captures/{made['id']}"
         try:

@@ -5,7 +5,8 @@ TcpwinError
 ├── SnapshotError   a file of host snapshots that cannot be read at all
 ├── FilterError     a filter that libpcap does not understand
 ├── SourceError     something that is no source of packets, or cannot be read again
-└── OutputError     a result that cannot be written as asked
+├── OutputError     a result that cannot be written as asked
+└── ArgumentError   an argument that is none: a span that ends before it begins, a figure that there is not
 
 A bad packet is data: it is counted and shown, never raised.
 """
@@ -59,3 +60,7 @@ class FilterError(TcpwinError):
 
 class OutputError(TcpwinError):
     """A result that cannot be written as asked."""
+
+
+class ArgumentError(TcpwinError, ValueError):
+    """An argument that is none, such as a span that ends before it begins, or a figure that there is not."""

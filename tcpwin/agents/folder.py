@@ -98,7 +98,7 @@ class Folder:
 
         Raises:
             TcpwinError: it cannot be read, or the filter is none.
-            ValueError: the span is none.
+            ArgumentError: the span is none.
         """
         from tcpwin.hosts import analyze
 

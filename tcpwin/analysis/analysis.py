@@ -17,7 +17,7 @@ from tcpwin.analysis.connections import Connections
 from tcpwin.analysis.rooms import later, room
 from tcpwin.analysis.threads import threads_for
 from tcpwin.analysis.view import View
-from tcpwin.errors import TcpwinError
+from tcpwin.errors import ArgumentError, TcpwinError
 from tcpwin.sources import Packets, SelectedSource, Selection, Source, resolve
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ class Analysis:
 
         Raises:
             IndexError: there is no such connection.
-            ValueError: the span ends before it begins.
+            ArgumentError: the span ends before it begins.
             SourceError: the source changed, or could be read only once.
         """
         return self._views([self.connections[id] for id in connections], start_ns, end_ns, buckets, rows)
@@ -267,9 +267,9 @@ class Analysis:
             return []
         for name, time_ns in (("begins", start_ns), ("ends", end_ns)):
             if time_ns is not None and not FIRST_NS <= time_ns <= LAST_NS:
-                raise ValueError(f"the span {name} at {time_ns} ns, which is no time")
+                raise ArgumentError(f"the span {name} at {time_ns} ns, which is no time")
         if start_ns is not None and end_ns is not None and end_ns < start_ns:
-            raise ValueError(f"the span ends at {end_ns} ns, before it begins at {start_ns} ns")
+            raise ArgumentError(f"the span ends at {end_ns} ns, before it begins at {start_ns} ns")
         buckets = self._buckets if buckets is None else buckets
         is_life = start_ns is None and end_ns is None and buckets == self._buckets
         if is_life and rows <= self._rows:
@@ -322,12 +322,12 @@ class Analysis:
         Each connection comes with its verdict and its time budget; the rules are asked for them.
 
         Raises:
-            ValueError: events of all connections.
+            ArgumentError: events of all connections.
             IndexError: there is no such connection.
             SourceError: the source, read again for the events, changed, or could be read only once.
         """
         if events and connection is None:
-            raise ValueError("events come with one connection: say which")
+            raise ArgumentError("events come with one connection: say which")
         id = None if connection is None else self.connections[connection].id
         # Before a byte is written: what cannot be read must not leave half a document behind.
         listed = self._listed(id) if events and id is not None else None
@@ -443,10 +443,10 @@ def measure(
     Raises:
         CaptureError: nothing can be read at all.
         SourceError: it is no source of packets.
-        ValueError: `threads` is less than one.
+        ArgumentError: `threads` is less than one.
     """
     if threads is not None and threads < 1:
-        raise ValueError(f"threads is {threads}: one at least reads the capture")
+        raise ArgumentError(f"threads is {threads}: one at least reads the capture")
     resolved = resolve(source)
     chosen = None if follow is None else set(follow)
     events = events and chosen is None

@@ -255,7 +255,7 @@ class Connection:
             rows: `View.rows` has the segments, if there are no more than these.
 
         Raises:
-            ValueError: the span ends before it begins.
+            ArgumentError: the span ends before it begins.
             SourceError: the source changed, or could be read only once.
         """
         [view] = self._analysis._views([self], start_ns, end_ns, buckets, rows)

@@ -9,6 +9,7 @@ from tcpwin import _engine
 from tcpwin.analysis.direction import Percentiles, RoundTrips
 from tcpwin.analysis.event import Event
 from tcpwin.analysis.series import BudgetSeries, Series, Stall
+from tcpwin.errors import ArgumentError
 
 if TYPE_CHECKING:
     from tcpwin.analysis.connection import Connection
@@ -150,5 +151,5 @@ class View:
 def is_a(direction: str) -> bool:
     """Whether the initiator sends in a direction."""
     if direction not in ("a_to_b", "b_to_a"):
-        raise ValueError(f"direction is a_to_b or b_to_a, not {direction}")
+        raise ArgumentError(f"direction is a_to_b or b_to_a, not {direction}")
     return direction == "a_to_b"

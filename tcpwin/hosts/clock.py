@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpwin.errors import ArgumentError
+
 READ_NS = 1_000_000
 """By how much later than its stamp a socket is usually read: offsets this near to zero are none."""
 READ_WITHIN_NS = (200_000, 1_000_000, 5_000_000, 20_000_000, 100_000_000)
@@ -80,10 +82,10 @@ def given(offset_ns: int) -> ClockOffset:
     """An offset that somebody knows.
 
     Raises:
-        ValueError: it is more than a century.
+        ArgumentError: it is more than a century.
     """
     if abs(offset_ns) > MAX_OFFSET_NS:
-        raise ValueError("a clock offset cannot be more than a century")
+        raise ArgumentError("a clock offset cannot be more than a century")
     return ClockOffset(offset_ns, offset_ns, offset_ns, "given", 0, 0)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import fsum, isnan
 from typing import overload
 
+from tcpwin.errors import ArgumentError
 from tcpwin.hosts.socket import NUMBERS, ZERO_IS_LEFT_OUT, SocketSample
 
 KEPT_SOCKETS = 200_000
@@ -103,7 +104,7 @@ def distribution(
         None where there is no value.
 
     Raises:
-        ValueError: there is no such field.
+        ArgumentError: there is no such field.
     """
     if field is None:
         return _measure([each for each in samples if isinstance(each, int | float)])
@@ -201,7 +202,7 @@ def number_of(sample: SocketSample, field: str, *, fill_zeros: bool = False) -> 
 
 def _values(samples: list[SocketSample], field: str) -> list[float]:
     if field not in FIELDS:
-        raise ValueError(f"a socket has no numeric field {field}")
+        raise ArgumentError(f"a socket has no numeric field {field}")
     said = [value for sample in samples if (value := number_of(sample, field)) is not None]
     # A field that no socket says may be zero in all, or unknown to this kernel.
     if said and len(said) < len(samples) and field in ZERO_IS_LEFT_OUT:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 
 from tcpwin.analysis import Analysis, Connection, Shifts
-from tcpwin.errors import SourceError
+from tcpwin.errors import ArgumentError, SourceError
 from tcpwin.hosts.scale import MAX_SHIFT
 
 SIDES = ("a", "b")
@@ -30,16 +30,16 @@ def read_scales(scales: Mapping[str, int]) -> dict[str, int]:
     """The shifts by address as the capture writes it.
 
     Raises:
-        ValueError: something is no address, or no shift.
+        ArgumentError: something is no address, or no shift.
     """
     read = {}
     for host, shift in scales.items():
         if shift not in range(MAX_SHIFT + 1):
-            raise ValueError(f"{shift!r} is not a window scale: 0 to {MAX_SHIFT} (RFC 7323 section 2.3)")
+            raise ArgumentError(f"{shift!r} is not a window scale: 0 to {MAX_SHIFT} (RFC 7323 section 2.3)")
         try:
             read[str(ip_address(host))] = shift
         except ValueError:
-            raise ValueError(f"{host!r} is not an IP address of a host in the capture") from None
+            raise ArgumentError(f"{host!r} is not an IP address of a host in the capture") from None
     return read
 
 
@@ -47,7 +47,7 @@ def given_shifts(analysis: Analysis, scales: Mapping[str, int]) -> tuple[Shifts,
     """Shifts of the connections whose handshake does not tell them, and warnings.
 
     Raises:
-        ValueError: as of `read_scales`.
+        ArgumentError: as of `read_scales`.
         SourceError: a captured handshake says otherwise.
     """
     shifts: Shifts = {}

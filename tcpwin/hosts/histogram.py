@@ -12,6 +12,8 @@ from fractions import Fraction
 from itertools import accumulate
 from math import ceil
 
+from tcpwin.errors import ArgumentError
+
 NANOSECONDS = {
     **dict.fromkeys(("ns", "nsec", "nsecs", "nanoseconds"), 1),
     **dict.fromkeys(("us", "usec", "usecs", "microseconds"), 1_000),
@@ -71,10 +73,10 @@ class HistogramSample:
             share: 0 to 1.
 
         Raises:
-            ValueError: it is not.
+            ArgumentError: it is not.
         """
         if not 0 <= share <= 1:
-            raise ValueError(f"a share must be between 0 and 1, not {share}")
+            raise ArgumentError(f"a share must be between 0 and 1, not {share}")
         rank = max(1, ceil(Fraction(str(share)) * self.total))
         for bucket, reached in self._from_below():
             if bucket.count and reached >= rank:

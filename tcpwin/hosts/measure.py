@@ -73,8 +73,8 @@ def analyze(
         SnapshotError: nothing can be read of a file of snapshots.
         SourceError: it is no source of packets, or, with snapshots or window scales, one that cannot be read again; or
             a captured handshake says another window scale than the one given.
-        ValueError: a span ends before it begins, or a moment is none; a window scale is not one of 0 to 14, or given of
-            what is no address; `threads` is less than one.
+        ArgumentError: a span ends before it begins, or a moment is none; a window scale is not one of 0 to 14, or given
+            of what is no address; `threads` is less than one.
     """
     wanted = list(snapshots)
     chosen = None if follow is None else set(follow)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
+from tcpwin.errors import ArgumentError
 from tcpwin.kernel.bdp import Number, bdp_bytes, exact, window_rate_bps
 from tcpwin.kernel.defaults import SCALING_RATIO_SINCE, Kernel
 from tcpwin.kernel.memory import HALF_RATIO, AdvWinScale, MemoryModel
@@ -92,10 +93,10 @@ def audit(
         page_size_bytes: of the host; tcp_mem counts pages.
 
     Raises:
-        ValueError: a number that is none, or outside its range.
+        ArgumentError: a number that is none, or outside its range.
     """
     if page_size_bytes < 1:
-        raise ValueError(f"no memory page has {page_size_bytes} bytes")
+        raise ArgumentError(f"no memory page has {page_size_bytes} bytes")
     kernel = kernel or kernel_of(settings)
     rtt, rate = exact(rtt_ns, "round trip"), exact(rate_bps, "rate")
     window = bdp_bytes(rtt, rate)

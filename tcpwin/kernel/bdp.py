@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from tcpwin.errors import ArgumentError
+
 Number = int | float | Fraction
 
 FULL_PACKET_BYTES = 1500
@@ -21,16 +23,16 @@ def exact(value: Number, name: str) -> Fraction:
     """The value as a Fraction.
 
     Raises:
-        ValueError: it is zero, negative, infinite, beyond all sense (10^±30) or not a number.
+        ArgumentError: it is zero, negative, infinite, beyond all sense (10^±30) or not a number.
     """
     try:
         fraction = Fraction(value)
     except (ValueError, OverflowError):
-        raise ValueError(f"{name} is not a number: {value}") from None
+        raise ArgumentError(f"{name} is not a number: {value}") from None
     if fraction <= 0:
-        raise ValueError(f"{name} must be above 0")
+        raise ArgumentError(f"{name} must be above 0")
     if not Fraction(1, _LARGEST) <= fraction <= _LARGEST:
-        raise ValueError(f"{name} is out of range")
+        raise ArgumentError(f"{name} is out of range")
     return fraction
 
 
@@ -69,8 +71,8 @@ def segments(window_bytes: int, segment_bytes: int = FULL_PACKET_BYTES) -> int:
             the MSS (1448 with timestamps on Ethernet) to count payload, as Linux does.
 
     Raises:
-        ValueError: the segment has no size, or the window is negative.
+        ArgumentError: the segment has no size, or the window is negative.
     """
     if segment_bytes < 1 or window_bytes < 0:
-        raise ValueError(f"no segments of {segment_bytes} bytes in {window_bytes} bytes")
+        raise ArgumentError(f"no segments of {segment_bytes} bytes in {window_bytes} bytes")
     return window_bytes // segment_bytes

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from tcpwin.errors import ArgumentError
+
 Kernel = tuple[int, int]
 """A version of Linux: major and minor number."""
 
@@ -53,11 +55,11 @@ def parse_kernel(release: str) -> Kernel:
     """The version in a release as `uname -r` prints it: ``6.1.0-13-amd64`` is (6, 1).
 
     Raises:
-        ValueError: it does not begin with two numbers.
+        ArgumentError: it does not begin with two numbers.
     """
     match = re.match(r"(\d{1,4})\.(\d{1,4})(?!\d)", release)
     if match is None:
-        raise ValueError(f"not a kernel version such as 6.1 or 5.15.0-92-generic: {release[:60]}")
+        raise ArgumentError(f"not a kernel version such as 6.1 or 5.15.0-92-generic: {release[:60]}")
     return int(match[1]), int(match[2])
 
 

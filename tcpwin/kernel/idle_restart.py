@@ -5,6 +5,8 @@ In: the window before, the silence, the retransmission timeout. Out: segments, a
 
 from __future__ import annotations
 
+from tcpwin.errors import ArgumentError
+
 INITIAL_WINDOW_SEGMENTS = 10
 """TCP_INIT_CWND (RFC 6928); a route's initcwnd replaces it."""
 
@@ -20,10 +22,10 @@ def cwnd_after_idle(
     one step.
 
     Raises:
-        ValueError: a window or the RTO is not above 0.
+        ArgumentError: a window or the RTO is not above 0.
     """
     if min(cwnd_segments, rto_ns, initial_window_segments) < 1:
-        raise ValueError(
+        raise ArgumentError(
             f"window {cwnd_segments}, RTO {rto_ns} and initial window {initial_window_segments}: not all above 0"
         )
     floor = min(initial_window_segments, cwnd_segments)
@@ -35,5 +37,5 @@ def cwnd_after_idle(
 def round_trips_to_regain(before_segments: int, after_segments: int) -> int:
     """Round trips of slow start, which doubles, from one window to another: ⌈log2(before ÷ after)⌉."""
     if min(before_segments, after_segments) < 1:
-        raise ValueError(f"windows {before_segments} and {after_segments}: not both above 0")
+        raise ArgumentError(f"windows {before_segments} and {after_segments}: not both above 0")
     return (-(-before_segments // after_segments) - 1).bit_length()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
+from tcpwin.errors import ArgumentError
 from tcpwin.kernel.defaults import SCALING_RATIO_SINCE, Kernel, kernel_defaults
 
 ADV_WIN_SCALE_RANGE = range(-31, 32)
@@ -34,14 +35,14 @@ class AdvWinScale:
     (`tcp_win_from_space`, include/net/tcp.h).
 
     Raises:
-        ValueError: the scale is not in -31 to 31.
+        ArgumentError: the scale is not in -31 to 31.
     """
 
     scale: int
 
     def __post_init__(self) -> None:
         if self.scale not in ADV_WIN_SCALE_RANGE:
-            raise ValueError(f"tcp_adv_win_scale is -31 to 31, not {self.scale}")
+            raise ArgumentError(f"tcp_adv_win_scale is -31 to 31, not {self.scale}")
 
     @property
     def name(self) -> str:
@@ -70,20 +71,20 @@ class ScalingRatio:
     """The model from 6.6 on: `ratio` 256ths of the buffer (`tcp_win_from_space`, commit dfa2f0483360).
 
     Raises:
-        ValueError: the ratio is not in 1 to 255.
+        ArgumentError: the ratio is not in 1 to 255.
     """
 
     ratio: int
 
     def __post_init__(self) -> None:
         if not 1 <= self.ratio < _RATIO_ONE:
-            raise ValueError(f"a scaling ratio is 1 to 255, not {self.ratio}")
+            raise ArgumentError(f"a scaling ratio is 1 to 255, not {self.ratio}")
 
     @classmethod
     def measured(cls, payload_bytes: int, truesize_bytes: int) -> ScalingRatio:
         """The ratio that the kernel takes from a packet of that payload in that memory (`tcp_measure_rcv_mss`)."""
         if payload_bytes < 0 or truesize_bytes < 1:
-            raise ValueError(f"no packet has {payload_bytes} bytes of payload in {truesize_bytes} bytes of memory")
+            raise ArgumentError(f"no packet has {payload_bytes} bytes of payload in {truesize_bytes} bytes of memory")
         return cls(min(max(payload_bytes * _RATIO_ONE // truesize_bytes, 1), _RATIO_ONE - 1))
 
     @property

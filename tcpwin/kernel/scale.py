@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tcpwin.errors import ArgumentError
+
 MAX_SHIFT = 14
 """RFC 7323 §2.3."""
 MAX_FIELD = 65535
@@ -52,9 +54,9 @@ def windows_shift(level: str) -> int | None:
     """The shift that Windows offers at an auto-tuning level, as `netsh` names it; None for no window scaling.
 
     Raises:
-        ValueError: there is no such level.
+        ArgumentError: there is no such level.
     """
     key = level.strip().lower()
     if key not in WINDOWS_SHIFTS:
-        raise ValueError(f"no auto-tuning level {level[:60]}: {', '.join(WINDOWS_SHIFTS)}")
+        raise ArgumentError(f"no auto-tuning level {level[:60]}: {', '.join(WINDOWS_SHIFTS)}")
     return WINDOWS_SHIFTS[key]

@@ -102,7 +102,7 @@ def plan(
         mss_bytes: payload of a segment.
 
     Raises:
-        ValueError: a number that is none, or outside its range.
+        ArgumentError: a number that is none, or outside its range.
     """
     rtt, rate = exact(rtt_ns, "round trip"), exact(rate_bps, "rate")
     window = bdp_bytes(rtt, rate)

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import Analysis, Connection
-from tcpwin.errors import TcpwinError
+from tcpwin.errors import ArgumentError, TcpwinError
 from tcpwin.limits.case import Case, Picks, Subject
 from tcpwin.limits.claims import Claims, narrow_first
 from tcpwin.limits.finding import Finding, Severity
@@ -104,7 +104,7 @@ def choose(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> list[Rule]
     """The rules whose code begins with, or whose name is, one of `select` (all without), and none of `ignore`.
 
     Raises:
-        ValueError: a word of either chooses no rule.
+        ArgumentError: a word of either chooses no rule.
     """
     known = all_rules()
     chosen = {code for word in select for code in _matching(word)} or set(known)
@@ -115,7 +115,7 @@ def choose(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> list[Rule]
 def _matching(word: str) -> list[str]:
     found = [code for code, rule in all_rules().items() if code.startswith(word.upper()) or rule.name == word.lower()]
     if not found:
-        raise ValueError(f"no rule begins with {word}: `tcpwin rules` lists them")
+        raise ArgumentError(f"no rule begins with {word}: `tcpwin rules` lists them")
     return found
 
 
@@ -135,13 +135,13 @@ def check(
         rereads: rules may read a small capture again; without, what the first reading kept serves, as of a large one.
 
     Raises:
-        ValueError: a threshold that no rule has; rules that yield to each other in a circle.
+        ArgumentError: a threshold that no rule has; rules that yield to each other in a circle.
     """
     asked = list(all_rules().values()) if chosen is None else list(chosen)
     wanted = dict(thresholds or {})
     known = {f"{rule.code}.{name}" for rule in all_rules().values() for name in rule.thresholds}
     if unknown := sorted(set(wanted) - known):
-        raise ValueError(f"no rule has a threshold {unknown[0]}: `tcpwin explain CODE` lists a rule's")
+        raise ArgumentError(f"no rule has a threshold {unknown[0]}: `tcpwin explain CODE` lists a rule's")
     found: list[Finding] = []
     counts: dict[str, int] = {}
     failed: list[str] = []

@@ -52,7 +52,7 @@ def pair(
         SnapshotError: a bundle cannot be read.
         SourceError: a bundle that stands alone has not two captures and none were chosen, a capture that does is of
             one point, or a name is given of what is no bundle.
-        ValueError: the span ends before it begins, or one of its ends is no moment.
+        ArgumentError: the span ends before it begins, or one of its ends is no moment.
     """
     from tcpwin import _engine
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from tcpwin.errors import ArgumentError
 from tcpwin.limits import LIMITS
 from tcpwin.paths.path import Path
 
@@ -26,7 +27,7 @@ _SETTINGS = {
 _ALGORITHMS = ("cubic", "reno", "bbr")
 
 
-class ChangeError(ValueError):
+class ChangeError(ArgumentError):
     """A change that is none, or that would change nothing of what is asked about."""
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import log2
 
+from tcpwin.errors import ArgumentError
 from tcpwin.kernel import SCALING_RATIO_SINCE, AdvWinScale, parse_kernel
 from tcpwin.reference.model import Run
 from tcpwin.reference.read import references
@@ -68,7 +69,7 @@ def nearest(
         settings: of the hosts, by name; only those that a run names and that are no sizes count.
 
     Raises:
-        ValueError: nothing is asked for, a number is not above 0, or a kernel is none.
+        ArgumentError: nothing is asked for, a number is not above 0, or a kernel is none.
     """
     numbers = {
         "round trip": (rtt_ns, _rtt, time_text),
@@ -78,10 +79,10 @@ def nearest(
     }
     wanted = {name: each for name, each in numbers.items() if each[0] is not None}
     if not wanted and not settings and all(each is None for each in (kernel, workload, adv_win_scale, is_patched)):
-        raise ValueError("no reference runs to compare with")
+        raise ArgumentError("no reference runs to compare with")
     for name, (value, _, _) in wanted.items():
         if not value or value <= 0:
-            raise ValueError(f"a {name} of {value} is not above 0")
+            raise ArgumentError(f"a {name} of {value} is not above 0")
     found = []
     for each in references().values():
         for run in each.runs:

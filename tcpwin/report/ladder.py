@@ -81,7 +81,7 @@ def draw_ladder(
 
     Raises:
         IndexError: there is no such connection.
-        ValueError: there is no such theme.
+        ArgumentError: there is no such theme.
     """
     from tcpwin.report.ladder_packets import read_rungs
 

@@ -15,7 +15,7 @@ from typing import IO
 
 from tcpwin import _engine
 from tcpwin.analysis import FIRST_NS, LAST_NS, Analysis
-from tcpwin.errors import OutputError, TcpwinError
+from tcpwin.errors import ArgumentError, OutputError, TcpwinError
 from tcpwin.limits import Finding, role_of
 from tcpwin.output import open_whole
 from tcpwin.report.event_words import CAUSE_WORDS, event_words
@@ -125,7 +125,7 @@ def slice_packets(
 
     Raises:
         IndexError: there is no such connection.
-        ValueError: findings together with a span, or a span that ends before it begins.
+        ArgumentError: findings together with a span, or a span that ends before it begins.
         OutputError: nothing was chosen by that, or it cannot be written.
         SourceError: the source changed, or could be read only once.
     """
@@ -135,10 +135,10 @@ def slice_packets(
     chosen.start_ns = FIRST_NS if start_ns is None else start_ns
     chosen.end_ns = LAST_NS if end_ns is None else end_ns
     if chosen.end_ns < chosen.start_ns:
-        raise ValueError(f"the span ends at {chosen.end_ns} ns, before it begins at {chosen.start_ns} ns")
+        raise ArgumentError(f"the span ends at {chosen.end_ns} ns, before it begins at {chosen.start_ns} ns")
     if findings is not None:
         if start_ns is not None or end_ns is not None:
-            raise ValueError("a finding's frames have no span: give one or the other")
+            raise ArgumentError("a finding's frames have no span: give one or the other")
         _choose_evidence(analysis, chosen, list(findings), around)
     if chosen.connections is not None and analysis.capture.fragments_pending:
         chosen.parts = _engine.frames_of_parts(

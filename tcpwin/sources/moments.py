@@ -9,6 +9,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
+from tcpwin.errors import ArgumentError
+
 Moment: TypeAlias = "float | str | datetime"
 """Seconds since the first packet; text, as ``250ms``, ``10:05`` or ``2026-11-25T10:05:00Z``; or a datetime."""
 
@@ -27,25 +29,25 @@ def read_moment(value: Moment) -> tuple[str, int]:
     """What kind of moment it is, ``at``, ``after`` or ``time_of_day``, and its nanoseconds.
 
     Raises:
-        ValueError: it is none.
+        ArgumentError: it is none.
     """
     found = _of_text(value) if isinstance(value, str) else _of_value(value)
     if not _FIRST_NS <= found[1] <= _LAST_NS:
-        raise ValueError(f"{value!r} is a time that no capture has")
+        raise ArgumentError(f"{value!r} is a time that no capture has")
     return found
 
 
 def _of_value(value: float | datetime) -> tuple[str, int]:
     if isinstance(value, datetime):
         if value.tzinfo is None:
-            raise ValueError(f"{value!r} has no time zone: give it one, as datetime.UTC")
+            raise ArgumentError(f"{value!r} has no time zone: give it one, as datetime.UTC")
         return "at", (value - _EPOCH) // timedelta(microseconds=1) * 1000
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{value!r} is no time")
+        raise ArgumentError(f"{value!r} is no time")
     try:
         return "after", round(value * _S)
     except (OverflowError, ValueError):
-        raise ValueError(f"{value!r} is no time") from None
+        raise ArgumentError(f"{value!r} is no time") from None
 
 
 def _of_text(text: str) -> tuple[str, int]:
@@ -64,7 +66,7 @@ def _of_text(text: str) -> tuple[str, int]:
             pass
         else:
             return "at", (moment - _EPOCH) // timedelta(seconds=1) * _S + _fraction_ns(date[4])
-    raise ValueError(
+    raise ArgumentError(
         f"{text!r} is no time such as 12.5 or 250ms (since the first packet), 10:05:30 or 2026-11-25T10:05:30Z (UTC)"
     )
 

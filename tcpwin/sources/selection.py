@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcpwin import _engine
-from tcpwin.errors import FilterError
+from tcpwin.errors import ArgumentError, FilterError
 from tcpwin.sources.libpcap import compile_filter
 from tcpwin.sources.moments import Moment, moment_text, read_moment, resolve_moment
 from tcpwin.sources.source import Source
@@ -39,7 +39,7 @@ class Selection:
             raise FilterError("a filter holds no zero byte")
         ends = [None if each is None else read_moment(each) for each in (self.start, self.end)]
         if ends[0] is not None and ends[1] is not None and ends[0][0] == ends[1][0] and ends[1][1] <= ends[0][1]:
-            raise ValueError(f"the span ends ({self.end}) before it begins ({self.start})")
+            raise ArgumentError(f"the span ends ({self.end}) before it begins ({self.start})")
 
     def __bool__(self) -> bool:
         return (self.filter, self.start, self.end) != (None, None, None)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tcpwin.errors import ArgumentError
 from tcpwin.report.drawing.curve import compact
 from tcpwin.report.drawing.kind import Nothing
 from tcpwin.report.drawing.theme import log_axis
@@ -82,7 +83,7 @@ def find_beside(request: Request) -> Beside:
 
     Raises:
         Nothing: no reference is near enough, or those that are have nothing over time.
-        ValueError: there is no such run, or nothing is known of it over time.
+        ArgumentError: there is no such run, or nothing is known of it over time.
     """
     from tcpwin.reference import compare, trace
 
@@ -90,7 +91,7 @@ def find_beside(request: Request) -> Beside:
         run = _named(request.field)
         found = trace(run)
         if found is None:
-            raise ValueError(f"nothing is known of {request.field} over time: runs of the lab- references are")
+            raise ArgumentError(f"nothing is known of {request.field} over time: runs of the lab- references are")
     else:
         comparison = compare(request.connection)
         if comparison.why_not is not None:
@@ -135,4 +136,4 @@ def _named(name: str) -> Run:
     try:
         return reference(of).run(run)
     except KeyError:
-        raise ValueError(f"there is no run {name[:80]!r}: write it as lab-bulk-300ms/512m2-stock") from None
+        raise ArgumentError(f"there is no run {name[:80]!r}: write it as lab-bulk-300ms/512m2-stock") from None

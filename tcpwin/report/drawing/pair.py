@@ -33,7 +33,7 @@ def draw_pair(
     """Draw one kind of figure of two connections, each under its name; one that has nothing to show is left out.
 
     Raises:
-        ValueError: an option that there is not.
+        ArgumentError: an option that there is not.
     """
     options: dict[str, Any] = {"direction": direction, "start_ns": None, "end_ns": None}
     requests = [

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpwin.analysis import Analysis, Connection, Series, SeriesName
+from tcpwin.errors import ArgumentError
 from tcpwin.report.drawing.kind import Nothing
 from tcpwin.report.drawing.theme import Theme, find_theme
 
@@ -148,16 +149,16 @@ def make_request(
     """Fill in what was left open: the direction with most data, the whole life.
 
     Raises:
-        ValueError: an option that there is not, a span that ends before it begins, or a figure of one connection that
-            is asked of an analysis of several.
+        ArgumentError: an option that there is not, a span that ends before it begins, or a figure of one connection
+            that is asked of an analysis of several.
         TypeError: the subject is neither a connection nor an analysis.
     """
     if direction is not None and direction not in DIRECTIONS:
-        raise ValueError(f"direction is a_to_b or b_to_a, not {direction}")
+        raise ArgumentError(f"direction is a_to_b or b_to_a, not {direction}")
     if not MIN_POINTS <= points <= MAX_POINTS:
-        raise ValueError(f"points are from {MIN_POINTS:,} to {MAX_POINTS:,}, not {points:,}")
+        raise ArgumentError(f"points are from {MIN_POINTS:,} to {MAX_POINTS:,}, not {points:,}")
     if start_ns is not None and end_ns is not None and end_ns <= start_ns:
-        raise ValueError("the span ends before it begins")
+        raise ArgumentError("the span ends before it begins")
     found = find_theme(theme)
     if not isinstance(subject, Connection | Analysis):
         raise TypeError(f"a figure is drawn of a Connection or an Analysis, not of a {type(subject).__name__}")
@@ -166,7 +167,7 @@ def make_request(
         return Request(analysis, None, direction or "a_to_b", start_ns or 0, end_ns or 0, points, found, False, field)
     if isinstance(subject, Analysis):
         if len(subject) != 1:
-            raise ValueError("this figure is of one connection: choose one of analysis.connections")
+            raise ArgumentError("this figure is of one connection: choose one of analysis.connections")
         subject = subject.connections[0]
     first_ns = subject.start_ns if start_ns is None else max(start_ns, subject.start_ns)
     last_ns = subject.end_ns if end_ns is None else min(end_ns, subject.end_ns)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from math import log10
 from typing import Any
 
+from tcpwin.errors import ArgumentError
+
 RECEIVER = "#0a7ec2"
 FLIGHT = "#d55e00"
 CONGESTION = "#009e73"
@@ -132,10 +134,10 @@ def find_theme(name: str) -> Theme:
     """The theme of a name.
 
     Raises:
-        ValueError: there is none.
+        ArgumentError: there is none.
     """
     if name not in THEMES:
-        raise ValueError(f"no theme is called {name}: there are {', '.join(THEMES)}")
+        raise ArgumentError(f"no theme is called {name}: there are {', '.join(THEMES)}")
     return THEMES[name]
 
 

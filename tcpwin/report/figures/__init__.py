@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tcpwin.errors import ArgumentError
 from tcpwin.report.drawing.dates import with_dates
 from tcpwin.report.drawing.kind import FigureKind, Nothing, all_figures
 from tcpwin.report.drawing.request import make_request
@@ -71,13 +72,13 @@ def draw(
 
     Raises:
         KeyError: there is no such figure.
-        ValueError: another option that there is not; a span of a figure that is of all of a connection's life.
+        ArgumentError: another option that there is not; a span of a figure that is of all of a connection's life.
         SourceError: the source changed, or could be read only once.
     """
     from tcpwin.report.drawing.compose import wrap_figure
 
     if not (start_ns is None and end_ns is None) and not get(name).has_time_axis:
-        raise ValueError(f"figure {name} is of all of a connection's life: it takes no span")
+        raise ArgumentError(f"figure {name} is of all of a connection's life: it takes no span")
     options: dict[str, Any] = {"direction": direction, "start_ns": start_ns, "end_ns": end_ns, "points": points}
     return wrap_figure(plain(name, subject, theme=theme, field=field, **options))
 
@@ -100,7 +101,7 @@ def timeline(
 
     Raises:
         KeyError: there is no such figure.
-        ValueError: a figure whose axis is not time, or another option that there is not.
+        ArgumentError: a figure whose axis is not time, or another option that there is not.
     """
     from tcpwin.report.drawing.compose import wrap_figure
 
@@ -137,7 +138,7 @@ def plain_timeline(connection: Connection, names: Sequence[str] | None = None, *
     kinds = [get(name) for name in names]
     for kind in kinds:
         if kind.scope != "connection" or not kind.has_time_axis:
-            raise ValueError(f"figure {kind.name} has no time axis to share")
+            raise ArgumentError(f"figure {kind.name} has no time axis to share")
 
     def drawn(request: Request) -> dict[str, Any]:
         panels, reason = [], "no figure was asked for"
@@ -165,11 +166,11 @@ def plain_pair(
 
     Raises:
         KeyError: there is no such figure.
-        ValueError: its axis is not time, or another option that there is not.
+        ArgumentError: its axis is not time, or another option that there is not.
     """
     from tcpwin.report.drawing.pair import draw_pair
 
     kind = get(name)
     if kind.scope != "connection" or not kind.has_time_axis:
-        raise ValueError(f"figure {kind.name} has no time axis to share")
+        raise ArgumentError(f"figure {kind.name} has no time axis to share")
     return draw_pair(kind, connections, direction=direction, points=points, theme=theme)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpwin.errors import ArgumentError
 from tcpwin.hosts import FIELDS, number_of
 from tcpwin.report.drawing.curve import compact
 from tcpwin.report.drawing.kind import FigureKind, Nothing
@@ -38,7 +39,7 @@ def draw(request: Request) -> Panel:
     """One curve a host."""
     field = request.field or DEFAULT
     if field not in FIELDS:
-        raise ValueError(f"a socket has no numeric field {field}")
+        raise ArgumentError(f"a socket has no numeric field {field}")
     hosts = [(host.label, _values(host, field)) for host in request.analysis.hosts]
     hosts = [(label, values) for label, values in hosts if len(values)]
     if not hosts:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from tcpwin.errors import ArgumentError
 from tcpwin.limits import role_of
 from tcpwin.report.findings import counts_line
 from tcpwin.report.standalone.finding import tell_findings, tell_groups
@@ -29,11 +30,11 @@ def render_page(report: Report, *, theme: str = "auto", made_at: datetime | None
         made_at: when it was made; now where it is None.
 
     Raises:
-        ValueError: there is no such theme.
+        ArgumentError: there is no such theme.
         OutputError: jinja2 or tsdownsample is not installed.
     """
     if theme not in THEMES:
-        raise ValueError(f"no theme is called {theme}: there are {', '.join(THEMES)}")
+        raise ArgumentError(f"no theme is called {theme}: there are {', '.join(THEMES)}")
     require("tsdownsample")
     from tcpwin.report.standalone.figures import draw_beside, draw_connections, draw_overview
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from tcpwin.analysis import Analysis, Connection
+from tcpwin.errors import ArgumentError
 from tcpwin.limits import (
     Finding,
     Findings,
@@ -53,13 +54,15 @@ def form_of(path: str | Path | None) -> str:
     """The form that a file's name asks for; HTML where it has no ending.
 
     Raises:
-        ValueError: no form has such an ending.
+        ArgumentError: no form has such an ending.
     """
     ending = Path(path or "").suffix.lower().removeprefix(".")
     if not ending:
         return "html"
     if ending not in _ENDINGS:
-        raise ValueError(f"the name {path} says no form: let it end in one of {', '.join(_ENDINGS)}, or name the form")
+        raise ArgumentError(
+            f"the name {path} says no form: let it end in one of {', '.join(_ENDINGS)}, or name the form"
+        )
     return _ENDINGS[ending]
 
 
@@ -207,7 +210,7 @@ class Report:
         """The report as one page that needs no network; `theme` is ``auto``, ``light`` or ``dark``.
 
         Raises:
-            ValueError: there is no such theme.
+            ArgumentError: there is no such theme.
             OutputError: jinja2 or tsdownsample is not installed.
             SourceError: the source, read again for the connections told in full, changed, or could be read only once.
         """
@@ -255,12 +258,12 @@ class Report:
             theme: of HTML.
 
         Raises:
-            ValueError: there is no such form or theme.
+            ArgumentError: there is no such form or theme.
             OutputError: the file cannot be written, or the form cannot be had: see `html` and `pdf`.
         """
         chosen = form_of(path) if form is None else form
         if chosen not in FORMS:
-            raise ValueError(f"no form is called {chosen}: there are {', '.join(FORMS)}")
+            raise ArgumentError(f"no form is called {chosen}: there are {', '.join(FORMS)}")
         # What the report says is made before the file is opened: a failure leaves what was there.
         content: str | bytes
         if chosen == "pdf":
