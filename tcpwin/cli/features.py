@@ -27,7 +27,7 @@ class Feature:
     """Something that tcpwin can do.
 
     Attributes:
-        name: to ask for it.
+        name: to ask for it; that of the extra that brings it, where there is one (`pip install 'tcpwin[plot]'`).
         does: what a user has of it.
         packages: distributions with the module of each.
         install: the command that brings what is missing.
@@ -119,16 +119,16 @@ _PLOTLY = (("plotly", "plotly"), ("tsdownsample", "tsdownsample"))
 _BROWSER = "apt install chromium"
 FEATURES = (
     Feature("captures", "read and measure captures", (("tcpwin", "tcpwin._engine"), ("numpy", "numpy"))),
-    Feature("filters", "--filter in tcpdump's language", (("cypcap", "cypcap"),), _extra("filter"), _libpcap),
+    Feature("filter", "--filter in tcpdump's language", (("cypcap", "cypcap"),), _extra("filter"), _libpcap),
     Feature("scapy", "packets of scapy", (("scapy", "scapy"),), _extra("scapy")),
     Feature("dpkt", "readers of dpkt", (("dpkt", "dpkt"),), _extra("dpkt")),
     Feature("tables", "polars data frames, Parquet", (("polars", "polars"),), _extra("tables")),
     Feature("arrow", "Arrow tables", (("pyarrow", "pyarrow"),), _extra("arrow")),
     Feature("pandas", "pandas data frames", (("pandas", "pandas"), ("pyarrow", "pyarrow")), _extra("pandas")),
-    Feature("figures", "figures as pages and data", _PLOTLY, _extra("plot")),
-    Feature("reports", "reports as HTML", (*_PLOTLY, ("jinja2", "jinja2")), _extra("report")),
+    Feature("plot", "figures as pages and data", _PLOTLY, _extra("plot")),
+    Feature("report", "reports as HTML", (*_PLOTLY, ("jinja2", "jinja2")), _extra("report")),
     Feature(
-        "images",
+        "image",
         "figures as PNG, SVG, PDF",
         (*_PLOTLY, ("kaleido", "kaleido")),
         f"{_extra('image')}; {_BROWSER}",
@@ -142,8 +142,8 @@ FEATURES = (
         _printing_browser,
     ),
     Feature("fleet", "tcpwin fleet", (("pyarrow", "pyarrow"), ("duckdb", "duckdb")), _extra("fleet")),
-    Feature("agents", "tcpwin mcp", (("mcp", "mcp"),), _extra("mcp")),
-    Feature("dashboard", "tcpwin serve", (("tcpwin-web", "tcpwin_web"),), "pip install 'tcpwin[web]'"),
+    Feature("mcp", "tcpwin mcp", (("mcp", "mcp"),), _extra("mcp")),
+    Feature("web", "tcpwin serve", (("tcpwin-web", "tcpwin_web"),), "pip install 'tcpwin[web]'"),
     Feature(
         "postgres",
         "the dashboard on PostgreSQL",

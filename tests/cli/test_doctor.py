@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import sysconfig
-from importlib.metadata import version
+from importlib.metadata import requires, version
 from pathlib import Path
 
 import pytest
@@ -34,6 +34,11 @@ def test_version_as_json() -> None:
     assert "--json before a command goes with --version" in refused("--json", "rules", status=2)
 
 
+def test_a_feature_is_called_as_the_extra_that_brings_it() -> None:
+    extras = {requirement.partition("extra == ")[2].strip("'\"") for requirement in requires("tcpwin") or ()}
+    assert extras - {"", "test", "dev"} <= {feature.name for feature in FEATURES}
+
+
 def test_all_is_well_here() -> None:
     done = tcpwin("doctor", "--json")
     assert (done.returncode, done.stderr) == (0, b"")
@@ -45,7 +50,7 @@ def test_all_is_well_here() -> None:
     )
     found = told(done)
     assert list(found) == [feature.name for feature in FEATURES]
-    assert f"cypcap {version('cypcap')}" in found["filters"]["found"]  # type: ignore[operator]
+    assert f"cypcap {version('cypcap')}" in found["filter"]["found"]  # type: ignore[operator]
     assert all(
         each["reason"] is None and each["install"] is None for each in found.values() if each["state"] == "ready"
     )
@@ -89,7 +94,7 @@ def test_what_is_not_installed_is_missing(tmp_path: Path) -> None:
     )
     done = run("--json")
     assert done.returncode == 0, done.stderr
-    filters = told(done)["filters"]
+    filters = told(done)["filter"]
     assert (filters["state"], filters["reason"]) == ("missing", "cypcap not installed")
     assert filters["install"] == "pip install 'tcpwin[filter]'"
     done = run("tables", "scapy")
@@ -106,13 +111,13 @@ def test_what_does_not_load_is_broken(tmp_path: Path) -> None:
     (tmp_path / "cypcap" / "__init__.py").write_bytes((PACKAGES / "cypcap" / "__init__.py").read_bytes())
     done = tcpwin("doctor", "--json", env={**os.environ, "PYTHONPATH": str(tmp_path)})
     assert done.returncode == 1
-    filters = told(done)["filters"]
+    filters = told(done)["filter"]
     assert filters["state"] == "broken"
     assert f"cypcap {version('cypcap')} does not load: " in str(filters["reason"])
     assert json.loads(done.stdout)["is_well"] is False
 
 
-@pytest.mark.parametrize("name", ["recording", "wireshark", "images", "pdf", "lab"])
+@pytest.mark.parametrize("name", ["recording", "wireshark", "image", "pdf", "lab"])
 def test_programs_that_are_not_there(name: str, tmp_path: Path) -> None:
     environment = {key: value for key, value in os.environ.items() if key != "BROWSER_PATH"}
     done = tcpwin("doctor", name, "--json", env={**environment, "PATH": str(tmp_path)})
