@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.analysis.names import SeriesName
+from tcpwin.analysis.names import DirectionName, SeriesName
 
 ROW_COLUMNS: list[str]
 VIEW_COLUMNS: list[str]
@@ -37,7 +37,7 @@ _Progress: TypeAlias = Callable[[int], object] | None
 _Shifts: TypeAlias = Mapping[int, tuple[tuple[int, bool] | None, tuple[int, bool] | None]]
 _Mask: TypeAlias = NDArray[np.bool_] | None
 _Condition: TypeAlias = tuple[str, str, float | str | bool | None]
-_Pick: TypeAlias = tuple[int, str | None]
+_Pick: TypeAlias = tuple[int, DirectionName | None]
 
 class Selected:
     """A source of which some packets are wanted.

@@ -13,7 +13,7 @@ from tcpwin.analysis.connections import Connections
 from tcpwin.analysis.direction import Direction, Percentiles, RoundTrips, WindowScale, ZeroWindowEpisode
 from tcpwin.analysis.endpoint import Endpoint
 from tcpwin.analysis.event import Event
-from tcpwin.analysis.names import CaptureFigureName, FigureName, PercentilesName, SeriesName
+from tcpwin.analysis.names import DIRECTIONS, CaptureFigureName, DirectionName, FigureName, PercentilesName, SeriesName
 from tcpwin.analysis.series import BudgetSeries, Series, Stall
 from tcpwin.analysis.threads import cores
 from tcpwin.analysis.view import View
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tcpwin.analysis.table import Coded, Table, masked, texts
 
 __all__ = [
+    "DIRECTIONS",
     "EVENT_FIELDS",
     "FIRST_NS",
     "LAST_NS",
@@ -40,6 +41,7 @@ __all__ = [
     "Connection",
     "Connections",
     "Direction",
+    "DirectionName",
     "Endpoint",
     "Event",
     "EventColumns",

@@ -14,6 +14,7 @@ from tcpwin import _engine
 from tcpwin.analysis.capture import Capture
 from tcpwin.analysis.connection import Connection
 from tcpwin.analysis.connections import Connections
+from tcpwin.analysis.names import DirectionName
 from tcpwin.analysis.rooms import later, room
 from tcpwin.analysis.threads import threads_for
 from tcpwin.analysis.view import View
@@ -171,7 +172,7 @@ class Analysis:
 
     def select(
         self, scope: str, conditions: Sequence[tuple[str, str, float | str | bool | None]]
-    ) -> Sequence[tuple[int, str | None]]:
+    ) -> Sequence[tuple[int, DirectionName | None]]:
         """Connections, or their directions, whose fields meet all conditions, without looking at each from Python.
 
         Args:
@@ -189,7 +190,7 @@ class Analysis:
 
     def select_all(
         self, questions: Iterable[tuple[str, Sequence[tuple[str, str, float | str | bool | None]]]]
-    ) -> list[Sequence[tuple[int, str | None]]]:
+    ) -> list[Sequence[tuple[int, DirectionName | None]]]:
         """What `select` gives for each scope with its conditions, in one walk over the connections for all.
 
         Raises:

@@ -15,7 +15,7 @@ from tcpwin.analysis.series import Series, Stall
 if TYPE_CHECKING:
     from tcpwin import _engine
     from tcpwin.analysis.analysis import Analysis
-    from tcpwin.analysis.names import FigureName, PercentilesName, SeriesName
+    from tcpwin.analysis.names import DirectionName, FigureName, PercentilesName, SeriesName
     from tcpwin.analysis.table import Table
     from tcpwin.analysis.view import View
     from tcpwin.hosts import Host, JoinedSample, ScaleClaim, SocketSample
@@ -47,7 +47,9 @@ class Connection:
         "verdict_of",
         "What limited the direction that lost most, or has more data, and who can change it; asks the rules.",
     )
-    verdicts: dict[str, Verdict] = room("tcpwin.limits", "verdicts_of", "What limited each direction; asks the rules.")
+    verdicts: dict[DirectionName, Verdict] = room(
+        "tcpwin.limits", "verdicts_of", "What limited each direction; asks the rules."
+    )
 
     def __init__(self, analysis: Analysis, id: int) -> None:
         self._analysis = analysis
@@ -213,7 +215,7 @@ class Connection:
     def _life(self) -> View:
         return self._analysis._life(self)
 
-    def series(self, name: SeriesName, *, direction: str = "a_to_b") -> Series:
+    def series(self, name: SeriesName, *, direction: DirectionName = "a_to_b") -> Series:
         """A quantity over time, by a name that `Series` lists.
 
         Raises:
@@ -222,11 +224,11 @@ class Connection:
         """
         return self._life.series(name, direction=direction)
 
-    def percentiles(self, name: PercentilesName, *, direction: str = "a_to_b") -> Percentiles:
+    def percentiles(self, name: PercentilesName, *, direction: DirectionName = "a_to_b") -> Percentiles:
         """How ``receive_window``, ``flight`` or ``pipe`` was distributed over time."""
         return self._life.percentiles(name, direction=direction)
 
-    def round_trips(self, *, direction: str = "a_to_b") -> RoundTrips:
+    def round_trips(self, *, direction: DirectionName = "a_to_b") -> RoundTrips:
         """How the round trips of this direction's ACKs, as in the column ``rtt_ns``, were distributed."""
         return self._life.round_trips(direction=direction)
 
@@ -298,7 +300,7 @@ class Connection:
         self,
         name: FigureName = "window",
         *,
-        direction: str | None = None,
+        direction: DirectionName | None = None,
         start_ns: int | None = None,
         end_ns: int | None = None,
         points: int = 1000,

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from tcpwin.analysis.names import DirectionName
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -28,7 +30,7 @@ class Event:
 
     frame: int
     time_ns: int
-    direction: str
+    direction: DirectionName
     names: tuple[str, ...]
     seq: int
     ack: int

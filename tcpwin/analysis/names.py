@@ -25,6 +25,10 @@ SeriesName: TypeAlias = Literal[
 ]
 """What a series may be of; `Series` says what each is."""
 
+DirectionName: TypeAlias = Literal["a_to_b", "b_to_a"]
+"""Whose data: those of the first end, a, or of the second, b."""
+DIRECTIONS: tuple[DirectionName, DirectionName] = ("a_to_b", "b_to_a")
+
 PercentilesName: TypeAlias = Literal["receive_window", "flight", "pipe"]
 """What has percentiles over time."""
 

@@ -14,7 +14,7 @@ from tcpwin.errors import ArgumentError
 if TYPE_CHECKING:
     from tcpwin.analysis.connection import Connection
     from tcpwin.analysis.event_columns import EventColumns, StallColumns, ZeroWindowColumns
-    from tcpwin.analysis.names import PercentilesName, SeriesName
+    from tcpwin.analysis.names import DirectionName, PercentilesName, SeriesName
     from tcpwin.analysis.table import Table
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -43,7 +43,7 @@ class View:
         self._details = details
         self._most_rows = rows
 
-    def series(self, name: SeriesName, *, direction: str = "a_to_b") -> Series:
+    def series(self, name: SeriesName, *, direction: DirectionName = "a_to_b") -> Series:
         """A quantity over the span, by a name that `Series` lists.
 
         Where a value holds until the next, the first bucket carries the one that was in force when the span began.
@@ -60,21 +60,21 @@ class View:
         time_ns, least, most, last, total = columns
         return Series(name, time_ns, least, most, last, total, width_ns)
 
-    def _is_known(self, name: str, direction: str) -> bool:
+    def _is_known(self, name: str, direction: DirectionName) -> bool:
         """Whether both sides were captured, for what needs both."""
         there, back = (self.connection.a_to_b, self.connection.b_to_a)[:: 1 if is_a(direction) else -1]
         if name in ("flight", "pipe"):
             return there.flight_max_bytes is not None
         return name != "acknowledged" or back.segments > 0
 
-    def place(self, seq: int, *, direction: str = "a_to_b") -> int | None:
+    def place(self, seq: int, *, direction: DirectionName = "a_to_b") -> int | None:
         """Where a sequence number, as on the wire, lies on the axis of the series ``sequence``; None without a segment.
 
         It is exact modulo 2³²: of a direction with more data, the place nearest to the end of the span is given.
         """
         return self._details.place(self.connection.id, is_a(direction), seq)
 
-    def percentiles(self, name: PercentilesName, *, direction: str = "a_to_b") -> Percentiles:
+    def percentiles(self, name: PercentilesName, *, direction: DirectionName = "a_to_b") -> Percentiles:
         """How ``receive_window``, ``flight`` or ``pipe`` was distributed over the time of the span.
 
         Raises:
@@ -86,11 +86,11 @@ class View:
         p5, p25, p50, p75, p95, p99 = values
         return Percentiles(p5, p25, p50, p75, p95, p99, step_bytes)
 
-    def round_trips(self, *, direction: str = "a_to_b") -> RoundTrips:
+    def round_trips(self, *, direction: DirectionName = "a_to_b") -> RoundTrips:
         """How the round trips of this direction's ACKs, as in the column ``rtt_ns``, were distributed."""
         return RoundTrips(*self._details.round_trips(self.connection.id, is_a(direction), SHARES))
 
-    def budget(self, *, direction: str = "a_to_b") -> BudgetSeries:
+    def budget(self, *, direction: DirectionName = "a_to_b") -> BudgetSeries:
         """Where the sender's time went over the span, item by item."""
         start_ns, end_ns, spent_ns = self._details.budget(self.connection.id, is_a(direction))
         return BudgetSeries(start_ns, end_ns, dict(zip(_engine.BUDGET_ITEMS, spent_ns, strict=True)))
@@ -120,7 +120,7 @@ class View:
 
         return StallColumns(self._details, self.connection.id)
 
-    def zero_window_columns(self, *, direction: str = "a_to_b") -> ZeroWindowColumns:
+    def zero_window_columns(self, *, direction: DirectionName = "a_to_b") -> ZeroWindowColumns:
         """Closed windows that touch the span, as columns; none is left out, as of those that `Direction` lists."""
         from tcpwin.analysis.event_columns import ZeroWindowColumns
 
@@ -148,7 +148,7 @@ class View:
         return f"<View of connection {self.connection.id}: {seconds:.6f} s from {self.start_ns} ns>"
 
 
-def is_a(direction: str) -> bool:
+def is_a(direction: DirectionName) -> bool:
     """Whether the initiator sends in a direction."""
     if direction not in ("a_to_b", "b_to_a"):
         raise ArgumentError(f"direction is a_to_b or b_to_a, not {direction}")

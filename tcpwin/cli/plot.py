@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tcpwin.analysis import DirectionName
 from tcpwin.cli import completion
 from tcpwin.cli.inputs import ConnectionNumber, check_connection, spare_captures
 from tcpwin.cli.program import complain
@@ -102,7 +103,7 @@ def plot(
     member: str | None,
     name: str,
     connection: int | None,
-    direction: str | None,
+    direction: DirectionName | None,
     first: str | None,
     last: str | None,
     field: str | None,

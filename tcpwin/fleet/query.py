@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from tcpwin.analysis import DIRECTIONS
 from tcpwin.errors import FilterError
 from tcpwin.fleet.dataset import Dataset
 from tcpwin.fleet.need import need
-from tcpwin.fleet.schema import SIDES, Column, tables
+from tcpwin.fleet.schema import Column, tables
 
 if TYPE_CHECKING:
     import duckdb
@@ -51,7 +52,7 @@ def asked(dataset: Dataset) -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect(":memory:") as database:
         for table, files in dataset.tables().items():
             database.execute(f"CREATE VIEW {table} AS {_rows_of(table, files)}")
-        sides = (_DIRECTIONS.format(side=side, a=side[0], b=side[-1]) for side in SIDES)
+        sides = (_DIRECTIONS.format(side=side, a=side[0], b=side[-1]) for side in DIRECTIONS)
         database.execute(f"CREATE VIEW directions AS {' UNION ALL '.join(sides)}")
         database.execute(_SUBNET)
         yield database

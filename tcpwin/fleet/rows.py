@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tcpwin.analysis import Analysis
+from tcpwin.analysis import DIRECTIONS, Analysis
 from tcpwin.fleet.columns import Rows
-from tcpwin.fleet.schema import NO_DAY, SERIES_VALUES, SIDES, arrow_schema
+from tcpwin.fleet.schema import NO_DAY, SERIES_VALUES, arrow_schema
 from tcpwin.limits import ITEMS, Findings, budget_columns, verdict_columns, verdict_parts
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _verdicts(analysis: Analysis) -> Iterator[tuple[int, Mapping[str, NDArray[An
 
 def _connections(analysis: Analysis, key: str, start: int, stop: int, verdicts: Mapping[str, NDArray[Any]]) -> Rows:
     table = analysis.connections.table(start=start, stop=stop)
-    columns: dict[str, Any] = {"capture": key, "verdict": verdicts, **{side: {} for side in SIDES}}
+    columns: dict[str, Any] = {"capture": key, "verdict": verdicts, **{side: {} for side in DIRECTIONS}}
     for name in table:
         group, _, field = name.rpartition(".")
         (columns[group] if group else columns)[field] = table.coded(name)
@@ -130,7 +130,7 @@ def _events(analysis: Analysis, key: str, id: int) -> Rows:
 def _series(analysis: Analysis, key: str, id: int) -> Iterator[Rows]:
     from tcpwin._engine import SERIES_NAMES
 
-    for side in SIDES:
+    for side in DIRECTIONS:
         for name in SERIES_NAMES:
             series = analysis.connections[id].series(name, direction=side)
             if len(series):

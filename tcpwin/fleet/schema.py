@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tcpwin import _engine
+from tcpwin.analysis import DIRECTIONS
 
 if TYPE_CHECKING:
     import pyarrow
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 SCHEMA = "tcpwin/fleet/1"
 ALWAYS = ("captures", "connections", "findings", "budgets")
 ON_REQUEST = ("events", "series")
-SIDES = ("a_to_b", "b_to_a")
 PARTITIONS = ("day", "site")
 """Columns that stand in the names of folders: ``day=2026-11-25/site=paris``."""
 SERIES_VALUES = ("min", "max", "last", "sum", "width_ns")
@@ -140,7 +140,7 @@ def tables() -> dict[str, tuple[Column, ...]]:
             _KEY,
             *_fields("connection"),
             Column("verdict", "struct", "What limited it.", _columns(_VERDICT)),
-            *(Column(side, "struct", f"Of the data from {side.replace('_', ' ')}.", direction) for side in SIDES),
+            *(Column(side, "struct", f"Of the data from {side.replace('_', ' ')}.", direction) for side in DIRECTIONS),
         ),
         "findings": (_KEY, *_columns(_FINDING)),
         "budgets": (

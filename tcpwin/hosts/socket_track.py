@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.analysis import SeriesName, View
+from tcpwin.analysis import DirectionName, SeriesName, View
 from tcpwin.hosts.clock import CONTRADICTION, Bounds, ClockOffset
 from tcpwin.hosts.socket import SocketSample
 from tcpwin.hosts.steps import Seen, Steps
@@ -51,7 +51,8 @@ class SocketTrack:
         connection = self.connection = view.connection
         self.side = side
         self.peer = "b" if side == "a" else "a"
-        out, back = ("a_to_b", "b_to_a") if side == "a" else ("b_to_a", "a_to_b")
+        out: DirectionName = "a_to_b" if side == "a" else "b_to_a"
+        back: DirectionName = "b_to_a" if side == "a" else "a_to_b"
         self.out = connection.a_to_b if side == "a" else connection.b_to_a
         self.back = connection.b_to_a if side == "a" else connection.a_to_b
         self.sent, self.acked = self._steps("sequence", out), self._steps("acknowledged", out)
@@ -66,7 +67,7 @@ class SocketTrack:
         self.received_base = Base(1, 0) if self.back.syn_seen else None
         self.sent_base = Base(1, 0) if self.out.syn_seen else None
 
-    def _steps(self, name: SeriesName, direction: str) -> Steps | None:
+    def _steps(self, name: SeriesName, direction: DirectionName) -> Steps | None:
         series = self._view.series(name, direction=direction)
         return Steps(series) if len(series) else None
 

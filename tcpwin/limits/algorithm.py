@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tcpwin.analysis import Analysis, Connection
+from tcpwin.analysis import DIRECTIONS, Analysis, Connection
 from tcpwin.units import count_text, share_text
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from tcpwin.hosts import SocketSample
 
-SIDES = ("a_to_b", "b_to_a")
 FIELDS = ("sender_algorithm", "sender_algorithm_confidence", "window_cuts", "window_cut_mean", "rate_probes")
 """Of a direction: what its packets show."""
 
@@ -50,7 +49,7 @@ def algorithms_of(connection: Connection) -> dict[str, Algorithm | None]:
     both = (connection.a_to_b, connection.b_to_a)
     return {
         side: by_samples(sockets.get(side[0], ())) or _by_packets(*(getattr(data, name) for name in FIELDS))
-        for side, data in zip(SIDES, both, strict=True)
+        for side, data in zip(DIRECTIONS, both, strict=True)
     }
 
 
@@ -62,12 +61,12 @@ def by_samples(samples: Sequence[SocketSample]) -> Algorithm | None:
 
 def algorithm_rows(analysis: Analysis, start: int, stop: int) -> Iterator[dict[str, Algorithm | None]]:
     """By packets alone, of the connections from `start` to before `stop`."""
-    names = [f"{side}.{field}" for side in SIDES for field in FIELDS]
+    names = [f"{side}.{field}" for side in DIRECTIONS for field in FIELDS]
     table = analysis.connections.table(names, start=start, stop=stop)
     columns = [table[name].tolist() for name in names]
     for row in zip(*columns, strict=True):
         values = (row[: len(FIELDS)], row[len(FIELDS) :])
-        yield {side: _by_packets(*own) for side, own in zip(SIDES, values, strict=True)}
+        yield {side: _by_packets(*own) for side, own in zip(DIRECTIONS, values, strict=True)}
 
 
 def _by_packets(name: str | None, confidence: str | None, cuts: int, left: Any, probes: int) -> Algorithm | None:

@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from tcpwin.analysis import Analysis
+from tcpwin.analysis import Analysis, DirectionName
 from tcpwin.errors import SourceError
 from tcpwin.limits.finding import Finding
 from tcpwin.limits.findings import Findings
@@ -32,7 +32,7 @@ class Kind(NamedTuple):
 
     capture: str
     code: str
-    direction: str | None
+    direction: DirectionName | Literal["beyond"] | None
     port: int | None
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any
 
-from tcpwin.analysis import Analysis
+from tcpwin.analysis import DIRECTIONS, Analysis
 from tcpwin.limits.budget import ITEMS
 from tcpwin.limits.division import (
     GROUPS_WEIGHED,
@@ -44,7 +44,6 @@ FEW = 200
 """Connections that are judged one by one; of more, columns are read, for which numpy is loaded."""
 ROWS = 50_000
 """Connections whose columns are in memory together."""
-SIDES = ("a_to_b", "b_to_a")
 DISTURBED = (("syn_retransmissions", ">", 0.0), ("connection.close", "==", "unanswered"))
 """Conditions of a direction, each of which says that the handshake was disturbed: then its time is lost as well."""
 
@@ -125,25 +124,25 @@ def _weighed(analysis: Analysis, start: int, stop: int) -> tuple[NDArray[Any], N
     import numpy as np
 
     fields = ("syn_retransmissions", "payload_bytes", "acked_bytes", "unique_bytes")
-    names = ["close", "sampled", *(f"{side}.{field}" for side in SIDES for field in fields)]
+    names = ["close", "sampled", *(f"{side}.{field}" for side in DIRECTIONS for field in fields)]
     table = {
         name: np.ma.filled(column, 0)
         for name, column in analysis.connections.table(names, start=start, stop=stop).items()
     }
     is_sampled = table["sampled"].astype(bool)
-    is_again = [table[f"{side}.syn_retransmissions"] > 0 for side in SIDES]
+    is_again = [table[f"{side}.syn_retransmissions"] > 0 for side in DIRECTIONS]
     is_disturbed = is_again[0] | is_again[1] | (table["close"] == "unanswered")
-    sums = analysis._engine.budget_sums(start, stop, GROUPS_WEIGHED).reshape(len(SIDES), len(GROUPS_WEIGHED), -1)
+    sums = analysis._engine.budget_sums(start, stop, GROUPS_WEIGHED).reshape(len(DIRECTIONS), len(GROUPS_WEIGHED), -1)
     losses = []
-    for side, sums_ns in zip(SIDES, sums, strict=True):
+    for side, sums_ns in zip(DIRECTIONS, sums, strict=True):
         is_stalled = np.zeros(stop - start, dtype=bool)
         loss = weigh(sums_ns, is_disturbed=is_disturbed, is_stalled=is_stalled, is_sampled=is_sampled)
         # A stall at the end matters only where much was lost, though little of a long time: seldom.
         for place in np.flatnonzero((loss.lost_ns >= MIN_COST_NS) & ~loss.is_problem).tolist():
-            stalled_by = analysis._engine.direction_value(start + place, side == SIDES[0], "stall_at_end")
+            stalled_by = analysis._engine.direction_value(start + place, side == DIRECTIONS[0], "stall_at_end")
             is_stalled[place] = stalled_by is not None
         losses.append(weigh(sums_ns, is_disturbed=is_disturbed, is_stalled=is_stalled, is_sampled=is_sampled))
-    carried = [np.maximum(table[f"{side}.acked_bytes"], table[f"{side}.unique_bytes"]) for side in SIDES]
+    carried = [np.maximum(table[f"{side}.acked_bytes"], table[f"{side}.unique_bytes"]) for side in DIRECTIONS]
     there, back = losses
     is_back = worse(there, back, carried[1] > carried[0], np.where).astype(bool)
     payload = table["a_to_b.payload_bytes"] + table["b_to_a.payload_bytes"]
@@ -166,9 +165,10 @@ def known_closely(analysis: Analysis, found: Findings) -> set[int]:
 
 def budget_columns(analysis: Analysis, start: int, stop: int) -> dict[str, dict[str, NDArray[np.int64]]]:
     """Of the connections from `start` to before `stop` the time budgets by packets alone, by direction and item."""
-    spent = analysis._engine.budgets(start, stop).reshape(-1, len(SIDES), len(ITEMS))
+    spent = analysis._engine.budgets(start, stop).reshape(-1, len(DIRECTIONS), len(ITEMS))
     return {
-        side: {item: spent[:, number, place] for place, item in enumerate(ITEMS)} for number, side in enumerate(SIDES)
+        side: {item: spent[:, number, place] for place, item in enumerate(ITEMS)}
+        for number, side in enumerate(DIRECTIONS)
     }
 
 
@@ -280,12 +280,12 @@ class _Part:
 
         self.analysis, self.start = analysis, start
         names = ["close", "sampled", "multipath", "initiator_known", "a_port", "b_port", "path_rtt_ns"]
-        names += [f"{side}.{field}" for side in SIDES for field in _Side.FIELDS]
+        names += [f"{side}.{field}" for side in DIRECTIONS for field in _Side.FIELDS]
         table = analysis.connections.table(names, start=start, stop=stop)
         self.table = table
         self.is_sampled = np.ma.filled(table["sampled"], False).astype(bool)
         budgets = budget_columns(analysis, start, stop)
-        self.sides = [_Side(table, side, budgets[side]) for side in SIDES]
+        self.sides = [_Side(table, side, budgets[side]) for side in DIRECTIONS]
         there, back = self.sides
         is_disturbed = there.is_syn_again | back.is_syn_again | (table["close"] == "unanswered")
         for side in self.sides:
@@ -375,7 +375,7 @@ class _Part:
         for kind, id in zip(kinds.tolist(), first.tolist(), strict=True):
             if kind not in situations.judged:
                 connection = self.analysis.connections[self.start + id]
-                situations.judged[kind] = judge_worded(connection, SIDES[int(self.is_back[id])])
+                situations.judged[kind] = judge_worded(connection, DIRECTIONS[int(self.is_back[id])])
         return [situations.judged[kind] for kind in kinds.tolist()], place
 
 

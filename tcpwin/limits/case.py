@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tcpwin.analysis import Analysis, Connection, Direction, Event, Stall, cached
+from tcpwin.analysis import Analysis, Connection, Direction, DirectionName, Event, Stall, cached
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.reading import Reading, count_first_events, first_events, reading_of
 from tcpwin.limits.roles import ENDS, the_end
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tcpwin.hosts import Host, SocketSample
 
 
-Picks = Sequence[tuple[int, str | None]]
+Picks = Sequence[tuple[int, DirectionName | None]]
 """Connections' numbers, and the directions' names."""
 ROLES = ("the client", "the server", "the sender", "the receiver")
 
@@ -31,7 +31,7 @@ class Subject:
 
     __slots__ = ("attributes",)
 
-    def __init__(self, connection: Connection, direction: str | None) -> None:
+    def __init__(self, connection: Connection, direction: DirectionName | None) -> None:
         is_from_a = direction == "a_to_b"
         data, back = (connection.a_to_b, connection.b_to_a)[:: 1 if is_from_a else -1]
         self.attributes = {
@@ -62,7 +62,7 @@ class Case:
     rule: Rule
     settings: Mapping[str, float]
     subject: Connection | None = None
-    direction: str | None = None
+    direction: DirectionName | None = None
     asked: Sequence[Picks] = ()
 
     @cached

@@ -12,6 +12,7 @@ from functools import cache
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
+from tcpwin.analysis import DirectionName
 from tcpwin.limits.budget import ITEM_LIMITS, ITEMS, Budget
 from tcpwin.limits.finding import Finding
 from tcpwin.limits.rule import Rule
@@ -103,7 +104,7 @@ class Claims:
     _left: dict[str, dict[str, int]] = field(default_factory=dict)
     _costs: dict[str, dict[str, int]] = field(default_factory=dict)
 
-    def settle(self, finding: Finding, direction: str, yields_to: Iterable[str] = ()) -> Finding:
+    def settle(self, finding: Finding, direction: DirectionName, yields_to: Iterable[str] = ()) -> Finding:
         """A finding with the cost that is its own, which is claimed from then on.
 
         Args:

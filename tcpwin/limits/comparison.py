@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tcpwin.analysis import Analysis, Endpoint
+from tcpwin.analysis import DIRECTIONS, Analysis, DirectionName, Endpoint
 from tcpwin.limits.division import MIN_COST_NS
 from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.findings import Findings, check
-from tcpwin.limits.pairs import BULK_BYTES, DIRECTIONS, Match, pair, values
+from tcpwin.limits.pairs import BULK_BYTES, Match, pair, values
 from tcpwin.limits.verdict import Verdict, judge_connection
 
 TOLERANCE = 0.1
@@ -63,7 +63,7 @@ class FindingChange:
 
     code: str
     name: str
-    direction: str | None
+    direction: DirectionName | None
     old: int
     new: int
     old_cost_ns: int
@@ -94,7 +94,7 @@ class Pair:
 
     match: Match
     server: str
-    direction: str
+    direction: DirectionName
     volume_bytes: int
     changes: tuple[Change, ...]
     findings: tuple[FindingChange, ...]
@@ -201,7 +201,7 @@ class _Rows:
     def verdict(self, id: int, findings: Sequence[Finding]) -> Verdict:
         return judge_connection(self._analysis.connections[id], findings)
 
-    def volume(self, id: int, direction: str) -> int:
+    def volume(self, id: int, direction: DirectionName) -> int:
         return int(max(self.number(id, f"{direction}.unique_bytes"), self.number(id, f"{direction}.acked_bytes")))
 
 
@@ -334,7 +334,7 @@ def _findings(
     before: Iterable[Finding], after: Iterable[Finding], tolerance: float, *, by_direction: bool = True
 ) -> tuple[FindingChange, ...]:
     """Findings summed by rule, and by direction where asked; the largest change of cost first."""
-    groups: dict[tuple[str, str | None], tuple[list[Finding], list[Finding]]] = {}
+    groups: dict[tuple[str, DirectionName | None], tuple[list[Finding], list[Finding]]] = {}
     for place, some in enumerate((before, after)):
         for each in some:
             key = each.code, each.direction if by_direction else None
@@ -343,7 +343,9 @@ def _findings(
     return tuple(sorted(changes, key=lambda each: (-abs(each.new_cost_ns - each.old_cost_ns), each.code)))
 
 
-def _change(direction: str | None, before: list[Finding], after: list[Finding], tolerance: float) -> FindingChange:
+def _change(
+    direction: DirectionName | None, before: list[Finding], after: list[Finding], tolerance: float
+) -> FindingChange:
     old_cost_ns, new_cost_ns = (sum(each.cost_ns for each in some) for some in (before, after))
     old_lost_bps, new_lost_bps = (float(sum(each.lost_bps or 0 for each in some)) for some in (before, after))
     first = (before or after)[0]

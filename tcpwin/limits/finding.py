@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from tcpwin.analysis import DirectionName
+
 
 class Severity(IntEnum):
     """How much a finding matters: `INFO` explains, `WARNING` costs something, `ERROR` breaks or stalls."""
@@ -111,7 +113,7 @@ class Finding:
     severity: Severity
     text: str
     connection: int | None
-    direction: str | None
+    direction: DirectionName | None
     owner: str
     side: str | None
     cost_ns: int

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from tcpwin.analysis import Analysis, Connection
+from tcpwin.analysis import Analysis, Connection, DirectionName
 from tcpwin.errors import ArgumentError, TcpwinError
 from tcpwin.limits.case import Case, Picks, Subject
 from tcpwin.limits.claims import Claims, narrow_first
@@ -190,7 +190,7 @@ def _settle(found: Sequence[Finding], analysis: Analysis, yields_to: Mapping[str
         # One connection after the other, each made anew: budgets of thousands would take up much memory.
         connection = Connection(analysis, id)
         claims = Claims(connection.budget, connection.duration_ns)
-        claimed: dict[str, list[tuple[int, Finding]]] = defaultdict(list)
+        claimed: dict[DirectionName, list[tuple[int, Finding]]] = defaultdict(list)
         for place in places:
             finding = found[place]
             direction = finding.direction or main_direction(connection) or "a_to_b"
@@ -256,9 +256,9 @@ class _Shared:
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._connections: dict[int, Connection] = {}
-        self._subjects: dict[tuple[int, str | None], Subject] = {}
+        self._subjects: dict[tuple[int, DirectionName | None], Subject] = {}
 
-    def subject(self, picked: tuple[int, str | None]) -> Subject:
+    def subject(self, picked: tuple[int, DirectionName | None]) -> Subject:
         found = self._subjects.get(picked)
         if found is not None:
             return found

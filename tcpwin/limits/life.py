@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tcpwin.analysis import Connection
+from tcpwin.analysis import Connection, DirectionName
 from tcpwin.limits.division import ORDER, pick_one
 from tcpwin.limits.finding import Finding
 from tcpwin.limits.gains import Carried, Gain, gain_of
@@ -27,7 +27,7 @@ class Life:
         is_growing: the congestion window was at its beginning for most of its time.
     """
 
-    direction: str
+    direction: DirectionName
     times_ns: Mapping[str, int]
     silent_ns: Mapping[str, int]
     carried: Carried
@@ -61,7 +61,7 @@ class Life:
         return self.carried.bytes * carrying.get(limit, 0) / total_ns if total_ns else 0.0
 
 
-def life_of(connection: Connection, direction: str, findings: Sequence[Finding] | None = None) -> Life:
+def life_of(connection: Connection, direction: DirectionName, findings: Sequence[Finding] | None = None) -> Life:
     """The life of one direction, ``a_to_b`` or ``b_to_a``.
 
     Args:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tcpwin.analysis import Connection, Direction, cached
+from tcpwin.analysis import Connection, Direction, DirectionName, cached
 from tcpwin.limits.budget import GROUPS, Budget
 from tcpwin.limits.division import (
     ORDER,
@@ -69,7 +69,7 @@ class Situation:
     """A direction of a connection, with its budget."""
 
     connection: Connection
-    name: str
+    name: DirectionName
     budget: Budget
 
     @cached

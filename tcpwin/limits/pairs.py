@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tcpwin.analysis import Analysis
+from tcpwin.analysis import DIRECTIONS, Analysis, DirectionName
 
 BULK_BYTES = 100_000
 """Transfers of at least as much are bulk: their rate says something, less is gone in the first few round trips."""
@@ -23,8 +23,6 @@ DURATION_FACTOR = 2.0
 """A test that runs for a set time carries more when it is faster; its time stays."""
 LOOK_AHEAD = 32
 """Connections of the other capture that are looked at for each: parallel ones begin in any order."""
-
-DIRECTIONS = ("a_to_b", "b_to_a")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ class Shape:
     id: int
     server: tuple[str, int]
     volume_bytes: int
-    direction: str
+    direction: DirectionName
     duration_ns: int
 
     @property

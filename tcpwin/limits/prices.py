@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tcpwin.analysis import Connection
+from tcpwin.analysis import Connection, DirectionName
 from tcpwin.limits.claims import claimed_limit
 from tcpwin.limits.division import ORDER, SILENT_ITEMS, by_limit, pick_one
 from tcpwin.limits.finding import Finding, Severity
@@ -22,7 +22,7 @@ READER = "receiver_application"
 NO_SOONER = "but without it the connection would have ended no sooner"
 
 
-def price(connection: Connection, direction: str, findings: Sequence[Finding]) -> list[Finding]:
+def price(connection: Connection, direction: DirectionName, findings: Sequence[Finding]) -> list[Finding]:
     """Findings of a direction with their costs: each a part of what its limit's lifting would have gained."""
     seen = Situation(connection, direction, connection.budget[direction])
     left = dict(seen.budget.items_ns)

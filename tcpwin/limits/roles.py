@@ -5,7 +5,7 @@ In: a connection and a side, ``a`` or ``b``. Out: words. It reads no packets.
 
 from __future__ import annotations
 
-from tcpwin.analysis import Connection
+from tcpwin.analysis import Connection, DirectionName
 
 ENDS = {"a": "client", "b": "server"}
 """Machine names: a opened the connection, or probably did."""
@@ -35,18 +35,18 @@ def roles_of(connection: Connection) -> dict[str, str]:
     return {side: role_of(connection, side) for side in ("a", "b")}
 
 
-def way_of(connection: Connection, direction: str) -> str:
+def way_of(connection: Connection, direction: DirectionName) -> str:
     """A direction as people read it: ``server → client`` for ``b_to_a``."""
     return f"{role_of(connection, direction[0])} → {role_of(connection, direction[-1])}"
 
 
-def carried_bytes(connection: Connection, direction: str) -> int:
+def carried_bytes(connection: Connection, direction: DirectionName) -> int:
     """What a direction carried: what was acknowledged was carried, though the capture may lack it."""
     data = connection.a_to_b if direction == "a_to_b" else connection.b_to_a
     return max(data.unique_bytes or 0, data.acked_bytes or 0)
 
 
-def main_direction(connection: Connection) -> str | None:
+def main_direction(connection: Connection) -> DirectionName | None:
     """The direction with more data; None without any."""
     there, back = carried_bytes(connection, "a_to_b"), carried_bytes(connection, "b_to_a")
     if there >= back:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tcpwin.analysis import Analysis, Connection
+from tcpwin.analysis import Analysis, Connection, DirectionName
 from tcpwin.limits.budget import Budget, draw_up
 from tcpwin.limits.findings import Findings, check
 from tcpwin.limits.ranking import problems, worst
@@ -20,7 +20,7 @@ def budgets_of(connection: Connection) -> dict[str, Budget]:
     }
 
 
-def verdicts_of(connection: Connection) -> dict[str, Verdict]:
+def verdicts_of(connection: Connection) -> dict[DirectionName, Verdict]:
     """What limited each direction, by its budget and all that the rules found of it."""
     return judge_directions(connection, connection.findings)
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from tcpwin.analysis import Connection, cached
+from tcpwin.analysis import Connection, DirectionName, cached
 from tcpwin.limits.budget import ITEM_LIMITS, WINDOW_ITEMS, Budget
 from tcpwin.limits.claims import claimed_limit
 from tcpwin.limits.division import (
@@ -101,7 +101,7 @@ class Verdict:
     confidence: str
     owner: str
     side: str | None
-    direction: str | None
+    direction: DirectionName | None
     fix: str | None
     text: str
     headline: str
@@ -168,8 +168,8 @@ def judge_connection(connection: Connection, findings: Sequence[Finding] = ()) -
 
 
 def judge_directions(
-    connection: Connection, findings: Sequence[Finding] = (), crossings: Mapping[str, Crossing] | None = None
-) -> dict[str, Verdict]:
+    connection: Connection, findings: Sequence[Finding] = (), crossings: Mapping[DirectionName, Crossing] | None = None
+) -> dict[DirectionName, Verdict]:
     """The verdicts on both directions; without findings by the time budgets alone, which costs little.
 
     Args:
@@ -180,13 +180,13 @@ def judge_directions(
     return {name: judge_worded(connection, name, own, both.get(name))[0] for name, own in found.items()}
 
 
-def division_of(connection: Connection, name: str, findings: Sequence[Finding]) -> tuple[Situation, Division]:
+def division_of(connection: Connection, name: DirectionName, findings: Sequence[Finding]) -> tuple[Situation, Division]:
     """A direction, and its life as its verdict divides it."""
     judge = _Judge(Situation(connection, name, connection.budget[name]), _by_direction(connection, findings)[name])
     return judge.seen, judge.divided
 
 
-def choose_direction(connection: Connection, verdicts: Mapping[str, _Lossy]) -> _Lossy:
+def choose_direction(connection: Connection, verdicts: Mapping[DirectionName, _Lossy]) -> _Lossy:
     """The connection's verdict of those of its directions; the same of what their losses are."""
     is_back_main = main_direction(connection) == "b_to_a"
     there, back = verdicts["a_to_b"], verdicts["b_to_a"]
@@ -199,15 +199,15 @@ def weigh_connection(connection: Connection, findings: Sequence[Finding] = ()) -
     return choose_direction(connection, {name: _weigh(connection, name, own) for name, own in found.items()})
 
 
-def _by_direction(connection: Connection, findings: Sequence[Finding]) -> dict[str, list[Finding]]:
+def _by_direction(connection: Connection, findings: Sequence[Finding]) -> dict[DirectionName, list[Finding]]:
     """Findings by the direction that they are of: those of both, of the one with more data."""
-    found: dict[str, list[Finding]] = {"a_to_b": [], "b_to_a": []}
+    found: dict[DirectionName, list[Finding]] = {"a_to_b": [], "b_to_a": []}
     for each in findings:
         found[each.direction or main_direction(connection) or "a_to_b"].append(each)
     return found
 
 
-def _weigh(connection: Connection, name: str, findings: Sequence[Finding]) -> Weighed:
+def _weigh(connection: Connection, name: DirectionName, findings: Sequence[Finding]) -> Weighed:
     budget = connection.budget[name]
     if any(each.items_ns for each in findings):
         judge = _Judge(Situation(connection, name, budget), findings)
@@ -231,7 +231,7 @@ def doubts_of(seen: Situation) -> dict[str, bool]:
 
 
 def judge_worded(
-    connection: Connection, name: str, findings: Sequence[Finding] = (), crossing: Crossing | None = None
+    connection: Connection, name: DirectionName, findings: Sequence[Finding] = (), crossing: Crossing | None = None
 ) -> tuple[Verdict, str]:
     """The verdict on a direction, and its text with its numbers left open, those of `numbers_text`."""
     budget = connection.budget[name]

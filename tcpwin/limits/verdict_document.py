@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from tcpwin.analysis import Analysis, Connection
+from tcpwin.analysis import DIRECTIONS, Analysis, Connection
 from tcpwin.limits.algorithm import Algorithm, algorithm_rows, algorithms_of
 from tcpwin.limits.budget import ITEMS, Budget
-from tcpwin.limits.bulk import FEW, SIDES, budget_columns, judged_closely, verdict_parts
+from tcpwin.limits.bulk import FEW, budget_columns, judged_closely, verdict_parts
 from tcpwin.limits.document import describe_finding
 from tcpwin.limits.findings import Findings
 from tcpwin.limits.summary import Summary, summarize
@@ -79,7 +79,7 @@ def describe_judged(
         ):
             yield part.counted.get(id) or {
                 "verdict": dict(zip(VERDICT_FIELDS, verdict, strict=True)),
-                "budget": dict(zip(SIDES, map(_by_packets, both), strict=True)),
+                "budget": dict(zip(DIRECTIONS, map(_by_packets, both), strict=True)),
                 "algorithm": describe_algorithms(algorithm),
             }
 
@@ -110,7 +110,7 @@ def judged_members(analysis: Analysis, *, only: int | None = None) -> Iterator[s
 _MEMBERS = ", ".join(
     (
         '"verdict": {' + ", ".join(f'"{name}": %s' for name in VERDICT_FIELDS) + "}",
-        '"budget": {' + ", ".join(f'"{side}": {{"items_ns": {{%s}}, "kernel": null}}' for side in SIDES) + "}",
+        '"budget": {' + ", ".join(f'"{side}": {{"items_ns": {{%s}}, "kernel": null}}' for side in DIRECTIONS) + "}",
         '"algorithm": %s',
     )
 )

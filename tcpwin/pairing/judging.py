@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tcpwin.analysis import DirectionName
 from tcpwin.limits import Budget, Crossing, Verdict, choose_direction, judge_directions, role_of
 from tcpwin.pairing.connection import PairedConnection, PairedDirection
 
@@ -70,7 +71,7 @@ class JudgedDirection:
     """
 
     index: int
-    names: Mapping[str, str]
+    names: Mapping[str, DirectionName]
     verdict: Verdict
     judged_in: str
     budget: Budget
@@ -148,7 +149,7 @@ class Judging:
         paired: PairedConnection,
         index: int,
         found: Mapping[str, Connection],
-        alone: Mapping[str, Mapping[str, Verdict]],
+        alone: Mapping[str, Mapping[DirectionName, Verdict]],
     ) -> JudgedDirection:
         direction = paired.directions[index]
         near, far = direction.leaves_at, _OTHER[direction.leaves_at]
@@ -210,7 +211,7 @@ def _crossing(direction: PairedDirection, back: PairedDirection, far: Direction,
     )
 
 
-def _name_in(connection: Connection, source: Endpoint) -> str:
+def _name_in(connection: Connection, source: Endpoint) -> DirectionName:
     """The name of the direction from an end, as an analysis has it."""
     return "a_to_b" if connection.a == source else "b_to_a"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tcpwin.analysis import Connection
+from tcpwin.analysis import Connection, DirectionName
 from tcpwin.hosts import Host
 from tcpwin.kernel import Kernel, adv_win_scale_of, kernel_of
 from tcpwin.limits import role_of
@@ -55,7 +55,7 @@ class End:
         return (sizes[0], sizes[1], sizes[2]) if len(sizes) == 3 and min(sizes) > 0 else None
 
 
-def ends_of(connection: Connection, direction: str) -> tuple[End, End, tuple[str, ...]]:
+def ends_of(connection: Connection, direction: DirectionName) -> tuple[End, End, tuple[str, ...]]:
     """The sender's end, the receiver's, and notes on snapshots that are at neither.
 
     Args:
@@ -79,17 +79,17 @@ def ends_of(connection: Connection, direction: str) -> tuple[End, End, tuple[str
     return ends[0], ends[1], tuple(notes)
 
 
-def host_of(connection: Connection, direction: str, role: str) -> Host | None:
+def host_of(connection: Connection, direction: DirectionName, role: str) -> Host | None:
     """The one host at an end, ``sender`` or ``receiver`` of a direction; None where there is none, or several."""
     hosts = _homes(connection, direction)[0][_sides(direction)[role]]
     return hosts[0][0] if len(hosts) == 1 else None
 
 
-def _sides(direction: str) -> dict[str, str]:
+def _sides(direction: DirectionName) -> dict[str, str]:
     return {"sender": direction[0], "receiver": direction[-1]}
 
 
-def _homes(connection: Connection, direction: str) -> tuple[dict[str, list[tuple[Host, str]]], list[str]]:
+def _homes(connection: Connection, direction: DirectionName) -> tuple[dict[str, list[tuple[Host, str]]], list[str]]:
     """The hosts at each side, each with how that is known, and the labels of those at neither."""
     sides = _sides(direction)
     found: dict[str, list[tuple[Host, str]]] = {"a": [], "b": []}

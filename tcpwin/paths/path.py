@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tcpwin.analysis import Connection, Direction
+from tcpwin.analysis import Connection, Direction, DirectionName
 from tcpwin.limits import Algorithm, Finding, Life, algorithms_of, life_of
 from tcpwin.paths.ends import End, ends_of
 from tcpwin.units import count_text, rate_text, share_text, time_text
@@ -58,7 +58,7 @@ class Path:
     """
 
     connection: int
-    direction: str
+    direction: DirectionName
     rate_bps: Known
     round_trip_ns: Known
     queue_ns: Known
@@ -76,7 +76,7 @@ class Path:
 
 
 def fit_path(
-    connection: Connection, direction: str | None = None, *, findings: Sequence[Finding] | None = None
+    connection: Connection, direction: DirectionName | None = None, *, findings: Sequence[Finding] | None = None
 ) -> Path | None:
     """The path of a connection; None where it carried no data.
 

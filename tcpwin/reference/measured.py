@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypedDict
 
-from tcpwin.analysis import Connection
+from tcpwin.analysis import Connection, DirectionName
 from tcpwin.hosts import Host, SettingsSample
 from tcpwin.kernel import adv_win_scale_of
 from tcpwin.limits import GROUPS, Verdict
@@ -79,7 +79,7 @@ class Measured:
     name: str
     receiver: str
     connection: int | None = None
-    direction: str | None = None
+    direction: DirectionName | None = None
     rtt_ns: int | None = None
     path_rate_bps: float | None = None
     loss_share: float = 0.0
@@ -219,7 +219,7 @@ def _largest(settings: SettingsSample | None, name: str) -> int | None:
     return sizes[2] if sizes is not None and len(sizes) == 3 and sizes[2] > 0 else None
 
 
-def _pace(connection: Connection, direction: str) -> Pace:
+def _pace(connection: Connection, direction: DirectionName) -> Pace:
     series = connection.series("goodput", direction=direction)
     pairs: Iterator[tuple[int, int]] = zip(series.time_ns.tolist(), series.sum.tolist(), strict=True)
     return pace_of(pairs, width_ns=series.width_ns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcpwin.analysis import Connection, Direction, Event, Percentiles
+from tcpwin.analysis import DIRECTIONS, Connection, Direction, DirectionName, Event, Percentiles
 from tcpwin.limits import algorithms_of, roles_of, way_of
 from tcpwin.report.loss import render_loss
 from tcpwin.report.resent import render_resent
@@ -31,7 +31,8 @@ def render_connection(connection: Connection) -> str:
     lines += ["", *_indent(_render_handshake(connection)), "", *_indent(_render_options(connection))]
     lines += _indent([*render_budgets(connection), *render_stalls(connection)])
     roles = roles_of(connection)
-    for name, direction in (("a_to_b", connection.a_to_b), ("b_to_a", connection.b_to_a)):
+    for name in DIRECTIONS:
+        direction = connection.a_to_b if name == "a_to_b" else connection.b_to_a
         receiver = roles[name[-1]]
         lines += ["", f"  {way_of(connection, name)}"]
         resent = [event for event in events if event.direction == name[0]]
@@ -86,7 +87,7 @@ def _render_options(connection: Connection) -> list[str]:
 
 
 def _render_direction(
-    connection: Connection, name: str, receiver: str, direction: Direction, events: Sequence[Event]
+    connection: Connection, name: DirectionName, receiver: str, direction: Direction, events: Sequence[Event]
 ) -> list[str]:
     rates = f", {rate_text(direction.goodput_bps)}" if direction.goodput_bps is not None else ""
     lines = [
@@ -131,7 +132,9 @@ def _render_window(connection: Connection, receiver: str, direction: Direction) 
     return lines
 
 
-def _render_distributions(connection: Connection, name: str, receiver: str, direction: Direction) -> list[str]:
+def _render_distributions(
+    connection: Connection, name: DirectionName, receiver: str, direction: Direction
+) -> list[str]:
     heads = ("least", "5 %", "25 %", "50 %", "75 %", "95 %", "99 %", "most", "mean")
     lines = [f"{'share of time':16}" + "".join(f"{head:>10}" for head in heads)]
     window, flight = (connection.percentiles(kind, direction=name) for kind in ("receive_window", "flight"))

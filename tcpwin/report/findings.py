@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from tcpwin.analysis import Analysis, Connection
+from tcpwin.analysis import Analysis, Connection, DirectionName
 from tcpwin.limits import (
     CONFIDENCES,
     LIMIT_NAMES,
@@ -105,7 +105,7 @@ def place(analysis: Analysis, finding: Finding) -> str:
     return f"{where} {arrow_of(analysis.connections[finding.connection], finding.direction)}"
 
 
-def arrow_of(connection: Connection, direction: str) -> str:
+def arrow_of(connection: Connection, direction: DirectionName) -> str:
     """A direction as one word: ``server→client``."""
     return way_of(connection, direction).replace(" ", "")
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tcpwin.analysis import DirectionName
 from tcpwin.limits import GROUPS
 from tcpwin.report.drawing.theme import BUDGET_COLOURS, COLOURS
 from tcpwin.units import share_text, time_text
@@ -59,7 +60,7 @@ class BarPart:
         return class_name(self.group)
 
 
-def draw_sketch(view: View, direction: str) -> Sketch:
+def draw_sketch(view: View, direction: DirectionName) -> Sketch:
     """Draw one direction's window and flight over the connection's whole life."""
     window, least, flight, top = _over_life(view, direction)
     closed = (least == 0) & (window >= 0)
@@ -70,7 +71,7 @@ def draw_sketch(view: View, direction: str) -> Sketch:
     )
 
 
-def draw_blocks(view: View, direction: str) -> tuple[str, str]:
+def draw_blocks(view: View, direction: DirectionName) -> tuple[str, str]:
     """The same window and flight in characters of a terminal, both on one scale."""
     window, _, flight, top = _over_life(view, direction)
     return _blocks(window, top), _blocks(flight, top)
@@ -82,7 +83,9 @@ def _blocks(values: NDArray[np.int64], top: int) -> str:
     return "".join(BLOCKS[0] if each < 0 else BLOCKS[1 + min(each * last // top, last)] for each in most)
 
 
-def _over_life(view: View, direction: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
+def _over_life(
+    view: View, direction: DirectionName
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
     """The greatest and least window and the greatest flight of each column, and the value at the top."""
     window, least = _columns(view, view.series("receive_window", direction=direction))
     flight, _ = _columns(view, view.series("flight", direction=direction))

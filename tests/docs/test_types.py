@@ -32,6 +32,8 @@ connection = analysis.connections[0]
 WRONG = """\
 connection.series("flihgt")
 connection.percentiles("rtt")
+connection.series("flight", direction="a_to_c")
+connection.figure("window", direction="a->b")
 connection.figure("windwo")
 analysis.figure("window")
 connection.a_to_b.flihgt_max_bytes

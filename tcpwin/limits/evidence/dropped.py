@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tcpwin.analysis import DirectionName
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.receive_buffer import more_overhead
 from tcpwin.limits.finding import Evidence, Finding
@@ -34,7 +35,7 @@ def only_receiver(case: Case, host: Host) -> Case:
     found = []
     for match in host.found:
         connection = case.analysis.connections[match.connection]
-        way = "a_to_b" if match.side == "b" else "b_to_a"
+        way: DirectionName = "a_to_b" if match.side == "b" else "b_to_a"
         if (connection.a_to_b if way == "a_to_b" else connection.b_to_a).acked_bytes >= BULK_BYTES:
             found.append((connection, way))
     if len(found) != 1:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tcpwin.analysis import DirectionName
 from tcpwin.limits import role_of
 from tcpwin.report.drawing.compose import compose, nothing
 from tcpwin.report.drawing.kind import Nothing
@@ -28,7 +29,12 @@ TITLE_HEIGHT = 70
 
 
 def draw_pair(
-    kind: FigureKind, connections: Sequence[tuple[str, Connection]], *, direction: str, points: int, theme: str
+    kind: FigureKind,
+    connections: Sequence[tuple[str, Connection]],
+    *,
+    direction: DirectionName,
+    points: int,
+    theme: str,
 ) -> dict[str, Any]:
     """Draw one kind of figure of two connections, each under its name; one that has nothing to show is left out.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.analysis import Analysis, Connection, Series, SeriesName
+from tcpwin.analysis import DIRECTIONS, Analysis, Connection, DirectionName, Series, SeriesName
 from tcpwin.errors import ArgumentError
 from tcpwin.report.drawing.kind import Nothing
 from tcpwin.report.drawing.theme import Theme, find_theme
@@ -21,7 +21,6 @@ from tcpwin.report.drawing.theme import Theme, find_theme
 if TYPE_CHECKING:
     from tcpwin.analysis import Direction, EventColumns, StallColumns, Table, View
 
-DIRECTIONS = ("a_to_b", "b_to_a")
 MIN_POINTS, MAX_POINTS = 16, 20_000
 MARKS = 150
 """Of one kind of event or span, in one figure: a zoomed figure shows those between."""
@@ -49,7 +48,7 @@ class Request:
 
     analysis: Analysis
     only: Connection | None
-    direction: str
+    direction: DirectionName
     start_ns: int
     end_ns: int
     points: int
@@ -184,7 +183,7 @@ def make_request(
     )
 
 
-def busier_direction(connection: Connection) -> str:
+def busier_direction(connection: Connection) -> DirectionName:
     """The direction with more data, by what was sent or, where only ACKs were captured, acknowledged."""
     amounts = [max(each.payload_bytes, each.acked_bytes) for each in (connection.a_to_b, connection.b_to_a)]
     return "a_to_b" if amounts[0] >= amounts[1] else "b_to_a"

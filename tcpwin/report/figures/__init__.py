@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tcpwin.analysis import DirectionName
 from tcpwin.errors import ArgumentError
 from tcpwin.report.drawing.dates import with_dates
 from tcpwin.report.drawing.kind import FigureKind, Nothing, all_figures
@@ -47,7 +48,7 @@ def draw(
     name: str,
     subject: Connection | Analysis,
     *,
-    direction: str | None = None,
+    direction: DirectionName | None = None,
     start_ns: int | None = None,
     end_ns: int | None = None,
     points: int = 1000,
@@ -87,7 +88,7 @@ def timeline(
     connection: Connection,
     names: Sequence[str] | None = None,
     *,
-    direction: str | None = None,
+    direction: DirectionName | None = None,
     start_ns: int | None = None,
     end_ns: int | None = None,
     points: int = 1000,
@@ -157,7 +158,7 @@ def plain_timeline(connection: Connection, names: Sequence[str] | None = None, *
 
 
 def plain_pair(
-    name: str, connections: Sequence[tuple[str, Connection]], *, direction: str, points: int, theme: str
+    name: str, connections: Sequence[tuple[str, Connection]], *, direction: DirectionName, points: int, theme: str
 ) -> dict[str, Any]:
     """One figure of two connections, one above the other on the same axes: before and after a change.
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpwin.analysis import DirectionName
 from tcpwin.limits import GROUPS, role_of
 from tcpwin.report.budget_words import ITEM_WORDS
 from tcpwin.report.drawing.kind import FigureKind, Nothing
@@ -54,8 +55,8 @@ MOST_INTERVALS = 300
 
 def draw(request: Request) -> Panel:
     """Two bands, the asked direction's on top."""
-    other = "b_to_a" if request.direction == "a_to_b" else "a_to_b"
-    lanes = [(1, request.direction), (0, other)]
+    other: DirectionName = "b_to_a" if request.direction == "a_to_b" else "a_to_b"
+    lanes: list[tuple[int, DirectionName]] = [(1, request.direction), (0, other)]
     bands = [(lane, *_merged(request.view.budget(direction=way))) for lane, way in lanes]
     if not any(len(starts) for _, starts, _, _ in bands):
         raise Nothing("no time passed between the segments of this connection")
@@ -77,7 +78,7 @@ def draw(request: Request) -> Panel:
     return panel
 
 
-def _roles(request: Request, direction: str) -> str:
+def _roles(request: Request, direction: DirectionName) -> str:
     """Sender and receiver of a direction."""
     return " → ".join(role_of(request.connection, side) for side in (direction[0], direction[-1]))
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tcpwin.analysis import DIRECTIONS, DirectionName
 from tcpwin.report import figures
 from tcpwin.report.drawing.theme import BUDGET_COLOURS, THEMES
 from tcpwin.report.standalone.json_form import script_json
@@ -143,7 +144,7 @@ def _draw_connection(connection: Connection, *, is_printed: bool) -> Drawn:
     return Drawn(told, pack(found))
 
 
-def _draw(name: str, connection: Connection, direction: str) -> Mapping[str, Any]:
+def _draw(name: str, connection: Connection, direction: DirectionName) -> Mapping[str, Any]:
     if name == "timeline":
         return figures.plain_timeline(connection, direction=direction, **OPTIONS)
     return figures.plain(name, connection, direction=direction, **OPTIONS)
@@ -156,11 +157,11 @@ def _summary(name: str) -> str:
     return f"From top to bottom: {', '.join(kinds)}; what has nothing to show is left out."
 
 
-def _directions(connection: Connection) -> list[str]:
+def _directions(connection: Connection) -> list[DirectionName]:
     """Those with data, the busier first; not what only asks or acknowledges."""
-    data = {
+    data: dict[DirectionName, int] = {
         name: max(direction.unique_bytes, direction.acked_bytes)
-        for name, direction in (("a_to_b", connection.a_to_b), ("b_to_a", connection.b_to_a))
+        for name, direction in zip(DIRECTIONS, (connection.a_to_b, connection.b_to_a), strict=True)
     }
     most = max(data.values())
     return [

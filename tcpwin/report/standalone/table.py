@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.analysis import Analysis
+from tcpwin.analysis import DIRECTIONS, Analysis
 from tcpwin.limits import CONFIDENCES, LIMIT_NAMES, LIMITS, worst
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ MAX_PACKED_BYTES = 2_400_000
 """Of the packed table: with plotly.js and figures a report stays below 5 MB."""
 DIGITS = 5
 """Significant digits of times and rates."""
-DIRECTIONS = ("a_to_b", "b_to_a")
 
 Values = NDArray[Any]
 

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tcpwin.analysis import EVENT_FIELDS, Analysis, Connection, View
+from tcpwin.analysis import DIRECTIONS, EVENT_FIELDS, Analysis, Connection, View
 from tcpwin.hosts import describe_joined
 from tcpwin.limits import algorithms_of, describe_algorithms, plain, role_of
 from tcpwin.reference import compare, describe_comparison
@@ -26,7 +26,6 @@ BUCKETS = 1 << 16
 """Buckets of a stored series: a connection of fewer segments keeps every sample, at any zoom."""
 MOST_ROWS = 4_000_000
 """Segments of one connection whose table is stored."""
-SIDES = ("a_to_b", "b_to_a")
 SKETCHED = 100
 """Connections that are sketched with the capture: those of the first page of its table."""
 BESIDE = "reference-"
@@ -122,9 +121,9 @@ def _write(connection: Connection, view: View, folder: Path) -> None:
         "stalls": [plain(stall) for stall in view.stalls],
         "percentiles": {
             side: {name: plain(view.percentiles(name, direction=side)) for name in ("receive_window", "flight", "pipe")}
-            for side in SIDES
+            for side in DIRECTIONS
         },
-        "round_trips": {side: plain(view.round_trips(direction=side)) for side in SIDES},
+        "round_trips": {side: plain(view.round_trips(direction=side)) for side in DIRECTIONS},
         "comparison": describe_comparison(compare(connection, verdict=verdict)),
         "snapshot_count": len(snapshots),
     }

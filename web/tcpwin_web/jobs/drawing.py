@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tcpwin.analysis import Analysis, Connection
+from tcpwin.analysis import Analysis, Connection, DirectionName
 from tcpwin.report import figures
 from tcpwin.report.standalone import typed
 from tcpwin.units import count_text
@@ -87,7 +87,7 @@ def store_figures(subject: Analysis | Connection, names: Iterable[str], folder: 
     _store(folder / layout.FIGURES, json.dumps(laid_out))
 
 
-def draw_pair(old: FileSet, new: FileSet, ids: tuple[int, int], name: str, direction: str, theme: str) -> str:
+def draw_pair(old: FileSet, new: FileSet, ids: tuple[int, int], name: str, direction: DirectionName, theme: str) -> str:
     """Draw a connection of one capture above its partner of another, on the same axes.
 
     Raises:

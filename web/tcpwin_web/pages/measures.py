@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tcpwin.analysis import DIRECTIONS
 from tcpwin.units import bytes_text, rate_text, share_text, time_text
 
-SIDES = ("a_to_b", "b_to_a")
 SHARES = ("p5", "p25", "p50", "p75", "p95", "p99")
 Facts = Mapping[str, Any]
 
@@ -86,7 +86,7 @@ def measures(connection: Facts) -> list[tuple[str, list[Measure]]]:
             ],
         ),
     ]
-    sides = [{**connection[side], "algorithm": connection["algorithm"][side]} for side in SIDES]
+    sides = [{**connection[side], "algorithm": connection["algorithm"][side]} for side in DIRECTIONS]
     found = []
     for title, rows in groups:
         told = [(name, [tell(facts) for facts in sides]) for name, tell in rows]
@@ -99,7 +99,7 @@ def measures(connection: Facts) -> list[tuple[str, list[Measure]]]:
 def percentiles(connection: Facts) -> list[Percentiles]:
     """Distributions over time of windows and flight, and of round trips over their ACKs; those that are known."""
     found: list[Percentiles] = []
-    for side in SIDES:
+    for side in DIRECTIONS:
         direction = f"{side[0]} → {side[-1]}"
         if not connection[side]["payload_bytes"] and not connection[side]["acked_bytes"]:
             continue

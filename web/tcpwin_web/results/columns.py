@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars
 
-from tcpwin.analysis import SERIES_NAMES, Analysis, Connection, Series, View
+from tcpwin.analysis import DIRECTIONS, SERIES_NAMES, Analysis, Connection, Series, View
 from tcpwin.limits import VERDICT_COLUMNS, Severity, describe_finding, plain, verdict_columns
 from tcpwin.report import verdicts_on, weigh
 from tcpwin_web.results import layout
@@ -27,7 +27,6 @@ OF_DIRECTIONS = (
     *("zero_window_episode_count", "zero_window_ns", "zero_window_longest_ns", "retransmissions", "out_of_order"),
     *("rtt_min_ns", "rtt_smoothed_ns", "idle_restarts", "message_delay_p95_ns"),
 )
-SIDES = ("a_to_b", "b_to_a")
 OF_BOTH = ("goodput_bps", "retransmissions")
 """Of a connection: the rate of the direction with more data, and what both sent again."""
 VERDICT = "verdict."
@@ -40,11 +39,11 @@ COLUMNS = (
     *OF_BOTH,
     *OF_VERDICTS,
     FINDINGS,
-    *(f"{side}.{name}" for side in SIDES for name in OF_DIRECTIONS),
+    *(f"{side}.{name}" for side in DIRECTIONS for name in OF_DIRECTIONS),
 )
 TEXTS = {
     *("a_address", "b_address", "vantage", "close"),
-    *(f"{side}.window_scale_state" for side in SIDES),
+    *(f"{side}.window_scale_state" for side in DIRECTIONS),
     *(f"{VERDICT}{name}" for name in ("limit", "second_limit", "confidence", "owner", "side", "direction", "also")),
     *(f"{VERDICT}{name}" for name in ("fix", "text")),
 }
@@ -62,7 +61,7 @@ _FINDINGS_SCHEMA = {
 
 def write_connections(analysis: Analysis, path: Path) -> None:
     """Write the columns that lists show, of all connections."""
-    names = [*OF_CONNECTIONS, *(f"{side}.{name}" for side in SIDES for name in OF_DIRECTIONS)]
+    names = [*OF_CONNECTIONS, *(f"{side}.{name}" for side in DIRECTIONS for name in OF_DIRECTIONS)]
     frame = analysis.connections.table(names).to_polars()
     verdicts = verdict_columns(analysis).to_polars().rename(lambda name: f"{VERDICT}{name}")
     verdicts = verdicts.with_columns(polars.col(name).cast(polars.String) for name in OF_VERDICTS if name in TEXTS)
@@ -132,6 +131,6 @@ def write_segments(connection: Connection, folder: Path) -> None:
 
 
 def _all_series(view: View) -> Iterator[tuple[str, str, Series]]:
-    for side in SIDES:
+    for side in DIRECTIONS:
         for name in SERIES_NAMES:
             yield side, name, view.series(name, direction=side)
