@@ -208,7 +208,7 @@ def strike_line(strike: Strike) -> str:
     now = datetime.now(UTC).strftime("%H:%M:%SZ")
     return (
         f"{now}  {finding.code} {finding.name}  {strike.client} → {strike.server}  "
-        f"{name_text(finding.text)} Cost: about {time_text(finding.cost_ns)}."
+        f"{name_text(finding.text).rstrip('.')}. Cost: about {time_text(finding.cost_ns)}."
     )
 
 

@@ -398,7 +398,9 @@ class _Judge:
             rule=None if about is None else about.name,
             frames=() if about is None else about.evidence.frames,
             frames_of="" if about is None else about.evidence.frames_of or "",
-            when_text="" if about is None else _when_text(about.evidence, self.seen.connection.start_ns),
+            when_text=""
+            if about is None
+            else _when_text(about.evidence, self.seen.connection.start_ns, also_ns or divided.times_ns[divided.first]),
             lost_ns=divided.lost_ns,
             lost_share=divided.lost_ns / divided.busy_ns if divided.busy_ns else 0.0,
             also=also,
@@ -504,14 +506,20 @@ def numbers_text(share: float, second_share: float, also_ns: int, also_share: fl
     }
 
 
-def _when_text(evidence: Evidence, connection_ns: int) -> str:
-    """``from 1.9 s to 6.04 s of the connection``; nothing where the times are those of one time of many."""
+def _when_text(evidence: Evidence, connection_ns: int, spent_ns: int) -> str:
+    """``from 1.9 s to 6.04 s of the connection``; nothing where the times are those of one time of many.
+
+    Mostly then, where the limit's whole time is longer: some of it lies outside of what a rule found.
+    """
     if evidence.start_ns is None or evidence.span_of:
         return ""
     start, end = (
         time_text(max(ns - connection_ns, 0)) for ns in (evidence.start_ns, evidence.end_ns or evidence.start_ns)
     )
-    return f"at {start} of the connection" if start == end else f"from {start} to {end} of the connection"
+    if start == end:
+        return f"at {start} of the connection"
+    mostly = "mostly " if (evidence.end_ns or evidence.start_ns) - evidence.start_ns < spent_ns else ""
+    return f"{mostly}from {start} to {end} of the connection"
 
 
 def _cost_text(lost_ns: int, total_ns: int, bounds: tuple[int, int, int] | None, *, is_one: bool) -> str:
