@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         worst_verdict_of,
     )
     from tcpwin.limits.rule import ENTRY_POINTS, Rule, Threshold, all_rules
-    from tcpwin.limits.summary import Summary, advice_label, cost_sentence, summarize
+    from tcpwin.limits.summary import DAMAGED, Summary, advice_label, cost_sentence, summarize
     from tcpwin.limits.verdict import (
         VERDICT_FIELDS,
         Verdict,
@@ -144,6 +144,7 @@ _HOMES = {
         "all_rules",
     ),
     "summary": (
+        "DAMAGED",
         "Summary",
         "advice_label",
         "cost_sentence",
@@ -169,6 +170,7 @@ _HOMES = {
 
 __all__ = [
     "CONFIDENCES",
+    "DAMAGED",
     "ENTRY_POINTS",
     "GROUPS",
     "HEADINGS",

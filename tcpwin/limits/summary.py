@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 WORST = 3
 
+DAMAGED = "it is damaged"
+"""What a summary says of a capture that ends where something is wrong with its file."""
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -167,7 +170,7 @@ class _Telling:
         capture = self.analysis.capture
         lacks = []
         if capture.warnings:
-            lacks.append("it is damaged")
+            lacks.append(DAMAGED)
         if capture.interface_drops:
             lacks.append(f"its interface dropped {count_text(capture.interface_drops, 'packet')}")
         if capture.missed_bytes:

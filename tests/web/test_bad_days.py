@@ -81,7 +81,11 @@ def test_a_damaged_capture_gives_what_stands_before_the_damage(client: TestClien
     assert [warning["kind"] for warning in file["warnings"]] == ["truncated"]
     # The byte is that of the file as it was uploaded, which nobody has any more but who uploaded it.
     assert file["warnings"][0]["byte_offset"] == len(capture) - 70
-    assert "the file ends inside" in client.get(f"/captures/{id}", headers={"accept": "text/html"}).text
+    page = client.get(f"/captures/{id}", headers={"accept": "text/html"}).text
+    assert "the file ends inside" in page
+    assert "no problem" not in page
+    for each in (page, client.get("/", headers={"accept": "text/html"}).text):
+        assert '<span class="badge warning">damaged</span>' in each
 
 
 def test_a_full_disk(make_client: MakeClient, small_disk: Path, capture: bytes) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, Boolean, ForeignKey, Index, Integer, String
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
+from tcpwin.limits import DAMAGED
+
 ID_BYTES = 12
 
 
@@ -66,6 +68,11 @@ class Capture(Base):
     jobs: Mapped[list["Job"]] = relationship(cascade="all, delete-orphan")
     shares: Mapped[list["Share"]] = relationship(cascade="all, delete-orphan")
     notes: Mapped[list["Note"]] = relationship(cascade="all, delete-orphan")
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether only what stands before a damage in its file was read, as its summary says."""
+        return DAMAGED in (self.summary or "")
 
 
 class File(Base):
