@@ -11,22 +11,25 @@ from tcpwin.units import bytes_text, share_text
 
 
 @click.command()
+@click.option(
+    "--kernel", "series", type=click.Choice(["6.1", "6.12"]), default="6.1", show_default=True, help="Which Linux."
+)
 @click.option("--source", type=click.Path(path_type=Path), metavar="FILE", help="A linux-source .deb or tar at hand.")
 @click.option("--again", is_flag=True, help="Build although it is there.")
 @click.option("--needs", "only_needs", is_flag=True, help="Only say what it needs.")
-def build(source: Path | None, again: bool, only_needs: bool) -> None:
-    """Build the lab's kernel: Debian's linux-source as a program that runs as any user.
+def build(series: str, source: Path | None, again: bool, only_needs: bool) -> None:
+    """Build a kernel of the lab: Debian's linux-source as a program that runs as any user.
 
     It is kept in $XDG_CACHE_HOME/tcpwin (~/.cache/tcpwin).
     """
     from tcpwin.lab import build as build_kernel
     from tcpwin.lab import build_needs, kernel_path
 
-    path = kernel_path()
+    path = kernel_path(series)
     if path.is_file() and not again and not only_needs:
         click.echo(f"{path} is there already")
         return
-    click.echo(str(build_needs(source)))
+    click.echo(str(build_needs(source, series)))
     if only_needs:
         return
     shows = sys.stderr.isatty()
@@ -41,7 +44,7 @@ def build(source: Path | None, again: bool, only_needs: bool) -> None:
         last = what
 
     try:
-        built = build_kernel(say, source)
+        built = build_kernel(say, source, series)
     finally:
         if shows:
             click.echo("", err=True)

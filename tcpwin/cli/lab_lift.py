@@ -30,7 +30,6 @@ def lift(name: str, output: Path, kernel: str | None, jobs: int, as_json: bool) 
         check_kernel,
         check_liftable,
         find_scenario,
-        kernel_path,
         lift_scenario,
         lifted,
         lifts_of,
@@ -41,7 +40,7 @@ def lift(name: str, output: Path, kernel: str | None, jobs: int, as_json: bool) 
     if kernel is not None and kernel not in scenario.kernels:
         raise click.UsageError(f"{scenario.name} does not run on the {kernel} kernel")
     check_liftable(scenario)
-    check_kernel(kernel_path())
+    check_kernel()
     which = kernel or scenario.kernels[0]
     every = [scenario, *(lifted(scenario, each) for each in lifts_of(scenario))]
     runs, done = len(every), 0

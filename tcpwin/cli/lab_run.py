@@ -31,7 +31,11 @@ if TYPE_CHECKING:
     help="All scenarios of a set (`tcpwin lab list`).",
 )
 @click.option("--all", "every", is_flag=True, help="Every scenario that comes with tcpwin.")
-@click.option("--kernel", type=click.Choice(["stock", "patched"]), help="Only on this one of its kernels.")
+@click.option(
+    "--kernel",
+    type=click.Choice(["stock", "patched", *(f"6.12{which}" for which in ("", "-stock", "-patched"))]),
+    help="Only on this one of its kernels; 6.12, -stock or -patched, instead of 6.1.",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=".", metavar="FOLDER", help="For the bundles.")
 @click.option("--engine", type=click.Choice(["uml", "netns"]), default="uml", show_default=True)
 @click.option("--no-capture", is_flag=True, help="No packets, only samples, counters and logs.")
@@ -72,6 +76,9 @@ def run(
     A bundle that is there, of the same scenario by the same kernel, is left as it is: an interrupted set goes on.
     Exit status 1: a run did not come out as its scenario expects, or one of several gave no result.
 
+    With --kernel 6.12 it is SCENARIO-6.12-stock.zip, and nothing is expected: scenarios expect what was published, of
+    kernels before 6.6.
+
     With --engine uml a run happens in the lab's own kernel, as any user. With --engine netns it happens in three
     network namespaces of this host, as root: what it changes is printed first, and set back at the end.
 
@@ -79,12 +86,12 @@ def run(
     receive memory predicts, and what the run's kernel did. --as lab-bulk-300ms/512m2-stock tries that run's settings.
     """
     from tcpwin.lab import (
+        DEFAULT_SERIES,
         NetworkError,
         UmlError,
         check_engine,
         check_kernel,
         find_outcome,
-        kernel_path,
         run_needs,
         run_scenario,
     )
@@ -98,17 +105,22 @@ def run(
         raise click.UsageError("--with, --connection, --as, --capture and --rate go with --like")
     if not scenarios:
         raise click.UsageError("name a scenario, or --set, or --all; `tcpwin lab list` lists them")
-    runs = [(each, which) for each in scenarios for which in each.kernels if kernel in (None, which)]
+    series, only = _which_kernel(kernel)
+    if series != DEFAULT_SERIES and engine != "uml":
+        raise click.UsageError("--engine netns runs on this host's own kernel: --kernel 6.12 goes with --engine uml")
+    runs = [(each, which) for each in scenarios for which in each.kernels if only in (None, which)]
     if not runs:
         raise click.UsageError(f"none of these runs on the {kernel} kernel")
     missing = [
-        each for each in runs if again or find_outcome(*each, output, engine=engine, capture=not no_capture) is None
+        each
+        for each in runs
+        if again or find_outcome(*each, output, series=series, engine=engine, capture=not no_capture) is None
     ]
     check_engine(engine)
     if missing and engine == "netns":
         _announce(missing, yes)
     elif missing:
-        check_kernel(kernel_path())
+        check_kernel(series)
         there = len(runs) - len(missing)
         said = f"{there} of {len(runs)} are there already; " if there else ""
         click.echo(f"{said}{run_needs(missing, capture=not no_capture)}", err=True)
@@ -118,7 +130,14 @@ def run(
         tick = _Progress(scenario, which)
         try:
             outcome = run_scenario(
-                scenario, which, output, engine=engine, capture=not no_capture, again=again, tick=tick
+                scenario,
+                which,
+                output,
+                series=series,
+                engine=engine,
+                capture=not no_capture,
+                again=again,
+                tick=tick,
             )
         except (NetworkError, UmlError) as error:
             if len(runs) == 1:
@@ -131,6 +150,16 @@ def run(
             report_tried(tried, outcome.bundle)
         held = held and all(is_held for _, is_held, _ in outcome.claims)
     return 0 if held else EXIT_PROBLEM
+
+
+def _which_kernel(kernel: str | None) -> tuple[str, str | None]:
+    """Which Linux, and which of stock and patched: None for both."""
+    from tcpwin.lab import DEFAULT_SERIES
+
+    if kernel is None or kernel in ("stock", "patched"):
+        return DEFAULT_SERIES, kernel
+    series, _, only = kernel.partition("-")
+    return series, only or None
 
 
 def _announce(runs: list[tuple[Scenario, str]], yes: bool) -> None:

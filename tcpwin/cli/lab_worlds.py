@@ -25,7 +25,7 @@ def worlds(seed: int, count: int, first: int, output: Path, jobs: int, only_draw
 
     Exit status 1: a world could not be run.
     """
-    from tcpwin.lab import check_kernel, kernel_path, sweep, world
+    from tcpwin.lab import check_kernel, sweep, world
 
     numbers = range(first, first + count)
     if only_draw:
@@ -35,6 +35,6 @@ def worlds(seed: int, count: int, first: int, output: Path, jobs: int, only_draw
             with open_whole(output / "scenarios" / f"{scenario.name}.toml") as file:
                 file.write(scenario.text)
         return 0
-    check_kernel(kernel_path())
+    check_kernel()
     failed = sweep(seed, numbers, output, jobs=jobs, say=lambda text: click.echo(text, err=True))
     return EXIT_PROBLEM if failed else 0

@@ -5,7 +5,7 @@ of them. It judges nothing: that is what findings and comparison are for.
 """
 
 from tcpwin.lab.expectation import Claim, ClaimError
-from tcpwin.lab.kernel_build import BuildError, build, build_needs, check_host, kernel_path
+from tcpwin.lab.kernel_build import DEFAULT_SERIES, SERIES, BuildError, build, build_needs, check_host, kernel_path
 from tcpwin.lab.lift import LiftError, LiftResult, Times, check_liftable, lift_result, lift_scenario
 from tcpwin.lab.lifts import LIFTS, Lift, lifted, lifts_of
 from tcpwin.lab.like import scenario_like
@@ -21,7 +21,9 @@ from tcpwin.lab.worlds import STORIES, story, world
 
 __all__ = [
     "DEFAULT_PORT",
+    "DEFAULT_SERIES",
     "LIFTS",
+    "SERIES",
     "STORIES",
     "BuildError",
     "Claim",

@@ -15,7 +15,7 @@ from typing import Any
 
 from tcpwin.lab.bundle import read_bundle, write_bundle, write_host_cost
 from tcpwin.lab.expectation import Claim
-from tcpwin.lab.kernel_build import kernel_path
+from tcpwin.lab.kernel_build import DEFAULT_SERIES, kernel_path
 from tcpwin.lab.network import NetworkError
 from tcpwin.lab.runner import run_here, write_truth
 from tcpwin.lab.scenario import Scenario
@@ -48,6 +48,7 @@ def run_scenario(
     kernel: str,
     folder: Path,
     *,
+    series: str = DEFAULT_SERIES,
     engine: str = "uml",
     capture: bool = True,
     again: bool = False,
@@ -57,6 +58,7 @@ def run_scenario(
 
     Args:
         kernel: ``stock``, or ``patched``: the same kernel with `tcp_collapse_max_bytes` set.
+        series: of the lab's kernels, which Linux.
         engine: ``uml``, the lab's own kernel; ``netns``, this host's, as root.
         capture: False leaves the packets out.
         tick: told how far the run's own clock is, in nanoseconds.
@@ -65,26 +67,26 @@ def run_scenario(
         UmlError: the lab's kernel is not built, or it ended without a result.
         NetworkError: the network cannot be made, or the workload failed.
     """
-    if not again and (there := find_outcome(scenario, kernel, folder, engine=engine, capture=capture)):
+    if not again and (there := find_outcome(scenario, kernel, folder, series=series, engine=engine, capture=capture)):
         return there
     if not capture:
         scenario = scenario.without_capture()
-    bundle = _bundle_path(scenario, kernel, folder)
+    bundle = _bundle_path(scenario, kernel, folder, series, engine)
     began = time.monotonic()
     with signals_held() as signals, tempfile.TemporaryDirectory(prefix="tcpwin-lab-") as name:
         out = Path(name) / "results"
         out.mkdir()
         if engine == "uml":
-            truth = run_in_uml(scenario, kernel, kernel_path(), out, tick)
+            truth = run_in_uml(scenario, kernel, series, out, tick)
         else:
             check_engine(engine)
             truth = run_here(scenario, kernel, out, tick)
-        truth["made_by"] = _made_by(engine)
+        truth["made_by"] = _made_by(engine, series)
         write_truth(out, truth)
         with signals.may_leave():
             write_bundle(out, scenario.text, bundle)
         write_host_cost(out, bundle.with_suffix(".host.txt"))
-    return _outcome(scenario, kernel, bundle, truth, time.monotonic() - began)
+    return _outcome(scenario, kernel, bundle, truth, time.monotonic() - began, series)
 
 
 def check_engine(engine: str) -> None:
@@ -98,7 +100,13 @@ def check_engine(engine: str) -> None:
 
 
 def find_outcome(
-    scenario: Scenario, kernel: str, folder: Path, *, engine: str = "uml", capture: bool = True
+    scenario: Scenario,
+    kernel: str,
+    folder: Path,
+    *,
+    series: str = DEFAULT_SERIES,
+    engine: str = "uml",
+    capture: bool = True,
 ) -> Outcome | None:
     """The outcome of a run whose bundle is in the folder already: of the same scenario, by the same kernel.
 
@@ -106,22 +114,28 @@ def find_outcome(
     """
     if not capture:
         scenario = scenario.without_capture()
-    bundle = _bundle_path(scenario, kernel, folder)
+    bundle = _bundle_path(scenario, kernel, folder, series, engine)
     text, truth = read_bundle(bundle) or ("", {})
-    if text != scenario.text or truth.get("made_by", _made_by(engine)) != _made_by(engine):
+    made_by = _made_by(engine, series)
+    if text != scenario.text or truth.get("made_by", made_by) != made_by:
         return None
-    return _outcome(scenario, kernel, bundle, truth, None)
+    return _outcome(scenario, kernel, bundle, truth, None, series)
 
 
-def _made_by(engine: str) -> str:
+def _made_by(engine: str, series: str) -> str:
     """Another patch or configuration is another program."""
-    return kernel_path().name if engine == "uml" else _HERE
+    return kernel_path(series).name if engine == "uml" else _HERE
 
 
-def _bundle_path(scenario: Scenario, kernel: str, folder: Path) -> Path:
-    return folder / f"{scenario.name}-{kernel}.zip"
+def _bundle_path(scenario: Scenario, kernel: str, folder: Path, series: str, engine: str) -> Path:
+    which = kernel if series == DEFAULT_SERIES or engine != "uml" else f"{series}-{kernel}"
+    return folder / f"{scenario.name}-{which}.zip"
 
 
-def _outcome(scenario: Scenario, kernel: str, bundle: Path, truth: dict[str, Any], elapsed_s: float | None) -> Outcome:
-    claims = tuple((claim, claim.holds(truth), claim.found(truth)) for claim in scenario.expect[kernel])
+def _outcome(
+    scenario: Scenario, kernel: str, bundle: Path, truth: dict[str, Any], elapsed_s: float | None, series: str
+) -> Outcome:
+    # What a scenario expects was published of kernels before 6.6, whose window follows tcp_adv_win_scale.
+    expected = scenario.expect[kernel] if series == DEFAULT_SERIES else ()
+    claims = tuple((claim, claim.holds(truth), claim.found(truth)) for claim in expected)
     return Outcome(bundle, truth, claims, elapsed_s)

@@ -1,6 +1,6 @@
 """The lab's kernel as a process: boots it, runs one scenario inside, takes the results out.
 
-In: a scenario, the kernel's program. Out: the folder that `run_here` filled inside. Any user may do so: the kernel's
+In: a scenario, which Linux. Out: the folder that `run_here` filled inside. Any user may do so: the kernel's
 root is this host's, read-only, and only the folder of results can be written. Time inside is virtual: it advances only
 while everything inside sleeps, so that rates and delays are exact however slow or busy this host is.
 """
@@ -19,6 +19,7 @@ from typing import Any
 
 from tcpwin.errors import TcpwinError
 from tcpwin.lab.first_process import FAILURE, JOB
+from tcpwin.lab.kernel_build import DEFAULT_SERIES, kernel_path
 from tcpwin.lab.kernel_build import cache as cache_folder
 from tcpwin.lab.runner import TRUTH
 from tcpwin.lab.scenario import Scenario
@@ -37,10 +38,10 @@ class UmlError(TcpwinError):
     """A run in the lab's kernel that gave no result."""
 
 
-def run_in_uml(scenario: Scenario, kernel: str, linux: Path, out: Path, tick: Callable[[int], None]) -> dict[str, Any]:
+def run_in_uml(scenario: Scenario, kernel: str, series: str, out: Path, tick: Callable[[int], None]) -> dict[str, Any]:
     """Run a scenario and return its truth; the files are in `out`, which must be empty. `tick` is told virtual time."""
-    check_kernel(linux)
-    command = _command(scenario, kernel, linux, out)
+    check_kernel(series)
+    command = _command(scenario, kernel, kernel_path(series), out)
     spaced = [word for word in command if any(letter.isspace() for letter in word)]
     if spaced:
         raise UmlError(f"a kernel's command line takes no path with a space in it: {spaced[0]}")
@@ -89,10 +90,12 @@ def _boot(command: list[str], tick: Callable[[int], None]) -> tuple[list[str], i
     return said, process.returncode
 
 
-def check_kernel(linux: Path) -> None:
+def check_kernel(series: str = DEFAULT_SERIES) -> None:
     """Refuse where the kernel's program is not there."""
-    if not linux.is_file():
-        raise UmlError("the lab's kernel is not built yet: `tcpwin lab build` does it once")
+    if kernel_path(series).is_file():
+        return
+    which, option = ("", "") if series == DEFAULT_SERIES else (f" {series}", f" --kernel {series}")
+    raise UmlError(f"the lab's kernel{which} is not built yet: `tcpwin lab build{option}` does it once")
 
 
 def _command(scenario: Scenario, kernel: str, linux: Path, out: Path) -> list[str]:

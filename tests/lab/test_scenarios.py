@@ -151,12 +151,12 @@ def test_wrong_names_are_told() -> None:
     )
 
 
-def make_bundle(scenario: Scenario, folder: Path, made: Path, **more: object) -> None:
+def make_bundle(scenario: Scenario, folder: Path, made: Path, which: str = "stock", **more: object) -> None:
     """A bundle as a run leaves it, as far as `run` looks into it."""
     made.mkdir()
     host: dict[str, object] = {"counter_increases": {}, "log": {}, "capture": None}
     (made / "meta.json").write_text(json.dumps({"hosts": {"sender": host, "receiver": host}, **more}))
-    write_bundle(made, scenario.text, folder / f"{scenario.name}-stock.zip")
+    write_bundle(made, scenario.text, folder / f"{scenario.name}-{which}.zip")
 
 
 def test_needs_are_told_of_runs_that_are_missing_only(tmp_path: Path) -> None:
@@ -167,6 +167,19 @@ def test_needs_are_told_of_runs_that_are_missing_only(tmp_path: Path) -> None:
     assert b"(was there)" in done.stdout
     assert b"run needs" not in done.stderr
     assert "is not built yet" in refused("lab", "run", "zero-window-5s", "--again", "-o", tmp_path, env=away)
+
+
+def test_a_run_of_6_12_has_a_bundle_of_its_own_and_no_expectations(tmp_path: Path) -> None:
+    """The numbers of one Linux must not pass for those of another, nor be held against what was published of it."""
+    scenario = find_scenario("zero-window-5s")
+    make_bundle(scenario, tmp_path, tmp_path / "made", made_by=kernel_path("6.12").name)
+    assert find_outcome(scenario, "stock", tmp_path) is None
+    assert find_outcome(scenario, "stock", tmp_path, series="6.12") is None
+    make_bundle(scenario, tmp_path, tmp_path / "new", which="6.12-stock", made_by=kernel_path("6.12").name)
+    found = find_outcome(scenario, "stock", tmp_path, series="6.12")
+    assert found is not None
+    assert found.claims == ()
+    assert find_outcome(scenario, "patched", tmp_path, series="6.12") is None
 
 
 @pytest.mark.parametrize(
