@@ -150,6 +150,15 @@ FEATURES = (
         (("tcpwin-web", "tcpwin_web"), ("psycopg", "psycopg")),
         "pip install 'tcpwin-web[postgres]'",
     ),
+    Feature(
+        "traces",
+        "OpenTelemetry spans of the dashboard",
+        (
+            ("opentelemetry-sdk", "opentelemetry.sdk.trace"),
+            ("opentelemetry-exporter-otlp-proto-http", "opentelemetry.exporter.otlp.proto.http"),
+        ),
+        "pip install 'tcpwin-web[otel]'",
+    ),
     Feature("sockets", "tcpwin snap", look=_sockets),
     Feature("recording", "tcpwin snap --capture", install="apt install tcpdump", look=_program("tcpdump")),
     Feature("lab", "tcpwin lab build", look=_lab),

@@ -3,6 +3,7 @@
 Binds nothing; opens the data folder and the database when it is started.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
@@ -30,6 +31,7 @@ from tcpwin_web.security.calling import Calling
 from tcpwin_web.security.headers import SecurityHeaders
 from tcpwin_web.service import Service
 from tcpwin_web.settings import Settings
+from tcpwin_web.tracing import tracing
 
 FORM_BYTES = 1 << 20
 """Of an upload's form, beside its files."""
@@ -51,11 +53,15 @@ def create_app(settings: Settings, shown: Sequence[Path] = (), *, executor: Exec
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await service.start()
+        tracing.start()
         try:
-            yield
+            await service.start()
+            try:
+                yield
+            finally:
+                await service.stop()
         finally:
-            await service.stop()
+            await asyncio.to_thread(tracing.stop)
 
     # The documentation pages of FastAPI load their scripts from another host.
     app = FastAPI(

@@ -7,6 +7,7 @@ import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tcpwin_web import metrics
+from tcpwin_web.tracing import failed, told, tracing
 
 log = structlog.get_logger("tcpwin.http")
 
@@ -17,6 +18,15 @@ def _name(endpoint: Any) -> str:
     if name is None:
         return "none"
     return f"{endpoint.__module__.removeprefix('tcpwin_web.')}.{name}"
+
+
+def _tell(span: Any, method: str, endpoint: str, status: int) -> None:
+    """Name a request's span by what answered it (OpenTelemetry, semantic conventions for HTTP spans)."""
+    if span is not None:
+        span.update_name(f"{method} {endpoint}")
+        if status >= 500:
+            failed(span)
+        told(span, http__request__method=method, http__route=endpoint, http__response__status_code=status)
 
 
 class Observed:
@@ -38,7 +48,11 @@ class Observed:
             await send(message)
 
         try:
-            await self._app(scope, receive, watch)
+            with tracing.request(scope["headers"]) as span:
+                try:
+                    await self._app(scope, receive, watch)
+                finally:
+                    _tell(span, scope["method"], _name(scope.get("endpoint")), status)
         finally:
             seconds = time.perf_counter() - began
             endpoint = _name(scope.get("endpoint"))

@@ -52,7 +52,10 @@ def main(context: click.Context, /, captures: tuple[Path, ...], *, opens: bool, 
     from tcpwin_web import logs, shown
     from tcpwin_web._app import create_app
     from tcpwin_web.listening import listen
+    from tcpwin_web.tracing import why_not
 
+    if (reason := why_not()) is not None:
+        raise click.UsageError(reason)
     logs.set_up(as_json=settings.log_json)
     app = create_app(settings, shown.find_shown(captures or shown.bundled()))
     context.exit(listen(app, settings.host, settings.port, opens=opens))

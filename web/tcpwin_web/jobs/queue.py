@@ -30,6 +30,7 @@ from tcpwin_web.places import Caller, GoneError, Places, current_caller, set_cal
 from tcpwin_web.results import layout
 from tcpwin_web.storage import Database, DataFolder
 from tcpwin_web.storage.models import Capture, File, HostPair, Job, now_ns
+from tcpwin_web.tracing import told, tracing
 
 T = TypeVar("T")
 
@@ -234,6 +235,10 @@ class Queue:
             BusyError: there was no place for it.
             GoneError: nobody waits any more.
         """
+        with tracing.span(fn.__name__):
+            return await self._run(fn, *args)
+
+    async def _run(self, fn: Any, *args: Any) -> Any:
         caller = current_caller()
         async with self._places.take(MOST_WAIT_SECONDS):
             try:
@@ -314,7 +319,9 @@ class Queue:
     async def _work(self, job: Job) -> None:
         capture_id, began = job.capture_id, time.monotonic()
         try:
-            status, reason, shown = await self._outcome(capture_id)
+            with tracing.span("analysis") as span:
+                status, reason, shown = await self._outcome(capture_id)
+                told(span, tcpwin__capture__id=capture_id, tcpwin__outcome=status)
         except asyncio.CancelledError:
             await asyncio.shield(self._give_back(job.id))
             raise
