@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from tcpwin.kernel.bdp import FULL_PACKET_BYTES, bdp_bytes, segments, window_rate_bps, window_rtt_ns
     from tcpwin.kernel.defaults import SCALING_RATIO_SINCE, Defaults, Kernel, kernel_defaults, parse_kernel
     from tcpwin.kernel.idle_restart import cwnd_after_idle, round_trips_to_regain
-    from tcpwin.kernel.memory import FIRST_RATIO, HALF_RATIO, AdvWinScale, MemoryModel, ScalingRatio, memory_models
+    from tcpwin.kernel.memory import (
+        FIRST_RATIO,
+        HALF_RATIO,
+        AdvWinScale,
+        MemoryModel,
+        ScalingRatio,
+        measured_models,
+        memory_models,
+    )
     from tcpwin.kernel.receive import (
         AllowedWindow,
         HostMemory,
@@ -39,7 +47,15 @@ _HOMES = {
     "bdp": ("FULL_PACKET_BYTES", "bdp_bytes", "segments", "window_rate_bps", "window_rtt_ns"),
     "defaults": ("Defaults", "Kernel", "SCALING_RATIO_SINCE", "kernel_defaults", "parse_kernel"),
     "idle_restart": ("cwnd_after_idle", "round_trips_to_regain"),
-    "memory": ("AdvWinScale", "FIRST_RATIO", "HALF_RATIO", "MemoryModel", "ScalingRatio", "memory_models"),
+    "memory": (
+        "AdvWinScale",
+        "FIRST_RATIO",
+        "HALF_RATIO",
+        "MemoryModel",
+        "ScalingRatio",
+        "measured_models",
+        "memory_models",
+    ),
     "receive": (
         "AllowedWindow",
         "HostMemory",
@@ -82,6 +98,7 @@ __all__ = [
     "kernel_defaults",
     "kernel_of",
     "linux_shift",
+    "measured_models",
     "memory_models",
     "parse_kernel",
     "plan",

@@ -123,3 +123,20 @@ def memory_models(kernel: Kernel | None, *, adv_win_scale: int | None = None) ->
     scale = kernel_defaults(kernel).adv_win_scale if adv_win_scale is None else adv_win_scale
     fixed = AdvWinScale(1 if scale is None else scale)
     return (fixed,) if kernel is not None else (fixed, ScalingRatio(HALF_RATIO))
+
+
+def measured_models(
+    kernel: Kernel | None, *, buffer_bytes: int, window_bytes: int, adv_win_scale: int | None = None
+) -> tuple[MemoryModel, ...]:
+    """`memory_models` of a connection whose window came to the bound that its buffer sets.
+
+    From 6.6 on that tells its own ratio, which no setting says: window ÷ buffer in 256ths, as far as that is one.
+
+    Args:
+        buffer_bytes: the largest that its buffer may be: the third value of tcp_rmem.
+        window_bytes: the largest that it offered.
+    """
+    ratio = round(Fraction(window_bytes * _RATIO_ONE, buffer_bytes)) if buffer_bytes > 0 else 0
+    if kernel is not None and kernel >= SCALING_RATIO_SINCE and 1 <= ratio < _RATIO_ONE:
+        return (ScalingRatio(ratio),)
+    return memory_models(kernel, adv_win_scale=adv_win_scale)

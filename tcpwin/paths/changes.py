@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tcpwin.errors import ArgumentError
+from tcpwin.kernel import SCALING_RATIO_SINCE
 from tcpwin.limits import LIMITS
 from tcpwin.paths.path import Path
 
@@ -105,6 +106,12 @@ def read_changes(
             raise ChangeError(
                 f"{setting} of the {other.name} bounds nothing here: the {other.name} is the {ends[end]}, and the "
                 f"{_SETTINGS[setting]}'s counts"
+            )
+        kernel = path.receiver.kernel
+        if setting == "tcp_adv_win_scale" and kernel is not None and kernel >= SCALING_RATIO_SINCE:
+            raise ChangeError(
+                f"tcp_adv_win_scale has no effect from Linux 6.6 on, and the {path.receiver.name} has "
+                f"{path.receiver.release}: each connection measures what of its buffer is window"
             )
         found |= _read(setting, value)
         words.append(f"{ends[end]}.{setting}={value}")

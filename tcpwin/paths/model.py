@@ -11,7 +11,7 @@ from itertools import product
 from math import inf, log2, sqrt
 from typing import NamedTuple
 
-from tcpwin.kernel import memory_models
+from tcpwin.kernel import measured_models, memory_models
 from tcpwin.limits import Life
 from tcpwin.paths.changes import Changes
 from tcpwin.paths.path import SEND_SHARE, Path, rate_error
@@ -25,6 +25,8 @@ CUBIC = 1.054
 BBR_LOSS = 0.15
 """Above, BBR does not carry what the path gives either."""
 MSS_BYTES = 1448
+REACHED = 0.7
+"""Of what a setting allows: a window that stayed below was bounded by something else."""
 SEND_ERROR = 0.2
 """Of what one buffer lets be in flight beside another."""
 SELF_PACED = ("receiver_application", "sender_application")
@@ -111,7 +113,13 @@ def _windows(path: Path, life: Life, changes: Changes) -> list[float]:
         # Without settings a window that never held the sender may have had room to grow.
         return [seen] if seen == inf or is_set or "receiver_window" in life.times_ns else [inf, seen]
     scale = end.adv_win_scale if changes.adv_win_scale is None else changes.adv_win_scale
-    windows = [float(model.window_from_space(size)) for model in memory_models(end.kernel, adv_win_scale=scale)]
+    models = memory_models(end.kernel, adv_win_scale=scale)
+    if own is not None and seen != inf and life.times_ns.get("receiver_window"):
+        reached = min(model.window_from_space(own[2]) for model in models)
+        if seen >= REACHED * reached:
+            seen_bytes = life.carried.window_bytes
+            models = measured_models(end.kernel, buffer_bytes=own[2], window_bytes=seen_bytes, adv_win_scale=scale)
+    windows = [float(model.window_from_space(size)) for model in models]
     return sorted({each if is_set or seen == inf else max(each, seen) for each in windows}, reverse=True)
 
 

@@ -14,7 +14,7 @@ from tcpwin.errors import TcpwinError
 from tcpwin.kernel import memory_models
 from tcpwin.limits import LIMIT_NAMES, Life, Verdict, life_of
 from tcpwin.paths.changes import LIFTABLE, Changes, read_changes
-from tcpwin.paths.model import PAYLOAD_SHARE, SELF_PACED, Lived, choices, live
+from tcpwin.paths.model import PAYLOAD_SHARE, REACHED, SELF_PACED, Lived, choices, live
 from tcpwin.paths.path import Path, fit_path
 from tcpwin.units import rate_text, share_text, time_text
 
@@ -26,8 +26,6 @@ WIDE = 1.5
 """By which the ends of an interval may be apart of what is likely; beyond, a prediction is only possible."""
 UNKNOWN_SHARE = 0.5
 """Of the life: where more of it is not known, nothing follows."""
-REACHED = 0.7
-"""Of what a setting allows: a window that stayed below was bounded by something else."""
 OVERSHOT_BYTES = 64 << 10
 """A segment before it is cut: so much may be in a send buffer beyond its size."""
 BEYOND = 3

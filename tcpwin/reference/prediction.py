@@ -13,6 +13,8 @@ from tcpwin.kernel import (
     AdvWinScale,
     Kernel,
     MemoryModel,
+    ScalingRatio,
+    measured_models,
     memory_models,
     parse_kernel,
     window_rate_bps,
@@ -80,10 +82,17 @@ def kernel_version(release: str | None) -> Kernel | None:
         return None
 
 
-def allowed_by(rmem_max_bytes: int, adv_win_scale: int | None, kernel: Kernel | None, rtt_ns: int) -> Allowed | None:
+def allowed_by(
+    rmem_max_bytes: int,
+    adv_win_scale: int | None,
+    kernel: Kernel | None,
+    rtt_ns: int,
+    *,
+    models: tuple[MemoryModel, ...] | None = None,
+) -> Allowed | None:
     """What the settings allow; None where neither kernel nor scale is known, and with them the model.
 
-    Of the models that a kernel may use, the one with the larger window.
+    Of the models that a kernel may use, the one with the larger window; `models` are what a connection showed.
     """
     if kernel is None and adv_win_scale is None:
         return None
@@ -91,7 +100,7 @@ def allowed_by(rmem_max_bytes: int, adv_win_scale: int | None, kernel: Kernel | 
     if kernel is None and adv_win_scale is not None:
         model = AdvWinScale(adv_win_scale)
     else:
-        models = memory_models(kernel, adv_win_scale=adv_win_scale)
+        models = models or memory_models(kernel, adv_win_scale=adv_win_scale)
         model = max(models, key=lambda each: each.window_from_space(rmem_max_bytes))
     window = model.window_from_space(rmem_max_bytes)
     if not window:
@@ -115,6 +124,13 @@ def agreement(measured: Measured, own: Allowed | None) -> str | None:
         return None
     share = measured.window_max_bytes / own.window_bytes
     told = f"memory model: {own.words}; the largest window seen is {binary_text(measured.window_max_bytes)}"
+    if isinstance(own.model, ScalingRatio) and share >= REACHED and measured.window_max_bytes < own.rmem_max_bytes:
+        ratio = measured.window_max_bytes / own.rmem_max_bytes
+        return (
+            f"memory model: {own.words} before anything is measured; the largest window seen is "
+            f"{binary_text(measured.window_max_bytes)}, {share_text(ratio)} of the buffer: from 6.6 on Linux measures "
+            "this share for each connection"
+        )
     if share > 1 + NEAR:
         return f"{told}, more than the model allows: other settings were in force, or a buffer that the program set"
     if share < REACHED:
@@ -130,7 +146,17 @@ def predict(measured: Measured, run: Run) -> Prediction:
         return _nothing(reason)
     if run.rmem_max_bytes is None or not rtt_ns or not measured.window_max_bytes or not measured.goodput_bps:
         return _nothing("The reference states no receive buffer, so that nothing follows for yours.")
-    allowed = allowed_by(run.rmem_max_bytes, run.adv_win_scale, kernel or kernel_version(run.kernel), rtt_ns)
+    models = None
+    if kernel is not None and measured.rmem_max_bytes:
+        models = measured_models(
+            kernel,
+            buffer_bytes=measured.rmem_max_bytes,
+            window_bytes=measured.window_max_bytes,
+            adv_win_scale=run.adv_win_scale,
+        )
+    allowed = allowed_by(
+        run.rmem_max_bytes, run.adv_win_scale, kernel or kernel_version(run.kernel), rtt_ns, models=models
+    )
     if allowed is None:
         return _nothing("Neither your kernel nor the reference's is known, so that no window follows from the buffer.")
     if allowed.window_bytes <= measured.window_max_bytes * (1 + NEAR):

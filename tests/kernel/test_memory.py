@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tcpwin.kernel import FIRST_RATIO, HALF_RATIO, AdvWinScale, ScalingRatio, memory_models
+from tcpwin.kernel import FIRST_RATIO, HALF_RATIO, AdvWinScale, ScalingRatio, measured_models, memory_models
 
 MIB = 1 << 20
 
@@ -146,3 +146,13 @@ def test_a_buffer_for_a_window_allows_it(model: AdvWinScale | ScalingRatio, wind
 def test_more_buffer_allows_no_less_window(model: AdvWinScale | ScalingRatio, one: int, other: int) -> None:
     small, large = sorted((one, other))
     assert 0 <= model.window_from_space(small) <= model.window_from_space(large) <= large
+
+
+def test_a_connections_own_share_is_told_from_6_6_on_only() -> None:
+    seen = {"buffer_bytes": 1 << 20, "window_bytes": (1 << 20) * 111 // 256}
+    assert measured_models((6, 12), **seen) == (ScalingRatio(111),)
+    assert measured_models((6, 1), **seen) == (AdvWinScale(1),)
+    assert measured_models(None, **seen) == memory_models(None)
+    # More window than buffer: the buffer was another one.
+    assert measured_models((6, 12), buffer_bytes=1 << 20, window_bytes=1 << 21) == (ScalingRatio(128),)
+    assert measured_models((6, 12), buffer_bytes=0, window_bytes=1) == (ScalingRatio(128),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +14,10 @@ from worlds.changes import FILE, SEED, asked_of, every
 from worlds.truths import read_truths
 
 import tcpwin
+from tcpwin.limits import life_of
 from tcpwin.paths import ChangeError, WhatIfError, fit_path, read_changes
+from tcpwin.paths.changes import Changes
+from tcpwin.paths.model import choices
 
 CAPTURES = sorted((Path(__file__).parents[1] / "worlds" / "captures").glob("*.pcap.gz"))
 LEFT = Path(__file__).with_name("send-buffer-left.zip")
@@ -77,6 +81,25 @@ def test_a_send_buffer_that_was_left_bounds_what_a_larger_window_gives(
     assert predicted.limit == binds
     assert predicted.duration_ns.likely / 1e9 == pytest.approx(seconds, rel=WITHIN - 1)
     assert predicted.duration_ns.low <= seconds * 1e9 <= predicted.duration_ns.high
+
+
+def test_the_model_is_that_of_the_receivers_kernel() -> None:
+    """From 6.6 on the share of the buffer is the connection's own, and tcp_adv_win_scale has no effect."""
+    chosen = connection(LEFT, "sender.pcap.gz")
+    path = fit_path(chosen)
+    assert path is not None
+    assert path.receiver.kernel == (6, 1)
+    own, life = path.receiver.sizes("tcp_rmem"), life_of(chosen, path.direction)
+    assert own is not None
+    newer = replace(path, receiver=replace(path.receiver, kernel=(6, 12), release="6.12.117"))
+    for share in (100, 243):
+        seen = own[2] * share // 256
+        shown = replace(life, carried=life.carried._replace(window_bytes=seen))
+        [window] = {each.window_bytes for each in choices(newer, shown, Changes(rmem_max_bytes=8 * own[2]))}
+        assert window == pytest.approx(8 * seen, rel=0.01)
+    with pytest.raises(ChangeError, match=r"no effect from Linux 6\.6 on, and the client has 6\.12\.117"):
+        read_changes(newer, {"receiver.tcp_adv_win_scale": "-2"})
+    assert read_changes(path, {"receiver.tcp_adv_win_scale": "-2"}).adv_win_scale == -2
 
 
 @pytest.mark.parametrize("path", [*CAPTURES, *sorted((REAL / "lab").glob("*.pcap.gz"))], ids=lambda each: each.name)

@@ -148,6 +148,20 @@ def test_a_prediction_by_hand() -> None:
     assert len(newer.lines) == 1
 
 
+@pytest.mark.parametrize(("share", "words"), [(111, "512 MiB at 111/256 gives 222 MiB"), (243, "512 MiB at 243/256")])
+def test_from_6_6_on_a_connections_own_share_counts(share: int, words: str) -> None:
+    """1448 bytes in 3328 are 111/256, veth's 243/256: what the connection showed, not the half that it began with."""
+    run = reference("lab-bulk-300ms").run("512m2-stock")
+    measured = bulk(kernel="6.12", adv_win_scale=None, rmem_max_bytes=2 * MIB, window_max_bytes=2 * MIB * share // 256)
+    found = compare_measured(measured)
+    assert found.agreement is not None
+    assert "other settings were in force" not in found.agreement
+    assert f"{round(100 * share / 256)} % of the buffer" in found.agreement
+    prediction = predict(measured, run)
+    assert prediction.allowed is not None
+    assert prediction.allowed.words.startswith(words)
+
+
 @pytest.mark.parametrize(
     ("other", "told"),
     [
