@@ -13,6 +13,7 @@ from tcpwin.cli.bdp import parse_rate, parse_rtt, parse_size
 from tcpwin.cli.inputs import ConnectionNumber, check_connection
 from tcpwin.cli.selection_options import selection_options
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
+from tcpwin.cli.terminal import colour_option, show
 
 if TYPE_CHECKING:
     from tcpwin.reference import Comparison
@@ -52,6 +53,7 @@ def _parsed(
 @click.option("--workload", metavar="NAME", help="Find runs by workload: oscillating-reader, iperf3, messages ...")
 @click.option("--limit", type=click.IntRange(min=1), default=3, show_default=True, help="Number of runs to show.")
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON document.")
+@colour_option
 def reference(
     name: str | None,
     like: str | None,
@@ -67,6 +69,7 @@ def reference(
     workload: str | None,
     limit: int,
     as_json: bool,
+    colour: str,
 ) -> None:
     """List published results, or show one: settings, path, and what was measured.
 
@@ -79,7 +82,7 @@ def reference(
     if like is not None:
         if name is not None or any(each is not None for each in (rtt, rmem, window, kernel, workload)):
             raise click.UsageError("--like takes path, settings and workload from FILE; only --rate goes with it")
-        _write_likeness(_compared(like, snapshots, clock_offset, member, connection, rate, limit), as_json)
+        _write_likeness(_compared(like, snapshots, clock_offset, member, connection, rate, limit), as_json, colour)
         return
     if snapshots or clock_offset is not None or member is not None or connection is not None:
         raise click.UsageError("--with, --clock-offset, --capture and --connection go with --like")
@@ -87,9 +90,9 @@ def reference(
     if any(each is not None for each in asked):
         if name is not None:
             raise click.UsageError("NAME shows one reference; --rtt, --rate and the like look through all")
-        _write_nearest(rtt, rate, rmem, window, kernel, workload, limit, as_json)
+        _write_nearest(rtt, rate, rmem, window, kernel, workload, limit, as_json, colour)
     elif name is not None:
-        _write_one(name, as_json)
+        _write_one(name, as_json, colour)
     elif as_json:
         from tcpwin.reference import describe_reference
 
@@ -97,8 +100,7 @@ def reference(
     else:
         from tcpwin.report import render_references
 
-        for line in render_references(references().values()):
-            click.echo(line)
+        show([render_references(references().values())], colour)
 
 
 def _compared(
@@ -132,7 +134,7 @@ def _compared(
     return compare(chosen, rate_bps=rate_bps, limit=limit)
 
 
-def _write_likeness(comparison: Comparison, as_json: bool) -> None:
+def _write_likeness(comparison: Comparison, as_json: bool, colour: str) -> None:
     if as_json:
         from tcpwin.reference import describe_comparison
 
@@ -140,11 +142,10 @@ def _write_likeness(comparison: Comparison, as_json: bool) -> None:
         return
     from tcpwin.report import render_likeness
 
-    for line in render_likeness(comparison):
-        click.echo(line)
+    show([render_likeness(comparison)], colour)
 
 
-def _write_one(name: str, as_json: bool) -> None:
+def _write_one(name: str, as_json: bool, colour: str) -> None:
     from tcpwin.reference import references
 
     wanted, _, run_name = name.partition("/")
@@ -162,8 +163,7 @@ def _write_one(name: str, as_json: bool) -> None:
         return
     from tcpwin.report import render_reference
 
-    for line in render_reference(found, runs):
-        click.echo(line)
+    show([render_reference(found, runs)], colour)
 
 
 def _write_nearest(
@@ -175,6 +175,7 @@ def _write_nearest(
     workload: str | None,
     limit: int,
     as_json: bool,
+    colour: str,
 ) -> None:
     from tcpwin.reference import nearest, references
 
@@ -202,8 +203,7 @@ def _write_nearest(
         return
     from tcpwin.report import render_nearest
 
-    for line in render_nearest(found):
-        click.echo(line)
+    show([render_nearest(found)], colour)
 
 
 def _hint(name: str, known: list[str]) -> str:

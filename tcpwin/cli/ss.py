@@ -24,6 +24,7 @@ from tcpwin.cli import completion
 from tcpwin.cli.program import complain
 from tcpwin.cli.snap import parse_filter
 from tcpwin.cli.snapshot_files import as_far_as_it_goes, open_snapshots
+from tcpwin.cli.terminal import colour_option, show
 from tcpwin.errors import SnapshotError
 from tcpwin.output import open_whole
 
@@ -126,11 +127,14 @@ def warn_of(files: Sequence[SnapshotFile], samples: Sequence[int], wanted: str, 
         complain(f"warning: {sentence}")
 
 
-def write_lines(lines: Iterable[str], output: Output) -> None:
-    """Write text lines."""
+def write_lines(lines: Iterable[str], output: Output, colour: str = "never") -> None:
+    """Write text lines; on a terminal, coloured as asked."""
     if output.path is None:
-        for line in lines:
-            click.echo(line)
+        if colour == "never":
+            for line in lines:
+                click.echo(line)
+        else:
+            show([lines], colour)
         return
     with output.opened() as file:
         file.writelines(f"{line}\n" for line in lines)
@@ -273,6 +277,7 @@ def _states(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) 
 @click.option("--all", "is_all", is_flag=True, help="Every sample of a socket, not only the last.")
 @only_option
 @output_options
+@colour_option
 def ss(
     files: tuple[str, ...],
     state: Filter | None,
@@ -286,6 +291,7 @@ def ss(
     as_json: bool,
     form: str | None,
     out: str | None,
+    colour: str,
 ) -> None:
     """Show sockets as their kernel saw them: the last sample of each.
 
@@ -298,9 +304,9 @@ def ss(
     opened = open_snapshots(files, what="sockets", only=only)
     reading = _Reading(opened, [each for each in (state, wanted) if each is not None], is_all)
     if measured:
-        _write_distributions(reading, measured, output)
+        _write_distributions(reading, measured, output, colour)
     else:
-        _write_samples(reading, fields, sort, limit, output)
+        _write_samples(reading, fields, sort, limit, output, colour)
     reading.warn()
 
 
@@ -407,7 +413,7 @@ class _Reading:
 
 
 def _write_samples(
-    reading: _Reading, fields: tuple[str, ...], sort: str | None, limit: int | None, output: Output
+    reading: _Reading, fields: tuple[str, ...], sort: str | None, limit: int | None, output: Output, colour: str
 ) -> None:
     from tcpwin.hosts import SOCKET_KINDS, socket_object, socket_values
     from tcpwin.report import render_sockets
@@ -425,7 +431,7 @@ def _write_samples(
         lines = chain(
             render_sockets([sample for _, sample in held], fields=fields, labels=labels), [""] if held else []
         )
-        write_lines([*lines, *reading.summary()], output)
+        write_lines([*lines, *reading.summary()], output, colour)
         return
     names = fields or None
     if output.form in ("json", "jsonl"):
@@ -441,7 +447,7 @@ def _write_samples(
     write_table(rows, kinds, output)
 
 
-def _write_distributions(reading: _Reading, measured: tuple[str, ...], output: Output) -> None:
+def _write_distributions(reading: _Reading, measured: tuple[str, ...], output: Output, colour: str) -> None:
     from tcpwin.hosts import AMOUNTS, distribution
     from tcpwin.report import render_distributions
 
@@ -452,7 +458,7 @@ def _write_distributions(reading: _Reading, measured: tuple[str, ...], output: O
         found = {name: each for name, each in found.items() if each is not None}
     if output.form == "table":
         lines = render_distributions(found, sockets=len(samples))
-        write_lines([*lines, "", *reading.summary()], output)
+        write_lines([*lines, "", *reading.summary()], output, colour)
     elif output.form == "json":
         objects = [_distribution_object(*item) for item in found.items()]
         write_document(SCHEMA, "distributions", objects, reading.facts, output)

@@ -36,6 +36,11 @@ STYLES = (
     (r"^Worse\b|  worse$", "red"),
     (r"^Better\b|  better$", "green"),
     (r"^(?:capture|quality|host|old|new|a|b) ", "dim"),
+    (r"^(?:path, as the capture shows it|each limit lifted alone|nearest, and why|what other settings .*)$", "bold"),
+    (r"^distance [\d.]+: .*", "bold"),
+    (r"^(?:time  |field  |cwnd: |Recv-Q: |retrans: ).*", "dim"),
+    (r"(?<=  )(?:CLOSE-WAIT|SYN-SENT|SYN-RECV|LAST-ACK|FIN-WAIT-[12]|CLOSING)\b", "yellow"),
+    (r"(?<=  )sysctl -w .*", "cyan"),
     (r"frame\.number in \{[^}]*\}?", "dim"),
 )
 """What stands out, and how."""

@@ -14,6 +14,7 @@ from tcpwin.cli.bdp import parse_rate, parse_rtt
 from tcpwin.cli.inputs import ConnectionNumber, check_connection
 from tcpwin.cli.selection_options import selection_options
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
+from tcpwin.cli.terminal import colour_option, show
 
 SCHEMA = "tcpwin/whatif/1"
 
@@ -72,6 +73,7 @@ def _parsed(parse: Callable[[str], Fraction]) -> Callable[[click.Context, click.
 @snapshot_options
 @selection_options
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON document.")
+@colour_option
 def whatif(
     capture: str,
     connection: int | None,
@@ -85,6 +87,7 @@ def whatif(
     clock_offset: int | None,
     member: str | None,
     as_json: bool,
+    colour: str,
 ) -> None:
     """Predict throughput and duration of a connection after a change.
 
@@ -122,5 +125,4 @@ def whatif(
         return
     from tcpwin.report import render_whatif
 
-    for line in render_whatif(found):
-        click.echo(line)
+    show([render_whatif(found)], colour)

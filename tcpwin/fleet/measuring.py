@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tcpwin.analysis import cores
+from tcpwin.errors import ArgumentError
 from tcpwin.fleet.dataset import Writing, writing
 from tcpwin.fleet.discovery import discover
 from tcpwin.fleet.need import need
@@ -78,10 +79,10 @@ def run(
     Raises:
         SourceError: a source has no capture; the data set is of another version.
         OutputError: the data set cannot be written, or the packages that write it are not installed.
-        ValueError: there is no such table.
+        ArgumentError: there is no such table.
     """
     if unknown := set(also) - set(ON_REQUEST):
-        raise ValueError(f"no table {min(unknown)} to add: there are {', '.join(ON_REQUEST)}")
+        raise ArgumentError(f"no table {min(unknown)} to add: there are {', '.join(ON_REQUEST)}")
     need("pyarrow")
     begun_ns = time.monotonic_ns()
     done = Done(os.fspath(dataset))

@@ -95,6 +95,15 @@ _PREFIXES = {
 }
 # journalctl's short forms and rsyslog's files: time, host, program[pid]: text.
 _LOGGED = re.compile(r"(?P<host>[\w.-]{1,255}) [\w./@+-]{1,64}(?:\[\d{1,10}\])?:(?: (?P<rest>.*))?", re.DOTALL)
+# Without one of them: journalctl --no-hostname, and templates and collectors that write the host alone. The number of
+# the process, and a header or an indented line of `ss` behind the host, show that the word is none of the text.
+_PROGRAM = re.compile(r"(?P<host>[\w./@+-]{1,64}\[\d{1,10}\]):(?: (?P<rest>.*))?", re.DOTALL)
+# Neither a protocol nor a state, with which lines of `ss` begin.
+_HOST = re.compile(
+    r"(?!FIN-WAIT|(?:mp)?tcp\b|udp\b)(?P<host>(?=\S*[a-z\d])[\w.-]{1,255})(?:[ \t](?P<rest>.*))?", re.DOTALL
+)
+_BEHIND_A_HOST = re.compile(r"(?:State|Netid|Recv-Q) .*|(?:[ \t]|#011).*\S.*", re.DOTALL)
+_ORIGINS = {"logged": _LOGGED, "program": _PROGRAM, "host": _HOST}
 # rsyslog writes a tab so, unless it is told otherwise (parser.escapeControlCharactersOnReceive).
 _LOGGED_TAB = "#011"
 _OF_JOURNAL = "-- "
@@ -126,7 +135,8 @@ class StampStyle:
     Attributes:
         prefix: of each line: epoch, syslog, iso, bracket, ctime or clock (hours, minutes and seconds of no day); None
             where lines have none.
-        is_logged: whether host and program stand between the prefix and the text, as in a system's log.
+        origin: what stands between the prefix and the text, as in a system's log: host and program (``logged``), or
+            one of them (``program``, ``host``); None where nothing does.
         is_bare: whether a line that is but a number of seconds is a time.
         is_trailing: whether the time of a sample follows it, before a separator, as flent's ``ss_iterate.sh`` does.
         is_border: of times that follow: whether they end the sample themselves, without a separator.
@@ -135,7 +145,7 @@ class StampStyle:
     """
 
     prefix: str | None = None
-    is_logged: bool = False
+    origin: str | None = None
     is_bare: bool = False
     is_trailing: bool = False
     is_border: bool = False
@@ -155,9 +165,9 @@ def find_style(head: Sequence[str], *, is_cut: bool = False) -> StampStyle:
     logged = [line for line in lines if not line.startswith(_OF_JOURNAL)]
     for name, pattern in _PREFIXES.items():
         if _is_prefix(pattern, lines):
-            return StampStyle(prefix=name, is_logged=_is_logged(pattern, lines))
-        if _is_prefix(pattern, logged) and _is_logged(pattern, logged):
-            return StampStyle(prefix=name, is_logged=True)
+            return StampStyle(prefix=name, origin=_origin(pattern, lines))
+        if _is_prefix(pattern, logged) and (origin := _origin(pattern, logged)) is not None:
+            return StampStyle(prefix=name, origin=origin)
     is_bare = len(lines) > 1 and bool(_BARE.fullmatch(lines[0])) and not _is_number(lines[1])
     return StampStyle(is_bare=True) if is_bare else _find_side(lines, is_cut=is_cut)
 
@@ -173,11 +183,17 @@ def _is_prefix(pattern: re.Pattern[str], lines: Sequence[str]) -> bool:
     return has_rest
 
 
-def _is_logged(pattern: re.Pattern[str], lines: Sequence[str]) -> bool:
-    """Whether one host's name and a program's stand behind the prefix of all lines."""
-    found = [pattern.fullmatch(line) for line in lines]
-    told = [_LOGGED.fullmatch(match["rest"] or "") for match in found if match is not None]
-    return bool(told) and all(told) and len({match["host"] for match in told if match is not None}) == 1
+def _origin(pattern: re.Pattern[str], lines: Sequence[str]) -> str | None:
+    """What stands behind the prefix of all lines, the same in all: a host and a program, or one of them."""
+    rests = [match["rest"] or "" for line in lines if (match := pattern.fullmatch(line)) is not None]
+    for origin, form in _ORIGINS.items():
+        told = [form.fullmatch(rest) for rest in rests]
+        found = [match for match in told if match is not None]
+        if not found or len(found) < len(told) or len({match["host"] for match in found}) > 1:
+            continue
+        if origin != "host" or any(_BEHIND_A_HOST.fullmatch(match["rest"] or "") for match in found):
+            return origin
+    return None
 
 
 def _is_number(line: str) -> bool:
@@ -285,7 +301,7 @@ class Stamps:
         if match is None or (time_ns is None and not is_clock):
             return self._take_whole(line)
         rest: str = match["rest"] or ""
-        if self._style.is_logged and (logged := _LOGGED.fullmatch(rest)) is not None:
+        if self._style.origin and (logged := _ORIGINS[self._style.origin].fullmatch(rest)) is not None:
             rest = (logged["rest"] or "").replace(_LOGGED_TAB, "\t")
         inner = self._take_whole(rest)
         if inner is None:

@@ -86,6 +86,30 @@ def test_two_captures_are_told_in_colour_as_well(arguments: tuple[str, ...]) -> 
     assert "\x1b" not in on_terminal(*arguments, NO_COLOR="1")
 
 
+SLOW_SOCKETS = CAPTURES / "bundles" / "slow-reader.zip"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("whatif", SLOW_READER),
+        ("reference", "--like", CAPTURES / "lab" / "receive-buffer-64k.pcap.gz"),
+        ("reference", "--rtt", "300ms"),
+        ("ss", SLOW_SOCKETS),
+        ("ss", "--distribution", "all", SLOW_SOCKETS),
+    ],
+    ids=lambda arguments: "-".join(map(str, arguments[:2])).split("/")[0],
+)
+def test_what_is_asked_beside_a_verdict_is_told_in_colour_as_well(arguments: tuple[str, ...]) -> None:
+    text = on_terminal(*arguments, columns=80)
+    assert ANSI.search(text)
+    assert max(len(ANSI.sub("", line)) for line in text.splitlines()) <= 80
+    assert joined(text) == joined(in_pipe(*arguments))
+    assert "\x1b" not in in_pipe(*arguments)
+    assert ANSI.search(in_pipe(*arguments, "--color", "always"))
+    assert "\x1b" not in on_terminal(*arguments, NO_COLOR="1")
+
+
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_a_terminal_that_wants_no_colour_gets_none(environment: dict[str, str]) -> None:
     for arguments in ((SLOW_READER,), SEVERAL):

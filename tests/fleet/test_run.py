@@ -25,6 +25,7 @@ from live import until
 import tcpwin as library
 from tcpwin.fleet import Dataset, Task, discover, tables
 from tcpwin.fleet.groups import grouped, threads_of
+from tcpwin.fleet.measuring import run
 from tcpwin.fleet.task import File
 from tcpwin.limits import ITEMS, VERDICT_COLUMNS
 
@@ -453,3 +454,8 @@ def test_events_and_series_of_the_worst_connections(tmp_path: Path) -> None:
     run_fleet(LOSS, "-o", tmp_path / "other")
     assert run_fleet(LOSS, "-o", tmp_path / "other", "--also", "events")["measured"] == 1
     assert run_fleet(LOSS, "-o", tmp_path / "other", "--also", "events")["unchanged"] == 1
+
+
+def test_a_table_that_there_is_not_is_an_argument_of_the_tree_of_errors(tmp_path: Path) -> None:
+    with pytest.raises(library.ArgumentError, match="no table nonsense to add: there are events, series"):
+        run([str(CAPTURES / "lab")], tmp_path / "fleet", also=["nonsense"])

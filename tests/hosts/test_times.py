@@ -384,7 +384,7 @@ def test_host_and_program_of_a_log_are_no_text(prefix: str, kind: str, time_ns: 
         f"{head}{prefix}web-1.example ss[2399]: State Recv-Q\n{prefix}web-1.example ss[2401]: ESTAB 0 0\n"
         f"{prefix}web-1.example ss[2402]: {tab} skmem:(r0) cubic wscale:7,7\n{prefix}web-1.example ss:\n"
     )
-    assert find_style(text.splitlines()) == StampStyle(prefix=kind, is_logged=True)
+    assert find_style(text.splitlines()) == StampStyle(prefix=kind, origin="logged")
     found, _ = read(text, year=2026)
     assert found[-4:] == [
         ("State Recv-Q", time_ns, 0),
@@ -400,7 +400,32 @@ def test_words_that_look_like_a_log_are_text_where_one_line_is_none() -> None:
     assert find_style(text.splitlines()) == StampStyle(prefix="epoch")
     assert [line for line, _, _ in read(text)[0]] == ["ESTAB 0 0 a:1 b:2", "cubic wscale:7,7"]
     two_hosts = "1795288970 a ss[1]: x\n1795288970 b ss[1]: y\n"
-    assert not find_style(two_hosts.splitlines()).is_logged
+    assert find_style(two_hosts.splitlines()).origin is None
+
+
+@pytest.mark.parametrize(
+    ("origin", "head"),
+    [
+        ("host", "Nov 21 19:22:50 web-1"),
+        ("host", "2026-11-21T19:22:50.000000+00:00 web-1.example"),
+        ("program", "Nov 21 19:22:50 ss[2399]:"),
+        ("program", "2026-11-21T19:22:50+0000 ss[2399]:"),
+    ],
+)
+def test_a_host_or_a_program_alone_is_taken_off(origin: str, head: str) -> None:
+    """Of `journalctl --no-hostname`, and of what writes the host without a program."""
+    text = f"{head} State Recv-Q\n{head} ESTAB 0 0\n{head} \t cubic wscale:7,7\n"
+    assert find_style(text.splitlines()).origin == origin
+    found, _ = read(text, year=2026)
+    lines = [("State Recv-Q", NOW, 0), ("ESTAB 0 0", NOW, 0), ("\t cubic wscale:7,7", NOW, 0)]
+    assert found == lines
+
+
+def test_a_word_that_all_lines_share_is_no_host() -> None:
+    """Lines of `ss -HO` and `ss -tuH` begin with the same state or protocol."""
+    for word in ("ESTAB", "tcp"):
+        text = f"1795288970 {word} 0 0 a:1 b:2\n1795288970 {word}  0 0 a:1 b:3\n"
+        assert find_style(text.splitlines()).origin is None
 
 
 def test_the_default_of_ts_has_no_year() -> None:
@@ -486,7 +511,7 @@ def test_lines_of_data_come_out_as_they_went_in(texts: list[str]) -> None:
 def test_lines_that_look_like_times_never_raise(lines: list[str]) -> None:
     styles = [StampStyle(prefix=prefix) for prefix in (None, "epoch", "syslog", "iso", "bracket", "ctime", "clock")]
     found = (find_style(lines), find_style(lines, is_cut=True))
-    logged = [StampStyle(prefix=prefix, is_logged=True) for prefix in ("syslog", "iso")]
+    logged = [StampStyle(prefix=prefix, origin="logged") for prefix in ("syslog", "iso")]
     for style in (*styles, *logged, StampStyle(is_bare=True), StampStyle(is_trailing=True), *found):
         stamps = Stamps(style=style)
         assert len(list(Lines(stamps.ahead(lines), stamps=stamps))) <= len(lines)

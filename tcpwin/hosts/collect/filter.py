@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import NamedTuple
 
+from tcpwin.errors import ArgumentError
 from tcpwin.hosts.collect.message import STATES
 
 MAX_CHARACTERS = 4096
@@ -64,7 +65,7 @@ _STATES: dict[str, frozenset[int]] = {
 """Names of `ss` for states and groups of them (man ss, STATE-FILTER)."""
 
 
-class FilterError(ValueError):
+class FilterError(ArgumentError):
     """A filter that cannot be understood.
 
     Attributes:

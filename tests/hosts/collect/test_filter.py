@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from hosts.collect.messages import message
 
+from tcpwin.errors import TcpwinError
 from tcpwin.hosts.collect import Filter, FilterError
 
 WEB = message(1, ("192.0.2.1", 50_000), ("10.1.2.3", 443))
@@ -116,3 +117,9 @@ def test_a_filter_that_is_wrong_is_told_where(text: str, said: str, position: in
 def test_the_packets_of_a_filter(text: str, packets: str, tool: Callable[[str], str]) -> None:
     assert Filter(text).packets() == packets
     subprocess.run([tool("tcpdump"), "-y", "EN10MB", "-d", packets], capture_output=True, check=True)
+
+
+def test_what_is_not_understood_is_of_the_tree_of_errors_and_a_value_error() -> None:
+    for kind in (TcpwinError, ValueError):
+        with pytest.raises(kind):
+            Filter("dport =")
