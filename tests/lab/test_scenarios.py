@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tcpwin.lab import (
     scenarios,
 )
 from tcpwin.lab.bundle import write_bundle
+from tcpwin.reference import references
 
 PLAIN = 'title = "A"\n[workload]\nname = "bulk"\n'
 EVERY = list(scenarios())
@@ -197,3 +199,15 @@ def test_a_run_of_another_kernel_is_not_this_one(made_by: str, engine: str, is_t
     scenario = find_scenario("zero-window-5s")
     make_bundle(scenario, tmp_path, tmp_path / "made", made_by=made_by)
     assert (find_outcome(scenario, "stock", tmp_path, engine=engine) is not None) is is_there
+
+
+def test_the_articles_systems_are_shown_by_what_there_is() -> None:
+    """Each scenario, set and reference that the page of the articles' systems names."""
+    page = Path(__file__).parents[2] / "tcpwin" / "docs" / "lab" / "systems.md"
+    commands = [words.split() for words in re.findall(r"`tcpwin ([^`]+)`", page.read_text("utf8"))]
+    sets = {each for scenario in EVERY for each in scenario.sets}
+    runs = [words[2:] for words in commands if words[:2] == ["lab", "run"]]
+    asked = {name for words in runs for name in words if not name.startswith("--")}
+    assert asked <= sets | {each.name for each in EVERY}
+    shown = {words[1].split("/")[0] for words in commands if words[0] == "reference"}
+    assert shown <= set(references())

@@ -1,0 +1,48 @@
+"""How Linux grows a receive buffer with what its reader takes, about once a round trip.
+
+In: what was taken in a round trip and in the fastest one before, the model of the host's kernel. Out: the buffer then.
+Source: `tcp_rcv_space_adjust`, net/ipv4/tcp_input.c of 6.1.192 and 6.12.117. A socket whose program set SO_RCVBUF, or
+a host with tcp_moderate_rcvbuf = 0, does not grow.
+"""
+
+from __future__ import annotations
+
+from tcpwin.kernel.memory import AdvWinScale, MemoryModel
+
+_CUSHION_SEGMENTS = 16
+_BOOKKEEPING_BYTES = 256 + 320
+"""sk_buff and skb_shared_info on x86-64, each to a multiple of 64 bytes."""
+_MAX_TCP_HEADER_BYTES = 320
+"""128 bytes and the longest headers below TCP, as a distribution configures them, to a multiple of 64."""
+_STEP_BYTES = 128
+
+
+def grown_buffer_bytes(
+    model: MemoryModel, *, buffer_bytes: int, taken_bytes: int, before_bytes: int, mss_bytes: int, rmem_max_bytes: int
+) -> int:
+    """The receive buffer (`rb` of ss) after a round trip; it never shrinks here.
+
+    Args:
+        model: of the kernel: before 6.6 the buffer is counted in whole segments, from 6.6 on in bytes of window.
+        buffer_bytes: before.
+        taken_bytes: by the reader in this round trip. From 6.16 on, and in 6.12's later stable releases, less what
+            waits unread, so that a slow reader's buffer does not grow.
+        before_bytes: in the fastest round trip so far (`rcv_space` of ss); it begins as ten segments.
+        mss_bytes: of the segments, as this end announced them (`advmss` of ss).
+        rmem_max_bytes: the third value of tcp_rmem.
+    """
+    if taken_bytes <= before_bytes:
+        return buffer_bytes
+    window = 2 * taken_bytes + _CUSHION_SEGMENTS * mss_bytes
+    window += 2 * (window * (taken_bytes - before_bytes) // before_bytes)
+    return max(buffer_bytes, min(_memory_of(model, window, mss_bytes), rmem_max_bytes))
+
+
+def _memory_of(model: MemoryModel, window_bytes: int, mss_bytes: int) -> int:
+    if not isinstance(model, AdvWinScale):
+        # `tcp_space_from_win`, which rounds down.
+        return (window_bytes << 8) // model.ratio
+    memory = mss_bytes + _MAX_TCP_HEADER_BYTES + _BOOKKEEPING_BYTES
+    while model.window_from_space(memory) < mss_bytes:
+        memory += _STEP_BYTES
+    return window_bytes // mss_bytes * memory
