@@ -24,11 +24,13 @@ class Tried:
     Attributes:
         captured: the connection.
         prediction: of the run, where it has other settings.
+        series: which Linux fits the receiver's.
     """
 
     scenario: Scenario
     captured: Measured
     prediction: Prediction | None
+    series: str
 
 
 def read_tried(
@@ -41,7 +43,7 @@ def read_tried(
     member: str | None,
 ) -> Tried:
     """Read the capture, and make the scenario and the prediction."""
-    from tcpwin.lab import ScenarioError, scenario_like
+    from tcpwin.lab import ScenarioError, scenario_like, series_like
     from tcpwin.reference import measure_connection, predict
 
     run = None if as_run is None else _find(as_run)
@@ -57,7 +59,8 @@ def read_tried(
     captured = measure_connection(chosen, rate_bps=rate * 1e6)
     if captured is None:
         raise ScenarioError(f"connection {chosen.id} carried no data")
-    return Tried(scenario, captured, None if run is None else predict(captured, run))
+    prediction = None if run is None else predict(captured, run)
+    return Tried(scenario, captured, prediction, series_like(chosen))
 
 
 def report_tried(tried: Tried, bundle: Path) -> None:

@@ -33,8 +33,14 @@ if TYPE_CHECKING:
 @click.option("--all", "every", is_flag=True, help="Every scenario that comes with tcpwin.")
 @click.option(
     "--kernel",
-    type=click.Choice(["stock", "patched", *(f"6.12{which}" for which in ("", "-stock", "-patched"))]),
-    help="Only on this one of its kernels; 6.12, -stock or -patched, instead of 6.1.",
+    type=click.Choice(
+        [
+            "stock",
+            "patched",
+            *(f"{series}{which}" for series in ("6.1", "6.12") for which in ("", "-stock", "-patched")),
+        ]
+    ),
+    help="Only on this one of its kernels; which Linux, by default 6.1, or with --like what fits the receiver.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=".", metavar="FOLDER", help="For the bundles.")
 @click.option("--engine", type=click.Choice(["uml", "netns"]), default="uml", show_default=True)
@@ -105,9 +111,10 @@ def run(
         raise click.UsageError("--with, --connection, --as, --capture and --rate go with --like")
     if not scenarios:
         raise click.UsageError("name a scenario, or --set, or --all; `tcpwin lab list` lists them")
-    series, only = _which_kernel(kernel)
-    if series != DEFAULT_SERIES and engine != "uml":
-        raise click.UsageError("--engine netns runs on this host's own kernel: --kernel 6.12 goes with --engine uml")
+    asked, only = _which_kernel(kernel)
+    if asked is not None and engine != "uml":
+        raise click.UsageError(f"--engine netns runs on this host's own kernel: {asked} goes with --engine uml")
+    series = asked or (DEFAULT_SERIES if tried is None else tried.series)
     runs = [(each, which) for each in scenarios for which in each.kernels if only in (None, which)]
     if not runs:
         raise click.UsageError(f"none of these runs on the {kernel} kernel")
@@ -152,12 +159,10 @@ def run(
     return 0 if held else EXIT_PROBLEM
 
 
-def _which_kernel(kernel: str | None) -> tuple[str, str | None]:
-    """Which Linux, and which of stock and patched: None for both."""
-    from tcpwin.lab import DEFAULT_SERIES
-
+def _which_kernel(kernel: str | None) -> tuple[str | None, str | None]:
+    """Which Linux was asked for, and which of stock and patched; None where neither was."""
     if kernel is None or kernel in ("stock", "patched"):
-        return DEFAULT_SERIES, kernel
+        return None, kernel
     series, _, only = kernel.partition("-")
     return series, only or None
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from tcpwin.kernel import SCALING_RATIO_SINCE
+from tcpwin.lab.kernel_build import DEFAULT_SERIES, SERIES
 from tcpwin.lab.scenario import Scenario, ScenarioError, read_scenario
 from tcpwin.paths import PAYLOAD_SHARE, QUEUE, RANDOM, Path, fit_path
 from tcpwin.units import name_text
@@ -108,6 +110,13 @@ def scenario_like(
     if any(int(size) > _LARGE_BYTES for size in _largest(tables)):
         lines += ["[host]", f"memory_mib = {_LARGE_MEMORY_MIB}"]
     return read_scenario(title, "\n".join(lines) + "\n")
+
+
+def series_like(connection: Connection) -> str:
+    """Which Linux of the lab counts receive memory as the connection's receiver does; 6.1 where that is not known."""
+    path = fit_path(connection)
+    kernel = None if path is None else path.receiver.kernel
+    return SERIES[-1] if kernel is not None and kernel >= SCALING_RATIO_SINCE else DEFAULT_SERIES
 
 
 def _path_lines(path: Path, way: Direction, rate_mbps: float | None) -> list[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cli.command import refused
 
 import tcpwin
-from tcpwin.lab import ScenarioError, scenario_like, world
+from tcpwin.lab import ScenarioError, scenario_like, series_like, world
 from tcpwin.reference import reference
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -114,3 +115,19 @@ def test_settings_stay_at_their_ends(tmp_path: Path) -> None:
     scenario = scenario_like(tcpwin.analyze(CAPTURES / "lab" / "slow-reader.pcap.gz", snapshots=snapshots))
     assert scenario.sysctl["receiver"]["net.ipv4.tcp_rmem"] == "4096 87380 1000000"
     assert scenario.sysctl["sender"]["net.ipv4.tcp_rmem"] == "4096 87380 9000000"
+
+
+@pytest.mark.parametrize(("release", "series"), [("5.15.0", "6.1"), ("6.6.1", "6.12"), ("6.18.2", "6.12"), ("", "6.1")])
+def test_the_linux_is_the_one_that_counts_as_the_receivers(release: str, series: str, tmp_path: Path) -> None:
+    """Only the receiver's counts: the sender here is on the other side of 6.6."""
+    other = "6.12.1" if series == "6.1" else "5.10.1"
+    for name, own in (("client", release), ("server", other)):
+        text = f"kernel.osrelease = {own}\n" if own else ""
+        (tmp_path / f"{name}-sysctl.txt").write_text(f"{text}net.ipv4.tcp_sack = 1\n")
+    capture, snapshots = CAPTURES / "lab" / "slow-reader.pcap.gz", sorted(tmp_path.iterdir())
+    assert series_like(tcpwin.analyze(capture, snapshots=snapshots).worst(1)[0]) == series
+    away = {"XDG_CACHE_HOME": str(tmp_path / "none"), "PATH": "/usr/bin:/bin"}
+    asked = ("lab", "run", "--like", capture, "--with", *snapshots, "-o", tmp_path / "runs")
+    said = refused(*asked, env=away)
+    assert ("kernel 6.12 is not built" in said) is (series == "6.12")
+    assert "the lab's kernel is not built" in refused(*asked, "--kernel", "6.1-stock", env=away)
