@@ -33,6 +33,8 @@ TIGHT_SHARE = 0.1
 """A receiver whose window held the sender for more of the time may have refused segments for want of memory."""
 ONLY_SHARE = 0.8
 """Of the time that a sender waited for its receiver, so much in one stop, and the receiver reads well otherwise."""
+PACED_SEGMENTS = 16
+"""Fewer full segments in a row are a write of just that length by chance."""
 
 
 def is_tight(data: Direction, busy_ns: int) -> bool:
@@ -277,7 +279,29 @@ def _application(seen: Situation) -> Opinion:
         meaning = f"The {seen.sender}'s application took {{answer}} to answer{median}."
     if seen.connection.multipath:
         meaning = f"The {seen.sender} sent nothing on this subflow of Multipath TCP."
-    return Opinion(f"the {seen.sender}'s application", owner, seen.sending_end, seen.seen, reason, meaning)
+    confidence = seen.seen
+    if _may_be_paced(seen):
+        confidence = "possible"
+        meaning = f"The {seen.sender} had nothing to send, or paced its segments one by one."
+        reason += "; but every segment is full, as where TCP paces them, slower than one a round trip"
+    return Opinion(f"the {seen.sender}'s application", owner, seen.sending_end, confidence, reason, meaning)
+
+
+def _may_be_paced(seen: Situation) -> bool:
+    """Whether most of the idle time lies between full segments, each sent before the timeout.
+
+    A sender that paces (BBR, fq) below a segment a round trip has nothing in flight between two, like one whose
+    application has nothing to send. But what an application writes seldom fills its last segment: where all but the
+    last are full, no end of a write shows.
+    """
+    data, idle_ns = seen.data, seen.budget.items_ns["application"]
+    mss, segments = data.mss_bytes or 0, data.data_segments
+    if segments < PACED_SEGMENTS or mss == 0 or (data.max_payload_bytes or 0) > mss:
+        # A segment as captured before segmentation does not tell where a write ended.
+        return False
+    is_full = data.payload_bytes > (segments - 1) * mss
+    elsewhere_ns = (data.first_byte_p50_ns or 0) * data.turns + data.idle_ns + _over_ns(seen)
+    return bool(is_full and (idle_ns - elsewhere_ns) * 2 > idle_ns)
 
 
 def _over_ns(seen: Situation) -> int:
