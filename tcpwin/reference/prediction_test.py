@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tcpwin.kernel import ScalingRatio
 from tcpwin.reference.measured import WINDOW_LIMITS, Measured
 from tcpwin.reference.prediction import NEAR, Prediction, own_window
 from tcpwin.units import binary_text, rate_text, share_text, time_text
@@ -30,7 +31,7 @@ class Against:
     Attributes:
         rows: name, captured, predicted, run; None where it is not known or not predicted.
         is_window_right: the run's largest window is what the model says, or below where the window was not the limit;
-            None where the settings are not known.
+            from Linux 6.6 on, no more than its buffer. None where the settings are not known.
         is_rate_right: the run's rate is within a quarter of the predicted; None without prediction.
         is_twin: a run of the same settings came within 15 % of the captured rate, by the same limit; None of others.
         verdict: in words.
@@ -56,7 +57,14 @@ def against(captured: Measured, run: Measured, prediction: Prediction | None = N
     goodput = prediction.goodput_bps if prediction is not None else _same(captured)
     window_right = rate_right = None
     told = []
-    if allowed is not None and run.window_max_bytes:
+    if allowed is not None and run.window_max_bytes and isinstance(allowed.model, ScalingRatio):
+        window_right = run.window_max_bytes <= allowed.rmem_max_bytes
+        told.append(
+            f"The run's largest window is {binary_text(run.window_max_bytes)}, "
+            f"{share_text(run.window_max_bytes / allowed.rmem_max_bytes)} of its buffer: from Linux 6.6 on each "
+            "connection measures this share."
+        )
+    elif allowed is not None and run.window_max_bytes:
         share = run.window_max_bytes / allowed.window_bytes
         window_right = share <= 1 + NEAR and (share >= 1 - NEAR or run.limit not in WINDOW_LIMITS)
         told.append(

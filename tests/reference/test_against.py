@@ -75,3 +75,12 @@ def test_a_run_is_a_twin_or_says_that_it_is_none() -> None:
     assert against(captured, replace(captured, limit="path_rate")).is_twin is False
     run = reference("lab-bulk-300ms").run("512m2-stock")
     assert against(captured, captured, predict(captured, run)).is_twin is None
+
+
+def test_from_6_6_on_the_runs_own_share_is_told() -> None:
+    """3.8 MiB of a buffer of 4 MiB is veth's share; no fixed half says that it is wrong."""
+    newer = replace(measured(), kernel="6.12.117", window_max_bytes=4 * MIB * 243 // 256)
+    found = against(measured(), newer)
+    assert found.is_window_right is True
+    assert "The run's largest window is 3.8 MiB, 95 % of its buffer" in found.verdict
+    assert against(measured(), replace(newer, window_max_bytes=5 * MIB)).is_window_right is False
