@@ -21,6 +21,10 @@ from tcpwin.limits.roles import main_direction
 from tcpwin.limits.rule import Rule, all_rules
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
     from tcpwin.analysis import Table
 
 Picked = Sequence[Picks]
@@ -83,6 +87,18 @@ class Findings:
                 "frames": _texts([", ".join(map(str, each.evidence.frames)) for each in found]),
             }
         )
+
+    def to_polars(self) -> polars.DataFrame:
+        """The table as a polars DataFrame; needs the ``tables`` extra."""
+        return self.table().to_polars()
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The table as Arrow has it; needs the ``arrow`` extra."""
+        return self.table().to_arrow()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The table as a pandas DataFrame; needs the ``pandas`` extra."""
+        return self.table().to_pandas()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The table for whoever speaks Arrow's C stream: ``polars.DataFrame(analysis.findings)``."""

@@ -61,6 +61,12 @@ def test_pandas_keeps_whole_numbers_and_what_is_missing() -> None:
 
 def test_findings_as_rows() -> None:
     findings = tcpwin.analyze(SLOW_READER).findings
+    assert findings.to_polars().equals(polars.DataFrame(findings))
+    assert (
+        findings.to_pandas()["rule"].tolist()
+        == findings.to_arrow()["rule"].to_pylist()
+        == [each.code for each in findings]
+    )
     frame = polars.DataFrame(findings)
     assert frame.height == len(findings) > 1
     for row, finding in zip(frame.iter_rows(named=True), findings, strict=True):
