@@ -30,11 +30,16 @@ from tcpwin.report.figures.window import seen_flight
 from tcpwin.units import bytes_text, rate_text, share_text, time_text
 
 if TYPE_CHECKING:
+    from tcpwin.analysis import Series
     from tcpwin.report.drawing.panel import Trace
     from tcpwin.report.drawing.request import Request
 
 FAR = 3
 """Times what is in flight: what lies further above would press it flat, and begins out of view."""
+FAR_RATE = 30
+"""Times the usual rate: a path's rate below that stays in view, for the distance to it is what the picture tells."""
+INSTANT_SHARE = 0.01
+"""Of the time: a rate that lasted for less, as that of a last round cut short, is not the usual one."""
 
 
 def draw(request: Request) -> Panel:
@@ -47,9 +52,25 @@ def draw(request: Request) -> Panel:
     panel.traces += curve(request, delivered, "delivery rate", COLOURS["goodput"], unit="bit/s", width=2)
     if rate_bps is not None:
         panel.traces += _limit(request, rate_bps, "path's rate", "dash", f"{rate_text(rate_bps)}: the path's rate")
+    _keep_in_view(panel, request, delivered, rate_bps or 0.0)
     panel.shades = [*stalls(request), *zero_windows(request)]
     panel.below = [_flight(request, rate_bps), *_queue(request)]
     return panel
+
+
+def _keep_in_view(panel: Panel, request: Request, delivered: Series, rate_bps: float) -> None:
+    """Let neither a rate of an instant, nor a path that gives many times as much, press the curve onto its axis."""
+    lasted_ns = np.diff(delivered.time_ns, append=max(request.end_ns, int(delivered.time_ns[-1])))
+    order = np.argsort(delivered.max)
+    over_ns = int(lasted_ns.sum()) - np.cumsum(lasted_ns[order])
+    usual_bps = float(delivered.max[order][np.argmax(over_ns <= INSTANT_SHARE * lasted_ns.sum())])
+    highest_bps = float(delivered.max.max())
+    named = {"the path's rate": (rate_bps, FAR_RATE), "a rate of an instant": (highest_bps, FAR)}
+    far = {name: bps for name, (bps, times) in named.items() if bps > times * usual_bps > 0}
+    if far:
+        near_bps = max(usual_bps, *(bps for name, (bps, _) in named.items() if name not in far), 0.0)
+        panel.y = {**panel.y, "range": [0, 1.1 * near_bps]}
+        panel.notes.append(f"Out of view: {'; '.join(f'{name}, {rate_text(bps)}' for name, bps in far.items())}")
 
 
 def _answer(request: Request, rate_bps: float | None) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from report.figures.drawn import CAPTURES, LOSS, MANY_SHORT, connection, drawn, trace
@@ -13,6 +15,12 @@ from tcpwin.report import figures
 FULL = [path for path in WORLDS if "-003-" in path.name]
 WINDOW = [path for path in WORLDS if "-012-" in path.name]
 BUFFER_64K = CAPTURES / "lab" / "receive-buffer-64k.pcap.gz"
+
+
+def rate_axis(figure: object) -> Any:
+    """The axis on which the delivery rate stands."""
+    name = trace(figure, "delivery rate").yaxis  # type: ignore[arg-type]
+    return figure.layout[name.replace("y", "yaxis")]  # type: ignore[attr-defined]
 
 
 def shown_notes(figure: object) -> str:
@@ -47,6 +55,24 @@ def test_a_small_window_stays_in_view_below_what_fills_the_path(path: object) ->
     assert (low, offered < high < 3 * offered) == (0, True)
     assert float(trace(figure, "fills the path").y[0]) > high
     assert "Out of view: what fills the path" in shown_notes(figure)
+
+
+def test_a_usual_rate_fills_its_panel_whatever_the_path_gives_and_the_last_round_shows() -> None:
+    """1.3 Mbit/s of a path of 1.3 Gbit/s; a last round cut short shows half of that for an instant."""
+    figure = drawn("path", BUFFER_64K)
+    rates = np.asarray(trace(figure, "delivery rate").y)
+    low, high = rate_axis(figure).range
+    assert rates.max() > 100 * high
+    assert (low, float(np.median(rates)) > 0.7 * high) == (0, True)
+    notes = shown_notes(figure).replace("<br>", " ")
+    assert "Out of view: the path's rate, 1.28 Gbit/s; a rate of an instant, 505 Mbit/s" in notes
+
+
+def test_a_path_of_some_times_the_rate_stays_in_view() -> None:
+    """1.5 of 23 Mbit/s: the distance to the line is the answer."""
+    figure = drawn("path", WINDOW[0])
+    assert rate_axis(figure).range is None
+    assert float(trace(figure, "path's rate").y[0]) > 10 * np.median(np.asarray(trace(figure, "delivery rate").y))
 
 
 def test_losses_at_random_strike_an_empty_queue() -> None:
