@@ -17,6 +17,7 @@ ENDLESS = f"{API}/captures/{{capture_id}}/progress"
 
 # Nothing is opened before the application is started.
 DESCRIBED = schemathesis.openapi.from_dict(create_app(Settings(data=Path("never-started"))).openapi())
+schemathesis.serializer.alias("application/offset+octet-stream", "application/octet-stream")
 SENT = ("method", "url", "headers", "params", "json")
 OPERATIONS = [found.ok() for found in DESCRIBED.get_all_operations()]
 

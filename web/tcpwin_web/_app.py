@@ -19,6 +19,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from tcpwin_web import api, pages, problems
 from tcpwin_web.api.parts import ARROW
 from tcpwin_web.api.reports import MEDIA
+from tcpwin_web.api.resumable import TusHeaders
 from tcpwin_web.api.slices import MEDIA as SLICE_MEDIA
 from tcpwin_web.assets import PREFIX, send_asset
 from tcpwin_web.audit import Seen
@@ -85,11 +86,12 @@ def create_app(settings: Settings, shown: Sequence[Path] = (), *, executor: Exec
     app.add_middleware(Seen, audit=service.audit)
     app.add_middleware(
         BodyLimits,
-        uploads=api.UPLOAD_ENDINGS,
+        uploads=api.UPLOADS,
         form_bytes=settings.max_upload_bytes + FORM_BYTES,
         stall_seconds=settings.stall_seconds,
     )
     app.add_middleware(Calling)
+    app.add_middleware(TusHeaders)
     app.add_middleware(Access, gate=service.gate, rates=service.rates, audit=service.audit)
     app.add_middleware(SecurityHeaders)
     app.add_middleware(Observed)

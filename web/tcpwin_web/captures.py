@@ -7,6 +7,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -176,17 +177,28 @@ class Captures:
                 capture.tags = [known.get(tag.tag, tag) for tag in _tags(tags)]
         return capture
 
-    async def add(self, capture_id: str, file: Arriving, name: str, kind: Kind | None = None) -> Sequence[File]:
+    async def add(
+        self,
+        capture_id: str,
+        file: Arriving,
+        name: str,
+        kind: Kind | None = None,
+        *,
+        threads: ThreadPoolExecutor | None = None,
+    ) -> Sequence[File]:
         """Store an upload as files of a capture that is still open.
+
+        Args:
+            threads: others than those of uploads in one request.
 
         Raises:
             NotFoundError, ConflictError, UploadError, OSError: it cannot be taken.
         """
-        await self._require_open(capture_id)
+        await self.require_open(capture_id)
         with self._data.incoming() as incoming:
             try:
                 received = await asyncio.get_running_loop().run_in_executor(
-                    self._threads, receive, file, name, kind, incoming, self._data, self._settings
+                    threads or self._threads, receive, file, name, kind, incoming, self._data, self._settings
                 )
                 async with self._files:
                     return await self._store(capture_id, received, file.received_bytes)
@@ -195,7 +207,8 @@ class Captures:
                     await self._forget_unused(incoming.kept)
                 raise
 
-    async def _require_open(self, capture_id: str) -> None:
+    async def require_open(self, capture_id: str) -> None:
+        """Raise NotFoundError or ConflictError where a capture takes no files."""
         _check_open(await self.get(capture_id))
 
     async def _store(self, capture_id: str, received: Sequence[Received], received_bytes: int) -> Sequence[File]:
@@ -296,6 +309,13 @@ class Captures:
         for capture_id in set(ids) - there:
             await asyncio.to_thread(self._data.forget_results, capture_id)
         await asyncio.to_thread(self._data.clear_incoming)
+
+    async def delete_if_empty(self, capture_id: str) -> None:
+        """Delete a capture that still waits for the files of an upload that will not come any more."""
+        with suppress(NotFoundError):
+            capture = await self.get(capture_id)
+            if capture.status == "open" and not capture.files:
+                await self.delete(capture_id)
 
     async def sweep(self) -> int:
         """Delete the captures whose time is over; return how many there were."""

@@ -23,6 +23,7 @@ from tcpwin_web.jobs.queue import Queue
 from tcpwin_web.notes import Notes
 from tcpwin_web.places import Places
 from tcpwin_web.readiness import WORKER_SECONDS, Readiness
+from tcpwin_web.resumables import Resumables
 from tcpwin_web.security.access import Gate
 from tcpwin_web.security.limiting import Rates
 from tcpwin_web.security.tokens import Tokens
@@ -95,6 +96,7 @@ class Service:
         }
         self.queue = Queue(self.database, self.data, self.executor, self.answers, workers=workers, places=answers)
         self.captures = Captures(settings, self.database, self.data, self.queue, self.upload_threads)
+        self.resumables = Resumables(settings, self.captures)
         self.keys = AddressKeys(self.data.keys)
         self.links = Links(self.database, self.keys)
         self.history = History(self.database)
@@ -163,6 +165,7 @@ class Service:
         self.is_ending = True
         for each in self.places.values():
             each.close()
+        self.resumables.close()
 
     def give_up_prints(self) -> None:
         """Have all browsers ended, by the threads that wait for them: they know nothing of this process's end."""
@@ -185,6 +188,7 @@ class Service:
             for task in self._tasks:
                 task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.resumables.stop()
         await self.queue.stop()
         for each in (self.executor, self.answers, self.prober):
             await asyncio.to_thread(each.shutdown, cancel_futures=True)
@@ -213,6 +217,7 @@ class Service:
     async def _sweep(self) -> None:
         while True:
             try:
+                await self.resumables.sweep()
                 if self._clock.is_steady():
                     await self.captures.sweep()
                     await self.data.reserve.spend(self.links.sweep)

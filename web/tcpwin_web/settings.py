@@ -58,6 +58,7 @@ class Settings(BaseSettings):
     job_memory_bytes: int = Field(4 << 30, ge=1 << 30, description="most memory that one analysis may take")
     uploads: int = Field(64, gt=0, le=1024, description="uploads that arrive at the same time; others wait")
     stall_seconds: float = Field(30, gt=0, description="seconds after which a request ends that sends nothing")
+    resume_minutes: float = Field(60, gt=0, description="minutes in which a broken-off upload can be resumed")
     print_seconds: float = Field(120, gt=0, description="most seconds that a report may take to be printed")
     upload_rate: str = Field("240/minute", description="uploads that one address, login or token may begin")
     login_rate: str = Field("10/minute", description="logins, and wrong tokens, that one address may try")

@@ -1,5 +1,7 @@
 """API v1: every page's data, as JSON and, for tables and series, as Arrow."""
 
+import re
+
 from fastapi import APIRouter
 
 from tcpwin_web import problems
@@ -13,6 +15,7 @@ from tcpwin_web.api import (
     operation,
     references,
     reports,
+    resumable,
     shares,
     slices,
     tokens,
@@ -21,8 +24,8 @@ from tcpwin_web.api import (
 )
 
 PREFIX = "/api/v1"
-UPLOAD_ENDINGS = ("/uploads", "/files", "/upload")
-"""Of the paths whose bodies are files, which have limits of their own."""
+UPLOADS = re.compile(r".*/(uploads|files|upload)|.*/uploads/[^/]+")
+"""The paths whose bodies are files, which have limits of their own."""
 STREAM_ENDINGS = ("/progress",)
 
 
@@ -32,6 +35,7 @@ def routes() -> APIRouter:
     for each in (
         captures,
         uploads,
+        resumable,
         connections,
         figures,
         findings,

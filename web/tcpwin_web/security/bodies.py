@@ -5,6 +5,7 @@ short and have to be there soon. Nobody holds a connection, or what belongs to i
 """
 
 import asyncio
+import re
 
 from fastapi import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,11 +18,11 @@ LEAST_BYTES = 4096
 class BodyLimits:
     """Refuses long bodies that are no uploads, and ends those that do not come."""
 
-    def __init__(self, app: ASGIApp, uploads: tuple[str, ...], form_bytes: int, stall_seconds: float) -> None:
+    def __init__(self, app: ASGIApp, uploads: re.Pattern[str], form_bytes: int, stall_seconds: float) -> None:
         """Make it.
 
         Args:
-            uploads: how paths end whose bodies are files.
+            uploads: the paths whose bodies are files.
             form_bytes: most of such a body: a form lies in a temporary file before anything can be said of it.
         """
         self._app = app
@@ -33,7 +34,7 @@ class BodyLimits:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        is_upload = scope["path"].endswith(self._uploads)
+        is_upload = self._uploads.fullmatch(scope["path"])
         seconds = self._stall_seconds
         body = _Upload(receive, self._form_bytes, seconds) if is_upload else _Short(receive, seconds)
         await self._app(scope, body.receive, send)

@@ -20,13 +20,14 @@ class Scope(StrEnum):
         return order.index(self) >= order.index(needed)
 
 
+_RESUMABLE = rf"{_CAPTURE}/uploads/[^/]+"
 _READ_BY_ADMINS = re.compile(r"/tokens|/api/v1/(tokens|audit)")
 _READERS = (("POST", re.compile(r"/logout")),)
 _UPLOADERS = (
-    ("POST", re.compile(rf"/upload|/api/v1/(uploads|captures)|{_CAPTURE}/(analysis|notes)")),
+    ("POST", re.compile(rf"/upload|/api/v1/(uploads|captures)|{_CAPTURE}/(analysis|notes|uploads)|{_RESUMABLE}")),
     ("PUT", re.compile(rf"{_CAPTURE}/files")),
-    ("PATCH", re.compile(_CAPTURE)),
-    ("DELETE", re.compile(rf"{_CAPTURE}/analysis")),
+    ("PATCH", re.compile(rf"{_CAPTURE}|{_RESUMABLE}")),
+    ("DELETE", re.compile(rf"{_CAPTURE}/analysis|{_RESUMABLE}")),
 )
 
 

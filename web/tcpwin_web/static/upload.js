@@ -1,9 +1,13 @@
 // Uploads from any page: files dropped anywhere, or chosen on the upload page, are sent together with their progress;
-// then comes the page of the capture that they make.
+// then comes the page of the capture that they make. Files are sent by tus 1.0: a cut connection costs only what was on its way.
 "use strict";
 
 const UNITS = ["B", "kB", "MB", "GB", "TB"];
 const RATE_MS = 4000;
+const TUS = { "Tus-Resumable": "1.0.0" };
+const MOST_WAIT_S = 30;
+// Of an upload that is still being brought or stood still, a service that is busy or ends, and one that is away behind a proxy.
+const TRIED_AGAIN = [408, 423, 429, 499, 502, 503, 504];
 
 /** A size with three digits: 12.3 MB. */
 function bytesText(bytes) {
@@ -31,6 +35,31 @@ function uploadPanel() {
   return { own, told, bar, button };
 }
 
+/** The connection is gone, or the service is busy: what was sent is not lost. */
+class Lost extends Error {}
+
+const CUT = "The connection to the service was lost.";
+const reach = (url, options) => fetch(url, options).catch(() => { throw new Lost(CUT); });
+const refusal = (part, status, detail) => TRIED_AGAIN.includes(status) ? new Lost(detail)
+  : new Error(detail.startsWith(part.name) ? detail : `${part.name}: ${detail}`);
+const refusalOf = async (part, answer) => refusal(part, answer.status, (await answer.json().catch(() => ({}))).detail ?? answer.statusText);
+
+/** Text as tus wants it. */
+const base64 = (text) => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+
+// What this browser was sending, so that a page that is loaded anew goes on with the same file.
+const KEPT = "tcpwin-upload ";
+const keyOf = ({ name, size, body }) => KEPT + JSON.stringify([name, size, body.lastModified]);
+function remember(part, place) {
+  try { localStorage.setItem(keyOf(part), JSON.stringify({ place, url: part.url })); } catch { /* none is kept */ }
+}
+function recalled(part) {
+  try { return JSON.parse(localStorage.getItem(keyOf(part))); } catch { return null; }
+}
+function forget(part) {
+  try { localStorage.removeItem(keyOf(part)); } catch { /* none is kept */ }
+}
+
 class Upload {
   constructor({ name = "", ...asked } = {}) {
     Object.assign(this, { name, asked, parts: [], sent: 0, samples: [], sending: null, isCancelled: false });
@@ -56,43 +85,113 @@ class Upload {
     this.panel.told.textContent = `Sending ${part.name}: ${bytesText(all)} of ${bytesText(this.total)}${left}`;
     this.panel.bar.value = this.total ? all / this.total : 0;
   }
-  put(url, part) {
-    // fetch tells nothing of what was sent so far.
+  /** Send what is missing of a file from there on; fetch tells nothing of what was sent so far. */
+  patch(url, part, offset) {
     return new Promise((done, fail) => {
       const sending = (this.sending = new XMLHttpRequest());
-      sending.open("PUT", url);
-      sending.setRequestHeader("X-CSRF-Token", csrf);
-      sending.upload.onprogress = (event) => this.tell(part, event.loaded);
+      sending.open("PATCH", url);
+      for (const [name, value] of Object.entries({ ...TUS, "X-CSRF-Token": csrf, "Upload-Offset": offset })) sending.setRequestHeader(name, value);
+      sending.setRequestHeader("Content-Type", "application/offset+octet-stream");
+      sending.upload.onprogress = (event) => this.tell(part, offset + event.loaded);
       sending.onload = () => {
         if (sending.status < 300) return done();
+        // Chromium itself sends a request again whose connection was cut, from where that one began.
+        if (sending.status === 409) return fail(new Lost(CUT));
         let detail = sending.statusText;
         try { detail = JSON.parse(sending.responseText).detail; } catch { /* no problem document */ }
-        fail(new Error(detail.startsWith(part.name) ? detail : `${part.name}: ${detail}`));
+        fail(refusal(part, sending.status, detail));
       };
-      sending.onerror = () => fail(new Error(`${part.name}: the connection to the service was lost.`));
+      sending.onerror = () => fail(new Lost(CUT));
       sending.onabort = () => fail(new Error("Cancelled."));
-      sending.send(part.body);
+      sending.send(part.body.slice(offset));
     });
   }
+  /** How much of a file the service has; null where it knows of none. */
+  async arrived({ url, ...part }) {
+    const answer = await reach(url, { headers: TUS });
+    if (answer.ok) return Number(answer.headers.get("Upload-Offset"));
+    if (answer.status === 404) return null;
+    throw await refusalOf(part, answer);
+  }
+  async begin(place, part) {
+    const headers = { ...TUS, "X-CSRF-Token": csrf, "Upload-Length": part.size };
+    headers["Upload-Metadata"] = `filename ${base64(part.name)}${part.kind ? `,kind ${base64(part.kind)}` : ""}`;
+    const answer = await reach(`${place}/uploads`, { headers, method: "POST" });
+    if (answer.ok) return answer.headers.get("Location");
+    throw await refusalOf(part, answer);
+  }
+  /** Send a file, and go on with it where the connection is lost, as long as somebody waits. */
+  async put(place, part) {
+    let offset = 0, tries = 0;
+    for (;;) {
+      const before = offset;
+      try {
+        if (part.url) offset = await this.arrived(part);
+        if (!part.url || offset === null) {
+          // Another run of the service knows nothing of what the one before had.
+          part.url = await this.begin(place, part);
+          offset = 0;
+          remember(part, place);
+        }
+        if (offset > before) tries = 0;
+        this.tell(part, offset);
+        if (offset < part.size) await this.patch(part.url, part, offset);
+        return;
+      } catch (error) {
+        if (this.isCancelled) throw new Error("Cancelled.");
+        if (!(error instanceof Lost)) throw error;
+        await this.wait(error.message, Math.min(2 ** tries, MOST_WAIT_S));
+        tries += 1;
+      }
+    }
+  }
+  /** Until the next try: sooner where the network comes back, or somebody presses Cancel. */
+  async wait(reason, seconds) {
+    this.samples = [];
+    this.panel.told.textContent = `${reason} Trying again in ${seconds} s.`;
+    await new Promise((done) => {
+      const timer = setTimeout(done, seconds * 1000);
+      const now = () => { clearTimeout(timer); done(); };
+      addEventListener("online", now, { once: true });
+      this.panel.button.addEventListener("click", now, { once: true });
+    });
+    if (this.isCancelled) throw new Error("Cancelled.");
+  }
+  /** The capture of files that an earlier page was sending, where the service still waits for them. */
+  async earlier() {
+    const known = this.parts.map((part) => [part, recalled(part)]).filter(([, found]) => found);
+    if (!known.length) return null;
+    const { place } = known[0][1];
+    const capture = await ask(place).catch(() => null);
+    if (capture?.status !== "open") return null;
+    for (const [part, found] of known) if (found.place === place) part.url = found.url;
+    for (const [part] of known) if (part.url && (await this.arrived(part).catch(() => null)) === null) return null;
+    return capture;
+  }
   async run() {
-    const capture = await ask("/api/v1/captures", {
+    const found = await this.earlier();
+    if (!found) for (const part of this.parts) delete part.url;
+    const capture = found ?? (await ask("/api/v1/captures", {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ name: this.name || this.parts[0].name, ...this.asked }),
-    });
+    }));
     const place = `/api/v1/captures/${capture.id}`;
     try {
       for (let next = 0; next < this.parts.length; next += 1) {
         const part = this.parts[next];
         if (this.isCancelled) throw new Error("Cancelled.");
         this.tell(part, 0);
-        await this.put(`${place}/files?name=${encodeURIComponent(part.name)}${part.kind}`, part);
+        await this.put(place, part);
         this.sent += part.size;
       }
       await ask(`${place}/analysis`, { method: "POST" });
     } catch (error) {
+      for (const { url } of this.parts) if (url) await ask(url, { method: "DELETE", headers: TUS }).catch(() => {});
       await ask(place, { method: "DELETE" }).catch(() => {});
       throw error;
+    } finally {
+      this.parts.forEach(forget);
     }
     location.assign(`/captures/${capture.id}`);
   }
@@ -129,7 +228,7 @@ async function send(parts) {
   current.add(parts);
   if (pasted.trim()) {
     const body = new Blob([pasted]);
-    current.add([{ name: "pasted.txt", body, size: body.size, kind: "&kind=snapshot" }]);
+    current.add([{ name: "pasted.txt", body, size: body.size, kind: "snapshot" }]);
   }
   try {
     await current.run();

@@ -40,17 +40,29 @@ class Arriving:
     async def feed(self, chunks: AsyncIterator[bytes]) -> None:
         """Hand over all chunks; what goes wrong with them is raised here and in the reader."""
         try:
-            async for chunk in chunks:
-                self.received_bytes += len(chunk)
-                if self.received_bytes > self._max_bytes:
-                    raise UploadError(413, f"a file may have {self._max_bytes:,} bytes at most")
-                if chunk:
-                    await self._await_room()
-                    self._put(bytes(chunk))
+            await self.take(chunks)
         except BaseException as error:
-            self._put(error if isinstance(error, Exception) else UploadError(499, "the upload was broken off"))
+            self.fail(error if isinstance(error, Exception) else UploadError(499, "the upload was broken off"))
             raise
+        self.end()
+
+    async def take(self, chunks: AsyncIterator[bytes]) -> None:
+        """Hand over some chunks, after which others may come; where it is broken off, `received_bytes` were."""
+        async for chunk in chunks:
+            if self.received_bytes + len(chunk) > self._max_bytes:
+                raise UploadError(413, f"a file may have {self._max_bytes:,} bytes at most")
+            if chunk:
+                await self._await_room()
+                self._put(bytes(chunk))
+                self.received_bytes += len(chunk)
+
+    def end(self) -> None:
+        """That was all."""
         self._put(b"")
+
+    def fail(self, error: Exception) -> None:
+        """Nothing more comes, and why: it is raised in the reader."""
+        self._put(error)
 
     async def _await_room(self) -> None:
         while len(self._chunks) >= WAITING_CHUNKS and not self._abandoned:

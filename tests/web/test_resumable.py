@@ -1,0 +1,326 @@
+"""Uploads that go on after a cut connection: tus 1.0.0 by the API on both databases, and pages in chromium."""
+
+import base64
+import gzip
+import re
+import select
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from fastapi.testclient import TestClient
+from live import until
+from playwright.sync_api import Browser, Page, expect
+from reference import ROOT
+from web.browsing import WAIT_MS, Serve
+from web.conftest import MakeClient
+from web.crafted import API, settle
+from web.running import MakeServer
+
+from tcpwin_web import Settings, create_app
+
+TUS = {"Tus-Resumable": "1.0.0"}
+PART = {**TUS, "Content-Type": "application/offset+octet-stream"}
+
+
+def new_capture(client: Any) -> str:
+    return str(client.post(f"{API}/captures", json={"name": "a.pcap"}).json()["id"])
+
+
+def begin(client: Any, capture_id: str, length: int, name: str = "a.pcap", **headers: str) -> Any:
+    told = {"Upload-Length": str(length), "Upload-Metadata": f"filename {base64.b64encode(name.encode()).decode()}"}
+    return client.post(f"{API}/captures/{capture_id}/uploads", headers={**TUS, **told, **headers})
+
+
+def begun(client: Any, length: int) -> tuple[str, str]:
+    """A new capture, and the address of an upload of a file of it."""
+    id = new_capture(client)
+    return id, begin(client, id, length).headers["location"]
+
+
+def patch(client: Any, place: str, offset: int, content: bytes) -> Any:
+    return client.patch(place, headers={**PART, "Upload-Offset": str(offset)}, content=content)
+
+
+def offset(client: Any, place: str) -> int:
+    return int(client.head(place, headers=TUS).headers["upload-offset"])
+
+
+def test_a_file_in_parts_is_the_file_in_one(client: TestClient, capture: bytes) -> None:
+    id = new_capture(client)
+    made = begin(client, id, len(capture))
+    assert (made.status_code, made.headers["upload-offset"]) == (201, "0")
+    place = made.headers["location"]
+    for start in range(0, len(capture), 100):
+        part = capture[start : start + 100]
+        answer = patch(client, place, start, part)
+        assert answer.status_code == 204, answer.text
+        assert (answer.headers["upload-offset"], answer.headers["tus-resumable"]) == (str(start + len(part)), "1.0.0")
+        assert answer.headers["upload-expires"].endswith("GMT")
+    # Who did not hear that it came to its end is told so.
+    assert offset(client, place) == len(capture)
+    assert patch(client, place, len(capture), b"").status_code == 204
+    (file,) = client.get(f"{API}/captures/{id}").json()["files"]
+    whole = new_capture(client)
+    client.put(f"{API}/captures/{whole}/files", params={"name": "a.pcap"}, content=capture)
+    (same,) = client.get(f"{API}/captures/{whole}").json()["files"]
+    assert {**file, "id": ""} == {**same, "id": ""}
+    assert client.post(f"{API}/captures/{id}/analysis").status_code == 202
+    assert settle(client, id)["packets"] == 10
+    assert client.delete(place, headers=TUS).status_code == 204
+    assert client.get(f"{API}/captures/{id}").json()["files"]
+    actions = [(each["action"], each["subject"]) for each in client.get(f"{API}/audit").json()["entries"]]
+    assert actions.count(("file.upload", id)) == 1
+
+
+def test_what_it_says_it_knows(client: TestClient) -> None:
+    answer = client.options(f"{API}/captures/{new_capture(client)}/uploads")
+    assert (answer.status_code, answer.headers["tus-version"]) == (204, "1.0.0")
+    assert answer.headers["tus-extension"] == "creation,termination,expiration"
+    assert int(answer.headers["tus-max-size"]) == 4 << 30
+
+
+def test_what_is_no_request_of_the_protocol_is_refused_and_breaks_nothing(
+    make_client: MakeClient, capture: bytes
+) -> None:
+    client = make_client(max_upload_bytes=100_000)
+    id, place = begun(client, len(capture))
+    old = client.head(place)
+    assert (old.status_code, old.headers["tus-version"]) == (412, "1.0.0")
+    assert begin(client, id, 100_001).status_code == 413
+    assert begin(client, id, 0).status_code == 422
+    assert client.post(f"{API}/captures/{id}/uploads", headers=TUS).status_code == 400
+    assert begin(client, id, 5, **{"Upload-Metadata": "filename *"}).status_code == 400
+    assert begin(client, id, 5, **{"Upload-Metadata": "kind cm9vdA=="}).status_code == 400
+    assert begin(client, "none", 5).status_code == 404
+    assert client.head(f"{API}/captures/{new_capture(client)}/uploads/{place.rsplit('/')[-1]}", headers=TUS).is_error
+    plain = client.patch(place, headers={**TUS, "Upload-Offset": "0"}, content=capture)
+    assert (plain.status_code, plain.headers["tus-resumable"]) == (415, "1.0.0")
+    assert client.patch(place, headers=PART, content=capture).status_code == 400
+    assert patch(client, place, 7, capture[7:]).status_code == 409
+    assert patch(client, place, 0, capture + b"more").status_code == 413
+    # What came before it stays, and the file comes to its end.
+    there = offset(client, place)
+    assert patch(client, place, there, capture[there:]).status_code == 204
+    assert len(client.get(f"{API}/captures/{id}").json()["files"]) == 1
+    assert client.post(f"{API}/captures/{id}/analysis").status_code == 202
+    settle(client, id)
+    assert begin(client, id, 5).status_code == 409
+
+
+def test_a_file_that_is_none_is_refused_once_all_of_it_came(client: TestClient) -> None:
+    content = b"\xd4\xc3\xb2\xa1 no capture" * 100
+    id, place = begun(client, len(content))
+    answer = patch(client, place, 0, content)
+    assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
+    assert answer.json()["detail"].startswith("a.pcap: ")
+    assert client.head(place, headers=TUS).status_code == 404
+    assert not client.get(f"{API}/captures/{id}").json()["files"]
+
+
+def test_what_comes_after_the_end_of_a_capture_is_taken_too(client: TestClient, capture: bytes) -> None:
+    content = capture + bytes(300_000)
+    id, place = begun(client, len(content))
+    for start in range(0, len(content), 100_000):
+        assert patch(client, place, start, content[start : start + 100_000]).status_code == 204
+    assert offset(client, place) == len(content)
+    assert len(client.get(f"{API}/captures/{id}").json()["files"]) == 1
+
+
+def test_unfinished_ones_are_bounded_and_deleted_ones_make_room(
+    make_client: MakeClient, capture: bytes, tmp_path: Path
+) -> None:
+    client = make_client(uploads=4)
+    id = new_capture(client)
+    places = [begin(client, id, len(capture)).headers["location"] for _ in range(3)]
+    assert patch(client, places[0], 0, capture[:50]).status_code == 204
+    full = begin(client, id, len(capture))
+    assert (full.status_code, "unfinished" in full.json()["detail"]) == (503, True)
+    assert "retry-after" in full.headers
+    # An upload in one request has places of its own.
+    assert client.post(f"{API}/uploads", params={"name": "b.pcap"}, content=capture).status_code == 202
+    override = {**TUS, "X-HTTP-Method-Override": "DELETE"}
+    assert client.post(places[0], headers=override).status_code == 204
+    assert client.head(places[0], headers=TUS).status_code == 404
+    assert begin(client, id, len(capture)).status_code == 201
+    until(lambda: len(list((tmp_path / "data" / "incoming").iterdir())) == 3)
+
+
+def test_one_that_is_not_resumed_in_time_leaves_nothing(
+    make_client: MakeClient, capture: bytes, tmp_path: Path
+) -> None:
+    client = make_client(resume_minutes=0.001)
+    id, place = begun(client, len(capture))
+    until(lambda: client.head(place, headers=TUS).status_code == 404)
+    until(lambda: client.get(f"{API}/captures/{id}").status_code == 404)
+    assert not list((tmp_path / "data" / "incoming").iterdir())
+
+
+def test_a_service_ends_while_one_is_unfinished(database_url: str | None, capture: bytes, tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path / "data", workers=1, database_url=database_url)
+    with TestClient(create_app(settings), base_url="http://localhost") as client:
+        id, place = begun(client, len(capture))
+        assert patch(client, place, 0, capture[:100]).status_code == 204
+    assert not list((tmp_path / "data" / "incoming").iterdir())
+    with TestClient(create_app(settings), base_url="http://localhost") as again:
+        assert again.head(place, headers=TUS).status_code == 404
+        assert again.get(f"{API}/captures/{id}").json()["status"] == "failed"
+
+
+# ---- connections that are cut ---------------------------------------------------------------------------------------
+
+
+PAUSE_S, HELD_S = 0.005, 0.3
+
+
+class Cutter:
+    """A slow network between a client and the service that cuts each connection after so many bytes of the client's.
+
+    Attributes:
+        cut_after: bytes; None lets all through.
+    """
+
+    def __init__(self, address: str, cut_after: int | None) -> None:
+        place = urlsplit(address)
+        self._service = (str(place.hostname), int(place.port or 0))
+        self.cut_after = cut_after
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.address = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listening.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                threading.Thread(target=self._pass_on, args=(client,), daemon=True).start()
+
+    def _pass_on(self, client: socket.socket) -> None:
+        with ExitStack() as stack, suppress(OSError):
+            stack.enter_context(client)
+            service = stack.enter_context(socket.create_connection(self._service))
+            sent = 0
+            while True:
+                for source in select.select([client, service], [], [])[0]:
+                    data = source.recv(1 << 14)
+                    if not data:
+                        return
+                    if source is client:
+                        sent += len(data)
+                        time.sleep(PAUSE_S)
+                    (service if source is client else client).sendall(data)
+                if self.cut_after is not None and sent > self.cut_after:
+                    # What the service has not read by then is lost with the connection.
+                    time.sleep(HELD_S)
+                    return
+
+
+@pytest.fixture
+def cutters() -> Iterator[list[Cutter]]:
+    made: list[Cutter] = []
+    yield made
+    for each in made:
+        each.close()
+
+
+def test_what_came_before_a_cut_stays(make_server: MakeServer, on_database: list[str], cutters: list[Cutter]) -> None:
+    content = gzip.decompress((ROOT / "captures" / "lab" / "slow-reader.pcap.gz").read_bytes())
+    _, address = make_server(*on_database)
+    cutters.append(Cutter(address, 200_000))
+    with httpx2.Client(base_url=address, timeout=None) as client:
+        id, place = begun(client, len(content))
+        through = f"{cutters[0].address}{place}"
+        there = 0
+        while not there:
+            with pytest.raises(httpx2.TransportError):
+                httpx2.patch(through, headers={**PART, "Upload-Offset": "0"}, content=content, timeout=None)
+            there = offset(client, place)
+        assert there < len(content)
+        assert patch(client, place, there, content[there:]).status_code == 204
+        (file,) = client.get(f"{API}/captures/{id}").json()["files"]
+        whole = new_capture(client)
+        client.put(f"{API}/captures/{whole}/files", params={"name": "a.pcap"}, content=content)
+        assert file["sha256"] == client.get(f"{API}/captures/{whole}").json()["files"][0]["sha256"]
+
+
+@pytest.fixture
+def big(tmp_path: Path) -> Path:
+    """A capture that takes many connections where each is cut soon."""
+    path = tmp_path / "big.pcap"
+    path.write_bytes(gzip.decompress((ROOT / "captures" / "lab" / "slow-reader.pcap.gz").read_bytes()))
+    return path
+
+
+def choose(page: Page, file: Path) -> None:
+    page.goto("/upload")
+    page.get_by_label(re.compile("^Captures")).set_input_files(file)
+    page.get_by_role("button", name="Upload and analyse").click()
+
+
+def through(browser: Browser, address: str) -> tuple[Page, list[int]]:
+    """A page, and where its requests went on with a file so far."""
+    # Of a page of its own: the browser itself says on the console that a connection was cut.
+    page = browser.new_page(base_url=address)
+    page.set_default_timeout(WAIT_MS)
+    offsets: list[int] = []
+    page.on("request", lambda sent: offsets.append(int(sent.headers.get("upload-offset", 0))))
+    return page, offsets
+
+
+def test_a_page_goes_on_after_cut_connections(
+    serve: Serve, browser: Browser, capture: bytes, big: Path, cutters: list[Cutter]
+) -> None:
+    address, _ = serve(capture)
+    # More than what passes on one connection.
+    cutters.append(cutter := Cutter(address, big.stat().st_size // 2))
+    page, offsets = through(browser, cutter.address)
+    choose(page, big)
+    told = page.get_by_role("region", name="Upload").get_by_role("status")
+    expect(told).to_have_text("The connection to the service was lost. Trying again in 1 s.")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("big.pcap")
+    page.wait_for_url(re.compile("/captures/"))
+    assert max(offsets) > 0
+    assert page.evaluate("Object.keys(localStorage).filter((key) => key.startsWith('tcpwin-upload'))") == []
+    page.close()
+
+
+def test_a_page_that_is_loaded_anew_goes_on_with_the_same_file(
+    serve: Serve, browser: Browser, capture: bytes, big: Path, cutters: list[Cutter]
+) -> None:
+    address, _ = serve(capture)
+    cutters.append(cutter := Cutter(address, big.stat().st_size // 5))
+    page, offsets = through(browser, cutter.address)
+    choose(page, big)
+    while not any(offsets):
+        page.wait_for_event("request")
+    (waiting,) = httpx2.get(f"{address}{API}/captures", params={"status": "open"}).json()["captures"]
+    cutter.cut_after = None
+    offsets.clear()
+    choose(page, big)
+    page.wait_for_url(re.compile(f"/captures/{waiting['id']}"))
+    expect(page.get_by_role("heading", level=1)).to_contain_text("big.pcap")
+    assert max(offsets) > 0
+    page.close()
+
+
+def test_cancelling_while_the_connection_is_away_leaves_nothing(
+    serve: Serve, browser: Browser, capture: bytes, big: Path, cutters: list[Cutter]
+) -> None:
+    address, _ = serve(capture)
+    cutters.append(cutter := Cutter(address, big.stat().st_size // 2))
+    page, _ = through(browser, cutter.address)
+    choose(page, big)
+    expect(page.get_by_role("region", name="Upload").get_by_role("status")).to_contain_text("Trying again")
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("alert")).to_have_text("Cancelled.")
+    until(lambda: len(httpx2.get(f"{address}{API}/captures").json()["captures"]) == 1)
+    page.close()
