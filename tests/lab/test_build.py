@@ -33,7 +33,7 @@ def test_the_patch_is_whole(series: str) -> None:
             old -= line[:1] in (" ", "-", "")
             new -= line[:1] in (" ", "+", "")
     assert (old, new) == (0, 0)
-    assert files == 7
+    assert files == 8
 
 
 def test_every_series_adds_the_same_lines() -> None:
