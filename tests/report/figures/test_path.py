@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def test_a_usual_rate_fills_its_panel_whatever_the_path_gives_and_the_last_round
     low, high = rate_axis(figure).range
     assert rates.max() > 100 * high
     assert (low, float(np.median(rates)) > 0.7 * high) == (0, True)
-    notes = shown_notes(figure).replace("<br>", " ")
+    notes = " ".join(re.sub("<[^>]*>", " ", shown_notes(figure)).split())
     assert "Out of view: the path's rate, 1.28 Gbit/s; a rate of an instant, 505 Mbit/s" in notes
 
 
