@@ -13,6 +13,8 @@ import pytest
 from tcpwin.kernel import AdvWinScale, ScalingRatio, grown_buffer_bytes
 
 RUN = Path(__file__).parents[2] / "captures" / "reference" / "bulk-300ms-4m2-stock.zip"
+OF_6_12 = Path(__file__).with_name("growth-6.12.txt")
+"""Each state of ss_receiver.txt once: `tcpwin lab run tests/kernel/growth-6.12.toml --kernel 6.12`, Linux 6.12.117."""
 MIB = 1 << 20
 
 
@@ -43,6 +45,23 @@ def test_6_1_counts_the_window_in_segments() -> None:
             rmem_max_bytes=4 * MIB,
         )
         assert grown == after.buffer
+
+
+def test_6_12_counts_the_window_by_the_connections_own_share() -> None:
+    """1448 bytes in frames of 3328 are 111/256; a round trip of 100 ms, a sample each 20 ms, to 32 MiB."""
+    model = ScalingRatio.measured(1448, 3328)
+    assert model == ScalingRatio(111)
+    seen = samples(OF_6_12.read_text("ascii"))
+    assert [each.buffer for each in seen][:4] == [131072, 187013, 436362, 961785]
+    assert seen[-1].buffer == 32 * MIB
+    for before, after in pairwise(seen):
+        known = {"buffer_bytes": before.buffer, "taken_bytes": after.space, "before_bytes": before.space}
+        grown = [
+            grown_buffer_bytes(each, mss_bytes=before.mss, rmem_max_bytes=32 * MIB, **known)
+            for each in (model, AdvWinScale(1))
+        ]
+        assert grown[0] == after.buffer
+        assert grown[1] != after.buffer or after.buffer == 32 * MIB
 
 
 @pytest.mark.parametrize("model", [AdvWinScale(1), AdvWinScale(-2), ScalingRatio(111)])
