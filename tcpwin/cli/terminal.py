@@ -38,7 +38,7 @@ STYLES = (
     (r"^(?:capture|quality|host|old|new|a|b) ", "dim"),
     (r"^(?:path, as the capture shows it|each limit lifted alone|nearest, and why|what other settings .*)$", "bold"),
     (r"^distance [\d.]+: .*", "bold"),
-    (r"^(?:time  |field  |cwnd: |Recv-Q: |retrans: ).*", "dim"),
+    (r"^(?:(?:time|state|field)  |cwnd: |Recv-Q: |retrans: ).*", "dim"),
     (r"(?<=  )(?:CLOSE-WAIT|SYN-SENT|SYN-RECV|LAST-ACK|FIN-WAIT-[12]|CLOSING)\b", "yellow"),
     (r"(?<=  )sysctl -w .*", "cyan"),
     (r"frame\.number in \{[^}]*\}?", "dim"),

@@ -110,6 +110,15 @@ def test_what_is_asked_beside_a_verdict_is_told_in_colour_as_well(arguments: tup
     assert "\x1b" not in on_terminal(*arguments, NO_COLOR="1")
 
 
+def test_sockets_without_a_time_have_the_same_heads(tmp_path: Path) -> None:
+    """Pasted from a mail, a table has no time before it."""
+    path = tmp_path / "ss.txt"
+    path.write_text("> State Recv-Q Send-Q Local Address:Port Peer Address:Port\n> ESTAB 0 0 10.0.0.1:443 10.0.0.2:5\n")
+    head = in_pipe("ss", path, "--color", "always").splitlines()[0]
+    assert ANSI.sub("", head).split() == ["state", "local", "peer"]
+    assert ANSI.search(head)
+
+
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_a_terminal_that_wants_no_colour_gets_none(environment: dict[str, str]) -> None:
     for arguments in ((SLOW_READER,), SEVERAL):
