@@ -1,0 +1,60 @@
+"""What verdicts and counts were once wrong by, and the test that fails where that comes back.
+
+Each of these was seen to fail on commit b2a1c20, the last before one judge told every limit.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+MECHANISMS = {
+    "a window that is full above a standing queue is told before the path": (
+        "limits/test_full_path.py::test_a_window_above_a_standing_queue_is_not_the_limit",
+    ),
+    "the flight at which slow start lost is waited for on a full path": (
+        "limits/test_after_overshoot.py::test_a_path_that_is_full_below_the_overshoot_is_the_limit",
+    ),
+    "near the receiver, what triggered a retransmission is captured less than the least delay before it": (
+        "scenarios/recovery-triggered-a-round-trip-before-at-the-receiver.ladder",
+        "scenarios/rto-not-by-duplicate-acks-that-are-on-their-way.ladder",
+    ),
+    "the sender's flight stands above its window where the delay varies": (
+        "scenarios/vantage-flight-within-the-window-where-the-way-varies.ladder",
+    ),
+    "copies of a routed capture, milliseconds apart, are counted as retransmissions": (
+        "scenarios/connection-capture-duplicates-behind-a-slow-router.ladder",
+    ),
+    "an echo older than the last retransmission is a round trip": (
+        "scenarios/rtt-none-by-an-echo-of-an-earlier-retransmission.ladder",
+        "scenarios/rtt-none-by-an-echo-of-what-was-sent-before-the-retransmission.ladder",
+    ),
+    "a window shrinks by an ACK that is older, as its IP identification tells": (
+        "scenarios/window-late-ack-is-no-shrink.ladder",
+    ),
+    "one damaged segment moves what was sent": (
+        "scenarios/flight-one-segment-beyond-every-window.ladder",
+        "scenarios/flight-one-ack-beyond-every-window.ladder",
+    ),
+    "a retransmission is lost although a DSACK says that it came": (
+        "scenarios/recovery-no-lost-retransmission-by-dsack.ladder",
+    ),
+    "the path reorders, by a retransmission that came sooner than a round trip": (
+        "scenarios/reordering-not-by-a-retransmission-sooner-than-the-handshake.ladder",
+    ),
+    "a refused byte of a probe is a retransmission": ("scenarios/zero-probe-carries-no-byte.ladder",),
+    "goodput of a connection joined in the middle counts what was sent before": (
+        "scenarios/goodput-of-a-capture-begun-in-mid-transfer.ladder",
+        "scenarios/goodput-from-a-gap-before-the-first-data.ladder",
+    ),
+    "a clock that was set back makes a field impossible": ("scenarios/clock-set-back-for-good.ladder",),
+}
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_each_mechanism_keeps_its_tests(mechanism: str) -> None:
+    for place in MECHANISMS[mechanism]:
+        name, _, function = place.partition("::")
+        assert f"def {function}" in (TESTS / name).read_text(encoding="utf8") if function else (TESTS / name).is_file()
