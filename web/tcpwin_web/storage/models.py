@@ -162,15 +162,19 @@ class HostPair(Base):
     """Connections of a capture between two hosts that the same limited, for searches over all captures."""
 
     __tablename__ = "host_pairs"
+    __table_args__ = (
+        Index("host_pairs_by_limit", "limited_by", "start_ns"),
+        Index("host_pairs_by_port", "port", "start_ns"),
+    )
 
     # SQLite numbers rows of the type INTEGER only.
     id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True)
     capture_id: Mapped[str] = mapped_column(ForeignKey("captures.id", ondelete="CASCADE"), index=True)
     client: Mapped[str] = mapped_column(String(64), index=True)
     server: Mapped[str] = mapped_column(String(64), index=True)
-    port: Mapped[int] = mapped_column(Integer, index=True)
+    port: Mapped[int] = mapped_column(Integer)
     """The server's."""
-    limited_by: Mapped[str] = mapped_column(String(32), index=True)
+    limited_by: Mapped[str] = mapped_column(String(32))
     connections: Mapped[int] = mapped_column(BigInteger)
     problems: Mapped[int] = mapped_column(BigInteger)
     """Connections with a problem."""

@@ -1,0 +1,24 @@
+"""Searches by limit or port walk an index by time: without one each sorted all rows of the limit or port."""
+
+from alembic import op
+
+revision = "0011"
+down_revision = "0010"
+branch_labels = None
+depends_on = None
+
+COLUMNS = {"limited_by": "host_pairs_by_limit", "port": "host_pairs_by_port"}
+
+
+def upgrade() -> None:
+    """Let the indexes hold the times, too."""
+    for column, name in COLUMNS.items():
+        op.drop_index(f"ix_host_pairs_{column}", "host_pairs")
+        op.create_index(name, "host_pairs", [column, "start_ns"])
+
+
+def downgrade() -> None:
+    """Leave them out again."""
+    for column, name in COLUMNS.items():
+        op.drop_index(name, "host_pairs")
+        op.create_index(f"ix_host_pairs_{column}", "host_pairs", [column])
