@@ -18,6 +18,8 @@ PATH_FACTOR = 4
 PACED_SHARE = 0.8
 """Of the life: an application that limits for longer paces what it writes; one that pauses carries nothing then."""
 MOST_DOUBLINGS = 24
+INITIAL_WINDOW_BYTES = 14_600
+"""Of ten segments (RFC 6928): who sends less at first had less to send, or waits for an older stack."""
 NOTHING: Mapping[str, Any] = {}
 _MODELLED = (
     *("receiver_window", "receiver_application", "sender_application", "send_buffer", "path_rate", "path_policer"),
@@ -143,6 +145,12 @@ def gain_of(
         most_ns = doublings * carried.round_trip_ns
         is_met = is_ramp & (most_ns > 0) & (most_ns < likely_ns)
         likely_ns = pick(is_met, most_ns, likely_ns)
+    # Whatever is lifted, a transfer begins with slow start; what it takes cannot be gained.
+    room_ns = _least(total_ns - by_name["handshake"] - by_name["none"] - _slow_start_ns(carried, pick), pick)
+    # Of a life that is shorter without its silence something else is wrong.
+    room_ns = pick(room_ns > silent_first_ns, room_ns, silent_first_ns)
+    is_floored = is_known & (is_one_of("congestion_control") ^ True) & (likely_ns > room_ns)
+    likely_ns = pick(is_floored, room_ns, likely_ns)
     low_ns = pick(low_ns > likely_ns, likely_ns, low_ns)
     return Gain(
         _whole(pick(is_known, likely_ns, first_ns)),
@@ -150,6 +158,17 @@ def gain_of(
         _whole(first_ns),
         pick(is_known, own, 0),
     )
+
+
+def _slow_start_ns(carried: Carried, pick: Callable[..., Any]) -> Any:
+    """The least that the bytes take in slow start, doubled each round trip; 0 where the beginning is not known."""
+    is_seen = (carried.first_flight_bytes > 0) & (carried.round_trip_ns > 0)
+    flight = pick(carried.first_flight_bytes > INITIAL_WINDOW_BYTES, carried.first_flight_bytes, INITIAL_WINDOW_BYTES)
+    rounds, sent = 0, 0
+    for _ in range(MOST_DOUBLINGS):
+        rounds = rounds + pick(sent < carried.bytes, 1, 0)
+        sent, flight = sent + flight, flight * 2
+    return pick(is_seen, rounds * carried.round_trip_ns, 0)
 
 
 @cache

@@ -33,7 +33,7 @@ def test_text() -> None:
         "old #0, new #0  10.9.1.1:5201 server→client  better",
         "    limited by                 the client's receive window (95 % of the time, certain) → "
         "the server's congestion window (74 % of the time, likely)",
-        "    cost of the limit          about 12.6 s → none",
+        "    cost of the limit          about 12.4 s → none",
         "    goodput                    6.03 Mbit/s → 84.9 Mbit/s (× 14.1)  better",
     ]
     assert "    payload                    10 MB → 10 MB" in told

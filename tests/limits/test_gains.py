@@ -80,3 +80,15 @@ def test_all_of_a_time_in_which_nothing_came_through_is_gained() -> None:
     only = {"receiver_application": 60 * S}
     assert lifted(times_s, silent_ns=only).likely_ns == pytest.approx(60 * S)
     assert lifted(times_s, CARRIED._replace(path_bps=0), silent_ns=silent).low_ns == 40 * S
+
+
+def test_slow_start_cannot_be_gained() -> None:
+    """From ten segments 10 MB take ten round trips of 85 ms, the handshake one more."""
+    scaled = Carried(10_000_000, 1e9, 65_535, 65_535, 14_480, 85_000_000)
+    gain = lifted({"receiver_window": 12.6, "handshake": 0.085}, scaled)
+    assert gain.likely_ns == pytest.approx(12.6 * S - 10 * 85_000_000)
+    assert (gain.low_ns, gain.high_ns) == (gain.likely_ns, int(12.6 * S))
+    joined = scaled._replace(first_flight_bytes=0)
+    assert lifted({"receiver_window": 12.6}, joined).likely_ns == pytest.approx(12.52 * S), "begun before the capture"
+    short = {"congestion_control": 0.8, "handshake": 0.085}
+    assert lifted(short, scaled).likely_ns == lifted(short, joined).likely_ns, "itself is lifted"
