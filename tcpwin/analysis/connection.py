@@ -329,7 +329,7 @@ class Connection:
         return self
 
     def __reduce_ex__(self, protocol: Any, /) -> Any:
-        return self._analysis.__reduce_ex__(protocol)
+        return Connection, (self._analysis, self.id)
 
     def __repr__(self) -> str:
         seconds = self.duration_ns / 1e9

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tcpwin.hosts.lines import Unknown, UnknownLine
     from tcpwin.hosts.load import Host, SnapshotFacts, not_read
     from tcpwin.hosts.match import Translated
-    from tcpwin.hosts.measure import analyze
+    from tcpwin.hosts.measure import analyze, analyze_again
     from tcpwin.hosts.rows import check_extra, write_rows
     from tcpwin.hosts.samples import CounterSample, KernelSample, MemorySample, SettingsSample
     from tcpwin.hosts.scale import ScaleClaim
@@ -118,7 +118,7 @@ _HOMES = {
         "not_read",
     ),
     "match": ("Translated",),
-    "measure": ("analyze",),
+    "measure": ("analyze", "analyze_again"),
     "rows": (
         "check_extra",
         "write_rows",
@@ -202,6 +202,7 @@ __all__ = [
     "UnknownLine",
     "WindowsSample",
     "analyze",
+    "analyze_again",
     "autotuning",
     "captures_of",
     "check_extra",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from tcpwin import _engine
 from tcpwin.analysis import Analysis, Shifts, measure
 from tcpwin.errors import SnapshotError
+from tcpwin.hosts.again import Question, question_of
 from tcpwin.hosts.bundle_capture import open_capture, opened
 from tcpwin.sources import Moment, Packets, SelectedSource, Selection, Source, resolve
 
@@ -78,6 +79,54 @@ def analyze(
     """
     wanted = list(snapshots)
     chosen = None if follow is None else set(follow)
+    options: dict[str, Any] = {
+        "snapshots": wanted[:],
+        "capture": capture,
+        "filter": filter,
+        "start": start,
+        "end": end,
+        "clock_offset_ns": clock_offset_ns,
+        "window_scales": window_scales,
+        "events": events,
+        "buckets": buckets,
+        "rows": rows,
+    }
+    analysis = _analyze(source, wanted, chosen, progress=progress, index=index, threads=threads, **options)
+    # Asked for again where it is unpickled; what this pass alone kept is read there when it is asked for.
+    analysis._question = lambda: question_of(source, options)
+    return analysis
+
+
+def analyze_again(question: Question) -> Analysis:
+    """The same analysis, from the same files or bytes: how one is unpickled.
+
+    Raises:
+        SourceError: a file is gone, or has another size.
+        TcpwinError: as of `analyze`.
+    """
+    question.check()
+    return analyze(question.source, **question.options)
+
+
+def _analyze(
+    source: Packets | Source | Bundle,
+    wanted: list[Any],
+    chosen: set[int] | None,
+    *,
+    capture: str | None,
+    filter: str | None,
+    start: Moment | None,
+    end: Moment | None,
+    clock_offset_ns: int | None,
+    window_scales: Mapping[str, int] | None,
+    events: bool,
+    buckets: int,
+    rows: int,
+    index: str | os.PathLike[str] | None,
+    threads: int | None,
+    progress: Callable[[int], object] | None,
+    **_: Any,
+) -> Analysis:
     events = events and chosen is None
     with opened(source) as bundle:
         if bundle is not None:

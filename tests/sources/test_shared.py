@@ -300,8 +300,44 @@ def test_copies_are_the_analysis_itself() -> None:
 
 
 @pytest.mark.parametrize("part", ["analysis", "connection"])
-def test_pickling_says_what_to_do_instead(part: str) -> None:
-    analysis = tcpwin.analyze(SMALL)
+def test_what_is_read_once_cannot_be_pickled(part: str) -> None:
+    with SMALL.open("rb") as file:
+        analysis = tcpwin.analyze(file)
     of = {"analysis": analysis, "connection": analysis.connections[0]}
     with pytest.raises(TypeError, match=r"cannot be pickled: it reads its capture again.*to_json"):
         pickle.dumps(of[part])
+
+
+@pytest.mark.parametrize("kind", ["path", "text", "bytes", "several"])
+def test_a_pickled_analysis_asks_its_question_again(kind: str) -> None:
+    given: Any = {"path": SMALL, "text": str(SMALL), "bytes": SMALL.read_bytes(), "several": [SMALL, SMALL]}[kind]
+    analysis = tcpwin.analyze(given, start=0.01, window_scales=None, buckets=64)
+    again, first = pickle.loads(pickle.dumps((analysis, analysis.connections[0])))
+    assert again is not analysis
+    assert again.to_json() == analysis.to_json()
+    assert first._analysis is again, "one reading for all that is pickled together"
+    assert first.verdict == analysis.connections[0].verdict
+    assert first.series("flight").last.tolist() == analysis.connections[0].series("flight").last.tolist()
+
+
+def test_a_pickled_analysis_is_of_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / SMALL.name
+    path.write_bytes(SMALL.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    kept = pickle.dumps(tcpwin.analyze(SMALL.name))
+    monkeypatch.chdir("/")
+    assert len(pickle.loads(kept)) == len(tcpwin.analyze(SMALL))
+    path.write_bytes(SMALL.read_bytes() + b"\0")
+    with pytest.raises(tcpwin.SourceError, match="changed since the analysis was pickled"):
+        pickle.loads(kept)
+    path.unlink()
+    with pytest.raises(tcpwin.SourceError, match="No such file"):
+        pickle.loads(kept)
+
+
+def test_a_pickled_analysis_has_its_snapshots() -> None:
+    bundle = SMALL.parents[1] / "bundles" / "slow-reader.zip"
+    analysis = tcpwin.analyze(bundle)
+    again = pickle.loads(pickle.dumps(analysis))
+    assert len(again.hosts) == len(analysis.hosts) > 0
+    assert again.to_json() == analysis.to_json()

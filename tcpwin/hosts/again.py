@@ -1,0 +1,79 @@
+"""How an analysis came to be, to be made again where it is unpickled: from the same files, or the same bytes.
+
+In: what `tcpwin.analyze` was asked. Out: that question, if it can be asked again elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tcpwin.errors import SourceError
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A source and options; files by their whole paths.
+
+    Attributes:
+        sizes: of the files when they were read, in bytes.
+    """
+
+    source: Any
+    options: Mapping[str, Any]
+    sizes: tuple[tuple[str, int], ...]
+
+    def check(self) -> None:
+        """Whether the files are those that were read.
+
+        Raises:
+            SourceError: one is gone, or has another size.
+        """
+        for path, size in self.sizes:
+            try:
+                now = Path(path).stat().st_size
+            except OSError as error:
+                raise SourceError(f"{path}: {error.strerror or error}") from None
+            if now != size:
+                raise SourceError(f"{path}: changed since the analysis was pickled")
+
+
+def question_of(source: Any, options: Mapping[str, Any]) -> Question | None:
+    """The question, where its sources can be read again: paths, addresses, bytes, and several of these; else None."""
+    files: list[Path] = []
+
+    def whole(given: Any) -> Any:
+        if isinstance(given, bytes):
+            return given
+        if isinstance(given, str | os.PathLike):
+            text = os.fspath(given)
+            if isinstance(text, str) and "://" in text:
+                return text
+            path = Path(os.fsdecode(text)).absolute()
+            if not (path.is_file() or path.is_dir()):
+                raise _OnceError
+            if path.is_file():
+                files.append(path)
+            return str(path)
+        if isinstance(given, list | tuple):
+            return [whole(each) for each in given]
+        raise _OnceError
+
+    def beside(given: Any) -> Any:
+        if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str):
+            return (given[0], whole(given[1]))
+        return whole(given)
+
+    try:
+        kept = {**options, "snapshots": [beside(each) for each in options.get("snapshots", ())]}
+        found = whole(source)
+    except _OnceError:
+        return None
+    return Question(found, kept, tuple((str(path), path.stat().st_size) for path in files))
+
+
+class _OnceError(Exception):
+    """Something that cannot be read again."""
