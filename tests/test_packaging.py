@@ -126,7 +126,7 @@ def test_wheel_is_typed_and_compiled(wheel: set[str]) -> None:
 
 def test_wheel_holds_the_labs_scenarios_and_its_kernels_recipe(wheel: set[str]) -> None:
     lab = ROOT / "tcpwin" / "lab"
-    files = [*lab.glob("scenarios/*.toml"), *(lab / "kernel").iterdir()]
+    files = [*lab.glob("scenarios/*.toml"), *(path for path in (lab / "kernel").rglob("*") if path.is_file())]
     assert len(files) > 50
     assert {str(path.relative_to(ROOT)) for path in files} <= wheel
 

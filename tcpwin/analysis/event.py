@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from tcpwin.analysis.names import DirectionName
-
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -30,7 +28,7 @@ class Event:
 
     frame: int
     time_ns: int
-    direction: DirectionName
+    direction: str
     names: tuple[str, ...]
     seq: int
     ack: int
