@@ -77,7 +77,7 @@ class Analysis:
         self._shifts = shifts
         self._index = None if index is None else os.fspath(index)
         self._joined: Joined | None = None
-        self._question: Callable[[], Any] | None = None
+        self._question: Any = None
         self.notes: tuple[str, ...] = ()
         kept = engine.details()
         # Events and stalls of all connections, without series, where the first reading kept them.
@@ -389,13 +389,12 @@ class Analysis:
 
     def __reduce_ex__(self, protocol: Any, /) -> Any:
         """Its question, asked again where it is unpickled: of files and bytes, which can be read again there."""
-        question = None if self._question is None else self._question()
-        if question is None:
+        if self._question is None:
             raise TypeError(
                 "an Analysis of what can be read but once cannot be pickled: it reads its capture again when it is "
                 "asked. Hand over what is wanted of it, as analysis.to_json(), or analyse a file"
             )
-        return later("tcpwin.hosts", "analyze_again"), (question,)
+        return later("tcpwin.hosts", "analyze_again"), (self._question,)
 
     def __repr__(self) -> str:
         capture = self.capture

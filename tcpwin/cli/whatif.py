@@ -16,8 +16,6 @@ from tcpwin.cli.selection_options import selection_options
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.cli.terminal import colour_option, show
 
-SCHEMA = "tcpwin/whatif/1"
-
 
 class Loss(click.ParamType):  # type: ignore[type-arg]
     """A loss with its percent sign, or 0; as a share."""
@@ -97,7 +95,7 @@ def whatif(
     `tcpwin whatif case.zip --set receiver.tcp_rmem=32M --set sender.tcp_wmem=32M`
     """
     from tcpwin.errors import SourceError
-    from tcpwin.paths import ChangeError, describe_whatif
+    from tcpwin.paths import WHATIF_SCHEMA, ChangeError, describe_whatif
     from tcpwin.paths import whatif as predict
 
     analysis = measure((capture,), snapshots, clock_offset=clock_offset, member=member, keep=True)
@@ -121,7 +119,7 @@ def whatif(
     if as_json:
         import json
 
-        click.echo(json.dumps({"schema": SCHEMA, **describe_whatif(found)}, indent=1))
+        click.echo(json.dumps({"schema": WHATIF_SCHEMA, **describe_whatif(found)}, indent=1))
         return
     from tcpwin.report import render_whatif
 

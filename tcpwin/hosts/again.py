@@ -6,7 +6,7 @@ In: what `tcpwin.analyze` was asked. Out: that question, if it can be asked agai
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,14 @@ from tcpwin.errors import SourceError
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A source and options; files by their whole paths.
+    """A source, snapshots and options; files by their whole paths.
 
     Attributes:
-        sizes: of the files when they were read, in bytes.
+        sizes: of the files when they had been read, in bytes.
     """
 
     source: Any
+    snapshots: list[Any]
     options: Mapping[str, Any]
     sizes: tuple[tuple[str, int], ...]
 
@@ -38,10 +39,10 @@ class Question:
             except OSError as error:
                 raise SourceError(f"{path}: {error.strerror or error}") from None
             if now != size:
-                raise SourceError(f"{path}: changed since the analysis was pickled")
+                raise SourceError(f"{path}: changed since it was analysed")
 
 
-def question_of(source: Any, options: Mapping[str, Any]) -> Question | None:
+def question_of(source: Any, snapshots: Sequence[Any], options: Mapping[str, Any]) -> Question | None:
     """The question, where its sources can be read again: paths, addresses, bytes, and several of these; else None."""
     files: list[Path] = []
 
@@ -68,11 +69,11 @@ def question_of(source: Any, options: Mapping[str, Any]) -> Question | None:
         return whole(given)
 
     try:
-        kept = {**options, "snapshots": [beside(each) for each in options.get("snapshots", ())]}
-        found = whole(source)
-    except _OnceError:
+        found, with_it = whole(source), [beside(each) for each in snapshots]
+        sizes = tuple((str(path), path.stat().st_size) for path in files)
+    except (_OnceError, OSError):
         return None
-    return Question(found, kept, tuple((str(path), path.stat().st_size) for path in files))
+    return Question(found, with_it, options, sizes)
 
 
 class _OnceError(Exception):

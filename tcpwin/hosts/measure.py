@@ -79,8 +79,8 @@ def analyze(
     """
     wanted = list(snapshots)
     chosen = None if follow is None else set(follow)
+    given = list(wanted)
     options: dict[str, Any] = {
-        "snapshots": wanted[:],
         "capture": capture,
         "filter": filter,
         "start": start,
@@ -92,8 +92,8 @@ def analyze(
         "rows": rows,
     }
     analysis = _analyze(source, wanted, chosen, progress=progress, index=index, threads=threads, **options)
-    # Asked for again where it is unpickled; what this pass alone kept is read there when it is asked for.
-    analysis._question = lambda: question_of(source, options)
+    # Asked again where it is unpickled; what this pass alone kept is read there when it is asked for.
+    analysis._question = question_of(source, given, options)
     return analysis
 
 
@@ -105,7 +105,7 @@ def analyze_again(question: Question) -> Analysis:
         TcpwinError: as of `analyze`.
     """
     question.check()
-    return analyze(question.source, **question.options)
+    return analyze(question.source, snapshots=question.snapshots, **question.options)
 
 
 def _analyze(
@@ -125,7 +125,6 @@ def _analyze(
     index: str | os.PathLike[str] | None,
     threads: int | None,
     progress: Callable[[int], object] | None,
-    **_: Any,
 ) -> Analysis:
     events = events and chosen is None
     with opened(source) as bundle:

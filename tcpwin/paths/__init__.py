@@ -5,7 +5,7 @@ does that.
 """
 
 from tcpwin.paths.changes import LIFTABLE, ChangeError, Changes, read_changes
-from tcpwin.paths.document import describe_path, describe_whatif
+from tcpwin.paths.document import WHATIF_SCHEMA, describe_path, describe_whatif
 from tcpwin.paths.ends import End, ends_of, host_of
 from tcpwin.paths.model import PAYLOAD_SHARE
 from tcpwin.paths.path import QUEUE, RANDOM, SEND_SHARE, Known, Path, fit_path, path_rows
@@ -17,6 +17,7 @@ __all__ = [
     "QUEUE",
     "RANDOM",
     "SEND_SHARE",
+    "WHATIF_SCHEMA",
     "ChangeError",
     "Changes",
     "End",

@@ -9,6 +9,9 @@ from tcpwin.limits import describe_verdict
 from tcpwin.paths.path import Path
 from tcpwin.paths.prediction import Prediction, WhatIf
 
+WHATIF_SCHEMA = "tcpwin/whatif/1"
+"""Of the document that `describe_whatif` makes."""
+
 
 def describe_path(path: Path) -> dict[str, Any]:
     """A path: each value with its range and how it is known."""

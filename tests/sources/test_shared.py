@@ -324,11 +324,12 @@ def test_a_pickled_analysis_is_of_the_same_file(tmp_path: Path, monkeypatch: pyt
     path = tmp_path / SMALL.name
     path.write_bytes(SMALL.read_bytes())
     monkeypatch.chdir(tmp_path)
-    kept = pickle.dumps(tcpwin.analyze(SMALL.name))
+    analysis = tcpwin.analyze(SMALL.name)
     monkeypatch.chdir("/")
+    kept = pickle.dumps(analysis)
     assert len(pickle.loads(kept)) == len(tcpwin.analyze(SMALL))
     path.write_bytes(SMALL.read_bytes() + b"\0")
-    with pytest.raises(tcpwin.SourceError, match="changed since the analysis was pickled"):
+    with pytest.raises(tcpwin.SourceError, match="changed since it was analysed"):
         pickle.loads(kept)
     path.unlink()
     with pytest.raises(tcpwin.SourceError, match="No such file"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcpwin.limits import LIMIT_NAMES
-from tcpwin.paths import ChangeError, Prediction, WhatIf, WhatIfError, describe_whatif, path_rows, whatif
+from tcpwin.paths import WHATIF_SCHEMA, ChangeError, Prediction, WhatIf, WhatIfError, describe_whatif, path_rows, whatif
 from tcpwin_web.jobs.opened import open_connections
 from tcpwin_web.jobs.work import FileSet
 
@@ -30,7 +30,7 @@ class Asked:
 def predict(file_set: FileSet, connection: int, asked: Asked) -> dict[str, Any]:
     """The document of `tcpwin whatif --json`, or ``{"refused": why}``: no such change, or the capture cannot say."""
     found = _found(file_set, connection, asked)
-    return {"refused": found} if isinstance(found, str) else {"schema": "tcpwin/whatif/1", **describe_whatif(found)}
+    return {"refused": found} if isinstance(found, str) else {"schema": WHATIF_SCHEMA, **describe_whatif(found)}
 
 
 def tell(file_set: FileSet, connection: int, asked: Asked) -> dict[str, Any]:
