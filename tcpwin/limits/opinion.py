@@ -35,6 +35,8 @@ ONLY_SHARE = 0.8
 """Of the time that a sender waited for its receiver, so much in one stop, and the receiver reads well otherwise."""
 PACED_SEGMENTS = 16
 """Fewer full segments in a row are a write of just that length by chance."""
+SPARE_SHARE = 0.7
+"""A transfer that had less of the path's rate does not use all that the path gives (SPARE, timing/full_path.rs)."""
 
 
 def is_tight(data: Direction, busy_ns: int) -> bool:
@@ -340,6 +342,13 @@ def _path(seen: Situation) -> Opinion:
     if data.queue_mean_ns and seen.connection.path_rtt_ns and data.queue_mean_ns > seen.connection.path_rtt_ns:
         rate += f"; a queue holds each packet up for {time_text(data.queue_mean_ns)} on average"
     meaning = "The transfer uses all that the path gives."
+    path_ns = seen.budget.share("path") * seen.budget.total_ns
+    had_bps = data.unique_bytes * 8e9 / path_ns if path_ns else 0.0
+    if data.path_rate_bps and 0 < had_bps < SPARE_SHARE * data.path_rate_bps:
+        # Not even all of it, carried in that time alone, fills the path: what limited it is the queue.
+        most, path = rate_text(had_bps), rate_text(data.path_rate_bps)
+        meaning = f"It had at most {most} of the path's {path}: its queue is shared, or it has not grown back since the"
+        meaning += " queue overflowed."
     return Opinion("the path's rate", "nobody", None, "likely", f"steady at the best rate seen{rate}", meaning)
 
 

@@ -24,6 +24,8 @@ const FLAT_SEGMENTS: u32 = 3;
 const FLAT_PART: u32 = 16;
 const FLAT_DRIFT: i64 = 2;
 const FLAT_LEAST_SEGMENTS: u32 = 8;
+/// What CUBIC leaves of a window after a loss (RFC 9438 §4.6).
+const CUT: f64 = 0.7;
 
 /// Time of an item that is another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,11 +125,12 @@ pub fn moves(
             if matches!(record.item, Item::Path | Item::Congestion) {
                 give(record.item, Item::WindowFull, record.busy_ns);
             }
+        } else if !is_full && flat.iter().any(|run| run.contains(&place)) {
+            // Whatever the loss before: what a sender holds for good is not what the loss left of its window.
+            give(record.item, Item::SendBuffer, record.busy_ns);
         } else if is_full || (overflowed && record.item == Item::AfterLoss) {
             give(record.item, Item::Path, record.busy_ns);
             give(Item::FastRecovery, Item::Path, record.recovery_ns);
-        } else if flat.iter().any(|run| run.contains(&place)) {
-            give(record.item, Item::SendBuffer, record.busy_ns);
         } else if record.item == Item::Path && used < SPARE {
             give(Item::Path, record.otherwise, record.busy_ns);
         }
@@ -141,34 +144,50 @@ pub fn moves(
     moves
 }
 
-/// Rounds of which the flight stayed the same before anything was lost. A congestion window would have grown, by half a
-/// segment a round at least (RFC 9438 §4.3, RFC 5681 §3.1).
+/// Rounds of which the flight stayed the same. A congestion window would have grown, by half a segment a round at least
+/// (RFC 9438 §4.3, RFC 5681 §3.1); but a cubic one stays for long where the last loss struck, or nearly
+/// (fast convergence, RFC 9438 §4.7), and no sender is left with less than `CUT` of that.
 fn flat_runs(records: &[Record], mss: u32) -> Vec<Range<usize>> {
-    let until = records.iter().position(|record| record.losses > 0);
-    let calm = &records[..until.unwrap_or(records.len())];
+    let most_bytes = flat_most_bytes(records);
     let mut runs = Vec::new();
     let mut from = 0;
-    while from < calm.len() {
+    while from < records.len() {
         let (mut least, mut most) = (u32::MAX, 0);
-        let run = (calm[from..].iter())
-            .take_while(|record| {
+        let run = (records[from..].iter())
+            .zip(&most_bytes[from..])
+            .take_while(|(record, most_bytes)| {
                 (least, most) = (least.min(record.peak_bytes), most.max(record.peak_bytes));
                 let band = mss.saturating_mul(FLAT_SEGMENTS).max(most / FLAT_PART);
                 let is_free = matches!(
                     record.item,
-                    Item::Congestion | Item::SendBuffer | Item::Path
+                    Item::Congestion | Item::SendBuffer | Item::Path | Item::AfterLoss
                 );
-                is_free && most - least <= band
+                let is_calm = record.losses == 0 && record.recovery_ns == 0;
+                is_free && is_calm && record.peak_bytes < **most_bytes && most - least <= band
             })
             .count();
-        let rounds = &calm[from..from + run];
-        let is_large = calm[from].peak_bytes >= mss.saturating_mul(FLAT_LEAST_SEGMENTS);
+        let rounds = &records[from..from + run];
+        let is_large = records[from].peak_bytes >= mss.saturating_mul(FLAT_LEAST_SEGMENTS);
         if run >= FLAT_ROUNDS && is_large && drift_bytes(rounds) <= i64::from(mss) * FLAT_DRIFT {
             runs.push(from..from + run);
         }
         from += run.max(1);
     }
     runs
+}
+
+/// For each round the flight from which on a congestion window may stay the same, by the loss before it.
+fn flat_most_bytes(records: &[Record]) -> Vec<u32> {
+    let (mut most_bytes, mut before_bytes) = (u32::MAX, 0);
+    let each = records.iter().map(|record| {
+        if record.losses > 0 {
+            let struck_bytes = record.peak_bytes.max(before_bytes);
+            most_bytes = (f64::from(struck_bytes) * CUT) as u32;
+        }
+        before_bytes = record.peak_bytes;
+        most_bytes
+    });
+    each.collect()
 }
 
 /// By how much the flights of the second half of rounds are larger than those of the first, in the mean.
@@ -370,5 +389,33 @@ mod tests {
         assert_eq!(moved(&[flat; 16]).len(), 16);
         assert_eq!(moved(&(0..16).map(grown).collect::<Vec<_>>()), []);
         assert_eq!(moved(&[flat; 15]), []);
+    }
+
+    #[test]
+    fn a_flight_that_is_held_far_below_the_last_loss_is_the_buffers_too() {
+        let overflows = Record {
+            peak_bytes: 200_000,
+            most_delay_us: 200_000,
+            losses: 1,
+            loss_delay_us: 200_000,
+            recovery_ns: 40_000_000,
+            item: Item::AfterLoss,
+            ..ROUND
+        };
+        let held = |peak_bytes| Record {
+            delivered_bytes: 40_000,
+            item: Item::AfterLoss,
+            peak_bytes,
+            ..ROUND
+        };
+        let then = |rounds: &[Record]| {
+            let all = [&[overflows][..], rounds].concat();
+            let moved = moved(&all).into_iter().skip(2);
+            moved.map(|(_, into, _)| into).collect::<Vec<_>>()
+        };
+        assert_eq!(then(&[held(40_000); 16]), [Item::SendBuffer; 16]);
+        assert_eq!(then(&[held(140_000); 16]), [Item::Path; 16], "a plateau");
+        let grown: Vec<_> = (0..16).map(|round| held(40_000 + round * 500)).collect();
+        assert_eq!(then(&grown), [Item::Path; 16]);
     }
 }
