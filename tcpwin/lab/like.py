@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tcpwin.kernel import SCALING_RATIO_SINCE
+from tcpwin.kernel import SCALING_RATIO_SINCE, memory_models
 from tcpwin.lab.kernel_build import DEFAULT_SERIES, SERIES
+from tcpwin.lab.pace import reader_trace, writer_trace
 from tcpwin.lab.scenario import Scenario, ScenarioError, read_scenario
+from tcpwin.limits import life_of
 from tcpwin.paths import PAYLOAD_SHARE, QUEUE, RANDOM, Path, fit_path
 from tcpwin.units import name_text
 
@@ -29,6 +31,11 @@ _LARGE_BYTES = 64 << 20
 """A larger buffer needs more than the 1 GiB of memory that a scenario's hosts have by default."""
 _LARGE_MEMORY_MIB = 4096
 _LEAST_QUEUE_BYTES, _CARD_MBPS = 6_000, 1000.0
+_PACED = 0.15
+"""Of the life: an application that was waited for less is taken as fast as the path."""
+_MEMORY_A_BYTE = 1.055
+"""Of receive memory, that a byte takes in the lab where `frame_memory_bytes` is 0."""
+_SAMPLE_MS, _SAMPLES = 200, 100
 _RMEM, _WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
 _SETTINGS = (
     *("tcp_rmem", "tcp_wmem", "tcp_adv_win_scale", "tcp_window_scaling", "tcp_sack", "tcp_timestamps"),
@@ -100,9 +107,10 @@ def scenario_like(
         "[path]",
         f"rtt_ms = {rtt_ns / 1e6:.3f}",
         *_path_lines(path, way, rate_mbps),
-        "[workload]",
-        'name = "bulk"',
-        f"serve.bytes = {min(way.unique_bytes, _MOST_BYTES)}",
+        *_workload_lines(connection, path, way.unique_bytes),
+        "[measure]",
+        f"sample_ms = {max(_SAMPLE_MS, round(connection.duration_ns / 1e6 / _SAMPLES))}",
+        "quick = true",
     ]
     for heading, settings in tables.items():
         if settings:
@@ -112,10 +120,44 @@ def scenario_like(
     return read_scenario(title, "\n".join(lines) + "\n")
 
 
+def _workload_lines(connection: Connection, path: Path, total_bytes: int) -> list[str]:
+    """As many bytes, by a writer and a reader that are as fast as they were where they were waited for."""
+    traces = {}
+    round_trip_ns = path.round_trip_ns.value or 0.0
+    life = life_of(connection, path.direction)
+    paced = [
+        limit
+        for limit in ("sender_application", "receiver_application")
+        if life.times_ns.get(limit, 0) >= _PACED * life.total_ns and total_bytes <= _MOST_BYTES
+    ]
+    if "sender_application" in paced:
+        traces["serve"] = writer_trace(connection, path.direction, round_trip_ns)
+    if "receiver_application" in paced:
+        traces["drive"] = reader_trace(connection, path.direction, round_trip_ns, held_share=_held_share(path))
+    lines = [f"serve.bytes = {min(total_bytes, _MOST_BYTES)}"]
+    for end, trace in traces.items():
+        if trace is not None:
+            lines.append(f"{end}.trace_us = {list(trace.after_us)}")
+            lines.append(f"{end}.trace_bytes = {list(trace.until_bytes)}")
+    return ["[workload]", f'name = "{"transfer" if len(lines) > 1 else "bulk"}"', *lines]
+
+
+def _held_share(path: Path) -> float:
+    """Bytes that the lab's kernel holds unread for each byte that its window is less."""
+    if _series(path) != DEFAULT_SERIES:
+        return 1.0  # Since 6.6 a window reckons with the memory that packets take.
+    model = memory_models(None, adv_win_scale=path.receiver.adv_win_scale)[0]
+    return 1 / (_MEMORY_A_BYTE * model.window_from_space(1 << 20) / (1 << 20))
+
+
 def series_like(connection: Connection) -> str:
     """Which Linux of the lab counts receive memory as the connection's receiver does; 6.1 where that is not known."""
     path = fit_path(connection)
-    kernel = None if path is None else path.receiver.kernel
+    return DEFAULT_SERIES if path is None else _series(path)
+
+
+def _series(path: Path) -> str:
+    kernel = path.receiver.kernel
     return SERIES[-1] if kernel is not None and kernel >= SCALING_RATIO_SINCE else DEFAULT_SERIES
 
 

@@ -66,7 +66,8 @@ def _value(each: Field[Any], value: object, where: str) -> object:
     elif kind == "float" and type(value) is int:
         value = float(value)
     parts = value if isinstance(value, tuple) else (value,)
-    if not parts or any(type(part) is not _KINDS[kind] for part in parts):
+    is_empty = not parts and each.default != ()
+    if is_empty or any(type(part) is not _KINDS[kind] for part in parts):
         raise SettingsError(f"{where}: {each.name} must be {_SHOWN[kind]}")
     if kind == "str":
         words = each.metadata["words"]

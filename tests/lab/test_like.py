@@ -131,3 +131,31 @@ def test_the_linux_is_the_one_that_counts_as_the_receivers(release: str, series:
     said = refused(*asked, env=away)
     assert ("kernel 6.12 is not built" in said) is (series == "6.12")
     assert "the lab's kernel is not built" in refused(*asked, "--kernel", "6.1-stock", env=away)
+
+
+def test_a_slow_reader_is_as_slow_as_it_was() -> None:
+    """It took 40,000 bytes every 200 ms, with up to 171,520 unread that its window never offered."""
+    scenario = scenario_like(tcpwin.analyze(CAPTURES / "lab" / "slow-reader.pcap.gz"))
+    assert (scenario.workload.name, scenario.serve.trace_us) == ("transfer", ())
+    trace = scenario.drive
+    assert trace.trace_bytes[-1] == 6_000_000
+    slow = [step for step in zip(trace.trace_us, trace.trace_bytes, strict=True) if 2_000_000 < step[0] < 27_000_000]
+    assert len(slow) > 100
+    for after_us, until in slow:
+        assert -40_000 < until - 40_000 * (after_us / 200_000) < 2 * 171_520
+    (first_us, first), (last_us, last) = slow[0], slow[-1]
+    assert (last - first) / (last_us - first_us) == pytest.approx(0.2, rel=0.02), "bytes a microsecond"
+
+
+def test_messages_are_written_when_they_were() -> None:
+    """20 of 30,720 bytes, one every 2 s; the second flight of each waits for ACKs, and not for its writer."""
+    scenario = scenario_like(tcpwin.analyze(CAPTURES / "lab" / "idle-restart.pcap.gz"))
+    trace = scenario.serve
+    assert trace.trace_bytes[:20] == tuple(30_720 * (number + 1) for number in range(20))
+    assert trace.trace_us[:20] == pytest.approx([2_000_000 * number for number in range(20)], abs=10_000)
+    assert scenario.drive.trace_us == ()
+
+
+def test_a_transfer_that_nobody_slowed_is_as_fast_as_its_path() -> None:
+    scenario = scenario_like(tcpwin.analyze(CAPTURES / "lab" / "receive-buffer-64k.pcap.gz"))
+    assert scenario.workload.name == "bulk"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tcpwin.lab import workloads
+from tcpwin.lab import SettingsError, workloads
 
 pytestmark = pytest.mark.usefixtures("loopback")
 
@@ -239,3 +239,26 @@ def test_a_transfer_is_no_faster_than_its_ends(serve: str, drive: str) -> None:
     """Half a million bytes at 8 Mbit/s take half a second, but for the last write or read, of 128 KiB at most."""
     _, read = over_loopback("transfer", f"--bytes 500000 {serve}", drive)
     assert read[-1]["completion_ns"] >= 0.36e9
+
+
+def test_a_writer_keeps_to_its_trace() -> None:
+    steps = "--trace-us 0 --trace-bytes 100000 --trace-us 400000 --trace-bytes 300000"
+    sent, read = over_loopback("transfer", f"--bytes 300000 {steps}")
+    assert sent[-1]["bytes"] == read[-1]["bytes"] == 300_000
+    assert sent[-1]["elapsed_ns"] >= 400_000_000
+
+
+def test_a_reader_keeps_to_its_trace() -> None:
+    steps = "--trace-us 0 --trace-bytes 100000 --trace-us 400000 --trace-bytes 300000"
+    _, read = over_loopback("transfer", "--bytes 300000", steps)
+    assert read[-1]["bytes"] == 300_000
+    assert read[-1]["completion_ns"] >= 400_000_000
+
+
+@pytest.mark.parametrize(
+    ("after", "until", "said"),
+    [((1, 2), (5,), "trace_us has 2 steps, and trace_bytes 1"), ((2, 1), (5, 6), "never fall")],
+)
+def test_a_trace_that_is_none_is_refused(after: tuple[int, ...], until: tuple[int, ...], said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        workloads()["transfer"].serve_settings(trace_us=after, trace_bytes=until)

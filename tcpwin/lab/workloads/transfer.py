@@ -2,7 +2,7 @@
 
 Both count bytes, not seconds: a stall comes after the same byte however fast the path is, so that a run is comparable
 with another in which one thing was changed. The transfer is complete when its last byte was read; `completion_ns`
-counts from before the connection's SYN.
+counts from before the connection's SYN. A trace counts time: it is what was recorded of a real writer or reader.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import socket
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 
-from tcpwin.lab.settings import setting
+from tcpwin.lab.settings import SettingsError, setting
 from tcpwin.lab.workload import SECOND_NS, Extent, Log, Workload, accept, finish
 
 _SO_MAX_PACING_RATE = 47
@@ -28,6 +29,11 @@ class ServeSettings:
     pause_bytes: int = setting(0, "Pause after each so many bytes; 0: never.")
     pause_s: float = setting(0.0, "Seconds of a pause.")
     pacing_mbps: float = setting(0.0, "What the kernel sends at most (SO_MAX_PACING_RATE); 0: no limit.")
+    trace_us: tuple[int, ...] = setting((), "Microseconds after the accept …", is_always_listed=False)
+    trace_bytes: tuple[int, ...] = setting((), "… from which on so many bytes are written.", is_always_listed=False)
+
+    def __post_init__(self) -> None:
+        _check_trace(self.trace_us, self.trace_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,18 @@ class DriveSettings:
     slow_bytes: int = setting(0, "… and then so many at rate_mbps, again and again; 0: all at rate_mbps.")
     stall_bytes: int = setting(0, "Stall after each so many bytes; 0: never.")
     stall_s: float = setting(0.0, "Seconds of a stall.")
+    trace_us: tuple[int, ...] = setting((), "Microseconds after the connect …", is_always_listed=False)
+    trace_bytes: tuple[int, ...] = setting((), "… from which on so many bytes are read.", is_always_listed=False)
+
+    def __post_init__(self) -> None:
+        _check_trace(self.trace_us, self.trace_bytes)
+
+
+def _check_trace(trace_us: tuple[int, ...], trace_bytes: tuple[int, ...]) -> None:
+    if len(trace_us) != len(trace_bytes):
+        raise SettingsError(f"trace_us has {len(trace_us)} steps, and trace_bytes {len(trace_bytes)}")
+    if any(later < one for steps in (trace_us, trace_bytes) for one, later in pairwise(steps)):
+        raise SettingsError("trace_us and trace_bytes never fall")
 
 
 def serve(listener: socket.socket, settings: ServeSettings, log: Log) -> None:
@@ -48,11 +66,12 @@ def serve(listener: socket.socket, settings: ServeSettings, log: Log) -> None:
     if settings.pacing_mbps:
         connection.setsockopt(socket.SOL_SOCKET, _SO_MAX_PACING_RATE, round(settings.pacing_mbps * 1e6 / 8))
     began_ns = next_ns = time.monotonic_ns()
+    traced = _Traced(settings, began_ns)
     chunk = memoryview(bytes(settings.chunk_bytes))
     sent = paused_ns = 0
     pause_at = settings.pause_bytes or settings.bytes
     while sent < settings.bytes:
-        end = min(sent + settings.chunk_bytes, settings.bytes, pause_at)
+        end = min(sent + settings.chunk_bytes, settings.bytes, pause_at, traced.wait(sent) or settings.bytes)
         connection.sendall(chunk[: end - sent])
         next_ns += _ns(end - sent, settings.rate_mbps)
         sent = end
@@ -77,8 +96,9 @@ def drive(address: tuple[str, int], settings: DriveSettings, log: Log) -> None:
         connect_ns = time.monotonic_ns() - began_ns
         log.write("connected", connect_ns=connect_ns)
         next_ns = time.monotonic_ns()
+        traced = _Traced(settings, next_ns)
         stall_at = settings.stall_bytes
-        while count := connection.recv_into(buffer, _most(settings, read, stall_at)):
+        while count := connection.recv_into(buffer, _most(settings, read, stall_at, traced.wait(read))):
             last_ns = time.monotonic_ns()
             first_ns = first_ns or last_ns
             is_slow = _is_slow(settings, read)
@@ -107,9 +127,26 @@ _GRACE_NS = 20_000_000
 """A reader that waited for data does not catch up for longer than this."""
 
 
-def _most(settings: DriveSettings, read: int, stall_at: int) -> int:
+class _Traced:
+    """A trace that is replayed: nothing happens before its time."""
+
+    def __init__(self, settings: ServeSettings | DriveSettings, began_ns: int) -> None:
+        times_ns = (began_ns + 1000 * after for after in settings.trace_us)
+        self._steps = list(zip(times_ns, settings.trace_bytes, strict=True))
+        self._next = self._until = 0
+
+    def wait(self, done_bytes: int) -> int:
+        """Wait until there is more than what is done, and say up to where; 0 where nothing bounds it any more."""
+        while self._next < len(self._steps) and self._until <= done_bytes:
+            when_ns, self._until = self._steps[self._next]
+            _sleep_until(when_ns)
+            self._next += 1
+        return self._until if self._until > done_bytes else 0
+
+
+def _most(settings: DriveSettings, read: int, stall_at: int, until: int) -> int:
     """Bytes of the next read: up to the next change of pace."""
-    most = settings.chunk_bytes
+    most = min(settings.chunk_bytes, until - read) if until else settings.chunk_bytes
     if stall_at:
         most = min(most, stall_at - read)
     if settings.slow_bytes and settings.rate_mbps:
@@ -146,6 +183,7 @@ def extent(serve: ServeSettings, drive: DriveSettings, rate_bps: float) -> Exten
         seconds = max(seconds, 8 * serve.bytes * slow_share / (1e6 * drive.rate_mbps))
     seconds += serve.bytes // serve.pause_bytes * serve.pause_s if serve.pause_bytes else 0
     seconds += serve.bytes // drive.stall_bytes * drive.stall_s if drive.stall_bytes else 0
+    seconds = max([seconds, *(last / 1e6 for last in (*serve.trace_us[-1:], *drive.trace_us[-1:]))])
     return Extent(seconds, serve.bytes)
 
 
