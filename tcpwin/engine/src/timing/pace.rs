@@ -16,7 +16,7 @@ use crate::timing::sender_view::SenderView;
 use crate::timing::sent::Sent;
 use crate::timing::train::Train;
 use crate::timing::turns::{Turns, PAUSE_MIN_NS};
-use crate::wire::Segment;
+use crate::wire::{Segment, FIN, PSH};
 
 /// Segments in flight that are kept apart; beyond it neighbours are joined, and times become those of the older one.
 const MAX_SENT: usize = 4096;
@@ -27,6 +27,10 @@ const GROWTH_DENOMINATOR: u64 = 3;
 /// Segments that Linux and RFC 6928 allow before the first ACK.
 pub const INITIAL_WINDOW_SEGMENTS: u32 = 10;
 
+/// A stack sets PSH on what empties its buffer (RFC 9293 §3.9.1.2): without it more was written, however short the segment
+/// is. Window, congestion window or pacing cut it. No length is as large as this bit, so that it is no short one.
+const WRITE_GOES_ON: u32 = 1 << 31;
+
 /// What every segment touches stands in the first three cache lines, and in [`Late`].
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
@@ -36,6 +40,7 @@ pub struct Pace {
     pub view: Option<Box<SenderView>>,
     /// When the newest TSval was first sent.
     pub tick_ns: i64,
+    /// Length of the newest data, with [`WRITE_GOES_ON`] where it did not end what was written.
     pub last_payload: u32,
     pub tinygrams: u32,
     /// What was sent when the round trip began: its acknowledgment ends it.
@@ -158,7 +163,7 @@ impl Pace {
         }
     }
 
-    /// Whether the last segment was a small one: what was written is sent (rule 8.g).
+    /// Whether the last segment was a small one that ends a write: what was written is sent (rule 8.g).
     pub fn ran_out(&self, mss: u32) -> bool {
         self.last_payload < mss
     }
@@ -249,11 +254,12 @@ impl Pace {
 
     /// A segment with payload, behind `ahead_bytes` in flight: a small one before it did not end what was written.
     #[inline]
-    pub fn note_payload(&mut self, payload_len: u32, ahead_bytes: u32, mss: u32) {
-        let before = self.last_payload.min(ahead_bytes);
+    pub fn note_payload(&mut self, segment: &Segment, ahead_bytes: u32, mss: u32) {
+        let before = (self.last_payload & !WRITE_GOES_ON).min(ahead_bytes);
         let is_tinygram = (ahead_bytes > 0) & (before < mss);
         self.tinygrams = self.tinygrams.wrapping_add(u32::from(is_tinygram));
-        self.last_payload = payload_len;
+        let goes_on = segment.flags & (PSH | FIN) == 0;
+        self.last_payload = segment.payload_len | (u32::from(goes_on) * WRITE_GOES_ON);
     }
 
     /// Close the round: its phase, and what the congestion window is by Linux's rules if it began as they say.

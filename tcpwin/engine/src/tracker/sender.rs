@@ -157,7 +157,7 @@ impl Direction {
         if let Some(pace) = self.ledger.pace_mut() {
             if segment.payload_len > 0 {
                 let ahead_bytes = una.to(was_nxt).max(0) as u32;
-                pace.note_payload(segment.payload_len, ahead_bytes, mss);
+                pace.note_payload(segment, ahead_bytes, mss);
                 if ahead_bytes > 0 {
                     pace.late.budget.note_gap(since_ns);
                 }
@@ -190,7 +190,7 @@ impl Direction {
         if before.new_tsval.is_some() {
             pace.tick_ns = now_ns;
         }
-        pace.note_payload(segment.payload_len, ahead_bytes, before.mss);
+        pace.note_payload(segment, ahead_bytes, before.mss);
         if ahead_bytes > 0 {
             pace.late.budget.note_gap(before.since_data_ns);
         }

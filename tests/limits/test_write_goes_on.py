@@ -1,0 +1,76 @@
+"""A short segment that no PSH ends is no end of a write: what was allowed cut it, and more is to be sent.
+
+A stack sets PSH on the segment that empties its buffer (RFC 9293 section 3.9.1.2). Congestion windows that are counted
+in bytes, as BSD's and Windows' are, leave each flight a short last segment without it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from stories.story import Story
+
+import tcpwin
+
+MSS, ROUND_TRIP, ROUNDS = 1460, 0.1, 40
+FLIGHT = 13 * MSS + 1020
+
+
+def flights(near: str, *, grows_by: int = 0, pushes: bool = False) -> Story:
+    """The client's upload in 40 flights, each one round trip after the one before.
+
+    Args:
+        near: the host at which the capture is made.
+        grows_by: bytes by which each flight is larger than the one before.
+        pushes: each flight ends a write; else only the last one does.
+    """
+    story = Story().handshake(ROUND_TRIP, scaled=(502, 4000), near=near)
+    for number in range(ROUNDS):
+        left, began = FLIGHT + grows_by * number, story.now
+        while left > 0:
+            length = min(MSS, left)
+            left -= length
+            story.data("a", length, flags="PA" if left == 0 and (pushes or number == ROUNDS - 1) else "A")
+            story.wait(0.0001)
+        story.wait(began + ROUND_TRIP - story.now if near == "a" else 0)
+        story.ack("b")
+        story.wait(ROUND_TRIP if near == "b" else 0)
+    return story.close(ROUND_TRIP)
+
+
+def analyzed(story: Story, folder: Path) -> tcpwin.Connection:
+    [connection] = story.analyze(folder)
+    return connection
+
+
+@pytest.mark.parametrize("near", ["a", "b"])
+@pytest.mark.parametrize("grows_by", [0, MSS // 2, MSS])
+def test_flights_that_end_short_are_not_the_applications(grows_by: int, near: str, tmp_path: Path) -> None:
+    """Their limit is the sender's: its buffer where they stay the same, else its congestion window."""
+    connection = analyzed(flights(near, grows_by=grows_by), tmp_path)
+    data, verdict = connection.a_to_b, connection.verdict
+    assert data.budget_application_ns <= 2.1 * ROUND_TRIP * 1e9, "the end of its last write, and the FIN"
+    assert verdict.limit in ("send_buffer", "congestion_control", "path_rate")
+    assert verdict.confidence != "certain"
+
+
+@pytest.mark.parametrize("near", ["a", "b"])
+def test_flights_that_end_a_write_are_the_applications(near: str, tmp_path: Path) -> None:
+    connection = analyzed(flights(near, pushes=True), tmp_path)
+    assert connection.verdict.limit == "sender_application"
+
+
+@pytest.mark.parametrize("near", ["a", "b"])
+def test_short_segments_are_counted_whatever_ends_them(near: str, tmp_path: Path) -> None:
+    """A tinygram is one that more data followed before its ACK: none of a flight's last ones is."""
+    connection = analyzed(flights(near), tmp_path)
+    assert connection.a_to_b.tinygrams == 0
+    story = Story().handshake(ROUND_TRIP, near=near)
+    for _ in range(3):
+        story.data("a", 100)
+        story.data("a", MSS)
+        story.wait(ROUND_TRIP)
+        story.ack("b")
+    [connection] = story.close(ROUND_TRIP).analyze(tmp_path)
+    assert connection.a_to_b.tinygrams == 3
