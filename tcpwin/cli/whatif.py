@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ from tcpwin.cli.inputs import ConnectionNumber, check_connection
 from tcpwin.cli.selection_options import selection_options
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.cli.terminal import colour_option, show
+from tcpwin.cli.whatif_twin import describe_twin, render_twin, try_twin
 
 
 class Loss(click.ParamType):  # type: ignore[type-arg]
@@ -68,6 +70,13 @@ def _parsed(parse: Callable[[str], Fraction]) -> Callable[[click.Context, click.
 @click.option("--rtt", callback=_parsed(parse_rtt), metavar="TIME", help="The path's round trip: 20ms.")
 @click.option("--rate", callback=_parsed(parse_rate), metavar="RATE", help="What the path carries: 100Mbit.")
 @click.option("--each", is_flag=True, help="Lift every limit alone, and rank them by what that gains.")
+@click.option(
+    "--twin",
+    "twin_folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Run the change in the lab's kernel too, beside a run as it was; the bundles go to FOLDER.",
+)
 @snapshot_options
 @selection_options
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON document.")
@@ -81,6 +90,7 @@ def whatif(
     rtt: float | None,
     rate: float | None,
     each: bool,
+    twin_folder: Path | None,
     snapshots: tuple[str, ...],
     clock_offset: int | None,
     member: str | None,
@@ -92,10 +102,13 @@ def whatif(
     Without a change: its path as the capture shows it, and every limit lifted alone. Predictions are the cost model of
     the verdict, with an interval. Exit status 3: the capture cannot say.
 
+    With --twin a run like the connection is made in the lab's kernel (`tcpwin lab build`), and one with the change. A
+    run that does not do as the connection did is no twin, and predicts nothing.
+
     `tcpwin whatif case.zip --set receiver.tcp_rmem=32M --set sender.tcp_wmem=32M`
     """
     from tcpwin.errors import SourceError
-    from tcpwin.paths import WHATIF_SCHEMA, ChangeError, describe_whatif
+    from tcpwin.paths import WHATIF_SCHEMA, ChangeError, describe_whatif, read_changes
     from tcpwin.paths import whatif as predict
 
     analysis = measure((capture,), snapshots, clock_offset=clock_offset, member=member, keep=True)
@@ -114,13 +127,18 @@ def whatif(
             rate_bps=rate,
             each=each or not is_asked,
         )
+        twin = None
+        if twin_folder is not None:
+            changes = read_changes(found.path, settings, lift=lift, loss_share=loss, round_trip_ns=rtt, rate_bps=rate)
+            twin = try_twin(analysis, chosen, changes, twin_folder, Path(capture).name.partition(".")[0])
     except ChangeError as error:
         raise click.UsageError(str(error)) from None
     if as_json:
         import json
 
-        click.echo(json.dumps({"schema": WHATIF_SCHEMA, **describe_whatif(found)}, indent=1))
+        more = {} if twin is None else {"twin": describe_twin(twin)}
+        click.echo(json.dumps({"schema": WHATIF_SCHEMA, **describe_whatif(found), **more}, indent=1))
         return
     from tcpwin.report import render_whatif
 
-    show([render_whatif(found)], colour)
+    show([render_whatif(found), *([] if twin is None else [render_twin(twin)])], colour)

@@ -4,6 +4,10 @@ In: a scenario (a file), or a workload on hosts of your own. Out: bundles that `
 of them. It judges nothing: that is what findings and comparison are for.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from tcpwin.lab.expectation import Claim, ClaimError
 from tcpwin.lab.kernel_build import DEFAULT_SERIES, SERIES, BuildError, build, build_needs, check_host, kernel_path
 from tcpwin.lab.lift import LiftError, LiftResult, Times, check_liftable, lift_result, lift_scenario
@@ -18,6 +22,13 @@ from tcpwin.lab.sweep import drawn, read_worlds, sweep
 from tcpwin.lab.uml import UmlError, check_kernel
 from tcpwin.lab.workload import DEFAULT_PORT, Log, Workload, workloads
 from tcpwin.lab.worlds import STORIES, story, world
+from tcpwin.lazy import loader
+
+if TYPE_CHECKING:
+    from tcpwin.lab.twin import Twin, TwinRun, run_twin
+
+# What looks at results is loaded when it is used: runs in the lab's kernel import this package, and have no need of it.
+__getattr__ = loader(__name__, {"twin": ("Twin", "TwinRun", "run_twin")})
 
 __all__ = [
     "DEFAULT_PORT",
@@ -40,6 +51,8 @@ __all__ = [
     "SettingsError",
     "Step",
     "Times",
+    "Twin",
+    "TwinRun",
     "UmlError",
     "Workload",
     "build",
@@ -62,6 +75,7 @@ __all__ = [
     "read_worlds",
     "run_needs",
     "run_scenario",
+    "run_twin",
     "scenario_like",
     "scenario_names",
     "scenarios",

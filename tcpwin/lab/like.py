@@ -14,8 +14,8 @@ from tcpwin.kernel import SCALING_RATIO_SINCE, memory_models
 from tcpwin.lab.kernel_build import DEFAULT_SERIES, SERIES
 from tcpwin.lab.pace import reader_trace, writer_trace
 from tcpwin.lab.scenario import Scenario, ScenarioError, read_scenario
-from tcpwin.limits import life_of
-from tcpwin.paths import PAYLOAD_SHARE, QUEUE, RANDOM, Path, fit_path
+from tcpwin.limits import LIMIT_NAMES, Life, life_of
+from tcpwin.paths import PAYLOAD_SHARE, QUEUE, RANDOM, Changes, Path, fit_path
 from tcpwin.units import name_text
 
 if TYPE_CHECKING:
@@ -30,13 +30,22 @@ _MOST_BYTES = 1 << 30
 _LARGE_BYTES = 64 << 20
 """A larger buffer needs more than the 1 GiB of memory that a scenario's hosts have by default."""
 _LARGE_MEMORY_MIB = 4096
-_LEAST_QUEUE_BYTES, _CARD_MBPS = 6_000, 1000.0
+_LEAST_QUEUE_BYTES, _ROOMY_QUEUE_BYTES, _CARD_MBPS = 6_000, 150_000, 1000.0
+_QUEUED_SHARE, _LEAST_WAIT_NS = 0.1, 500_000
+"""Of a round trip: segments that waited longer on average did so behind the capture point, in a queue of the path."""
+_MOSTLY, _FILLED_SHARE = 0.5, 0.02
+_BUCKET_SHARE, _LEAST_BUCKET_MS, _LEAST_BUCKET_BYTES = 0.5, 10.0, 15_000
+_OWN_PACE = 1.5
+"""Times a window a round trip: a plateau below may be of the window."""
 _PACED = 0.15
 """Of the life: an application that was waited for less is taken as fast as the path."""
 _MEMORY_A_BYTE = 1.055
 """Of receive memory, that a byte takes in the lab where `frame_memory_bytes` is 0."""
 _SAMPLE_MS, _SAMPLES = 200, 100
 _RMEM, _WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
+_CONTROL = "net.ipv4.tcp_congestion_control"
+_DEFAULTS = {_RMEM: "4096 131072 6291456", _WMEM: "4096 16384 4194304"}
+"""Linux's, where the hosts' are not known."""
 _SETTINGS = (
     *("tcp_rmem", "tcp_wmem", "tcp_adv_win_scale", "tcp_window_scaling", "tcp_sack", "tcp_timestamps"),
     *("tcp_slow_start_after_idle", "tcp_notsent_lowat", "tcp_moderate_rcvbuf", "tcp_congestion_control"),
@@ -59,6 +68,7 @@ def scenario_like(
     rate_mbps: float | None = None,
     connection: Connection | None = None,
     settings_of: Run | None = None,
+    changes: Changes | None = None,
 ) -> Scenario:
     """A bulk transfer like a connection of the capture, with the settings that its snapshots hold.
 
@@ -67,9 +77,11 @@ def scenario_like(
         rate_mbps: of the path.
         connection: by default the worst.
         settings_of: a run of a reference whose tcp_rmem and tcp_adv_win_scale take the place of the receiver's.
+        changes: of settings and path, as `tcpwin.whatif` takes them.
 
     Raises:
-        ScenarioError: there is no connection, it has no data or shows no round trip, or the run states no buffer.
+        ScenarioError: there is no connection, it has no data or shows no round trip, the run states no buffer, or a
+            limit is to be lifted that no setting is.
     """
     if connection is None:
         worst = analysis.worst(1)
@@ -84,6 +96,7 @@ def scenario_like(
     tables: dict[str, dict[str, str]] = {"sysctl_sender": {}, "sysctl_receiver": {}}
     path = fit_path(connection, "a_to_b" if is_a_sender else "b_to_a")
     assert path is not None, "a direction was given"
+    life = life_of(connection, path.direction)
     left_out = [f"# Not taken over: {name_text(note)}" for note in path.notes]
     for end in (path.sender, path.receiver):
         for setting in _SETTINGS:
@@ -97,17 +110,21 @@ def scenario_like(
     if settings_of is not None:
         _take_over(settings_of, tables)
         name += f" as {settings_of.reference} {settings_of.name}"
+    changes = changes or Changes()
+    _change(changes, tables)
+    if changes.words:
+        name += f" with {' '.join(changes.words)}"
     title = "like-" + (re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "capture")
     told = path.algorithm.name if path.algorithm is not None else ""
     if told in _CONGESTION_CONTROLS:
-        tables["sysctl_sender"].setdefault("net.ipv4.tcp_congestion_control", told)
+        tables["sysctl_sender"].setdefault(_CONTROL, told)
     lines = [
         f'title = "A transfer like connection {connection.id} of a capture"',
         *dict.fromkeys(left_out),
         "[path]",
-        f"rtt_ms = {rtt_ns / 1e6:.3f}",
-        *_path_lines(path, way, rate_mbps),
-        *_workload_lines(connection, path, way.unique_bytes),
+        f"rtt_ms = {(changes.round_trip_ns or rtt_ns) / 1e6:.3f}",
+        *_path_lines(path, way, rate_mbps, changes, life, rtt_ns),
+        *_workload_lines(connection, path, way.unique_bytes, life),
         "[measure]",
         f"sample_ms = {max(_SAMPLE_MS, round(connection.duration_ns / 1e6 / _SAMPLES))}",
         "quick = true",
@@ -120,11 +137,10 @@ def scenario_like(
     return read_scenario(title, "\n".join(lines) + "\n")
 
 
-def _workload_lines(connection: Connection, path: Path, total_bytes: int) -> list[str]:
+def _workload_lines(connection: Connection, path: Path, total_bytes: int, life: Life) -> list[str]:
     """As many bytes, by a writer and a reader that are as fast as they were where they were waited for."""
     traces = {}
     round_trip_ns = path.round_trip_ns.value or 0.0
-    life = life_of(connection, path.direction)
     paced = [
         limit
         for limit in ("sender_application", "receiver_application")
@@ -161,9 +177,12 @@ def _series(path: Path) -> str:
     return SERIES[-1] if kernel is not None and kernel >= SCALING_RATIO_SINCE else DEFAULT_SERIES
 
 
-def _path_lines(path: Path, way: Direction, rate_mbps: float | None) -> list[str]:
-    """The rate, with the queue that overflowed, and losses by chance."""
-    shown = path.rate_bps.value
+def _path_lines(
+    path: Path, way: Direction, rate_mbps: float | None, changes: Changes, life: Life, rtt_ns: float
+) -> list[str]:
+    """The rate, with the queue or the policer in front of it, and losses by chance."""
+    shown = None if is_own_pace(path, way, life) else path.rate_bps.value
+    rate_mbps = rate_mbps if changes.rate_bps is None else changes.rate_bps / 1e6
     if rate_mbps is None and shown is None:
         rate, why = float(_assumed(way)), "  # assumed: --rate says another"
     elif rate_mbps is None and shown is not None:
@@ -171,17 +190,56 @@ def _path_lines(path: Path, way: Direction, rate_mbps: float | None) -> list[str
     else:
         rate, why = rate_mbps or 0.0, ""
     lines = [f"rate_mbps = {rate:g}{why}"]
-    queue_ns = path.queue_ns.high
-    if path.loss_kind == QUEUE and queue_ns:
-        size = max(round(queue_ns * rate / 8000), _LEAST_QUEUE_BYTES)
-        lines = [
-            f"rate_mbps = {max(_CARD_MBPS, 4 * rate):g}",
-            f"bottleneck_mbps = {rate:g}{why}",
-            f"queue_bytes = {size}  # the longest wait that the capture shows",
-        ]
-    if path.loss_kind == RANDOM and path.loss_share.value:
-        lines.append(f"loss_percent = {100 * path.loss_share.value:.4g}")
-    return lines
+    card = f"rate_mbps = {max(_CARD_MBPS, 4 * rate):g}"
+    longest_ns, mean_ns = path.queue_ns.high or 0.0, path.queue_ns.value or 0.0
+    is_behind = (
+        path.loss_kind != RANDOM and way.view != "receiver" and mean_ns > max(_LEAST_WAIT_NS, _QUEUED_SHARE * rtt_ns)
+    )
+    loss = path.loss_share.value if path.loss_kind == RANDOM else None
+    if life.times_ns.get("path_policer", 0) > _MOSTLY * life.total_ns:
+        burst = max(round(_BUCKET_SHARE * rate * 125 * max(rtt_ns / 1e6, _LEAST_BUCKET_MS)), _LEAST_BUCKET_BYTES)
+        lines = [card, f"policer_mbps = {rate:g}{why}"]
+        lines.append(f"policer_burst_bytes = {burst}  # nothing shows its bucket: half of what a round trip carries")
+        loss = None
+    elif path.loss_kind == QUEUE and longest_ns:
+        size = max(round(longest_ns * rate / 8000), _LEAST_QUEUE_BYTES)
+        lines = [card, f"bottleneck_mbps = {rate:g}{why}"]
+        lines.append(f"queue_bytes = {size}  # the longest wait that the capture shows")
+    elif shown is not None and is_behind:
+        size = max(round(2 * longest_ns * rate / 8000), _ROOMY_QUEUE_BYTES)
+        lines = [card, f"bottleneck_mbps = {rate:g}{why}"]
+        lines.append(f"queue_bytes = {size}  # it never overflowed: twice the longest wait")
+    loss = loss if changes.loss_share is None else changes.loss_share
+    loss = 0.0 if "path_loss" in changes.lifted else loss
+    return [*lines, f"loss_percent = {100 * loss:.4g}"] if loss else lines
+
+
+def is_own_pace(path: Path, way: Direction, life: Life) -> bool:
+    """Whether what looks like the path's rate may be the pace of BBR, whose window allows no more."""
+    rate_bps, rtt_ns = path.rate_bps.value, path.round_trip_ns.value
+    if not rate_bps or not rtt_ns or path.algorithm is None or not path.algorithm.is_bbr:
+        return False
+    is_filled = life.times_ns.get("path_rate", 0) >= _FILLED_SHARE * life.total_ns
+    window_bps = 8e9 * way.receive_window_max_bytes / rtt_ns if way.receive_window_max_bytes else 0.0
+    return not is_filled and rate_bps < _OWN_PACE * window_bps and "receiver_window" in life.times_ns
+
+
+def _change(changes: Changes, tables: dict[str, dict[str, str]]) -> None:
+    """The changed settings, each at its end."""
+    lifted = [limit for limit in changes.lifted if limit != "path_loss"]
+    if lifted:
+        raise ScenarioError(f"no setting lifts {', '.join(LIMIT_NAMES[each] for each in lifted)}: change one instead")
+    sender, receiver = tables["sysctl_sender"], tables["sysctl_receiver"]
+    for table, name, size in ((receiver, _RMEM, changes.rmem_max_bytes), (sender, _WMEM, changes.wmem_max_bytes)):
+        if size is not None:
+            least, first, _ = table.get(name, _DEFAULTS[name]).split()
+            table[name] = f"{least} {min(int(first), size)} {size}"
+    if changes.adv_win_scale is not None:
+        receiver["net.ipv4.tcp_adv_win_scale"] = str(changes.adv_win_scale)
+    if changes.algorithm is not None:
+        sender[_CONTROL] = changes.algorithm
+    if changes.is_idle_restart_off:
+        sender["net.ipv4.tcp_slow_start_after_idle"] = "0"
 
 
 def _assumed(way: Direction) -> int:
@@ -201,7 +259,7 @@ def _take_over(run: Run, tables: dict[str, dict[str, str]]) -> None:
     if run.rmem_max_bytes is None:
         raise ScenarioError(f"{run.reference}/{run.name} states no receive buffer")
     receiver = tables["sysctl_receiver"]
-    own = receiver.get(_RMEM, "4096 131072 6291456").split()
+    own = receiver.get(_RMEM, _DEFAULTS[_RMEM]).split()
     receiver[_RMEM] = " ".join([*own[:2], str(run.rmem_max_bytes)])
     if run.adv_win_scale is not None:
         receiver["net.ipv4.tcp_adv_win_scale"] = str(run.adv_win_scale)

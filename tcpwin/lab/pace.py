@@ -45,18 +45,19 @@ def writer_trace(connection: Connection, direction: DirectionName, round_trip_ns
     acked = view.series("acknowledged", direction=direction)
     if data.view != "receiver" and len(acked) and len(time_ns):
         rising = np.diff(acked.max, prepend=acked.max[0]) > 0
-        time_ns = _when_written(time_ns, acked.time_ns[rising], min(round_trip_ns / 8, CLOCKED_NS))
+        time_ns = _when_written(time_ns, acked.time_ns[rising], round_trip_ns)
     return _trace(_intervals(view.budget(direction=direction), _WRITER), time_ns, written, zero_ns, data)
 
 
-def _when_written(sent_ns: NDArray[np.int64], acked_ns: NDArray[np.int64], near_ns: float) -> NDArray[np.int64]:
-    """What an ACK let go had been written before: with the last that left by itself."""
+def _when_written(sent_ns: NDArray[np.int64], acked_ns: NDArray[np.int64], round_trip_ns: float) -> NDArray[np.int64]:
+    """What an ACK let go had been written before: with the last that left by itself, at most two round trips sooner."""
     if not len(acked_ns):
         return sent_ns
     last = np.maximum(np.searchsorted(acked_ns, sent_ns, side="right") - 1, 0)
     since_ns = sent_ns - acked_ns[last]
-    is_clocked = (since_ns >= 0) & (since_ns <= near_ns)
-    return np.asarray(np.maximum.accumulate(np.where(is_clocked, sent_ns[0], sent_ns)), dtype=np.int64)
+    is_clocked = (since_ns >= 0) & (since_ns <= min(round_trip_ns / 8, CLOCKED_NS))
+    written_ns = np.maximum.accumulate(np.where(is_clocked, sent_ns[0], sent_ns))
+    return np.asarray(np.maximum(written_ns, sent_ns - round(2 * round_trip_ns)), dtype=np.int64)
 
 
 def reader_trace(
@@ -81,7 +82,29 @@ def reader_trace(
     read = np.maximum.accumulate(edge.last - 1 - offered - unread)
     zero_ns = connection.start_ns + round_trip_ns
     waits = _intervals(view.budget(direction=direction), _READER)
+    if len(waits):
+        read = np.maximum(read - _unseen_bytes(connection, direction, edge.time_ns, read, int(waits[-1, 1])), 0)
     return _trace(waits, edge.time_ns, read, zero_ns, _data(connection, direction))
+
+
+def _unseen_bytes(
+    connection: Connection, direction: DirectionName, time_ns: NDArray[np.int64], read: NDArray[np.int64], last_ns: int
+) -> int:
+    """How much more waited unread than windows show, by a reader that closed: until then it read what was left.
+
+    A buffer that grew while it never was empty holds more than twice the largest window that was offered.
+    """
+    data = _data(connection, direction)
+    back = connection.b_to_a if direction == "a_to_b" else connection.a_to_b
+    final = int(np.searchsorted(read, read[-1]))
+    end_ns = int(time_ns[final])
+    before = int(np.searchsorted(time_ns, end_ns - max((end_ns - connection.start_ns) // 10, 1)))
+    tail_ns = connection.end_ns - end_ns
+    if not (back.fin or back.rst) or last_ns < end_ns or end_ns <= time_ns[before] or tail_ns <= 0:
+        return 0
+    pace = (read[final] - read[before]) / (end_ns - time_ns[before])
+    waited = pace * tail_ns
+    return max(int(read[final] - (data.unique_bytes - waited)), 0) if waited < data.unique_bytes / 2 else 0
 
 
 def _data(connection: Connection, direction: DirectionName) -> Direction:

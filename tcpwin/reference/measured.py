@@ -66,6 +66,7 @@ class Measured:
         settings, sender_settings: of the receiver's host and of the sender's, never merged.
         workload: the references' name for its shape; None where it has none of these; `shape` says what was seen.
         limit: one of `tcpwin.limits.LIMITS`, that took most time; `limited_by` in words.
+        second_limit: another that took about as much; None where there is none.
         is_reader_slow: the receiver's application kept the window small.
         is_unscaled: window scaling is off: 65,535 bytes are the most, whatever the settings.
         first_flight_bytes: what the sender began with, before any ACK.
@@ -102,6 +103,7 @@ class Measured:
     shape: str = ""
     limit: str = "capture"
     limited_by: str = "not known what limited it"
+    second_limit: str | None = None
     is_reader_slow: bool = False
     is_unscaled: bool = False
     first_flight_bytes: int = FIRST_FLIGHT_BYTES
@@ -163,6 +165,7 @@ def measure_connection(
         shape=shape,
         limit=verdict.limit,
         limited_by=verdict.limited_by,
+        second_limit=verdict.second_limit,
         is_reader_slow=verdict.limit == "receiver_application",
         is_unscaled=data.window_scale.state == "disabled",
         first_flight_bytes=data.initial_flight_bytes or FIRST_FLIGHT_BYTES,

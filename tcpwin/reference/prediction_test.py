@@ -82,7 +82,7 @@ def against(captured: Measured, run: Measured, prediction: Prediction | None = N
             told.append(f"What was captured was {captured.limited_by}; the run's path has no traffic but its own.")
     is_twin = None
     if prediction is None and goodput and run.goodput_bps:
-        is_twin = abs(run.goodput_bps / goodput - 1) <= TWIN and run.limit == captured.limit
+        is_twin = abs(run.goodput_bps / goodput - 1) <= TWIN and _is_alike(captured, run)
         told.append(_TWIN_WORDS[is_twin])
     window = None if allowed is None else binary_text(allowed.window_bytes)
     rows = (
@@ -95,6 +95,11 @@ def against(captured: Measured, run: Measured, prediction: Prediction | None = N
     return Against(
         rows, window_right, rate_right, " ".join(told) or "Nothing is known that could be compared.", is_twin
     )
+
+
+def _is_alike(captured: Measured, run: Measured) -> bool:
+    """Whether they have the same limit; where two took about as much time, either of them."""
+    return run.limit in (captured.limit, captured.second_limit) or captured.limit == run.second_limit
 
 
 def _same(captured: Measured) -> float | None:

@@ -17,6 +17,7 @@ import tcpwin
 from tcpwin import _engine
 from tcpwin.agents import Folder
 from tcpwin.agents.server import make_server
+from tcpwin.lab import Twin, TwinRun
 from tcpwin.limits import LIMITS, OWNERS, VERDICT_FIELDS
 from tcpwin.paths import Path as CapturedPath
 from tcpwin.paths import Prediction
@@ -103,6 +104,7 @@ def known_names() -> set[str]:
     listed = {field.name for field in fields(tcpwin.ZeroWindowEpisode)} | VALUES
     listed |= {name for part in SCHEMA["$defs"].values() for name in part.get("properties", {})} | PAIR_NAMES
     listed |= {field.name for kind in (CapturedPath, Prediction) for field in fields(kind)} | {"gain_ns"}
+    listed |= {field.name for kind in (Twin, TwinRun) for field in fields(kind)} | {"captured_bps"}
     listed |= {field.name for field in fields(Round)}
     listed |= {*VERDICT_FIELDS, *LIMITS, *OWNERS, "items_ns"} | tools_of_agents()
     return FIELDS["connection"] | FIELDS["direction"] | columns | events | series | listed | set(_engine.CAUSES)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cli.command import refused
 
 import tcpwin
 from tcpwin.lab import ScenarioError, scenario_like, series_like, world
+from tcpwin.lab.pace import _when_written
 from tcpwin.reference import reference
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -134,7 +136,7 @@ def test_the_linux_is_the_one_that_counts_as_the_receivers(release: str, series:
 
 
 def test_a_slow_reader_is_as_slow_as_it_was() -> None:
-    """It took 40,000 bytes every 200 ms, with up to 171,520 unread that its window never offered."""
+    """It took 40,000 bytes every 200 ms. Its buffer held 520,000 of them, three times the largest window."""
     scenario = scenario_like(tcpwin.analyze(CAPTURES / "lab" / "slow-reader.pcap.gz"))
     assert (scenario.workload.name, scenario.serve.trace_us) == ("transfer", ())
     trace = scenario.drive
@@ -142,7 +144,7 @@ def test_a_slow_reader_is_as_slow_as_it_was() -> None:
     slow = [step for step in zip(trace.trace_us, trace.trace_bytes, strict=True) if 2_000_000 < step[0] < 27_000_000]
     assert len(slow) > 100
     for after_us, until in slow:
-        assert -40_000 < until - 40_000 * (after_us / 200_000) < 2 * 171_520
+        assert until == pytest.approx(40_000 * (after_us / 200_000), abs=3 * 40_000)
     (first_us, first), (last_us, last) = slow[0], slow[-1]
     assert (last - first) / (last_us - first_us) == pytest.approx(0.2, rel=0.02), "bytes a microsecond"
 
@@ -159,3 +161,11 @@ def test_messages_are_written_when_they_were() -> None:
 def test_a_transfer_that_nobody_slowed_is_as_fast_as_its_path() -> None:
     scenario = scenario_like(tcpwin.analyze(CAPTURES / "lab" / "receive-buffer-64k.pcap.gz"))
     assert scenario.workload.name == "bulk"
+
+
+def test_a_writer_of_small_pieces_is_not_taken_for_one_that_waits_for_acks() -> None:
+    """5,000 of 1,000 bytes, one a millisecond, over 4 ms: an ACK comes just before each of them, and lets none go."""
+    step_ns, round_trip_ns = 1_000_000, 4_000_000
+    sent = np.arange(5_000, dtype=np.int64) * step_ns
+    written = _when_written(sent, sent[4:] - 1_000, round_trip_ns)
+    assert (sent - written).max() <= 2 * round_trip_ns

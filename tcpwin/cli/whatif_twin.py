@@ -1,0 +1,82 @@
+"""`tcpwin whatif --twin`: the change tried in the lab's kernel, and what that says."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from tcpwin.analysis import Analysis, Connection
+    from tcpwin.lab import Twin, TwinRun
+    from tcpwin.paths import Changes
+
+_WIDTH = 120
+
+
+def try_twin(analysis: Analysis, connection: Connection, changes: Changes, folder: Path, name: str) -> Twin:
+    """Run the twin, saying on the terminal how far it is."""
+    from tcpwin.lab import check_kernel, run_twin, series_like
+
+    check_kernel(series_like(connection))
+    twin = run_twin(analysis, connection, changes, folder, name=name, tick=_tick)
+    if sys.stderr.isatty():
+        click.echo("\r\x1b[K", nl=False, err=True)
+    return twin
+
+
+def _tick(name: str, elapsed_ns: int) -> None:
+    if sys.stderr.isatty():
+        click.echo(f"\r\x1b[K{name}: second {elapsed_ns / 1e9:.0f}", nl=False, err=True)
+
+
+def render_twin(twin: Twin) -> Iterator[str]:
+    """What the runs came to, and what follows."""
+    from tcpwin.units import rate_text, time_text
+
+    yield ""
+    yield f"by a twin in the lab's kernel, Linux {twin.series}"
+    yield from _wrapped(twin.text)
+    if twin.duration_ns is not None and twin.goodput_bps is not None:
+        duration, goodput = twin.duration_ns, twin.goodput_bps
+        yield f"  duration    {time_text(duration.low)} to {time_text(duration.high)}"
+        yield f"  throughput  {rate_text(goodput.low)} to {rate_text(goodput.high)}"
+    for doubt in twin.doubts:
+        yield from textwrap.wrap(f"{doubt}.", _WIDTH, initial_indent="  - ", subsequent_indent="    ")
+    for run in filter(None, (twin.as_it_was, twin.changed)):
+        yield f"  {run.bundle}"
+
+
+def _wrapped(text: str) -> Sequence[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+
+
+def describe_twin(twin: Twin) -> Mapping[str, Any]:
+    """The twin as an object of the JSON document."""
+    return {
+        "kernel": twin.series,
+        "is_twin": twin.is_twin,
+        "captured_bps": twin.captured.goodput_bps,
+        "as_it_was": _described(twin.as_it_was),
+        "changed": None if twin.changed is None else _described(twin.changed),
+        "duration_ns": None if twin.duration_ns is None else asdict(twin.duration_ns),
+        "goodput_bps": None if twin.goodput_bps is None else asdict(twin.goodput_bps),
+        "confidence": twin.confidence,
+        "doubts": list(twin.doubts),
+        "text": twin.text,
+    }
+
+
+def _described(run: TwinRun) -> Mapping[str, Any]:
+    measured = run.measured
+    return {
+        "bundle": str(run.bundle),
+        "completion_ns": run.completion_ns,
+        "goodput_bps": measured.goodput_bps,
+        "limit": measured.limit,
+    }

@@ -1,0 +1,185 @@
+"""A change tried on a twin: a run like a connection, then the same with the change.
+
+In: a connection of an analysis, changes. Out: Twin. It predicts only where the first run did as the connection had
+done; what a change gains is by how much the second run differs from the first. Runs in the lab's kernel import no part
+of this: it is not among the package's names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tcpwin.hosts import analyze
+from tcpwin.lab.lift import read_times
+from tcpwin.lab.like import is_own_pace, scenario_like, series_like
+from tcpwin.lab.run import run_scenario
+from tcpwin.lab.scenario import Scenario, ScenarioError
+from tcpwin.limits import LIMIT_NAMES, life_of
+from tcpwin.paths import Changes, Range, fit_path
+from tcpwin.reference import Measured, against, measure_connection
+from tcpwin.units import rate_text, time_text
+
+if TYPE_CHECKING:
+    from tcpwin.analysis import Analysis, Connection
+
+ERROR = 0.1
+"""Of a duration: two runs of one transfer differ by as much."""
+LOSS_ERROR = 0.25
+"""Losses by chance are other ones in each run."""
+FASTER = 1.1
+"""Times the captured throughput: beyond, a rate of the path that was assumed decides."""
+FILLED_SHARE = 0.02
+"""Of the life: a path that was full for less has a rate that bursts may have shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class TwinRun:
+    """One run: its scenario, its bundle, how long it took by the reader's clock, and what its capture shows."""
+
+    scenario: Scenario
+    bundle: Path
+    completion_ns: int
+    measured: Measured
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """A connection, a run like it, and the run with a change.
+
+    Attributes:
+        changes: what was changed in the second run.
+        series: which Linux both ran on.
+        captured: the connection; `before_ns` is its duration.
+        is_twin: whether the run as it was came within 15 % of the captured throughput, by the same limit.
+        duration_ns, goodput_bps: predicted; None where it is no twin, or nothing was changed.
+        doubts: what may make it otherwise, a sentence each.
+    """
+
+    changes: Changes
+    series: str
+    captured: Measured
+    before_ns: int
+    as_it_was: TwinRun
+    changed: TwinRun | None
+    is_twin: bool
+    duration_ns: Range | None
+    goodput_bps: Range | None
+    doubts: tuple[str, ...]
+
+    @property
+    def confidence(self) -> str:
+        """``likely``, or ``possible`` where there are doubts."""
+        return "possible" if self.doubts else "likely"
+
+    @property
+    def text(self) -> str:
+        """What it says, in a sentence or two."""
+        first = self.as_it_was.measured
+        came = (
+            f"The run as it was came to {_rate(first.goodput_bps)}, {first.limited_by}; captured were "
+            f"{_rate(self.captured.goodput_bps)}, {self.captured.limited_by}"
+        )
+        if not self.is_twin:
+            return f"{came}: it is no twin, and predicts nothing."
+        if self.changed is None or self.duration_ns is None or self.goodput_bps is None:
+            return f"{came}: it is a twin."
+        return (
+            f"{came}: it is a twin. With {', '.join(self.changes.words)} it takes "
+            f"{time_text(self.duration_ns.likely)} instead of {time_text(self.before_ns)}, "
+            f"{_rate(self.goodput_bps.likely)}; then limited by {LIMIT_NAMES[self.changed.measured.limit]} "
+            f"({self.confidence})."
+        )
+
+
+def run_twin(
+    analysis: Analysis,
+    connection: Connection,
+    changes: Changes,
+    folder: Path,
+    *,
+    name: str = "capture",
+    rate_mbps: float | None = None,
+    tick: Callable[[str, int], None] = lambda name, elapsed_ns: None,  # noqa: ARG005
+) -> Twin:
+    """Run a connection's twin as it was, and with changes; bundles that are in the folder are not run again.
+
+    Args:
+        changes: of `read_changes`; where they are empty only the first run is made.
+        name: of the capture, for the scenarios.
+        rate_mbps: of the path, where the capture does not show it.
+        tick: told a run's name and how far its own clock is, in nanoseconds.
+
+    Raises:
+        ScenarioError: no scenario can be made, as `scenario_like` says.
+        UmlError: the lab's kernel is not built, or ended without a result.
+        NetworkError: a run failed.
+    """
+    scenarios = [scenario_like(analysis, name=name, rate_mbps=rate_mbps, connection=connection)]
+    if not changes.is_empty:
+        changed = scenario_like(analysis, name=name, rate_mbps=rate_mbps, connection=connection, changes=changes)
+        scenarios.append(changed)
+    captured = measure_connection(connection)
+    if captured is None:
+        raise ScenarioError(f"connection {connection.id} carried no data")
+    series = series_like(connection)
+    folder.mkdir(parents=True, exist_ok=True)
+    runs = [_run(each, series, folder, tick) for each in scenarios]
+    first, then = runs[0], runs[1] if len(runs) > 1 else None
+    is_twin = bool(against(captured, first.measured).is_twin)
+    duration = goodput = None
+    doubts: tuple[str, ...] = ()
+    if is_twin and then is not None and then.measured.goodput_bps:
+        doubts = tuple(_doubts(connection, captured, then, changes, is_given=rate_mbps is not None))
+        # What the first run was off by is as likely to be off again.
+        change = then.completion_ns / first.completion_ns
+        error = max(ERROR, abs((first.measured.goodput_bps or 0) / (captured.goodput_bps or 1) - 1))
+        if changes.loss_share or "loss_percent" in then.scenario.text:
+            error = max(error, LOSS_ERROR)
+        duration = _spread(connection.duration_ns * change, error)
+        goodput = _spread((captured.goodput_bps or 0) / change, error)
+    return Twin(changes, series, captured, connection.duration_ns, first, then, is_twin, duration, goodput, doubts)
+
+
+def _run(scenario: Scenario, series: str, folder: Path, tick: Callable[[str, int], None]) -> TwinRun:
+    bundle = run_scenario(
+        scenario, "stock", folder, series=series, tick=lambda elapsed_ns: tick(scenario.name, elapsed_ns)
+    ).bundle
+    worst = analyze(str(bundle), capture="sender.pcap.gz").worst(1)
+    measured = measure_connection(worst[0]) if worst else None
+    if measured is None:
+        raise ScenarioError(f"{scenario.name}: the run carried no data")
+    return TwinRun(scenario, bundle, read_times(bundle, scenario).completion_ns, measured)
+
+
+def _doubts(
+    connection: Connection, captured: Measured, then: TwinRun, changes: Changes, *, is_given: bool
+) -> list[str]:
+    """What of the path the change asks for that the capture does not show."""
+    path = fit_path(connection, captured.direction)
+    assert path is not None, "it carried data"
+    data = connection.a_to_b if path.direction == "a_to_b" else connection.b_to_a
+    life = life_of(connection, path.direction)
+    is_faster = (then.measured.goodput_bps or 0) > FASTER * (captured.goodput_bps or 0)
+    is_told = is_given or changes.rate_bps is not None
+    is_filled = life.times_ns.get("path_rate", 0) >= FILLED_SHARE * life.total_ns
+    doubts = []
+    if is_faster and not is_told and (path.rate_bps.value is None or is_own_pace(path, data, life)):
+        doubts.append("the capture does not show what the path carries, and the run's was assumed: --rate says it")
+    elif is_faster and not is_told and not is_filled and then.measured.limit == "path_rate":
+        doubts.append("the path was never full: the rate that its bursts show may be the sender's own pace")
+    if life.times_ns.get("path_policer", 0) > FILLED_SHARE * life.total_ns:
+        doubts.append("what a policer's bucket holds is not in the capture")
+    if changes.algorithm is not None and path.loss_kind is None and path.loss_share.value:
+        doubts.append("where the losses came from is not known: the run's path has none")
+    return doubts
+
+
+def _spread(likely: float, error: float) -> Range:
+    return Range(likely, likely / (1 + error), likely * (1 + error))
+
+
+def _rate(bps: float | None) -> str:
+    return "no throughput" if bps is None else rate_text(bps)

@@ -1,0 +1,92 @@
+"""A change tried on a twin in the lab's kernel: what it says, and when it predicts nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cli.command import refused, tcpwin
+from reference import NO_LAB
+
+from tcpwin import analyze
+from tcpwin.lab import ScenarioError, kernel_path, run_twin, scenario_like
+from tcpwin.paths import Changes, fit_path, read_changes
+
+HERE = Path(__file__).resolve().parent
+LEFT = HERE.parent / "paths" / "send-buffer-left.zip"
+CAPTURE = "sender.pcap.gz"
+TRUE_NS = 2_120_000_000
+"""What the true path took with the receiver's buffer raised to 64 MiB, and the sender's left at 60,000 bytes."""
+
+built = pytest.mark.skipif(not kernel_path().is_file(), reason=f"{NO_LAB} here")
+
+
+def test_every_change_of_a_setting_or_the_path_is_in_the_scenario() -> None:
+    analysis = analyze(LEFT, capture=CAPTURE)
+    path = fit_path(analysis.connections[0])
+    assert path is not None
+    settings = {
+        "receiver.tcp_rmem": "64M",
+        "receiver.tcp_adv_win_scale": "-2",
+        "sender.tcp_wmem": "8192",
+        "sender.tcp_congestion_control": "bbr",
+        "sender.tcp_slow_start_after_idle": "0",
+    }
+    changes = read_changes(path, settings, loss_share=0.005, round_trip_ns=20e6, rate_bps=50e6)
+    changed = scenario_like(analysis, changes=changes)
+    assert changed.sysctl["receiver"]["net.ipv4.tcp_rmem"] == f"4096 67255 {64 << 20}"
+    assert changed.sysctl["receiver"]["net.ipv4.tcp_adv_win_scale"] == "-2"
+    assert changed.sysctl["sender"]["net.ipv4.tcp_wmem"] == "4096 8192 8192"
+    assert changed.sysctl["sender"]["net.ipv4.tcp_congestion_control"] == "bbr"
+    assert changed.sysctl["sender"]["net.ipv4.tcp_slow_start_after_idle"] == "0"
+    assert (changed.route.loss_percent, changed.route.rtt_ms, changed.route.rate_mbps) == (0.5, 20.0, 50.0)
+    assert changed.serve.bytes == scenario_like(analysis).serve.bytes
+
+
+def test_a_limit_that_is_no_setting_cannot_be_lifted_in_a_run() -> None:
+    analysis = analyze(LEFT, capture=CAPTURE)
+    with pytest.raises(ScenarioError, match="no setting lifts receive window"):
+        scenario_like(analysis, changes=Changes(lifted=("receiver_window",), words=("lift receiver_window",)))
+
+
+def test_without_the_kernel_it_says_what_is_needed(tmp_path: Path) -> None:
+    away = {"XDG_CACHE_HOME": str(tmp_path / "none"), "PATH": "/usr/bin:/bin"}
+    said = refused("whatif", LEFT, "--capture", CAPTURE, "--rtt", "20ms", "--twin", tmp_path / "runs", env=away)
+    assert "tcpwin lab build" in said
+
+
+@built
+def test_the_twin_foresees_what_a_buffer_that_was_left_does(tmp_path: Path) -> None:
+    analysis = analyze(LEFT, capture=CAPTURE)
+    connection = analysis.connections[0]
+    path = fit_path(connection)
+    assert path is not None
+    changes = read_changes(path, {"receiver.tcp_rmem": "64M"})
+    twin = run_twin(analysis, connection, changes, tmp_path, name="send-buffer-left")
+    assert twin.is_twin
+    assert twin.duration_ns is not None
+    assert twin.duration_ns.likely == pytest.approx(TRUE_NS, rel=0.1)
+    assert twin.duration_ns.low <= TRUE_NS <= twin.duration_ns.high
+    assert twin.confidence == "likely"
+    # The bundles are there: the program only reads them again.
+    words = ("--set", "receiver.tcp_rmem=64M", "--twin", tmp_path)
+    described = json.loads(tcpwin("whatif", LEFT, "--capture", CAPTURE, *words, "--json").stdout)["twin"]
+    assert described["is_twin"]
+    assert described["kernel"] == "6.1"
+    said = tcpwin("whatif", LEFT, "--capture", CAPTURE, *words).stdout.decode()
+    assert "it is a twin. With receiver.tcp_rmem=64M it takes" in " ".join(said.split())
+
+
+@built
+def test_a_run_that_does_otherwise_predicts_nothing(tmp_path: Path) -> None:
+    """The first run is made over a path a tenth as fast as the capture's own: no twin."""
+    analysis = analyze(LEFT, capture=CAPTURE)
+    connection = analysis.connections[0]
+    changes = replace(Changes(), round_trip_ns=80e6, words=("round trip 80 ms",))
+    twin = run_twin(analysis, connection, changes, tmp_path, rate_mbps=0.5)
+    assert not twin.is_twin
+    assert twin.duration_ns is None
+    assert twin.goodput_bps is None
+    assert "no twin, and predicts nothing" in twin.text

@@ -1,0 +1,153 @@
+"""How near twins come: runs like captures, beside what was captured. The table of tcpwin/docs/lab/twins.md.
+
+In: captures/runs, each from the sender's end with the settings of both hosts, and drawn worlds of seed 1, run in the
+lab's kernel. Out: ``twins.jsonl`` beside this file, a line a capture, or with ``--table`` its table. From the folder
+``tests``: ``python -m worlds.twins FOLDER [--worlds N] [--table]``; what is in FOLDER or in the file is not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import tcpwin
+from tcpwin.lab import NetworkError, ScenarioError, UmlError, run_scenario, scenario_like, series_like, story, world
+from tcpwin.reference import Measured, against, measure_connection
+from tcpwin.units import rate_text
+
+HERE = Path(__file__).resolve().parent
+FILE = HERE / "twins.jsonl"
+RUNS = HERE.parents[1] / "captures" / "runs"
+SEED = 1
+CLOSE = 0.15
+"""Of the original's throughput."""
+ENDS = {"snd": "sender", "rcv": "receiver"}
+
+
+def of_run(name: str) -> tcpwin.Analysis:
+    """A run of captures/runs as a user has it: a capture at the sender, and the settings of both hosts."""
+    meta = json.loads((RUNS / name / "meta.json").read_text(encoding="utf8"))
+    with tempfile.TemporaryDirectory() as folder:
+        files = []
+        for end, label in ENDS.items():
+            lines = [f"{key} = {value}" for key, value in meta["sysctls"][end].items() if "cannot stat" not in value]
+            file = Path(folder) / f"{label}-sysctl.txt"
+            file.write_text("\n".join([*lines, f"kernel.osrelease = {meta['kernel']}", ""]), encoding="utf8")
+            files.append(file)
+        return tcpwin.analyze(RUNS / name / "snd.pcap.gz", snapshots=files)
+
+
+def originals(folder: Path, count: int, only: str) -> Iterator[tuple[str, str, tcpwin.Analysis]]:
+    """Name, what it is, and analysis of each capture."""
+    for run in sorted(RUNS.glob("*/meta.json")):
+        if only in run.parent.name:
+            yield run.parent.name, "run", of_run(run.parent.name)
+    for number in range(count):
+        scenario = world(SEED, number)
+        if only in scenario.name:
+            bundle = run_scenario(scenario, "stock", folder / "worlds").bundle
+            yield scenario.name, story(SEED, number), tcpwin.analyze(bundle, capture="sender.pcap.gz")
+
+
+def beside(name: str, analysis: tcpwin.Analysis, folder: Path) -> dict[str, Any]:
+    """The twin of the worst connection, beside it."""
+    chosen = analysis.worst(1)[0]
+    try:
+        scenario = scenario_like(analysis, name=name, connection=chosen)
+    except ScenarioError as error:
+        return {"refused": str(error)}
+    captured = measure_connection(chosen)
+    assert captured is not None
+    series = series_like(chosen)
+    try:
+        bundle = run_scenario(scenario, "stock", folder / "twins", series=series).bundle
+    except (NetworkError, UmlError) as error:
+        return {"refused": str(error)}
+    twin = measure_connection(tcpwin.analyze(bundle, capture="sender.pcap.gz").worst(1)[0])
+    assert twin is not None
+    return {
+        "kernel": series,
+        "captured": _facts(captured),
+        "twin": _facts(twin),
+        "is_twin": against(captured, twin).is_twin,
+    }
+
+
+def _facts(measured: Measured) -> dict[str, Any]:
+    return {
+        "goodput_bps": measured.goodput_bps and round(measured.goodput_bps),
+        "limit": measured.limit,
+        "second_limit": measured.second_limit,
+        "window_max_bytes": measured.window_max_bytes,
+        "flight_max_bytes": measured.flight_max_bytes,
+    }
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """A line a capture, and what they come to."""
+    lines = [
+        "| capture | what it is | throughput | limit | twin's throughput | limit | off by | said to be |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        if "refused" in row:
+            lines.append(f"| {row['name']} | {row['what']} | | | | | | {row['refused']} |")
+            continue
+        captured, twin = row["captured"], row["twin"]
+        cells = (
+            *(row["name"], row["what"], rate_text(captured["goodput_bps"]), captured["limit"]),
+            *(rate_text(twin["goodput_bps"]), twin["limit"], f"{100 * (ratio_of(row) - 1):+.0f} %"),
+            "a twin" if row["is_twin"] else "no twin",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    ran = [row for row in rows if "refused" not in row]
+    close = sum(abs(ratio_of(row) - 1) <= CLOSE for row in ran)
+    alike = sum(is_alike(row) for row in ran)
+    unflagged = sum(row["is_twin"] and abs(ratio_of(row) - 1) > CLOSE for row in ran)
+    lines += [
+        "",
+        f"{len(rows)} captures, {len(ran)} ran: {close} within 15 %, {alike} by the same limit, "
+        f"{sum(row['is_twin'] for row in ran)} both; off and not flagged: {unflagged}.",
+    ]
+    return "\n".join(lines)
+
+
+def is_alike(row: dict[str, Any]) -> bool:
+    """Whether both have the same limit; where a verdict names two, either of them."""
+    captured, twin = row["captured"], row["twin"]
+    return twin["limit"] in (captured["limit"], captured["second_limit"]) or captured["limit"] == twin["second_limit"]
+
+
+def ratio_of(row: dict[str, Any]) -> float:
+    """Of the twin's throughput to the original's."""
+    return float(row["twin"]["goodput_bps"] / row["captured"]["goodput_bps"])
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run what is missing, or print the table."""
+    asked = argparse.ArgumentParser(prog="worlds.twins")
+    asked.add_argument("folder", type=Path, help="for the bundles")
+    asked.add_argument("--worlds", type=int, default=40, help="how many of the drawn worlds")
+    asked.add_argument("--only", default="", help="captures with this in their names")
+    asked.add_argument("--table", action="store_true", help="of what ran")
+    given = asked.parse_args(arguments)
+    there = {row["name"]: row for row in map(json.loads, FILE.read_text().splitlines())} if FILE.exists() else {}
+    if given.table:
+        print(table([row for name, row in there.items() if given.only in name]))
+        return 0
+    for name in ("worlds", "twins"):
+        (given.folder / name).mkdir(parents=True, exist_ok=True)
+    for name, what, analysis in originals(given.folder, given.worlds, given.only):
+        there[name] = {"name": name, "what": what, **beside(name, analysis, given.folder)}
+        FILE.write_text("".join(f"{json.dumps(row)}\n" for row in there.values()))
+        print(json.dumps(there[name]), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
