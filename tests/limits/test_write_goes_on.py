@@ -6,6 +6,7 @@ in bytes, as BSD's and Windows' are, leave each flight a short last segment with
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,51 @@ def test_short_segments_are_counted_whatever_ends_them(near: str, tmp_path: Path
         story.ack("b")
     [connection] = story.close(ROUND_TRIP).analyze(tmp_path)
     assert connection.a_to_b.tinygrams == 3
+
+
+SIZES = (1460, 1460, 728, 732, 1460, 4)
+"""Of a Linux sender into a small window; what is short ends in PSH, but more follows at once."""
+
+
+def into_a_small_window(window: int, *, round_trip: float = 0.008, silent: float = 0.0, segments: int = 3000) -> Story:
+    """The client's upload, of which a segment less than the window holds is in flight: its card has the next one.
+
+    Args:
+        window: of the server, in bytes, all the time.
+        silent: seconds for which the application writes nothing once all that the window holds was sent.
+    """
+    story = Story().handshake(round_trip, scaled=(502, window // 128))
+    on_the_way: deque[tuple[float, int]] = deque()
+    flight, number, since = 0, 0, 0
+    while number < segments or on_the_way:
+        length = SIZES[number % len(SIZES)]
+        may_send = number < segments and flight + length + MSS <= window
+        if silent and since >= len(SIZES) * 4 and on_the_way:
+            may_send = False
+        if not may_send:
+            at, acked = on_the_way.popleft()
+            story.wait(max(at - story.now, 0))
+            flight -= acked
+            story.ack("b", upto=story.acked["b"] + acked)
+            if silent and not on_the_way:
+                story.wait(silent)
+                since = 0
+            continue
+        story.data("a", length, flags="PA" if length < MSS else "A")
+        on_the_way.append((story.now + round_trip, length))
+        story.wait(round_trip / 32)
+        flight, number, since = flight + length, number + 1, since + 1
+    return story.close(round_trip)
+
+
+def test_short_pushed_segments_into_a_full_window_are_the_windows(tmp_path: Path) -> None:
+    """34 kB in 8 ms: a larger window would carry more, and the sender is never silent."""
+    connection = analyzed(into_a_small_window(34_304), tmp_path)
+    data, verdict = connection.a_to_b, connection.verdict
+    assert verdict.limit == "receiver_window"
+    assert data.budget_application_ns < 0.1 * connection.duration_ns
+
+
+def test_a_pause_behind_short_pushed_segments_is_the_applications(tmp_path: Path) -> None:
+    connection = analyzed(into_a_small_window(34_304, silent=0.05), tmp_path)
+    assert connection.verdict.limit == "sender_application"

@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::timing::capacity::{Bottleneck, FULL};
 use crate::timing::item::Item;
 use crate::timing::path::{Record, HELD_SHARE};
-use crate::timing::reading::Reading;
+use crate::timing::reading::{Reading, FILLS};
 
 /// Share at which a loss may be the queue's, and below which a rate is certainly not the path's.
 const NEAR: f64 = 0.8;
@@ -26,6 +26,9 @@ const FLAT_DRIFT: i64 = 2;
 const FLAT_LEAST_SEGMENTS: u32 = 8;
 /// What CUBIC leaves of a window after a loss (RFC 9438 §4.6).
 const CUT: f64 = 0.7;
+
+/// A sender whose longest silence is a smaller part of a round trip had something to send all the time.
+const SILENT_PART: i64 = 4;
 
 /// Time of an item that is another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,9 +95,12 @@ pub fn moves(
         }
         before_peak = record.peak_bytes;
         let is_asked_for_less = marked_peak > 0 && is_of_rounds;
+        let is_cut_short = keeps_the_window_full(record);
         let Some(bottleneck) = bottleneck else {
             if is_asked_for_less {
                 give(record.item, Item::Path, record.busy_ns);
+            } else if is_cut_short {
+                give(Item::Application, Item::WindowFull, record.idle_ns);
             }
             continue;
         };
@@ -122,7 +128,9 @@ pub fn moves(
         }
         was_near = is_near;
         if is_held && used >= SPARE {
-            if matches!(record.item, Item::Path | Item::Congestion) {
+            let is_the_windows = matches!(record.item, Item::Path | Item::Congestion)
+                || (record.item == Item::Application && is_cut_short);
+            if is_the_windows {
                 give(record.item, Item::WindowFull, record.busy_ns);
             }
         } else if !is_full && flat.iter().any(|run| run.contains(&place)) {
@@ -133,15 +141,28 @@ pub fn moves(
             give(Item::FastRecovery, Item::Path, record.recovery_ns);
         } else if record.item == Item::Path && used < SPARE {
             give(Item::Path, record.otherwise, record.busy_ns);
+        } else if record.item == Item::Application && is_cut_short {
+            give(Item::Application, Item::WindowFull, record.busy_ns);
         }
         if is_full && !is_held {
             give(Item::WindowFull, Item::Path, record.full_ns);
         }
         if used >= FULL && !is_held {
             give(Item::Application, Item::Path, record.idle_ns);
+        } else if is_cut_short {
+            give(Item::Application, Item::WindowFull, record.idle_ns);
         }
     }
     moves
+}
+
+/// Whether what was in flight filled the window, and the sender was never silent: a short segment was cut by what room there
+/// was, though PSH ended it (Linux sets it for every half of the largest window that was written: `forced_push`,
+/// net/ipv4/tcp.c), and not the end of what it had.
+fn keeps_the_window_full(record: &Record) -> bool {
+    let fills = u64::from(record.peak_bytes) * FILLS.1 >= u64::from(record.window_bytes) * FILLS.0;
+    let is_silent = record.gap_ns.saturating_mul(SILENT_PART) >= i64::from(record.delay_us) * 1000;
+    fills && record.window_bytes > 0 && !is_silent
 }
 
 /// Rounds of which the flight stayed the same. A congestion window would have grown, by half a segment a round at least
@@ -370,6 +391,39 @@ mod tests {
         assert_eq!(into(true), of_both(Item::Policer));
         assert_eq!(into(false), of_both(Item::Path));
         assert_eq!(moved(&[after]), []);
+    }
+
+    #[test]
+    fn short_segments_into_a_full_window_are_no_ends_of_writes() {
+        let short = Record {
+            delivered_bytes: 60_000,
+            item: Item::Application,
+            busy_ns: 60_000_000,
+            idle_ns: 40_000_000,
+            peak_bytes: 62_000,
+            window_bytes: 64_000,
+            gap_ns: 1_000_000,
+            ..ROUND
+        };
+        let window = |ns| (Item::Application, Item::WindowFull, ns);
+        let both = [window(60), window(40)];
+        assert_eq!(moved(&[short]), both);
+        let at_the_rate = Record {
+            delivered_bytes: 90_000,
+            ..short
+        };
+        assert_eq!(moved(&[at_the_rate]), both);
+        assert_eq!(moves(None, &[short], None, MSS).len(), 1);
+        let silent = Record {
+            gap_ns: 30_000_000,
+            ..short
+        };
+        assert_eq!(moved(&[silent]), []);
+        let with_room = Record {
+            window_bytes: 80_000,
+            ..short
+        };
+        assert_eq!(moved(&[with_room]), []);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::timing::path::{elapsed_ns, Record};
 const UNREAD_SHARE: u64 = 4;
 const UNREAD_SEGMENTS: u32 = 4;
 /// A flight of so much of the window fills it: what is left is no full burst.
-const FILLS: (u64, u64) = (9, 10);
+pub const FILLS: (u64, u64) = (9, 10);
 /// An ACK that is late by so much waited for its application or for the timer.
 const LATE_US: u32 = 20_000;
 /// A path on which packets were dropped has no longer queue than it had then, but for what timers add.
