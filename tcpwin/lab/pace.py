@@ -145,8 +145,9 @@ def _trace(
     steps: dict[int, int] = {}
     quantum, taken = data.unique_bytes / MOST_STEPS, 0
     for place, (when_us, value) in enumerate(zip(after.tolist(), until.tolist(), strict=True)):
-        is_last = place + 1 == len(after)
+        is_last = place + 1 == len(after) or value == data.unique_bytes
         if value > taken and (is_last or value - taken >= quantum or after[place + 1] - when_us > LONG_US):
             steps[when_us] = taken = value
-    steps[int(after[-1])] = data.unique_bytes
+    if taken < data.unique_bytes:
+        steps[int(after[-1])] = data.unique_bytes
     return Trace(tuple(steps), tuple(steps.values()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from cli.command import refused
 
 import tcpwin
 from tcpwin.lab import ScenarioError, scenario_like, series_like, world
-from tcpwin.lab.pace import _when_written
+from tcpwin.lab.pace import _trace, _when_written
 from tcpwin.reference import reference
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -169,3 +170,12 @@ def test_a_writer_of_small_pieces_is_not_taken_for_one_that_waits_for_acks() -> 
     sent = np.arange(5_000, dtype=np.int64) * step_ns
     written = _when_written(sent, sent[4:] - 1_000, round_trip_ns)
     assert (sent - written).max() <= 2 * round_trip_ns
+
+
+def test_the_last_bytes_are_there_when_they_were_sent() -> None:
+    """The wait goes on to the end of the connection: a step of fewer bytes than others must not wait for it."""
+    data = SimpleNamespace(unique_bytes=100_100)
+    waits = np.array([[10_000_000, 90_000_000]])
+    trace = _trace(waits, np.array([0, 20_000_000, 30_000_000]), np.array([50_000, 100_000, 100_100]), 0.0, data)
+    assert trace is not None
+    assert (trace.after_us, trace.until_bytes) == ((0, 20_000, 30_000), (50_000, 100_000, 100_100))

@@ -1,9 +1,10 @@
 """How near the model and the twin come to changes that were run on the true path: a table of tcpwin/docs/lab/twins.md.
 
-In: every other change of ``changes.jsonl``, of drawn worlds whose true paths ran with it. Each world is captured at the
-sender; its capture alone makes the model's prediction, and a twin that runs as it was and with the change. Out:
-``twin_changes.jsonl`` beside this file, or with ``--table`` its tables. From the folder ``tests``:
-``python -m worlds.twin_changes FOLDER [--table]``; what is in FOLDER is not run again.
+In: every other change of ``changes.jsonl``, of drawn worlds whose true paths ran with it, and a receiver's buffer that
+is raised where the sender's is left. Each is captured at the sender; its capture alone makes the model's prediction,
+and a twin that runs as it was and with the change. Out: ``twin_changes.jsonl`` beside this file, or with ``--table``
+its table. From the folder ``tests``: ``python -m worlds.twin_changes FOLDER [--table]``; what is in FOLDER is not run
+again.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Sequence
+import tomllib
+import zipfile
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,23 +25,53 @@ from worlds.predictions import FAR
 from worlds.truths import read_truths
 
 import tcpwin
-from tcpwin.lab import NetworkError, ScenarioError, UmlError, run_scenario, run_twin, world
+from tcpwin.lab import NetworkError, Scenario, ScenarioError, UmlError, read_scenario, run_scenario, run_twin, world
+from tcpwin.lab.lift import read_times
+from tcpwin.lab.toml_text import render_toml
 from tcpwin.paths import WhatIfError, fit_path, read_changes
 from tcpwin.units import time_text
 
 HERE = Path(__file__).resolve().parent
 FILE = HERE / "twin_changes.jsonl"
+LEFT = HERE.parent / "paths" / "send-buffer-left.zip"
 EVERY = 2
 """Of the changes: one in so many."""
 
 
-def predicted(line: dict[str, Any], before_ns: int, folder: Path) -> dict[str, Any]:
+def of_worlds(folder: Path) -> Iterator[tuple[dict[str, Any], Path]]:
+    """Changes of drawn worlds, with what they came to, and the bundle of each world as it was."""
+    before = {truth.number: truth.result.base.completion_ns for truth in read_truths(changes.SEED)}
+    for line in list(map(json.loads, changes.FILE.read_text().splitlines()))[::EVERY]:
+        scenario = world(changes.SEED, line["number"])
+        bundle = run_scenario(scenario, "stock", folder / "worlds").bundle
+        yield {"name": scenario.name, **line, "before_ns": before[line["number"]]}, bundle
+
+
+def of_left(folder: Path) -> Iterator[tuple[dict[str, Any], Path]]:
+    """The receiver's buffer raised where the sender's is left at 60,000 bytes, and both raised, run here."""
+    with zipfile.ZipFile(LEFT) as members:
+        text = members.read("left12-base-stock/scenario.toml").decode()
+    table = tomllib.loads(text)
+    before_ns = _run_ns(read_scenario("left", text), folder)
+    words: list[str] = []
+    for end, setting in (("receiver", changes.RMEM), ("sender", changes.WMEM)):
+        sizes = table[f"sysctl_{end}"][setting].split()
+        table[f"sysctl_{end}"][setting] = f"{sizes[0]} {sizes[1]} {changes.LARGE}"
+        words += ["--set", f"{end}.{setting.removeprefix('net.ipv4.')}={changes.LARGE}"]
+        after_ns = _run_ns(read_scenario(f"left-with-{end}", render_toml(table)), folder)
+        yield {"name": "send-buffer-left", "asked": [*words], "completion_ns": after_ns, "before_ns": before_ns}, LEFT
+
+
+def _run_ns(scenario: Scenario, folder: Path) -> int:
+    return read_times(run_scenario(scenario, "stock", folder / "worlds").bundle, scenario).completion_ns
+
+
+def predicted(line: dict[str, Any], bundle: Path, folder: Path) -> dict[str, Any]:
     """One change: what the model says, what the twin says, and what came of it."""
-    bundle = run_scenario(world(changes.SEED, line["number"]), "stock", folder / "worlds").bundle
     analysis = tcpwin.analyze(bundle, capture="sender.pcap.gz")
     connection = analysis.worst(1)[0]
     settings, more = changes.asked_of(line["asked"])
-    row: dict[str, Any] = {**line, "before_ns": before_ns, "model": None, "twin": None}
+    row: dict[str, Any] = {**line, "model": None, "twin": None}
     try:
         said = tcpwin.whatif(connection, settings, **more).prediction
         assert said is not None
@@ -48,7 +82,7 @@ def predicted(line: dict[str, Any], before_ns: int, folder: Path) -> dict[str, A
     assert path is not None
     asked = read_changes(path, settings, **more)
     try:
-        twin = run_twin(analysis, connection, asked, folder / "twins", name=world(changes.SEED, line["number"]).name)
+        twin = run_twin(analysis, connection, asked, folder / "twins", name=line["name"])
     except (ScenarioError, NetworkError, UmlError) as error:
         row["twin_unsaid"] = str(error)
         return row
@@ -61,12 +95,12 @@ def predicted(line: dict[str, Any], before_ns: int, folder: Path) -> dict[str, A
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """A line a change, then what they come to."""
     lines = [
-        "| world | change | was | came to | model | off by | said to be | twin | off by | said to be |",
+        "| capture | change | was | came to | model | off by | said to be | twin | off by | said to be |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         model, twin = row["model"], row["twin"]
-        cells = [str(row["number"]), f"`{' '.join(row['asked'])}`", time_text(row["before_ns"])]
+        cells = [row["name"], f"`{' '.join(row['asked'])}`", time_text(row["before_ns"])]
         cells.append(time_text(row["completion_ns"]))
         cells += [time_text(model["ns"]), _off(model, row), model["confidence"]] if model else ["not said", "", ""]
         refused = "no twin" if row.get("is_twin") is False else "not said"
@@ -106,10 +140,9 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     for name in ("worlds", "twins"):
         (given.folder / name).mkdir(parents=True, exist_ok=True)
-    before = {truth.number: truth.result.base.completion_ns for truth in read_truths(changes.SEED)}
     rows: list[dict[str, Any]] = []
-    for line in list(map(json.loads, changes.FILE.read_text().splitlines()))[::EVERY]:
-        rows.append(predicted(line, before[line["number"]], given.folder))
+    for line, bundle in chain(of_left(given.folder), of_worlds(given.folder)):
+        rows.append(predicted(line, bundle, given.folder))
         FILE.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
         print(json.dumps(rows[-1]), flush=True)
     return 0

@@ -16,7 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import tcpwin
-from tcpwin.lab import NetworkError, ScenarioError, UmlError, run_scenario, scenario_like, series_like, story, world
+from tcpwin.lab import (
+    DEFAULT_SERIES,
+    SERIES,
+    NetworkError,
+    ScenarioError,
+    UmlError,
+    run_scenario,
+    scenario_like,
+    series_like,
+    story,
+    world,
+)
+from tcpwin.limits import LIMIT_NAMES
 from tcpwin.reference import Measured, against, measure_connection
 from tcpwin.units import rate_text
 
@@ -42,16 +54,18 @@ def of_run(name: str) -> tcpwin.Analysis:
         return tcpwin.analyze(RUNS / name / "snd.pcap.gz", snapshots=files)
 
 
-def originals(folder: Path, count: int, only: str) -> Iterator[tuple[str, str, tcpwin.Analysis]]:
+def originals(folder: Path, count: int, newer: int, only: str) -> Iterator[tuple[str, str, tcpwin.Analysis]]:
     """Name, what it is, and analysis of each capture."""
     for run in sorted(RUNS.glob("*/meta.json")):
         if only in run.parent.name:
-            yield run.parent.name, "run", of_run(run.parent.name)
-    for number in range(count):
-        scenario = world(SEED, number)
-        if only in scenario.name:
-            bundle = run_scenario(scenario, "stock", folder / "worlds").bundle
-            yield scenario.name, story(SEED, number), tcpwin.analyze(bundle, capture="sender.pcap.gz")
+            yield run.parent.name, "kept run", of_run(run.parent.name)
+    for series, many in ((SERIES[0], count), (SERIES[-1], newer)):
+        for number in range(many):
+            scenario = world(SEED, number)
+            name = scenario.name if series == DEFAULT_SERIES else f"{scenario.name} on {series}"
+            if only in name:
+                bundle = run_scenario(scenario, "stock", folder / "worlds", series=series).bundle
+                yield name, story(SEED, number), tcpwin.analyze(bundle, capture="sender.pcap.gz")
 
 
 def beside(name: str, analysis: tcpwin.Analysis, folder: Path) -> dict[str, Any]:
@@ -100,8 +114,8 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
             continue
         captured, twin = row["captured"], row["twin"]
         cells = (
-            *(row["name"], row["what"], rate_text(captured["goodput_bps"]), captured["limit"]),
-            *(rate_text(twin["goodput_bps"]), twin["limit"], f"{100 * (ratio_of(row) - 1):+.0f} %"),
+            *(row["name"], row["what"], rate_text(captured["goodput_bps"]), _limits(captured)),
+            *(rate_text(twin["goodput_bps"]), _limits(twin), f"{100 * (ratio_of(row) - 1):+.0f} %"),
             "a twin" if row["is_twin"] else "no twin",
         )
         lines.append(f"| {' | '.join(cells)} |")
@@ -115,6 +129,11 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         f"{sum(row['is_twin'] for row in ran)} both; off and not flagged: {unflagged}.",
     ]
     return "\n".join(lines)
+
+
+def _limits(facts: dict[str, Any]) -> str:
+    named = (facts["limit"], facts["second_limit"])
+    return " and ".join(LIMIT_NAMES[each] for each in named if each is not None)
 
 
 def is_alike(row: dict[str, Any]) -> bool:
@@ -133,6 +152,7 @@ def main(arguments: Sequence[str]) -> int:
     asked = argparse.ArgumentParser(prog="worlds.twins")
     asked.add_argument("folder", type=Path, help="for the bundles")
     asked.add_argument("--worlds", type=int, default=40, help="how many of the drawn worlds")
+    asked.add_argument("--newer", type=int, default=20, help="how many of them on the newer Linux as well")
     asked.add_argument("--only", default="", help="captures with this in their names")
     asked.add_argument("--table", action="store_true", help="of what ran")
     given = asked.parse_args(arguments)
@@ -142,7 +162,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     for name in ("worlds", "twins"):
         (given.folder / name).mkdir(parents=True, exist_ok=True)
-    for name, what, analysis in originals(given.folder, given.worlds, given.only):
+    for name, what, analysis in originals(given.folder, given.worlds, given.newer, given.only):
         there[name] = {"name": name, "what": what, **beside(name, analysis, given.folder)}
         FILE.write_text("".join(f"{json.dumps(row)}\n" for row in there.values()))
         print(json.dumps(there[name]), flush=True)
