@@ -35,13 +35,15 @@ HERE = Path(__file__).resolve().parent
 FILE = HERE / "twin_changes.jsonl"
 LEFT = HERE.parent / "paths" / "send-buffer-left.zip"
 EVERY = 2
-"""Of the changes: one in so many."""
+"""Of the changes one in so many, and those that add losses."""
 
 
 def of_worlds(folder: Path) -> Iterator[tuple[dict[str, Any], Path]]:
     """Changes of drawn worlds, with what they came to, and the bundle of each world as it was."""
     before = {truth.number: truth.result.base.completion_ns for truth in read_truths(changes.SEED)}
-    for line in list(map(json.loads, changes.FILE.read_text().splitlines()))[::EVERY]:
+    lines = list(map(json.loads, changes.FILE.read_text().splitlines()))
+    lossier = [line for line in lines if line["asked"][0] == "--loss" and line["asked"][1] != "0%"]
+    for line in [*lines[::EVERY], *(each for each in lossier if each not in lines[::EVERY])]:
         scenario = world(changes.SEED, line["number"])
         bundle = run_scenario(scenario, "stock", folder / "worlds").bundle
         yield {"name": scenario.name, **line, "before_ns": before[line["number"]]}, bundle
