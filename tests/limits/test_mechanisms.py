@@ -17,6 +17,38 @@ MECHANISMS = {
     "the flight at which slow start lost is waited for on a full path": (
         "limits/test_after_overshoot.py::test_a_path_that_is_full_below_the_overshoot_is_the_limit",
     ),
+    "recovery is a limit by definition: BBR at the path's rate is told to have loss, and to use BBR": (
+        "limits/test_loss_at_line_rate.py::test_recovery_on_a_full_path_is_not_the_limit",
+    ),
+    "full segments are those of the SYNs, where a tunnel or path-MTU discovery left less": (
+        "analysis/test_segment_size.py::test_bulk_in_segments_that_a_tunnel_left_is_not_the_application",
+        "analysis/test_segment_size.py::test_a_path_that_comes_to_carry_less",
+    ),
+    "a short segment ends a write, though a congestion window, offload or the window cut it": (
+        "limits/test_write_goes_on.py::test_flights_that_end_short_are_not_the_applications",
+        "limits/test_write_goes_on.py::test_what_offload_leaves_of_a_flight_is_no_end_of_a_write",
+        "limits/test_write_goes_on.py::test_short_pushed_segments_into_a_full_window_are_the_windows",
+        "scenarios/budget-short-segment-without-push.ladder",
+    ),
+    "a peer that went silent for good is window, path or tail loss": (
+        "hangs/test_stories.py::test_what_stalls_is_named",
+        "hangs/test_stories.py::test_the_finding_costs_what_the_stall_takes",
+    ),
+    "the window is closed when the capture ends, or at a reset, and nothing is found": (
+        "hangs/test_stories.py::test_exit_status",
+        "hangs/test_stories.py::test_the_finding_costs_what_the_stall_takes",
+    ),
+    "time in recovery, in timeouts or of findings is a sum of what overlaps": (
+        "limits/test_overlaps.py::test_a_timeout_within_recovery_is_one_time",
+        "limits/test_claims.py::test_rules_that_know_nothing_of_each_other_share_the_life",
+        "test_never.py::test_bundled",
+    ),
+    "surfaces judge for themselves: a table, a form or a page says another limit, share or cost": (
+        "limits/test_surfaces.py::test_columns_of_many",
+        "limits/test_surfaces.py::test_summary",
+        "limits/test_surfaces.py::test_check_as_json",
+        "limits/test_bulk.py::test_columns_say_what_the_judge_says",
+    ),
     "near the receiver, what triggered a retransmission is captured less than the least delay before it": (
         "scenarios/recovery-triggered-a-round-trip-before-at-the-receiver.ladder",
         "scenarios/rto-not-by-duplicate-acks-that-are-on-their-way.ladder",

@@ -77,6 +77,28 @@ def test_short_segments_are_counted_whatever_ends_them(near: str, tmp_path: Path
     assert connection.a_to_b.tinygrams == 3
 
 
+@pytest.mark.parametrize("near", ["a", "b"])
+def test_what_offload_leaves_of_a_flight_is_no_end_of_a_write(near: str, tmp_path: Path) -> None:
+    """Super-segments, captured before the card cuts them: the last of a flight is what deferral left of the window.
+
+    Linux holds a send back until it is worth a burst (tcp_tso_should_defer, net/ipv4/tcp_output.c): there is room for
+    more, and less than a segment went last.
+    """
+    story = Story().handshake(ROUND_TRIP, scaled=(502, 4000), near=near)
+    for number in range(ROUNDS):
+        began = story.now
+        for length in (8 * MSS, 4 * MSS + 300, 700 + 20 * number):
+            story.data("a", length, flags="A")
+            story.wait(0.0001)
+        story.wait(began + ROUND_TRIP - story.now if near == "a" else 0)
+        story.ack("b")
+        story.wait(ROUND_TRIP if near == "b" else 0)
+    connection = analyzed(story.close(ROUND_TRIP), tmp_path)
+    assert connection.a_to_b.max_payload_bytes == 8 * MSS
+    assert connection.verdict.limit not in ("sender_application", "none")
+    assert connection.a_to_b.budget_application_ns <= 2.1 * ROUND_TRIP * 1e9
+
+
 SIZES = (1460, 1460, 728, 732, 1460, 4)
 """Of a Linux sender into a small window; what is short ends in PSH, but more follows at once."""
 

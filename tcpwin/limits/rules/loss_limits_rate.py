@@ -11,7 +11,9 @@ carry. A larger receive window changes nothing.
 
 At least `recoveries` fast recoveries, `recovery_share` at least `share`, and the cost at least `cost_ns`: it is
 `recovery_ns`, less what waits for a timer took of it, which are TW301's and TW302's. Not where half of the
-retransmissions are proved needless, nor where the receive window held the sender for most of the time. The value
+retransmissions are proved needless, nor where the receive window held the sender for most of the time, nor where the
+path was full for most of it and loss itself took less than `cost_ns`: BBR at the path's rate recovers all the while and
+loses nothing by it. The value
 `mathis_bps` is what a Reno sender gets at this loss on this path: MSS ÷ RTT · √(3/2) ÷ √p, with p the recoveries per
 data segment (Mathis et al., CCR 27(3), 1997). It is a rough guide, not a measurement.
 
@@ -51,6 +53,8 @@ def judge(case: Case) -> Iterator[Finding]:
     window_ns = data.window_limited_ns + data.zero_window_ns
     cost_ns = _cost_ns(data)
     if cost_ns < case.settings["cost_ns"] or window_ns > HALF * busy_ns(case):
+        return
+    if _is_the_paths(data, case.settings["cost_ns"], case.connection.duration_ns):
         return
     if copied_after_ns(case) is not None:
         return
@@ -98,6 +102,12 @@ def _cost_ns(data: Direction) -> int:
         return max(data.recovery_ns - data.budget_peer_silent_ns, 0)
     left_ns = data.recovery_ns - data.budget_timeout_ns - data.budget_tail_ns - data.budget_peer_silent_ns
     return min(max(left_ns, data.budget_fast_recovery_ns), data.recovery_ns)
+
+
+def _is_the_paths(data: Direction, least_ns: float, life_ns: int) -> bool:
+    """Whether the path was full for most of the time, and what loss itself took is not worth telling."""
+    own_ns = data.budget_fast_recovery_ns + data.budget_after_loss_ns
+    return own_ns < least_ns and data.budget_path_ns > HALF * life_ns
 
 
 def _afterwards(data: Direction) -> str:
