@@ -14,6 +14,7 @@ from stories.story import Story, judged
 
 import tcpwin
 from tcpwin.limits import Severity
+from tcpwin.report import figures
 
 MSS, HEADERS = 1460, 54
 S = 1_000_000_000
@@ -74,3 +75,14 @@ def test_a_window_that_gains_nothing_is_no_warning_and_has_no_remedy(tmp_path: P
     assert (finding.cost_ns, finding.severity, finding.remedy) == (0, Severity.INFO, None)
     assert finding.text.endswith("but without it the connection would have ended no sooner")
     assert found.worst == Severity.INFO
+
+
+def test_what_fills_the_path_is_drawn_above_a_window_that_is_a_quarter_of_it(tmp_path: Path) -> None:
+    """The distance to the line is the answer: the figure does not put it out of view, as it does for a tenth."""
+    [of] = through_a_queue(tmp_path, rate_bps=15e6, round_trip=0.14, window=65_280, segments=1000)
+    figure = figures.draw("path", of)
+    [fill] = [each for each in figure.data if each.name == "fills the path"]
+    assert 3 * 65_280 < fill.y[0] < 6 * 65_280
+    assert "Out of view" not in figure.layout.title.text
+    [far] = through_a_queue(tmp_path, rate_bps=100e6, round_trip=0.14, window=65_280, segments=1000)
+    assert "Out of view: what fills the path" in figures.draw("path", far).layout.title.text

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 FAR = 3
 """Times what is in flight: what lies further above would press it flat, and begins out of view."""
+FAR_FILL = 6
+"""The same of what fills the path: how far the flight stays below it is what the picture tells."""
 FAR_RATE = 30
 """Times the usual rate: a path's rate below that stays in view, for the distance to it is what the picture tells."""
 INSTANT_SHARE = 0.01
@@ -99,8 +101,8 @@ def _flight(request: Request, rate_bps: float | None) -> Panel:
         said = f"{bytes_text(round(fill))}: the path's rate for {time_text(trip_ns)}"
         panel.traces += _limit(request, fill, "fills the path", "dot", said)
     offered = int(window.max.max()) if len(window) else 0
-    far = {"the window": offered, "what fills the path": round(fill)}
-    far = {name: high for name, high in far.items() if high > FAR * most > 0}
+    named = {"the window": (offered, FAR), "what fills the path": (round(fill), FAR_FILL)}
+    far = {name: high for name, (high, times) in named.items() if high > times * most > 0}
     if far:
         near = [high for name, high in (("the window", offered), ("what fills the path", fill)) if name not in far]
         panel.y = {**panel.y, "range": [0, 1.2 * max(most, *near, 0)]}
