@@ -82,8 +82,8 @@ def run(
     A bundle that is there, of the same scenario by the same kernel, is left as it is: an interrupted set goes on.
     Exit status 1: a run did not come out as its scenario expects, or one of several gave no result.
 
-    With --kernel 6.12 it is SCENARIO-6.12-stock.zip, and nothing is expected: scenarios expect what was published, of
-    kernels before 6.6.
+    With --kernel 6.12 it is SCENARIO-6.12-stock.zip, and expected is only what the scenario says of 6.12: what was
+    published is of kernels before 6.6.
 
     With --engine uml a run happens in the lab's own kernel, as any user. With --engine netns it happens in three
     network namespaces of this host, as root: what it changes is printed first, and set back at the end.
