@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 GROUPS = {
     "handshake": ("handshake",),
     "receiver": ("zero_window", "small_window", "window_full", "reader"),
-    "congestion window": ("slow_start", "congestion", "after_loss"),
-    "loss recovery": ("fast_recovery", "timeout", "tail"),
+    "congestion window": ("slow_start", "congestion"),
+    "loss": ("after_loss", "fast_recovery", "timeout", "tail"),
     "silent peer": ("peer_silent",),
     "idle restart": ("idle_restart",),
     "application": ("application",),
@@ -30,7 +30,7 @@ GROUPS = {
     "closed": ("closed",),
     "unknown": ("unknown",),
 }
-"""Items by who or what they belong to."""
+"""Items by what they belong to: the time in a window cut by losses is the losses'."""
 ITEMS = tuple(item for items in GROUPS.values() for item in items)
 ITEM_LIMITS = {
     "handshake": "handshake",
@@ -72,6 +72,7 @@ LIMITS = (
     "none",
 )
 """What limits a connection."""
+RECOVERY_ITEMS = ("fast_recovery", "timeout", "tail")
 WINDOW_ITEMS = ("zero_window", "small_window", "window_full")
 CHRONOGRAPHS = ("busy_ns", "rwnd_limited_ns", "sndbuf_limited_ns")
 """What `KernelLimits` takes from a sample."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from tcpwin.limits.budget import GROUPS, ITEM_LIMITS, ITEMS, LIMITS, WINDOW_ITEMS
+from tcpwin.limits.budget import ITEM_LIMITS, ITEMS, LIMITS, RECOVERY_ITEMS, WINDOW_ITEMS
 
 MIN_COST_NS = 200_000_000
 """Less is below what a person notices, and below Linux's shortest retransmission timeout."""
@@ -108,7 +108,7 @@ def traits_of(number: Callable[[str], Any], is_scaled: Any, items_ns: Mapping[st
     return Traits(
         is_slow=is_slow_of(number, is_scaled, items_ns),
         is_mostly_closed=items_ns["zero_window"] * 2 >= window_ns,
-        is_mostly_recovering=sum(items_ns[item] for item in GROUPS["loss recovery"]) >= items_ns["after_loss"],
+        is_mostly_recovering=sum(items_ns[item] for item in RECOVERY_ITEMS) >= items_ns["after_loss"],
         is_growing=is_growing_of(items_ns),
         is_missed=number("missed_bytes") > MISSED_SHARE * (acked + (acked == 0)),
         is_queued=(queue_ns > 0) & (queue_ns >= QUEUED_SHARE * number("rtt_min_ns")),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tcpwin.analysis import Connection, Direction, DirectionName, cached
-from tcpwin.limits.budget import GROUPS, Budget
+from tcpwin.limits.budget import RECOVERY_ITEMS, Budget
 from tcpwin.limits.division import (
     ORDER,
     Traits,
@@ -357,7 +357,7 @@ def _loss(seen: Situation) -> Opinion:
     reason = f"{data.resent_segments:,} of {count_text(data.data_segments, 'segment')} sent again"
     reason += f", {data.rto_retransmissions:,} by timeout" if data.rto_retransmissions else ""
     confidence, items_ns = seen.seen, seen.budget.items_ns
-    after_ns, recovery_ns = items_ns["after_loss"], sum(items_ns[item] for item in GROUPS["loss recovery"])
+    after_ns, recovery_ns = items_ns["after_loss"], sum(items_ns[item] for item in RECOVERY_ITEMS)
     if not seen.traits.is_mostly_recovering:
         confidence = "likely"
     if recovery_ns and after_ns:

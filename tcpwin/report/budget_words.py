@@ -30,7 +30,7 @@ GROUP_WORDS = {
     "handshake": "handshake",
     "receiver": "receive window",
     "congestion window": "congestion window",
-    "loss recovery": "loss recovery",
+    "loss": "loss",
     "silent peer": "silent peer",
     "idle restart": "idle restart",
     "application": "nothing to send",

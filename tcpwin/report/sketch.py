@@ -37,11 +37,17 @@ BAR = 1000
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """Paths of SVG in a box of `COLUMNS` and `HEIGHT`: a line, an area, and bands where the window was closed."""
+    """Paths of SVG in a box of `COLUMNS` and `HEIGHT`: a line, an area, and bands where the window was closed.
+
+    `top_bytes` is the height of the box; the window's line stays at the top where the window is larger, up to
+    `window_max_bytes`, which is 0 where no window is known.
+    """
 
     window: str
     flight: str
     closed: str
+    top_bytes: int
+    window_max_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,8 @@ def draw_sketch(view: View, direction: DirectionName) -> Sketch:
         "".join(f"{move}{y}h{count}" for move, y, count in _line(_heights(window, top))),
         "".join(f"M{at} {HEIGHT}V{y}h{count}V{HEIGHT}z" for at, y, count in _runs(_heights(flight, top)) if y < HEIGHT),
         "".join(f"M{at} 0h{count}v{HEIGHT}h-{count}z" for at, is_closed, count in _runs(closed.tolist()) if is_closed),
+        top,
+        max(int(window.max()), 0),
     )
 
 
@@ -165,6 +173,6 @@ def colours_css() -> str:
         f".sketch .closed {{ fill: {COLOURS['zero window']}; }}",
         f".sketch .flight {{ fill: {COLOURS['flight']}; }}",
     ]
-    named = {"window": COLOURS["receive window"], "flight": COLOURS["flight"]}
+    named = {"window": COLOURS["receive window"], "flight": COLOURS["flight"], "closed": COLOURS["zero window"]}
     keys = [f".key.sketch-{name} {{ --colour: {colour}; }}" for name, colour in named.items()]
     return "\n".join([*groups, *drawn, *keys, ""])

@@ -206,12 +206,7 @@ PAGE = (ROOT / "tcpwin" / "docs" / "time-budget.md").read_text(encoding="utf8")
 
 def test_the_page_has_a_row_for_each_item() -> None:
     rows = re.findall(r"^\| ([a-z ]+) \| `budget_(\w+)_ns` \|", PAGE, re.MULTILINE)
-    assert rows == [(group, item) for group, items in GROUPS.items() for item in items_in_order(group, items)]
-
-
-def items_in_order(group: str, items: tuple[str, ...]) -> tuple[str, ...]:
-    """The page explains what follows a loss before what is left over."""
-    return ("slow_start", "after_loss", "congestion") if group == "congestion window" else items
+    assert rows == [(group, item) for group, items in GROUPS.items() for item in items]
 
 
 def test_the_shares_of_the_page_are_those_of_its_captures() -> None:

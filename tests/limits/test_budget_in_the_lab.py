@@ -13,7 +13,7 @@ from lab.selection import SCENARIOS, on
 from lab.ss_text import Sample
 
 import tcpwin
-from tcpwin.limits.budget import GROUPS, WINDOW_ITEMS, Budget, draw_up
+from tcpwin.limits.budget import GROUPS, RECOVERY_ITEMS, WINDOW_ITEMS, Budget, draw_up
 
 run = conftest.run
 POINTS = 0.10
@@ -30,9 +30,9 @@ LARGEST = {
     # 20 Mbit/s at 300 ms, buffers larger than that.
     "iperf3_300ms_20mbit_512m2": ("path", "path"),
     # 1 % loss at 50 ms.
-    "loss1_cubic_sack1": ("congestion window", "congestion window"),
-    "loss1_reno_sack0": ("congestion window", "congestion window"),
-    "loss1_reorder_cubic_sack1": ("congestion window", "congestion window"),
+    "loss1_cubic_sack1": ("loss", "loss"),
+    "loss1_reno_sack0": ("loss", "loss"),
+    "loss1_reorder_cubic_sack1": ("loss", "loss"),
     # Without the SYN the scale is unknown; beside the sender the least one shows room. 50 Mbit/s at 60 ms.
     "mid_connection_noSYN": ("path", "path"),
     # 64 KiB of window at 85 ms and 1 Gbit/s.
@@ -44,7 +44,7 @@ LARGEST = {
     "offload_on_bigframes": ("path", "path"),
     # The reader's kernel refuses segments within the window: the sender's kernel sees losses, and recovers from them
     # for longer than it waits for the window.
-    "oscil_10mbit_300ms_170p2_guard": ("losses", "losses"),
+    "oscil_10mbit_300ms_170p2_guard": ("loss", "loss"),
     "oscil_10mbit_300ms_170p2_vanilla": ("receiver", "receiver"),
     "oscil_10mbit_300ms_512m2_guard_vethtruesize": ("receiver", "receiver"),
     # 50 Mbit/s at 50 ms; the reordering costs nothing.
@@ -113,11 +113,11 @@ def differences(run: Run) -> dict[str, float]:
 
 def largest(run: Run, budget: Budget) -> str:
     """The largest group; of a run that is slow for its losses, with the smaller windows that these leave."""
-    if LARGEST[run.scenario][0] != "losses":
+    if LARGEST[run.scenario][0] != "loss":
         return budget.largest
-    losses_ns = sum(budget.items_ns[item] for item in ("after_loss", *GROUPS["loss recovery"]))
+    losses_ns = sum(budget.items_ns[item] for item in GROUPS["loss"])
     # Waiting for the window, without ACKs that wait for the reader: it does not show in the kernel's count.
-    return "losses" if losses_ns > sum(budget.items_ns[item] for item in WINDOW_ITEMS) else budget.largest
+    return "loss" if losses_ns > sum(budget.items_ns[item] for item in WINDOW_ITEMS) else budget.largest
 
 
 @on()
@@ -143,7 +143,7 @@ def test_the_window_was_full_while_the_sender_recovered(run: Run) -> None:
     counted, _ = chronographs(run)
     budget = draw_up(run.data)
     window = budget.share(*GROUPS["receiver"])
-    assert window < counted["rwnd_limited"] < window + budget.share(*GROUPS["loss recovery"])
+    assert window < counted["rwnd_limited"] < window + budget.share(*RECOVERY_ITEMS)
 
 
 @on()

@@ -53,8 +53,8 @@ MERGED = ("offload_on_bigframes",)
 LIMITS_OF = {
     "handshake": {"handshake"},
     "receiver": {"receiver_window", "receiver_application"},
-    "congestion window": {"congestion_control", "path_loss"},
-    "loss recovery": {"path_loss"},
+    "congestion window": {"congestion_control"},
+    "loss": {"path_loss"},
     "idle restart": {"idle_restart"},
     "application": {"sender_application"},
     "send buffer": {"send_buffer"},

@@ -119,7 +119,7 @@ def test_time_that_timers_waited_is_not_counted_again(reference_captures: Path) 
     assert finding.items_ns["fast_recovery"] < analysis.connections[0].b_to_a.recovery_ns
     waits = [each.cost_ns for code in ("TW301", "TW302", "TW506") for each in judged(analysis, code)]
     assert len(waits) == 1
-    spent_ns = budget.groups_ns["loss recovery"] + budget.items_ns["after_loss"] + budget.groups_ns["silent peer"]
+    spent_ns = budget.groups_ns["loss"] + budget.groups_ns["silent peer"]
     assert finding.cost_ns + sum(waits) <= spent_ns
 
 

@@ -45,6 +45,7 @@ def test_a_window_closed_from_a_tenth_of_the_life_to_its_end_is_a_band_there() -
     # The window is known from the SYN/ACK on: 2,000 bytes, which both segments fill; the line ends with the life.
     assert drawn.window.startswith(f"M{column_of(0.1)} 0h")
     assert f"V{HEIGHT}h" in drawn.window
+    assert (drawn.top_bytes, drawn.window_max_bytes) == (2000, 2000)
     moved = sum(int(each) for each in re.findall(r"h(\d+)", drawn.window))
     assert column_of(0.1) + moved == COLUMNS
 
@@ -54,6 +55,9 @@ def test_a_window_far_above_the_flight_leaves_the_flight_visible() -> None:
     heights = [HEIGHT - int(y) for y in re.findall(r"V(\d+)h", drawn.flight)]
     assert max(heights) >= HEIGHT // 3 - 1
     assert drawn.closed == ""
+    data = tcpwin.analyze(CAPTURES / "lab" / "idle-restart.pcap.gz").connections[0].b_to_a
+    assert drawn.top_bytes == 3 * (data.flight_max_bytes or 0) < drawn.window_max_bytes
+    assert drawn.window_max_bytes == data.receive_window_max_bytes
 
 
 def test_nothing_known_is_nothing_drawn() -> None:

@@ -102,19 +102,19 @@ RUNS: dict[str, Row] = {
     "loss1_cubic_sack1": Row(
         "netem drops 59 of 5,584 segments (1 %): 2.7 of 50 Mbit/s, the window is cut 48 times",
         "after_loss",
-        "congestion window",
+        "loss",
         LOSSY_PATH,
     ),
     "loss1_reno_sack0": Row(
         "netem drops 65 segments (1 %), no SACK: 2.3 of 50 Mbit/s, 58 recoveries and 2 timeouts",
         "after_loss",
-        "congestion window",
+        "loss",
         LOSSY_PATH,
     ),
     "loss1_reorder_cubic_sack1": Row(
         "netem drops 43 segments (1 %) and reorders the rest: 4.8 of 50 Mbit/s, 27 recoveries",
         "after_loss",
-        "congestion window",
+        "loss",
         LOSSY_PATH,
     ),
     "mid_connection_noSYN": Row(
@@ -157,17 +157,15 @@ RUNS: dict[str, Row] = {
         "the reader takes 0.5 Mbit/s for 45 s of 60; its kernel drops 153 segments for want of memory, none is lost on "
         "the way, and the sender recovers from that while the window is full",
         "window_full",
-        "loss recovery",
+        "loss",
         SLOW_READER,
         LOOKS_SLOW,
         # The window's time is hidden in recovery, which the receiver's drops began.
         departs={
-            ("snd", False): ("fast_recovery", "loss recovery", RECOVERING),
-            **dict.fromkeys(
-                (("snd", True), ("rcv", True)),
-                ("window_full", "receiver", "ACKs that waited for the reader are its time, not the loss's"),
-            ),
-            ("rcv", False): ("congestion", "congestion window", RECOVERING),
+            ("snd", False): ("fast_recovery", "loss", RECOVERING),
+            ("snd", True): ("window_full", "receiver", "ACKs that waited for the reader are its time, not the loss's"),
+            ("rcv", True): ("window_full", "loss", RECOVERING),
+            ("rcv", False): ("congestion", "loss", RECOVERING),
         },
     ),
     "oscil_10mbit_300ms_170p2_vanilla": Row(

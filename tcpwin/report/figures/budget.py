@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 PATTERNS = {
     "handshake": ("|",),
     "receiver": ("", "/", "x", "."),
-    "congestion window": ("", "/", "x"),
-    "loss recovery": ("-", "\\", "+"),
+    "congestion window": ("", "/"),
+    "loss": ("/", "-", "\\", "+"),
     "silent peer": ("x",),
     "idle restart": ("\\",),
     "application": ("",),

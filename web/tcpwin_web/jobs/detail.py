@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from tcpwin.analysis import DIRECTIONS, EVENT_FIELDS, Analysis, Connection, View
 from tcpwin.hosts import describe_joined
@@ -42,12 +43,12 @@ def prepare_capture(file_set: FileSet, folder: str, ids: Sequence[int]) -> None:
     _store_sketches(sketched(analysis, first.get_column("id").to_list()), Path(folder))
 
 
-def sketch_connections(file_set: FileSet, ids: Sequence[int]) -> dict[int, dict[str, str]]:
+def sketch_connections(file_set: FileSet, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Windows and flights of connections that were not sketched with the capture."""
     return sketched(open_connections(file_set, ids), ids)
 
 
-def sketched(analysis: Analysis, ids: Sequence[int]) -> dict[int, dict[str, str]]:
+def sketched(analysis: Analysis, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Sketches by the numbers of the connections: of the direction that the verdict is on."""
     known = [id for id in ids if id < len(analysis)]
     views = analysis.views(known, buckets=SKETCH_BUCKETS)
@@ -57,7 +58,7 @@ def sketched(analysis: Analysis, ids: Sequence[int]) -> dict[int, dict[str, str]
     }
 
 
-def _store_sketches(found: dict[int, dict[str, str]], folder: Path) -> None:
+def _store_sketches(found: dict[int, dict[str, Any]], folder: Path) -> None:
     new = folder / f"{layout.SKETCHES}.{os.getpid()}"
     new.write_text(json.dumps(found))
     new.replace(folder / layout.SKETCHES)

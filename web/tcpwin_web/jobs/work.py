@@ -23,6 +23,8 @@ from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.results import columns, layout, queries
 from tcpwin_web.results.host_pairs import group_by_hosts
 
+NEAR_RATE = 1.1
+"""Rates this near are called one: the last round trip is in the one and not in the other."""
 PREPARED = 4
 """Worst connections whose details are written with the analysis' own results."""
 PROGRESS_SECONDS = 0.1
@@ -186,15 +188,22 @@ def _glance(connection: Connection) -> dict[str, Any]:
     verdict, roles = connection.verdict, roles_of(connection)
     name = verdict.direction or "a_to_b"
     data = connection.b_to_a if name == "b_to_a" else connection.a_to_b
+    carried_bytes = max(data.acked_bytes or 0, data.unique_bytes or 0)
     return {
         "id": connection.id,
         "ends": f"{roles['a']} {connection.a} → {roles['b']} {connection.b}",
         "duration_ns": connection.duration_ns,
-        "bytes": max(data.acked_bytes or 0, data.unique_bytes or 0),
+        "bytes": carried_bytes,
         "goodput_bps": data.goodput_bps,
+        "is_rate_of_a_part": _is_rate_of_a_part(data.goodput_bps, carried_bytes, connection.duration_ns),
         "path_rtt_ns": connection.path_rtt_ns,
         "bar": plain(budget_bar(connection.budget[name].items_ns)),
     }
+
+
+def _is_rate_of_a_part(goodput_bps: float | None, carried_bytes: int, duration_ns: int) -> bool:
+    """Whether the rate, from the first data to its last ACK, is another than data and duration beside it give."""
+    return goodput_bps is not None and goodput_bps * duration_ns > NEAR_RATE * carried_bytes * 8e9
 
 
 def _selected(analysis: Analysis) -> dict[str, Any] | None:

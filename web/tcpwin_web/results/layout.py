@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-VERSION = 7
+VERSION = 8
 """Of the results: what an earlier version wrote is written anew when the service starts."""
 
 CAPTURE = "capture.json"

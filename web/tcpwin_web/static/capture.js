@@ -12,8 +12,10 @@ async function fillSketches() {
   if (!answer.ok) return;
   const found = new DOMParser().parseFromString(await answer.text(), "text/html");
   for (const each of empty) {
-    const drawn = found.querySelector(`[data-sketch="${each.dataset.sketch}"] svg`);
-    if (drawn) each.replaceChildren(drawn.cloneNode(true));
+    const drawn = found.querySelector(`[data-sketch="${each.dataset.sketch}"]`)?.cloneNode(true);
+    if (!drawn?.firstElementChild) continue;
+    // A cell of the table has no room for a key.
+    each.replaceChildren(...(each.matches("td") ? [drawn.querySelector("svg")] : drawn.childNodes));
   }
 }
 document.addEventListener("followed", fillSketches);
