@@ -89,6 +89,9 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             algorithms=ALGORITHMS,
             liftable={limit: LIMIT_NAMES[limit] for limit in LIFTABLE},
             command=_command(capture.name, connection_id, fields),
+            twin_command=None
+            if wrong or told["refused"]
+            else _twin_command(capture.name, connection_id, fields, asked),
             query=urlencode({name: value for name, value in _query(fields).items() if value}, doseq=True),
         )
 
@@ -115,6 +118,13 @@ def _query(fields: dict[str, str]) -> dict[str, Any]:
         "setting": [f"{name}={fields[field]}" for field, name in SETTINGS.items() if fields[field]],
         **{name: fields[name] for name in (*NUMBERS, "lift")},
     }
+
+
+def _twin_command(capture: str, connection: int, fields: dict[str, str], asked: Asked) -> str | None:
+    """The change tried in the lab's kernel; None where there is none, or none that a run can have."""
+    if asked == Asked() or set(asked.lift) - {"path_loss"}:
+        return None
+    return f"{_command(capture, connection, fields)} --twin runs"
 
 
 def _command(capture: str, connection: int, fields: dict[str, str]) -> str:
