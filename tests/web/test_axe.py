@@ -1,12 +1,17 @@
 """Every page as axe sees it, at three widths and in both themes, and none wider than its window."""
 
+from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
-from web.browsing import OpenPage, Serve
-from web.crafted import many_connections
+from cli.command import TEXT
+from fleet.sets import MANY, READER, run_fleet
+from playwright.sync_api import Browser, Page, expect
+from watch.test_live import free_port
+from web.browsing import TOKEN, OpenPage, Serve
+from web.crafted import API, many_connections
 from web.test_weight import SLOW_READER
 
 VIEWS = [
@@ -17,12 +22,29 @@ VIEWS = [
 ]
 
 
+AS_SEEN = pytest.mark.parametrize(("width", "theme"), VIEWS)
+
+
 def found_by_axe(page: Page) -> list[Any]:
     found = Axe().run(page).response["violations"]
     return [(each["id"], [node["target"] for node in each["nodes"]]) for each in found]
 
 
-@pytest.mark.parametrize(("width", "theme"), VIEWS)
+def check_all(page: Page, what: str) -> None:
+    """Nothing that axe finds, and nothing wider than the window."""
+    assert found_by_axe(page) == [], what
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), what
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data set of two captures and of a file that is none."""
+    folder = tmp_path_factory.mktemp("fleet") / "set"
+    run_fleet(READER, MANY, TEXT, "-o", folder, status=3)
+    return folder
+
+
+@AS_SEEN
 def test_axe_finds_nothing(show: Serve, open_page: OpenPage, width: int, theme: str) -> None:
     address, (slow, many) = show(SLOW_READER, many_connections(150))
     page = open_page(address, width=width, scheme=theme)
@@ -46,5 +68,47 @@ def test_axe_finds_nothing(show: Serve, open_page: OpenPage, width: int, theme: 
         page.goto(path)
         if path.endswith("/connections/0"):
             expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")
-        assert found_by_axe(page) == [], path
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), path
+        check_all(page, path)
+
+
+@AS_SEEN
+def test_axe_finds_nothing_on_pages_that_few_services_have(
+    serve: Serve, open_page: OpenPage, browser: Browser, dataset: Path, width: int, theme: str
+) -> None:
+    """Login, wrong and right; a shared page; of a recorder that is away; a data set's; one that is not there."""
+    environment = {
+        "TCPWIN_TOKEN": TOKEN,
+        "TCPWIN_WATCH": f"http://127.0.0.1:{free_port()}",
+        "TCPWIN_FLEET": str(dataset),
+    }
+    address, (slow,) = serve(SLOW_READER, **environment)
+    with httpx2.Client(base_url=address, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=None) as client:
+        share = f"{API}/captures/{slow}/shares"
+        shared = [client.post(share, json={"days": 1, "anonymise": each}).json()["path"] for each in (True, False)]
+    page = open_page(address, width=width, scheme=theme)
+    for path in ("/login", *shared):
+        page.goto(path)
+        check_all(page, path)
+    page.goto("/login")
+    page.get_by_label("Token").fill(TOKEN)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Captures")
+    for path in ("/", "/tokens", "/fleet", "/fleet?by=pair"):
+        page.goto(path)
+        check_all(page, path)
+    page.goto("/watch")
+    expect(page.get_by_role("status").first).to_contain_text("does not answer")
+    check_all(page, "/watch")
+    # Of pages of their own: the browser itself says on the console that an answer was no success.
+    with browser.new_context(viewport={"width": width, "height": 900}, base_url=address, color_scheme=theme) as context:
+        bare = context.new_page()
+        bare.goto("/login")
+        bare.get_by_label("Token").fill("wrong")
+        bare.get_by_role("button", name="Log in").click()
+        expect(bare.get_by_role("alert")).to_have_text("Wrong token.")
+        check_all(bare, "wrong token")
+        bare.get_by_label("Token").fill(TOKEN)
+        bare.get_by_role("button", name="Log in").click()
+        for path in ("/nowhere", "/captures/none", "/rules/TW000"):
+            bare.goto(path)
+            check_all(bare, path)

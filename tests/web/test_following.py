@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from watch.test_live import free_port
 from web.browsing import OpenPage
 from web.running import MakeServer
+from web.test_axe import found_by_axe
 
 from tcpwin_web import Settings
 
@@ -46,6 +47,7 @@ def test_a_recorder_is_followed(make_server: MakeServer, open_page: OpenPage, tm
         expect(row).to_contain_text("Fix: ")
         assert (row.locator("svg.sketch path.window").get_attribute("d") or "").startswith("M")
         expect(page.get_by_role("listitem").filter(has_text="TW201")).to_be_visible()
+        assert found_by_axe(page) == []
         recorder.kill()
         expect(page.get_by_role("status").first).to_contain_text("does not answer")
     finally:
