@@ -1,12 +1,16 @@
 """Every page with the keyboard alone, in Debian's chromium: the order of Tab, what has the focus, and the keys told."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Page, expect
 from web.browsing import OpenPage, Serve
 from web.crafted import many_connections
 from web.test_smooth import scroll_through, settle
+from web.test_weight import SLOW_READER
+
+import tcpwin
 
 TOLD = re.compile(r"start_ns=(\d+)&end_ns=(\d+)")
 # HTML 6.6.3: what the keyboard reaches, in the order of the document.
@@ -135,3 +139,39 @@ def test_figures_and_spans_are_chosen_by_keys(show: Serve, open_page: OpenPage, 
     page.keyboard.press("ArrowDown")
     expect(page).to_have_url(re.compile("direction=b_to_a"))
     assert span_ns(page) == before
+
+
+def test_evidence_is_copied_shown_and_sliced_by_keys(show: Serve, open_page: OpenPage, tmp_path: Path) -> None:
+    address, (id,) = show(SLOW_READER)
+    page = open_page(address)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"/captures/{id}/connections/0")
+    settle(page)
+    finding = page.locator(".finding").first
+    finding.locator("summary").focus()
+    page.keyboard.press("Enter")
+    copy = finding.get_by_role("button", name="Copy display filter")
+    wanted = copy.get_attribute("data-copy")
+    copy.focus()
+    page.keyboard.press("Enter")
+    expect(finding.get_by_role("button", name="Copied")).to_be_focused()
+    assert page.evaluate("navigator.clipboard.readText()") == wanted
+    finding.get_by_role("link", name="Download slice (pcapng)").focus()
+    with page.expect_download() as came:
+        page.keyboard.press("Enter")
+    out = tmp_path / "slice.pcapng"
+    came.value.save_as(out)
+    assert len(tcpwin.analyze(out)) == 1
+    # Its span and its frames, and the same from their address alone.
+    finding.get_by_role("link", name="show in the figures").focus()
+    page.keyboard.press("Enter")
+    figure = page.locator("#figure")
+    expect(figure).not_to_have_attribute("data-marked", "")
+    marked, place = figure.get_attribute("data-marked") or "", page.url
+    assert span_ns(page) is not None
+    assert [f"frame={each}" in place for each in marked.split()] == [True] * len(marked.split())
+    other = open_page(address)
+    other.goto(place)
+    settle(other)
+    expect(other.locator("#figure")).to_have_attribute("data-marked", marked)
+    expect(other.locator("#span")).not_to_have_text("")
