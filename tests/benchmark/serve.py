@@ -42,7 +42,10 @@ def measure_all(options: argparse.Namespace, tcpwin: Sequence[str], folder: Path
     large, larger, small = ("small",) * 3 if options.quick else ("A", "B", "small")
     count, rounds, at_once, size_bytes = (5, 2, 5, 4000) if options.quick else (1000, 40, 50, 10_000_000)
     who = crowd.Crowd(2, 4, 5, 3) if options.quick else crowd.Crowd()
-    files = {name: each.path for name, each in capture_files.prepare(options.dir, {large, larger, small}).items()}
+    needed = {"first-page": large, "pages": small, "series": larger, "uploads": large, "crowd": large}
+    asked = options.only or LOADS
+    made = capture_files.prepare(options.dir, {needed[name] for name in asked})
+    files = {name: each.path for name, each in made.items()}
     wanted: dict[str, Callable[..., list[Row]]] = {
         "first-page": lambda served: loads.first_page(served, tcpwin, files[large], folder, options.rounds),
         "pages": lambda served: loads.pages(served, files[small], count, rounds),
@@ -51,7 +54,7 @@ def measure_all(options: argparse.Namespace, tcpwin: Sequence[str], folder: Path
         "crowd": lambda served: crowd.attacked(served, files[large], folder, size_bytes // 10, who),
     }
     rows = []
-    for name in options.only or LOADS:
+    for name in asked:
         print(f"{name} …", file=sys.stderr, flush=True)
         with serve(tcpwin, folder / name) as served:
             rows += wanted[name](served)
