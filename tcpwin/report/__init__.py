@@ -32,7 +32,18 @@ if TYPE_CHECKING:
     from tcpwin.report.reference import rates_text, render_nearest, render_reference, render_references, run_facts
     from tcpwin.report.rules import render_page, render_rules, threshold_text
     from tcpwin.report.sarif import join_sarif, sarif_document
-    from tcpwin.report.sketch import SKETCH_BUCKETS, BarPart, Sketch, budget_bar, colours_css, draw_blocks, draw_sketch
+    from tcpwin.report.sketch import (
+        LIFE_COLUMNS,
+        SKETCH_BUCKETS,
+        BarPart,
+        Life,
+        Sketch,
+        budget_bar,
+        colours_css,
+        draw_blocks,
+        draw_life,
+        draw_sketch,
+    )
     from tcpwin.report.slicing import AROUND, Slice, annotate, slice_packets
     from tcpwin.report.sockets import render_distributions, render_sockets, span_text
     from tcpwin.report.summary import render_summary
@@ -112,11 +123,14 @@ _HOMES = {
     ),
     "sketch": (
         "BarPart",
+        "LIFE_COLUMNS",
+        "Life",
         "SKETCH_BUCKETS",
         "Sketch",
         "budget_bar",
         "colours_css",
         "draw_blocks",
+        "draw_life",
         "draw_sketch",
     ),
     "slicing": (
@@ -144,12 +158,14 @@ _HOMES = {
 __all__ = [
     "AROUND",
     "ITEM_WORDS",
+    "LIFE_COLUMNS",
     "NAMES",
     "SKETCH_BUCKETS",
     "WHOLE",
     "BarPart",
     "CaptureRow",
     "ConnectionTable",
+    "Life",
     "Sketch",
     "Slice",
     "Weight",
@@ -161,6 +177,7 @@ __all__ = [
     "counts_line",
     "draw_blocks",
     "draw_ladder",
+    "draw_life",
     "draw_sketch",
     "frames_filter",
     "headline",

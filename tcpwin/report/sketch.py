@@ -25,6 +25,8 @@ COLUMNS, HEIGHT = 60, 20
 """Of a sketch: the viewBox of its SVG."""
 SKETCH_BUCKETS = 4 * COLUMNS
 """In which series are read for it."""
+LIFE_COLUMNS = 600
+"""Of a sketch as wide as a page, below figures that show a part of the life."""
 MOST_ABOVE = 3
 """The axis ends at so many times the flight: a window far above would flatten all that happens."""
 BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -37,7 +39,7 @@ BAR = 1000
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """Paths of SVG in a box of `COLUMNS` and `HEIGHT`: a line, an area, and bands where the window was closed.
+    """Paths of SVG in a box of so many columns and `HEIGHT`: a line, an area, and bands where the window was closed.
 
     `top_bytes` is the height of the box; the window's line stays at the top where the window is larger, up to
     `window_max_bytes`, which is 0 where no window is known.
@@ -48,6 +50,13 @@ class Sketch:
     closed: str
     top_bytes: int
     window_max_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Life(Sketch):
+    """A sketch of `LIFE_COLUMNS`, with bands where silences took more than half of a column."""
+
+    silent: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +77,47 @@ class BarPart:
 
 def draw_sketch(view: View, direction: DirectionName) -> Sketch:
     """Draw one direction's window and flight over the connection's whole life."""
-    window, least, flight, top = _over_life(view, direction)
-    closed = (least == 0) & (window >= 0)
-    return Sketch(
+    return Sketch(*_draw(view, direction, COLUMNS))
+
+
+def draw_life(view: View, direction: DirectionName) -> Life:
+    """Draw the same in finer columns, with the silences of both sides."""
+    return Life(*_draw(view, direction, LIFE_COLUMNS), _bands(_silent(view, LIFE_COLUMNS)))
+
+
+def _draw(view: View, direction: DirectionName, columns: int) -> tuple[str, str, str, int, int]:
+    window, least, flight, top = _over_life(view, direction, columns)
+    return (
         "".join(f"{move}{y}h{count}" for move, y, count in _line(_heights(window, top))),
         "".join(f"M{at} {HEIGHT}V{y}h{count}V{HEIGHT}z" for at, y, count in _runs(_heights(flight, top)) if y < HEIGHT),
-        "".join(f"M{at} 0h{count}v{HEIGHT}h-{count}z" for at, is_closed, count in _runs(closed.tolist()) if is_closed),
+        _bands((least == 0) & (window >= 0)),
         top,
         max(int(window.max()), 0),
     )
 
 
+def _bands(is_shaded: NDArray[np.bool_]) -> str:
+    return "".join(f"M{at} 0h{count}v{HEIGHT}h-{count}z" for at, shaded, count in _runs(is_shaded.tolist()) if shaded)
+
+
+def _silent(view: View, columns: int) -> NDArray[np.bool_]:
+    """The columns of which silences, which come in order and do not overlap, took more than half."""
+    import numpy as np
+
+    ends_ns = np.array([(each.start_ns, each.end_ns) for each in view.stalls], dtype=np.int64).reshape(-1, 2)
+    if not len(ends_ns):
+        return np.zeros(columns, dtype=np.bool_)
+    ends_ns -= view.connection.start_ns
+    # How long it was silent up to each end of a silence.
+    before_ns = np.cumsum(np.diff(ends_ns.ravel(), prepend=0) * np.tile([0, 1], len(ends_ns)))
+    edges_ns = np.linspace(0, max(view.connection.duration_ns, 1), columns + 1)
+    covered_ns = np.diff(np.interp(edges_ns, ends_ns.ravel(), before_ns))
+    return np.asarray(covered_ns > np.diff(edges_ns) / 2)
+
+
 def draw_blocks(view: View, direction: DirectionName) -> tuple[str, str]:
     """The same window and flight in characters of a terminal, both on one scale."""
-    window, _, flight, top = _over_life(view, direction)
+    window, _, flight, top = _over_life(view, direction, COLUMNS)
     return _blocks(window, top), _blocks(flight, top)
 
 
@@ -92,26 +128,26 @@ def _blocks(values: NDArray[np.int64], top: int) -> str:
 
 
 def _over_life(
-    view: View, direction: DirectionName
+    view: View, direction: DirectionName, columns: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
     """The greatest and least window and the greatest flight of each column, and the value at the top."""
-    window, least = _columns(view, view.series("receive_window", direction=direction))
-    flight, _ = _columns(view, view.series("flight", direction=direction))
+    window, least = _columns(view, view.series("receive_window", direction=direction), columns)
+    flight, _ = _columns(view, view.series("flight", direction=direction), columns)
     top = max(int(window.max()), int(flight.max()), 1)
     if flight.max() > 0:
         top = min(top, MOST_ABOVE * int(flight.max()))
     return window, least, flight, top
 
 
-def _columns(view: View, series: Series) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _columns(view: View, series: Series, columns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The greatest and the least value in each column, with that in force when it begins; -1 where none is known."""
     import numpy as np
 
-    most, least = np.full(COLUMNS, -1, dtype=np.int64), np.full(COLUMNS, -1, dtype=np.int64)
+    most, least = np.full(columns, -1, dtype=np.int64), np.full(columns, -1, dtype=np.int64)
     start_ns = view.connection.start_ns
-    place = np.clip((series.time_ns - start_ns) * COLUMNS // (view.connection.duration_ns + 1), 0, COLUMNS - 1)
+    place = np.clip((series.time_ns - start_ns) * columns // (view.connection.duration_ns + 1), 0, columns - 1)
     before = -1
-    for column in range(COLUMNS):
+    for column in range(columns):
         here = slice(*np.searchsorted(place, [column, column + 1]).tolist())
         if here.start == here.stop:
             most[column] = least[column] = before
@@ -172,7 +208,13 @@ def colours_css() -> str:
         f".sketch .window {{ stroke: {COLOURS['receive window']}; }}",
         f".sketch .closed {{ fill: {COLOURS['zero window']}; }}",
         f".sketch .flight {{ fill: {COLOURS['flight']}; }}",
+        f".sketch .silent {{ fill: {COLOURS['stall']}; }}",
     ]
-    named = {"window": COLOURS["receive window"], "flight": COLOURS["flight"], "closed": COLOURS["zero window"]}
+    named = {
+        "window": COLOURS["receive window"],
+        "flight": COLOURS["flight"],
+        "closed": COLOURS["zero window"],
+        "silent": COLOURS["stall"],
+    }
     keys = [f".key.sketch-{name} {{ --colour: {colour}; }}" for name, colour in named.items()]
     return "\n".join([*groups, *drawn, *keys, ""])

@@ -10,7 +10,7 @@ from web.crafted import written, zero_window_connection
 
 import tcpwin
 from tcpwin.limits import GROUPS
-from tcpwin.report import SKETCH_BUCKETS, Sketch, budget_bar, draw_sketch
+from tcpwin.report import LIFE_COLUMNS, SKETCH_BUCKETS, Sketch, budget_bar, draw_life, draw_sketch
 from tcpwin.report.drawing.theme import BUDGET_COLOURS
 from tcpwin.report.sketch import BAR, COLUMNS, HEIGHT, colours_css
 
@@ -58,6 +58,22 @@ def test_a_window_far_above_the_flight_leaves_the_flight_visible() -> None:
     data = tcpwin.analyze(CAPTURES / "lab" / "idle-restart.pcap.gz").connections[0].b_to_a
     assert drawn.top_bytes == 3 * (data.flight_max_bytes or 0) < drawn.window_max_bytes
     assert drawn.window_max_bytes == data.receive_window_max_bytes
+
+
+def test_the_whole_life_has_silences_in_columns_of_its_own() -> None:
+    """3 s: nothing comes from 0.3 s, when the window closes, until it opens at 2.8 s."""
+    [view] = tcpwin.analyze(written(zero_window_connection())).views([0], buckets=4 * LIFE_COLUMNS)
+    drawn = draw_life(view, "a_to_b")
+    silent = [(each.start_ns, each.end_ns) for each in view.stalls]
+    assert silent
+    column_ns = view.connection.duration_ns / LIFE_COLUMNS
+    middles = [(column, view.connection.start_ns + (column + 0.5) * column_ns) for column in range(LIFE_COLUMNS)]
+    within = {column for column, ns in middles if any(start < ns < end for start, end in silent)}
+    # Columns at the ends of a silence are half of it.
+    assert within
+    assert columns_of(drawn.silent) ^ within <= {c for c in within if c - 1 not in within or c + 1 not in within}
+    moved = sum(int(each) for each in re.findall(r"h(\d+)", drawn.window))
+    assert int(re.match(r"M(\d+)", drawn.window)[1]) + moved == LIFE_COLUMNS  # type: ignore[index]
 
 
 def test_nothing_known_is_nothing_drawn() -> None:

@@ -15,7 +15,7 @@ from tcpwin.analysis import DIRECTIONS, EVENT_FIELDS, Analysis, Connection, View
 from tcpwin.hosts import describe_joined
 from tcpwin.limits import algorithms_of, describe_algorithms, plain, role_of
 from tcpwin.reference import compare, describe_comparison
-from tcpwin.report import SKETCH_BUCKETS, draw_sketch, figures
+from tcpwin.report import SKETCH_BUCKETS, draw_life, draw_sketch, figures
 from tcpwin.units import count_text
 from tcpwin_web.jobs.drawing import OVERVIEW, TIMELINE, store_figures
 from tcpwin_web.jobs.executor import JobError
@@ -130,6 +130,7 @@ def _write(connection: Connection, view: View, folder: Path) -> None:
     }
     (folder / layout.CONNECTION).write_text(json.dumps(document))
     (folder / layout.SNAPSHOTS).write_text(json.dumps(snapshots))
+    (folder / layout.LIFE).write_text(json.dumps({side: plain(draw_life(view, side)) for side in DIRECTIONS}))
     events = [{name: getattr(event, name) for name in EVENT_FIELDS} for event in view.events]
     (folder / layout.EVENTS).write_text(json.dumps(events))
     if connection.a_to_b.segments + connection.b_to_a.segments <= MOST_ROWS:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
-from tcpwin.report import budget_bar, figures
+from tcpwin.report import LIFE_COLUMNS, budget_bar, figures
 from tcpwin.report.figures import FigureKind
 from tcpwin_web.api.connections import find_elsewhere
 from tcpwin_web.api.parts import ConnectionId, Detailed, ServiceOf
@@ -29,7 +29,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         request: Request, service: ServiceOf, capture: Detailed, connection_id: ConnectionId
     ) -> Response:
         folder = service.data.results(capture.id)
-        document, (findings, _), drawn, sketches = await asyncio.gather(
+        document, (findings, _), drawn, life = await asyncio.gather(
             asyncio.to_thread(queries.read_document, folder / layout.connection(connection_id), layout.CONNECTION),
             asyncio.to_thread(
                 queries.list_findings,
@@ -39,7 +39,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
                 is_weighed=True,
             ),
             asyncio.to_thread(queries.read_figures, folder / layout.connection(connection_id)),
-            asyncio.to_thread(queries.read_sketches, folder),
+            asyncio.to_thread(queries.read_document, folder / layout.connection(connection_id), layout.LIFE),
         )
         limit = document["verdict"]["limit"]
         timeline = drawn.get(TIMELINE, {}).get("meta", {})
@@ -60,7 +60,8 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             bar_parts=budget_bar(document["budget"][document["verdict"]["direction"] or "a_to_b"]["items_ns"]),
             busier=timeline.get("direction", "a_to_b"),
             drawn=drawn,
-            sketched=sketches.get(str(connection_id)),
+            life=life,
+            life_columns=LIFE_COLUMNS,
             notes=await service.notes.list(capture.id, connection=connection_id),
             rules=sorted({each["code"] for each in findings}),
         )

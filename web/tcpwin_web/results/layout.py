@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-VERSION = 8
+VERSION = 9
 """Of the results: what an earlier version wrote is written anew when the service starts."""
 
 CAPTURE = "capture.json"
@@ -23,6 +23,8 @@ EVENTS = "events.json"
 SNAPSHOTS = "snapshots.json"
 FIGURES = "figures.json"
 """How much room the figures take that are looked at first, and what they show."""
+LIFE = "life.json"
+"""Windows, flights and silences of a connection's whole life, by direction."""
 SKETCHES = "sketches.json"
 """Windows and flights of the connections that a capture's page shows first, in a few columns."""
 SERIES = "series.npy"

@@ -43,6 +43,8 @@ function remember() {
   isRestored = false;
 }
 
+const life = new Life(document.getElementById("life"), { lifeNs, leastNs: LEAST_NS, chosen: (from, to) => look(from, to) });
+
 // ---- tables ----------------------------------------------------------------------------------------------------
 
 const time = { name: "s", cell: (row) => secondsText(relative(row.time_ns)), isNumber: true };
@@ -150,12 +152,18 @@ function tellMarks() {
   place.dataset.marked = marks.map(({ frame }) => frame).join(" ");
 }
 
+/** Say the span, and show where it is within the whole life. */
+function tellSpan() {
+  document.getElementById("span").textContent = isWhole() ? "" : `${secondsText(span.from)} to ${secondsText(span.to)} s`;
+  life.show(span);
+}
+
 let settling = 0;
 function look(from, to, { isQuick = false } = {}) {
   const width = Math.min(Math.max(to - from, LEAST_NS), lifeNs);
   span.from = Math.min(Math.max(from, 0), lifeNs - width);
   span.to = span.from + width;
-  document.getElementById("span").textContent = isWhole() ? "" : `${secondsText(span.from)} to ${secondsText(span.to)} s`;
+  tellSpan();
   clearTimeout(settling);
   settling = setTimeout(() => { draw(); tables(); }, isQuick ? 0 : 150);
 }
@@ -235,7 +243,7 @@ const MOVES = {
 const KEYS = { "+": "in", "=": "in", "-": "out", ArrowLeft: "left", ArrowRight: "right", 0: "whole" };
 for (const button of document.querySelectorAll("button[data-move]")) button.addEventListener("click", () => MOVES[button.dataset.move]());
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, .scroll, summary")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, .scroll, summary, [role=slider]")) return;
   const move = KEYS[event.key];
   if (!move) return;
   event.preventDefault();
@@ -249,7 +257,7 @@ document.addEventListener("click", (event) => {
   begin(new URLSearchParams(link.search));
   document.getElementById(link.dataset.frame ? "segments-title" : "time").scrollIntoView({ block: "start" });
 });
-direction.addEventListener("change", draw);
+direction.addEventListener("change", () => { life.turn(direction.value); draw(); });
 for (const each of panels) each.addEventListener("change", draw);
 document.addEventListener("theme", () => { if (place.dataset.drawn) draw(); });
 
@@ -262,6 +270,7 @@ function begin(asked) {
   const at = (name, otherwise) => (/^-?\d{1,19}$/.test(asked.get(name) ?? "") ? relative(asked.get(name)) : otherwise);
   const side = asked.get("direction");
   direction.value = ["a_to_b", "b_to_a"].includes(side) ? side : direction.dataset.busier;
+  life.turn(direction.value);
   const chosen = asked.getAll("panel");
   for (const each of panels) each.checked = chosen.length ? chosen.includes(each.value) : each.defaultChecked;
   const frames = asked.getAll("frame").filter((each) => /^\d{1,12}$/.test(each)).slice(0, MOST_MARKS).map(Number);
