@@ -1,9 +1,12 @@
 """Pages on paper, and in a browser that runs no scripts."""
 
+import re
+
 import pytest
 from playwright.sync_api import Browser, expect
 from web.browsing import WAIT_MS, OpenPage, Serve
 from web.crafted import many_connections
+from web.test_capture_page import many_stalls
 from web.test_weight import SLOW_READER
 
 CUT = """() => [...document.querySelectorAll("main *")].filter((each) => {
@@ -45,6 +48,57 @@ def test_a_figure_fits_on_paper_and_then_on_the_screen_again(show: Serve, open_p
     # A4 has 794 pixels of 1/96 inch.
     assert 500 < page.evaluate("window.printed") < 794
     page.wait_for_function(f"({WIDTH})() === {wide}")
+
+
+ON_PAPER = """() => [...document.querySelectorAll(".figure")].filter((each) => each.checkVisibility()).map((each) => [
+  each.getAttribute("aria-label"),
+  each.querySelectorAll(".main-svg").length > 0,
+  getComputedStyle(each.querySelector(".xtick text, .gtitle, text") ?? each).fill,
+  Math.round(each.querySelector(".main-svg")?.getBoundingClientRect().width ?? 0),
+])"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_figures_print_dark_on_white_also_where_nobody_scrolled_to_them(
+    show: Serve, open_page: OpenPage, scheme: str
+) -> None:
+    address, (slow, _) = show(SLOW_READER, many_connections(150))
+    page = open_page(address, scheme=scheme, width=1440)
+    page.goto(f"/captures/{slow}/connections/0")
+    expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")
+    far = page.locator("[data-figure]").last
+    assert far.get_attribute("data-drawn") is None
+    page.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = ({ON_PAPER})(); }})")
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    printed = page.evaluate("window.printed")
+    assert len(printed) == 1 + page.locator("[data-figure]").count() > 1
+    for label, is_drawn, colour, width in printed:
+        assert is_drawn, label
+        assert sum(int(each) for each in re.findall(r"\d+", colour)[:3]) < 3 * 0x80, (label, colour)
+        assert width < 794, label
+    # What is on the screen is as it was.
+    expect(page.locator("#figure")).to_have_attribute("data-theme", scheme)
+    page.wait_for_function("() => document.querySelector('#figure .main-svg').getBoundingClientRect().width > 1000")
+
+
+def test_a_figure_that_cannot_be_drawn_in_time_says_so_on_paper(show: Serve, open_page: OpenPage) -> None:
+    address, (_, many) = show(SLOW_READER, many_stalls())
+    page = open_page(address, width=1440)
+    page.goto(f"/captures/{many}")
+    assert page.evaluate("self.Plotly === undefined")
+    page.emulate_media(media="print")
+    told = "getComputedStyle(document.querySelector('[data-figure]'), '::after').content"
+    assert "not drawn" in page.evaluate(told)
+    page.emulate_media(media="screen")
+    # The key waits for what draws it.
+    page.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = ({ON_PAPER})(); }})")
+    page.evaluate("window.print = () => dispatchEvent(new Event('beforeprint'))")
+    source = page.locator("[data-figure]").get_attribute("data-figure")
+    # A service that has not drawn it yet would leave the sentence on paper.
+    assert page.request.get(f"{address}{source}?theme=light").status == 200
+    page.keyboard.press("Control+p")
+    page.wait_for_function("() => window.printed")
+    assert [is_drawn for _, is_drawn, _, _ in page.evaluate("window.printed")] == [True]
 
 
 @pytest.mark.parametrize("width", [375, 1440])

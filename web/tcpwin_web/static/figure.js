@@ -33,13 +33,18 @@ async function makeRoom(place, { height, meta }) {
   if (lacking >= 20) await Plotly.relayout(place, { height: height + lacking });
 }
 
+/** Of each place: the address of what was last drawn there, and what is done to it before. */
+const asked = new Map();
+
+const inTheme = (address, theme) => `${address}${address.includes("?") ? "&" : "?"}theme=${theme}`;
+
 /** Draw what an address of the API gives into a place; the latest request wins. Returns the figure, or null. */
 async function drawFigure(place, address, { signal, prepare } = {}) {
   place.setAttribute("aria-busy", "true");
+  asked.set(place, { address, prepare });
   try {
     const theme = isDark() ? "dark" : "light";
-    const join = address.includes("?") ? "&" : "?";
-    const [figure] = await Promise.all([ask(`${address}${join}theme=${theme}`, { signal }), loadPlotly()]);
+    const [figure] = await Promise.all([ask(inTheme(address, theme), { signal }), loadPlotly()]);
     if (signal?.aborted) return null;
     // With a dragmode, plotly.js keeps a finger from moving the page: nobody would get past a tall figure.
     if (matchMedia("(pointer: coarse)").matches) figure.layout.dragmode = false;
@@ -60,14 +65,43 @@ async function drawFigure(place, address, { signal, prepare } = {}) {
   }
 }
 
-// A figure that was drawn for a screen is wider than paper, where nothing tells plotly.js to draw it anew.
+// A figure that was drawn for a screen is wider than paper, in a dark theme light on white, and not there at all where
+// nobody scrolled to it. A browser that prints waits for no promise: what is lacking is asked for while it waits.
 const PAPER_WIDTH = 700;
-const drawnFigures = () => document.querySelectorAll('.figure[data-drawn="true"]');
+
+function drawOnPaper(place) {
+  const { address, prepare } = asked.get(place) ?? { address: place.dataset.figure };
+  if (!address || !self.Plotly) return;
+  const request = new XMLHttpRequest();
+  request.open("GET", inTheme(address, "light"), false);
+  request.send();
+  if (request.status !== 200) return;
+  const figure = JSON.parse(request.responseText);
+  prepare?.(figure);
+  place.querySelector(".room")?.remove();
+  Plotly.react(place, figure.data, { ...figure.layout, width: PAPER_WIDTH }, SETTINGS);
+  Object.assign(place.dataset, { drawn: "true", theme: "paper" });
+  near.unobserve(place);
+}
+
 addEventListener("beforeprint", () => {
-  for (const each of drawnFigures()) Plotly.relayout(each, { width: Math.min(each.clientWidth, PAPER_WIDTH) });
+  for (const each of document.querySelectorAll(".figure")) {
+    if (each.dataset.drawn === "true" && each.dataset.theme === "light") Plotly.relayout(each, { width: Math.min(each.clientWidth, PAPER_WIDTH) });
+    else drawOnPaper(each);
+  }
 });
 addEventListener("afterprint", () => {
-  for (const each of drawnFigures()) Plotly.relayout(each, { width: null, autosize: true });
+  for (const each of document.querySelectorAll('.figure[data-drawn="true"]')) {
+    const { address, prepare } = asked.get(each) ?? { address: each.dataset.figure };
+    if (each.dataset.theme === "paper") drawFigure(each, address, { prepare }).then(() => Plotly.relayout(each, { autosize: true }));
+    else Plotly.relayout(each, { width: null, autosize: true });
+  }
+});
+// Where no figure was wanted yet, plotly.js is not there, and printing would not wait for it: the key can.
+addEventListener("keydown", (event) => {
+  if (event.key !== "p" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || self.Plotly) return;
+  event.preventDefault();
+  loadPlotly().finally(() => print());
 });
 
 // Figures that stand for themselves are drawn when they come into view, and again in another theme.
