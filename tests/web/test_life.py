@@ -3,6 +3,7 @@
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from live import until
 from playwright.sync_api import Locator, Page, expect
 from web.browsing import OpenPage, Serve
 from web.crafted import many_connections
@@ -56,6 +57,7 @@ def drawn_s(page: Page) -> tuple[float, float]:
 
 def drag(page: Page, start: float, end: float) -> None:
     """Over the life, from one place to another, as shares of it."""
+    page.locator("#life").scroll_into_view_if_needed()
     whole = box(page.locator("#life .drawn:visible"))
     y = whole["y"] + whole["height"] / 2
     page.mouse.move(whole["x"] + start * whole["width"], y)
@@ -69,17 +71,13 @@ def about(page: Page, start: float, end: float) -> None:
     """Wait until address, figure and life show this span, as shares of the life, to two pixels and a handle."""
     life = life_s(page)
     near = 3 / box(page.locator("#life .drawn:visible"))["width"] * life
-    page.wait_for_url("**start_ns=**" if (start, end) != (0, 1) else address_of_whole(page))
-    page.wait_for_load_state("networkidle")
+    wanted = (pytest.approx(start * life, abs=near), pytest.approx(end * life, abs=near))
+    until(lambda: (shown_s(page), drawn_s(page)) == (wanted, wanted))
     page.wait_for_function(
-        f"Math.abs(document.getElementById('figure').layout?.xaxis?.range?.[0] - {start * life}) < {near}"
+        f"() => Math.abs(document.getElementById('figure').layout?.xaxis?.range?.[0] - {start * life}) < {near}"
     )
-    for found in (shown_s(page), drawn_s(page)):
-        assert found == (pytest.approx(start * life, abs=near), pytest.approx(end * life, abs=near))
-
-
-def address_of_whole(page: Page) -> str:
-    return page.url.partition("?")[0]
+    page.wait_for_load_state("networkidle")
+    assert (shown_s(page), drawn_s(page)) == (wanted, wanted)
 
 
 @WIDTHS
@@ -132,12 +130,13 @@ def test_its_ends_are_sliders(open_page: OpenPage, address: tuple[str, str]) -> 
     )
     page.keyboard.press("End")
     about(page, 0.29, 1)
+    page.locator("#life").scroll_into_view_if_needed()
     handle = box(start)
     page.mouse.move(handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2)
     page.mouse.down()
     page.mouse.move(0, handle["y"], steps=3)
     page.mouse.up()
-    page.wait_for_function("!location.search")
+    page.wait_for_function("() => !location.search")
     check(page)
 
 

@@ -58,11 +58,11 @@ class Life {
     return { left, width: Math.max(this.place.clientWidth - left - parseFloat(style.paddingRight), 1), outer: this.place.clientWidth };
   }
 
-  /** The time at the pointer, within the life. */
+  /** The time at the pointer, which may be beyond the life. */
   at(event) {
     const { left, width } = this.box();
     const x = event.clientX - this.place.getBoundingClientRect().left - this.place.clientLeft;
-    return Math.min(Math.max((x - left) / width, 0), 1) * this.lifeNs;
+    return ((x - left) / width) * this.lifeNs;
   }
 
   take(event) {
@@ -87,9 +87,10 @@ class Life {
   }
 
   moved({ part, at: began, from, to }, at) {
-    if (part === "from") return { from: Math.min(from + at - began, to - this.leastNs), to };
-    if (part === "to") return { from, to: Math.max(to + at - began, from + this.leastNs) };
-    if (part === "new") return { from: Math.min(began, at), to: Math.max(began, at) };
+    const within = (ns, low, high) => Math.min(Math.max(ns, low), high);
+    if (part === "from") return { from: within(from + at - began, 0, to - this.leastNs), to };
+    if (part === "to") return { from, to: within(to + at - began, from + this.leastNs, this.lifeNs) };
+    if (part === "new") return { from: within(Math.min(began, at), 0, this.lifeNs), to: within(Math.max(began, at), 0, this.lifeNs) };
     return this.put(from + at - began, to - from);
   }
 
