@@ -89,16 +89,6 @@ def test_a_figure_that_cannot_be_drawn_in_time_says_so_on_paper(show: Serve, ope
     page.emulate_media(media="print")
     told = "getComputedStyle(document.querySelector('[data-figure]'), '::after').content"
     assert "not drawn" in page.evaluate(told)
-    page.emulate_media(media="screen")
-    # The key waits for what draws it.
-    page.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = ({ON_PAPER})(); }})")
-    page.evaluate("window.print = () => dispatchEvent(new Event('beforeprint'))")
-    source = page.locator("[data-figure]").get_attribute("data-figure")
-    # A service that has not drawn it yet would leave the sentence on paper.
-    assert page.request.get(f"{address}{source}?theme=light").status == 200
-    page.keyboard.press("Control+p")
-    page.wait_for_function("() => window.printed")
-    assert [is_drawn for _, is_drawn, _, _ in page.evaluate("window.printed")] == [True]
 
 
 @pytest.mark.parametrize("width", [375, 1440])

@@ -97,11 +97,13 @@ addEventListener("afterprint", () => {
     else Plotly.relayout(each, { width: null, autosize: true });
   }
 });
-// Where no figure was wanted yet, plotly.js is not there, and printing would not wait for it: the key can.
+// Where plotly.js was never wanted it is not there, and printing would not wait for it: the key can.
 addEventListener("keydown", (event) => {
-  if (event.key !== "p" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || self.Plotly) return;
+  if (event.key !== "p" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+  const lacking = alone.filter((each) => each.dataset.drawn !== "true");
+  if (!lacking.length) return;
   event.preventDefault();
-  loadPlotly().finally(() => print());
+  Promise.all(lacking.map((each) => drawFigure(each, each.dataset.figure))).finally(() => print());
 });
 
 // Figures that stand for themselves are drawn when they come into view, and again in another theme.
