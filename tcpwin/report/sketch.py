@@ -39,8 +39,10 @@ BAR = 1000
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """Paths of SVG in a box of so many columns and `HEIGHT`: a line, an area, and bands where the window was closed.
+    """Paths of SVG in a box of so many columns and `HEIGHT`: a line, an area, and shades where the window was closed.
 
+    A shade hangs from the top as far down as the window was closed in its column: all of the height where it was closed
+    all the time, at least one of `HEIGHT` where it was closed at all.
     `top_bytes` is the height of the box; the window's line stays at the top where the window is larger, up to
     `window_max_bytes`, which is 0 where no window is known.
     """
@@ -86,38 +88,55 @@ def draw_life(view: View, direction: DirectionName) -> Life:
 
 
 def _draw(view: View, direction: DirectionName, columns: int) -> tuple[str, str, str, int, int]:
-    window, least, flight, top = _over_life(view, direction, columns)
+    window, flight, top = _over_life(view, direction, columns)
     return (
         "".join(f"{move}{y}h{count}" for move, y, count in _line(_heights(window, top))),
         "".join(f"M{at} {HEIGHT}V{y}h{count}V{HEIGHT}z" for at, y, count in _runs(_heights(flight, top)) if y < HEIGHT),
-        _bands((least == 0) & (window >= 0)),
+        _shades(_closed(view, direction, columns)),
         top,
         max(int(window.max()), 0),
     )
 
 
 def _bands(is_shaded: NDArray[np.bool_]) -> str:
-    return "".join(f"M{at} 0h{count}v{HEIGHT}h-{count}z" for at, shaded, count in _runs(is_shaded.tolist()) if shaded)
+    return _shades(is_shaded.astype(float))
+
+
+def _shades(shares: NDArray[np.floating]) -> str:
+    import numpy as np
+
+    heights = np.where(shares > 0, np.maximum(np.rint(shares * HEIGHT), 1), 0).astype(int).tolist()
+    return "".join(f"M{at} 0h{count}v{height}h-{count}z" for at, height, count in _runs(heights) if height)
+
+
+def _closed(view: View, direction: DirectionName, columns: int) -> NDArray[np.floating]:
+    """For what share of each column the window was closed."""
+    closed = view.zero_window_columns(direction=direction)
+    return _shares(view, closed.start_ns, closed.end_ns, columns)
 
 
 def _silent(view: View, columns: int) -> NDArray[np.bool_]:
-    """The columns of which silences, which come in order and do not overlap, took more than half."""
+    """The columns of which silences took more than half."""
+    silences = view.stall_columns
+    return _shares(view, silences.start_ns, silences.end_ns, columns) > 1 / 2
+
+
+def _shares(view: View, start_ns: NDArray[np.int64], end_ns: NDArray[np.int64], columns: int) -> NDArray[np.floating]:
+    """What share of each column such spans took, which come in order and do not overlap."""
     import numpy as np
 
-    ends_ns = np.array([(each.start_ns, each.end_ns) for each in view.stalls], dtype=np.int64).reshape(-1, 2)
-    if not len(ends_ns):
-        return np.zeros(columns, dtype=np.bool_)
-    ends_ns -= view.connection.start_ns
-    # How long it was silent up to each end of a silence.
-    before_ns = np.cumsum(np.diff(ends_ns.ravel(), prepend=0) * np.tile([0, 1], len(ends_ns)))
+    if not len(start_ns):
+        return np.zeros(columns)
+    ends_ns = np.column_stack((start_ns, end_ns)).ravel() - view.connection.start_ns
+    # How much of them there was up to each of their ends.
+    before_ns = np.cumsum(np.diff(ends_ns, prepend=0) * np.tile([0, 1], len(start_ns)))
     edges_ns = np.linspace(0, max(view.connection.duration_ns, 1), columns + 1)
-    covered_ns = np.diff(np.interp(edges_ns, ends_ns.ravel(), before_ns))
-    return np.asarray(covered_ns > np.diff(edges_ns) / 2)
+    return np.asarray(np.diff(np.interp(edges_ns, ends_ns, before_ns)) / np.diff(edges_ns))
 
 
 def draw_blocks(view: View, direction: DirectionName) -> tuple[str, str]:
     """The same window and flight in characters of a terminal, both on one scale."""
-    window, _, flight, top = _over_life(view, direction, COLUMNS)
+    window, flight, top = _over_life(view, direction, COLUMNS)
     return _blocks(window, top), _blocks(flight, top)
 
 
@@ -127,36 +146,31 @@ def _blocks(values: NDArray[np.int64], top: int) -> str:
     return "".join(BLOCKS[0] if each < 0 else BLOCKS[1 + min(each * last // top, last)] for each in most)
 
 
-def _over_life(
-    view: View, direction: DirectionName, columns: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
-    """The greatest and least window and the greatest flight of each column, and the value at the top."""
-    window, least = _columns(view, view.series("receive_window", direction=direction), columns)
-    flight, _ = _columns(view, view.series("flight", direction=direction), columns)
+def _over_life(view: View, direction: DirectionName, columns: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """The greatest window and flight of each column, and the value at the top."""
+    window = _columns(view, view.series("receive_window", direction=direction), columns)
+    flight = _columns(view, view.series("flight", direction=direction), columns)
     top = max(int(window.max()), int(flight.max()), 1)
     if flight.max() > 0:
         top = min(top, MOST_ABOVE * int(flight.max()))
-    return window, least, flight, top
+    return window, flight, top
 
 
-def _columns(view: View, series: Series, columns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The greatest and the least value in each column, with that in force when it begins; -1 where none is known."""
+def _columns(view: View, series: Series, columns: int) -> NDArray[np.int64]:
+    """The greatest value in each column, with that in force when it begins; -1 where none is known."""
     import numpy as np
 
-    most, least = np.full(columns, -1, dtype=np.int64), np.full(columns, -1, dtype=np.int64)
+    most = np.full(columns, -1, dtype=np.int64)
     start_ns = view.connection.start_ns
     place = np.clip((series.time_ns - start_ns) * columns // (view.connection.duration_ns + 1), 0, columns - 1)
     before = -1
     for column in range(columns):
         here = slice(*np.searchsorted(place, [column, column + 1]).tolist())
-        if here.start == here.stop:
-            most[column] = least[column] = before
-            continue
-        most[column], least[column] = series.max[here].max(), series.min[here].min()
-        if before >= 0:
-            most[column], least[column] = max(most[column], before), min(least[column], before)
-        before = int(series.last[here][-1])
-    return most, least
+        most[column] = before
+        if here.start < here.stop:
+            most[column] = max(series.max[here].max(), before)
+            before = int(series.last[here][-1])
+    return most
 
 
 def _heights(values: NDArray[np.int64], top: int) -> list[int | None]:

@@ -40,7 +40,9 @@ def column_of(time_s: float) -> int:
 def test_a_window_closed_from_a_tenth_of_the_life_to_its_end_is_a_band_there() -> None:
     """3 s; 1,000 bytes at 0.2 s and again, acknowledged at 0.3 s by a window of 0, which opens at 2.8 s."""
     drawn = sketched(written(zero_window_connection()), "a_to_b")
-    assert columns_of(drawn.closed) == set(range(column_of(0.3), column_of(2.8) + 1))
+    # It closes and opens where columns meet.
+    assert columns_of(drawn.closed) == set(range(column_of(0.3) + 1, column_of(2.8) + 1))
+    assert set(re.findall(r"v(\d+)", drawn.closed)) == {str(HEIGHT)}
     assert columns_of(drawn.flight) == set(range(column_of(0.2), column_of(0.3) + 1))
     # The window is known from the SYN/ACK on: 2,000 bytes, which both segments fill; the line ends with the life.
     assert drawn.window.startswith(f"M{column_of(0.1)} 0h")
@@ -48,6 +50,18 @@ def test_a_window_closed_from_a_tenth_of_the_life_to_its_end_is_a_band_there() -
     assert (drawn.top_bytes, drawn.window_max_bytes) == (2000, 2000)
     moved = sum(int(each) for each in re.findall(r"h(\d+)", drawn.window))
     assert column_of(0.1) + moved == COLUMNS
+
+
+def test_shades_are_as_large_as_the_time_in_which_the_window_was_closed() -> None:
+    """A reader that closed its window 66 times, in most columns, but for a fifth of the life."""
+    capture = CAPTURES / "lab" / "slow-reader.pcap.gz"
+    drawn = sketched(capture, "b_to_a")
+    connection = tcpwin.analyze(capture).connections[0]
+    shades = re.findall(r"M\d+ 0h(\d+)v(\d+)", drawn.closed)
+    area = sum(int(count) * int(height) for count, height in shades) / (COLUMNS * HEIGHT)
+    assert area == pytest.approx(connection.b_to_a.zero_window_ns / connection.duration_ns, abs=0.5 / HEIGHT)
+    assert len(columns_of(drawn.closed)) > COLUMNS / 2
+    assert max(int(height) for _, height in shades) < HEIGHT
 
 
 def test_a_window_far_above_the_flight_leaves_the_flight_visible() -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-VERSION = 9
+VERSION = 10
 """Of the results: what an earlier version wrote is written anew when the service starts."""
 
 CAPTURE = "capture.json"
