@@ -91,23 +91,47 @@ def test_a_figure_that_cannot_be_drawn_in_time_says_so_on_paper(show: Serve, ope
     assert "not drawn" in page.evaluate(told)
 
 
-@pytest.mark.parametrize("width", [375, 1440])
-def test_without_scripts_the_figure_is_a_picture(show: Serve, browser: Browser, width: int) -> None:
-    address, (slow, _) = show(SLOW_READER, many_connections(150))
-    context = browser.new_context(viewport={"width": width, "height": 900}, java_script_enabled=False, base_url=address)
+PICTURES = """() => [...document.querySelectorAll("main picture.still img")].map((each) => ({
+  name: each.alt, source: each.currentSrc, is_loaded: each.complete && each.naturalWidth > 0,
+  width: each.getBoundingClientRect().width, height: each.getBoundingClientRect().height,
+  is_within: each.getBoundingClientRect().right <= document.documentElement.clientWidth,
+}))"""
+DEAD = """() => [...document.querySelectorAll("main button, main select, main input, .switches select")]
+  .filter((each) => each.checkVisibility() && !each.form?.querySelector("[name]"))
+  .map((each) => each.outerHTML.slice(0, 80))"""
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(375, "light"), (1440, "dark"), (2560, "light")])
+def test_without_scripts_figures_are_pictures(show: Serve, browser: Browser, width: int, scheme: str) -> None:
+    address, (slow, many) = show(SLOW_READER, many_stalls())
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, java_script_enabled=False, base_url=address, color_scheme=scheme
+    )
+    said: list[str] = []
     try:
         page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
         page.set_default_timeout(WAIT_MS)
-        page.goto(f"/captures/{slow}/connections/0")
-        picture = page.get_by_role("img", name="Receive window and bytes in flight")
-        expect(picture).to_be_visible()
-        box = picture.bounding_box()
-        assert box is not None
-        assert box["height"] >= 150
-        assert box["width"] > width / 2
-        expect(page.locator("#figure")).to_be_hidden()
+        for path, first, count in (
+            (f"/captures/{slow}/connections/0", "Figures of connection 0 over time", 2),
+            (f"/captures/{many}", "All connections: round trip and goodput", 1),
+            (f"/compare?old={slow}&new={slow}", "Both connections over time", 1),
+        ):
+            page.goto(path)
+            pictures = page.evaluate(PICTURES)
+            assert len(pictures) >= count, path
+            assert pictures[0]["name"] == first
+            for each in pictures:
+                assert each["is_loaded"], each
+                assert each["is_within"], each
+                assert each["width"] > 300, each
+                assert each["height"] > 150, each
+                assert ("theme=dark" in each["source"]) == (scheme == "dark")
+            expect(page.locator(".figure").first).to_be_hidden()
+            assert page.evaluate(DEAD) == [], path
         page.goto(f"/captures/{slow}")
         expect(page.locator(".worst svg.sketch")).to_be_visible()
         expect(page.locator("#rows tbody tr")).to_have_count(1)
     finally:
         context.close()
+    assert said == []

@@ -9,7 +9,7 @@ name; a new one needs no other edit. Nothing here is imported by a plain analysi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import DirectionName
@@ -19,12 +19,25 @@ from tcpwin.report.drawing.kind import FigureKind, Nothing, all_figures
 from tcpwin.report.drawing.request import make_request
 from tcpwin.report.drawing.size import fit
 from tcpwin.report.drawing.theme import THEMES
+from tcpwin.report.still import LEAST_WIDTH, draw_still
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis, Connection
     from tcpwin.report.drawing.request import Request
 
-__all__ = ["THEMES", "FigureKind", "draw", "get", "names", "plain", "plain_pair", "plain_timeline", "timeline"]
+__all__ = [
+    "LEAST_WIDTH",
+    "THEMES",
+    "FigureKind",
+    "draw",
+    "get",
+    "names",
+    "plain",
+    "plain_pair",
+    "plain_timeline",
+    "still",
+    "timeline",
+]
 
 
 def names(scope: str | None = None) -> list[str]:
@@ -175,3 +188,16 @@ def plain_pair(
     if kind.scope != "connection" or not kind.has_time_axis:
         raise ArgumentError(f"figure {kind.name} has no time axis to share")
     return draw_pair(kind, connections, direction=direction, points=points, theme=theme)
+
+
+def still(figure: Mapping[str, Any], *, width: int) -> str:
+    """A figure as SVG, which needs neither plotly nor a browser: what its legend shows at first, without hover texts.
+
+    Args:
+        figure: what `plain`, `plain_timeline` or `plain_pair` gives, or the same as JSON has it.
+        width: in pixels; the height is the figure's own.
+
+    Raises:
+        ArgumentError: the width leaves no room.
+    """
+    return draw_still(figure, width=width)

@@ -1,9 +1,14 @@
-"""Figures as plotly's plain data: what `tcpwin plot` draws, of any span, in finer detail the shorter it is."""
+"""Figures as plotly's plain data: what `tcpwin plot` draws, of any span, in finer detail the shorter it is.
+
+Or as pictures.
+"""
 
 import asyncio
-from typing import Annotated, Literal
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, HTTPException, Query, Response
+from fastapi import APIRouter, Depends, HTTPException, Query, Response
 
 from tcpwin.report import figures
 from tcpwin_web.api.parts import (
@@ -28,6 +33,22 @@ Points = Annotated[int, Query(ge=16, le=4000, description="of a curve, at most")
 CaptureQuery = Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 ConnectionQuery = Annotated[int, Query(ge=0, le=(1 << 32) - 1)]
 ThemeName = Literal["light", "dark"]
+SVG = "image/svg+xml"
+MOST_WIDTH = 4000
+AS_PICTURE: dict[int | str, dict[str, Any]] = {200: {"content": {SVG: {"schema": {"type": "string"}}}}}
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a figure is wanted as."""
+
+    format: Annotated[
+        Literal["json", "svg"], Query(description="json: as plotly draws it; svg: a picture, for who runs no scripts")
+    ] = "json"
+    width: Annotated[int, Query(ge=figures.LEAST_WIDTH, le=MOST_WIDTH, description="of a picture, in pixels")] = 1000
+
+
+FormAsked = Annotated[Form, Depends()]
 
 
 @router.get("/figures")
@@ -48,20 +69,26 @@ def list_figures() -> Response:
     return as_json({"figures": found})
 
 
-@router.get(CAPTURE + "/figures/{name}")
+@router.get(CAPTURE + "/figures/{name}", responses=AS_PICTURE)
 async def show_capture_figure(
-    service: ServiceOf, capture: Analysed, name: str, theme: ThemeName = "light", field: FieldName = None
+    service: ServiceOf,
+    capture: Analysed,
+    form: FormAsked,
+    name: str,
+    theme: ThemeName = "light",
+    field: FieldName = None,
 ) -> Response:
     """A figure of all connections, as plotly draws it: `data` and `layout`."""
     _require(name, "analysis")
-    return await draw(service, capture.id, Asked(name, theme=theme, field=field))
+    return await draw(service, capture.id, Asked(name, theme=theme, field=field), form)
 
 
-@router.get(CAPTURE + "/connections/{connection_id}/figures/{name}")
+@router.get(CAPTURE + "/connections/{connection_id}/figures/{name}", responses=AS_PICTURE)
 async def show_connection_figure(
     service: ServiceOf,
     capture: Detailed,
     connection_id: ConnectionId,
+    form: FormAsked,
     name: str,
     panel: Annotated[
         list[str] | None, Query(max_length=10, description="of a timeline, from top to bottom", examples=[["window"]])
@@ -85,12 +112,13 @@ async def show_connection_figure(
     asked = Asked(name, connection_id, panels, direction, start_ns, end_ns, points, theme)
     if start_ns is not None and end_ns is not None and end_ns <= start_ns:
         raise HTTPException(422, "The span ends before it begins.")
-    return await draw(service, capture.id, asked)
+    return await draw(service, capture.id, asked, form)
 
 
-@router.get("/compare/figures/{name}")
+@router.get("/compare/figures/{name}", responses=AS_PICTURE)
 async def show_pair_figure(
     service: ServiceOf,
+    form: FormAsked,
     name: str,
     old: CaptureQuery,
     new: CaptureQuery,
@@ -107,12 +135,13 @@ async def show_pair_figure(
         await service.captures.get(capture_id)
     file_sets = [await service.queue.file_set(each) for each in (old, new)]
     drawn = await service.queue.run(draw_pair, *file_sets, (old_connection, new_connection), name, direction, theme)
-    return Response(drawn, media_type="application/json")
+    return await _answer(drawn, form)
 
 
-@router.get("/pair/figure")
+@router.get("/pair/figure", responses=AS_PICTURE)
 async def show_ladder(
     service: ServiceOf,
+    form: FormAsked,
     a: CaptureQuery,
     b: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$", description="empty: `a` holds both")] = "",
     connection: ConnectionQuery = 0,
@@ -126,10 +155,10 @@ async def show_ladder(
         await service.captures.get(capture_id)
     file_sets = [await service.queue.file_set(each) for each in captures]
     drawn = await service.queue.run(draw_ladder_of, file_sets, connection, (start_ns, end_ns), theme)
-    return Response(drawn, media_type="application/json")
+    return await _answer(drawn, form)
 
 
-async def draw(service: Service, capture_id: str, asked: Asked) -> Response:
+async def draw(service: Service, capture_id: str, asked: Asked, form: Form = Form()) -> Response:
     """The figure that is kept, or one drawn now."""
     folder = service.data.results(capture_id)
     drawn = None
@@ -138,7 +167,14 @@ async def draw(service: Service, capture_id: str, asked: Asked) -> Response:
     if drawn is None:
         file_set = await service.queue.file_set(capture_id)
         drawn = await service.queue.run(draw_figure, file_set, str(folder), asked)
-    return Response(drawn, media_type="application/json")
+    return await _answer(drawn, form)
+
+
+async def _answer(drawn: str, form: Form) -> Response:
+    if form.format == "json":
+        return Response(drawn, media_type="application/json")
+    picture = await asyncio.to_thread(lambda: figures.still(json.loads(drawn), width=form.width))
+    return Response(picture, media_type=SVG)
 
 
 def _require(name: str, scope: str, *, also: str | None = None) -> None:

@@ -1,0 +1,57 @@
+"""Symbols, dashes and patterns of plotly's names as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+SYMBOLS = {
+    "circle": "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0z",
+    "square": "M-.9-.9h1.8v1.8h-1.8z",
+    "diamond": "M0-1.3L1.3 0 0 1.3-1.3 0z",
+    "x": "M-1-.5L-.5-1 0-.5 .5-1 1-.5 .5 0 1 .5 .5 1 0 .5-.5 1-1 .5-.5 0z",
+    "cross": "M-.35-1.1h.7v.75h.75v.7h-.75v.75h-.7v-.75h-.75v-.7h.75z",
+    "triangle-up": "M0-1.2L1.1 .8h-2.2z",
+    "triangle-down": "M0 1.2L1.1-.8h-2.2z",
+    "triangle-left": "M-1.2 0L.8-1.1v2.2z",
+    "triangle-right": "M1.2 0L-.8-1.1v2.2z",
+    "star": "M0-1.4L.4-.4H1.4L.6 .25 .9 1.3 0 .65-.9 1.3-.6 .25-1.4-.4H-.4z",
+    "star-triangle-up": "M0-1.5Q.1 .3 1.3 .9Q0 .5-1.3 .9Q-.1 .3 0-1.5z",
+    "hexagon": "M0-1.1L.95-.55V.55L0 1.1-.95 .55V-.55z",
+    "bowtie": "M-1.1-.9L1.1 .9V-.9L-1.1 .9z",
+    "line-ew": "M-1.4 0H1.4",
+}
+"""Outlines around the origin; a symbol of size 2 has a radius of 1."""
+DASHES = {"dash": "7 5", "dot": "2 3", "dashdot": "7 3 2 3"}
+PATTERNS = {
+    "/": "M0 6L6 0M-1 1L1-1M5 7L7 5",
+    "x": "M0 0L6 6M0 6L6 0",
+    "-": "M0 3H6",
+    "|": "M3 0V6",
+    "+": "M0 3H6M3 0V6",
+    ".": "M2 3a1 1 0 1 0 2 0a1 1 0 1 0-2 0z",
+}
+"""On tiles of six by six."""
+
+
+def symbol(name: str, size: float, colour: str, marker: Mapping[str, Any]) -> tuple[str, str]:
+    """A symbol's outline for its size, as a path's `d`, and its attributes."""
+    is_open = name.endswith("-open")
+    outline = SYMBOLS.get(name.removesuffix("-open"), SYMBOLS["circle"])
+    line = marker.get("line", {})
+    # What is scaled has a line that is scaled too.
+    radius = max(size / 2, 0.5)
+    if is_open or name.startswith("line"):
+        return outline, f'fill="none" stroke="{colour}" stroke-width="{max(line.get("width", 1), 1) / radius:.3g}"'
+    edge = f' stroke="{line["color"]}" stroke-width="{line["width"] / radius:.3g}"' if line.get("color") else ""
+    return outline, f'fill="{colour}"{edge}'
+
+
+def pattern_tile(id: str, shape: str, colour: str, ground: str | None) -> str:
+    """A tile that repeats a pattern, over a ground where there is one."""
+    drawn = f'fill="{colour}"' if shape == "." else f'fill="none" stroke="{colour}"'
+    under = "" if ground is None else f'<rect width="6" height="6" fill="{ground}"/>'
+    return (
+        f'<pattern id="{id}" width="6" height="6" patternUnits="userSpaceOnUse">{under}'
+        f'<path d="{PATTERNS.get(shape, PATTERNS["/"])}" {drawn}/></pattern>'
+    )

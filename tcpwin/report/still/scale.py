@@ -1,0 +1,178 @@
+"""From values to pixels along one axis, and where its ticks are.
+
+In: an axis of plotly's layout, the values that are drawn against it, its two ends in pixels. Out: places, ticks and
+their labels, which follow the formats of d3 that the figures use.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+
+PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P"}
+DATE_STEPS_S = (60, 300, 900, 1800, *(3600 * hours for hours in (1, 2, 3, 6, 12, 24, 48, 168, 336, 672, 2016, 8064)))
+ROOM = 0.05
+"""Beyond the outermost values, where the axis says no range: a share of what they span."""
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """One axis.
+
+    Attributes:
+        axis: as the layout has it.
+        least, most: its ends in its own measure: values, their logarithms, or places of categories.
+        start, end: where these are, in pixels.
+        names: of the categories; empty on other axes.
+    """
+
+    axis: Mapping[str, Any]
+    least: float
+    most: float
+    start: float
+    end: float
+    names: Sequence[str] = ()
+
+    @property
+    def is_log(self) -> bool:
+        """Whether powers of ten are at even steps."""
+        return self.axis.get("type") == "log"
+
+    def numbers(self, values: Iterable[Any]) -> Values:
+        """Values as numbers: of categories their places; NaN where there is none."""
+        if self.names:
+            return np.array([self.names.index(str(each)) for each in values], dtype=np.float64)
+        return as_numbers(values)
+
+    def pixels(self, values: Values) -> Values:
+        """Where values are; NaN where a logarithm has none."""
+        measured = measure(self.axis, values)
+        return np.asarray(self.start + (measured - self.least) / (self.most - self.least) * (self.end - self.start))
+
+    def at(self, value: float) -> float:
+        """Where one value is."""
+        return float(self.pixels(np.array([value], dtype=np.float64))[0])
+
+    def ticks(self, most: int) -> list[tuple[float, str]]:
+        """Pixels and labels of at most about so many ticks."""
+        if self.axis.get("tickmode") == "array":
+            found = list(zip(self.axis["tickvals"], self.axis["ticktext"], strict=True))
+        elif self.names:
+            found = list(enumerate(self.names))
+        elif self.axis.get("type") == "date":
+            found = _date_ticks(self.least, self.most, most)
+        elif self.is_log:
+            found = [(value, self._label(value, value)) for value in _log_ticks(self.least, self.most, most)]
+        else:
+            step = _step((self.most - self.least) / max(most, 1))
+            first, last = math.ceil(self.least / step - 1e-9), math.floor(self.most / step + 1e-9)
+            found = [(place * step, self._label(place * step, step)) for place in range(first, last + 1)]
+        return [(self.at(float(value)), str(label)) for value, label in found if self._holds(float(value))]
+
+    def _holds(self, value: float) -> bool:
+        place = float(measure(self.axis, np.array([value], dtype=np.float64))[0])
+        slack = 1e-9 * (self.most - self.least)
+        return self.least - slack <= place <= self.most + slack
+
+    def _label(self, value: float, step: float) -> str:
+        form = str(self.axis.get("tickformat", ""))
+        for stop in self.axis.get("tickformatstops", ()):
+            # All that the figures have: a format for steps below one.
+            if not self.is_log and step <= stop["dtickrange"][1]:
+                form = stop["value"]
+        return number_text(value, step, prefixed="s" in form) + str(self.axis.get("ticksuffix", ""))
+
+
+def as_numbers(values: Any) -> Values:
+    """An array of floats; NaN for what is not there."""
+    return np.array([math.nan if each is None else each for each in values], dtype=np.float64)
+
+
+def measure(axis: Mapping[str, Any], values: Values) -> Values:
+    """Values as the axis places them evenly."""
+    if axis.get("type") != "log":
+        return values
+    return np.log10(np.where(values > 0, values, np.nan))
+
+
+def span_of(axis: Mapping[str, Any], values: Sequence[Values], *, count: int = 0) -> tuple[float, float]:
+    """The ends of an axis, in its own measure: those it says, else those of the values with some room.
+
+    Args:
+        count: of the categories.
+    """
+    if "range" in axis:
+        least, most = (float(each) for each in axis["range"])
+        return (least, most) if most > least else (least - 0.5, most + 0.5)
+    if count:
+        return -0.5, count - 0.5
+    measured = measure(axis, np.concatenate([*values, np.zeros(0)]))
+    known = measured[np.isfinite(measured)]
+    if not len(known):
+        return 0.0, 1.0
+    least, most = float(known.min()), float(known.max())
+    is_from_zero = axis.get("rangemode") == "tozero" and axis.get("type") != "log"
+    if is_from_zero:
+        least, most = min(least, 0.0), max(most, 0.0)
+    room = (most - least) * ROOM or 0.5
+    return (least if is_from_zero and not least else least - room), most + room
+
+
+def number_text(value: float, step: float, *, prefixed: bool) -> str:
+    """A number of an axis whose ticks are a step apart: with an SI prefix, or with thousands apart."""
+    if value == 0:
+        return "0"
+    power = 0
+    if prefixed:
+        power = max(min(3 * math.floor(math.log10(abs(value)) / 3 + 1e-9), max(PREFIXES)), min(PREFIXES))
+    scaled = value / 10.0**power
+    # As many digits as tell neighbours apart.
+    digits = max(0, -math.floor(math.log10(abs(step) / 10.0**power) + 1e-9))
+    text = f"{scaled:,.{digits}f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text) + PREFIXES[power]
+
+
+def _step(least: float) -> float:
+    """The next step of 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
+
+
+def _log_ticks(least: float, most: float, ticks: int) -> list[float]:
+    """Powers of ten; with them twice and five times as much where these are few; evenly spaced values within one."""
+    powers = range(math.ceil(least - 1e-9), math.floor(most + 1e-9) + 1)
+    if len(powers) > 2:
+        return [10.0**each for each in powers[:: max(1, -(-len(powers) // max(ticks, 1)))]]
+    finer = range(math.floor(least), math.ceil(most) + 1)
+    found = [factor * 10.0**each for each in finer for factor in (1, 2, 5)]
+    inside = [each for each in found if least - 1e-9 <= math.log10(each) <= most + 1e-9]
+    if len(inside) > 1:
+        return inside
+    step = _step((10.0**most - 10.0**least) / max(ticks, 1))
+    return [place * step for place in range(math.ceil(10.0**least / step), math.floor(10.0**most / step) + 1)]
+
+
+def _date_ticks(least_ms: float, most_ms: float, ticks: int) -> list[tuple[float, str]]:
+    """Round times of day in UTC; the date stands with the first, and wherever a day begins."""
+    wanted_s = (most_ms - least_ms) / 1e3 / max(ticks, 1)
+    step_s = next((each for each in DATE_STEPS_S if each >= wanted_s), DATE_STEPS_S[-1])
+    found: list[tuple[float, str]] = []
+    for place in range(math.ceil(least_ms / 1e3 / step_s), math.floor(most_ms / 1e3 / step_s) + 1):
+        moment = EPOCH + timedelta(seconds=place * step_s)
+        is_told = not found or not place * step_s % 86_400
+        found.append(
+            (
+                place * step_s * 1e3,
+                moment.strftime("%b %d" if step_s >= 86_400 else "%b %d, %H:%M" if is_told else "%H:%M"),
+            )
+        )
+    return found
