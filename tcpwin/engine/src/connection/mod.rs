@@ -16,4 +16,5 @@ pub mod stalls;
 pub mod state;
 pub mod syn;
 pub mod table;
+pub mod taken_back;
 pub mod wanted;

@@ -4,6 +4,7 @@ use crate::connection::ace::Ace;
 use crate::connection::claim::Claim;
 use crate::connection::cut_size::CutSize;
 use crate::connection::end_stall::{EndStall, Tries};
+use crate::connection::taken_back::TakenBack;
 use crate::event::{self, Counts, Events};
 use crate::recovery::episode::{Episode, Phase};
 use crate::recovery::holes::Holes;
@@ -91,6 +92,8 @@ pub struct Rare {
     pub claim: Option<Claim>,
     /// Marks that the receiver counts, by AccECN.
     pub ace: Option<Box<Ace>>,
+    /// Window that the peer offered and took back.
+    pub taken_back: Option<Box<TakenBack>>,
 }
 
 /// Frames of SYNs that a later retransmission may repeat.
@@ -170,6 +173,11 @@ impl Rare {
         self.episode
             .as_ref()
             .map_or(Phase::Open, |episode| episode.phase)
+    }
+
+    /// Whether the sender repairs what its receiver had no window for any more, not what the path lost.
+    pub fn is_refused(&self) -> bool {
+        (self.episode.as_ref()).is_some_and(|episode| episode.is_refused)
     }
 
     /// SND.UNA moved: nothing was reported since.

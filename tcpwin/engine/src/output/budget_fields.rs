@@ -274,7 +274,7 @@ pub const BUDGET_FIELDS: &[DirectionField] = fields! {
     budget_zero_window_ns Int "Time in which the receiver's window was closed." |v| v.spent(Item::ZeroWindow);
     budget_small_window_ns Int "Time in which nothing was in flight and the window did not hold a full segment." |v| v.spent(Item::SmallWindow);
     budget_window_full_ns Int "Time in which data was in flight and the window did not hold another full segment." |v| v.spent(Item::WindowFull);
-    budget_reader_ns Int "Time in which what limited was that the receiver's application did not read: the window was held down by unread data, its ACKs waited for the application, or data that had all arrived was still being read." |v| v.spent(Item::Reader);
+    budget_reader_ns Int "Time in which what limited was that the receiver's application did not read: the window was held down by unread data, its ACKs waited for the application, data that had all arrived was still being read, or what came was refused, its window having been taken back." |v| v.spent(Item::Reader);
     budget_slow_start_ns Int "Time in round trips whose flight grew by a third and more: slow start." |v| v.spent(Item::SlowStart);
     budget_congestion_ns Int "Time in round trips that the congestion window limited, none of the other items." |v| v.spent(Item::Congestion);
     budget_after_loss_ns Int "Time in round trips after a loss, until the flight before it was regained." |v| v.spent(Item::AfterLoss);

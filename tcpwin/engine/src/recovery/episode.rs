@@ -61,6 +61,8 @@ pub fn holds(seq: Seq, left: Seq, right: Seq) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct Episode {
     pub phase: Phase,
+    /// It repairs data for which the receiver had taken its window back, also after a timeout.
+    pub is_refused: bool,
     /// SND.MAX when the phase began: its acknowledgment ends it.
     point: Seq,
     entered_ns: i64,
@@ -149,6 +151,8 @@ pub struct Resent {
     pub events: Events,
     /// Bytes acknowledged in all before.
     pub acked_bytes: u64,
+    /// The receiver had taken back the window for its first byte.
+    pub is_refused: bool,
 }
 
 impl Episode {
@@ -264,6 +268,9 @@ impl Episode {
             Cause::Unknown => self.unknown = self.unknown.saturating_add(1),
             _ => {}
         }
+        if matches!(cause, Cause::Fast | Cause::Rto | Cause::ZeroWindow) {
+            self.is_refused |= copy.is_refused;
+        }
         if cause != Cause::Spurious {
             self.ambiguous.insert(copy.seq, copy.end);
             self.repeated.insert(copy.seq, copy.end);
@@ -315,7 +322,7 @@ impl Episode {
     pub fn leave(&mut self, now_ns: i64) {
         self.account(now_ns);
         self.phase = Phase::Open;
-        self.unproved = 0;
+        (self.unproved, self.is_refused) = (0, false);
         for resend in &mut self.resends {
             resend.is_of_phase = false;
         }
@@ -519,6 +526,7 @@ mod tests {
             is_distinct: true,
             events: 0,
             acked_bytes: 0,
+            is_refused: false,
         };
         episode.resent(cause, &copy);
         episode

@@ -343,9 +343,9 @@ impl Budget {
         }
     }
 
-    /// A loss struck at this flight.
-    pub fn note_loss(&mut self, flight_bytes: u32) {
-        self.rounds.lose(flight_bytes);
+    /// A loss struck at this flight. `is_refused`: the receiver had no window for what it lost.
+    pub fn note_loss(&mut self, flight_bytes: u32, is_refused: bool) {
+        self.rounds.lose(flight_bytes, is_refused);
     }
 
     /// Charge the busy time of a round that is over to what limited it.

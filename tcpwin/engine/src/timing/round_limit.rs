@@ -68,6 +68,8 @@ pub struct Rounds {
     round_trip_ns: i64,
     /// The flight at which the last loss struck, until it is regained.
     lost_at_bytes: u32,
+    /// It was its receiver's, which had taken its window back.
+    is_refused: bool,
     flat_rounds: u32,
     flat_bytes: u32,
 }
@@ -77,12 +79,14 @@ impl Rounds {
         best_rate: 0.0,
         round_trip_ns: 0,
         lost_at_bytes: 0,
+        is_refused: false,
         flat_rounds: 0,
         flat_bytes: 0,
     };
 
-    /// A loss struck at this flight.
-    pub fn lose(&mut self, flight_bytes: u32) {
+    /// A loss struck at this flight. `is_refused`: the receiver had no window for what it lost.
+    pub fn lose(&mut self, flight_bytes: u32, is_refused: bool) {
+        self.is_refused = is_refused;
         self.lost_at_bytes = self.lost_at_bytes.max(flight_bytes);
     }
 
@@ -105,6 +109,8 @@ impl Rounds {
         };
         let item = if passed.idle_ns >= elapsed_ns / IDLE_SHARE {
             Item::Application
+        } else if is_lossy && self.is_refused {
+            Item::Reader
         } else if is_lossy {
             Item::AfterLoss
         } else if passed.window_ns >= elapsed_ns / WINDOW_SHARE {
@@ -182,8 +188,11 @@ mod tests {
         passed.idle_ns = 25;
         assert_eq!(rounds.judge(&round, &passed).0, Item::Application);
         (passed.idle_ns, passed.window_ns) = (0, 0);
-        rounds.lose(2000);
+        rounds.lose(2000, false);
         assert_eq!(rounds.judge(&round, &passed).0, Item::AfterLoss);
+        rounds.lose(2000, true);
+        assert_eq!(rounds.judge(&round, &passed).0, Item::Reader, "refused");
+        rounds.lose(2000, false);
         let regained = RoundTrip {
             peak_bytes: 2101,
             ..round

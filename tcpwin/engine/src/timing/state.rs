@@ -18,6 +18,8 @@ pub enum State {
     ZeroWindow,
     FastRecovery,
     Timeout,
+    /// Repairing what was sent into a window that its receiver took back.
+    Refused,
     Closed,
     Unknown,
 }
@@ -29,6 +31,8 @@ impl State {
             State::Unseen | State::Busy => return None,
             State::Idle => Item::Application,
             State::WindowFull => Item::WindowFull,
+            // What came was dropped as earlier data lay unread.
+            State::Refused => Item::Reader,
             State::SmallWindow => Item::SmallWindow,
             State::ZeroWindow => Item::ZeroWindow,
             State::FastRecovery => Item::FastRecovery,
@@ -48,6 +52,6 @@ impl State {
     }
 
     pub fn is_recovery(self) -> bool {
-        matches!(self, State::FastRecovery | State::Timeout)
+        matches!(self, State::FastRecovery | State::Timeout | State::Refused)
     }
 }

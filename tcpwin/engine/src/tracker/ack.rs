@@ -65,7 +65,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     }
     let advance = before.una.to(acked.flight.una).max(0) as u32;
     if !acked.is_seen {
-        infer_fin(sent, acked, segment, advance);
+        acked.infer_fin(sent, segment, advance);
     }
     let is_bare = is_empty(segment) && Seq(segment.seq) == sent.flight.nxt;
     acked.compare_ack(segment, advance, is_bare && before.is_started);
@@ -100,20 +100,6 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     let is_of_loss = before.had_doubts || answer.events & event::DUPLICATE_ACK != 0;
     keep_answer(sent, acked, segment, is_of_loss);
     answer
-}
-
-/// Of a side that was never captured its FIN shows only as the last sequence number that the peer acknowledges: one, by
-/// itself, where the peer closes too.
-#[cold]
-fn infer_fin(sent: &Direction, acked: &mut Direction, segment: &Segment, advance: u32) {
-    if advance > 0 {
-        acked.rare().ends_with_one = advance == 1;
-        acked.forget_fin();
-    }
-    let is_closing = sent.has_fin() || segment.flags & FIN != 0;
-    if is_closing && acked.rare.as_ref().is_some_and(|rare| rare.ends_with_one) {
-        acked.send_fin(acked.flight.una);
-    }
 }
 
 /// Neither payload nor FIN.
@@ -163,12 +149,14 @@ fn judge_window(
     let is_plain = segment.flags & FIN == 0;
     let mut events = 0;
     if advertised.shrink_bytes > 0 && is_certain {
+        acked.take_back(acked.window.edge, advertised.shrink_bytes);
         events |= event::WINDOW_SHRINK;
     }
+    let bytes = u32::from(segment.window) << sent.own_shift;
     if !advertised.is_accepted {
+        acked.take_back_unheard(sent, segment, Seq(segment.ack) + bytes);
         return events;
     }
-    let bytes = u32::from(segment.window) << sent.own_shift;
     if (bytes == 0 && is_plain) || acked.rare.as_ref().is_some_and(|rare| rare.is_zero_open()) {
         note_zero(acked, segment, bytes);
     }

@@ -131,6 +131,7 @@ fn take_old(
         is_distinct: tsval.is_some_and(|value| sent.has_ticked(value, seq, old_end)),
         events: events & event::MAIN_KINDS,
         acked_bytes,
+        is_refused: sent.has_refused(seq),
     };
     let rare = sent.rare();
     // Seen for the first time: in flight, or acknowledged before.
@@ -210,6 +211,12 @@ impl Direction {
             && self.flight.una == first
             && holds(seq, first, first + u32::from(self.syn.early_bytes))
             && episode.is_none_or(|episode| episode.newest_copy(seq).is_none())
+    }
+
+    /// Whether the receiver had taken its window back for the byte at `seq`, and dropped it.
+    fn has_refused(&self, seq: Seq) -> bool {
+        let taken = self.rare.as_ref().and_then(|rare| rare.taken_back.as_ref());
+        taken.is_some_and(|taken| taken.has_refused(seq, self.acked_bytes))
     }
 
     /// The newest frame that holds the byte at `seq`, `newest` being a later one; none where it is not known.

@@ -14,7 +14,7 @@ use crate::tracker::ack::Answer;
 use crate::tracker::spending::open_state;
 use crate::window::flight::Unknown;
 use crate::window::receive::Advertisement;
-use crate::wire::Segment;
+use crate::wire::{Segment, FIN};
 
 /// An ACK that much later than the fastest was delayed: Linux waits 40 ms at least (TCP_DELACK_MIN), others up to the
 /// half second that RFC 9293 §3.8.6.3 allows.
@@ -129,11 +129,58 @@ impl Direction {
         self.limit_ordinary(now_ns);
         self.settle_ordinary(segment, advance);
         let events = if advertised.shrink_bytes > 0 {
+            self.take_back(self.window.edge, advertised.shrink_bytes);
             event::WINDOW_SHRINK
         } else {
             0
         };
         (events, rtt_ns)
+    }
+
+    /// Of a side that was never captured its FIN shows only as the last sequence number that the peer acknowledges: one, by
+    /// itself, where the peer closes too.
+    #[cold]
+    pub(super) fn infer_fin(&mut self, peer: &Direction, segment: &Segment, advance: u32) {
+        if advance > 0 {
+            self.rare().ends_with_one = advance == 1;
+            self.forget_fin();
+        }
+        let is_closing = peer.has_fin() || segment.flags & FIN != 0;
+        if is_closing && self.rare.as_ref().is_some_and(|rare| rare.ends_with_one) {
+            self.send_fin(self.flight.una);
+        }
+    }
+
+    /// An advertisement that is not taken, of this edge: whether the receiver took back what it had offered. The sender
+    /// sends on, and the receiver drops what comes, which its ACKs say. Without timestamps one that comes late looks the same.
+    #[cold]
+    pub(super) fn take_back_unheard(&mut self, peer: &Direction, segment: &Segment, edge: Seq) {
+        let retreat = edge.to(self.window.edge);
+        let timestamps = segment.options.timestamps;
+        let is_newest = segment.payload_len == 0
+            && timestamps.is_some()
+            && !peer.is_overtaken(timestamps)
+            && peer.own_scale.is_certain()
+            && Seq(segment.ack) == self.flight.una;
+        if is_newest && retreat >= 1 << peer.own_shift {
+            self.take_back(edge, retreat as u32);
+        }
+    }
+
+    /// The right edge moved to the left, by so much to `edge`.
+    #[cold]
+    pub(super) fn take_back(&mut self, edge: Seq, shrink_bytes: u32) {
+        let (una, nxt, acked_bytes) = (self.flight.una, self.flight.nxt, self.acked_bytes);
+        // The sender sends nothing beyond the edge that it knows; away from it, data comes for one more round trip.
+        let is_near = self.pace().is_none_or(|pace| pace.view.is_none());
+        let right = edge + shrink_bytes;
+        let right = if is_near && nxt.is_before(right) {
+            nxt
+        } else {
+            right
+        };
+        let taken = self.rare().taken_back.get_or_insert_with(Box::default);
+        taken.add((edge, right), una, acked_bytes);
     }
 
     /// Compare how far an ACK moved SND.UNA, and its IP identification, with those of the one before. `is_bare`:

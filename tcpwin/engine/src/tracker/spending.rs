@@ -169,8 +169,9 @@ impl Direction {
             None => state,
         };
         if state.is_recovery() && !budget.state.is_recovery() {
-            budget.note_loss(pace.view.as_ref().map_or(flight_bytes, |view| view.bytes()));
-            if let Some(path) = &mut pace.path {
+            let lost_at_bytes = pace.view.as_ref().map_or(flight_bytes, |view| view.bytes());
+            budget.note_loss(lost_at_bytes, state == State::Refused);
+            if let Some(path) = pace.path.as_mut().filter(|_| state != State::Refused) {
                 path.note_loss(&pace.delay);
             }
         }
@@ -219,8 +220,9 @@ impl Direction {
             (None, ends) => open_state(is_blocked, is_outstanding, ends == Some(true)),
         };
         if state.is_recovery() && !budget.state.is_recovery() {
-            budget.note_loss(pace.view.as_ref().map_or(flight_bytes, |view| view.bytes()));
-            if let Some(path) = &mut pace.path {
+            let lost_at_bytes = pace.view.as_ref().map_or(flight_bytes, |view| view.bytes());
+            budget.note_loss(lost_at_bytes, state == State::Refused);
+            if let Some(path) = pace.path.as_mut().filter(|_| state != State::Refused) {
                 path.note_loss(&pace.delay);
             }
         }
@@ -303,6 +305,8 @@ impl Direction {
             Some(State::Closed)
         } else if rare.is_some_and(Rare::is_zero_open) {
             Some(State::ZeroWindow)
+        } else if phase != Phase::Open && rare.is_some_and(Rare::is_refused) {
+            Some(State::Refused)
         } else if phase == Phase::Fast {
             Some(State::FastRecovery)
         } else if phase == Phase::Loss {
@@ -318,6 +322,12 @@ impl Direction {
     #[cold]
     pub(super) fn spend_silence(&mut self, item: Item, from_ns: i64, now_ns: i64) {
         let una = self.flight.una;
+        let is_refused = self.rare.as_deref().is_some_and(Rare::is_refused);
+        let item = if is_refused && item == Item::Timeout {
+            Item::Reader
+        } else {
+            item
+        };
         self.ledger.pace_from(una);
         self.begin_budget(from_ns);
         let pace = self.ledger.pace_from(una);
