@@ -158,7 +158,7 @@ def watch(
                 if drops:
                     more["beside"] = stack.enter_context(recording_drops(folder))
                 more["snapshots"] = stack.enter_context(sampling(folder, sample_ns, tell))
-        Watch(source, settings, tell, is_ended=is_ended, **more).run()
+        Watch(source, settings, tell, is_ended=is_ended, is_wanted=lambda: live.is_wanted, **more).run()
 
 
 @contextmanager

@@ -43,6 +43,12 @@ class Live:
         self._data = b""
         self._listeners = 0
         self._is_over = False
+        self._lacks_worst = False
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody listens to whom the newest round told no worst connections, as nobody listened then."""
+        return self._lacks_worst and self._listeners > 0
 
     def take(self, told: Told) -> None:
         """Keep what happened; after a round all who listen are told."""
@@ -57,6 +63,7 @@ class Live:
 
     def _show(self, round: Round) -> None:
         worst = worst_of(round.analysis) if self._listeners and round.analysis is not None else None
+        self._lacks_worst = worst is None and round.analysis is not None
         document = {"schema": SCHEMA, "name": self._name, "round": round.document(), "worst": worst}
         data = json.dumps({**document, "lately": list(self._lately)})
         with self._changed:

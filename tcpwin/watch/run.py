@@ -112,6 +112,7 @@ class Watch:
         beside: other files that belong into bundles.
         tell: called with what happens.
         is_ended: asked often whether to end.
+        is_wanted: asked often whether the newest packets are to be judged once more, though none came since.
     """
 
     def __init__(
@@ -124,6 +125,7 @@ class Watch:
         snapshots: Callable[[], Sequence[Path]] = tuple,
         beside: Callable[[], Sequence[Path]] = tuple,
         is_ended: Callable[[], bool] = lambda: False,
+        is_wanted: Callable[[], bool] = lambda: False,
     ) -> None:
         self._source = source
         self._settings = settings
@@ -132,6 +134,7 @@ class Watch:
         self._snapshots = snapshots
         self._beside = beside
         self._is_ended = is_ended
+        self._is_wanted = is_wanted
         self._recent = Recent(settings.recent_ns, settings.recent_bytes)
         self._header = source.header
         self._known = Known(settings.recent_ns)
@@ -160,7 +163,8 @@ class Watch:
                 is_due = time.monotonic_ns() >= due or self._is_passing()
                 if not self._source.is_live:
                     is_due = is_due or 0 < due_ns <= self._newest_ns
-                if is_due and judging is None and self._recent.packets > self._judged_packets:
+                has_new = self._recent.packets > self._judged_packets
+                if is_due and judging is None and (has_new or self._is_wanted()):
                     begun = time.monotonic_ns()
                     due, due_ns = (at + self._settings.every_ns for at in (begun, self._newest_ns))
                     judging = self._begin_round(judges)

@@ -6,7 +6,9 @@ import gzip
 import http.client
 import json
 import socket
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -101,6 +103,39 @@ def test_nothing_is_drawn_while_nobody_listens(tmp_path: Path) -> None:
             told = next(documents(answer))
     assert told["worst"] is None
     assert told["round"]["problems"] == {"receiver_application": 1}
+
+
+def test_who_comes_after_the_last_packet_is_told_the_worst_too(tmp_path: Path) -> None:
+    path = tmp_path / "stalled.pcap"
+    path.write_bytes(gzip.decompress(STALLED.read_bytes()))
+    rounds: list[Round] = []
+    ended = threading.Event()
+    with served() as (live, port), ThreadPoolExecutor(1) as pool:
+        source = GrowingFile(str(path))
+
+        def tell(told: Told) -> None:
+            live.take(told)
+            if isinstance(told, Round):
+                rounds.append(told)
+
+        settings = Settings(every_ns=10**8)
+        recorder = Watch(source, settings, tell, is_ended=ended.is_set, is_wanted=lambda: live.is_wanted)
+        running = pool.submit(recorder.run)
+        try:
+            total = tcpwin.analyze(path).capture.packets
+            until(lambda: bool(rounds) and rounds[-1].packets == total)
+            before = len(rounds)
+            with listening(port) as answer:
+                told = next(each for each in documents(answer) if each["worst"] is not None)
+            assert told["round"]["packets"] == total
+            assert [each["limit"] for each in told["worst"]] == ["receiver_application"]
+            # Once was enough, and it struck no second time.
+            assert len(rounds) == before + 1
+            assert len({each["rule"] for each in told["lately"]}) == len(told["lately"])
+        finally:
+            ended.set()
+            running.result()
+            source.close()
 
 
 def test_other_names_and_too_many_are_refused() -> None:

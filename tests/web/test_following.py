@@ -1,6 +1,7 @@
 """The page of a recorder shows what it sees, and says when it is gone."""
 
 import gzip
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from cli.command import CAPTURES, TCPWIN
+from live import until
 from playwright.sync_api import expect
 from pydantic import ValidationError
 from watch.test_live import free_port
@@ -15,6 +17,7 @@ from web.browsing import OpenPage
 from web.running import MakeServer
 from web.test_axe import found_by_axe
 
+import tcpwin
 from tcpwin_web import Settings
 
 STALLED = CAPTURES / "lab" / "zero-window-stall.pcap.gz"
@@ -53,6 +56,37 @@ def test_a_recorder_is_followed(make_server: MakeServer, open_page: OpenPage, tm
     finally:
         recorder.kill()
         recorder.wait()
+
+
+def test_a_file_that_was_complete_before_anybody_looked_is_shown(
+    make_server: MakeServer, open_page: OpenPage, tmp_path: Path
+) -> None:
+    path, port = tmp_path / "complete.pcap", free_port()
+    path.write_bytes(gzip.decompress(STALLED.read_bytes()))
+    recorder = subprocess.Popen(
+        [TCPWIN, "watch", "--follow", path, "--every", "1s", "--metrics", str(port)], stdout=subprocess.DEVNULL
+    )
+    try:
+        packets = f"tcpwin_watch_packets_total {tcpwin.analyze(path).capture.packets}\n"
+        until(lambda: packets in metrics(port))
+        _, address = make_server(TCPWIN_WATCH=f"http://127.0.0.1:{port}")
+        page = open_page(address)
+        page.goto("/watch")
+        expect(page.get_by_role("status").first).to_contain_text("complete.pcap")
+        row = page.get_by_role("table").get_by_role("row").nth(1)
+        expect(row).to_contain_text("Fix: ")
+        expect(row.locator("svg.sketch path.window")).to_have_attribute("d", re.compile("^M"))
+    finally:
+        recorder.kill()
+        recorder.wait()
+
+
+def metrics(port: int) -> str:
+    """What the recorder counts; nothing while it does not listen yet."""
+    try:
+        return httpx2.get(f"http://127.0.0.1:{port}/metrics", timeout=None).text
+    except httpx2.ConnectError:
+        return ""
 
 
 def test_without_a_recorder_there_is_no_page(make_server: MakeServer) -> None:
