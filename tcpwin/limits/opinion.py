@@ -233,9 +233,10 @@ def _window(seen: Situation) -> Opinion:
     if data.window_scale.state == "disabled":
         by = "b" if data.window_scale.disabled_by == "b" else "a"
         whose = role_of(seen.connection, by)
-        reason = f"{_ceiling(seen, 65_535)}: no window scale option in the {whose}'s SYN{_kernel_words(seen)}"
+        reason = f"{_ceiling(seen, 65_535)}{_kernel_words(seen)}"
+        meaning = f"Window scaling is off: the {whose}'s SYN has no window scale option."
         fix = f"Let the {whose} offer window scaling."
-        return Opinion(phrase, f"{ENDS[by]}_host", ENDS[by], confidence, reason, "", fix)
+        return Opinion(phrase, f"{ENDS[by]}_host", ENDS[by], confidence, reason, meaning, fix)
     host = f"{seen.receiving_end}_host"
     if most is None:
         reason = "flight keeps stopping where the smallest possible window would end"
@@ -274,7 +275,7 @@ def _application(seen: Situation) -> Opinion:
         reason += f": {seen.sender} and {seen.receiver} take turns"
     owner, meaning = (
         f"{seen.sending_end}_application",
-        f"The {seen.sender} had nothing to send, which nothing in TCP changes.",
+        f"The {seen.sender} had nothing to send.",
     )
     if seen.traits.is_answering:
         median = " (median)" if seen.data.turns > 1 else ""
@@ -341,7 +342,7 @@ def _path(seen: Situation) -> Opinion:
         rate = f", about {rate_text(data.path_rate_bps)} ({rate_text(data.goodput_bps)} over the whole transfer)"
     if data.queue_mean_ns and seen.connection.path_rtt_ns and data.queue_mean_ns > seen.connection.path_rtt_ns:
         rate += f"; a queue holds each packet up for {time_text(data.queue_mean_ns)} on average"
-    meaning = "The transfer uses all that the path gives."
+    meaning = "The transfer uses all that the path gives: only a faster path would help."
     path_ns = seen.budget.share("path") * seen.budget.total_ns
     had_bps = data.unique_bytes * 8e9 / path_ns if path_ns else 0.0
     if data.path_rate_bps and 0 < had_bps < SPARE_SHARE * data.path_rate_bps:
@@ -417,7 +418,9 @@ def _handshake(seen: Situation) -> Opinion:
     if resent:
         reason = f"{count_text(resent, 'segment')} of the handshake sent again"
         return Opinion("the handshake", "network", None, "likely", reason, "", FIND_LOSS)
-    return Opinion("the handshake", "nobody", None, "certain", "the connection carried little else")
+    setup = time_text(seen.budget.items_ns["handshake"])
+    reason = f"setting up took {setup} of the connection's {time_text(seen.budget.total_ns)}"
+    return Opinion("the handshake", "nobody", None, "certain", reason)
 
 
 def _silent(seen: Situation) -> Opinion:

@@ -126,7 +126,7 @@ class _Telling:
             # A refused connection has lost no time, and is no success.
             yield f"{'No connection lost time' if serious else 'No problem found'}. ({least})"
             if serious:
-                yield f"Found beside: {serious}."
+                yield f"Also found: {serious}."
             return
         by_limit = ", ".join(f"{LIMIT_NAMES[limit]} ({len(ids):,})" for limit, ids in self.problems.items())
         yield f"{count_text(len(self.ids), 'connection')} with a problem: {by_limit}. ({least})"

@@ -361,7 +361,7 @@ class _Judge:
             beside, finding = self._informed(also)
             fix, about = beside.fix, finding
             if also != second:
-                beside_text = f"Also: {beside.phrase} cost {{also}} ({{also_share}} of the connection)."
+                beside_text = f"What can be fixed: {beside.phrase} cost {{also}} ({{also_share}} of the connection)."
         text = " ".join(filter(None, (answer, beside_text)))
         gain = self.seen.gain(divided.first, divided.times_ns)
         low_ns, high_ns = self._bounds(limit, gain)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tcpwin.analysis import DirectionName
 from tcpwin.limits import GROUPS
+from tcpwin.report.budget_words import GROUP_WORDS
 from tcpwin.report.drawing.theme import BUDGET_COLOURS, COLOURS
 from tcpwin.units import share_text, time_text
 
@@ -63,9 +64,10 @@ class Life(Sketch):
 
 @dataclass(frozen=True, slots=True)
 class BarPart:
-    """A part of a bar: a group of the time budget by its place and width of `BAR`, its time and share as text."""
+    """A part of a bar: a group of the time budget, its place and width of `BAR`; its name, time and share as text."""
 
     group: str
+    words: str
     start: float
     width: float
     time: str
@@ -205,7 +207,10 @@ def budget_bar(items_ns: Mapping[str, int]) -> list[BarPart]:
     for group, ns in sorted(groups_ns.items(), key=lambda each: -each[1]):
         if ns:
             width = BAR * ns / total_ns
-            parts.append(BarPart(group, round(start, 2), round(width, 2), time_text(ns), share_text(ns / total_ns)))
+            words = GROUP_WORDS[group]
+            parts.append(
+                BarPart(group, words, round(start, 2), round(width, 2), time_text(ns), share_text(ns / total_ns))
+            )
             start += width
     return parts
 

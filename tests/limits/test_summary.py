@@ -46,7 +46,7 @@ def test_summary_of_many_connections() -> None:
     assert f"{total / 1e3:.1f}" == "90.5"
     text = summarize(analysis).text
     refused = "127.0.0.1:8084 refused 5 connections"
-    for told in ("65 connections", "90.5 kB in 448 ms", "No connection lost time. ", f"Found beside: {refused}"):
+    for told in ("65 connections", "90.5 kB in 448 ms", "No connection lost time. ", f"Also found: {refused}"):
         assert told in text
     assert "No problem found" not in text
     assert "No problem found. " in summarize(analysis, found()).text

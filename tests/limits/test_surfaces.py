@@ -99,7 +99,7 @@ class Told:
     def words(self, id: int) -> list[str]:
         """What each text form has to say of a connection: answer, reason, cost and fix."""
         words = verdict_words(self.verdicts[id])
-        beside = words.beside.removeprefix("Also: ")
+        beside = words.beside.removeprefix("What can be fixed: ")
         return [each for each in (words.answer, words.why, beside, words.cost, words.fix, words.evidence) if each]
 
 

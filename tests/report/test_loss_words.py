@@ -157,7 +157,7 @@ def test_idle_restart() -> None:
     _, cost = verdict_lines(lines_of(name))
     # Its cost is said once, and fix and evidence stand below it.
     assert (cost, "\n".join(lines_of(name)).count("cost 3.42 s")) == ("", 1)
-    place = next(place for place, line in enumerate(lines_of(name)) if line.startswith("Also: "))
+    place = next(place for place, line in enumerate(lines_of(name)) if line.startswith("What can be fixed: "))
     also, when, fix, evidence = lines_of(name)[place : place + 4]
     assert re.search(r" 3\.42 s \(8 % of the connection\)\.$", also)
     # From frame 59 to the first data of the last message, 805.

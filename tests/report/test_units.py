@@ -50,7 +50,9 @@ def compare_verdict(connection: Connection, block: str) -> None:
         # What is written as a sum adds up, to what three digits of each allow.
         own = [value_of(" ".join(part.split()[:2]), TIMES) for part in parts.split(" + ")]
         assert sum(own) == pytest.approx(value_of(whole, TIMES), rel=0.01)
-    also = re.search(r"^    Also: .* cost (\S+ \S+) \((<?\d+) % of the connection\)\.$", block, re.MULTILINE)
+    also = re.search(
+        r"^    What can be fixed: .* cost (\S+ \S+) \((<?\d+) % of the connection\)\.$", block, re.MULTILINE
+    )
     assert bool(also) == (verdict.also is not None and verdict.also != verdict.second_limit)
     if also:
         assert verdict.also_ns == near(also[1], TIMES)

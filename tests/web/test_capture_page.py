@@ -17,6 +17,7 @@ from web.test_journey import check
 
 import tcpwin
 from tcpwin.report import SKETCH_BUCKETS, draw_sketch
+from tcpwin.report.budget_words import GROUP_WORDS
 from tcpwin.units import bytes_text, rate_text, time_text
 from tcpwin_web import Settings, create_app
 from tcpwin_web.results import columns, queries
@@ -77,7 +78,7 @@ def test_the_answer_stands_first_with_its_numbers(served: TestClient, name: str)
     assert f" {rate_text(data.goodput_bps or 0)} " in answer
     assert verdict.reason in answer
     # Where the time went: the group with most time first.
-    assert f"{connection.budget['b_to_a'].largest} " in answer.rpartition("top: ")[2].partition("B ")[2]
+    assert f"{GROUP_WORDS[connection.budget['b_to_a'].largest]} " in answer.rpartition("top: ")[2].partition("B ")[2]
     assert page.index("Answer") < page.index('id="connections-title"') < page.index('id="findings"')
 
 
@@ -208,6 +209,33 @@ def test_the_picture_says_what_its_colours_mean_and_how_high_it_is(served: TestC
     assert "window closed" not in answer
     most = tcpwin.analyze(path).connections[0].b_to_a.receive_window_max_bytes
     assert f"receive window (up to {bytes_text(most or 0)})" in answer
+
+
+def test_what_was_found_beside_is_the_answer_where_no_connection_lost_time(served: TestClient) -> None:
+    """65 connections, of which 5 were refused: nothing to fix in the one with most data."""
+    path = LAB.parent / "wild" / "many-short.pcap.gz"
+    id = analysed(served, path.read_bytes(), path.name)
+    refused = next(each for each in tcpwin.analyze(path).findings if each.code == "TW502")
+    page = served.get(f"/captures/{id}").text
+    panel = page.partition('aria-label="Answer"')[2].partition("</section>")[0]
+    answer = words(panel)
+    assert refused.remedy
+    assert f"No connection lost time. Also found: {refused.text}" in answer
+    assert f"Fix: {refused.remedy.text.replace('`', '')} {refused.code} {refused.name}" in answer
+    assert "Nothing to fix" not in answer
+    page = served.get(f"/captures/{id}").text
+    [anchor] = re.findall(
+        r'<a href="#([^"]*)">TW502 ', page.partition('aria-label="Answer"')[2].partition("</section>")[0]
+    )
+    assert f'id="{anchor}"' in page
+
+
+def test_a_damaged_file_says_what_to_do_beside_the_answer(served: TestClient) -> None:
+    path = LAB.parent / "broken" / "cut-record.pcap"
+    id = analysed(served, path.read_bytes(), path.name)
+    cut = next(each for each in tcpwin.analyze(path).findings if each.code == "TW605")
+    assert cut.remedy
+    assert f"Next capture: {cut.remedy.text} TW605" in answer_of(served, id)
 
 
 def answer_of(served: TestClient, id: str) -> str:

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from web.crafted import API, CLIENT, SERVER, analysed, segment, settle, written, zero_window_connection
 
 import tcpwin
-from tcpwin.limits import LIMIT_NAMES, LIMITS, OWNERS, VERDICT_COLUMNS, algorithms_of
+from tcpwin.limits import LIMIT_NAMES, LIMITS, OWNERS, VERDICT_COLUMNS, Severity, algorithms_of
 from tcpwin.units import time_text
 from tcpwin_web import Settings, create_app
 from tcpwin_web.pages.verdicts import OWNER_WORDS, limit_words, problem_words
@@ -26,6 +26,7 @@ BUNDLED = (
     "lab/loss-1-percent.pcap.gz",
     "wild/http-download.pcapng",
     "wild/aborted-by-reader.pcapng",
+    "wild/many-short.pcap.gz",
 )
 
 
@@ -95,8 +96,11 @@ def test_everything_says_the_verdict_of_the_library(served: TestClient, name: st
     assert (said in connection and time_text(shown.named_ns) in said) == shown.is_problem
     badges = re.findall(r'<span class="badge ([a-z]+)">([^<]*)</span>', served.get(f"/captures/{id}").text)
     assert (badges[0] == ("problem", problem_words(entry["verdict"]))) == bool(problems)
-    # What is damaged is never called well.
-    assert (("good", "no problem") in badges) == (not problems and not analysis.capture.warnings)
+    # What is damaged, or has a finding for which `check` fails, is never called well.
+    worst_finding = analysis.findings.worst
+    warned = worst_finding is not None and worst_finding >= Severity.WARNING
+    assert (badges[0] == ("good", "no problem")) == (not problems and not analysis.capture.warnings and not warned)
+    assert (badges[0] == ("warning", "warning")) == (not problems and not analysis.capture.warnings and warned)
 
 
 def test_a_closed_window_is_the_servers_reader(served: TestClient) -> None:
