@@ -16,7 +16,7 @@ from tcpwin.cli.inputs import ConnectionNumber, check_connection
 from tcpwin.cli.selection_options import selection_options
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.cli.terminal import colour_option, show
-from tcpwin.cli.whatif_twin import describe_twin, render_twin, try_twin
+from tcpwin.cli.whatif_twin import render_twin, try_twin
 
 
 class Loss(click.ParamType):  # type: ignore[type-arg]
@@ -135,6 +135,8 @@ def whatif(
         raise click.UsageError(str(error)) from None
     if as_json:
         import json
+
+        from tcpwin.lab import describe_twin
 
         more = {} if twin is None else {"twin": describe_twin(twin)}
         click.echo(json.dumps({"schema": WHATIF_SCHEMA, **describe_whatif(found), **more}, indent=1))

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis, Connection
-    from tcpwin.lab import Twin, TwinRun
+    from tcpwin.lab import Twin
     from tcpwin.paths import Changes
 
 _WIDTH = 120
@@ -37,11 +36,14 @@ def _tick(name: str, elapsed_ns: int) -> None:
 
 def render_twin(twin: Twin) -> Iterator[str]:
     """What the runs came to, and what follows."""
-    from tcpwin.units import rate_text, time_text
+    from tcpwin.units import rate_text, share_text, time_text
 
     yield ""
     yield f"by a twin in the lab's kernel, Linux {twin.series}"
     yield from _wrapped(twin.text)
+    heads = ("captured", "twin", "with the change")[: len(twin.rows[0][1])]
+    for name, cells in ((f"{share_text(twin.score)} alike", heads), *twin.rows):
+        yield f"  {name:<29}" + "".join(f"{cell:<22}" for cell in cells).rstrip()
     if twin.duration_ns is not None and twin.goodput_bps is not None:
         duration, goodput = twin.duration_ns, twin.goodput_bps
         yield f"  duration    {time_text(duration.low)} to {time_text(duration.high)}"
@@ -54,29 +56,3 @@ def render_twin(twin: Twin) -> Iterator[str]:
 
 def _wrapped(text: str) -> Sequence[str]:
     return textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  ")
-
-
-def describe_twin(twin: Twin) -> Mapping[str, Any]:
-    """The twin as an object of the JSON document."""
-    return {
-        "kernel": twin.series,
-        "is_twin": twin.is_twin,
-        "captured_bps": twin.captured.goodput_bps,
-        "as_it_was": _described(twin.as_it_was),
-        "changed": None if twin.changed is None else _described(twin.changed),
-        "duration_ns": None if twin.duration_ns is None else asdict(twin.duration_ns),
-        "goodput_bps": None if twin.goodput_bps is None else asdict(twin.goodput_bps),
-        "confidence": twin.confidence,
-        "doubts": list(twin.doubts),
-        "text": twin.text,
-    }
-
-
-def _described(run: TwinRun) -> Mapping[str, Any]:
-    measured = run.measured
-    return {
-        "bundle": str(run.bundle),
-        "completion_ns": run.completion_ns,
-        "goodput_bps": measured.goodput_bps,
-        "limit": measured.limit,
-    }

@@ -25,10 +25,10 @@ from tcpwin.lab.worlds import STORIES, story, world
 from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
-    from tcpwin.lab.twin import Twin, TwinRun, run_twin
+    from tcpwin.lab.twin import Twin, TwinRun, describe_twin, run_twin
 
 # What looks at results is loaded when it is used: runs in the lab's kernel import this package, and have no need of it.
-__getattr__ = loader(__name__, {"twin": ("Twin", "TwinRun", "run_twin")})
+__getattr__ = loader(__name__, {"twin": ("Twin", "TwinRun", "describe_twin", "run_twin")})
 
 __all__ = [
     "DEFAULT_PORT",
@@ -61,6 +61,7 @@ __all__ = [
     "check_host",
     "check_kernel",
     "check_liftable",
+    "describe_twin",
     "drawn",
     "find_outcome",
     "find_scenario",

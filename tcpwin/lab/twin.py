@@ -7,12 +7,13 @@ of this: it is not among the package's names.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tcpwin.hosts import analyze
+from tcpwin.lab.behaviour import Behaviour, behaviour_of, behaviour_rows, score
 from tcpwin.lab.lift import read_times
 from tcpwin.lab.like import is_own_pace, scenario_like, series_like
 from tcpwin.lab.run import run_scenario
@@ -43,6 +44,7 @@ class TwinRun:
     bundle: Path
     completion_ns: int
     measured: Measured
+    behaviour: Behaviour
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Twin:
     Attributes:
         changes: what was changed in the second run.
         series: which Linux both ran on.
-        captured: the connection; `before_ns` is its duration.
+        captured: the connection; `before_ns` is its duration, `behaviour` what it did.
         is_twin: whether the run as it was came within 15 % of the captured throughput, by the same limit.
         duration_ns, goodput_bps: predicted; None where it is no twin, or nothing was changed.
         doubts: what may make it otherwise, a sentence each.
@@ -62,6 +64,7 @@ class Twin:
     series: str
     captured: Measured
     before_ns: int
+    behaviour: Behaviour
     as_it_was: TwinRun
     changed: TwinRun | None
     is_twin: bool
@@ -73,6 +76,21 @@ class Twin:
     def confidence(self) -> str:
         """``likely``, or ``possible`` where there are doubts."""
         return "possible" if self.doubts else "likely"
+
+    @property
+    def score(self) -> float:
+        """How near the run as it was came to the connection, from 0 to 1."""
+        return score(self.behaviour, self.as_it_was.behaviour)
+
+    @property
+    def rows(self) -> list[tuple[str, tuple[str, ...]]]:
+        """What each did side by side: a name, and a text for the connection, its twin and the changed twin."""
+        runs = [each for each in (self.as_it_was, self.changed) if each is not None]
+        limits = (each.limit for each in (self.captured, *(run.measured for run in runs)))
+        return [
+            *behaviour_rows([self.behaviour, *(each.behaviour for each in runs)]),
+            ("limited by", tuple(LIMIT_NAMES[each] for each in limits)),
+        ]
 
     @property
     def text(self) -> str:
@@ -128,6 +146,7 @@ def run_twin(
     folder.mkdir(parents=True, exist_ok=True)
     runs = [_run(each, series, folder, tick) for each in scenarios]
     first, then = runs[0], runs[1] if len(runs) > 1 else None
+    behaviour = behaviour_of(connection, captured)
     is_twin = bool(against(captured, first.measured).is_twin)
     duration = goodput = None
     doubts: tuple[str, ...] = ()
@@ -140,7 +159,9 @@ def run_twin(
             error = max(error, LOSS_ERROR)
         duration = _spread(connection.duration_ns * change, error)
         goodput = _spread((captured.goodput_bps or 0) / change, error)
-    return Twin(changes, series, captured, connection.duration_ns, first, then, is_twin, duration, goodput, doubts)
+    return Twin(
+        changes, series, captured, connection.duration_ns, behaviour, first, then, is_twin, duration, goodput, doubts
+    )
 
 
 def _run(scenario: Scenario, series: str, folder: Path, tick: Callable[[str, int], None]) -> TwinRun:
@@ -151,7 +172,8 @@ def _run(scenario: Scenario, series: str, folder: Path, tick: Callable[[str, int
     measured = measure_connection(worst[0]) if worst else None
     if measured is None:
         raise ScenarioError(f"{scenario.name}: the run carried no data")
-    return TwinRun(scenario, bundle, read_times(bundle, scenario).completion_ns, measured)
+    times = read_times(bundle, scenario)
+    return TwinRun(scenario, bundle, times.completion_ns, measured, behaviour_of(worst[0], measured))
 
 
 def _doubts(
@@ -183,3 +205,36 @@ def _spread(likely: float, error: float) -> Range:
 
 def _rate(bps: float | None) -> str:
     return "no throughput" if bps is None else rate_text(bps)
+
+
+def describe_twin(twin: Twin) -> Mapping[str, Any]:
+    """The twin as an object of a JSON document."""
+    return {
+        "kernel": twin.series,
+        "is_twin": twin.is_twin,
+        "score": twin.score,
+        "captured_bps": twin.captured.goodput_bps,
+        "captured": {"limit": twin.captured.limit, **_described_behaviour(twin.behaviour)},
+        "as_it_was": _described(twin.as_it_was),
+        "changed": None if twin.changed is None else _described(twin.changed),
+        "duration_ns": None if twin.duration_ns is None else asdict(twin.duration_ns),
+        "goodput_bps": None if twin.goodput_bps is None else asdict(twin.goodput_bps),
+        "confidence": twin.confidence,
+        "doubts": list(twin.doubts),
+        "text": twin.text,
+    }
+
+
+def _described(run: TwinRun) -> Mapping[str, Any]:
+    return {
+        "bundle": str(run.bundle),
+        "completion_ns": run.completion_ns,
+        "limit": run.measured.limit,
+        **_described_behaviour(run.behaviour),
+    }
+
+
+def _described_behaviour(behaviour: Behaviour) -> Mapping[str, Any]:
+    told = asdict(behaviour)
+    curve = {name: list(told.pop(name)) for name in ("time_ns", "sum_bytes")}
+    return {**told, "curve": curve}

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         verdict_lines,
         view_lines,
     )
+    from tcpwin.report.progress import Progress, plain_progress
     from tcpwin.report.reference import rates_text, render_nearest, render_reference, render_references, run_facts
     from tcpwin.report.rules import render_page, render_rules, threshold_text
     from tcpwin.report.sarif import join_sarif, sarif_document
@@ -105,6 +106,7 @@ _HOMES = {
         "verdict_lines",
         "view_lines",
     ),
+    "progress": ("Progress", "plain_progress"),
     "reference": (
         "rates_text",
         "render_nearest",
@@ -166,6 +168,7 @@ __all__ = [
     "CaptureRow",
     "ConnectionTable",
     "Life",
+    "Progress",
     "Sketch",
     "Slice",
     "Weight",
@@ -185,6 +188,7 @@ __all__ = [
     "join_sarif",
     "junit_document",
     "most_lost_first",
+    "plain_progress",
     "quality_remarks",
     "rates_text",
     "render",

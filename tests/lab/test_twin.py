@@ -12,7 +12,9 @@ from reference import NO_LAB
 
 from tcpwin import analyze
 from tcpwin.lab import ScenarioError, kernel_path, run_twin, scenario_like
+from tcpwin.lab.behaviour import Behaviour, behaviour_of, score
 from tcpwin.paths import Changes, fit_path, read_changes
+from tcpwin.reference import measure_connection
 
 HERE = Path(__file__).resolve().parent
 LEFT = HERE.parent / "paths" / "send-buffer-left.zip"
@@ -75,8 +77,13 @@ def test_the_twin_foresees_what_a_buffer_that_was_left_does(tmp_path: Path) -> N
     described = json.loads(tcpwin("whatif", LEFT, "--capture", CAPTURE, *words, "--json").stdout)["twin"]
     assert described["is_twin"]
     assert described["kernel"] == "6.1"
+    assert described["score"] == twin.score > 0.95
+    first = described["as_it_was"]
+    assert first["goodput_bps"] == pytest.approx(described["captured_bps"], rel=0.15)
+    assert first["curve"]["sum_bytes"][-1] == described["captured"]["curve"]["sum_bytes"][-1]
     said = tcpwin("whatif", LEFT, "--capture", CAPTURE, *words).stdout.decode()
     assert "it is a twin. With receiver.tcp_rmem=64M it takes" in " ".join(said.split())
+    assert " ".join(said.split()).count("receive window receive window congestion window") == 1
 
 
 @built
@@ -90,3 +97,40 @@ def test_a_run_that_does_otherwise_predicts_nothing(tmp_path: Path) -> None:
     assert twin.duration_ns is None
     assert twin.goodput_bps is None
     assert "no twin, and predicts nothing" in twin.text
+
+
+def behaviour() -> Behaviour:
+    analysis = analyze(LEFT, capture=CAPTURE)
+    measured = measure_connection(analysis.connections[0])
+    assert measured is not None
+    return behaviour_of(analysis.connections[0], measured)
+
+
+def test_what_a_transfer_did_ends_with_all_its_bytes() -> None:
+    connection = analyze(LEFT, capture=CAPTURE).connections[0]
+    found = behaviour()
+    assert found.sum_bytes[-1] == connection.b_to_a.acked_bytes
+    assert list(found.time_ns) == sorted(found.time_ns)
+    assert list(found.sum_bytes) == sorted(found.sum_bytes)
+    assert (found.time_ns[0], found.sum_bytes[0]) == (0, 0)
+    assert found.time_ns[-1] <= connection.duration_ns
+
+
+def test_the_score_falls_with_each_thing_that_differs() -> None:
+    """One part of five is the most that one thing may cost, and what both lack costs nothing."""
+    one = behaviour()
+    assert score(one, one) == 1
+    assert one.goodput_bps
+    assert one.window_mean_bytes
+    assert one.flight_mean_bytes
+    others = {
+        "half as fast": (replace(one, goodput_bps=one.goodput_bps / 2), 0.9),
+        "twice the window": (replace(one, window_mean_bytes=2 * one.window_mean_bytes), 0.9),
+        "half the flight": (replace(one, flight_mean_bytes=one.flight_mean_bytes / 2), 0.9),
+        "a window closed half the time": (replace(one, zero_window_ns=one.duration_ns // 2), 0.9),
+        "losses": (replace(one, resent_segments=one.data_segments // 10), 0.8),
+        "a loss of one in a thousand": (replace(one, resent_segments=1, data_segments=1000), 0.98),
+    }
+    for name, (other, expected) in others.items():
+        assert score(one, other) == pytest.approx(expected, abs=0.001), name
+        assert score(other, one) == pytest.approx(score(one, other)), name
