@@ -55,7 +55,13 @@ def test_the_first_page_is_compared_with_a_bare_upload_and_the_command(
 def test_pages_and_series_are_timed_by_the_services_own_clock(served: Served, small: Path) -> None:
     first, *_ = loads.pages(served, small, 3, 1)
     assert (first.must, f"of {len(loads.PAGES)} with 3 captures stored" in first.name) == (50, True)
-    assert all(row.values[0] > 0 for row in loads.pages(served, small, 1, 1)[:2])
+    *_, cpu = loads.pages(served, small, 1, 1)[:3]
+    assert cpu.values[0] > 0
+    of_each = loads.pages(served, small, 2, 1)[3:]
+    assert sorted(row.name.split("`")[1] for row in of_each) == sorted(loads.PAGES)
+    assert {row.must for row in of_each} == {150}
+    assert [row.value for row in of_each] == sorted((row.value for row in of_each), reverse=True)
+    assert of_each[-1].value > 0
     span, unopened, _, opened, *more = loads.series(served, small, 2)
     assert (span.must, unopened.must, len(opened.values)) == (150, 150, 2)
     assert min(each.value for each in (span, unopened, opened, *more)) > 0
