@@ -29,8 +29,8 @@ LOSS_ON_THE_PATH = "Find what drops packets {way}: look at interface counters, f
 """The same where two captures have shown it."""
 
 
-def read_faster(receiver: str, sender: str, stop_ns: int = 0) -> str:
-    """What to do about a slow reader: the same wherever it is found. Both are roles with their article.
+def read_faster(receiver: str, stop_ns: int = 0) -> str:
+    """What to do about a slow reader: the same wherever it is found. The role has its article.
 
     Args:
         stop_ns: how long it did not read, where it stopped once and is no slow reader otherwise.
@@ -38,7 +38,7 @@ def read_faster(receiver: str, sender: str, stop_ns: int = 0) -> str:
     shows = f"`ss -tmi` on {receiver} shows whether unread data (Recv-Q) fills the buffer."
     if stop_ns:
         return f"Find out why {receiver}'s application stopped reading for at least {time_text(stop_ns)}. {shows}"
-    return f"Make {receiver}'s application read faster, or make {sender} send less. {shows}"
+    return f"Make {receiver}'s application read faster. {shows}"
 
 
 def find_loss(sender: str) -> str:

@@ -196,7 +196,7 @@ def _reader(seen: Situation) -> Opinion:
         f"The {receiver}'s application stopped reading once, for at least {time_text(stop_ns)}."
         if stop_ns
         else f"The {receiver}'s application keeps its receive window full.",
-        read_faster(f"the {receiver}", f"the {seen.sender}", stop_ns),
+        read_faster(f"the {receiver}", stop_ns),
     )
 
 
@@ -279,7 +279,7 @@ def _application(seen: Situation) -> Opinion:
     )
     if seen.traits.is_answering:
         median = " (median)" if seen.data.turns > 1 else ""
-        meaning = f"The {seen.sender}'s application took {{answer}} to answer{median}."
+        meaning = f"The {seen.sender}'s application took {{answer}} to answer{median}. If that is too long, look there."
     if seen.connection.multipath:
         meaning = f"The {seen.sender} sent nothing on this subflow of Multipath TCP."
     confidence = seen.seen

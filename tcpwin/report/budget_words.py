@@ -28,7 +28,7 @@ ITEM_WORDS = {
 }
 GROUP_WORDS = {
     "handshake": "handshake",
-    "receiver": "receive window",
+    "receiver": "receiver",
     "congestion window": "congestion window",
     "loss": "loss",
     "silent peer": "silent peer",

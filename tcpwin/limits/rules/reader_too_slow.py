@@ -69,7 +69,7 @@ def judge(case: Case) -> Iterator[Finding]:
             ruled_out="Not a small buffer with a fast reader: Recv-Q would be near zero.",
         ),
         remedy=Remedy(
-            read_faster(case.the_receiver, case.the_sender, only_stop_ns(case.data)),
+            read_faster(case.the_receiver, only_stop_ns(case.data)),
             side_effects="A larger receive buffer only postpones the wait, and adds delay.",
         ),
     )

@@ -94,7 +94,7 @@ def _slow_reader(case: Case, held: HeldBack, drained: float, frames: tuple[int, 
             "Not a small buffer: the window had been more than twice as large.",
         ),
         remedy=Remedy(
-            read_faster(case.the_receiver, case.the_sender, only_stop_ns(case.data)),
+            read_faster(case.the_receiver, only_stop_ns(case.data)),
             side_effects="A larger receive buffer only postpones the wait, and adds delay.",
         ),
     )

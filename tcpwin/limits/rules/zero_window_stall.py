@@ -76,7 +76,7 @@ def judge(case: Case) -> Iterator[Finding]:
             span_of=of_many("longest", 1, count),
         ),
         remedy=Remedy(
-            read_faster(case.the_receiver, case.the_sender, only_stop_ns(case.data)),
+            read_faster(case.the_receiver, only_stop_ns(case.data)),
             side_effects="A larger receive buffer only postpones the stall, and adds delay.",
         ),
     )

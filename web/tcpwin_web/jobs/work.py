@@ -23,7 +23,7 @@ from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.results import columns, layout, queries
 from tcpwin_web.results.host_pairs import group_by_hosts
 
-NEAR_RATE = 1.1
+NEAR_RATE = 1.03
 """Rates this near are called one: the last round trip is in the one and not in the other."""
 PREPARED = 4
 """Worst connections whose details are written with the analysis' own results."""
