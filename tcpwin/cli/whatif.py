@@ -108,7 +108,7 @@ def whatif(
     `tcpwin whatif case.zip --set receiver.tcp_rmem=32M --set sender.tcp_wmem=32M`
     """
     from tcpwin.errors import SourceError
-    from tcpwin.paths import WHATIF_SCHEMA, ChangeError, describe_whatif, read_changes
+    from tcpwin.paths import WHATIF_SCHEMA, ChangeError, WhatIf, WhatIfError, describe_whatif, fit_path, read_changes
     from tcpwin.paths import whatif as predict
 
     analysis = measure((capture,), snapshots, clock_offset=clock_offset, member=member, keep=True)
@@ -117,30 +117,44 @@ def whatif(
         raise SourceError(f"{capture}: the capture has no TCP connection")
     chosen = analysis.worst(1)[0] if connection is None else analysis.connections[connection]
     is_asked = bool(settings or lift) or any(given is not None for given in (loss, rtt, rate))
+    found: WhatIf | WhatIfError
     try:
-        found = predict(
-            chosen,
-            settings,
-            lift=lift,
-            loss_share=loss,
-            round_trip_ns=rtt,
-            rate_bps=rate,
-            each=each or not is_asked,
-        )
+        try:
+            found = predict(
+                chosen,
+                settings,
+                lift=lift,
+                loss_share=loss,
+                round_trip_ns=rtt,
+                rate_bps=rate,
+                each=each or not is_asked,
+            )
+        except WhatIfError as error:
+            if twin_folder is None:
+                raise
+            # What the model cannot say a run may.
+            found = error
         twin = None
-        if twin_folder is not None:
-            changes = read_changes(found.path, settings, lift=lift, loss_share=loss, round_trip_ns=rtt, rate_bps=rate)
+        path = fit_path(chosen)
+        if twin_folder is not None and path is not None:
+            changes = read_changes(path, settings, lift=lift, loss_share=loss, round_trip_ns=rtt, rate_bps=rate)
             twin = try_twin(analysis, chosen, changes, twin_folder, Path(capture).name.partition(".")[0])
     except ChangeError as error:
         raise click.UsageError(str(error)) from None
+    if twin is None and isinstance(found, WhatIfError):
+        raise found
     if as_json:
         import json
 
         from tcpwin.lab import describe_twin
 
         more = {} if twin is None else {"twin": describe_twin(twin)}
-        click.echo(json.dumps({"schema": WHATIF_SCHEMA, **describe_whatif(found), **more}, indent=1))
+        told = {"refused": str(found)} if isinstance(found, WhatIfError) else describe_whatif(found)
+        click.echo(json.dumps({"schema": WHATIF_SCHEMA, **told, **more}, indent=1))
         return
     from tcpwin.report import render_whatif
 
-    show([render_whatif(found), *([] if twin is None else [render_twin(twin)])], colour)
+    blocks = [] if isinstance(found, WhatIfError) else [render_whatif(found)]
+    if isinstance(found, WhatIfError):
+        click.echo(f"the model: {found}", err=True)
+    show([*blocks, *([] if twin is None else [render_twin(twin)])], colour)

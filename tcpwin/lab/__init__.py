@@ -25,10 +25,10 @@ from tcpwin.lab.worlds import STORIES, story, world
 from tcpwin.lazy import loader
 
 if TYPE_CHECKING:
-    from tcpwin.lab.twin import Twin, TwinRun, describe_twin, run_twin
+    from tcpwin.lab.twin import Twin, TwinRun, describe_twin, run_twin, twin_scenarios
 
 # What looks at results is loaded when it is used: runs in the lab's kernel import this package, and have no need of it.
-__getattr__ = loader(__name__, {"twin": ("Twin", "TwinRun", "describe_twin", "run_twin")})
+__getattr__ = loader(__name__, {"twin": ("Twin", "TwinRun", "describe_twin", "run_twin", "twin_scenarios")})
 
 __all__ = [
     "DEFAULT_PORT",
@@ -83,6 +83,7 @@ __all__ = [
     "series_like",
     "story",
     "sweep",
+    "twin_scenarios",
     "workloads",
     "world",
 ]

@@ -35,6 +35,8 @@ _READER = {
     "transfer": ("rate_mbps", "fast_bytes", "slow_bytes", "stall_bytes", "stall_s"),
     "stalled-reader": ("stalls",),
 }
+_TRACE = ("trace_us", "trace_bytes")
+"""The pace of a reader or a writer that was captured."""
 _WRITER = {"transfer": ("rate_mbps", "pause_bytes", "pause_s"), "messages": ("gap_s",)}
 
 
@@ -64,6 +66,15 @@ def lifted(scenario: Scenario, lift: Lift) -> Scenario:
     table["measure"] = {"capture": False, "sample_ms": 0, "quick": True}
     lift.change(scenario, table)
     return read_scenario(f"{scenario.name}.{lift.name.replace('_', '-')}", render_toml(copy.deepcopy(table)))
+
+
+def scenario_without(scenario: Scenario, limit: str) -> Scenario | None:
+    """The scenario with all that makes this limit lifted, and as it is otherwise; None where it has nothing of it."""
+    lifts = [lift for lift in lifts_of(scenario) if lift.limit == limit]
+    table = tomllib.loads(scenario.text)
+    for lift in lifts:
+        lift.change(scenario, table)
+    return read_scenario(scenario.name, render_toml(copy.deepcopy(table))) if lifts else None
 
 
 def lifts_of(scenario: Scenario) -> list[Lift]:
@@ -136,6 +147,8 @@ def _at_once(settings: Table, names: tuple[str, ...]) -> None:
     """Zero is "not at all" for each of these settings."""
     for name in names:
         settings[name] = 0
+    for name in _TRACE:
+        settings.pop(name, None)
 
 
 def _lift_idle_restart(_: Scenario, table: Table) -> None:
@@ -165,11 +178,11 @@ def _loses(scenario: Scenario) -> bool:
 
 
 def _reads_slowly(scenario: Scenario) -> bool:
-    return any(getattr(scenario.drive, name) for name in _READER.get(scenario.workload.name, ()))
+    return any(getattr(scenario.drive, name, 0) for name in (*_READER.get(scenario.workload.name, ()), *_TRACE))
 
 
 def _writes_slowly(scenario: Scenario) -> bool:
-    return any(getattr(scenario.serve, name) for name in _WRITER.get(scenario.workload.name, ()))
+    return any(getattr(scenario.serve, name, 0) for name in (*_WRITER.get(scenario.workload.name, ()), *_TRACE))
 
 
 def _restarts(scenario: Scenario) -> bool:

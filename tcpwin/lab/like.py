@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tcpwin.kernel import SCALING_RATIO_SINCE, memory_models
 from tcpwin.lab.kernel_build import DEFAULT_SERIES, SERIES
+from tcpwin.lab.lifts import scenario_without
 from tcpwin.lab.pace import reader_trace, writer_trace
 from tcpwin.lab.scenario import Scenario, ScenarioError, read_scenario
 from tcpwin.limits import LIMIT_NAMES, Life, life_of
@@ -81,7 +82,7 @@ def scenario_like(
 
     Raises:
         ScenarioError: there is no connection, it has no data or shows no round trip, the run states no buffer, or a
-            limit is to be lifted that no setting is.
+            limit is to be lifted that the run does not have.
     """
     if connection is None:
         worst = analysis.worst(1)
@@ -134,7 +135,18 @@ def scenario_like(
             lines += [f"[{heading}]", *(f'"{key}" = "{value}"' for key, value in settings.items())]
     if any(int(size) > _LARGE_BYTES for size in _largest(tables)):
         lines += ["[host]", f"memory_mib = {_LARGE_MEMORY_MIB}"]
-    return read_scenario(title, "\n".join(lines) + "\n")
+    return _without(read_scenario(title, "\n".join(lines) + "\n"), changes)
+
+
+def _without(scenario: Scenario, changes: Changes) -> Scenario:
+    """The scenario with limits lifted that no line above is."""
+    for limit in changes.lifted:
+        # Of the path's losses it has none already.
+        found = scenario if limit == "path_loss" else scenario_without(scenario, limit)
+        if found is None:
+            raise ScenarioError(f"the run has no {LIMIT_NAMES[limit]} that could be lifted: change a setting instead")
+        scenario = found
+    return scenario
 
 
 def _workload_lines(connection: Connection, path: Path, total_bytes: int, life: Life) -> list[str]:
@@ -226,9 +238,6 @@ def is_own_pace(path: Path, way: Direction, life: Life) -> bool:
 
 def _change(changes: Changes, tables: dict[str, dict[str, str]]) -> None:
     """The changed settings, each at its end."""
-    lifted = [limit for limit in changes.lifted if limit != "path_loss"]
-    if lifted:
-        raise ScenarioError(f"no setting lifts {', '.join(LIMIT_NAMES[each] for each in lifted)}: change one instead")
     sender, receiver = tables["sysctl_sender"], tables["sysctl_receiver"]
     for table, name, size in ((receiver, _RMEM, changes.rmem_max_bytes), (sender, _WMEM, changes.wmem_max_bytes)):
         if size is not None:

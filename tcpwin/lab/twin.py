@@ -8,7 +8,7 @@ of this: it is not among the package's names.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,8 @@ FASTER = 1.1
 """Times the captured throughput: beyond, a rate of the path that was assumed decides."""
 FILLED_SHARE = 0.02
 """Of the life: a path that was full for less has a rate that bursts may have shown."""
+ASSUMED = "the capture does not show what the path carries, and the run's was assumed: --rate says it"
+"""A doubt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class Twin:
         changes: what was changed in the second run.
         series: which Linux both ran on.
         captured: the connection; `before_ns` is its duration, `behaviour` what it did.
+        changed: the run with the changes; None where there are none, or it is no twin.
         is_twin: whether the run as it was came within 15 % of the captured throughput, by the same limit.
         duration_ns, goodput_bps: predicted; None where it is no twin, or nothing was changed.
         doubts: what may make it otherwise, a sentence each.
@@ -122,7 +125,7 @@ def run_twin(
     rate_mbps: float | None = None,
     tick: Callable[[str, int], None] = lambda name, elapsed_ns: None,  # noqa: ARG005
 ) -> Twin:
-    """Run a connection's twin as it was, and with changes; bundles that are in the folder are not run again.
+    """Run a connection's twin as it was, and, where it is one, with changes. Bundles in the folder are not run again.
 
     Args:
         changes: of `read_changes`; where they are empty only the first run is made.
@@ -135,22 +138,20 @@ def run_twin(
         UmlError: the lab's kernel is not built, or ended without a result.
         NetworkError: a run failed.
     """
-    scenarios = [scenario_like(analysis, name=name, rate_mbps=rate_mbps, connection=connection)]
-    if not changes.is_empty:
-        changed = scenario_like(analysis, name=name, rate_mbps=rate_mbps, connection=connection, changes=changes)
-        scenarios.append(changed)
+    scenarios = twin_scenarios(analysis, connection, changes, name=name, rate_mbps=rate_mbps)
     captured = measure_connection(connection)
     if captured is None:
         raise ScenarioError(f"connection {connection.id} carried no data")
     series = series_like(connection)
     folder.mkdir(parents=True, exist_ok=True)
-    runs = [_run(each, series, folder, tick) for each in scenarios]
-    first, then = runs[0], runs[1] if len(runs) > 1 else None
+    first = _run(scenarios[0], series, folder, tick)
     behaviour = behaviour_of(connection, captured)
     is_twin = bool(against(captured, first.measured).is_twin)
+    # What is no twin says nothing of a change.
+    then = _run(scenarios[1], series, folder, tick) if is_twin and len(scenarios) > 1 else None
     duration = goodput = None
     doubts: tuple[str, ...] = ()
-    if is_twin and then is not None and then.measured.goodput_bps:
+    if then is not None and then.measured.goodput_bps:
         doubts = tuple(_doubts(connection, captured, then, changes, is_given=rate_mbps is not None))
         # What the first run was off by is as likely to be off again.
         change = then.completion_ns / first.completion_ns
@@ -159,9 +160,32 @@ def run_twin(
             error = max(error, LOSS_ERROR)
         duration = _spread(connection.duration_ns * change, error)
         goodput = _spread((captured.goodput_bps or 0) / change, error)
+        if ASSUMED in doubts:
+            # A path that carries no more than it was seen to carry gains nothing.
+            duration = replace(duration, high=max(duration.high, float(connection.duration_ns)))
+            goodput = replace(goodput, low=min(goodput.low, captured.goodput_bps or 0))
     return Twin(
         changes, series, captured, connection.duration_ns, behaviour, first, then, is_twin, duration, goodput, doubts
     )
+
+
+def twin_scenarios(
+    analysis: Analysis,
+    connection: Connection,
+    changes: Changes,
+    *,
+    name: str = "capture",
+    rate_mbps: float | None = None,
+) -> list[Scenario]:
+    """What `run_twin` runs: a transfer like the connection, and the same with the changes where there are any.
+
+    Raises:
+        ScenarioError: as `scenario_like` says.
+    """
+    like = scenario_like(analysis, name=name, rate_mbps=rate_mbps, connection=connection)
+    if changes.is_empty:
+        return [like]
+    return [like, scenario_like(analysis, name=name, rate_mbps=rate_mbps, connection=connection, changes=changes)]
 
 
 def _run(scenario: Scenario, series: str, folder: Path, tick: Callable[[str, int], None]) -> TwinRun:
@@ -189,7 +213,7 @@ def _doubts(
     is_filled = life.times_ns.get("path_rate", 0) >= FILLED_SHARE * life.total_ns
     doubts = []
     if is_faster and not is_told and (path.rate_bps.value is None or is_own_pace(path, data, life)):
-        doubts.append("the capture does not show what the path carries, and the run's was assumed: --rate says it")
+        doubts.append(ASSUMED)
     elif is_faster and not is_told and not is_filled and then.measured.limit == "path_rate":
         doubts.append("the path was never full: the rate that its bursts show may be the sender's own pace")
     if life.times_ns.get("path_policer", 0) > FILLED_SHARE * life.total_ns:

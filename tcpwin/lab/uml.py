@@ -74,6 +74,7 @@ def _boot(command: list[str], tick: Callable[[int], None]) -> tuple[list[str], i
             start_new_session=True,
         )
         assert process.stdout is not None
+        keeper = _end_with_this_process(process.pid)
         try:
             with signals.may_leave():
                 for line in process.stdout:
@@ -87,7 +88,16 @@ def _boot(command: list[str], tick: Callable[[int], None]) -> tuple[list[str], i
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
             process.stdout.close()
+            keeper.kill()
+            keeper.communicate()
     return said, process.returncode
+
+
+def _end_with_this_process(group: int) -> subprocess.Popen[bytes]:
+    """Have a kernel's processes ended where this one is killed: nobody else would, and they would run on for hours."""
+    # What it waits for comes when the other end of the pipe is closed, by whatever end this process takes.
+    words = 'read -r _; kill -s KILL -- "-$1"'
+    return subprocess.Popen(["sh", "-c", words, "sh", str(group)], stdin=subprocess.PIPE, start_new_session=True)
 
 
 def check_kernel(series: str = DEFAULT_SERIES) -> None:

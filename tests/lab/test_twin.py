@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from cli.command import refused, tcpwin
-from reference import NO_LAB
+from reference import NO_LAB, ROOT
 
 from tcpwin import analyze
 from tcpwin.lab import ScenarioError, kernel_path, run_twin, scenario_like
@@ -19,6 +19,7 @@ from tcpwin.reference import measure_connection
 HERE = Path(__file__).resolve().parent
 LEFT = HERE.parent / "paths" / "send-buffer-left.zip"
 CAPTURE = "sender.pcap.gz"
+SLOW_READER = ROOT / "captures" / "lab" / "slow-reader.pcap.gz"
 TRUE_NS = 2_120_000_000
 """What the true path took with the receiver's buffer raised to 64 MiB, and the sender's left at 60,000 bytes."""
 
@@ -47,10 +48,29 @@ def test_every_change_of_a_setting_or_the_path_is_in_the_scenario() -> None:
     assert changed.serve.bytes == scenario_like(analysis).serve.bytes
 
 
-def test_a_limit_that_is_no_setting_cannot_be_lifted_in_a_run() -> None:
+def lifting(limit: str) -> Changes:
+    return Changes(lifted=(limit,), words=(f"lift {limit}",))
+
+
+def test_a_limit_is_lifted_in_the_run_where_the_run_has_it() -> None:
+    slow = analyze(SLOW_READER)
+    assert scenario_like(slow).drive.trace_us
+    free = scenario_like(slow, changes=lifting("receiver_application"))
+    assert not free.drive.trace_us
+    assert free.serve == scenario_like(slow).serve
+    wide = scenario_like(slow, changes=lifting("receiver_window"))
+    assert wide.sysctl["receiver"]["net.ipv4.tcp_rmem"].split()[-1] == str(64 << 20)
+    assert wide.drive.trace_us
+    buffered = scenario_like(slow, changes=lifting("send_buffer"))
+    assert buffered.sysctl["sender"]["net.ipv4.tcp_wmem"].split()[-1] == str(64 << 20)
+    assert scenario_like(slow, changes=lifting("path_rate")).route.rate_mbps == 4 * scenario_like(slow).route.rate_mbps
+
+
+def test_a_limit_that_the_run_does_not_have_cannot_be_lifted() -> None:
     analysis = analyze(LEFT, capture=CAPTURE)
-    with pytest.raises(ScenarioError, match="no setting lifts receive window"):
-        scenario_like(analysis, changes=Changes(lifted=("receiver_window",), words=("lift receiver_window",)))
+    for limit, words in (("handshake", "handshake"), ("path_policer", "policer"), ("receiver_application", "reader")):
+        with pytest.raises(ScenarioError, match=f"the run has no .*{words}"):
+            scenario_like(analysis, changes=lifting(limit))
 
 
 def test_without_the_kernel_it_says_what_is_needed(tmp_path: Path) -> None:
@@ -97,6 +117,32 @@ def test_a_run_that_does_otherwise_predicts_nothing(tmp_path: Path) -> None:
     assert twin.duration_ns is None
     assert twin.goodput_bps is None
     assert "no twin, and predicts nothing" in twin.text
+    assert twin.changed is None
+    assert len(list(tmp_path.glob("*.zip"))) == 1
+    assert twin.score < 0.9
+
+
+@built
+def test_the_twin_answers_where_the_model_cannot(tmp_path: Path) -> None:
+    """What a path carries that a slow reader never filled is not in the capture: the twin says what it assumed."""
+    lift = ("--lift", "receiver_application")
+    assert "does not show what its path carries" in refused("whatif", SLOW_READER, *lift)
+    told = json.loads(tcpwin("whatif", SLOW_READER, *lift, "--twin", tmp_path, "--json").stdout)
+    assert "does not show what its path carries" in told["refused"]
+    twin = told["twin"]
+    assert twin["is_twin"]
+    assert twin["as_it_was"]["limit"] == "receiver_application"
+    assert twin["as_it_was"]["zero_windows"] > 10
+    assert twin["changed"]["limit"] != "receiver_application"
+    assert twin["changed"]["zero_windows"] == 0
+    before_ns = twin["captured"]["duration_ns"]
+    assert twin["duration_ns"]["likely"] < 0.1 * before_ns
+    # A path that carries no more than was seen gains nothing.
+    assert twin["duration_ns"]["high"] == before_ns
+    assert twin["confidence"] == "possible"
+    assert "--rate says it" in twin["doubts"][0]
+    said = tcpwin("whatif", SLOW_READER, *lift, "--twin", tmp_path).stdout.decode()
+    assert "slow reader slow reader congestion window" in " ".join(said.split())
 
 
 def behaviour() -> Behaviour:

@@ -174,12 +174,3 @@ def test_a_change_is_tried_in_the_browser(serve: Serve, open_page: OpenPage) -> 
     expect(page.get_by_role("heading", name="Without receive window")).to_be_visible()
     page.get_by_role("link", name="Clear").click()
     expect(page.get_by_role("heading", name="Try a change")).to_be_visible()
-
-
-def test_the_page_says_how_a_run_would_try_the_change(client: TestClient) -> None:
-    """A setting can be tried in the lab's kernel; a limit that is no setting cannot, nor what is no change."""
-    id = analysed(client, LEFT.read_bytes(), LEFT.name)
-    assert "--set receiver.tcp_rmem=64M --each --twin runs" in page_of(client, id, rmem="64M")
-    assert "--twin" in page_of(client, id, lift="path_loss")
-    for query in ({}, {"lift": "receiver_window"}, {"rmem": "much"}):
-        assert "--twin" not in page_of(client, id, **query), query

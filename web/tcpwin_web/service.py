@@ -33,6 +33,7 @@ from tcpwin_web.sharing.links import Links
 from tcpwin_web.storage import Database, DataFolder
 from tcpwin_web.storage.clock import Clock
 from tcpwin_web.storage.database import InUseError
+from tcpwin_web.twins import Twins
 from tcpwin_web.uploads.receive import text_name
 
 SWEEP_SECONDS = 600
@@ -96,6 +97,7 @@ class Service:
         }
         self.queue = Queue(self.database, self.data, self.executor, self.answers, workers=workers, places=answers)
         self.captures = Captures(settings, self.database, self.data, self.queue, self.upload_threads)
+        self.twins = Twins(settings, self.data, self.queue)
         self.resumables = Resumables(settings, self.captures)
         self.keys = AddressKeys(self.data.keys)
         self.links = Links(self.database, self.keys)
@@ -189,6 +191,7 @@ class Service:
                 task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.resumables.stop()
+        await self.twins.stop()
         await self.queue.stop()
         for each in (self.executor, self.answers, self.prober):
             await asyncio.to_thread(each.shutdown, cancel_futures=True)

@@ -19,6 +19,7 @@ from tcpwin_web.api import (
     shares,
     slices,
     tokens,
+    twin,
     uploads,
     whatif,
 )
@@ -47,6 +48,7 @@ def routes() -> APIRouter:
         tokens,
         history,
         whatif,
+        twin,
     ):
         router.include_router(each.router)
     router.include_router(operation.api)

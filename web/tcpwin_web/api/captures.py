@@ -274,6 +274,7 @@ async def change_capture(
 @router.delete("/captures/{capture_id}", status_code=204)
 async def delete_capture(service: ServiceOf, request: Request, capture_id: CaptureId) -> Response:
     """Delete a capture: its rows, files, results and share links."""
+    service.twins.forget(capture_id)
     await service.captures.delete(capture_id)
     await service.audit.note(request, "capture.delete", capture_id)
     return Response(status_code=204)
@@ -286,6 +287,7 @@ async def start_analysis(service: ServiceOf, request: Request, capture_id: Captu
     The captures of a bundle become captures of their own, each with the bundle's snapshots: `bundle_id` leads to them.
     """
     started = await service.captures.start(capture_id)
+    service.twins.forget(capture_id)
     for each in started:
         await service.audit.note(request, "analysis.start", each.id)
     return CaptureEntry.of(started[0])

@@ -27,6 +27,10 @@ class Asked:
     rate_bps: float | None = None
 
 
+class _NoChange(str):
+    """Why what was asked for is no change."""
+
+
 def predict(file_set: FileSet, connection: int, asked: Asked) -> dict[str, Any]:
     """The document of `tcpwin whatif --json`, or ``{"refused": why}``: no such change, or the capture cannot say."""
     found = _found(file_set, connection, asked)
@@ -37,17 +41,19 @@ def tell(file_set: FileSet, connection: int, asked: Asked) -> dict[str, Any]:
     """What the page of a connection under changes shows; `refused` is why there is no prediction of these."""
     found = _found(file_set, connection, asked)
     refused = None
+    is_no_change = isinstance(found, _NoChange)
     if isinstance(found, str):
         # What each limit gains stands on the page whatever was asked for.
         refused, found = _here(found), _found(file_set, connection, Asked())
     if isinstance(found, str):
         why = _here(found)
-        return {"refused": refused, "why_none": why if why != refused else None}
+        return {"refused": refused, "why_none": why if why != refused else None, "is_no_change": is_no_change}
     shown = [each for each in (found.prediction, *found.each) if each is not None]
     longest_ns = max((each.duration_ns.high for each in shown), default=0.0)
     longest_ns = max([longest_ns, *(float(each.before_ns) for each in shown)])
     return {
         "refused": refused,
+        "is_no_change": is_no_change,
         "verdict": found.verdict.text,
         "before_ns": shown[0].before_ns if shown else None,
         "before": _bar(0, shown[0].before_ns, longest_ns) if shown else None,
@@ -72,7 +78,9 @@ def _found(file_set: FileSet, number: int, asked: Asked) -> WhatIf | str:
             rate_bps=asked.rate_bps,
             each=True,
         )
-    except (ChangeError, WhatIfError) as error:
+    except ChangeError as error:
+        return _NoChange(error)
+    except WhatIfError as error:
         return str(error)
 
 

@@ -75,6 +75,9 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             asked, wrong = Asked(), str(error)
         file_set = await service.queue.file_set(capture.id)
         told: dict[str, Any] = await service.queue.run(tell, file_set, connection_id, asked)
+        # What the model cannot say a run may; what is no change, or of a connection without data, nobody tries.
+        can_run = wrong is None and not told["is_no_change"] and told.get("path") is not None
+        state = await service.twins.state(capture.id, connection_id, asked) if can_run else None
         folder = service.data.results(capture.id) / layout.connection(connection_id)
         document = await asyncio.to_thread(queries.read_document, folder, layout.CONNECTION)
         return show(
@@ -89,9 +92,10 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             algorithms=ALGORITHMS,
             liftable={limit: LIMIT_NAMES[limit] for limit in LIFTABLE},
             command=_command(capture.name, connection_id, fields),
-            twin_command=None
-            if wrong or told["refused"]
-            else _twin_command(capture.name, connection_id, fields, asked),
+            twin=state,
+            kernels=await asyncio.to_thread(service.twins.kernels),
+            twin_command=f"{_command(capture.name, connection_id, fields)} --twin runs",
+            query_of_page=urlencode({name: value for name, value in fields.items() if value}),
             query=urlencode({name: value for name, value in _query(fields).items() if value}, doseq=True),
         )
 
@@ -118,13 +122,6 @@ def _query(fields: dict[str, str]) -> dict[str, Any]:
         "setting": [f"{name}={fields[field]}" for field, name in SETTINGS.items() if fields[field]],
         **{name: fields[name] for name in (*NUMBERS, "lift")},
     }
-
-
-def _twin_command(capture: str, connection: int, fields: dict[str, str], asked: Asked) -> str | None:
-    """The change tried in the lab's kernel; None where there is none, or none that a run can have."""
-    if asked == Asked() or set(asked.lift) - {"path_loss"}:
-        return None
-    return f"{_command(capture, connection, fields)} --twin runs"
 
 
 def _command(capture: str, connection: int, fields: dict[str, str]) -> str:

@@ -21,10 +21,13 @@ class Scope(StrEnum):
 
 
 _RESUMABLE = rf"{_CAPTURE}/uploads/[^/]+"
+_TWIN = rf"{_CAPTURE}/connections/[^/]+/twin"
 _READ_BY_ADMINS = re.compile(r"/tokens|/api/v1/(tokens|audit)")
 _READERS = (("POST", re.compile(r"/logout")),)
 _UPLOADERS = (
     ("POST", re.compile(rf"/upload|/api/v1/(uploads|captures)|{_CAPTURE}/(analysis|notes|uploads)|{_RESUMABLE}")),
+    ("POST", re.compile(_TWIN)),
+    ("DELETE", re.compile(_TWIN)),
     ("PUT", re.compile(rf"{_CAPTURE}/files")),
     ("PATCH", re.compile(rf"{_CAPTURE}|{_RESUMABLE}")),
     ("DELETE", re.compile(rf"{_CAPTURE}/analysis|{_RESUMABLE}")),

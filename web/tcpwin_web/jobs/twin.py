@@ -1,0 +1,133 @@
+"""A stored connection and a change in, what a run like it in the lab's kernel says of the change out.
+
+As `tcpwin whatif --twin` says it. Runs in worker processes, within limits of time and memory that are looked at before.
+A run ends where its folder has a file `CANCELLED`.
+"""
+
+import json
+import shutil
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tcpwin.analysis import Connection
+from tcpwin.lab import Scenario, check_kernel, describe_twin, run_needs, run_twin, series_like, twin_scenarios
+from tcpwin.paths import ChangeError, Changes, WhatIfError, fit_path, read_changes, whatif
+from tcpwin.units import bytes_text, time_text
+from tcpwin_web.jobs.executor import JobError
+from tcpwin_web.jobs.opened import open_connections
+from tcpwin_web.jobs.whatif import Asked
+from tcpwin_web.jobs.work import FileSet
+
+PROGRESS, CANCELLED, RUNS = "progress.json", "cancelled", "runs"
+PROGRESS_SECONDS = 0.2
+NAME = "capture"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a twin may take: seconds of this machine's time, and memory of the hosts in its kernel."""
+
+    seconds: float
+    memory_bytes: int
+
+
+def try_twin(file_set: FileSet, connection: int, asked: Asked, folder: str, limits: Limits) -> dict[str, Any]:
+    """Run the twin and the changed twin; their folder is told how far they are.
+
+    Raises:
+        JobError: no such change, no run that is like the connection, no kernel, or more than the limits allow.
+    """
+    ends_at = time.monotonic() + limits.seconds
+    analysis = open_connections(file_set, [connection])
+    chosen = analysis.connections[connection]
+    check_kernel(series_like(chosen))
+    changes = _changes(chosen, asked)
+    scenarios = twin_scenarios(analysis, chosen, changes, name=NAME)
+    _check_needs(scenarios, limits)
+    place = Path(folder)
+    expected_ns = [float(chosen.duration_ns), _predicted_ns(chosen, asked)][: len(scenarios)]
+    names = [each.name for each in scenarios]
+    told_at = 0.0
+
+    def tick(name: str, elapsed_ns: int) -> None:
+        nonlocal told_at
+        if (place / CANCELLED).exists():
+            raise JobError("it was cancelled")
+        now = time.monotonic()
+        if now > ends_at:
+            raise JobError(f"it took longer than the {limits.seconds:g} s that this service allows")
+        if now - told_at < PROGRESS_SECONDS:
+            return
+        told_at = now
+        number = names.index(name)
+        share = (number + min(elapsed_ns / max(expected_ns[number], 1), 1.0)) / len(names)
+        _tell(place, {"run": number + 1, "runs": len(names), "elapsed_ns": elapsed_ns, "share": round(share, 4)})
+
+    try:
+        twin = run_twin(analysis, chosen, changes, place / RUNS, name=NAME, tick=tick)
+    finally:
+        shutil.rmtree(place / RUNS, ignore_errors=True)
+    # Where the bundles were is the server's own.
+    document = json.loads(json.dumps(describe_twin(twin)))
+    for run in filter(None, (document["as_it_was"], document["changed"])):
+        del run["bundle"]
+    return {**document, "changes": list(changes.words), "rows": [[name, *cells] for name, cells in twin.rows]}
+
+
+def _changes(connection: Connection, asked: Asked) -> Changes:
+    path = fit_path(connection)
+    if path is None:
+        raise JobError("the connection carried no data")
+    try:
+        return read_changes(
+            path,
+            asked.settings,
+            lift=asked.lift,
+            loss_share=asked.loss_share,
+            round_trip_ns=asked.round_trip_ns,
+            rate_bps=asked.rate_bps,
+        )
+    except ChangeError as error:
+        raise JobError(str(error)) from None
+
+
+def _check_needs(scenarios: Sequence[Scenario], limits: Limits) -> None:
+    """Refuse before a run what would come to no end within the limits."""
+    needs = run_needs((each, "stock") for each in scenarios)
+    if needs.memory_bytes > limits.memory_bytes:
+        raise JobError(
+            f"its hosts need {bytes_text(needs.memory_bytes)} of memory, and this service allows "
+            f"{bytes_text(limits.memory_bytes)} (TCPWIN_JOB_MEMORY_BYTES)"
+        )
+    if needs.processor_s > limits.seconds:
+        raise JobError(
+            f"it would take about {time_text(needs.processor_s * 1e9)}, and this service allows "
+            f"{time_text(limits.seconds * 1e9)} (TCPWIN_JOB_SECONDS): the command line has no such limit"
+        )
+
+
+def _predicted_ns(connection: Connection, asked: Asked) -> float:
+    """How long the changed run may go by its own clock: only for the bar."""
+    with suppress(WhatIfError, ChangeError):
+        found = whatif(
+            connection,
+            asked.settings,
+            lift=asked.lift,
+            loss_share=asked.loss_share,
+            round_trip_ns=asked.round_trip_ns,
+            rate_bps=asked.rate_bps,
+        )
+        if found.prediction is not None:
+            return found.prediction.duration_ns.likely
+    return float(connection.duration_ns)
+
+
+def _tell(place: Path, told: dict[str, Any]) -> None:
+    """Whoever reads it meanwhile reads the whole of it."""
+    new = place / f"{PROGRESS}.new"
+    new.write_text(json.dumps(told))
+    new.replace(place / PROGRESS)
