@@ -221,12 +221,20 @@ def _layout(pairing: Pairing, paired: PairedConnection, colours: Theme, *, has_v
             fixedrange=True,
         ),
         "yaxis2": axis(
-            colours, domain=[tops[1], tops[0] - 0.06], title={"text": "delay"}, rangemode="tozero", **MS_AXIS
+            colours,
+            domain=[tops[1], tops[0] - 0.06],
+            title={"text": "delay", "standoff": 6},
+            rangemode="tozero",
+            **MS_AXIS,
         ),
     }
     if has_views:
         layout["yaxis3"] = axis(
-            colours, domain=[0, tops[1] - 0.06], title={"text": "bytes"}, rangemode="tozero", **BYTES_AXIS
+            colours,
+            domain=[0, tops[1] - 0.06],
+            title={"text": "bytes", "standoff": 6},
+            rangemode="tozero",
+            **BYTES_AXIS,
         )
     return layout
 

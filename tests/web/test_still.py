@@ -50,6 +50,47 @@ def test_a_figure_fits_on_paper_and_then_on_the_screen_again(show: Serve, open_p
     page.wait_for_function(f"({WIDTH})() === {wide}")
 
 
+PANEL_TITLES = """() => [...document.querySelectorAll("#figure .annotation-text")].map((each) => {
+  const box = each.getBoundingClientRect();
+  return [each.textContent, box.left, box.right];
+})"""
+WRAPPED = """() => [...document.querySelectorAll("#figure .gtitle tspan.line")].map((each) => each.textContent)"""
+
+
+@pytest.mark.parametrize("width", [375, 2560])
+def test_texts_of_figures_use_the_room_there_is(show: Serve, open_page: OpenPage, width: int) -> None:
+    address, (slow, _) = show(SLOW_READER, many_stalls())
+    page = open_page(address, width=width)
+    page.goto(f"/captures/{slow}/connections/0?panel=window&panel=throughput&panel=path&panel=budget")
+    expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")
+    titles = page.evaluate(PANEL_TITLES)
+    assert any("Steps of" in text for text, _, _ in titles)
+    for text, left, right in titles:
+        assert 0 <= left < right <= page.evaluate("document.documentElement.clientWidth"), text
+    lines = page.evaluate(WRAPPED)
+    limited = [line.strip() for line in lines if line.startswith("Limited by")]
+    whole = "Limited by a slow reader on the client (93 % of the time, certain)"
+    assert limited == ([whole] if width > 640 else [whole.removesuffix(" certain)")])
+    if width > 640:
+        # Nothing of a wide screen is left empty.
+        assert page.locator("main").evaluate("(main) => main.clientWidth") > 0.9 * width
+
+
+def test_a_tall_figure_is_whole_on_one_page(show: Serve, open_page: OpenPage) -> None:
+    address, (slow, _) = show(SLOW_READER, many_stalls())
+    page = open_page(address, width=1440)
+    page.goto(f"/captures/{slow}/connections/0")
+    expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")
+    high = "() => document.querySelector('#figure .main-svg').getBoundingClientRect().height"
+    before = page.evaluate(high)
+    assert before > 1033
+    page.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = ({high})(); }})")
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    # A4 has 1,123 pixels of 1/96 inch, less two margins of 12 mm.
+    assert 500 < page.evaluate("window.printed") < 1033
+    page.wait_for_function(f"() => ({high})() === {before}")
+
+
 ON_PAPER = """() => [...document.querySelectorAll(".figure")].filter((each) => each.checkVisibility()).map((each) => [
   each.getAttribute("aria-label"),
   each.querySelectorAll(".main-svg").length > 0,

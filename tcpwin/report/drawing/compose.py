@@ -249,15 +249,23 @@ def _title(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dict
     notes = list(panel.notes)
     if len(panels) > 1:
         notes = [note for of, each in panels for note in each.notes if note not in _beside(of, each)[:1]]
-    lines += [line for note in dict.fromkeys(notes) for line in wrap(escape(note), NOTE_CHARACTERS)]
+    lines += [_wrapped(escape(note)) for note in dict.fromkeys(notes)]
     return _title_box(request, lines)
 
 
+def _wrapped(text: str) -> str:
+    """A sentence in lines that a phone has room for; without the breaks between them it is as it was."""
+    return "<br>".join(_lines(text))
+
+
+def _lines(text: str) -> list[str]:
+    return wrap(text, NOTE_CHARACTERS + 1, drop_whitespace=False, break_on_hyphens=False)
+
+
 def _title_box(request: Request, lines: Sequence[str]) -> dict[str, Any]:
-    style = f"font-size:11px;color:{request.theme.faint_text}"
-    small = "".join(f'<br><span style="{style}">{each}</span>' for each in lines[1:])
+    """The title, and under it small lines: each sentence is one `span`, of which a page with room makes one line."""
     return {
-        "text": lines[0] + small,
+        "text": title_text(lines, request.theme.faint_text),
         "font": {"size": TITLE_SIZE, "color": request.theme.text},
         "x": 0,
         "xanchor": "left",
@@ -269,6 +277,11 @@ def _title_box(request: Request, lines: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def title_text(lines: Sequence[str], faint: str) -> str:
+    """A title, and small lines of a faint colour under it."""
+    return lines[0] + "".join(f'<br><span style="font-size:11px;color:{faint}">{each}</span>' for each in lines[1:])
+
+
 def _title_height(title: dict[str, Any]) -> int:
     return 30 + 20 * str(title["text"]).count("<br>")
 
@@ -277,14 +290,14 @@ def _whose(request: Request, kind: FigureKind | None) -> list[str]:
     """Lines that say what it is drawn of: the ends of the connection, or the capture."""
     if request.only is None:
         whole = f"{count_text(len(request.analysis), 'connection')} of {short_name(request.analysis.name)}"
-        return [escape(line) for line in wrap(whole[:200], NOTE_CHARACTERS)]
+        return ["<br>".join(escape(line) for line in _lines(whole[:200]))]
     roles = roles_of(request.connection)
     ends = {"a": escape(request.connection.a), "b": escape(request.connection.b)}
     if kind is not None and not kind.has_directions:
         whole = f"#{request.connection.id} {roles['a']} {ends['a']} and {roles['b']} {ends['b']}"
-        return wrap(whole, NOTE_CHARACTERS)
+        return [_wrapped(whole)]
     sender, receiver = (f"{roles[side]} {ends[side]}" for side in (request.sender, request.receiver))
-    return wrap(f"#{request.connection.id} data of {sender} → {receiver}", NOTE_CHARACTERS)
+    return [_wrapped(f"#{request.connection.id} data of {sender} → {receiver}")]
 
 
 def _beside(kind: FigureKind, panel: Panel) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import DirectionName
 from tcpwin.limits import role_of
-from tcpwin.report.drawing.compose import compose, nothing
+from tcpwin.report.drawing.compose import compose, nothing, title_text
 from tcpwin.report.drawing.kind import Nothing
 from tcpwin.report.drawing.request import make_request
 from tcpwin.report.drawing.size import fit
@@ -76,7 +76,11 @@ def _draw_all(kind: FigureKind, requests: Sequence[tuple[str, Request]]) -> dict
     }
     layout["title"] = {
         **layout["title"],
-        "text": f"<b>{kind.title}</b>, data of the {role_of(shown[0].connection, request.sender)}",
+        # A phone has no room for both in one line.
+        "text": title_text(
+            [f"<b>{kind.title}</b>", f"data of the {role_of(shown[0].connection, request.sender)}"],
+            request.theme.faint_text,
+        ),
     }
     layout["margin"] = {**layout["margin"], "t": TITLE_HEIGHT}
     if len(shown) == 2:

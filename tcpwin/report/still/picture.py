@@ -19,12 +19,15 @@ LEAST_WIDTH = 240
 """Narrower a picture has no room for its own axes."""
 LETTER = 0.56
 """Width of a letter, in heights: of the usual fonts without serifs, on the average."""
+WIDE = 640
+"""A picture of this width has room for a sentence in one line."""
 BOLD_LETTER = 0.66
 TICK_PX, LABEL_PX, LEGEND_PX = 11, 12, 11
 RIGHT_PX, GAP_PX, ROW_PX, SIGN_PX = 14, 6, 19, 24
 X_TICK_PX, Y_TICK_PX = 80, 42
 """From tick to tick, at the least."""
 _PART = re.compile(r"<(b|span)\b.*?</\1>|[^<]+")
+_SPAN = re.compile(r"(<span[^>]*>)(.*?)</span>")
 _TAG = re.compile(r"<[^>]*>")
 _COLOUR = re.compile(r"color:\s*(#[0-9a-fA-F]{3,8})")
 
@@ -196,10 +199,17 @@ class _Picture:
 
     def _title(self) -> None:
         title = self.layout["title"]
+        text = _SPAN.sub(self._sentence, str(title["text"]))
         y = int(title.get("pad", {}).get("t", 14))
-        for place, line in enumerate(str(title["text"]).split("<br>")):
+        for place, line in enumerate(text.split("<br>")):
             size = TICK_PX if place or _COLOUR.search(line) else int(title["font"]["size"])
             self._styled(12, y + place * 18, line, size, self.width - 24)
+
+    def _sentence(self, span: re.Match[str]) -> str:
+        """A sentence that was wrapped for a phone: in one line where there is room, else in lines of their own."""
+        if self.width >= WIDE:
+            return span[0].replace("<br>", "")
+        return "<br>".join(f"{span[1]}{line}</span>" for line in span[2].split("<br>"))
 
     def _styled(
         self, x: float, y: float, text: str, size: int, room: float, *, anchor: str = "start", fill: str = ""

@@ -122,6 +122,7 @@ async def _read_shared(service: Service, opened: Opened) -> dict[str, Any]:
         "is_anonymised": opened.address_key is not None,
         "capture": document["capture"],
         "summary": document["summary"],
+        "verdict": document["verdict"],
         "total_connections": page.total,
         "connections": queries.describe_rows(page.rows),
         "total_findings": sum(document["findings"]["counts"].values()),

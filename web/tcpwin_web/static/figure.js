@@ -26,13 +26,38 @@ function loadPlotly() {
   return plotly;
 }
 
-/** Where there is room for one column of the legend only, the figure grows, and what is drawn keeps its height. */
-async function makeRoom(place, { height, meta }) {
-  const shown = place.querySelector(".legend .bg")?.getBoundingClientRect().height ?? 0;
-  const lacking = Math.round(shown - (meta?.legend_height ?? shown));
-  if (lacking >= 20) await Plotly.relayout(place, { height: height + lacking });
+// Sentences under a title are wrapped for a phone; a line of them is so high.
+const WIDE = 640, LINE = 20;
+
+/** Where a sentence under the title has room, it is one line, and the panels have the others' room. */
+function unwrap({ title, margin }, width) {
+  if (width < WIDE || !title?.text) return;
+  const text = title.text.replace(/<span[^>]*>.*?<\/span>/g, (each) => each.replaceAll("<br>", ""));
+  margin.t -= LINE * (title.text.split("<br>").length - text.split("<br>").length);
+  title.text = text;
 }
 
+/**
+ * Where there is room for one column of the legend only, the figure grows, and what is drawn keeps its height; on a
+ * phone titles of panels begin at the edge: beside the axis what stands behind them would be cut.
+ */
+async function makeRoom(place, { height, meta, annotations }) {
+  const shown = place.querySelector(".legend .bg")?.getBoundingClientRect().height ?? 0;
+  const lacking = Math.round(shown - (meta?.legend_height ?? shown));
+  const changed = lacking >= LINE ? { height: height + lacking } : {};
+  if (place.clientWidth < WIDE) {
+    annotations?.forEach(({ yref, yanchor, xanchor }, number) => {
+      if (yref !== "paper" || yanchor !== "bottom" || xanchor !== "left") return;
+      changed[`annotations[${number}].xshift`] = 12 - place._fullLayout._size.l;
+      // The uppermost label of the axis is there.
+      changed[`annotations[${number}].yshift`] = 5;
+    });
+  }
+  if (Object.keys(changed).length) await Plotly.relayout(place, changed);
+}
+
+/** How high each figure was drawn: plotly.js forgets it where a window's width changes. */
+const heights = new Map();
 /** Of each place: the address of what was last drawn there, and what is done to it before. */
 const asked = new Map();
 
@@ -49,9 +74,11 @@ async function drawFigure(place, address, { signal, prepare } = {}) {
     // With a dragmode, plotly.js keeps a finger from moving the page: nobody would get past a tall figure.
     if (matchMedia("(pointer: coarse)").matches) figure.layout.dragmode = false;
     prepare?.(figure);
+    unwrap(figure.layout, place.clientWidth);
     place.querySelector(".room")?.remove();
     await Plotly.react(place, figure.data, figure.layout, SETTINGS);
     await makeRoom(place, figure.layout);
+    heights.set(place, place.layout.height);
     Object.assign(place.dataset, { drawn: "true", theme, shows: (figure.layout.meta?.figures ?? []).join(" ") });
     place.removeAttribute("aria-busy");
     return figure;
@@ -68,6 +95,15 @@ async function drawFigure(place, address, { signal, prepare } = {}) {
 // A figure that was drawn for a screen is wider than paper, in a dark theme light on white, and not there at all where
 // nobody scrolled to it. A browser that prints waits for no promise: what is lacking is asked for while it waits.
 const PAPER_WIDTH = 700;
+// One that is higher than a page would be cut between two: it is drawn smaller, as long as that can be read.
+const PAPER_HEIGHT = 900, LEAST_ZOOM = 0.55;
+
+/** Make a place as small as its figure of this height has to be; returns its width by its own measure. */
+function fitOnPaper(place, height, room = PAPER_WIDTH) {
+  const zoom = Math.min(Math.max(PAPER_HEIGHT / height, LEAST_ZOOM), 1);
+  place.style.zoom = zoom;
+  return Math.min(room, PAPER_WIDTH) / zoom;
+}
 
 function drawOnPaper(place) {
   const { address, prepare } = asked.get(place) ?? { address: place.dataset.figure };
@@ -78,23 +114,27 @@ function drawOnPaper(place) {
   if (request.status !== 200) return;
   const figure = JSON.parse(request.responseText);
   prepare?.(figure);
+  unwrap(figure.layout, PAPER_WIDTH);
   place.querySelector(".room")?.remove();
-  Plotly.react(place, figure.data, { ...figure.layout, width: PAPER_WIDTH }, SETTINGS);
+  Plotly.react(place, figure.data, { ...figure.layout, width: fitOnPaper(place, figure.layout.height) }, SETTINGS);
   Object.assign(place.dataset, { drawn: "true", theme: "paper" });
   near.unobserve(place);
 }
 
 addEventListener("beforeprint", () => {
   for (const each of document.querySelectorAll(".figure")) {
-    if (each.dataset.drawn === "true" && each.dataset.theme === "light") Plotly.relayout(each, { width: Math.min(each.clientWidth, PAPER_WIDTH) });
-    else drawOnPaper(each);
+    if (each.dataset.drawn === "true" && each.dataset.theme === "light") {
+      const height = heights.get(each);
+      Plotly.relayout(each, { width: fitOnPaper(each, height, each.clientWidth), height });
+    } else drawOnPaper(each);
   }
 });
 addEventListener("afterprint", () => {
   for (const each of document.querySelectorAll('.figure[data-drawn="true"]')) {
     const { address, prepare } = asked.get(each) ?? { address: each.dataset.figure };
+    each.style.zoom = "";
     if (each.dataset.theme === "paper") drawFigure(each, address, { prepare }).then(() => Plotly.relayout(each, { autosize: true }));
-    else Plotly.relayout(each, { width: null, autosize: true });
+    else Plotly.relayout(each, { width: null, autosize: true, height: heights.get(each) });
   }
 });
 // Where plotly.js was never wanted it is not there, and printing would not wait for it: the key can.

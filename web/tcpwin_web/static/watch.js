@@ -13,6 +13,11 @@ if (watched) {
     return made;
   };
 
+  /** A text in which commands stand in backticks. */
+  const putMarked = (text, parent) => {
+    text.split("`").forEach((part, place) => { if (part) put(place % 2 ? "code" : "span", part, parent); });
+  };
+
   const seconds = (ns) => `${(ns / 1e9).toLocaleString(undefined, { maximumSignificantDigits: 3 })} s`;
 
   const draw = (sketch, parent) => {
@@ -34,10 +39,10 @@ if (watched) {
   const showWorst = (worst) => {
     const rows = worst.map((each) => {
       const row = document.createElement("tr");
-      put("td", each.ends.join(" → "), row);
+      put("td", each.ends.join(" → "), row).className = "wraps";
       const answer = put("td", each.text, row);
-      answer.className = "wraps";
-      if (each.fix) put("p", `Fix: ${each.fix}`, answer);
+      answer.className = "wide";
+      if (each.fix) putMarked(`Fix: ${each.fix}`, put("p", "", answer));
       const sketched = put("td", "", row);
       sketched.className = "sketched";
       if (each.sketch) draw(each.sketch, sketched);
