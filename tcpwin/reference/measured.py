@@ -16,6 +16,7 @@ from tcpwin.kernel import adv_win_scale_of
 from tcpwin.limits import GROUPS, Verdict
 from tcpwin.paths import RANDOM, fit_path, host_of
 from tcpwin.reference.pace import BULK, MESSAGES, OSCILLATING, SECOND_NS, Pace, pace_of
+from tcpwin.units import count_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,7 +121,7 @@ class Measured:
 def measure_connection(
     connection: Connection, *, rate_bps: float | None = None, verdict: Verdict | None = None
 ) -> Measured | None:
-    """What a capture, with its snapshots, shows of a connection's larger direction; None without data.
+    """What a capture, with its snapshots, shows of a connection's larger direction; None where nothing was judged.
 
     Reads the source again for the pace, as `Connection.series` does.
 
@@ -131,19 +132,24 @@ def measure_connection(
     verdict = verdict or connection.verdict
     if verdict.direction is None:
         return None
-    direction = verdict.direction
+    # A verdict may be on the direction that lost most, which carried a request alone: no run is like that.
+    larger: DirectionName = "b_to_a" if verdict.direction == "a_to_b" else "a_to_b"
+    sizes = {"a_to_b": connection.a_to_b.unique_bytes, "b_to_a": connection.b_to_a.unique_bytes}
+    if sizes[larger] > sizes[verdict.direction]:
+        verdict = connection.verdicts[larger]
+    direction = verdict.direction or larger
     receiver = "b" if direction == "a_to_b" else "a"
     data = connection.a_to_b if direction == "a_to_b" else connection.b_to_a
     budget = connection.budget[direction]
     groups = budget.groups_ns
     pace = _pace(connection, direction)
     rtt_ns = connection.path_rtt_ns or data.rtt_min_ns
-    workload, shape = _shape(data, groups, budget.total_ns, pace)
+    path = fit_path(connection, direction, findings=())
+    shown_bps = None if path is None else path.rate_bps.value
+    workload, shape = _shape(data, groups, budget.total_ns, pace, rtt_ns=rtt_ns, path_rate_bps=shown_bps)
     if workload == BULK and rtt_ns and budget.total_ns < LEAST_ROUND_TRIPS * rtt_ns:
         workload, shape = None, f"a transfer of {budget.total_ns / rtt_ns:.0f} round trips, over while windows grow"
     fills_path = groups["path"] >= PATH_SHARE * max(budget.total_ns, 1)
-    path = fit_path(connection, direction, findings=())
-    shown_bps = None if path is None else path.rate_bps.value
     is_chance = path is not None and path.loss_kind == RANDOM
     return Measured(
         name=f"connection {connection.id}, {connection.a} → {connection.b}",
@@ -228,15 +234,31 @@ def _pace(connection: Connection, direction: DirectionName) -> Pace:
     return pace_of(pairs, width_ns=series.width_ns)
 
 
-def _shape(data: Direction, groups: Mapping[str, int], total_ns: int, pace: Pace) -> tuple[str | None, str]:
+def _at_the_paths_rate_ns(data: Direction, path_rate_bps: float | None) -> float:
+    """How long a message of the mean size takes on the path's narrowest place alone; 0 where its rate is not known."""
+    return 8e9 * data.acked_bytes / data.messages / path_rate_bps if path_rate_bps else 0.0
+
+
+def _shape(
+    data: Direction,
+    groups: Mapping[str, int],
+    total_ns: int,
+    pace: Pace,
+    *,
+    rtt_ns: int | None,
+    path_rate_bps: float | None,
+) -> tuple[str | None, str]:
     """The workload of the references that a transfer resembles, and what was seen."""
     busy_ns = total_ns - groups["application"] - groups["handshake"] - groups["closed"]
     if data.messages >= LEAST_MESSAGES and groups["application"] >= BUSY_SHARE * total_ns:
+        if _at_the_paths_rate_ns(data, path_rate_bps) > (rtt_ns or 0):
+            return None, "messages that take longer at the path's rate than a round trip, so that no window decides"
         return MESSAGES, f"{data.messages:,} messages with pauses between them"
     if groups["application"] >= BUSY_SHARE * total_ns:
         return None, "the sender had nothing to send for most of the time, and sent few messages"
-    if data.acked_bytes < LEAST_BULK_BYTES:
-        return None, f"only {data.acked_bytes:,} bytes, no transfer to speak of"
+    carried_bytes = data.acked_bytes or data.unique_bytes
+    if carried_bytes < LEAST_BULK_BYTES:
+        return None, f"only {count_text(carried_bytes, 'byte')}, no transfer to speak of"
     if groups["receiver"] >= 0.1 * max(busy_ns, 1) and pace.oscillates:
         return OSCILLATING, "fast seconds alternate with slow ones in which the window held the sender back"
     most, mean = data.receive_window_max_bytes, data.receive_window_mean_bytes

@@ -6,9 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from reference import NO_LAB
 
 import tcpwin
-from tcpwin.reference import Comparison, Measured, compare, compare_measured, measure_sockets, predict, reference
+from tcpwin.analysis import DirectionName
+from tcpwin.lab import kernel_path, read_scenario, run_scenario
+from tcpwin.reference import (
+    Comparison,
+    Measured,
+    compare,
+    compare_measured,
+    measure_connection,
+    measure_sockets,
+    predict,
+    reference,
+)
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 SMALL_WINDOW = CAPTURES / "reference" / "bulk-300ms-4m2-stock.zip"
@@ -293,3 +305,41 @@ def test_a_window_above_the_models_is_told() -> None:
     assert found.agreement is not None
     assert "more than the model allows" in found.agreement
     assert compare_measured(replace(bulk(), rmem_max_bytes=None)).agreement is None
+
+
+SLOW_MESSAGES = """
+title = "30 KB every 2 s at 600 kbit/s: each takes 410 ms at the path's rate"
+[path]
+rtt_ms = 180
+rate_mbps = 0.6
+[workload]
+name = "messages"
+serve.message_bytes = 30720
+serve.count = 12
+serve.gap_s = 2.0
+[measure]
+sample_ms = 5000
+"""
+
+
+@pytest.mark.skipif(not kernel_path().is_file(), reason=f"{NO_LAB} here")
+def test_messages_that_wait_for_the_path_are_not_beside_those_that_wait_for_a_window(tmp_path: Path) -> None:
+    scenario = read_scenario("slow-messages", SLOW_MESSAGES)
+    bundle = run_scenario(scenario, "stock", tmp_path).bundle
+    found = compare(tcpwin.analyze(str(bundle), capture="sender.pcap.gz").worst(1)[0])
+    assert found.nearest == ()
+    assert found.why_not is not None
+    assert "messages that take longer at the path's rate than a round trip" in found.why_not
+
+
+def test_the_direction_that_carried_the_data_is_compared() -> None:
+    """A verdict may be on the requests, which lost most time; no run is like those."""
+    connection = tcpwin.analyze(CAPTURES / "lab" / "slow-reader.pcap.gz").connections[0]
+    larger: DirectionName = "a_to_b" if connection.a_to_b.unique_bytes > connection.b_to_a.unique_bytes else "b_to_a"
+    smaller: DirectionName = "b_to_a" if larger == "a_to_b" else "a_to_b"
+    of_requests = replace(connection.verdicts[larger], direction=smaller)
+    measured = measure_connection(connection, verdict=of_requests)
+    assert measured is not None
+    assert measured.direction == larger
+    assert measured.volume_bytes > 1_000_000
+    assert measured.limit == connection.verdicts[larger].limit
