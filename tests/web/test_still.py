@@ -132,6 +132,37 @@ def test_a_figure_that_cannot_be_drawn_in_time_says_so_on_paper(show: Serve, ope
     assert "not drawn" in page.evaluate(told)
 
 
+@pytest.mark.parametrize("comes_into_view", [False, True])
+def test_the_key_draws_what_is_lacking_before_it_prints(
+    show: Serve, open_page: OpenPage, *, comes_into_view: bool
+) -> None:
+    address, (_, many) = show(SLOW_READER, many_stalls())
+    page = open_page(address, width=1440, scheme="dark")
+    page.goto(f"/captures/{many}")
+    figure = page.locator("[data-figure]")
+    assert figure.get_attribute("data-drawn") is None
+    page.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = ({ON_PAPER})(); }})")
+    # In a function of its own: what evaluates to a function is called at once.
+    page.evaluate(f"() => {{ window.print = () => {{ window.toPrint = ({ON_PAPER})(); }}; }}")
+    if comes_into_view:
+        # Then it is drawn for two reasons at once.
+        page.evaluate(
+            """() => {
+              document.querySelector("[data-figure]").scrollIntoView();
+              document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "p", ctrlKey: true, bubbles: true }));
+            }"""
+        )
+    else:
+        page.keyboard.press("Control+p")
+    page.wait_for_function("() => window.toPrint")
+    assert [is_drawn for _, is_drawn, _, _ in page.evaluate("window.toPrint")] == [True]
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    printed = page.evaluate("window.printed")
+    assert [is_drawn for _, is_drawn, _, _ in printed] == [True]
+    # Once for all, whatever asked for it.
+    expect(page.locator("[data-figure] > .plot-container")).to_have_count(1)
+
+
 PICTURES = """() => [...document.querySelectorAll("main picture.still img")].map((each) => ({
   name: each.alt, source: each.currentSrc, is_loaded: each.complete && each.naturalWidth > 0,
   width: each.getBoundingClientRect().width, height: each.getBoundingClientRect().height,
