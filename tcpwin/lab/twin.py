@@ -96,6 +96,13 @@ class Twin:
         ]
 
     @property
+    def change(self) -> str:
+        """What was changed: `with receiver.tcp_rmem=64M, without slow reader`."""
+        lifts = [f"without {LIMIT_NAMES[each]}" for each in self.changes.lifted]
+        settings = [each for each in self.changes.words if not each.startswith("lift ")]
+        return ", ".join([f"with {', '.join(settings)}", *lifts] if settings else lifts)
+
+    @property
     def text(self) -> str:
         """What it says, in a sentence or two."""
         first = self.as_it_was.measured
@@ -108,7 +115,7 @@ class Twin:
         if self.changed is None or self.duration_ns is None or self.goodput_bps is None:
             return f"{came}: it is a twin."
         return (
-            f"{came}: it is a twin. With {', '.join(self.changes.words)} it takes "
+            f"{came}: it is a twin. {self.change[:1].upper()}{self.change[1:]} it takes "
             f"{time_text(self.duration_ns.likely)} instead of {time_text(self.before_ns)}, "
             f"{_rate(self.goodput_bps.likely)}; then limited by {LIMIT_NAMES[self.changed.measured.limit]} "
             f"({self.confidence})."
@@ -244,6 +251,7 @@ def describe_twin(twin: Twin) -> Mapping[str, Any]:
         "duration_ns": None if twin.duration_ns is None else asdict(twin.duration_ns),
         "goodput_bps": None if twin.goodput_bps is None else asdict(twin.goodput_bps),
         "confidence": twin.confidence,
+        "change": twin.change,
         "doubts": list(twin.doubts),
         "text": twin.text,
     }

@@ -140,6 +140,8 @@ def test_the_twin_answers_where_the_model_cannot(tmp_path: Path) -> None:
     # A path that carries no more than was seen gains nothing.
     assert twin["duration_ns"]["high"] == before_ns
     assert twin["confidence"] == "possible"
+    assert twin["change"] == "without slow reader"
+    assert "it is a twin. Without slow reader it takes" in twin["text"]
     assert "--rate says it" in twin["doubts"][0]
     said = tcpwin("whatif", SLOW_READER, *lift, "--twin", tmp_path).stdout.decode()
     assert "slow reader slow reader congestion window" in " ".join(said.split())

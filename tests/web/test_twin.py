@@ -64,7 +64,7 @@ def test_a_twin_is_run_and_its_answer_kept(make_client: MakeClient) -> None:
     assert twin["is_twin"]
     assert twin["score"] > 0.95
     assert twin["duration_ns"]["low"] <= TRUE_NS <= twin["duration_ns"]["high"]
-    assert twin["changes"] == ["receiver.tcp_rmem=64M"]
+    assert twin["change"] == "with receiver.tcp_rmem=64M"
     assert "bundle" not in twin["as_it_was"]
     rows = {name: cells for name, *cells in twin["rows"]}
     assert rows["limited by"] == ["receive window", "receive window", "congestion window"]

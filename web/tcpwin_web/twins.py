@@ -45,7 +45,7 @@ class TwinState:
     Attributes:
         progress: of a running one: run, runs, elapsed_ns by the run's own clock, share of all.
         failure: of a failed one, in words.
-        twin: of one that is done: as `tcpwin.lab.describe_twin` tells it, with `changes` and `rows`.
+        twin: of one that is done: as `tcpwin.lab.describe_twin` tells it, with `rows`.
     """
 
     status: Status = "none"

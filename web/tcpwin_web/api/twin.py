@@ -36,7 +36,7 @@ class TwinDocument(BaseModel):
     twin: Annotated[
         dict[str, Any] | None,
         Field(
-            description="the `twin` of `tcpwin whatif --twin --json`, with `changes` in words and `rows`: what the "
+            description="the `twin` of `tcpwin whatif --twin --json`, and `rows`: what the "
             "capture, its twin and the changed twin did, side by side"
         ),
     ]
@@ -117,7 +117,7 @@ async def show_twin_figure(
 def _draw(twin: dict[str, Any], theme: str) -> dict[str, Any]:
     named = [("captured", twin["captured"]), ("twin" if twin["is_twin"] else "run, no twin", twin["as_it_was"])]
     if twin["changed"] is not None:
-        named.append((f"with {', '.join(twin['changes'])}", twin["changed"]))
+        named.append((twin["change"], twin["changed"]))
     transfers = [Progress(name, each["curve"]["time_ns"], each["curve"]["sum_bytes"]) for name, each in named]
     return plain_progress(transfers, title="Bytes acknowledged over time", theme=theme)
 

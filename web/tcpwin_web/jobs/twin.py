@@ -75,7 +75,7 @@ def try_twin(file_set: FileSet, connection: int, asked: Asked, folder: str, limi
     document = json.loads(json.dumps(describe_twin(twin)))
     for run in filter(None, (document["as_it_was"], document["changed"])):
         del run["bundle"]
-    return {**document, "changes": list(changes.words), "rows": [[name, *cells] for name, cells in twin.rows]}
+    return {**document, "rows": [[name, *cells] for name, cells in twin.rows]}
 
 
 def _changes(connection: Connection, asked: Asked) -> Changes:
