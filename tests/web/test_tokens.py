@@ -30,6 +30,8 @@ UPLOADERS = {
     ("POST", f"{API}/captures/{{capture_id}}/analysis"),
     ("DELETE", f"{API}/captures/{{capture_id}}/analysis"),
     ("POST", f"{API}/captures/{{capture_id}}/notes"),
+    ("POST", f"{API}/captures/{{capture_id}}/connections/{{connection_id}}/twin"),
+    ("DELETE", f"{API}/captures/{{capture_id}}/connections/{{connection_id}}/twin"),
     ("POST", f"{API}/captures/{{capture_id}}/uploads"),
     ("PATCH", f"{API}/captures/{{capture_id}}/uploads/{{upload_id}}"),
     ("DELETE", f"{API}/captures/{{capture_id}}/uploads/{{upload_id}}"),
