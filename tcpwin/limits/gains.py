@@ -137,14 +137,12 @@ def gain_of(
     low_ns = first_ns - most / up_to - ramp_ns
     low_ns = pick(low_ns > silent_first_ns, low_ns, silent_first_ns)
     if is_ramp is not False:
-        # A congestion window that begins wide open meets the receive window, which begins small as well.
-        doublings, flight = 1, carried.first_flight_bytes + 0
-        for _ in range(MOST_DOUBLINGS):
-            doublings = doublings + pick((flight > 0) & (flight < carried.first_window_bytes), 1, 0)
-            flight = flight * 2
-        most_ns = doublings * carried.round_trip_ns
-        is_met = is_ramp & (most_ns > 0) & (most_ns < likely_ns)
-        likely_ns = pick(is_met, most_ns, likely_ns)
+        # A congestion window that begins wide open meets the receive window, which begins small as well, and doubles
+        # each round trip from there as the ramp does (`tcp_rcv_space_adjust`, net/ipv4/tcp_input.c): as many are saved
+        # as the ramp takes to come to where that begins.
+        doublings = _doublings(carried.first_flight_bytes, carried.first_window_bytes, pick)
+        most_ns = _whole(doublings * carried.round_trip_ns)
+        likely_ns = pick(is_ramp & (most_ns > 0) & (most_ns < likely_ns), most_ns, likely_ns)
     # Whatever is lifted, a transfer begins with slow start; what it takes cannot be gained.
     room_ns = _least(total_ns - by_name["handshake"] - by_name["none"] - _slow_start_ns(carried, pick), pick)
     # Of a life that is shorter without its silence something else is wrong.
@@ -158,6 +156,16 @@ def gain_of(
         _whole(first_ns),
         pick(is_known, own, 0),
     )
+
+
+def _doublings(flight: Any, window: Any, pick: Callable[..., Any]) -> Any:
+    """The logarithm of a window by a flight, to base 2, with a straight line between whole numbers; 0 of none."""
+    ratio = pick((flight > 0) & (window > flight), window / pick(flight > 0, flight, 1), 1.0)
+    count = ratio * 0.0
+    for _ in range(MOST_DOUBLINGS):
+        count = count + pick(ratio >= 2, 1, 0)
+        ratio = pick(ratio >= 2, ratio / 2, ratio)
+    return count + ratio - 1
 
 
 def _slow_start_ns(carried: Carried, pick: Callable[..., Any]) -> Any:
