@@ -161,23 +161,32 @@ impl Bottleneck {
         let found = self.at(same[same.len() / 2].0);
         let peaks = same.iter().map(|(_, record)| record.peak_bytes);
         let (least, most) = (peaks.clone().min()?, peaks.max()?);
-        let base_us = self.base_us?;
-        let waited_us = base_us.saturating_add(found.queue_us(0.5, mss));
-        let waited = same
-            .iter()
-            .filter(|(_, record)| record.delay_us >= waited_us);
-        let has_waited = waited.count() * 2 > same.len();
+        // Without a round trip nothing says whether a segment waited: near a receiver without timestamps none is timed, and
+        // with slow ones few are.
+        let timed = same.iter().filter(|(_, record)| record.delay_us > 0);
+        let has_waited = self.base_us.is_some_and(|base_us| {
+            let waited_us = base_us.saturating_add(found.queue_us(0.5, mss));
+            let waited = timed
+                .clone()
+                .filter(|(_, record)| record.delay_us >= waited_us);
+            waited.count() * 2 > timed.clone().count()
+        });
         let differs = u64::from(most) * 2 >= u64::from(least) * u64::from(OTHER_FLIGHT);
         let is_few = most < mss.saturating_mul(FEW_SEGMENTS);
         // So small a flight that stays the same for long without a loss is what the card takes, one segment after the
-        // other: no window grows so slowly.
+        // other: no window grows so slowly (half a segment a round at least, RFC 9438 §4.3, is another flight in so many).
         let spaced_ns = EVEN * f64::from(found.queue_us(1.0, mss)) * 1e3;
         let even = same
             .iter()
             .filter(|(_, record)| (record.gap_ns as f64) < spaced_ns);
         let is_calm = same.len() >= CALM_ROUNDS
             && even.count() * 2 > same.len()
-            && records.iter().all(|record| record.losses == 0);
+            && records
+                .iter()
+                .map(|record| record.losses as usize)
+                .sum::<usize>()
+                * CALM_ROUNDS
+                <= records.len();
         ((has_waited && (differs || is_few)) || (is_few && is_calm)).then_some(found)
     }
 
@@ -286,6 +295,29 @@ mod tests {
         };
         assert!(UNKNOWN.by_rounds(&[unqueued; 10], MSS).is_none());
         assert!(UNKNOWN.by_rounds(&[unqueued; 16], MSS).is_some());
+        let untimed = Bottleneck {
+            base_us: None,
+            ..UNKNOWN
+        };
+        assert!(untimed.by_rounds(&[unqueued; 16], MSS).is_some());
+        // A loss in 31 rounds is not what keeps a flight of seven segments; one in ten may be.
+        let lossy = Record {
+            losses: 1,
+            ..unqueued
+        };
+        let with_losses = |every: usize| -> Vec<_> {
+            let round = |number: usize| if number % every == 0 { lossy } else { unqueued };
+            (1..=60).map(round).collect()
+        };
+        assert!(UNKNOWN.by_rounds(&with_losses(31), MSS).is_some());
+        assert!(UNKNOWN.by_rounds(&with_losses(10), MSS).is_none());
+        // Few rounds were timed, and in all of these segments waited.
+        let seldom = Record {
+            delay_us: 0,
+            ..of_few
+        };
+        let timed_once = [[of_few; 1].as_slice(), &[seldom; 11]].concat();
+        assert!(UNKNOWN.by_rounds(&timed_once, MSS).is_some());
         let in_bursts = Record {
             gap_ns: 90_000_000,
             ..unqueued
