@@ -38,7 +38,7 @@ document.getElementById("rename")?.addEventListener("submit", async (event) => {
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ name: document.getElementById("new-name").value.trim(), tags }),
     });
-    location.reload();
+    goOn("", "named");
   } catch (error) {
     document.getElementById("said-name").textContent = error.message;
   }

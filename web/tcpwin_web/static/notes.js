@@ -23,7 +23,7 @@ note.addEventListener("submit", async (event) => {
       }),
     });
     localStorage.setItem(AUTHOR, value("note-author"));
-    location.reload();
+    goOn("", "notes");
   } catch (error) {
     document.getElementById("note-said").textContent = error.message;
   }

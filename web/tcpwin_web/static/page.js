@@ -63,6 +63,33 @@ function tellTimes(within) {
 }
 tellTimes(document);
 
+// ---- focus that outlives a page --------------------------------------------------------------------------------
+
+const FOCUS = "tcpwin-focus";
+
+/** Put the focus on an element, also on one that Tab does not reach. */
+function focusOn(id) {
+  const place = document.getElementById(id);
+  if (!place) return;
+  if (place.tabIndex < 0) place.tabIndex = -1;
+  place.focus();
+  // What arrives later above it pushes it away: it stays in view until somebody moves.
+  const growing = new ResizeObserver(() => place.scrollIntoView({ block: "nearest" }));
+  growing.observe(document.body);
+  for (const moved of ["keydown", "pointerdown", "wheel"]) addEventListener(moved, () => growing.disconnect(), { once: true, passive: true });
+}
+
+/** Load a page whose change was asked for here: who has no mouse goes on there, and not at its first link. */
+function goOn(address, id) {
+  try { if (id) sessionStorage.setItem(FOCUS, id); } catch { /* the page begins at its top */ }
+  if (address) location.assign(address);
+  else location.reload();
+}
+try {
+  focusOn(sessionStorage.getItem(FOCUS) ?? "");
+  sessionStorage.removeItem(FOCUS);
+} catch { /* none is kept */ }
+
 // ---- buttons that ask the service for something ----------------------------------------------------------------
 
 document.addEventListener("click", async (event) => {
@@ -71,9 +98,10 @@ document.addEventListener("click", async (event) => {
   button.disabled = true;
   try {
     await ask(button.dataset.url, { method: button.dataset.method });
-    location.assign(button.dataset.then);
+    goOn(button.dataset.then, button.dataset.focus);
   } catch (error) {
     button.disabled = false;
+    button.focus();
     say(error.message);
   }
 });

@@ -18,6 +18,8 @@ async function list() {
       say("The link is revoked.");
       document.getElementById("made").replaceChildren();
       await list();
+      // The button that was pressed is gone with its link.
+      (links.querySelector("button") ?? document.getElementById("make-link")).focus();
     });
     item.append(revoke);
     return item;
@@ -36,8 +38,8 @@ document.getElementById("make-link").addEventListener("click", async (event) => 
     const copy = element("button", { type: "button", className: "plain", textContent: "Copy link" });
     copy.dataset.copy = link;
     const preview = element("a", { className: "button plain", href: link, target: "_blank", rel: "noopener", textContent: "See what it shows" });
-    document.getElementById("made").replaceChildren(copy, preview);
-    await list();
+    // The list stands above them: it grows before they can be reached.
+    await list().finally(() => document.getElementById("made").replaceChildren(copy, preview));
   } catch (error) {
     say(error.message);
   }

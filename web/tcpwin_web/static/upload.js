@@ -198,7 +198,13 @@ class Upload {
   fail(error) {
     const told = element("p", { className: "warning", textContent: error.message });
     told.setAttribute("role", "alert");
+    // The button that may have had the focus is gone: what happened has it, and Tab goes on from there.
+    const hadFocus = this.panel.own.contains(document.activeElement);
     this.panel.own.replaceChildren(told);
+    if (hadFocus) {
+      told.tabIndex = -1;
+      told.focus();
+    }
   }
 }
 
