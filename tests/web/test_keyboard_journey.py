@@ -1,6 +1,6 @@
-"""What people do with captures, by the keyboard alone: each step by Tab, Enter, Space, letters and arrows.
+"""What people do with captures, by the keyboard: each step by Tab, Enter, letters, an arrow; Back is the browser's own.
 
-After each step the focus is on something that is seen and marked, and not at the beginning of the page.
+What is about to be pressed is seen and marked. After a name, note, link or token is changed the focus is at its place.
 """
 
 import re
