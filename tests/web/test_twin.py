@@ -1,5 +1,6 @@
 """A change tried on a twin by the service: in a real kernel, within limits, and what the page shows of it."""
 
+import asyncio
 import html
 import re
 from typing import Any
@@ -15,6 +16,7 @@ from web.crafted import API, analysed
 from web.test_axe import check_all
 
 from tcpwin.lab import kernel_path
+from tcpwin_web.jobs.whatif import Asked
 from tcpwin_web.security.scopes import Scope, needed_scope
 
 LEFT = ROOT / "tests" / "paths" / "send-buffer-left.zip"
@@ -84,6 +86,23 @@ def test_a_twin_is_run_and_its_answer_kept(make_client: MakeClient) -> None:
     assert client.get(place(id)).json()["status"] == "none"
     actions = [each["action"] for each in client.get(f"{API}/audit").json()["entries"]]
     assert "twin.start" in actions
+
+
+@built
+def test_who_asks_in_the_same_moment_waits_for_the_same_run(make_client: MakeClient) -> None:
+    client = make_client()
+    id = analysed(client, LEFT.read_bytes(), LEFT.name)
+    twins = client.app.state.service.twins
+
+    async def ask_at_once() -> tuple[set[str], int]:
+        states = await asyncio.gather(*(twins.start(id, 0, Asked()) for _ in range(3)))
+        running = [each.get_coro() for each in asyncio.all_tasks()]
+        count = sum(getattr(each, "__qualname__", "") == "Twins._run" for each in running)
+        await twins.cancel(id, 0, Asked())
+        return {each.status for each in states}, count
+
+    assert client.portal is not None
+    assert client.portal.call(ask_at_once) == ({"waiting"}, 1)
 
 
 @built

@@ -111,7 +111,7 @@ class Twins:
         if key not in self._wanted:
             if len(self._wanted) >= MOST_WAITING:
                 raise ConflictError(f"{MOST_WAITING} twins wait already")
-            await asyncio.to_thread(self._stored(key).unlink, missing_ok=True)
+            # Before anything is waited for: who asks in the same moment finds it.
             self._wanted[key] = wanted = _Wanted()
             wanted.task = asyncio.create_task(self._run(key, wanted, asked))
         return await self.state(capture_id, connection, asked)
@@ -153,6 +153,7 @@ class Twins:
         capture_id, connection, _ = key
         outcome: dict[str, Any] = {"status": "failed", "failure": "the service could not run it"}
         try:
+            await asyncio.to_thread(self._stored(key).unlink, missing_ok=True)
             file_set = await self._queue.file_set(capture_id)
             with self._data.incoming() as place:
                 wanted.place = place.path

@@ -135,7 +135,7 @@ async def show_pair_figure(
         await service.captures.get(capture_id)
     file_sets = [await service.queue.file_set(each) for each in (old, new)]
     drawn = await service.queue.run(draw_pair, *file_sets, (old_connection, new_connection), name, direction, theme)
-    return await _answer(drawn, form)
+    return await answer(drawn, form)
 
 
 @router.get("/pair/figure", responses=AS_PICTURE)
@@ -155,7 +155,7 @@ async def show_ladder(
         await service.captures.get(capture_id)
     file_sets = [await service.queue.file_set(each) for each in captures]
     drawn = await service.queue.run(draw_ladder_of, file_sets, connection, (start_ns, end_ns), theme)
-    return await _answer(drawn, form)
+    return await answer(drawn, form)
 
 
 async def draw(service: Service, capture_id: str, asked: Asked, form: Form = Form()) -> Response:
@@ -167,10 +167,11 @@ async def draw(service: Service, capture_id: str, asked: Asked, form: Form = For
     if drawn is None:
         file_set = await service.queue.file_set(capture_id)
         drawn = await service.queue.run(draw_figure, file_set, str(folder), asked)
-    return await _answer(drawn, form)
+    return await answer(drawn, form)
 
 
-async def _answer(drawn: str, form: Form) -> Response:
+async def answer(drawn: str, form: Form) -> Response:
+    """A figure that was drawn as JSON, in the form that is wanted."""
     if form.format == "json":
         return Response(drawn, media_type="application/json")
     picture = await asyncio.to_thread(lambda: figures.still(json.loads(drawn), width=form.width))

@@ -1,15 +1,14 @@
 """A change tried on a twin: a run like the connection in the lab's kernel, and the same with the change."""
 
-import asyncio
 import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from pydantic import BaseModel, Field
 
-from tcpwin.report import Progress, figures, plain_progress
-from tcpwin_web.api.figures import AS_PICTURE, SVG, FormAsked, ThemeName
-from tcpwin_web.api.parts import ConnectionId, Having, ServiceOf, as_json
+from tcpwin.report import Progress, plain_progress
+from tcpwin_web.api.figures import AS_PICTURE, FormAsked, ThemeName, answer
+from tcpwin_web.api.parts import ConnectionId, Having, ServiceOf
 from tcpwin_web.api.whatif import Lift, Loss, Rate, RoundTrip, Settings, read_asked
 from tcpwin_web.jobs.whatif import Asked
 from tcpwin_web.twins import Status, TwinState
@@ -107,11 +106,7 @@ async def show_twin_figure(
     state = await service.twins.state(capture.id, connection_id, asked)
     if state.twin is None:
         raise HTTPException(404, "This twin was not run.")
-    drawn = _draw(state.twin, theme)
-    if form.format == "json":
-        return as_json(drawn)
-    picture = await asyncio.to_thread(lambda: figures.still(json.loads(json.dumps(drawn)), width=form.width))
-    return Response(picture, media_type=SVG)
+    return await answer(json.dumps(_draw(state.twin, theme)), form)
 
 
 def _draw(twin: dict[str, Any], theme: str) -> dict[str, Any]:
