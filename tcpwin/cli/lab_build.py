@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
+from tcpwin.cli.lab_kernels import SERIES
 from tcpwin.units import bytes_text, share_text
 
 
 @click.command()
 @click.option(
-    "--kernel", "series", type=click.Choice(["6.1", "6.12"]), default="6.1", show_default=True, help="Which Linux."
+    "--kernel", "series", type=click.Choice(SERIES), default=SERIES[0], show_default=True, help="Which Linux."
 )
 @click.option("--source", type=click.Path(path_type=Path), metavar="FILE", help="A linux-source .deb or tar at hand.")
 @click.option("--again", is_flag=True, help="Build although it is there.")

@@ -11,6 +11,7 @@ import click
 
 from tcpwin.cli import completion
 from tcpwin.cli.inputs import ConnectionNumber
+from tcpwin.cli.lab_kernels import SERIES
 from tcpwin.cli.lab_like import Tried, read_tried, report_tried
 from tcpwin.cli.lab_scenarios import chosen
 from tcpwin.cli.program import EXIT_PROBLEM, complain
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
         [
             "stock",
             "patched",
-            *(f"{series}{which}" for series in ("6.1", "6.12") for which in ("", "-stock", "-patched")),
+            *(f"{series}{which}" for series in SERIES for which in ("", "-stock", "-patched")),
         ]
     ),
     help="Only on this one of its kernels; which Linux, by default 6.1, or with --like what fits the receiver.",
@@ -82,8 +83,8 @@ def run(
     A bundle that is there, of the same scenario by the same kernel, is left as it is: an interrupted set goes on.
     Exit status 1: a run did not come out as its scenario expects, or one of several gave no result.
 
-    With --kernel 6.12 it is SCENARIO-6.12-stock.zip, and expected is only what the scenario says of 6.12: what was
-    published is of kernels before 6.6.
+    With --kernel 7.3 it is SCENARIO-7.3-stock.zip, and expected is only what the scenario says of 7.3: what was
+    published is of kernels before 6.6. So it is with 6.12.
 
     With --engine uml a run happens in the lab's own kernel, as any user. With --engine netns it happens in three
     network namespaces of this host, as root: what it changes is printed first, and set back at the end.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tcpwin.kernel.advice import Advice, audit
     from tcpwin.kernel.bdp import FULL_PACKET_BYTES, bdp_bytes, segments, window_rate_bps, window_rtt_ns
     from tcpwin.kernel.defaults import SCALING_RATIO_SINCE, Defaults, Kernel, kernel_defaults, parse_kernel
-    from tcpwin.kernel.growth import grown_buffer_bytes
+    from tcpwin.kernel.growth import SLOW_START_ONLY_SINCE, grown_buffer_bytes
     from tcpwin.kernel.idle_restart import cwnd_after_idle, round_trips_to_regain
     from tcpwin.kernel.memory import (
         FIRST_RATIO,
@@ -47,7 +47,7 @@ _HOMES = {
     "advice": ("Advice", "audit"),
     "bdp": ("FULL_PACKET_BYTES", "bdp_bytes", "segments", "window_rate_bps", "window_rtt_ns"),
     "defaults": ("Defaults", "Kernel", "SCALING_RATIO_SINCE", "kernel_defaults", "parse_kernel"),
-    "growth": ("grown_buffer_bytes",),
+    "growth": ("SLOW_START_ONLY_SINCE", "grown_buffer_bytes"),
     "idle_restart": ("cwnd_after_idle", "round_trips_to_regain"),
     "memory": (
         "AdvWinScale",
@@ -80,6 +80,7 @@ __all__ = [
     "MAX_WINDOW_BYTES",
     "SCALING_RATIO_SINCE",
     "SEND_BUFFER_FACTOR",
+    "SLOW_START_ONLY_SINCE",
     "WINDOWS_SHIFTS",
     "AdvWinScale",
     "Advice",

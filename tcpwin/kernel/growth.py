@@ -1,14 +1,23 @@
 """How Linux grows a receive buffer with what its reader takes, about once a round trip.
 
 In: what was taken in a round trip and in the fastest one before, the model of the host's kernel. Out: the buffer then.
-Source: `tcp_rcv_space_adjust`, net/ipv4/tcp_input.c of 6.1.192 and 6.12.117. A socket whose program set SO_RCVBUF, or
-a host with tcp_moderate_rcvbuf = 0, does not grow.
+Source: `tcp_rcv_space_adjust`, net/ipv4/tcp_input.c of 6.1.192 and 6.12.117, and `tcp_rcvbuf_grow` there of 7.3.4. A
+socket whose program set SO_RCVBUF, or a host with tcp_moderate_rcvbuf = 0, does not grow.
 """
 
 from __future__ import annotations
 
+from tcpwin.kernel.defaults import Kernel
 from tcpwin.kernel.memory import AdvWinScale, MemoryModel
 
+SLOW_START_ONLY_SINCE: Kernel = (6, 16)
+"""From here on the buffer grows for slow start and for holes, and no longer for losses to come (65c5287892e9)."""
+_DOUBLED_AGAIN_SINCE: Kernel = (6, 18)
+"""A reader whose rate rises gets more than the double again (aa251c84636c); stable releases of 6.17 have it too."""
+_LOW_RTT_SINCE: Kernel = (6, 19)
+"""Over short round trips growth follows the round trip (ecfea98b7d0d)."""
+LOW_RTT_US = 1000
+"""tcp_rcvbuf_low_rtt by default (`tcp_sk_init`, net/ipv4/tcp_ipv4.c of 7.3.4)."""
 _CUSHION_SEGMENTS = 16
 _BOOKKEEPING_BYTES = 256 + 320
 """sk_buff and skb_shared_info on x86-64, each to a multiple of 64 bytes."""
@@ -18,7 +27,17 @@ _STEP_BYTES = 128
 
 
 def grown_buffer_bytes(
-    model: MemoryModel, *, buffer_bytes: int, taken_bytes: int, before_bytes: int, mss_bytes: int, rmem_max_bytes: int
+    model: MemoryModel,
+    *,
+    buffer_bytes: int,
+    taken_bytes: int,
+    before_bytes: int,
+    mss_bytes: int,
+    rmem_max_bytes: int,
+    kernel: Kernel | None = None,
+    rtt_us: int | None = None,
+    low_rtt_us: int = LOW_RTT_US,
+    out_of_order_bytes: int = 0,
 ) -> int:
     """The receive buffer (`rb` of ss) after a round trip; it never shrinks here.
 
@@ -30,11 +49,24 @@ def grown_buffer_bytes(
         before_bytes: in the fastest round trip so far (`rcv_space` of ss); it begins as ten segments.
         mss_bytes: of the segments, as this end announced them (`advmss` of ss).
         rmem_max_bytes: the third value of tcp_rmem.
+        kernel: the host's; None stands for one before 6.16.
+        rtt_us: as the receiver measures it (`rcv_rtt` of ss); None stands for `low_rtt_us` or more.
+        low_rtt_us: tcp_rcvbuf_low_rtt.
+        out_of_order_bytes: from what is missing to the end of what waits behind it; counted from 6.16 on.
     """
     if taken_bytes <= before_bytes:
         return buffer_bytes
-    window = 2 * taken_bytes + _CUSHION_SEGMENTS * mss_bytes
-    window += 2 * (window * (taken_bytes - before_bytes) // before_bytes)
+    wanted = kernel or (0, 0)
+    window = 2 * taken_bytes
+    if wanted < SLOW_START_ONLY_SINCE:
+        window += _CUSHION_SEGMENTS * mss_bytes
+        window += 2 * (window * (taken_bytes - before_bytes) // before_bytes)
+    elif wanted >= _LOW_RTT_SINCE and rtt_us is not None and rtt_us < low_rtt_us:
+        window += window * rtt_us // low_rtt_us + out_of_order_bytes
+    elif wanted >= _DOUBLED_AGAIN_SINCE:
+        window += 2 * window * (taken_bytes - before_bytes) // before_bytes + out_of_order_bytes
+    else:
+        window += out_of_order_bytes
     return max(buffer_bytes, min(_memory_of(model, window, mss_bytes), rmem_max_bytes))
 
 

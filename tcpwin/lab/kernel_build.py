@@ -22,15 +22,18 @@ from pathlib import Path
 from tcpwin.errors import TcpwinError
 from tcpwin.units import bytes_text, count_text
 
-SERIES = ("6.1", "6.12")
-"""Of Linux, as Debian 12 has them. 6.12 is the first long-term one whose window follows each socket's own ratio."""
+SERIES = ("6.1", "6.12", "7.3")
+"""Of Linux, as Debian has them. 6.12 is the first long-term one whose window follows each socket's own ratio."""
 DEFAULT_SERIES = SERIES[0]
 """The scenarios expect what this one does."""
 RECIPES = Path(__file__).with_name("kernel")
 """A folder by series: `lab.patch`, `config`."""
-_DOWNLOAD_BYTES = {"6.1": 141_000_000, "6.12": 155_000_000}
+_SUITES = {"7.3": "trixie-backports"}
+"""Of Debian, for what Debian 12 has not: apt reads the package from there, by lists of the build's own."""
+_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+_DOWNLOAD_BYTES = {"6.1": 141_000_000, "6.12": 155_000_000, "7.3": 168_000_000}
 BUILD_BYTES = 2_000_000_000
-KEPT_BYTES = 8_000_000
+KEPT_BYTES = 9_000_000
 BUILD_CPU_S = 460
 """Measured on a machine of two cores that were busy with other work."""
 OBJECTS = 700
@@ -178,8 +181,10 @@ def _unpack(work: Path, source: Path | None, series: str, say: Say) -> Path:
     if source is None:
         say("download", None)
         package = f"linux-source-{series}"
-        reason = f"apt has no {package}, which is in Debian 12: a .deb of it, or a tar of Linux {series}"
-        source = _download(work, package, f"{reason}, goes with --source")
+        suite = _SUITES.get(series)
+        reason = f"apt has no {package}, which is in {suite or 'Debian 12'}: a .deb of it, or a tar of Linux {series}"
+        reason += ", goes with --source"
+        source = _download(work, package, reason, () if suite is None else _suite_options(work, suite, reason))
     say("unpack", None)
     if source.suffix == ".deb":
         _run(["dpkg-deb", "-x", str(source), "package"], work, f"{source} cannot be unpacked")
@@ -194,9 +199,31 @@ def _unpack(work: Path, source: Path | None, series: str, say: Say) -> Path:
     return tree
 
 
-def _download(work: Path, package: str, reason: str) -> Path:
-    _run(["apt-get", "download", "-q", package], work, reason)
+def _download(work: Path, package: str, reason: str, options: Sequence[str] = ()) -> Path:
+    _run(["apt-get", *options, "download", "-q", package], work, reason)
     return next(iter(work.glob(f"{package}_*.deb")))
+
+
+def _suite_options(work: Path, suite: str, reason: str) -> list[str]:
+    """Options by which apt reads another suite of Debian, from this machine's own mirror; its own lists stay."""
+    fields = "--format=$(ORIGIN)|$(LABEL)|$(REPO_URI)"
+    command = ["apt-get", "indextargets", fields, "Created-By: Packages"]
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    mirrors = [line.rpartition("|")[2] for line in told.stdout.splitlines() if line.startswith("Debian|Debian|")]
+    if not mirrors:
+        raise BuildError(f"{reason} (apt knows no mirror of Debian here, or `apt-get update` has not run)")
+    sources = work / "apt" / "sources.list"
+    for folder in ("lists/partial", "archives/partial"):
+        (sources.parent / folder).mkdir(parents=True)
+    signed = f"[signed-by={_KEYRING}] " if _KEYRING.is_file() else ""
+    sources.write_text(f"deb {signed}{mirrors[0]} {suite} main\n", encoding="utf8")
+    options = [
+        *("-o", f"Dir::Etc::SourceList={sources}", "-o", "Dir::Etc::SourceParts=-"),
+        *("-o", f"Dir::State::Lists={sources.parent / 'lists'}", "-o", f"Dir::Cache={sources.parent}"),
+        *("-o", "Acquire::Languages=none"),
+    ]
+    _run(["apt-get", *options, "update", "-q"], work, reason)
+    return options
 
 
 def _make(work: Path, tree: Path, config: Path, say: Say) -> Path:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tcpwin.kernel import SCALING_RATIO_SINCE, memory_models
+from tcpwin.kernel import SCALING_RATIO_SINCE, SLOW_START_ONLY_SINCE, memory_models
 from tcpwin.lab.kernel_build import DEFAULT_SERIES, SERIES
 from tcpwin.lab.lifts import scenario_without
 from tcpwin.lab.pace import reader_trace, writer_trace
@@ -186,7 +186,9 @@ def series_like(connection: Connection) -> str:
 
 def _series(path: Path) -> str:
     kernel = path.receiver.kernel
-    return SERIES[-1] if kernel is not None and kernel >= SCALING_RATIO_SINCE else DEFAULT_SERIES
+    if kernel is None:
+        return DEFAULT_SERIES
+    return SERIES[sum(kernel >= since for since in (SCALING_RATIO_SINCE, SLOW_START_ONLY_SINCE))]
 
 
 def _path_lines(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from cli.command import refused, tcpwin
 
+from tcpwin.cli import lab_kernels
 from tcpwin.lab import kernel_build as recipe
 from tcpwin.lab import kernel_path
 
@@ -33,15 +34,16 @@ def test_the_patch_is_whole(series: str) -> None:
             old -= line[:1] in (" ", "-", "")
             new -= line[:1] in (" ", "+", "")
     assert (old, new) == (0, 0)
-    assert files == 8
+    # From 7.3 on User Mode Linux asks the host how large its floating-point registers are.
+    assert files == (7 if series == "7.3" else 8)
 
 
 def test_every_series_adds_the_same_lines() -> None:
-    """Ported, not changed: only where a line stands, and how deep, may differ from kernel to kernel."""
+    """Ported, not changed: where a line stands, how deep, and what is const may differ from kernel to kernel."""
     added = [
         sorted(
-            line[1:].strip()
-            for line in recipe.recipe_files(series)[0].read_text("utf8").splitlines()
+            line[1:].strip().replace("const struct sk_buff", "struct sk_buff")
+            for line in _without_registers(recipe.recipe_files(series)[0].read_text("utf8")).splitlines()
             if line[:1] == "+"
         )
         for series in recipe.SERIES
@@ -49,6 +51,15 @@ def test_every_series_adds_the_same_lines() -> None:
     assert all(lines == added[0] for lines in added)
     for name in ("tcp_collapse_max_bytes", "lab_read_ps_per_byte", "rx_truesize", "lab_seed", "tcp_lab"):
         assert any(name in line for line in added[0])
+
+
+def _without_registers(patch: str) -> str:
+    """A patch less its part for the size of the host's floating-point registers, which 7.3 has no need of."""
+    return re.sub(r"--- a/arch/x86/um/user-offsets\.c\n.*?(?=--- a/)", "", patch, flags=re.DOTALL)
+
+
+def test_options_name_every_series() -> None:
+    assert lab_kernels.SERIES == recipe.SERIES
 
 
 @pytest.mark.parametrize("series", recipe.SERIES)
@@ -85,6 +96,41 @@ def test_a_machine_without_a_compiler_is_told_what_to_install(tmp_path: Path) ->
     said = refused("lab", "build", env={"XDG_CACHE_HOME": str(tmp_path), "PATH": str(tmp_path)})
     assert "missing here: " in said
     assert "gcc" in said
+
+
+APT = """#!/bin/sh
+echo "$@" >> "$ASKED"
+case $* in
+indextargets*) printf 'Debian|Debian-Security|http://mirror.test/security/\\nDebian|Debian|http://mirror.test/debian/\\n';;
+*) for word; do case $word in Dir::Etc::SourceList=*) cat "${word#*=}" >> "$ASKED";; esac; done;;
+esac
+"""
+"""apt-get of a machine whose mirror is mirror.test: it notes what it was asked, and with which sources."""
+
+
+@pytest.mark.parametrize("knows_debian", [True, False])
+def test_a_series_of_a_newer_debian_comes_from_this_machines_mirror(
+    knows_debian: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """apt's own lists are root's, and what root installs must not come from a newer suite by accident."""
+    work, apt = tmp_path / "work", tmp_path / "bin" / "apt-get"
+    for folder in (work, apt.parent):
+        folder.mkdir()
+    apt.write_text(APT if knows_debian else APT.replace("Debian|Debian|", "Ubuntu|Ubuntu|"))
+    apt.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{apt.parent}:/usr/bin:/bin")
+    monkeypatch.setenv("ASKED", str(tmp_path / "asked"))
+    if not knows_debian:
+        with pytest.raises(recipe.BuildError, match=r"^why \(apt knows no mirror of Debian here"):
+            recipe._suite_options(work, "trixie-backports", "why")
+        return
+    options = recipe._suite_options(work, "trixie-backports", "why")
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked[-1].endswith("http://mirror.test/debian/ trixie-backports main")
+    assert asked[-2].endswith("update -q")
+    folders = [option.partition("=")[2] for option in options if option.startswith("Dir::")]
+    assert all(folder == "-" or Path(folder).is_relative_to(work) for folder in folders)
+    assert len(folders) == 4
 
 
 @pytest.mark.skipif(

@@ -84,7 +84,7 @@ def test_the_published_settings_are_the_articles() -> None:
         (PLAIN + '[sysctl]\n"kernel.panic" = 1\n', "kernel.panic is not the name of a setting"),
         (PLAIN + '[sysctl]\n"net.ipv4.tcp_sack" = true\n', "tcp_sack must be text or a whole number"),
         (PLAIN + '[expect]\nall = ["receiver.X = 1"]\n', "'receiver.X = 1' is no claim"),
-        (PLAIN + "[expect]\nnew = []\n", "[expect] has all, stock, patched, 6.12, no new"),
+        (PLAIN + "[expect]\nnew = []\n", "[expect] has all, stock, patched, 6.12, 7.3, no new"),
         ('title = "A"\n[workload]\nname = "x"\n', "[workload] needs a name of bulk, max-send"),
         ('title = "A"\nworkload = 1\n', "workload must be a table"),
         (PLAIN.replace('"bulk"', '["bulk"]'), "[workload] needs a name of bulk, max-send"),
@@ -220,5 +220,5 @@ def test_of_a_newer_linux_only_what_is_said_of_it_is_expected() -> None:
     assert [claim.text for claim in expect["stock"]] == ["receiver.bytes == 1"]
     assert [claim.text for claim in expect["6.12"]] == ["receiver.bytes == 2"]
     assert read_scenario("unsaid", PLAIN).expect["6.12"] == ()
-    with pytest.raises(ScenarioError, match=r"has all, stock, patched, 6\.12, no 7\.0"):
+    with pytest.raises(ScenarioError, match=r"has all, stock, patched, 6\.12, 7\.3, no 7\.0"):
         read_scenario("none", f'{PLAIN}[expect]\n"7.0" = []\n')

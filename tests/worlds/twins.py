@@ -59,7 +59,7 @@ def originals(folder: Path, count: int, newer: int, only: str) -> Iterator[tuple
     for run in sorted(RUNS.glob("*/meta.json")):
         if only in run.parent.name:
             yield run.parent.name, "kept run", of_run(run.parent.name)
-    for series, many in ((SERIES[0], count), (SERIES[-1], newer)):
+    for series, many in ((SERIES[0], count), (SERIES[1], newer)):
         for number in range(many):
             scenario = world(SEED, number)
             name = scenario.name if series == DEFAULT_SERIES else f"{scenario.name} on {series}"
