@@ -13,8 +13,13 @@ import pytest
 from tcpwin.kernel import AdvWinScale, ScalingRatio, grown_buffer_bytes
 
 RUN = Path(__file__).parents[2] / "captures" / "reference" / "bulk-300ms-4m2-stock.zip"
-OF_6_12 = Path(__file__).with_name("growth-6.12.txt")
-"""Each state of ss_receiver.txt once: `tcpwin lab run tests/kernel/growth-6.12.toml --kernel 6.12`, Linux 6.12.117."""
+HERE = Path(__file__).parent
+OF_6_12 = HERE / "growth-6.12.txt"
+"""Each state of ss_receiver.txt once: `tcpwin lab run tests/kernel/growth.toml --kernel 6.12`, Linux 6.12.117."""
+OF_7_3 = HERE / "growth-7.3.txt"
+"""The same with `--kernel 7.3`, Linux 7.3.4."""
+LOW_RTT_OF_7_3 = HERE / "growth-low-rtt-7.3.txt"
+"""`growth-low-rtt.toml` there: tcp_rcvbuf_low_rtt above the round trip, so that a sample in each can see every step."""
 MIB = 1 << 20
 
 
@@ -22,6 +27,11 @@ class Seen(NamedTuple):
     buffer: int
     space: int
     mss: int
+
+
+def round_trips_us(text: str) -> list[int]:
+    """What the receiver took for its round trip; None was measured before data came."""
+    return [round(float(each) * 1000) for each in re.findall(r" rcv_rtt:(\S+) ", text)]
 
 
 def samples(text: str) -> list[Seen]:
@@ -62,6 +72,58 @@ def test_6_12_counts_the_window_by_the_connections_own_share() -> None:
         ]
         assert grown[0] == after.buffer
         assert grown[1] != after.buffer or after.buffer == 32 * MIB
+
+
+def test_7_3_adds_no_cushion() -> None:
+    """The run of 6.12 on 7.3: smaller steps from the second on."""
+    seen = samples(OF_7_3.read_text("ascii"))
+    assert [each.buffer for each in seen][:5] == [131072, 131072, 311688, 625158, 1840450]
+    assert seen[-1].buffer == 32 * MIB
+    for before, after in pairwise(seen):
+        known = {"buffer_bytes": before.buffer, "taken_bytes": after.space, "before_bytes": before.space}
+        grown = [
+            grown_buffer_bytes(
+                ScalingRatio(111), mss_bytes=before.mss, rmem_max_bytes=32 * MIB, kernel=kernel, rtt_us=100_000, **known
+            )
+            for kernel in ((7, 3), (6, 12))
+        ]
+        assert grown[0] == after.buffer
+        assert grown[1] > after.buffer or after.buffer == 32 * MIB
+
+
+def test_7_3_grows_with_the_round_trip_where_that_is_short() -> None:
+    """Half of tcp_rcvbuf_low_rtt: a step takes the window by half again, whatever the reader's rate did."""
+    text = LOW_RTT_OF_7_3.read_text("ascii")
+    seen = samples(text)
+    assert len(seen) == 14
+    for before, after in pairwise(seen):
+        grown = grown_buffer_bytes(
+            ScalingRatio(111),
+            buffer_bytes=before.buffer,
+            taken_bytes=after.space,
+            before_bytes=before.space,
+            mss_bytes=before.mss,
+            rmem_max_bytes=32 * MIB,
+            kernel=(7, 3),
+            rtt_us=min(round_trips_us(text)),
+            low_rtt_us=200_000,
+        )
+        assert grown == after.buffer
+
+
+def test_each_change_of_growth_came_with_its_version() -> None:
+    """20,000 bytes after 10,000, half of the buffer as window."""
+    known = {"buffer_bytes": 1, "taken_bytes": 20_000, "before_bytes": 10_000, "mss_bytes": 1000, "rmem_max_bytes": MIB}
+    model = ScalingRatio(128)
+    assert grown_buffer_bytes(model, kernel=(6, 15), **known) == 2 * 3 * (40_000 + 16_000)
+    assert grown_buffer_bytes(model, **known) == grown_buffer_bytes(model, kernel=(6, 15), **known)
+    assert grown_buffer_bytes(model, kernel=(6, 16), **known) == 2 * 40_000
+    assert grown_buffer_bytes(model, kernel=(6, 18), **known) == 2 * 3 * 40_000
+    assert grown_buffer_bytes(model, kernel=(6, 18), rtt_us=500, **known) == 2 * 3 * 40_000
+    assert grown_buffer_bytes(model, kernel=(6, 19), rtt_us=500, **known) == 2 * 60_000
+    assert grown_buffer_bytes(model, kernel=(6, 19), rtt_us=1000, **known) == 2 * 3 * 40_000
+    assert grown_buffer_bytes(model, kernel=(6, 19), out_of_order_bytes=7_000, **known) == 2 * (3 * 40_000 + 7_000)
+    assert grown_buffer_bytes(model, kernel=(6, 15), out_of_order_bytes=7_000, **known) == 2 * 3 * (40_000 + 16_000)
 
 
 @pytest.mark.parametrize("model", [AdvWinScale(1), AdvWinScale(-2), ScalingRatio(111)])
