@@ -1,6 +1,5 @@
 """A browser, and a service of captures for it: what tests of pages begin with."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from live import HANG_S
+from live import HANG_S, until
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from web.crafted import API
 from web.running import MakeServer, start_server
@@ -87,9 +86,11 @@ def _serve(make_server: MakeServer, folder: Path, *captures: bytes, **environmen
         (folder / names[-1]).write_bytes(content)
     _, address = make_server(*(folder / name for name in names), **environment)
     headers = {"Authorization": f"Bearer {TOKEN}"} if environment else {}
-    while True:
+
+    def ids() -> list[str]:
         found = httpx2.get(f"{address}{API}/captures", headers=headers, timeout=None).json()["captures"]
-        if len(found) == len(captures) and all(each["status"] == "done" for each in found):
-            by_name = {each["name"]: each["id"] for each in found}
-            return address, [by_name[name] for name in names]
-        time.sleep(0.05)
+        done = {each["name"]: each["id"] for each in found if each["status"] == "done"}
+        return [done[name] for name in names] if done.keys() >= set(names) else []
+
+    # Given none, it shows the bundled ones: nobody waits for them.
+    return address, until(ids) if names else []
