@@ -2,14 +2,18 @@
 
 import asyncio
 import logging
+import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import aiosqlite
 import pytest
 from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine
+from web.postgres import Postgres
 
 from tcpwin_web.storage import Database
+from tcpwin_web.storage.files import DataFolder
 
 Step = Callable[[aiosqlite.Connection], Awaitable[object]]
 
@@ -88,3 +92,48 @@ def test_who_writes_waits_for_his_turn_and_never_in_vain(
             await database.close()
 
     assert asyncio.run(run()) == list(range(20))
+
+
+def test_a_process_that_holds_the_descriptors_keeps_no_service_out(tmp_path: Path) -> None:
+    """One that is being started holds all of its parent's until it runs another program."""
+    url = f"sqlite+aiosqlite:///{tmp_path / 'x.db'}"
+    folder, database = DataFolder(tmp_path / "data"), Database(url)
+    folder.prepare()
+    asyncio.run(database.claim())
+    assert folder._lock is not None
+    assert database._opened is not None
+    with subprocess.Popen(["sleep", "600"], pass_fds=[folder._lock, database._opened]) as holder:
+        try:
+            folder.release()
+            asyncio.run(database.close())
+            next_folder, next_database = DataFolder(tmp_path / "data"), Database(url)
+            next_folder.prepare()
+            asyncio.run(next_database.claim())
+            next_folder.release()
+            asyncio.run(next_database.close())
+        finally:
+            holder.kill()
+
+
+def test_a_claim_ends_before_its_connection(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PostgreSQL learns that a connection is closed some time after it was."""
+    url, dispose = postgres.new_database(), AsyncEngine.dispose
+
+    async def run() -> bool:
+        first, second, claimed = Database(url), Database(url), False
+
+        async def late(engine: AsyncEngine, close: bool = True) -> None:
+            nonlocal claimed
+            if engine is first._engine:
+                await second.claim()
+                claimed = True
+            await dispose(engine, close)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(AsyncEngine, "dispose", late)
+            await first.claim()
+            await first.close()
+            await second.close()
+        return claimed
+
+    assert asyncio.run(run())

@@ -174,10 +174,14 @@ class Database:
         """Close all connections, and let another service use the database."""
         if self._claim is not None:
             with suppress(SQLAlchemyError):
+                # The server would learn late that the connection is closed, and refuse a service that comes at once.
+                await self._claim.execute(text("SELECT pg_advisory_unlock(:number)"), {"number": CLAIM})
                 await self._claim.close()
             self._claim = None
         await self._engine.dispose()
         if self._opened is not None:
+            # A process that is being started may hold the descriptor too, until it runs another program.
+            fcntl.flock(self._opened, fcntl.LOCK_UN)
             # Last: to close any descriptor of a file gives up all locks of this process on it (fcntl(2)).
             os.close(self._opened)
             self._opened = None

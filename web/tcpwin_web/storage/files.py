@@ -96,6 +96,8 @@ class DataFolder:
     def release(self) -> None:
         """Let another service use the folder."""
         if self._lock is not None:
+            # A process that is being started may hold the descriptor too, until it runs another program.
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
             os.close(self._lock)
             self._lock = None
 
