@@ -24,7 +24,7 @@ class Tried:
     Attributes:
         captured: the connection.
         prediction: of the run, where it has other settings.
-        series: which Linux fits the receiver's.
+        series: which Linux it runs on.
     """
 
     scenario: Scenario
@@ -41,6 +41,7 @@ def read_tried(
     as_run: str | None,
     rate_mbps: float | None,
     member: str | None,
+    series: str | None,
 ) -> Tried:
     """Read the capture, and make the scenario and the prediction."""
     from tcpwin.lab import ScenarioError, scenario_like, series_like
@@ -53,14 +54,17 @@ def read_tried(
         raise ScenarioError("the capture has no TCP connection")
     chosen = analysis.worst(1)[0] if connection is None else analysis.connections[connection]
     name = Path(capture).name.partition(".")[0]
-    scenario = scenario_like(analysis, name=name, rate_mbps=rate_mbps, connection=chosen, settings_of=run)
+    series = series or series_like(chosen)
+    scenario = scenario_like(
+        analysis, name=name, rate_mbps=rate_mbps, connection=chosen, settings_of=run, series=series
+    )
     route = scenario.route
     rate = min(route.rate_mbps, route.bottleneck_mbps or route.rate_mbps)
     captured = measure_connection(chosen, rate_bps=rate * 1e6)
     if captured is None:
         raise ScenarioError(f"connection {chosen.id} carried no data")
     prediction = None if run is None else predict(captured, run)
-    return Tried(scenario, captured, prediction, series_like(chosen))
+    return Tried(scenario, captured, prediction, series)
 
 
 def report_tried(tried: Tried, bundle: Path) -> None:

@@ -104,15 +104,17 @@ def run(
     )
 
     scenarios = chosen(names, wanted, every=every)
+    asked, only = _which_kernel(kernel)
     tried: Tried | None = None
     if like is not None:
-        tried = read_tried(like, snapshots, connection=connection, as_run=as_run, rate_mbps=rate_mbps, member=member)
+        tried = read_tried(
+            like, snapshots, connection=connection, as_run=as_run, rate_mbps=rate_mbps, member=member, series=asked
+        )
         scenarios.append(tried.scenario)
     elif snapshots or rate_mbps or as_run or member or connection is not None:
         raise click.UsageError("--with, --connection, --as, --capture and --rate go with --like")
     if not scenarios:
         raise click.UsageError("name a scenario, or --set, or --all; `tcpwin lab list` lists them")
-    asked, only = _which_kernel(kernel)
     if asked is not None and engine != "uml":
         raise click.UsageError(f"--engine netns runs on this host's own kernel: {asked} goes with --engine uml")
     series = asked or (DEFAULT_SERIES if tried is None else tried.series)

@@ -13,6 +13,7 @@ import click
 from tcpwin.cli import completion
 from tcpwin.cli.bdp import parse_rate, parse_rtt
 from tcpwin.cli.inputs import ConnectionNumber, check_connection
+from tcpwin.cli.lab_kernels import SERIES
 from tcpwin.cli.selection_options import selection_options
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.cli.terminal import colour_option, show
@@ -77,6 +78,12 @@ def _parsed(parse: Callable[[str], Fraction]) -> Callable[[click.Context, click.
     metavar="FOLDER",
     help="Run the change in the lab's kernel too, beside a run as it was; the bundles go to FOLDER.",
 )
+@click.option(
+    "--kernel",
+    "series",
+    type=click.Choice(SERIES),
+    help="With --twin: which Linux of the lab; default: what counts receive memory as the receiver's.",
+)
 @snapshot_options
 @selection_options
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON document.")
@@ -91,6 +98,7 @@ def whatif(
     rate: float | None,
     each: bool,
     twin_folder: Path | None,
+    series: str | None,
     snapshots: tuple[str, ...],
     clock_offset: int | None,
     member: str | None,
@@ -111,6 +119,8 @@ def whatif(
     from tcpwin.paths import WHATIF_SCHEMA, ChangeError, WhatIf, WhatIfError, describe_whatif, fit_path, read_changes
     from tcpwin.paths import whatif as predict
 
+    if series is not None and twin_folder is None:
+        raise click.UsageError("--kernel goes with --twin")
     analysis = measure((capture,), snapshots, clock_offset=clock_offset, member=member, keep=True)
     check_connection(connection, len(analysis))
     if not len(analysis):
@@ -138,7 +148,7 @@ def whatif(
         path = fit_path(chosen)
         if twin_folder is not None and path is not None:
             changes = read_changes(path, settings, lift=lift, loss_share=loss, round_trip_ns=rtt, rate_bps=rate)
-            twin = try_twin(analysis, chosen, changes, twin_folder, Path(capture).name.partition(".")[0])
+            twin = try_twin(analysis, chosen, changes, twin_folder, Path(capture).name.partition(".")[0], series)
     except ChangeError as error:
         raise click.UsageError(str(error)) from None
     if twin is None and isinstance(found, WhatIfError):

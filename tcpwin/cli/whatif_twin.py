@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 _WIDTH = 120
 
 
-def try_twin(analysis: Analysis, connection: Connection, changes: Changes, folder: Path, name: str) -> Twin:
+def try_twin(
+    analysis: Analysis, connection: Connection, changes: Changes, folder: Path, name: str, series: str | None
+) -> Twin:
     """Run the twin, saying on the terminal how far it is."""
     from tcpwin.lab import check_kernel, run_twin, series_like
 
-    check_kernel(series_like(connection))
-    twin = run_twin(analysis, connection, changes, folder, name=name, tick=_tick)
+    series = series or series_like(connection)
+    check_kernel(series)
+    twin = run_twin(analysis, connection, changes, folder, name=name, series=series, tick=_tick)
     if sys.stderr.isatty():
         click.echo("\r\x1b[K", nl=False, err=True)
     return twin

@@ -12,7 +12,7 @@ from tcpwin.lab.expectation import Claim, ClaimError
 from tcpwin.lab.kernel_build import DEFAULT_SERIES, SERIES, BuildError, build, build_needs, check_host, kernel_path
 from tcpwin.lab.lift import LiftError, LiftResult, Times, check_liftable, lift_result, lift_scenario
 from tcpwin.lab.lifts import LIFTS, Lift, lifted, lifts_of
-from tcpwin.lab.like import scenario_like, series_like
+from tcpwin.lab.like import scenario_like, series_like, series_of
 from tcpwin.lab.needs import RunNeeds, run_needs
 from tcpwin.lab.network import NetworkError, Step, plan
 from tcpwin.lab.run import Outcome, check_engine, find_outcome, run_scenario
@@ -81,6 +81,7 @@ __all__ = [
     "scenario_names",
     "scenarios",
     "series_like",
+    "series_of",
     "story",
     "sweep",
     "twin_scenarios",

@@ -70,6 +70,7 @@ def scenario_like(
     connection: Connection | None = None,
     settings_of: Run | None = None,
     changes: Changes | None = None,
+    series: str | None = None,
 ) -> Scenario:
     """A bulk transfer like a connection of the capture, with the settings that its snapshots hold.
 
@@ -79,6 +80,7 @@ def scenario_like(
         connection: by default the worst.
         settings_of: a run of a reference whose tcp_rmem and tcp_adv_win_scale take the place of the receiver's.
         changes: of settings and path, as `tcpwin.whatif` takes them.
+        series: which Linux it will run on; by default `series_like`.
 
     Raises:
         ScenarioError: there is no connection, it has no data or shows no round trip, the run states no buffer, or a
@@ -125,7 +127,7 @@ def scenario_like(
         "[path]",
         f"rtt_ms = {(changes.round_trip_ns or rtt_ns) / 1e6:.3f}",
         *_path_lines(path, way, rate_mbps, changes, life, rtt_ns),
-        *_workload_lines(connection, path, way.unique_bytes, life),
+        *_workload_lines(connection, path, way.unique_bytes, life, series or series_of(path)),
         "[measure]",
         f"sample_ms = {max(_SAMPLE_MS, round(connection.duration_ns / 1e6 / _SAMPLES))}",
         "quick = true",
@@ -149,7 +151,7 @@ def _without(scenario: Scenario, changes: Changes) -> Scenario:
     return scenario
 
 
-def _workload_lines(connection: Connection, path: Path, total_bytes: int, life: Life) -> list[str]:
+def _workload_lines(connection: Connection, path: Path, total_bytes: int, life: Life, series: str) -> list[str]:
     """As many bytes, by a writer and a reader that are as fast as they were where they were waited for."""
     traces = {}
     round_trip_ns = path.round_trip_ns.value or 0.0
@@ -161,7 +163,7 @@ def _workload_lines(connection: Connection, path: Path, total_bytes: int, life: 
     if "sender_application" in paced:
         traces["serve"] = writer_trace(connection, path.direction, round_trip_ns)
     if "receiver_application" in paced:
-        traces["drive"] = reader_trace(connection, path.direction, round_trip_ns, held_share=_held_share(path))
+        traces["drive"] = reader_trace(connection, path.direction, round_trip_ns, held_share=_held_share(path, series))
     lines = [f"serve.bytes = {min(total_bytes, _MOST_BYTES)}"]
     for end, trace in traces.items():
         if trace is not None:
@@ -170,9 +172,9 @@ def _workload_lines(connection: Connection, path: Path, total_bytes: int, life: 
     return ["[workload]", f'name = "{"transfer" if len(lines) > 1 else "bulk"}"', *lines]
 
 
-def _held_share(path: Path) -> float:
+def _held_share(path: Path, series: str) -> float:
     """Bytes that the lab's kernel holds unread for each byte that its window is less."""
-    if _series(path) != DEFAULT_SERIES:
+    if series != DEFAULT_SERIES:
         return 1.0  # Since 6.6 a window reckons with the memory that packets take.
     model = memory_models(None, adv_win_scale=path.receiver.adv_win_scale)[0]
     return 1 / (_MEMORY_A_BYTE * model.window_from_space(1 << 20) / (1 << 20))
@@ -181,10 +183,11 @@ def _held_share(path: Path) -> float:
 def series_like(connection: Connection) -> str:
     """Which Linux of the lab counts receive memory as the connection's receiver does; 6.1 where that is not known."""
     path = fit_path(connection)
-    return DEFAULT_SERIES if path is None else _series(path)
+    return DEFAULT_SERIES if path is None else series_of(path)
 
 
-def _series(path: Path) -> str:
+def series_of(path: Path) -> str:
+    """The same, of a path that is fitted already."""
     kernel = path.receiver.kernel
     if kernel is None:
         return DEFAULT_SERIES

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.hosts import analyze
 from tcpwin.lab.behaviour import Behaviour, behaviour_of, behaviour_rows, score
 from tcpwin.lab.lift import read_times
-from tcpwin.lab.like import is_own_pace, scenario_like, series_like
+from tcpwin.lab.like import is_own_pace, scenario_like, series_like, series_of
 from tcpwin.lab.run import run_scenario
 from tcpwin.lab.scenario import Scenario, ScenarioError
 from tcpwin.limits import LIMIT_NAMES, life_of
@@ -130,6 +131,7 @@ def run_twin(
     *,
     name: str = "capture",
     rate_mbps: float | None = None,
+    series: str | None = None,
     tick: Callable[[str, int], None] = lambda name, elapsed_ns: None,  # noqa: ARG005
 ) -> Twin:
     """Run a connection's twin as it was, and, where it is one, with changes. Bundles in the folder are not run again.
@@ -138,6 +140,7 @@ def run_twin(
         changes: of `read_changes`; where they are empty only the first run is made.
         name: of the capture, for the scenarios.
         rate_mbps: of the path, where the capture does not show it.
+        series: which Linux both run on; by default the one that counts receive memory as the receiver's does.
         tick: told a run's name and how far its own clock is, in nanoseconds.
 
     Raises:
@@ -145,11 +148,11 @@ def run_twin(
         UmlError: the lab's kernel is not built, or ended without a result.
         NetworkError: a run failed.
     """
-    scenarios = twin_scenarios(analysis, connection, changes, name=name, rate_mbps=rate_mbps)
+    series = series or series_like(connection)
+    scenarios = twin_scenarios(analysis, connection, changes, name=name, rate_mbps=rate_mbps, series=series)
     captured = measure_connection(connection)
     if captured is None:
         raise ScenarioError(f"connection {connection.id} carried no data")
-    series = series_like(connection)
     folder.mkdir(parents=True, exist_ok=True)
     first = _run(scenarios[0], series, folder, tick)
     behaviour = behaviour_of(connection, captured)
@@ -159,7 +162,7 @@ def run_twin(
     duration = goodput = None
     doubts: tuple[str, ...] = ()
     if then is not None and then.measured.goodput_bps:
-        doubts = tuple(_doubts(connection, captured, then, changes, is_given=rate_mbps is not None))
+        doubts = tuple(_doubts(connection, captured, then, changes, series, is_given=rate_mbps is not None))
         # What the first run was off by is as likely to be off again.
         change = then.completion_ns / first.completion_ns
         error = max(ERROR, abs((first.measured.goodput_bps or 0) / (captured.goodput_bps or 1) - 1))
@@ -183,16 +186,15 @@ def twin_scenarios(
     *,
     name: str = "capture",
     rate_mbps: float | None = None,
+    series: str | None = None,
 ) -> list[Scenario]:
     """What `run_twin` runs: a transfer like the connection, and the same with the changes where there are any.
 
     Raises:
         ScenarioError: as `scenario_like` says.
     """
-    like = scenario_like(analysis, name=name, rate_mbps=rate_mbps, connection=connection)
-    if changes.is_empty:
-        return [like]
-    return [like, scenario_like(analysis, name=name, rate_mbps=rate_mbps, connection=connection, changes=changes)]
+    make = partial(scenario_like, analysis, name=name, rate_mbps=rate_mbps, connection=connection, series=series)
+    return [make()] if changes.is_empty else [make(), make(changes=changes)]
 
 
 def _run(scenario: Scenario, series: str, folder: Path, tick: Callable[[str, int], None]) -> TwinRun:
@@ -208,9 +210,9 @@ def _run(scenario: Scenario, series: str, folder: Path, tick: Callable[[str, int
 
 
 def _doubts(
-    connection: Connection, captured: Measured, then: TwinRun, changes: Changes, *, is_given: bool
+    connection: Connection, captured: Measured, then: TwinRun, changes: Changes, series: str, *, is_given: bool
 ) -> list[str]:
-    """What of the path the change asks for that the capture does not show."""
+    """What of the path the change asks for that the capture does not show, and a Linux that is not the receiver's."""
     path = fit_path(connection, captured.direction)
     assert path is not None, "it carried data"
     data = connection.a_to_b if path.direction == "a_to_b" else connection.b_to_a
@@ -219,6 +221,11 @@ def _doubts(
     is_told = is_given or changes.rate_bps is not None
     is_filled = life.times_ns.get("path_rate", 0) >= FILLED_SHARE * life.total_ns
     doubts = []
+    fitting = series_of(path)
+    if series != fitting and path.receiver.kernel is not None:
+        doubts.append(f"it ran on Linux {series}, and {fitting} counts receive memory as the receiver's does")
+    elif series != fitting:
+        doubts.append(f"it ran on Linux {series}, and which the receiver has is not known")
     if is_faster and not is_told and (path.rate_bps.value is None or is_own_pace(path, data, life)):
         doubts.append(ASSUMED)
     elif is_faster and not is_told and not is_filled and then.measured.limit == "path_rate":

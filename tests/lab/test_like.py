@@ -153,6 +153,15 @@ def test_a_slow_reader_is_as_slow_as_it_was() -> None:
     assert (last - first) / (last_us - first_us) == pytest.approx(0.2, rel=0.02), "bytes a microsecond"
 
 
+def test_a_slow_reader_is_told_by_what_the_kernel_holds_that_it_runs_on() -> None:
+    """6.1 holds more unread for a window that is as small as later kernels' is: its reader began later."""
+    analysis = tcpwin.analyze(CAPTURES / "lab" / "slow-reader.pcap.gz")
+    traces = {each: scenario_like(analysis, series=each).drive for each in (None, "6.1", "7.3")}
+    assert traces[None] == traces["6.1"]
+    assert traces["7.3"].trace_us
+    assert traces["7.3"] != traces["6.1"]
+
+
 def test_messages_are_written_when_they_were() -> None:
     """20 of 30,720 bytes, one every 2 s; the second flight of each waits for ACKs, and not for its writer."""
     scenario = scenario_like(tcpwin.analyze(CAPTURES / "lab" / "idle-restart.pcap.gz"))

@@ -79,6 +79,28 @@ def test_without_the_kernel_it_says_what_is_needed(tmp_path: Path) -> None:
     assert "tcpwin lab build" in said
 
 
+def test_a_kernel_is_chosen_for_a_run(tmp_path: Path) -> None:
+    away = {"XDG_CACHE_HOME": str(tmp_path / "none"), "PATH": "/usr/bin:/bin"}
+    asked = ("whatif", LEFT, "--capture", CAPTURE, "--rtt", "20ms", "--kernel", "7.3")
+    assert "--kernel goes with --twin" in refused(*asked, status=2)
+    assert "kernel 7.3 is not built" in refused(*asked, "--twin", tmp_path / "runs", env=away)
+
+
+@pytest.mark.skipif(not kernel_path("7.3").is_file(), reason=f"{NO_LAB} here")
+def test_a_run_on_another_linux_than_the_receivers_says_so(tmp_path: Path) -> None:
+    changes = replace(Changes(), round_trip_ns=20e6, words=("round trip 20 ms",))
+    known, unknown = analyze(LEFT, capture=CAPTURE), analyze(SLOW_READER)
+    for analysis, words in (
+        (known, "6.1 counts receive memory as the receiver's does"),
+        (unknown, "which the receiver has is not known"),
+    ):
+        twin = run_twin(analysis, analysis.connections[0], changes, tmp_path / words[:3], series="7.3")
+        assert twin.series == "7.3"
+        assert twin.is_twin
+        assert twin.doubts[0] == f"it ran on Linux 7.3, and {words}"
+        assert twin.confidence == "possible"
+
+
 @built
 def test_the_twin_foresees_what_a_buffer_that_was_left_does(tmp_path: Path) -> None:
     analysis = analyze(LEFT, capture=CAPTURE)

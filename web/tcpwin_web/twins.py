@@ -99,26 +99,33 @@ class Twins:
         """The kernels of the lab that are built here; none: the lab is not set up."""
         return tuple(series for series in SERIES if kernel_path(series).is_file())
 
-    async def start(self, capture_id: str, connection: int, asked: Asked) -> TwinState:
+    async def start(self, capture_id: str, connection: int, asked: Asked, kernel: str = "") -> TwinState:
         """Run it, unless it waits or runs already; what an earlier run came to is forgotten.
+
+        Args:
+            kernel: which of the lab; empty: the one that counts receive memory as the receiver's does.
 
         Raises:
             ConflictError: the lab is not set up here, or too many wait.
         """
-        if not await asyncio.to_thread(self.kernels):
-            raise ConflictError("the lab's kernel is not built on this server: `tcpwin lab build` does it once")
-        key = _key(capture_id, connection, asked)
+        there = await asyncio.to_thread(self.kernels)
+        if not there or (kernel and kernel not in there):
+            which, option = (f" {kernel}", f" --kernel {kernel}") if kernel else ("", "")
+            raise ConflictError(
+                f"the lab's kernel{which} is not built on this server: `tcpwin lab build{option}` does it once"
+            )
+        key = _key(capture_id, connection, asked, kernel)
         if key not in self._wanted:
             if len(self._wanted) >= MOST_WAITING:
                 raise ConflictError(f"{MOST_WAITING} twins wait already")
             # Before anything is waited for: who asks in the same moment finds it.
             self._wanted[key] = wanted = _Wanted()
-            wanted.task = asyncio.create_task(self._run(key, wanted, asked))
-        return await self.state(capture_id, connection, asked)
+            wanted.task = asyncio.create_task(self._run(key, wanted, asked, kernel))
+        return await self.state(capture_id, connection, asked, kernel)
 
-    async def state(self, capture_id: str, connection: int, asked: Asked) -> TwinState:
+    async def state(self, capture_id: str, connection: int, asked: Asked, kernel: str = "") -> TwinState:
         """Where it is."""
-        key = _key(capture_id, connection, asked)
+        key = _key(capture_id, connection, asked, kernel)
         wanted = self._wanted.get(key)
         if wanted is not None:
             progress = None if wanted.place is None else await asyncio.to_thread(_read, wanted.place / PROGRESS)
@@ -126,13 +133,13 @@ class Twins:
         stored = await asyncio.to_thread(_read, self._stored(key))
         return TwinState() if stored is None else TwinState(**stored)
 
-    async def cancel(self, capture_id: str, connection: int, asked: Asked) -> TwinState:
+    async def cancel(self, capture_id: str, connection: int, asked: Asked, kernel: str = "") -> TwinState:
         """End it where it waits or runs, and see it gone."""
-        wanted = self._wanted.get(_key(capture_id, connection, asked))
+        wanted = self._wanted.get(_key(capture_id, connection, asked, kernel))
         if wanted is not None and wanted.task is not None:
             wanted.cancel()
             await asyncio.wait([wanted.task])
-        return await self.state(capture_id, connection, asked)
+        return await self.state(capture_id, connection, asked, kernel)
 
     def forget(self, capture_id: str) -> None:
         """End those of a capture that is deleted, or analysed again."""
@@ -149,7 +156,7 @@ class Twins:
             await asyncio.wait(tasks)
         await asyncio.to_thread(self._executor.shutdown, cancel_futures=True)
 
-    async def _run(self, key: Key, wanted: _Wanted, asked: Asked) -> None:
+    async def _run(self, key: Key, wanted: _Wanted, asked: Asked, kernel: str) -> None:
         capture_id, connection, _ = key
         outcome: dict[str, Any] = {"status": "failed", "failure": "the service could not run it"}
         try:
@@ -157,7 +164,7 @@ class Twins:
             file_set = await self._queue.file_set(capture_id)
             with self._data.incoming() as place:
                 wanted.place = place.path
-                work = (file_set, connection, asked, str(place.path), self._limits)
+                work = (file_set, connection, asked, kernel, str(place.path), self._limits)
                 wanted.future = asyncio.wrap_future(self._executor.submit(try_twin, *work))
                 if wanted.is_cancelled:
                     wanted.future.cancel()
@@ -188,8 +195,8 @@ class Twins:
             new.replace(path)
 
 
-def _key(capture_id: str, connection: int, asked: Asked) -> Key:
-    return capture_id, connection, hashlib.sha256(repr(asked).encode()).hexdigest()[:16]
+def _key(capture_id: str, connection: int, asked: Asked, kernel: str) -> Key:
+    return capture_id, connection, hashlib.sha256((repr(asked) + kernel).encode()).hexdigest()[:16]
 
 
 def _read(path: Path) -> dict[str, Any] | None:

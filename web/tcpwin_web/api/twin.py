@@ -3,9 +3,10 @@
 import json
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, HTTPException, Request, Response
+from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 from pydantic import BaseModel, Field
 
+from tcpwin.lab import SERIES
 from tcpwin.report import Progress, plain_progress
 from tcpwin_web.api.figures import AS_PICTURE, FormAsked, ThemeName, answer
 from tcpwin_web.api.parts import ConnectionId, Having, ServiceOf
@@ -56,36 +57,60 @@ def asked_of(
         raise HTTPException(422, f"{error}.") from None
 
 
+def kernel_of(
+    kernel: Annotated[
+        str,
+        Query(description=f"of the lab: {', '.join(SERIES)}; without it what counts receive memory as the receiver's"),
+    ] = "",
+) -> str:
+    """Which Linux of the lab was asked for; empty: the one that fits."""
+    if kernel not in ("", *SERIES):
+        raise HTTPException(422, f"kernel is one of {', '.join(SERIES)}.")
+    return kernel
+
+
 AskedChange = Annotated[Asked, Depends(asked_of)]
+AskedKernel = Annotated[str, Depends(kernel_of)]
 
 
 @router.post(PLACE, status_code=202)
 async def start_twin(
-    service: ServiceOf, request: Request, capture: Having, connection_id: ConnectionId, asked: AskedChange
+    service: ServiceOf,
+    request: Request,
+    capture: Having,
+    connection_id: ConnectionId,
+    asked: AskedChange,
+    kernel: AskedKernel,
 ) -> TwinDocument:
     """Run a transfer like the connection in the lab's kernel, and the same with the change.
 
-    409 where no kernel of the lab is built on the server, or too many wait. What waits or runs already goes on.
+    409 where no kernel of the lab, or not the one asked for, is built on the server, or too many wait. What waits or
+    runs already goes on.
     """
-    state = await service.twins.start(capture.id, connection_id, asked)
+    state = await service.twins.start(capture.id, connection_id, asked, kernel)
     await service.audit.note(request, "twin.start", capture.id)
     return _document(service, state)
 
 
 @router.get(PLACE)
 async def show_twin(
-    service: ServiceOf, capture: Having, connection_id: ConnectionId, asked: AskedChange
+    service: ServiceOf, capture: Having, connection_id: ConnectionId, asked: AskedChange, kernel: AskedKernel
 ) -> TwinDocument:
     """Where the twin of this change is, and what it came to. A run that is no twin says so, and predicts nothing."""
-    return _document(service, await service.twins.state(capture.id, connection_id, asked))
+    return _document(service, await service.twins.state(capture.id, connection_id, asked, kernel))
 
 
 @router.delete(PLACE)
 async def cancel_twin(
-    service: ServiceOf, request: Request, capture: Having, connection_id: ConnectionId, asked: AskedChange
+    service: ServiceOf,
+    request: Request,
+    capture: Having,
+    connection_id: ConnectionId,
+    asked: AskedChange,
+    kernel: AskedKernel,
 ) -> TwinDocument:
     """End the runs, whether they wait or are under way."""
-    state = await service.twins.cancel(capture.id, connection_id, asked)
+    state = await service.twins.cancel(capture.id, connection_id, asked, kernel)
     await service.audit.note(request, "twin.cancel", capture.id)
     return _document(service, state)
 
@@ -96,6 +121,7 @@ async def show_twin_figure(
     capture: Having,
     connection_id: ConnectionId,
     asked: AskedChange,
+    kernel: AskedKernel,
     form: FormAsked,
     theme: ThemeName = "light",
 ) -> Response:
@@ -103,7 +129,7 @@ async def show_twin_figure(
 
     404 where the twin was not run.
     """
-    state = await service.twins.state(capture.id, connection_id, asked)
+    state = await service.twins.state(capture.id, connection_id, asked, kernel)
     if state.twin is None:
         raise HTTPException(404, "This twin was not run.")
     return await answer(json.dumps(_draw(state.twin, theme)), form)

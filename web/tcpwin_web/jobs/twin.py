@@ -35,8 +35,12 @@ class Limits:
     memory_bytes: int
 
 
-def try_twin(file_set: FileSet, connection: int, asked: Asked, folder: str, limits: Limits) -> dict[str, Any]:
+def try_twin(
+    file_set: FileSet, connection: int, asked: Asked, kernel: str, folder: str, limits: Limits
+) -> dict[str, Any]:
     """Run the twin and the changed twin; their folder is told how far they are.
+
+    `kernel` is which Linux of the lab; empty: the one that counts receive memory as the receiver's does.
 
     Raises:
         JobError: no such change, no run that is like the connection, no kernel, or more than the limits allow.
@@ -44,9 +48,10 @@ def try_twin(file_set: FileSet, connection: int, asked: Asked, folder: str, limi
     ends_at = time.monotonic() + limits.seconds
     analysis = open_connections(file_set, [connection])
     chosen = analysis.connections[connection]
-    check_kernel(series_like(chosen))
+    series = kernel or series_like(chosen)
+    check_kernel(series)
     changes = _changes(chosen, asked)
-    scenarios = twin_scenarios(analysis, chosen, changes, name=NAME)
+    scenarios = twin_scenarios(analysis, chosen, changes, name=NAME, series=series)
     _check_needs(scenarios, limits)
     place = Path(folder)
     expected_ns = [float(chosen.duration_ns), _predicted_ns(chosen, asked)][: len(scenarios)]
@@ -68,7 +73,7 @@ def try_twin(file_set: FileSet, connection: int, asked: Asked, folder: str, limi
         _tell(place, {"run": number + 1, "runs": len(names), "elapsed_ns": elapsed_ns, "share": round(share, 4)})
 
     try:
-        twin = run_twin(analysis, chosen, changes, place / RUNS, name=NAME, tick=tick)
+        twin = run_twin(analysis, chosen, changes, place / RUNS, name=NAME, series=series, tick=tick)
     finally:
         shutil.rmtree(place / RUNS, ignore_errors=True)
     # Where the bundles were is the server's own.

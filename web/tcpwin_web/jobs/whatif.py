@@ -6,6 +6,7 @@ Runs in worker processes.
 from dataclasses import dataclass
 from typing import Any
 
+from tcpwin.lab import series_of
 from tcpwin.limits import LIMIT_NAMES
 from tcpwin.paths import WHATIF_SCHEMA, ChangeError, Prediction, WhatIf, WhatIfError, describe_whatif, path_rows, whatif
 from tcpwin_web.jobs.opened import open_connections
@@ -61,6 +62,7 @@ def tell(file_set: FileSet, connection: int, asked: Asked) -> dict[str, Any]:
         "each": [_told(each, longest_ns) for each in found.each],
         "unsaid": [(LIMIT_NAMES[limit], _here(reason)) for limit, reason in found.unsaid],
         "path": path_rows(found.path),
+        "kernel": series_of(found.path),
         "notes": found.path.notes,
     }
 

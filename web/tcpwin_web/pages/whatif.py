@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
+from tcpwin.lab import SERIES
 from tcpwin.limits import LIMIT_NAMES
 from tcpwin.paths import LIFTABLE
 from tcpwin_web.api.parts import ConnectionId, Detailed, ServiceOf, Words
@@ -49,6 +50,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         rtt_ms: Field = "",
         rate_mbps: Field = "",
         lift: Field = "",
+        kernel: Field = "",
     ) -> Response:
         fields = {
             "rmem": rmem.strip(),
@@ -77,7 +79,8 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         told: dict[str, Any] = await service.queue.run(tell, file_set, connection_id, asked)
         # What the model cannot say a run may; what is no change, or of a connection without data, nobody tries.
         can_run = wrong is None and not told["is_no_change"] and told.get("path") is not None
-        state = await service.twins.state(capture.id, connection_id, asked) if can_run else None
+        kernel = kernel if kernel in SERIES else ""
+        state = await service.twins.state(capture.id, connection_id, asked, kernel) if can_run else None
         folder = service.data.results(capture.id) / layout.connection(connection_id)
         document = await asyncio.to_thread(queries.read_document, folder, layout.CONNECTION)
         return show(
@@ -93,13 +96,24 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             liftable={limit: LIMIT_NAMES[limit] for limit in LIFTABLE},
             command=_command(capture.name, connection_id, fields),
             twin=state,
-            kernels=await asyncio.to_thread(service.twins.kernels),
+            kernel=kernel,
+            kernels=_kernels(await asyncio.to_thread(service.twins.kernels), told.get("kernel")),
             twin_command=f"{_command(capture.name, connection_id, fields)} --twin runs",
-            query_of_page=urlencode({name: value for name, value in fields.items() if value}),
-            query=urlencode({name: value for name, value in _query(fields).items() if value}, doseq=True),
+            query=_encoded(_query(fields)),
+            queries={each: _encoded({**_query(fields), "kernel": each}) for each in ("", *SERIES)},
+            queries_of_page={each: _encoded({**fields, "kernel": each}) for each in ("", *SERIES)},
         )
 
     return router
+
+
+def _kernels(built: tuple[str, ...], fitting: str | None) -> list[tuple[str, str]]:
+    """Each kernel that is built, and how it is asked for: the one that fits is what runs where none is."""
+    return sorted(((each, "" if each == fitting else each) for each in built), key=lambda each: bool(each[1]))
+
+
+def _encoded(query: dict[str, Any]) -> str:
+    return urlencode({name: value for name, value in query.items() if value}, doseq=True)
 
 
 def _number(name: str, text: str) -> float | None:
