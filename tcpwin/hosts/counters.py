@@ -251,6 +251,12 @@ _MEANINGS = (
         "4.19",
     ),
     Meaning(
+        "TcpExtBeyondWindow",
+        "Segments that were refused because data of theirs lay beyond the window; a window taken back refuses many.",
+        f"tcp_validate_incoming and tcp_data_queue, {_INPUT}",
+        "6.17",
+    ),
+    Meaning(
         "TcpExtTCPBacklogDrop",
         "Segments dropped because the backlog of a socket that its application was using was full.",
         f"tcp_add_backlog, {_IPV4}",

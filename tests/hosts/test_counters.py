@@ -23,7 +23,8 @@ PAGE = Path(tcpwin.__file__).parent / "docs" / "hosts" / "counters.md"
 # Of the sections TcpExt and Tcp, as the kernel writes them.
 WANTED = """
     PruneCalled RcvPruned OfoPruned TCPRcvCollapsed TCPRcvQDrop TCPOFODrop TCPOFOQueue TCPOFOMerge TCPZeroWindowDrop
-    TCPBacklogDrop TCPRcvCoalesce TCPToZeroWindowAdv TCPFromZeroWindowAdv TCPWantZeroWindowAdv TCPWinProbe TCPKeepAlive
+    BeyondWindow TCPBacklogDrop TCPRcvCoalesce TCPToZeroWindowAdv TCPFromZeroWindowAdv TCPWantZeroWindowAdv TCPWinProbe
+    TCPKeepAlive
     TCPTimeouts TCPLossProbes TCPLossProbeRecovery TCPSpuriousRTOs TCPFastRetrans TCPSlowStartRetrans TCPSynRetrans
     TCPLostRetransmit TCPSackRecovery TCPRenoRecovery TCPSACKReorder TCPDSACKRecv TCPDSACKOfoRecv TCPDSACKOldSent
     TCPDSACKOfoSent TCPRetransFail TCPSpuriousRtxHostQueues TCPWqueueTooBig TCPMemoryPressures TCPMemoryPressuresChrono
