@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-PLOTLY = "plotly-cartesian.min.js"
-"""plotly.js with the traces of two axes."""
+PLOTLY = "plotly-basic.min.js"
+"""plotly.js with lines, points and bars, and no other traces: a browser runs it in a third of the time."""
 
 
 def read_asset(name: str) -> bytes:

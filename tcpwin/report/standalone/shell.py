@@ -97,7 +97,7 @@ def _packed_plotly() -> str:
 def _plotly_version() -> str:
     import tomllib
 
-    return str(tomllib.loads(read_asset("plotly-cartesian.toml").decode())["version"])
+    return str(tomllib.loads(read_asset("plotly-basic.toml").decode())["version"])
 
 
 def _policy(*scripts: str) -> str:

@@ -259,7 +259,7 @@ def test_vendored_files_are_those_that_their_facts_name() -> None:
 def test_the_plotly_of_the_page_is_that_of_the_figures() -> None:
     from plotly.offline import get_plotlyjs_version
 
-    assert tomllib.loads(read_asset("plotly-cartesian.toml").decode())["version"] == get_plotlyjs_version()
+    assert tomllib.loads(read_asset("plotly-basic.toml").decode())["version"] == get_plotlyjs_version()
 
 
 @pytest.mark.parametrize(
