@@ -432,6 +432,8 @@ def _silent(seen: Situation) -> Opinion:
 def _policer(seen: Situation) -> Opinion:
     rate = seen.data.path_rate_bps
     reason = "losses with no queue before them, and the same rate between all of them"
+    if not rate:
+        reason = "many segments of one flight dropped here and there, with no queue before them"
     return Opinion(
         "a policer on the path",
         "network",

@@ -105,8 +105,9 @@ def test_the_labs_run_without_scaling() -> None:
         "client_host",
         "likely",
     )
-    # By packets it is less: from when data is in flight, not from the write on (see tests/lab/test_held_back.py).
-    assert 0.9 * 12_920_000_000 <= finding.cost_ns <= 12_920_000_000
+    # By packets it is less: from when data is in flight, not from the write on (see tests/lab/test_held_back.py). And
+    # slow start's round trips would have stayed.
+    assert 0.89 * 12_920_000_000 <= finding.cost_ns <= 12_920_000_000
     # 65,535 x 8 bits in 85 ms.
     assert finding.evidence.values["ceiling_bps"] == 6_168_000
     assert finding.evidence.values["window_max_bytes"] == 65_535

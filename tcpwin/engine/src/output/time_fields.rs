@@ -47,7 +47,8 @@ impl DirectionView<'_> {
 
     fn path_rate_bps(&self) -> Value {
         let bottleneck = self.bottleneck();
-        bottleneck.map_or(Value::None, |path| Value::Real(path.bytes_per_s * 8.0))
+        let known = bottleneck.filter(|path| !path.is_policed || path.is_steady);
+        known.map_or(Value::None, |path| Value::Real(path.bytes_per_s * 8.0))
     }
 
     /// Mean and most.
@@ -127,7 +128,7 @@ pub const TIME_FIELDS: &[DirectionField] = fields! {
     rtt_variance_ns Int "Mean deviation of it as Linux has it: the second number behind rtt: in ss." |v| { let e = v.data().ledger.estimator(); if e.has_samples() { int(e.deviation_ns()) } else { Value::None } };
     rtt_samples Int "How many ACKs were timed." |v| int(v.data().ledger.samples());
     sender_rtt_smoothed_ns Int "The round trip as the sender has it: the smoothed one and what lies between the sender and the capture point." |v| optional(v.smoothed_ns().map(|ns| ns.saturating_add(v.shift_ns().unwrap_or(0))));
-    path_rate_bps Real "Rate of the path's bottleneck, bits of payload a second, by the spacing of trains of segments; None where they have no plateau." |v| v.path_rate_bps();
+    path_rate_bps Real "Rate of the path's bottleneck, bits of payload a second, by the spacing of trains of segments; None where they have no plateau, or a policer lets them through as they came." |v| v.path_rate_bps();
     queue_mean_ns Int "By how much round trips were longer than the least, on average over time: what stood in queues." |v| optional(v.queue_ns().map(|(mean_ns, _)| mean_ns));
     queue_max_ns Int "The same of the round trip of the path that waited longest, each averaged over itself." |v| optional(v.queue_ns().map(|(_, most_ns)| most_ns));
     rto_ns Int "Retransmission timeout that a Linux sender has at the end, without back-off: its smoothed round trip and at least 200 ms." |v| v.rto_ns();

@@ -3,8 +3,9 @@
 //! Comes in: trains and rounds of a direction, and what went through between its losses. Goes out: the rate, with the least
 //! round trip. `full_path` judges by it.
 
+use crate::timing::full_path::SPARE;
 use crate::timing::loss_spans::Steady;
-use crate::timing::path::{elapsed_ns, rate_of, Delay, Path, Rates, Record};
+use crate::timing::path::{elapsed_ns, rate_of, Delay, Path, Rates, Record, HELD_SHARE};
 
 /// Share of the long trains at the plateau, and the least of them.
 const LONG_SHARE: f64 = 0.08;
@@ -12,6 +13,8 @@ const LEAST_LONG: u32 = 4;
 /// Trains of any length that show a rate which most never had: of the bursts at the start, or after a pause.
 const LEAST_FAST: u32 = 5;
 const FAST_TRAINS_SHARE: f64 = 0.005;
+/// A rate above that of a full window by less may be the window's own.
+const PACED: f64 = 1.5;
 /// Fewer trains of a length say too little: shorter ones are taken in.
 const LEAST_TRAINS: u32 = 12;
 /// Bins so far apart are not the same rate.
@@ -24,9 +27,6 @@ const QUEUED_SEGMENTS: f64 = 3.0;
 const STANDING_LEAST_US: u32 = 500;
 const WAITING_LEAST_US: u32 = 1000;
 const WAITING_MOST_US: u32 = 4000;
-/// Spans between losses whose rates differ by less were all at the rate of the path: losses at random strike slow and fast
-/// flights alike, and spans between them differ by a fifth and more.
-const STEADY_SPREAD: f64 = 0.12;
 /// A policer's bucket is empty after about as many bytes each time; losses at random come after any number.
 const POLICED_SPREAD: f64 = 0.65;
 /// Trains by so much faster than what goes through, and their share of all where nothing queues.
@@ -66,14 +66,34 @@ impl Bottleneck {
             is_policed: false,
             is_steady: false,
         };
-        let steady = (path.steady()).filter(|steady| steady.rate_spread <= STEADY_SPREAD);
+        let steady = path.steady().filter(Steady::is_of_the_path);
         if let Some(steady) = steady {
             let found = plain.at_steady(steady, path, records, mss);
             // What others send through the same queue is not in it, but spaces the trains.
             let link = plain.by_trains(path, records).filter(|_| !found.is_policed);
             return Some(link.map_or(found, |link| found.at(link.bytes_per_s)));
         }
-        (plain.by_trains(path, records)).or_else(|| plain.by_rounds(records, mss))
+        let found = match plain.by_trains(path, records) {
+            Some(found) if found.is_the_windows_pace(records, mss) => return None,
+            Some(found) => found,
+            None => (plain.by_rounds(records, mss)).or_else(|| plain.by_few(records, mss))?,
+        };
+        Some(Bottleneck {
+            is_policed: found.drops_below_its_rate(path, records),
+            ..found
+        })
+    }
+
+    /// Whether much of a flight was dropped though nothing waited, and though the path carries more: what is above a
+    /// policer's rate while its bucket is empty. The trains have the rate at which they came to it.
+    fn drops_below_its_rate(&self, path: &Path, records: &[Record]) -> bool {
+        let (Some(base_us), Some(delay_us)) = (self.base_us, path.drops_at_us()) else {
+            return false;
+        };
+        let is_unqueued = delay_us < base_us.saturating_add((base_us / 20).max(STANDING_LEAST_US));
+        let struck = records.iter().filter(|record| record.losses > 0);
+        let below = struck.clone().filter(|record| self.used(record) < SPARE);
+        is_unqueued && below.count() * 2 > struck.count()
     }
 
     fn at(self, bytes_per_s: f64) -> Self {
@@ -128,7 +148,13 @@ impl Bottleneck {
             .map(|classes| path.trains(classes))
             .find(|rates| number(rates) >= LEAST_TRAINS)
             .and_then(|rates| plateau(&rates, LONG_SHARE, LEAST_LONG));
-        let fast_bin = plateau(&path.trains(0..3), FAST_TRAINS_SHARE, LEAST_FAST);
+        // A window that is full spaces the trains by its own ACKs, however many they are: only bursts show the path.
+        let share = if is_windowed(records) {
+            0.0
+        } else {
+            FAST_TRAINS_SHARE
+        };
+        let fast_bin = plateau(&path.trains(0..3), share, LEAST_FAST);
         let at = |bin: u16| self.at(rate_of(bin));
         match (long.map(at), fast_bin.map(at)) {
             (Some(slow), Some(fast)) if fast_bin >= long.map(|bin| bin + DIFFERENT_BINS) => {
@@ -137,6 +163,19 @@ impl Bottleneck {
             }
             (long, short) => long.or(short),
         }
+    }
+
+    /// Whether it is no more than the pace at which a full window is acknowledged, where no queue says that the path has it.
+    fn is_the_windows_pace(&self, records: &[Record], mss: u32) -> bool {
+        let delivered = (records.iter()).fold(0u64, |sum, record| {
+            sum.saturating_add(record.delivered_bytes)
+        });
+        let all_ns = elapsed_ns(records.iter());
+        let pace = delivered as f64 * 1e9 / all_ns.max(1) as f64;
+        let standing_us = self.waits_us(mss).map_or(u32::MAX, |waits_us| waits_us.0);
+        let queued = (records.iter()).filter(|record| record.delay_us >= standing_us);
+        let is_queued = elapsed_ns(queued) * 2 > all_ns;
+        is_windowed(records) && self.bytes_per_s < pace * PACED && !is_queued
     }
 
     /// The rate that most rounds had though their flights differed, or though few segments were in flight and waited.
@@ -190,6 +229,32 @@ impl Bottleneck {
         ((has_waited && (differs || is_few)) || (is_few && is_calm)).then_some(found)
     }
 
+    /// The rate that most rounds had though nothing was in flight for a part of each: full segments that follow each other
+    /// evenly, and wait for each other where two are on the way. A card that takes so few at a time (TCP small queues,
+    /// `tcp_small_queue_check`, net/ipv4/tcp_output.c) leaves nothing in flight between two; a writer's leave no queue.
+    fn by_few(self, records: &[Record], mss: u32) -> Option<Self> {
+        let mut few: Vec<(f64, &Record)> = (records.iter())
+            .filter(|record| record.peak_bytes < mss.saturating_mul(FEW_SEGMENTS))
+            .filter(|record| record.full_ns < record.elapsed_ns / HELD_SHARE)
+            .map(|record| (record.rate(), record))
+            .filter(|(rate, _)| *rate > 0.0)
+            .collect();
+        few.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let found = self.at(few.get(few.len() / 2)?.0);
+        let near = 1.0 / SAME_RATE..=SAME_RATE;
+        let spaced_ns = EVEN * f64::from(found.queue_us(1.0, mss)) * 1e3;
+        let waited_us = self.base_us?.saturating_add(found.queue_us(0.5, mss));
+        let same = few.iter().filter(|(rate, record)| {
+            near.contains(&(rate / found.bytes_per_s))
+                && (record.gap_ns as f64) < spaced_ns
+                && record.delay_us >= waited_us
+        });
+        let same_ns = elapsed_ns(same.clone().map(|(_, record)| *record));
+        let all_ns = elapsed_ns(records.iter());
+        let is_most = same_ns as f64 >= all_ns as f64 * ROUNDS_SHARE;
+        (same.count() >= CALM_ROUNDS && is_most).then_some(found)
+    }
+
     /// Share of its rate that a round had.
     pub fn used(&self, record: &Record) -> f64 {
         record.delivered_bytes as f64 * 1e9 / (self.bytes_per_s * record.elapsed_ns.max(1) as f64)
@@ -241,6 +306,13 @@ impl Bottleneck {
     }
 }
 
+/// Whether the window held the sender in most of the rounds, by time.
+fn is_windowed(records: &[Record]) -> bool {
+    let held = |record: &&Record| record.full_ns >= record.elapsed_ns / HELD_SHARE;
+    let held_ns = elapsed_ns(records.iter().filter(held));
+    held_ns * 2 > elapsed_ns(records.iter())
+}
+
 fn number(rates: &Rates) -> u32 {
     rates.iter().map(|(_, count)| count).sum()
 }
@@ -261,6 +333,7 @@ fn plateau(rates: &Rates, share: f64, least: u32) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sequence::Seq;
     use crate::timing::backlog::Over;
 
     const MSS: u32 = 1000;
@@ -332,9 +405,124 @@ mod tests {
     }
 
     #[test]
+    fn a_card_that_takes_two_segments_at_a_time_tells_its_rate_though_nothing_is_in_flight_between()
+    {
+        // 100 kB/s: 10 ms a segment over a round trip of 5 ms, and twice that where a second one waits for the first.
+        let path = Bottleneck {
+            base_us: Some(5_000),
+            ..UNKNOWN
+        };
+        let card = Record {
+            elapsed_ns: 80_000_000,
+            delivered_bytes: 8_000,
+            idle_ns: 20_000_000,
+            gap_ns: 10_000_000,
+            peak_bytes: 2_000,
+            delay_us: 14_000,
+            ..ROUND
+        };
+        let found = |record: Record, count: usize| path.by_few(&vec![record; count], MSS);
+        assert!((found(card, 16).unwrap().bytes_per_s - 1e5).abs() < 1.0);
+        assert!(path.by_rounds(&[card; 16], MSS).is_none());
+        assert!(found(card, 15).is_none());
+        let alone = Record {
+            delay_us: 5_000,
+            ..card
+        };
+        assert!(found(alone, 60).is_none(), "a writer, or pacing");
+        let in_twos = Record {
+            gap_ns: 30_000_000,
+            ..card
+        };
+        assert!(found(in_twos, 60).is_none(), "a writer of several");
+        let into_a_window = Record {
+            full_ns: 40_000_000,
+            ..card
+        };
+        assert!(found(into_a_window, 60).is_none());
+        let many = Record {
+            peak_bytes: 8_000,
+            ..card
+        };
+        assert!(found(many, 60).is_none());
+        let half = [[card; 16].as_slice(), &[in_twos; 18]].concat();
+        assert!(path.by_few(&half, MSS).is_none());
+    }
+
+    /// Rounds of a full window that go on at 1 MB/s, and the bottleneck that their trains show.
+    fn of_a_full_window(train_bytes: u64, delay_us: u32) -> Option<f64> {
+        let mut path = Path::default();
+        (0..100).for_each(|_| path.add_train(train_bytes, 10_000_000, MSS));
+        let mut far = Delay::NONE;
+        let round = Record {
+            full_ns: 80_000_000,
+            ..ROUND
+        };
+        for (number, sample_us) in [(0, 100_000), (1, delay_us), (2, delay_us)] {
+            far.add(sample_us);
+            path.end_round(Over::of(round), &mut far, (number + 1) * 100_000);
+        }
+        let found = Bottleneck::of(&path, &path.records(), &far, MSS);
+        found.map(|found| found.bytes_per_s)
+    }
+
+    #[test]
+    fn the_pace_of_a_full_window_is_no_rate_of_the_path() {
+        assert_eq!(of_a_full_window(10_000, 100_000), None);
+        let queued = of_a_full_window(10_000, 150_000).unwrap();
+        assert!((queued / 1e6 - 1.0).abs() < 0.05);
+        let faster = of_a_full_window(20_000, 100_000).unwrap();
+        assert!((faster / 2e6 - 1.0).abs() < 0.05);
+    }
+
+    #[test]
+    fn much_of_a_flight_dropped_below_the_rate_while_nothing_waits_is_a_policers() {
+        let policed = |delay_us: u32, holes: u32, delivered: u64| {
+            let (mut path, mut far) = (Path::default(), Delay::NONE);
+            (0..100).for_each(|_| path.add_train(20_000, 10_000_000, MSS));
+            for number in 0..3u64 {
+                far.add(if number == 1 { delay_us } else { 100_000 });
+                if number == 1 {
+                    path.note_loss(&far, 100_000);
+                    (0..holes).for_each(|hole| {
+                        path.note_filled(Seq(hole * 3000), Seq(hole * 3000 + 1500));
+                    });
+                }
+                path.end_round(Over::of(ROUND), &mut far, 1 + number * delivered);
+            }
+            let found = Bottleneck::of(&path, &path.records(), &far, MSS);
+            found.unwrap().is_policed
+        };
+        assert!(policed(100_000, 10, 100_000));
+        assert!(!policed(130_000, 10, 100_000), "a queue overflowed");
+        assert!(!policed(100_000, 3, 100_000), "at random");
+        assert!(!policed(100_000, 10, 180_000), "at the path's rate");
+    }
+
+    #[test]
+    fn few_bursts_tell_the_rate_where_a_full_window_spaces_all_other_trains() {
+        let rate = |full_ns| {
+            let mut path = Path::default();
+            (0..2000).for_each(|_| path.add_train(24_000, 24_000_000, MSS));
+            (0..5).for_each(|_| path.add_train(4_000, 1_000_000, MSS));
+            let mut far = Delay::NONE;
+            let round = Record { full_ns, ..ROUND };
+            for delivered_bytes in [1, 95_001] {
+                far.add(100_000);
+                path.end_round(Over::of(round), &mut far, delivered_bytes);
+            }
+            let found = Bottleneck::of(&path, &path.records(), &far, MSS);
+            found.unwrap().bytes_per_s
+        };
+        assert!((rate(80_000_000) / 4e6 - 1.0).abs() < 0.05);
+        assert!((rate(0) / 1e6 - 1.0).abs() < 0.05);
+    }
+
+    #[test]
     fn what_drops_at_a_constant_rate_and_queues_nothing_is_a_policer() {
         let steady = Steady {
             bytes_per_s: 1e6,
+            count: 5,
             rate_spread: 0.05,
             size_spread: 0.3,
         };
@@ -345,7 +533,7 @@ mod tests {
             }
             for (number, delay_us) in (1..).zip(delays) {
                 far.add(delay_us);
-                path.note_loss(&far);
+                path.note_loss(&far, 0);
                 path.end_round(Over::of(ROUND), &mut far, number * 100_000);
             }
             let known = Bottleneck {

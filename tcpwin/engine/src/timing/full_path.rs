@@ -4,9 +4,8 @@
 //! one that its round was charged to. A window that is full above a standing queue gains nothing when it grows, and a loss
 //! by which a full queue overflows is a symptom: lifting either would not have ended the transfer sooner.
 
-use std::ops::Range;
-
 use crate::timing::capacity::{Bottleneck, FULL};
+use crate::timing::flat::flat_runs;
 use crate::timing::item::Item;
 use crate::timing::path::{Record, HELD_SHARE};
 use crate::timing::reading::{Reading, FILLS};
@@ -18,15 +17,6 @@ pub const SPARE: f64 = 0.7;
 /// window is full now and then, and the queue may be another's.
 const SHARED: f64 = 0.15;
 const OWN: f64 = 0.4;
-/// Rounds of one flight that a congestion window would have widened by several segments.
-const FLAT_ROUNDS: usize = 16;
-const FLAT_SEGMENTS: u32 = 3;
-const FLAT_PART: u32 = 16;
-const FLAT_DRIFT: i64 = 2;
-const FLAT_LEAST_SEGMENTS: u32 = 8;
-/// What CUBIC leaves of a window after a loss (RFC 9438 §4.6).
-const CUT: f64 = 0.7;
-
 /// A sender whose longest silence is a smaller part of a round trip had something to send all the time.
 const SILENT_PART: i64 = 4;
 
@@ -96,11 +86,24 @@ pub fn moves(
         before_peak = record.peak_bytes;
         let is_asked_for_less = marked_peak > 0 && is_of_rounds;
         let is_cut_short = keeps_the_window_full(record);
+        // A flight that stays the same because it comes to the window each time is the window's, however soon an ACK opens it.
+        let held_by = if comes_to_the_window(record, mss) {
+            Item::WindowFull
+        } else {
+            Item::SendBuffer
+        };
         let Some(bottleneck) = bottleneck else {
             if is_asked_for_less {
                 give(record.item, Item::Path, record.busy_ns);
-            } else if is_cut_short {
-                give(Item::Application, Item::WindowFull, record.idle_ns);
+            } else {
+                if matches!(record.item, Item::SendBuffer | Item::Path)
+                    && held_by == Item::WindowFull
+                {
+                    give(record.item, held_by, record.busy_ns);
+                }
+                if is_cut_short {
+                    give(Item::Application, Item::WindowFull, record.idle_ns);
+                }
             }
             continue;
         };
@@ -120,6 +123,8 @@ pub fn moves(
             record.delay_us < waiting_us && (is_windowed || record.item == Item::Application);
         let is_full = used >= FULL || stands || is_asked_for_less || is_steady;
         let is_near = used >= NEAR || stands;
+        // Bursts may show a rate that is a little above the path's own.
+        let is_at_its_best = record.item == Item::Path && used >= SPARE;
         if record.losses > 0 {
             let waited_us = record.loss_delay_us.max(record.most_delay_us);
             overflowed = (is_near || was_near) && waited_us >= waiting_us;
@@ -133,14 +138,16 @@ pub fn moves(
             if is_the_windows {
                 give(record.item, Item::WindowFull, record.busy_ns);
             }
-        } else if !is_full && flat.iter().any(|run| run.contains(&place)) {
+        } else if !is_full && !is_at_its_best && flat.iter().any(|run| run.contains(&place)) {
             // Whatever the loss before: what a sender holds for good is not what the loss left of its window.
-            give(record.item, Item::SendBuffer, record.busy_ns);
+            give(record.item, held_by, record.busy_ns);
         } else if is_full || (overflowed && record.item == Item::AfterLoss) {
             give(record.item, Item::Path, record.busy_ns);
             give(Item::FastRecovery, Item::Path, record.recovery_ns);
         } else if record.item == Item::Path && used < SPARE {
             give(Item::Path, record.otherwise, record.busy_ns);
+        } else if record.item == Item::SendBuffer {
+            give(Item::SendBuffer, held_by, record.busy_ns);
         } else if record.item == Item::Application && is_cut_short {
             give(Item::Application, Item::WindowFull, record.busy_ns);
         }
@@ -165,60 +172,11 @@ fn keeps_the_window_full(record: &Record) -> bool {
     fills && record.window_bytes > 0 && !is_silent
 }
 
-/// Rounds of which the flight stayed the same. A congestion window would have grown, by half a segment a round at least
-/// (RFC 9438 §4.3, RFC 5681 §3.1); but a cubic one stays for long where the last loss struck, or nearly
-/// (fast convergence, RFC 9438 §4.7), and no sender is left with less than `CUT` of that.
-fn flat_runs(records: &[Record], mss: u32) -> Vec<Range<usize>> {
-    let most_bytes = flat_most_bytes(records);
-    let mut runs = Vec::new();
-    let mut from = 0;
-    while from < records.len() {
-        let (mut least, mut most) = (u32::MAX, 0);
-        let run = (records[from..].iter())
-            .zip(&most_bytes[from..])
-            .take_while(|(record, most_bytes)| {
-                (least, most) = (least.min(record.peak_bytes), most.max(record.peak_bytes));
-                let band = mss.saturating_mul(FLAT_SEGMENTS).max(most / FLAT_PART);
-                let is_free = matches!(
-                    record.item,
-                    Item::Congestion | Item::SendBuffer | Item::Path | Item::AfterLoss
-                );
-                let is_calm = record.losses == 0 && record.recovery_ns == 0;
-                is_free && is_calm && record.peak_bytes < **most_bytes && most - least <= band
-            })
-            .count();
-        let rounds = &records[from..from + run];
-        let is_large = records[from].peak_bytes >= mss.saturating_mul(FLAT_LEAST_SEGMENTS);
-        if run >= FLAT_ROUNDS && is_large && drift_bytes(rounds) <= i64::from(mss) * FLAT_DRIFT {
-            runs.push(from..from + run);
-        }
-        from += run.max(1);
-    }
-    runs
-}
-
-/// For each round the flight from which on a congestion window may stay the same, by the loss before it.
-fn flat_most_bytes(records: &[Record]) -> Vec<u32> {
-    let (mut most_bytes, mut before_bytes) = (u32::MAX, 0);
-    let each = records.iter().map(|record| {
-        if record.losses > 0 {
-            let struck_bytes = record.peak_bytes.max(before_bytes);
-            most_bytes = (f64::from(struck_bytes) * CUT) as u32;
-        }
-        before_bytes = record.peak_bytes;
-        most_bytes
-    });
-    each.collect()
-}
-
-/// By how much the flights of the second half of rounds are larger than those of the first, in the mean.
-fn drift_bytes(rounds: &[Record]) -> i64 {
-    let (first, second) = rounds.split_at(rounds.len() / 2);
-    let mean = |half: &[Record]| {
-        let sum: i64 = half.iter().map(|record| i64::from(record.peak_bytes)).sum();
-        sum / (half.len() as i64).max(1)
-    };
-    mean(second) - mean(first)
+/// Whether what was in flight came to the window's end, but for less than a segment.
+fn comes_to_the_window(record: &Record, mss: u32) -> bool {
+    record.window_bytes > 0
+        && record.full_ns > 0
+        && record.peak_bytes.saturating_add(mss) > record.window_bytes
 }
 
 #[cfg(test)]
@@ -443,6 +401,86 @@ mod tests {
         assert_eq!(moved(&[flat; 16]).len(), 16);
         assert_eq!(moved(&(0..16).map(grown).collect::<Vec<_>>()), []);
         assert_eq!(moved(&[flat; 15]), []);
+    }
+
+    #[test]
+    fn a_flight_that_stays_the_same_because_it_comes_to_the_window_is_the_windows() {
+        let flat = Record {
+            delivered_bytes: 30_000,
+            peak_bytes: 30_000,
+            window_bytes: 30_500,
+            full_ns: 10_000_000,
+            ..ROUND
+        };
+        let into = |record: Record, count: usize| {
+            let moved = moved(&vec![record; count]).into_iter();
+            moved.map(|(_, into, _)| into).collect::<Vec<_>>()
+        };
+        assert_eq!(into(flat, 16), [Item::WindowFull; 16]);
+        let judged = Record {
+            item: Item::SendBuffer,
+            ..flat
+        };
+        assert_eq!(into(judged, 3), [Item::WindowFull; 3]);
+        for item in [Item::SendBuffer, Item::Path] {
+            let unknown = moves(None, &[Record { item, ..flat }], None, MSS);
+            assert_eq!(unknown.len(), 1);
+            assert_eq!(unknown[0].into, Item::WindowFull);
+        }
+        let with_room = Record {
+            window_bytes: 31_000,
+            ..flat
+        };
+        assert_eq!(into(with_room, 16), [Item::SendBuffer; 16]);
+        let never_full = Record { full_ns: 0, ..flat };
+        assert_eq!(into(never_full, 16), [Item::SendBuffer; 16]);
+    }
+
+    #[test]
+    fn a_flight_that_comes_to_the_same_again_and_again_and_never_beyond_is_the_buffers() {
+        let round = |peak_bytes| Record {
+            delivered_bytes: 40_000,
+            peak_bytes,
+            ..ROUND
+        };
+        // Paced: two rounds below for each that comes to the end of the buffer.
+        let paced = |rounds: usize, cap: &dyn Fn(usize) -> u32| -> Vec<_> {
+            let peak = |place: usize| match place % 3 {
+                0 => cap(place),
+                other => 40_000 + other as u32 * 3_000,
+            };
+            (0..rounds).map(|place| round(peak(place))).collect()
+        };
+        assert_eq!(moved(&paced(46, &|_| 50_000)).len(), 46);
+        assert_eq!(moved(&paced(43, &|_| 50_000)), [], "too few");
+        let grows = |place: usize| 50_000 + place as u32 * 300;
+        assert_eq!(moved(&paced(60, &grows)), []);
+        let mut probed = paced(46, &|_| 50_000);
+        probed[20].peak_bytes = 60_000;
+        assert_eq!(moved(&probed), [], "it went beyond");
+        let once = [paced(46, &|_| 50_000), vec![round(42_000); 15]].concat();
+        assert_eq!(moved(&once).len(), 46);
+    }
+
+    #[test]
+    fn a_flight_that_has_come_back_to_where_a_loss_struck_and_stays_is_the_buffers() {
+        let loss = Record {
+            delivered_bytes: 40_000,
+            peak_bytes: 45_000,
+            losses: 1,
+            loss_delay_us: 100_000,
+            item: Item::AfterLoss,
+            ..ROUND
+        };
+        let held = |item| Record {
+            delivered_bytes: 40_000,
+            peak_bytes: 42_000,
+            item,
+            ..ROUND
+        };
+        let then = |item| moved(&[[loss].as_slice(), &[held(item); 16]].concat()).len();
+        assert_eq!(then(Item::Congestion), 16);
+        assert_eq!(then(Item::AfterLoss), 0, "a plateau of CUBIC's");
     }
 
     #[test]

@@ -5,9 +5,20 @@
 
 /// Fewer spans say little.
 const LEAST_SPANS: u32 = 5;
+/// Spans between losses whose rates differ by less were all at the rate of the path: losses at random strike slow and fast
+/// flights alike, and spans between them differ by a fifth and more.
+const STEADY_SPREAD: f64 = 0.12;
+/// Many spans of much the same length differ in their rates by more, for few segments are in each: so they are a policer's
+/// that lets little through.
+const SAME_SPREAD: f64 = 0.5;
+const SAME_RATE_SPREAD: f64 = 0.2;
+const MANY_SPANS: u32 = 12;
+
+/// [`LossSpans::open_ns`] while no span is open.
+const NO_SPAN: i64 = -1;
 
 /// Sums over the spans so far, and the span that is open.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct LossSpans {
     count: u32,
     elapsed_s: f64,
@@ -15,13 +26,31 @@ pub struct LossSpans {
     /// Of each span the square of its bytes, and that by its seconds.
     squares: f64,
     squares_per_s: f64,
-    open: Option<(i64, u64)>,
+    /// Of the open one; [`NO_SPAN`] where none is.
+    open_ns: i64,
+    open_bytes: u64,
     was_lossy: bool,
+}
+
+impl Default for LossSpans {
+    fn default() -> Self {
+        LossSpans {
+            count: 0,
+            elapsed_s: 0.0,
+            bytes: 0.0,
+            squares: 0.0,
+            squares_per_s: 0.0,
+            open_ns: NO_SPAN,
+            open_bytes: 0,
+            was_lossy: false,
+        }
+    }
 }
 
 /// What the spans have in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steady {
+    pub count: u32,
     pub bytes_per_s: f64,
     /// By how much a second of a span differs from the mean, and a span's bytes from theirs: standard deviations by means.
     pub rate_spread: f64,
@@ -40,23 +69,23 @@ impl LossSpans {
         let begins = is_lossy && !self.was_lossy;
         self.was_lossy = is_lossy;
         if is_held {
-            self.open = None;
+            self.open_ns = NO_SPAN;
             return;
         }
-        if let Some((ns, bytes)) = &mut self.open {
-            *ns = ns.saturating_add(elapsed_ns);
-            *bytes = bytes.saturating_add(delivered_bytes);
+        if self.open_ns != NO_SPAN {
+            self.open_ns = self.open_ns.saturating_add(elapsed_ns);
+            self.open_bytes = self.open_bytes.saturating_add(delivered_bytes);
         }
         if begins {
-            if let Some((ns, bytes)) = self.open.filter(|(ns, _)| *ns > 0) {
-                let (seconds, bytes) = (ns as f64 / 1e9, bytes as f64);
+            if self.open_ns > 0 {
+                let (seconds, bytes) = (self.open_ns as f64 / 1e9, self.open_bytes as f64);
                 self.count = self.count.saturating_add(1);
                 self.elapsed_s += seconds;
                 self.bytes += bytes;
                 self.squares += bytes * bytes;
                 self.squares_per_s += bytes * bytes / seconds;
             }
-            self.open = Some((0, 0));
+            (self.open_ns, self.open_bytes) = (0, 0);
         }
     }
 
@@ -67,10 +96,24 @@ impl LossSpans {
         }
         let spread = |squares: f64| (squares - 1.0).max(0.0).sqrt();
         Some(Steady {
+            count: self.count,
             bytes_per_s: self.bytes / self.elapsed_s,
             rate_spread: spread(self.squares_per_s * self.elapsed_s / (self.bytes * self.bytes)),
             size_spread: spread(self.squares * f64::from(self.count) / (self.bytes * self.bytes)),
         })
+    }
+}
+
+impl Steady {
+    /// Whether all spans were at the rate of the path.
+    pub fn is_of_the_path(&self) -> bool {
+        let is_same = self.count >= MANY_SPANS && self.size_spread <= SAME_SPREAD;
+        self.rate_spread
+            <= if is_same {
+                SAME_RATE_SPREAD
+            } else {
+                STEADY_SPREAD
+            }
     }
 }
 
@@ -112,5 +155,23 @@ mod tests {
         held.end_round(100_000_000, 100, false, false);
         held.end_round(100_000_000, 100, true, false);
         assert!(held.steady().is_some());
+    }
+
+    #[test]
+    fn many_spans_of_one_length_may_differ_more_in_their_rates() {
+        let steady = |count, rate_spread, size_spread| {
+            Steady {
+                count,
+                bytes_per_s: 1e6,
+                rate_spread,
+                size_spread,
+            }
+            .is_of_the_path()
+        };
+        assert!(steady(5, 0.12, 0.9));
+        assert!(!steady(40, 0.16, 0.9));
+        assert!(steady(40, 0.16, 0.36));
+        assert!(!steady(11, 0.16, 0.36));
+        assert!(!steady(40, 0.21, 0.36));
     }
 }

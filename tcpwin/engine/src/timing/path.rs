@@ -5,7 +5,9 @@
 
 use crate::cache::ask_for_all;
 use crate::recovery::cause::Cause;
+use crate::sequence::Seq;
 use crate::timing::backlog::{Backlog, Over};
+use crate::timing::drops::Drops;
 use crate::timing::item::Item;
 use crate::timing::loss_spans::{LossSpans, Steady};
 use crate::timing::records::Records;
@@ -265,6 +267,8 @@ pub struct Path {
     delivered_bytes: u64,
     backlog: Backlog,
     loss_delay_us: u32,
+    /// Once something was lost.
+    drops: Option<Box<Drops>>,
     /// A part of the path lies between the capture point and the sender: round trips there.
     is_away: bool,
     /// Loss was detected in this round.
@@ -305,6 +309,7 @@ impl Path {
             delivered_bytes,
             backlog: Backlog::default(),
             loss_delay_us: 0,
+            drops: None,
             is_away,
             is_lossy: false,
             is_marked: false,
@@ -347,16 +352,31 @@ impl Path {
         self.newest_count = 0;
     }
 
-    /// Loss was detected.
-    pub fn note_loss(&mut self, far: &Delay) {
+    /// Loss was detected, with so much in flight.
+    pub fn note_loss(&mut self, far: &Delay, flight_bytes: u32) {
         self.is_lossy = true;
         let delay_us = far.last_us.saturating_add(self.near.last_us);
         self.loss_delay_us = self.loss_delay_us.max(delay_us);
+        let is_timed = !self.is_away || self.near.last_us > 0;
+        let drops = self.drops.get_or_insert_with(Box::default);
+        drops.begin(flight_bytes, if is_timed { delay_us } else { 0 });
+    }
+
+    /// The longest round trip before much of a flight was dropped.
+    pub fn drops_at_us(&self) -> Option<u32> {
+        self.drops.as_ref()?.most_delay_us()
     }
 
     /// The receiver told of a mark.
     pub fn note_mark(&mut self) {
         self.is_marked = true;
+    }
+
+    /// These bytes were sent again.
+    pub fn note_filled(&mut self, seq: Seq, end: Seq) {
+        if let Some(drops) = &mut self.drops {
+            drops.resend(seq, end);
+        }
     }
 
     /// A segment was sent again, with so much in flight and not reported by SACK.

@@ -158,6 +158,7 @@ fn take_resent(sent: &mut Direction, cause: Cause, resent: &Resent) -> Events {
             pace.note_loss(flight_bytes.max(mss));
         }
         if let Some(path) = &mut pace.path {
+            path.note_filled(resent.seq, resent.end);
             path.note_resent(cause, pipe_bytes, mss);
         }
     }

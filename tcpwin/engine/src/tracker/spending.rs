@@ -172,7 +172,7 @@ impl Direction {
             let lost_at_bytes = pace.view.as_ref().map_or(flight_bytes, |view| view.bytes());
             budget.note_loss(lost_at_bytes, state == State::Refused);
             if let Some(path) = pace.path.as_mut().filter(|_| state != State::Refused) {
-                path.note_loss(&pace.delay);
+                path.note_loss(&pace.delay, lost_at_bytes);
             }
         }
         budget.turn_in(state, Room::KNOWN, now_ns);
@@ -223,7 +223,7 @@ impl Direction {
             let lost_at_bytes = pace.view.as_ref().map_or(flight_bytes, |view| view.bytes());
             budget.note_loss(lost_at_bytes, state == State::Refused);
             if let Some(path) = pace.path.as_mut().filter(|_| state != State::Refused) {
-                path.note_loss(&pace.delay);
+                path.note_loss(&pace.delay, lost_at_bytes);
             }
         }
         budget.turn_in(state, room_of(window, flight), now_ns);

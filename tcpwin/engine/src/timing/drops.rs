@@ -1,0 +1,96 @@
+//! Many segments of one flight dropped here and there: so drops what a path polices, and a queue that overflows.
+//!
+//! Comes in: losses with the round trip before them, and what is sent again. Goes out: the longest round trip before such
+//! drops. Where that is the least of the path, nothing queued.
+
+use crate::sequence::Seq;
+
+/// Holes in one flight that losses at random do not make, nor do a few bursts of them.
+const LEAST_HOLES: u32 = 10;
+/// One of so many parts of the flight.
+const PART: u64 = 8;
+
+/// The recovery that is open, and what those so far have in common.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Drops {
+    flight_bytes: u32,
+    /// Round trip before the first loss; 0 where it was not timed.
+    delay_us: u32,
+    resent_until: Option<Seq>,
+    holes: u32,
+    resent_bytes: u32,
+    most_delay_us: u32,
+}
+
+impl Drops {
+    /// A loss struck at this flight.
+    pub fn begin(&mut self, flight_bytes: u32, delay_us: u32) {
+        *self = Drops {
+            flight_bytes,
+            delay_us,
+            most_delay_us: self.most_delay_us,
+            ..Drops::default()
+        };
+    }
+
+    /// This was sent again. What was before it, is sent a third time and no hole more.
+    pub fn resend(&mut self, seq: Seq, end: Seq) {
+        let until = self.resent_until.unwrap_or(seq);
+        if self.flight_bytes == 0 || seq.is_before(until) {
+            return;
+        }
+        self.holes += u32::from(self.resent_until != Some(seq));
+        self.resent_until = Some(end);
+        self.resent_bytes = (self.resent_bytes).saturating_add(seq.to(end).max(0) as u32);
+        let is_much = u64::from(self.resent_bytes) * PART >= u64::from(self.flight_bytes);
+        if self.holes >= LEAST_HOLES && is_much {
+            self.most_delay_us = self.most_delay_us.max(self.delay_us);
+        }
+    }
+
+    /// The longest round trip before many were dropped; None where that never was, or was not timed.
+    pub fn most_delay_us(&self) -> Option<u32> {
+        (self.most_delay_us > 0).then_some(self.most_delay_us)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a flight of 100 segments each `every`th is sent again.
+    fn drops(every: u32, count: u32) -> Drops {
+        let mut drops = Drops::default();
+        drops.begin(100_000, 50_000);
+        for number in 0..count {
+            let seq = Seq(number * every * 1000);
+            drops.resend(seq, seq + 1000);
+        }
+        drops
+    }
+
+    #[test]
+    fn many_holes_in_one_flight_are_no_losses_at_random() {
+        assert_eq!(drops(2, 13).most_delay_us(), Some(50_000));
+        assert_eq!(drops(2, 12).most_delay_us(), None, "an eighth is more");
+        assert_eq!(drops(1, 50).most_delay_us(), None, "one hole");
+        let mut again = drops(2, 9);
+        for _ in 0..9 {
+            again.resend(Seq(0), Seq(1000));
+            again.resend(Seq(2000), Seq(3000));
+        }
+        assert_eq!(again.most_delay_us(), None, "sent a third time");
+    }
+
+    #[test]
+    fn the_next_loss_begins_anew_and_the_longest_round_trip_stays() {
+        let mut drops = drops(2, 13);
+        drops.begin(20_000, 80_000);
+        (0..5u32).for_each(|number| drops.resend(Seq(number * 2000), Seq(number * 2000 + 1000)));
+        assert_eq!(drops.most_delay_us(), Some(50_000));
+        (5..10u32).for_each(|number| drops.resend(Seq(number * 2000), Seq(number * 2000 + 1000)));
+        assert_eq!(drops.most_delay_us(), Some(80_000));
+        drops.begin(20_000, 0);
+        assert_eq!(drops.most_delay_us(), Some(80_000));
+    }
+}
