@@ -84,10 +84,11 @@ class Crossing:
 
     def limit_of(self, item: str, limit: str) -> str:
         """The limit that an item of the budget is about, where one capture alone takes it for another."""
-        if limit != "path_loss":
+        if limit not in ("path_loss", "path_policer"):
             return limit
-        if self.is_without_loss:
+        if limit == "path_loss" and self.is_without_loss:
             return {**_RECOVERIES, **_TIMEOUTS}.get(item, limit)
+        # A policer makes nothing wait before it drops.
         return "path_rate" if self.is_overflow else limit
 
     def corrected(self, budget: Budget) -> Budget:

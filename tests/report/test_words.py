@@ -184,7 +184,8 @@ def test_near_the_receiver() -> None:
     near, sender = verdict_of(name), verdict_of("receive-buffer-64k.pcap.gz")
     assert (near.limit, near.owner) == (sender.limit, sender.owner)
     assert (near.confidence, sender.confidence) == ("likely", "certain")
-    assert near.share == pytest.approx(sender.share, abs=0.03)
+    # 0.42 s of the first flights look like the send buffer's there: that they came to the window's end does not show.
+    assert near.share == pytest.approx(sender.share, abs=0.04)
     assert ", likely)" in told(name)[0]
     assert the_line(name, "in flight:").endswith(", as seen near the receiver: more at the sender")
     assert the_line("receive-buffer-64k.pcap.gz", "in flight:").count("near the receiver") == 0
