@@ -31,7 +31,7 @@ def test_text() -> None:
         "Better: goodput × 14.1 between first data and last ACK; whole duration 13.3 s → 1.03 s (-92 %).",
         "",
         "old #0, new #0  10.9.1.1:5201 server→client  better",
-        "    limited by                 the client's receive window (95 % of the time, certain) → "
+        "    limited by                 the client's receive window (97 % of the time, certain) → "
         "the server's congestion window (74 % of the time, likely)",
         "    cost of the limit          about 12.4 s → none",
         "    goodput                    6.03 Mbit/s → 84.9 Mbit/s (× 14.1)  better",
