@@ -18,9 +18,9 @@ const CAPPED_PART: usize = 3;
 /// What CUBIC leaves of a window after a loss (RFC 9438 §4.6).
 const CUT: f64 = 0.7;
 
-/// Rounds of which the flight stayed the same, or came to the same again and again. A congestion window would have grown, by half a segment a round at least
-/// (RFC 9438 §4.3, RFC 5681 §3.1); but a cubic one stays for long where the last loss struck, or nearly
-/// (fast convergence, RFC 9438 §4.7), and no sender is left with less than `CUT` of that.
+/// Rounds of which the flight stayed the same, or came to the same again and again. A congestion window would have grown,
+/// by half a segment a round at least (RFC 9438 §4.3, RFC 5681 §3.1); but a cubic one stays for long where the last loss
+/// struck, or nearly (fast convergence, RFC 9438 §4.7), and no sender is left with less than `CUT` of that.
 pub fn flat_runs(records: &[Record], mss: u32) -> Vec<Range<usize>> {
     let most_bytes = flat_most_bytes(records);
     let mut runs = Vec::new();
