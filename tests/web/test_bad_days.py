@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import text
 from web.conftest import MakeClient
 from web.crafted import API, analysed, bomb, many_connections, settle, upload
-from web.workers import CONNECTIONS, held_analysis, is_there, let_go, stop_all
+from web.workers import CONNECTIONS, forkers, held_analysis, is_there, let_go, stop_all
 
 from tcpwin_web import Settings, create_app
 from tcpwin_web.jobs import JobError, ProcessExecutor
@@ -219,6 +219,22 @@ def test_shutting_down_ends_what_runs() -> None:
     executor.shutdown(cancel_futures=True)
     assert running.cancelled()
     assert waiting.cancelled()
+
+
+def test_a_call_begun_while_the_process_that_forks_is_dying() -> None:
+    """It has taken the request and is killed before it answers."""
+    executor = ProcessExecutor(1, memory_bytes=GIBIBYTE, seconds=600)
+    try:
+        executor.submit(os.getpid).result()
+        (forker,) = forkers(os.getpid())
+        os.kill(forker, signal.SIGSTOP)
+        begun = executor.submit(os.getpid)
+        time.sleep(0.5)
+        os.kill(forker, signal.SIGKILL)
+        assert begun.result() != os.getpid()
+        assert forkers(os.getpid()) != [forker]
+    finally:
+        executor.shutdown(cancel_futures=True)
 
 
 def test_a_restart_in_the_middle_of_an_analysis_loses_nothing(

@@ -13,6 +13,7 @@ import resource
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.context import ForkServerContext, ForkServerProcess, SpawnContext, SpawnProcess
@@ -26,6 +27,9 @@ T = TypeVar("T")
 PRELOADED = "tcpwin_web.jobs.preload"
 """Imported once: a call then starts in a few milliseconds."""
 GRACE_SECONDS = 2.0
+STARTS = 5
+"""How often a process is begun before it is given up: the one that forks may have been killed a moment ago."""
+DYING_SECONDS = 0.1
 SAFE_PATH = "PYTHONSAFEPATH"
 PR_SET_PDEATHSIG = 1
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -205,6 +209,21 @@ _starting = threading.Lock()
 
 
 def _start(process: ForkServerProcess | SpawnProcess) -> None:
+    """Start a process, once more where the one that forks is seen to be dying.
+
+    multiprocessing begins another as soon as the kernel says that this one has ended. Killed, it refuses or drops
+    connections some moments before.
+    """
+    for last in (False,) * (STARTS - 1) + (True,):
+        try:
+            return _begin(process)
+        except (ConnectionError, EOFError):
+            if last:
+                raise
+            time.sleep(DYING_SECONDS)
+
+
+def _begin(process: ForkServerProcess | SpawnProcess) -> None:
     """Start a process that does not import this one's program, as multiprocessing would: the calls need none of it."""
     with _starting:
         program = sys.modules["__main__"]
