@@ -214,13 +214,12 @@ def _start(process: ForkServerProcess | SpawnProcess) -> None:
     multiprocessing begins another as soon as the kernel says that this one has ended. Killed, it refuses or drops
     connections some moments before.
     """
-    for last in (False,) * (STARTS - 1) + (True,):
-        try:
-            return _begin(process)
-        except (ConnectionError, EOFError):
-            if last:
-                raise
-            time.sleep(DYING_SECONDS)
+    for _ in range(STARTS - 1):
+        with contextlib.suppress(ConnectionError, EOFError):
+            _begin(process)
+            return
+        time.sleep(DYING_SECONDS)
+    _begin(process)
 
 
 def _begin(process: ForkServerProcess | SpawnProcess) -> None:
