@@ -2,7 +2,8 @@
 
 In: captures/runs, each from the sender's end with the settings of both hosts, and drawn worlds of seed 1, run in the
 lab's kernel. Out: ``twins.jsonl`` beside this file, a line a capture, or with ``--table`` its table. From the folder
-``tests``: ``python -m worlds.twins FOLDER [--worlds N] [--table]``; what is in FOLDER or in the file is not run again.
+``tests``: ``python -m worlds.twins FOLDER [--worlds N] [--table]``; what is in FOLDER is judged and not run again, and
+lines of other captures stay.
 """
 
 from __future__ import annotations
