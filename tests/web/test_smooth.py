@@ -73,6 +73,29 @@ def test_nothing_jumps_while_a_page_loads(serve: Serve, open_page: OpenPage, cap
         page.context.close()
 
 
+MARGINS = """() => { const place = document.getElementById("figure"), { l, r, b } = place.layout.margin;
+return [[l, r, b], ["l", "r", "b"].map((side) => place._fullLayout._size[side])]; }"""
+
+
+def test_every_axis_is_drawn_once(serve: Serve, open_page: OpenPage) -> None:
+    """Margins are foreseen: where plotly.js needs more than they have, it draws all axes twice, half of its time."""
+    lossy, reader = ((LAB / name).read_bytes() for name in ("loss-1-percent.pcap.gz", "slow-reader.pcap.gz"))
+    address, ids = serve(lossy, reader)
+    for width in (1280, 375):
+        page = open_page(address, width=width)
+        for id in ids:
+            page.goto(f"/captures/{id}/connections/0")
+            settle(page)
+            given, taken = page.evaluate(MARGINS)
+            assert taken == given, (width, id)
+    # A phone that is turned: the legend has more columns, and needs less room.
+    page.set_viewport_size({"width": 812, "height": 375})
+    page.wait_for_function("(before) => document.getElementById('figure').layout.margin.b < before", arg=given[2])
+    settle(page)
+    given, taken = page.evaluate(MARGINS)
+    assert taken == given
+
+
 def test_a_hundred_thousand_connections_are_searched_without_standing_still(serve: Serve, open_page: OpenPage) -> None:
     """What the page has to do for a key or a click is that of a hundred rows: it never has more of them."""
     address, (id,) = serve(many_connections(CONNECTIONS))

@@ -37,27 +37,59 @@ function unwrap({ title, margin }, width) {
   title.text = text;
 }
 
+// What plotly.js makes of the service's fonts and legends, in pixels. Where labels or the legend turn out to need more
+// than the margins have, it draws every axis once more: half of its time.
+const BAND_LABELS = 101, LAST_LABEL = 20, TIME_AXIS = 52, LEGEND_ENTRY = 45, LEGEND_GAP = 5, LEGEND_EDGES = 10, LEGEND_ROW = 19;
+
+/** The height of a legend, at a width of the plot. */
+function legendHeight({ data, layout }, width) {
+  const entries = data.filter((each) => each.showlegend !== false).length;
+  const columns = Math.max(Math.floor((width + LEGEND_GAP) / (layout.legend.entrywidth + LEGEND_ENTRY)), 1);
+  return LEGEND_EDGES + LEGEND_ROW * Math.ceil(entries / columns);
+}
+
 /**
- * Where there is room for one column of the legend only, the figure grows, and what is drawn keeps its height; on a
- * phone titles of panels begin at the edge: beside the axis what stands behind them would be cut.
+ * Margins as they will be. Where there is room for one column of the legend only, the figure grows, and what is drawn
+ * keeps its height.
  */
+function foresee(figure, width) {
+  const { layout } = figure;
+  const { legend: box, margin, meta } = layout;
+  if (!meta?.figures || box?.yref !== "container" || !box.entrywidth) return;
+  margin.l = meta.figures.includes("budget") ? BAND_LABELS : margin.l;
+  margin.r = LAST_LABEL;
+  const legend = legendHeight(figure, width - margin.l - margin.r);
+  margin.b = TIME_AXIS + legend;
+  const lacking = legend - meta.legend_height;
+  if (lacking >= LINE) {
+    layout.height += lacking;
+    meta.legend_height += lacking;
+  }
+  if (width < WIDE) for (const each of layout.annotations ?? []) if (isTitle(each)) Object.assign(each, titleShift(margin.l));
+}
+
+// On a phone titles of panels begin at the edge: beside the axis what stands behind them would be cut; and the uppermost
+// label of the axis is there.
+const isTitle = ({ yref, yanchor, xanchor }) => yref === "paper" && yanchor === "bottom" && xanchor === "left";
+const titleShift = (left) => ({ xshift: 12 - left, yshift: 5 });
+
+/** What was not foreseen: a legend of more rows, titles beside wider labels. */
 async function makeRoom(place, { height, meta, annotations }) {
   const shown = place.querySelector(".legend .bg")?.getBoundingClientRect().height ?? 0;
   const lacking = Math.round(shown - (meta?.legend_height ?? shown));
   const changed = lacking >= LINE ? { height: height + lacking } : {};
   if (place.clientWidth < WIDE) {
-    annotations?.forEach(({ yref, yanchor, xanchor }, number) => {
-      if (yref !== "paper" || yanchor !== "bottom" || xanchor !== "left") return;
-      changed[`annotations[${number}].xshift`] = 12 - place._fullLayout._size.l;
-      // The uppermost label of the axis is there.
-      changed[`annotations[${number}].yshift`] = 5;
+    const shift = titleShift(place._fullLayout._size.l);
+    annotations?.forEach((each, number) => {
+      if (!isTitle(each) || each.xshift === shift.xshift) return;
+      for (const [name, value] of Object.entries(shift)) changed[`annotations[${number}].${name}`] = value;
     });
   }
   if (Object.keys(changed).length) await Plotly.relayout(place, changed);
 }
 
-/** How high each figure was drawn: plotly.js forgets it where a window's width changes. */
-const heights = new Map();
+/** How high and wide each figure was drawn: plotly.js forgets the height where a window's width changes. */
+const drawnAs = new Map();
 /** Of each place: the address of what was last drawn there, and what is done to it before. */
 const asked = new Map();
 
@@ -75,10 +107,11 @@ async function drawFigure(place, address, { signal, prepare } = {}) {
     if (matchMedia("(pointer: coarse)").matches) figure.layout.dragmode = false;
     prepare?.(figure);
     unwrap(figure.layout, place.clientWidth);
+    foresee(figure, place.clientWidth);
     place.querySelector(".room")?.remove();
     await Plotly.react(place, figure.data, figure.layout, SETTINGS);
     await makeRoom(place, figure.layout);
-    heights.set(place, place.layout.height);
+    drawnAs.set(place, { height: place.layout.height, width: place.clientWidth });
     Object.assign(place.dataset, { drawn: "true", theme, shows: (figure.layout.meta?.figures ?? []).join(" ") });
     place.removeAttribute("aria-busy");
     return figure;
@@ -124,7 +157,7 @@ function drawOnPaper(place) {
 addEventListener("beforeprint", () => {
   for (const each of document.querySelectorAll(".figure")) {
     if (each.dataset.drawn === "true" && each.dataset.theme === "light") {
-      const height = heights.get(each);
+      const { height } = drawnAs.get(each);
       Plotly.relayout(each, { width: fitOnPaper(each, height, each.clientWidth), height });
     } else drawOnPaper(each);
   }
@@ -134,8 +167,20 @@ addEventListener("afterprint", () => {
     const { address, prepare } = asked.get(each) ?? { address: each.dataset.figure };
     each.style.zoom = "";
     if (each.dataset.theme === "paper") drawFigure(each, address, { prepare }).then(() => Plotly.relayout(each, { autosize: true }));
-    else Plotly.relayout(each, { width: null, autosize: true, height: heights.get(each) });
+    else Plotly.relayout(each, { width: null, autosize: true, height: drawnAs.get(each).height });
   }
+});
+// plotly.js follows a window's width, and keeps margins that were foreseen for another.
+let resizing = 0;
+addEventListener("resize", () => {
+  clearTimeout(resizing);
+  resizing = setTimeout(() => {
+    if (matchMedia("print").matches) return;
+    for (const [place, { width }] of drawnAs) {
+      const { address, prepare } = asked.get(place);
+      if (place.clientWidth && place.clientWidth !== width) drawFigure(place, address, { prepare });
+    }
+  }, 300);
 });
 // Where plotly.js was never wanted it is not there, and printing would not wait for it: the key can.
 addEventListener("keydown", (event) => {
