@@ -186,7 +186,8 @@ class _Telling:
         if capture.packets and capture.first_time_ns is None:
             lacks.append("it has no times")
         if lacks:
-            yield f"The capture is incomplete: {', '.join(lacks)}."
+            again = " Copy or record it again: what is damaged was not read." if capture.warnings else ""
+            yield f"The capture is incomplete: {', '.join(lacks)}.{again}"
 
 
 def sentences_of_one(verdict: Verdict) -> Iterable[str]:

@@ -1,5 +1,6 @@
 """The page of a capture: the answer at a glance, the table above the fold, findings by kind, filters, Back."""
 
+import gzip
 import re
 import time
 from collections.abc import Iterator
@@ -192,9 +193,9 @@ def test_a_rate_that_data_and_duration_do_not_give_says_that_it_is_of_a_part(ser
     path = ROOT / "captures" / "wild" / "http-download.pcapng"
     id = analysed(served, path.read_bytes(), path.name)
     data = tcpwin.analyze(path).connections[0].b_to_a
-    assert f"rate while sending {rate_text(data.goodput_bps or 0)} " in answer_of(served, id)
+    assert f"rate, first byte to last {rate_text(data.goodput_bps or 0)} " in answer_of(served, id)
     path = LAB / "no-window-scaling.pcap.gz"
-    assert "rate while sending" not in answer_of(served, analysed(served, path.read_bytes(), path.name))
+    assert "rate, first byte to last" not in answer_of(served, analysed(served, path.read_bytes(), path.name))
 
 
 def test_the_picture_says_what_its_colours_mean_and_how_high_it_is(served: TestClient) -> None:
@@ -236,6 +237,16 @@ def test_a_damaged_file_says_what_to_do_beside_the_answer(served: TestClient) ->
     cut = next(each for each in tcpwin.analyze(path).findings if each.code == "TW605")
     assert cut.remedy
     assert f"Next capture: {cut.remedy.text} TW605" in answer_of(served, id)
+
+
+def test_a_damaged_file_with_a_problem_says_once_what_to_do(served: TestClient) -> None:
+    """The rule that warns of the loss has the fix that the verdict has."""
+    content = gzip.decompress((LAB / "loss-1-percent.pcap.gz").read_bytes())
+    # From a header of a record on: no length can be what it says.
+    damaged = content[:200_000] + b"\xff" * 400
+    answer = answer_of(served, analysed(served, damaged, "damaged.pcap"))
+    assert answer.count("Fix:") == 1
+    assert "Copy or record it again" in answer
 
 
 def answer_of(served: TestClient, id: str) -> str:

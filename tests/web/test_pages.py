@@ -59,7 +59,7 @@ def test_short_names_and_long_settings_are_accessible(serve: Serve, open_page: O
     page = open_page(address)
     page.goto("/")
     # One of them has a finding for which `check` fails.
-    expect(page.locator(".badge").filter(has_text="no problem")).to_have_count(1)
+    expect(page.locator(".badge").filter(has_text="no TCP problem")).to_have_count(1)
     expect(page.locator(".badge.warning").filter(has_text="warning")).to_have_count(1)
     check(page)
     page = open_page(address, width=375)

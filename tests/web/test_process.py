@@ -34,7 +34,7 @@ def test_it_opens_with_what_it_was_given_and_ends_when_told(
     with httpx2.Client(base_url=address, timeout=HANG_S) as client:
         while not (found := client.get(f"{API}/captures").json()["captures"]) or found[0]["status"] != "done":
             time.sleep(0.05)
-        assert (found[0]["name"], found[0]["tags"], found[0]["is_bundled"]) == ("zero.pcap", ["bundled"], True)
+        assert (found[0]["name"], found[0]["tags"], found[0]["is_bundled"]) == ("zero.pcap", [], True)
         metrics = client.get("/metrics").text
         assert 'tcpwin_analyses_total{status="done"} 1.0' in metrics
         assert 'tcpwin_requests_total{endpoint="api.captures.list_captures",method="GET",status="200"}' in metrics

@@ -99,7 +99,7 @@ def test_everything_says_the_verdict_of_the_library(served: TestClient, name: st
     # What is damaged, or has a finding for which `check` fails, is never called well.
     worst_finding = analysis.findings.worst
     warned = worst_finding is not None and worst_finding >= Severity.WARNING
-    assert (badges[0] == ("good", "no problem")) == (not problems and not analysis.capture.warnings and not warned)
+    assert (badges[0] == ("good", "no TCP problem")) == (not problems and not analysis.capture.warnings and not warned)
     assert (badges[0] == ("warning", "warning")) == (not problems and not analysis.capture.warnings and warned)
 
 

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import selectinload
 
 from tcpwin.sources import Selection
-from tcpwin_web import bundles
+from tcpwin_web import bundles, shown
 from tcpwin_web.jobs.queue import Queue
 from tcpwin_web.places import current_caller
 from tcpwin_web.results import layout
@@ -349,7 +349,7 @@ class Captures:
         for each in known:
             # It was not taken then, or only half.
             await self.delete(each.id)
-        capture = await self.create(name, ["bundled"], origin=origin)
+        capture = await self.create(name, ["bundled"] if shown.is_bundled(path) else [], origin=origin)
         try:
             file = Arriving(max_bytes=status.st_size)
             feeding = asyncio.create_task(file.feed(_chunks(path)))

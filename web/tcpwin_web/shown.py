@@ -20,6 +20,11 @@ def bundled() -> list[Path]:
     return [captures / name for name in BUNDLED if (captures / name).is_dir()]
 
 
+def is_bundled(path: Path) -> bool:
+    """Whether it lies in one of these folders."""
+    return any(path.resolve().is_relative_to(folder) for folder in bundled())
+
+
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
         return sorted(file for file in path.rglob("*") if file.is_file() and SUFFIXES.search(file.name))

@@ -55,7 +55,7 @@ def draw(request: Request) -> Panel:
         notes.append(f"{len(chosen):,} connections with most data drawn, of {int(known.sum()):,}")
     elif len(chosen) < total:
         left_out = total - len(chosen)
-        notes.append(f"{left_out:,} without a known round trip or without acknowledged data left out")
+        notes.append(f"{left_out:,} without round trip or acknowledged data left out")
     panel = Panel(
         y={
             "tickformat": "~s" if rates[chosen].min() / BELOW >= 1 else BELOW_ONE,

@@ -136,7 +136,7 @@ class CaptureEntry(BaseModel):
     verdict: Annotated[Verdict | None, Field(description="what limited the worst connection")]
     summary: str | None
     tags: list[str]
-    is_bundled: bool
+    is_bundled: Annotated[bool, Field(description="shown from the start: bundled, or named when the service started")]
     window_scales: Annotated[dict[str, int] | None, Field(description="shifts given by hand, by address")]
     selection: Annotated[Selected | None, Field(description="which packets are looked at; null: all")]
 

@@ -239,7 +239,7 @@ impl Pcap {
             return Err(Fault::damaged(
                 offset,
                 format!(
-                    "a record claims {} captured bytes, more than the {} that can be; reading stopped",
+                    "a record claims {} captured bytes, where at most {} are possible; reading stopped",
                     fields.captured, self.max_captured
                 ),
             ));
