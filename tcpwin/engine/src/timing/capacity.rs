@@ -5,7 +5,7 @@
 
 use crate::timing::full_path::SPARE;
 use crate::timing::loss_spans::Steady;
-use crate::timing::path::{elapsed_ns, rate_of, Delay, Path, Rates, Record, HELD_SHARE};
+use crate::timing::path::{elapsed_ns, rate_of, Delay, Path, Rates, Record};
 
 /// Share of the long trains at the plateau, and the least of them.
 const LONG_SHARE: f64 = 0.08;
@@ -29,6 +29,10 @@ const WAITING_LEAST_US: u32 = 1000;
 const WAITING_MOST_US: u32 = 4000;
 /// A policer's bucket is empty after about as many bytes each time; losses at random come after any number.
 const POLICED_SPREAD: f64 = 0.65;
+/// A segment that waits for so many at its flow's rate waits for more at the link's, if another flow has the rest of it.
+const WAITED_SEGMENTS: f64 = 0.75;
+/// Losses of a policer that strike while nothing waits: what drops a part of them from a queue is a queue.
+const UNQUEUED_SHARE: f64 = 0.8;
 /// Trains by so much faster than what goes through, and their share of all where nothing queues.
 const FAST: f64 = 1.3;
 const FAST_SHARE: f64 = 0.15;
@@ -75,6 +79,7 @@ impl Bottleneck {
         }
         let found = match plain.by_trains(path, records) {
             Some(found) if found.is_the_windows_pace(records, mss) => return None,
+            Some(found) if found.is_the_writers_pace(records, mss) => return None,
             Some(found) => found,
             None => (plain.by_rounds(records, mss)).or_else(|| plain.by_few(records, mss))?,
         };
@@ -109,13 +114,13 @@ impl Bottleneck {
             ..self.at(steady.bytes_per_s)
         };
         let trains = path.trains(0..3);
+        // A queue spaces all that leaves it; what a policer lets through keeps the spacing that it came with.
+        let is_fast = |(bin, _): &&(u16, u32)| rate_of(*bin) > steady.bytes_per_s * FAST;
         let is_policed = if number(&trains) >= LEAST_TRAINS {
-            // A queue spaces all that leaves it; what a policer lets through keeps the spacing that it came with.
-            let fast = trains
-                .iter()
-                .filter(|(bin, _)| rate_of(*bin) > steady.bytes_per_s * FAST);
-            let fast: u32 = fast.map(|(_, count)| count).sum();
+            let fast: u32 = trains.iter().filter(is_fast).map(|(_, count)| count).sum();
             f64::from(fast) >= f64::from(number(&trains)) * FAST_SHARE
+        } else if number(&trains) >= LEAST_LONG && !trains.iter().any(|train| is_fast(&train)) {
+            false
         } else {
             steady.size_spread <= POLICED_SPREAD && found.drops_unqueued(records, mss)
         };
@@ -125,12 +130,12 @@ impl Bottleneck {
         }
     }
 
-    /// Whether most losses struck while nothing waited.
+    /// Whether nearly all losses struck while nothing waited.
     fn drops_unqueued(&self, records: &[Record], mss: u32) -> bool {
         let Some(base_us) = self.base_us else {
             return false;
         };
-        let queued_us = self.queue_us(1.0, mss).max(STANDING_LEAST_US);
+        let queued_us = self.queue_us(WAITED_SEGMENTS, mss).max(STANDING_LEAST_US);
         let waited_us = base_us.saturating_add(queued_us.max(base_us / 20));
         let struck = records.iter().filter(|record| record.losses > 0);
         let (mut all, mut unqueued) = (0u32, 0u32);
@@ -138,7 +143,7 @@ impl Bottleneck {
             all += 1;
             unqueued += u32::from(record.loss_delay_us < waited_us);
         }
-        unqueued * 2 > all
+        f64::from(unqueued) > f64::from(all) * UNQUEUED_SHARE
     }
 
     /// The plateau of the trains' rates, where they have one.
@@ -149,7 +154,7 @@ impl Bottleneck {
             .find(|rates| number(rates) >= LEAST_TRAINS)
             .and_then(|rates| plateau(&rates, LONG_SHARE, LEAST_LONG));
         // A window that is full spaces the trains by its own ACKs, however many they are: only bursts show the path.
-        let share = if is_windowed(records) {
+        let share = if is_mostly(records, Record::is_windowed) {
             0.0
         } else {
             FAST_TRAINS_SHARE
@@ -167,15 +172,27 @@ impl Bottleneck {
 
     /// Whether it is no more than the pace at which a full window is acknowledged, where no queue says that the path has it.
     fn is_the_windows_pace(&self, records: &[Record], mss: u32) -> bool {
+        let standing_us = self.waits_us(mss).map_or(u32::MAX, |waits_us| waits_us.0);
+        let is_queued = is_mostly(records, |record| record.delay_us >= standing_us);
+        is_mostly(records, Record::is_windowed) && self.is_near_the_mean(records) && !is_queued
+    }
+
+    /// Whether it is no more than the pace at which an application writes, where the round trips say that nothing queued.
+    fn is_the_writers_pace(&self, records: &[Record], mss: u32) -> bool {
+        let standing_us = self.waits_us(mss).map_or(0, |waits_us| waits_us.0);
+        let is_unqueued = is_mostly(records, |record| {
+            record.delay_us > 0 && record.delay_us < standing_us && record.losses == 0
+        });
+        is_mostly(records, Record::is_idle) && self.is_near_the_mean(records) && is_unqueued
+    }
+
+    /// Whether it is little more than what went through, pauses included.
+    fn is_near_the_mean(&self, records: &[Record]) -> bool {
         let delivered = (records.iter()).fold(0u64, |sum, record| {
             sum.saturating_add(record.delivered_bytes)
         });
-        let all_ns = elapsed_ns(records.iter());
-        let pace = delivered as f64 * 1e9 / all_ns.max(1) as f64;
-        let standing_us = self.waits_us(mss).map_or(u32::MAX, |waits_us| waits_us.0);
-        let queued = (records.iter()).filter(|record| record.delay_us >= standing_us);
-        let is_queued = elapsed_ns(queued) * 2 > all_ns;
-        is_windowed(records) && self.bytes_per_s < pace * PACED && !is_queued
+        let mean = delivered as f64 * 1e9 / elapsed_ns(records.iter()).max(1) as f64;
+        self.bytes_per_s < mean * PACED
     }
 
     /// The rate that most rounds had though their flights differed, or though few segments were in flight and waited.
@@ -235,7 +252,7 @@ impl Bottleneck {
     fn by_few(self, records: &[Record], mss: u32) -> Option<Self> {
         let mut few: Vec<(f64, &Record)> = (records.iter())
             .filter(|record| record.peak_bytes < mss.saturating_mul(FEW_SEGMENTS))
-            .filter(|record| record.full_ns < record.elapsed_ns / HELD_SHARE)
+            .filter(|record| !record.is_windowed())
             .map(|record| (record.rate(), record))
             .filter(|(rate, _)| *rate > 0.0)
             .collect();
@@ -306,11 +323,10 @@ impl Bottleneck {
     }
 }
 
-/// Whether the window held the sender in most of the rounds, by time.
-fn is_windowed(records: &[Record]) -> bool {
-    let held = |record: &&Record| record.full_ns >= record.elapsed_ns / HELD_SHARE;
-    let held_ns = elapsed_ns(records.iter().filter(held));
-    held_ns * 2 > elapsed_ns(records.iter())
+/// Whether most of the rounds are such, by time.
+fn is_mostly(records: &[Record], is_such: impl Fn(&Record) -> bool) -> bool {
+    let such_ns = elapsed_ns(records.iter().filter(|record| is_such(record)));
+    such_ns * 2 > elapsed_ns(records.iter())
 }
 
 fn number(rates: &Rates) -> u32 {
@@ -335,6 +351,7 @@ mod tests {
     use super::*;
     use crate::sequence::Seq;
     use crate::timing::backlog::Over;
+    use crate::timing::item::Item;
 
     const MSS: u32 = 1000;
     const ROUND: Record = Record::PLAIN;
@@ -449,15 +466,16 @@ mod tests {
         assert!(path.by_few(&half, MSS).is_none());
     }
 
-    /// Rounds of a full window that go on at 1 MB/s, and the bottleneck that their trains show.
-    fn of_a_full_window(train_bytes: u64, delay_us: u32) -> Option<f64> {
+    const OF_A_WINDOW: Record = Record {
+        full_ns: 80_000_000,
+        ..ROUND
+    };
+
+    /// Such rounds that go on at 1 MB/s, and the bottleneck that their trains show.
+    fn of_rounds(round: Record, train_bytes: u64, delay_us: u32) -> Option<f64> {
         let mut path = Path::default();
         (0..100).for_each(|_| path.add_train(train_bytes, 10_000_000, MSS));
         let mut far = Delay::NONE;
-        let round = Record {
-            full_ns: 80_000_000,
-            ..ROUND
-        };
         for (number, sample_us) in [(0, 100_000), (1, delay_us), (2, delay_us)] {
             far.add(sample_us);
             path.end_round(Over::of(round), &mut far, (number + 1) * 100_000);
@@ -468,10 +486,25 @@ mod tests {
 
     #[test]
     fn the_pace_of_a_full_window_is_no_rate_of_the_path() {
-        assert_eq!(of_a_full_window(10_000, 100_000), None);
-        let queued = of_a_full_window(10_000, 150_000).unwrap();
+        assert_eq!(of_rounds(OF_A_WINDOW, 10_000, 100_000), None);
+        let queued = of_rounds(OF_A_WINDOW, 10_000, 150_000).unwrap();
         assert!((queued / 1e6 - 1.0).abs() < 0.05);
-        let faster = of_a_full_window(20_000, 100_000).unwrap();
+        let faster = of_rounds(OF_A_WINDOW, 20_000, 100_000).unwrap();
+        assert!((faster / 2e6 - 1.0).abs() < 0.05);
+    }
+
+    #[test]
+    fn nor_is_the_pace_at_which_an_application_writes() {
+        let written = Record {
+            item: Item::Application,
+            busy_ns: 20_000_000,
+            idle_ns: 80_000_000,
+            ..ROUND
+        };
+        assert_eq!(of_rounds(written, 10_000, 100_000), None);
+        let queued = of_rounds(written, 10_000, 150_000).unwrap();
+        assert!((queued / 1e6 - 1.0).abs() < 0.05);
+        let faster = of_rounds(written, 20_000, 100_000).unwrap();
         assert!((faster / 2e6 - 1.0).abs() < 0.05);
     }
 
@@ -554,6 +587,30 @@ mod tests {
         assert!(!policed(at_random, [100_000; 4], &[]));
         assert!(!policed(steady, [100_000; 4], &[(10_000, 19), (20_000, 1)]));
         assert!(policed(steady, queued, &[(10_000, 15), (20_000, 5)]));
+        assert!(
+            !policed(steady, [100_000; 4], &[(10_000, 8)]),
+            "few, and all of them spaced"
+        );
+        assert!(policed(steady, [100_000; 4], &[(10_000, 7), (20_000, 1)]));
+    }
+
+    #[test]
+    fn where_a_part_of_the_losses_struck_while_another_flows_queue_stood_is_no_policer() {
+        // 6 ms a segment on the link, of which the other flow has every second.
+        let half = Bottleneck {
+            base_us: Some(18_000),
+            ..UNKNOWN
+        }
+        .at(125_000.0);
+        let lost = |loss_delay_us: u32| Record {
+            losses: 1,
+            loss_delay_us,
+            ..ROUND
+        };
+        let shared = [lost(18_000), lost(24_000), lost(30_000)].repeat(5);
+        assert!(!half.drops_unqueued(&shared, 1_448));
+        let policed = [[lost(18_000); 5], [lost(24_000); 5]].concat();
+        assert!(half.drops_unqueued(&policed, 1_448));
     }
 
     #[test]

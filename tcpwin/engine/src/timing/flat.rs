@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use crate::timing::item::Item;
-use crate::timing::path::{Record, HELD_SHARE};
+use crate::timing::path::Record;
 
 /// Rounds of one flight that a congestion window would have widened by several segments.
 const FLAT_ROUNDS: usize = 16;
@@ -70,8 +70,7 @@ fn capped_runs(records: &[Record], most_bytes: &[u32], mss: u32) -> Vec<Range<us
         let rest = records[from..].iter().zip(&most_bytes[from..]);
         let run = rest
             .take_while(|(record, most_bytes)| {
-                let is_idle = record.idle_ns >= record.elapsed_ns / HELD_SHARE;
-                is_free(record) && !is_idle && may_be_held(record, **most_bytes)
+                is_free(record) && !record.is_idle() && may_be_held(record, **most_bytes)
             })
             .count();
         runs.extend(

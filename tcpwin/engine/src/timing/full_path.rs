@@ -7,7 +7,7 @@
 use crate::timing::capacity::{Bottleneck, FULL};
 use crate::timing::flat::flat_runs;
 use crate::timing::item::Item;
-use crate::timing::path::{Record, HELD_SHARE};
+use crate::timing::path::Record;
 use crate::timing::reading::{Reading, FILLS};
 
 /// Share at which a loss may be the queue's, and below which a rate is certainly not the path's.
@@ -67,7 +67,7 @@ pub fn moves(
             reading @ (Reading::Holds | Reading::Fills) => {
                 give(record.item, Item::Reader, record.busy_ns);
                 // A full window stays one: that the reader keeps it full is the judge's to say.
-                if reading == Reading::Fills {
+                if reading == Reading::Fills || keeps_the_window_full(record) {
                     give(Item::Application, Item::Reader, record.idle_ns);
                 }
                 continue;
@@ -102,6 +102,9 @@ pub fn moves(
                     give(record.item, held_by, record.busy_ns);
                 }
                 if is_cut_short {
+                    if record.item == Item::Application {
+                        give(record.item, Item::WindowFull, record.busy_ns);
+                    }
                     give(Item::Application, Item::WindowFull, record.idle_ns);
                 }
             }
@@ -118,9 +121,8 @@ pub fn moves(
         let least_used = if record.full_ns > 0 { OWN } else { SHARED };
         let stands = record.least_delay_us >= standing_us && used >= least_used;
         // Without a queue it is the window that keeps a sender just below the path's rate, or the pace of its writer.
-        let is_windowed = record.full_ns >= record.elapsed_ns / HELD_SHARE;
-        let is_held =
-            record.delay_us < waiting_us && (is_windowed || record.item == Item::Application);
+        let is_held = record.delay_us < waiting_us
+            && (record.is_windowed() || record.item == Item::Application);
         let is_full = used >= FULL || stands || is_asked_for_less || is_steady;
         let is_near = used >= NEAR || stands;
         // Bursts may show a rate that is a little above the path's own.
@@ -168,7 +170,9 @@ pub fn moves(
 /// net/ipv4/tcp.c), and not the end of what it had.
 fn keeps_the_window_full(record: &Record) -> bool {
     let fills = u64::from(record.peak_bytes) * FILLS.1 >= u64::from(record.window_bytes) * FILLS.0;
-    let is_silent = record.gap_ns.saturating_mul(SILENT_PART) >= i64::from(record.delay_us) * 1000;
+    let is_long = record.gap_ns.saturating_mul(SILENT_PART) >= i64::from(record.delay_us) * 1000;
+    // While the window is full, it keeps a sender silent.
+    let is_silent = is_long && record.gap_ns > record.full_ns;
     fills && record.window_bytes > 0 && !is_silent
 }
 
@@ -371,12 +375,17 @@ mod tests {
             ..short
         };
         assert_eq!(moved(&[at_the_rate]), both);
-        assert_eq!(moves(None, &[short], None, MSS).len(), 1);
+        assert_eq!(moves(None, &[short], None, MSS).len(), 2);
         let silent = Record {
             gap_ns: 30_000_000,
             ..short
         };
         assert_eq!(moved(&[silent]), []);
+        let by_the_window = Record {
+            full_ns: 30_000_000,
+            ..silent
+        };
+        assert_eq!(moved(&[by_the_window]), both, "it kept the sender silent");
         let with_room = Record {
             window_bytes: 80_000,
             ..short

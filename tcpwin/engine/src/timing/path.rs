@@ -24,7 +24,7 @@ const BINS_PER_DOUBLING: f64 = 14.0;
 const CLASSES: usize = 3;
 const CLASS_SEGMENTS: [u64; CLASSES - 1] = [8, 16];
 /// One of so many parts of a round that counts.
-pub const HELD_SHARE: i64 = 5;
+const HELD_SHARE: i64 = 5;
 /// Trains that are entered together.
 const NEWEST: usize = 16;
 
@@ -84,6 +84,16 @@ impl Record {
     /// Bytes a second.
     pub fn rate(&self) -> f64 {
         self.delivered_bytes as f64 * 1e9 / self.elapsed_ns.max(1) as f64
+    }
+
+    /// Whether the window was full in a part of it that counts.
+    pub fn is_windowed(&self) -> bool {
+        self.full_ns >= self.elapsed_ns / HELD_SHARE
+    }
+
+    /// Whether its sender had nothing to send in a part of it that counts.
+    pub fn is_idle(&self) -> bool {
+        self.idle_ns >= self.elapsed_ns / HELD_SHARE
     }
 
     /// Whether its sender waited for its application, or for the window, in a part of it that counts.

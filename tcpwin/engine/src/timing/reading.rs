@@ -5,7 +5,7 @@
 //! reads is acknowledged when the delayed ACK's timer ends, or when the application reads (`__tcp_ack_snd_check`,
 //! net/ipv4/tcp_input.c; `tcp_cleanup_rbuf`, net/ipv4/tcp.c).
 
-use crate::timing::capacity::Bottleneck;
+use crate::timing::capacity::{Bottleneck, FULL};
 use crate::timing::full_path::SPARE;
 use crate::timing::path::{elapsed_ns, Record};
 
@@ -52,7 +52,11 @@ impl Reading {
             most = most.max(record.window_bytes);
             let unread = most - record.window_bytes;
             let is_spare = bottleneck.is_none_or(|bottleneck| bottleneck.used(record) < SPARE);
-            behind[place] = u64::from(unread) * UNREAD_SHARE >= u64::from(most)
+            // What takes up room while a loss is repaired at the path's rate waits for the repair, not for the reader.
+            let is_full = bottleneck.is_some_and(|bottleneck| bottleneck.used(record) >= FULL);
+            let is_repairing = is_full && record.recovery_ns > 0;
+            behind[place] = !is_repairing
+                && u64::from(unread) * UNREAD_SHARE >= u64::from(most)
                 && unread >= mss.saturating_mul(UNREAD_SEGMENTS);
             let window = u64::from(before.max(record.window_bytes));
             let fills = u64::from(record.peak_bytes) * FILLS.1 >= window * FILLS.0;
@@ -239,5 +243,46 @@ mod tests {
             read(&[falls(240_000), idle, last]),
             [(Item::Closed, i64::MAX / 1_000_000)]
         );
+    }
+
+    #[test]
+    fn short_segments_into_what_room_unread_data_leaves_are_no_ends_of_writes() {
+        let last = Record {
+            window_bytes: 240_000,
+            delivered_bytes: 20_000,
+            ..ROUND
+        };
+        let cut_short = Record {
+            item: Item::Application,
+            busy_ns: 20_000_000,
+            idle_ns: 40_000_000,
+            ..ROUND
+        };
+        assert_eq!(
+            read(&[EMPTY, cut_short, last])[..2],
+            [(Item::Application, 20), (Item::Application, 40)]
+        );
+    }
+
+    #[test]
+    fn what_takes_up_the_window_at_the_paths_rate_waits_for_a_repair() {
+        let overflows = Record {
+            delivered_bytes: 600_000,
+            losses: 1,
+            recovery_ns: 60_000_000,
+            busy_ns: 0,
+            window_bytes: 150_000,
+            ..ROUND
+        };
+        let last = Record {
+            delivered_bytes: 20_000,
+            ..EMPTY
+        };
+        assert_eq!(read(&[EMPTY, overflows, overflows, last]), []);
+        let unread = Record {
+            recovery_ns: 0,
+            ..overflows
+        };
+        assert_eq!(read(&[EMPTY, unread, unread, last]).len(), 1);
     }
 }
