@@ -204,7 +204,7 @@ class _Side:
         *("queue_mean_ns", "rtt_min_ns", "path_rate_bps", "receive_window_initial_bytes", "initial_flight_bytes"),
         *("window_scale_state", "window_scale_disabled_by", "view", "syn_retransmissions", "unique_bytes"),
         *("acked_bytes", "missed_bytes", "data_segments", "retransmissions", "stall_at_end", "payload_bytes"),
-        *("turns", "first_byte_p50_ns"),
+        *("turns", "first_byte_p50_ns", "idle_ns"),
     )
     divided: Division
     gain: Gain

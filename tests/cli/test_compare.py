@@ -209,7 +209,7 @@ def test_text_of_every_kind_of_pair(tmp_path: Path) -> None:
         "(paired by order: neither size nor duration is similar)"
     )
     assert told[7].startswith("    limited by  ")
-    assert told[8] == "    cost of the limit          none → up to 1.94 s"
+    assert told[8] == "    cost of the limit          none → about 1.3 s"
     assert told[9] == "    goodput                    2.85 Mbit/s → 1.44 Mbit/s (-49 %)  worse"
     assert told[-4:] == [
         "",

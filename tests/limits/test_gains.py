@@ -63,14 +63,35 @@ def test_a_ramp_meets_the_window_that_begins_small() -> None:
     assert lifted({"congestion_control": 0.8}, short, is_growing=True).likely_ns == pytest.approx(0.2 * S)
     between = short._replace(first_window_bytes=86_880)
     assert lifted({"congestion_control": 0.8}, between, is_growing=True).likely_ns == pytest.approx(0.25 * S)
+    unknown = short._replace(path_bps=0)
+    assert lifted({"congestion_control": 0.8}, unknown, is_growing=True).likely_ns == pytest.approx(0.2 * S)
     wide = short._replace(first_window_bytes=8_000_000)
     assert lifted({"congestion_control": 0.8}, wide, is_growing=True).likely_ns == pytest.approx(0.6 * S)
 
 
-def test_without_the_paths_rate_it_is_the_limits_time_at_most() -> None:
+@pytest.mark.parametrize("limit", ["sender_application", "send_buffer", "path_policer"])
+def test_without_the_paths_rate_what_holds_a_sender_costs_two_thirds_of_its_time(
+    limit: str,
+) -> None:
+    """Whether it gains 44 % or 100 % of it, that is within a factor of 1.5."""
     unknown = CARRIED._replace(path_bps=0)
-    assert lifted({"receiver_window": 40}, unknown) == Gain(40 * S, 0, 40 * S)
+    assert lifted({limit: 39}, unknown) == Gain(26 * S, 0, 39 * S)
+    assert lifted({limit: 39}, unknown, silent_ns={limit: 9 * S}) == Gain(29 * S, 9 * S, 39 * S)
+
+
+def test_without_the_paths_rate_four_times_of_it_gains_three_quarters() -> None:
+    unknown = CARRIED._replace(path_bps=0)
+    assert lifted({"path_rate": 40}, unknown) == Gain(30 * S, 0, 40 * S)
+    for limit in ("path_loss", "receiver_window", "receiver_application"):
+        assert lifted({limit: 40}, unknown) == Gain(40 * S, 0, 40 * S)
     assert lifted({"idle_restart": 3}) == Gain(3 * S, 3 * S, 3 * S)
+
+
+def test_pauses_of_an_application_are_gained_whatever_the_path() -> None:
+    """20 s in pauses, and 39 s in which it wrote slowly."""
+    unknown = CARRIED._replace(path_bps=0, paused_ns=20 * S)
+    assert lifted({"sender_application": 59}, unknown).likely_ns == 46 * S
+    assert lifted({"send_buffer": 39}, unknown).likely_ns == 26 * S, "its pauses are another limit's"
 
 
 def test_all_of_a_time_in_which_nothing_came_through_is_gained() -> None:
