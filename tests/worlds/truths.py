@@ -17,8 +17,8 @@ from typing import Any
 from tcpwin.lab import LiftResult, Times, lift_result, world
 
 HERE = Path(__file__).resolve().parent
-SEEDS = (1, 2, 3)
-"""The rules were written on the worlds of the first."""
+SEEDS = (1, 2, 3, 4)
+"""The rules were written on the worlds of the first, and mended with those of the next two in view."""
 _TIMES = ("completion_ns", "delays_ns")
 
 
