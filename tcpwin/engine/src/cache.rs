@@ -10,6 +10,15 @@ pub fn ask_for_all<T>(value: &T) {
     }
 }
 
+/// Ask for all of several values in a row.
+#[inline(always)]
+pub fn ask_for_items<T>(values: &[T]) {
+    let start = values.as_ptr().cast::<u8>();
+    for line in 0..size_of_val(values).div_ceil(LINE_BYTES) {
+        ask_for(start.wrapping_add(line * LINE_BYTES));
+    }
+}
+
 #[inline(always)]
 pub fn from<T>(value: &T) -> *const u8 {
     std::ptr::from_ref(value).cast()

@@ -4,6 +4,7 @@
 //! nothing in flight sends again (`tcp_slow_start_after_idle_check`, `tcp_cwnd_restart`; RFC 5681 §4.1). It shows in the
 //! packets as a burst that ends although more is to be sent, and goes on one round trip later.
 
+use crate::cache::{ask_for, from};
 use crate::timing::budget::Mark;
 use crate::wire::Segment;
 
@@ -177,7 +178,14 @@ impl Idle {
         self.owed_ns = self.owed_ns.saturating_add(cost_ns);
     }
 
+    /// Bring what [`Idle::take_owed_ns`] looks at into the cache.
+    #[inline(always)]
+    pub fn ask_for_owed(&self) {
+        ask_for(from(&self.owed_ns));
+    }
+
     /// The cost of the last ramp, once.
+    #[inline(always)]
     pub fn take_owed_ns(&mut self) -> i64 {
         std::mem::take(&mut self.owed_ns)
     }

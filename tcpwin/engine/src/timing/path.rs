@@ -3,7 +3,7 @@
 //!
 //! Comes in: what was delivered by when, round trips, rounds. It judges nothing and charges nothing: `full_path` does.
 
-use crate::cache::ask_for_all;
+use crate::cache::{ask_for_all, ask_for_items};
 use crate::recovery::cause::Cause;
 use crate::sequence::Seq;
 use crate::timing::backlog::{Backlog, Over};
@@ -102,7 +102,7 @@ impl Record {
     }
 
     /// Take in what follows: sums and extremes; delays as means over time.
-    fn join(&mut self, next: &Record) {
+    pub(super) fn join(&mut self, next: &Record) {
         let mut open = Open::from(&*self);
         open.add(next);
         *self = open.closed();
@@ -354,6 +354,8 @@ impl Path {
 
     #[inline(never)]
     fn enter_trains(&mut self) {
+        // Each step of a search would wait for memory by itself.
+        self.rates.iter().for_each(|rates| ask_for_items(rates));
         for (class, bin) in newest(&self.newest, self.newest_count) {
             if let Some(rates) = self.rates.get_mut(class) {
                 enter(rates, bin, 1);
@@ -564,15 +566,7 @@ impl Path {
 
     #[cold]
     fn halve(&mut self) {
-        let records = self.records.unpack();
-        let pairs = records.chunks(2).map(|pair| {
-            let mut joined = pair[0];
-            if let Some(other) = pair.get(1) {
-                joined.join(other);
-            }
-            joined
-        });
-        self.records = pairs.collect();
+        self.records = self.records.halved();
         self.rounds_each *= 2;
     }
 }

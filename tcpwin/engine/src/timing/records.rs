@@ -142,6 +142,29 @@ impl Records {
     /// All of them again, in order.
     pub fn unpack(&self) -> Vec<Record> {
         let mut records = Vec::with_capacity(self.len());
+        self.each(|record| records.push(*record));
+        records
+    }
+
+    /// Each two of them joined.
+    pub fn halved(&self) -> Records {
+        let mut halved = Records::default();
+        let mut first: Option<Record> = None;
+        self.each(|record| match first.take() {
+            None => first = Some(*record),
+            Some(mut joined) => {
+                joined.join(record);
+                halved.push(&joined);
+            }
+        });
+        if let Some(last) = first {
+            halved.push(&last);
+        }
+        halved
+    }
+
+    #[inline(always)]
+    fn each(&self, mut take: impl FnMut(&Record)) {
         let mut last = self.begin;
         for room in &self.rooms {
             let mut place = 0;
@@ -151,10 +174,9 @@ impl Records {
                 };
                 place += length;
                 last = Last::from(&record);
-                records.push(record);
+                take(&record);
             }
         }
-        records
     }
 }
 
@@ -333,18 +355,18 @@ fn read_numbers<const COUNT: usize>(
     Some(length)
 }
 
-impl FromIterator<Record> for Records {
-    fn from_iter<T: IntoIterator<Item = Record>>(records: T) -> Self {
-        let mut packed = Records::default();
-        records.into_iter().for_each(|record| packed.push(&record));
-        packed
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    impl FromIterator<Record> for Records {
+        fn from_iter<T: IntoIterator<Item = Record>>(records: T) -> Self {
+            let mut packed = Records::default();
+            records.into_iter().for_each(|record| packed.push(&record));
+            packed
+        }
+    }
 
     fn any_record() -> impl Strategy<Value = Record> {
         let ns = || prop_oneof![Just(0i64), 0..1i64 << 31, any::<i64>()];
@@ -383,6 +405,13 @@ mod tests {
             let packed: Records = records.iter().copied().collect();
             prop_assert_eq!(packed.len(), records.len());
             prop_assert_eq!(format!("{:?}", packed.unpack()), format!("{records:?}"));
+            let joined = |pair: &[Record]| {
+                let mut joined = pair[0];
+                pair[1..].iter().for_each(|other| joined.join(other));
+                joined
+            };
+            let halves: Vec<_> = records.chunks(2).map(joined).collect();
+            prop_assert_eq!(format!("{:?}", packed.halved().unpack()), format!("{halves:?}"));
         }
     }
 

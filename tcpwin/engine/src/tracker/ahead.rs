@@ -4,7 +4,7 @@
 //! pointers. Here the lines of a whole batch are asked for at once, one depth of pointers after the other. Never changes
 //! anything.
 
-use crate::cache::{ask_for, from, LINE_BYTES};
+use crate::cache::{ask_for, ask_for_all, from, LINE_BYTES};
 use crate::connection::arena::Arena;
 use crate::connection::direction::Direction;
 use crate::connection::state::Connection;
@@ -14,6 +14,16 @@ use crate::timing::pace::Pace;
 use crate::timing::sender_view::{Known, SenderView};
 use crate::tracker::place::Place;
 use crate::wire::Segment;
+
+/// Ask for what the full way looks at in a connection, beside what the short way does.
+#[inline(always)]
+pub fn ask_for_rare(connection: &Connection) {
+    for direction in &connection.directions {
+        if let Some(rare) = &direction.rare {
+            ask_for_all(rare.as_ref());
+        }
+    }
+}
 
 /// Stands for what is not there. Nothing is skipped: a branch on what is there cannot be predicted.
 pub struct Ahead {

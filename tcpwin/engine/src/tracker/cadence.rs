@@ -35,6 +35,9 @@ impl Direction {
             if let Some(path) = &pace.path {
                 ask_for(from(path.as_ref()));
             }
+            if let Some(idle) = &pace.idle {
+                idle.ask_for_owed();
+            }
         }
         let round = Round {
             now_ns,

@@ -300,6 +300,7 @@ impl Tracker {
         let Some(connection) = self.connections.get_mut(index) else {
             return taken((0, None));
         };
+        ahead::ask_for_rare(connection);
         self.evidence = None;
         self.stall = None;
         if connection.brings_nothing(side, segment) && is_repeated() {

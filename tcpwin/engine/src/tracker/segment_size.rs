@@ -13,8 +13,12 @@ use crate::wire::{Segment, PSH};
 #[inline(always)]
 pub(super) fn may_tell_size(segment: &Segment, mss: u32) -> bool {
     let size = segment.payload_len;
+    // Most are just as long.
+    if size == mss {
+        return false;
+    }
     let is_of_one = size.wrapping_sub(LEAST_FULL) < (2 * mss).saturating_sub(LEAST_FULL);
-    is_of_one & (size != mss) & ((size > mss) | (segment.flags & PSH == 0))
+    is_of_one & ((size > mss) | (segment.flags & PSH == 0))
 }
 
 impl Direction {
