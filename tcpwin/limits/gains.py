@@ -158,7 +158,6 @@ def gain_of(
     paused_ns = pick(is_one_of("sender_application"), _lesser(carried.paused_ns, carrying_ns, pick), 0)
     part = pick(is_one_of(*_HELD), HELD_GAIN, pick(is_one_of("path_rate"), 1 - 1 / PATH_FACTOR, 1.0))
     unknown_ns = silent_first_ns + paused_ns + (carrying_ns - paused_ns) * part
-    unknown_ns = pick(is_ramp, likely_ns, unknown_ns)
     return Gain(
         _whole(pick(is_known, likely_ns, unknown_ns)),
         _whole(pick(is_known, low_ns, pick(modelled, silent_first_ns, first_ns))),

@@ -63,8 +63,6 @@ def test_a_ramp_meets_the_window_that_begins_small() -> None:
     assert lifted({"congestion_control": 0.8}, short, is_growing=True).likely_ns == pytest.approx(0.2 * S)
     between = short._replace(first_window_bytes=86_880)
     assert lifted({"congestion_control": 0.8}, between, is_growing=True).likely_ns == pytest.approx(0.25 * S)
-    unknown = short._replace(path_bps=0)
-    assert lifted({"congestion_control": 0.8}, unknown, is_growing=True).likely_ns == pytest.approx(0.2 * S)
     wide = short._replace(first_window_bytes=8_000_000)
     assert lifted({"congestion_control": 0.8}, wide, is_growing=True).likely_ns == pytest.approx(0.6 * S)
 

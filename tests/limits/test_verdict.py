@@ -107,8 +107,7 @@ def test_each_items_time_is_its_limits(item: str) -> None:
     verdict = judge_connection(made(**{item: 1000}))
     assert (verdict.limit, verdict.share) == (ITEM_LIMITS[item], 1.0)
     part = 2 / 3 if item in TWO_THIRDS else 3 / 4 if item == "path" else 1
-    if item != "slow_start":  # A ramp has its round trips.
-        assert verdict.cost_ns == int(1000 * MS * part)
+    assert verdict.cost_ns == int(1000 * MS * part)
     assert verdict.lost_ns == (1000 * MS if ITEM_LIMITS[item] in MENDABLE else 0)
     assert verdict.is_problem is (ITEM_LIMITS[item] in MENDABLE)
 

@@ -52,11 +52,9 @@ def test_what_one_capture_says_rightly_both_say(path: Path) -> None:
 
 @pytest.mark.parametrize("path", OVERFLOWS, ids=ids)
 def test_losses_of_a_full_queue_are_the_paths_rate(path: Path) -> None:
-    """Others' traffic keeps the queue long: by one capture its losses look random, or a policer's; by both each met a
-    full queue.
-    """
+    """Others' traffic keeps the queue long: by one capture losses may look random; by both each met a full queue."""
     both = judged(tcpwin.pair(path, other_end(path)))
-    assert both.alone["a"].limit in ("path_loss", "path_policer")
+    assert both.alone["a"].limit in ("path_loss", "path_rate")
     assert "path_loss" not in truth_of(path).result.alike
     assert both.verdict.limit in truth_of(path).result.alike
     assert "queue" in both.verdict.reason
