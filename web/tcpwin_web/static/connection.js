@@ -158,14 +158,25 @@ function tellSpan() {
   life.show(span);
 }
 
-let settling = 0;
+// Of looks that follow each other closely, as while a handle is dragged, the last is drawn.
+const CLOSE_MS = 400, SETTLING_MS = 150;
+let settling = 0, looked = -CLOSE_MS;
 function look(from, to, { isQuick = false } = {}) {
   const width = Math.min(Math.max(to - from, LEAST_NS), lifeNs);
   span.from = Math.min(Math.max(from, 0), lifeNs - width);
   span.to = span.from + width;
   tellSpan();
   clearTimeout(settling);
-  settling = setTimeout(() => { draw(); tables(); }, isQuick ? 0 : 150);
+  const now = performance.now();
+  settling = setTimeout(redraw, isQuick || now - looked > CLOSE_MS ? 0 : SETTLING_MS);
+  looked = now;
+}
+/** The figure first: what else is asked for would keep the service from it. */
+async function redraw() {
+  const done = draw();
+  const mine = drawing;
+  await done;
+  if (mine === drawing) tables();
 }
 const whole = () => look(0, lifeNs, { isQuick: true });
 
