@@ -1,6 +1,6 @@
 """Load `tcpwin serve` on loopback: python tests/benchmark/serve.py [--quick] [--markdown | --json].
 
-Starts the service in a folder of its own, runs five loads one after another, and ends it.
+Starts the service in a folder of its own, runs six loads one after another, and ends it.
 Exit 0: every "must" holds; 1: one is missed; 2: wrong usage, or the service failed.
 """
 
@@ -15,13 +15,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from bench import browser, crowd, loads, report, tools
 from bench import captures as capture_files
-from bench import crowd, loads, report, tools
 from bench.measure import RunError
 from bench.rows import Row
 from bench.served import ServiceError, serve
 
-LOADS = ("first-page", "pages", "series", "uploads", "crowd")
+LOADS = ("first-page", "pages", "series", "browser", "uploads", "crowd")
 
 
 def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -42,7 +42,14 @@ def measure_all(options: argparse.Namespace, tcpwin: Sequence[str], folder: Path
     large, larger, small = ("small",) * 3 if options.quick else ("A", "B", "small")
     count, rounds, at_once, size_bytes = (5, 2, 5, 4000) if options.quick else (1000, 40, 50, 10_000_000)
     who = crowd.Crowd(2, 4, 5, 3) if options.quick else crowd.Crowd()
-    needed = {"first-page": large, "pages": small, "series": larger, "uploads": large, "crowd": large}
+    needed = {
+        "first-page": large,
+        "pages": small,
+        "series": larger,
+        "browser": larger,
+        "uploads": large,
+        "crowd": large,
+    }
     asked = options.only or LOADS
     made = capture_files.prepare(options.dir, {needed[name] for name in asked})
     files = {name: each.path for name, each in made.items()}
@@ -50,6 +57,7 @@ def measure_all(options: argparse.Namespace, tcpwin: Sequence[str], folder: Path
         "first-page": lambda served: loads.first_page(served, tcpwin, files[large], folder, options.rounds),
         "pages": lambda served: loads.pages(served, files[small], count, rounds),
         "series": lambda served: loads.series(served, files[larger], rounds),
+        "browser": lambda served: browser.connections(served, files[larger], rounds),
         "uploads": lambda served: loads.uploads_at_once(served, files[large], folder, at_once, size_bytes),
         "crowd": lambda served: crowd.attacked(served, files[large], folder, size_bytes // 10, who),
     }

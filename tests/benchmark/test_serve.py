@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bench import crowd, loads, tools
+from bench import browser, crowd, loads, tools
 from bench.report import render_rows
 from bench.rows import Row
 from bench.served import Served, ServiceError, serve
+from reference import ROOT
 from web.crafted import many_connections
 
 TCPWIN = shlex.split(tools.own_tcpwin())
@@ -50,6 +51,13 @@ def test_the_first_page_is_compared_with_a_bare_upload_and_the_command(
     assert (len(wall.values), wall.must, own.must, cpu.must) == (2, 1.5, None, None)
     assert min(*wall.values, *own.values) > 0
     assert (tmp_path / "sunk").read_bytes() == small.read_bytes()
+
+
+def test_connections_are_timed_in_a_browser(served: Served) -> None:
+    short = ROOT / "captures" / "wild" / "many-short.pcap.gz"
+    paint, task, zoom, *first = browser.connections(served, short, 3)
+    assert [row.must for row in (paint, task, zoom)] == [1000, 200, 300]
+    assert min(paint.value, zoom.value, *(row.value for row in first)) > 0
 
 
 def test_pages_and_series_are_timed_by_the_services_own_clock(served: Served, small: Path) -> None:
