@@ -79,3 +79,13 @@ def test_what_a_limit_cost_is_what_its_lift_gained() -> None:
         is_like = gained_ns / 1.5 <= verdict.cost_ns <= gained_ns * 1.5
         near.append(is_like or abs(verdict.cost_ns - gained_ns) <= 0.1 * truth.base.completion_ns)
     assert sum(near) >= 0.8 * len(near)
+
+
+def test_a_window_that_fills_its_path_is_no_certain_limit() -> None:
+    """Three segments, over a path that two fill: a faster path gains time, a larger window nothing."""
+    path = Path(__file__).with_name("captures") / "unsure" / "seed-4-015-sender.pcap.gz"
+    truth = truth_of(path)
+    assert truth.result.limit == "path_rate"
+    assert "receiver_window" not in truth.result.alike
+    verdict = tcpwin.analyze(path).connections[0].verdict
+    assert (verdict.limit, verdict.confidence) == ("receiver_window", "possible")
