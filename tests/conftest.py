@@ -15,11 +15,15 @@ import tempfile
 import weakref
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
+from live import HANG_S
 from reference import ABSENT, AS_ROOT, KERNEL_LACKS, NO_LAB, NO_RIGHT, REFERENCE_CAPTURES, ROOT
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
@@ -28,6 +32,18 @@ PACKAGES = {"initdb": "postgresql", "java": "default-jre-headless", "man": "man-
 
 MOST_ANALYSES, MOST_CONNECTIONS = 20, 10
 """Of those that a test makes, and of the connections of each, which are looked at for what may never be said."""
+
+UNSEEN = (
+    *("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "SpareRendererForSitePerProcess"),
+    *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades", "MediaRouter"),
+    *("HttpsFirstBalancedModeAutoEnable", "LensOverlay", "PaintHolding", "ThirdPartyStoragePartitioning"),
+    *("AvoidCorsURLLoaderRestartOnRedirect", "OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled"),
+    "PreconnectToSearch",
+)
+"""Features of Chromium that no test sees: lists of the address bar, pages of their own, take a third of a page's cost.
+
+Chromium obeys the last list of them that it is given: so it holds Playwright's, too.
+"""
 
 SLOW = ("browser", "wheel", "make_server", "make_client")
 """Fixtures that take time, the one of the longest files first."""
@@ -105,6 +121,18 @@ def tool() -> Callable[[str], str]:
         return path
 
     return find
+
+
+@pytest.fixture(scope="module")
+def browser(tool: Callable[[str], str]) -> Iterator["Browser"]:
+    """Return the system's Chromium, without a window. Of a module: while it runs, no other event loop may."""
+    from playwright.sync_api import sync_playwright
+
+    arguments = ["--no-sandbox", "--disable-gpu", f"--disable-features={','.join(UNSEEN)}"]
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=tool("chromium"), args=arguments, timeout=HANG_S * 1000)
+        yield found
+        found.close()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -24,7 +24,7 @@ import pytest
 from analysis.bundled import CAPTURES, READABLE, name_of
 from click.testing import CliRunner
 from fastapi.testclient import TestClient
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 from pypdf import PdfReader
 from reference import ABSENT, REFERENCE_CAPTURES
 from spread import some_by_day
@@ -401,14 +401,6 @@ def test_comparison(told: Told) -> None:
     text = "\n".join(render_comparison(told.analysis, told.analysis, comparison, limit=1))
     for pair in comparison.pairs[:1]:
         assert f"{limit_words(pair.old_verdict)} → {limit_words(pair.new_verdict)}" in text
-
-
-@pytest.fixture(scope="module")
-def browser(tool: Callable[[str], str]) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=tool("chromium"), args=["--no-sandbox", "--disable-gpu"])
-        yield found
-        found.close()
 
 
 @pytest.mark.parametrize("told", some_by_day(captures()), ids=name_of, indirect=True)

@@ -1,4 +1,4 @@
-"""A browser, and a service of captures for it: what tests of pages begin with."""
+"""Pages of a browser, and a service of captures for them: what tests of pages begin with."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from live import HANG_S, until
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 from web.crafted import API
 from web.running import MakeServer, start_server
 
@@ -17,14 +17,6 @@ TOKEN = "a token of these tests"
 Serve = Callable[..., tuple[str, list[str]]]
 OpenPage = Callable[..., Page]
 expect.set_options(timeout=WAIT_MS)
-
-
-@pytest.fixture(scope="module")
-def browser(tool: Callable[[str], str]) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=tool("chromium"), args=["--no-sandbox"], timeout=WAIT_MS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 import structlog
 from fastapi.testclient import TestClient
 from reference import NO_RIGHT
-from web.browsing import browser, open_page, serve, show
+from web.browsing import open_page, serve, show
 from web.crafted import capture_bytes
 from web.postgres import Postgres
 from web.running import MakeServer, start_server
@@ -20,7 +20,7 @@ from web.stalling import running
 
 from tcpwin_web import Settings, create_app
 
-__all__ = ["browser", "open_page", "running", "serve", "show"]
+__all__ = ["open_page", "running", "serve", "show"]
 
 MakeClient = Callable[..., TestClient]
 

@@ -1,34 +1,16 @@
-"""Reports of captures, and a browser that looks at them."""
+"""Reports of captures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from analysis.bundled import CAPTURES
-from live import HANG_S
 
 import tcpwin
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
 BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
-
-
-@pytest.fixture(scope="module")
-def browser(tool: Callable[[str], str]) -> Iterator[Browser]:
-    """Return the system's Chromium, without a window. Of a module: while it runs, no other event loop may."""
-    from playwright.sync_api import sync_playwright
-
-    path = tool("chromium")
-    arguments = ["--no-sandbox", "--disable-gpu"]
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=path, args=arguments, timeout=HANG_S * 1000)
-        yield found
-        found.close()
 
 
 @pytest.fixture(scope="session")
