@@ -62,12 +62,13 @@ def test_axe_finds_nothing(show: Serve, open_page: OpenPage, width: int, theme: 
             "/rules/TW201",
         ),
         *("/references", "/compare", f"/compare?old={slow}&new={slow}", "/pair", f"/captures/{slow}"),
+        *(f"/pair?a={slow}&b={slow}", f"/references?capture={slow}&connection=0"),
         *(f"/captures/{many}", f"/captures/{slow}/connections/0"),
         *(f"/captures/{slow}/connections/0/whatif", f"/captures/{slow}/connections/0/whatif?rtt_ms=1"),
     ):
         page.goto(path)
-        if path.endswith("/connections/0"):
-            expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")
+        for figure in page.locator("#figure").all():
+            expect(figure).to_have_attribute("data-drawn", "true")
         check_all(page, path)
 
 
@@ -75,7 +76,7 @@ def test_axe_finds_nothing(show: Serve, open_page: OpenPage, width: int, theme: 
 def test_axe_finds_nothing_on_pages_that_few_services_have(
     serve: Serve, open_page: OpenPage, browser: Browser, dataset: Path, width: int, theme: str
 ) -> None:
-    """Login, wrong and right; a shared page; of a recorder that is away; a data set's; one that is not there."""
+    """Login, wrong and right; a shared page; of a recorder that is away; a data set's; of no files; one not there."""
     environment = {
         "TCPWIN_TOKEN": TOKEN,
         "TCPWIN_WATCH": f"http://127.0.0.1:{free_port()}",
@@ -85,6 +86,7 @@ def test_axe_finds_nothing_on_pages_that_few_services_have(
     with httpx2.Client(base_url=address, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=None) as client:
         share = f"{API}/captures/{slow}/shares"
         shared = [client.post(share, json={"days": 1, "anonymise": each}).json()["path"] for each in (True, False)]
+        empty = client.post(f"{API}/captures", json={"name": "without files"}).json()["id"]
     page = open_page(address, width=width, scheme=theme)
     for path in ("/login", *shared):
         page.goto(path)
@@ -93,7 +95,7 @@ def test_axe_finds_nothing_on_pages_that_few_services_have(
     page.get_by_label("Token").fill(TOKEN)
     page.get_by_role("button", name="Log in").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Captures")
-    for path in ("/", "/tokens", "/fleet", "/fleet?by=pair"):
+    for path in ("/", "/tokens", "/fleet", "/fleet?by=pair", f"/captures/{empty}"):
         page.goto(path)
         check_all(page, path)
     page.goto("/watch")

@@ -10,7 +10,9 @@ from web.crafted import many_connections
 from web.test_journey import check
 from web.test_weight import SLOW_READER
 
-WIDTHS = pytest.mark.parametrize("width", [375, 1440, pytest.param(2560, marks=pytest.mark.nightly)])
+WIDTHS = pytest.mark.parametrize(
+    "width", [375, *(pytest.param(each, marks=pytest.mark.nightly) for each in (1440, 2560))]
+)
 
 
 @pytest.fixture
