@@ -26,7 +26,6 @@ def test_captured_before_and_behind_a_router(look: Look, frame: int) -> None:
 
 
 def test_first_copy_is_no_retransmission(look: Look) -> None:
-    # 43 is the first FIN, 44 its copy. tshark: retransmission.
     row, segment, found = look("bug-5437-02__input.pcap", 44, "resent")
     assert events_of(row) == {"capture_duplicate"}
     assert segment.events == {"resent"}

@@ -8,8 +8,9 @@ from __future__ import annotations
 import pytest
 from oracle import loss_kinds
 from oracle.compare import Comparison, events_of
-from oracle.conftest import Look
+from oracle.conftest import DAMAGED, Look
 from oracle.history import recall
+from oracle.judged import read_judged
 from oracle.sequence import step
 
 DUPLICATE, MISSING, UNSEEN = "duplicate_ack", "previous_segment_missing", "acked_unseen"
@@ -17,24 +18,10 @@ DUPLICATE, MISSING, UNSEEN = "duplicate_ack", "previous_segment_missing", "acked
 
 @pytest.mark.parametrize(
     ("name", "frame"),
-    [
-        # 831 acknowledges 3987: [3981, 3987) was never captured, both say so. 832 is [3987, 4014), 833
-        # acknowledges 4014.
-        ("cwd-navigation.pcap", 833),
-        # 715 acknowledges 3414 across such a hole; 716 is without data, 717 acknowledges 3414 again.
-        ("cwd-navigation.pcap", 717),
-        # 9 acknowledges 1553 (captured: up to 211), 10 is [1553, 1780), 11 acknowledges 1780.
-        ("gap-data-missing.pcapng", 11),
-        # 870 acknowledges 12277 (captured: up to 11647), 872 is [12277, 13717), 873 acknowledges 13717.
-        ("bypass-missing-event__tor_bl.pcap", 873),
-        # 62 is the first to acknowledge 1191; 145 is 62 once more (the file holds the connection twice).
-        ("inputs__tls.pcap", 145),
-        # 14 and 17 are the SYN/ACK that 18 acknowledges; tshark waits for data behind the other server's.
-        ("tcp-fastopen-10-syn-data-ignore__input.pcap", 18),
-    ],
+    [(each.name, each.frame) for each in read_judged() if each.field == UNSEEN and each.name != DAMAGED],
 )
 def test_hole_is_acknowledged_once(look: Look, name: str, frame: int) -> None:
-    # Each byte that this ACK is the first to cover was captured.
+    # Each byte that this ACK is the first to cover was captured: judged.csv says which.
     row, segment, found = look(name, frame, UNSEEN)
     assert UNSEEN not in events_of(row)
     assert UNSEEN in segment.events
@@ -43,8 +30,7 @@ def test_hole_is_acknowledged_once(look: Look, name: str, frame: int) -> None:
 
 @pytest.mark.parametrize(("frame", "covered"), [(4, 18), (16, 51)])
 def test_each_hole_is_told(look: Look, every_comparison: list[Comparison], frame: int, covered: int) -> None:
-    # fuzz-72: 3 acknowledges 9 and is flagged by both. 4 acknowledges 27: [9, 27) was never captured either. 16
-    # likewise acknowledges 141 after the 90 of 14. tshark: nothing, until the other side acknowledges something new.
+    # Of fuzz-72. tshark: nothing, until the other side acknowledges something new.
     row, segment, found = look("fuzz-72.pcap", frame, UNSEEN)
     (comparison,) = (one for one in every_comparison if one.name.endswith("fuzz-72.pcap"))
     assert recall(comparison.segments)[frame].acked_unseen == covered
@@ -54,7 +40,6 @@ def test_each_hole_is_told(look: Look, every_comparison: list[Comparison], frame
 
 
 def test_ack_further_than_any_window(look: Look) -> None:
-    # 23 of fuzz-72 acknowledges 1,979,711,719: more than 2^30 beyond anything sent.
     row, segment, found = look("fuzz-72.pcap", 23, UNSEEN)
     assert UNSEEN not in events_of(row)
     assert UNSEEN in segment.events
@@ -75,8 +60,7 @@ def test_what_is_acknowledged_unseen(comparisons: list[Comparison]) -> None:
 
 
 def test_answer_of_another_server(look: Look) -> None:
-    # tcp-fastopen-10: 14 is a SYN/ACK whose number lies 1,180,489,186 ahead of the first one's. It answers the same
-    # SYN; nothing lies between the two.
+    # tcp-fastopen-10: its number lies 1,180,489,186 ahead of the first one's.
     row, segment, found = look("tcp-fastopen-10-syn-data-ignore__input.pcap", 14, MISSING)
     _, first, _ = look("tcp-fastopen-10-syn-data-ignore__input.pcap", 2)
     assert step(first.seq, segment.seq) == 1_180_489_186
