@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
-from live import HANG_S
 from reference import ABSENT, AS_ROOT, KERNEL_LACKS, NO_LAB, NO_RIGHT, REFERENCE_CAPTURES, ROOT
 
 if TYPE_CHECKING:
@@ -126,6 +125,7 @@ def tool() -> Callable[[str], str]:
 @pytest.fixture(scope="module")
 def browser(tool: Callable[[str], str]) -> Iterator["Browser"]:
     """Return the system's Chromium, without a window. Of a module: while it runs, no other event loop may."""
+    from live import HANG_S
     from playwright.sync_api import sync_playwright
 
     arguments = ["--no-sandbox", "--disable-gpu", f"--disable-features={','.join(UNSEEN)}"]
