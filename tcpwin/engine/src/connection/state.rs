@@ -39,6 +39,8 @@ pub struct Connection {
     pub marks: Marks,
     /// By side: whether its next segment may take the short way, both directions being settled.
     pub is_ordinary: [bool; 2],
+    /// [`Clock::is_doubted`](crate::timing::clock_step::Clock::is_doubted) of its clock, which every segment asks.
+    pub is_clock_doubted: bool,
     pub start_ns: i64,
     pub end_ns: i64,
     pub first_frame: u64,
@@ -69,6 +71,7 @@ impl Connection {
             directions: Default::default(),
             marks: Marks::new(guess_initiator(segment), segment.ip_version),
             is_ordinary: [false; 2],
+            is_clock_doubted: false,
             start_ns: segment.time_ns,
             end_ns: segment.time_ns,
             first_frame: segment.frame,

@@ -85,7 +85,11 @@ impl Ahead {
         let view = pace.view.as_deref().unwrap_or(&self.view);
         ask_for(from(view));
         ask_for(from(view).wrapping_add(LINE_BYTES));
-        ask_for(pace.rest.as_slices().0.as_ptr().cast());
+        let (older, newer) = pace.rest.as_slices();
+        ask_for(older.as_ptr().cast());
+        ask_for(older.as_ptr().cast::<u8>().wrapping_add(LINE_BYTES));
+        let newest = if newer.is_empty() { older } else { newer };
+        ask_for(newest.as_ptr_range().end.cast());
         view
     }
 }

@@ -71,12 +71,11 @@ impl Connection {
         stall: &mut Option<Stall>,
     ) -> (Events, Option<u64>) {
         let mut early_ns = self.end_ns.saturating_sub(segment.time_ns);
-        let is_clock_doubted = (self.incidents.as_ref()).is_some_and(|all| all.clock.is_doubted());
-        if early_ns <= 0 && !is_clock_doubted {
+        if early_ns <= 0 && !self.is_clock_doubted {
             return self.take_in_time(side, segment, evidence, stall);
         }
         let mut time_ns = segment.time_ns;
-        if is_clock_doubted || early_ns >= clock_step::LEAST_SILENCE_NS {
+        if self.is_clock_doubted || early_ns >= clock_step::LEAST_SILENCE_NS {
             time_ns = self.set_clock_right(time_ns);
             early_ns = self.end_ns.saturating_sub(time_ns);
         }
@@ -153,7 +152,9 @@ impl Connection {
     #[cold]
     fn set_clock_right(&mut self, time_ns: i64) -> i64 {
         let end_ns = self.end_ns;
-        let (time_ns, stepped_ns) = self.incidents_mut().clock.set_right(time_ns, end_ns);
+        let clock = &mut self.incidents_mut().clock;
+        let (time_ns, stepped_ns) = clock.set_right(time_ns, end_ns);
+        self.is_clock_doubted = clock.is_doubted();
         if let Some(stepped_ns) = stepped_ns {
             for direction in &mut self.directions {
                 let rare = direction.rare();
