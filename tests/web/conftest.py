@@ -33,8 +33,11 @@ structlog.configure(
 )
 
 
-ASK_NOTHING_OF_THEIR_OWN = ("test_index", "test_reports", "test_references", "test_security", "test_words")
-"""Files whose tests use the database as those of others do: on PostgreSQL they run at night."""
+ASK_NOTHING_OF_THEIR_OWN = (
+    *("test_attacked", "test_bundles", "test_index", "test_references", "test_reports", "test_resumable"),
+    *("test_security", "test_weight", "test_whatif", "test_words"),
+)
+"""Files on what has no queries of its own: their tests use the database as others do, on PostgreSQL at night."""
 
 
 @pytest.hookimpl(tryfirst=True)

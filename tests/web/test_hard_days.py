@@ -164,7 +164,7 @@ def test_two_servers_on_one_database(make_server: Any, tmp_path: Path, database_
     make_server(tmp_path / "none", "--database-url", url)
 
 
-@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGQUIT])
+@pytest.mark.parametrize("sig", [pytest.param(signal.SIGINT, marks=pytest.mark.nightly), signal.SIGQUIT])
 def test_a_database_that_ends_in_mid_work(
     postgres: Postgres, tmp_path: Path, capture: bytes, sig: signal.Signals
 ) -> None:

@@ -17,6 +17,7 @@ from web.running import MakeServer
 from web.workers import held_analysis
 
 SIZES = {"phone": (375, 800), "desk": (1280, 900)}
+ON_A_PHONE = pytest.mark.parametrize("page", ["phone", pytest.param("desk", marks=pytest.mark.nightly)], indirect=True)
 ON_A_DESK = pytest.mark.parametrize("page", [pytest.param("phone", marks=pytest.mark.nightly), "desk"], indirect=True)
 
 # Files that come with the mouse, as a browser hands them to a page.
@@ -93,6 +94,7 @@ def drag_times(page: Page, start_s: float, end_s: float) -> None:
     drag(page, *((time_s - first_s) / (last_s - first_s) for time_s in (start_s, end_s)))
 
 
+@ON_A_PHONE
 def test_from_dropping_a_file_to_deleting_it(page: Page, capture: bytes) -> None:
     page.goto("/")
     check(page)
