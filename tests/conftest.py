@@ -135,16 +135,6 @@ def browser(tool: Callable[[str], str]) -> Iterator["Browser"]:
         found.close()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
-    """While thousands of tests are found hardly anything becomes garbage: to look for it takes a fifth of that time."""
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.enable()
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that use a browser take longest, then those that start services or build wheels, as `SLOW` names them.
 
