@@ -111,6 +111,8 @@ def test_captures_are_uploaded_noted_shared_compared_and_searched(serve: Serve, 
     press(page, button(page, "Add note"))
     expect(page.locator(".notes li")).to_contain_text("The reader sleeps here.")
     holds_focus(page, page.get_by_role("heading", name="Notes"))
+    # The page was loaded anew, and draws its figure above.
+    settle(page)
     press(page, page.get_by_role("button", name="Delete the note"))
     expect(page.locator(".notes li")).to_have_count(0)
     holds_focus(page, page.get_by_role("heading", name="Notes"))
