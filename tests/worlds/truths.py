@@ -18,8 +18,8 @@ from tcpwin.lab import LiftResult, Times, lift_result, world
 
 HERE = Path(__file__).resolve().parent
 SEEDS = (1, 2, 3, 4, 5)
-"""The rules were written on the worlds of the first, and mended with those of the next two in view; of the
-last they were scored once, as they were before it was drawn."""
+"""The rules were written on the worlds of the first, and mended with those of the next three in view; those
+of the last were scored once, as they were before it was drawn."""
 _TIMES = ("completion_ns", "delays_ns")
 
 

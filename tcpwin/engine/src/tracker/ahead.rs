@@ -85,6 +85,7 @@ impl Ahead {
         let view = pace.view.as_deref().unwrap_or(&self.view);
         ask_for(from(view));
         ask_for(from(view).wrapping_add(LINE_BYTES));
+        // An ACK takes out several of the oldest, four to a line; data is put behind the newest.
         let (older, newer) = pace.rest.as_slices();
         ask_for(older.as_ptr().cast());
         ask_for(older.as_ptr().cast::<u8>().wrapping_add(LINE_BYTES));
