@@ -15,7 +15,7 @@ setup:
 
 # Compile the engine again after a change in Rust
 build:
-    {{ bin }}/maturin develop --release --skip-install
+    {{ bin }}/maturin develop --profile editable --skip-install
 
 # Write Python's `Event` and its JSON Schema from the engine's table
 event-table: build
