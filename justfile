@@ -34,7 +34,11 @@ lint:
     {{ bin }}/ruff check .
     {{ bin }}/ruff format --check .
     {{ bin }}/mypy
-    {{ bin }}/lint-imports
+    {{ bin }}/python tests/layers.py
+
+# Draw the layers of the code into ARCHITECTURE.md; fails on a cycle
+layers:
+    {{ bin }}/python tests/layers.py --write
 
 # The engine's own tests, then Python's
 test *ARGS:
