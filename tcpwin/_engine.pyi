@@ -314,7 +314,7 @@ def copy_packets(
 
     Args:
         sources: the capture twice.
-        chosen, told: attributes of `tcpwin.report.slicing`.
+        chosen, told: attributes of `tcpwin.render.wireshark.slicing`.
         everything: copy the blocks beside the packets, too, whatever they are.
         about: the application, and a comment on the file.
     """

@@ -1,7 +1,7 @@
 """Draw the layers of the library, the dashboard and the engine; exit 1 if packages import each other in a cycle.
 
 A package is a folder or a module directly under a root. Every import counts: at the top of a file, in a function, in
-`if TYPE_CHECKING`, in a stub, and modules named in strings, such as "tcpwin.report.figures:draw". Test modules of the
+`if TYPE_CHECKING`, in a stub, and modules named in strings, such as "tcpwin.figures:draw". Test modules of the
 engine do not count: they may use any stage.
 
     layers.py           print the diagrams

@@ -10,8 +10,8 @@ ROOT = Path(__file__).resolve().parents[1]
 KNOWN = {
     "tcpwin": [
         [
-            *("_engine", "analysis", "hosts", "kernel", "limits", "pairing"),
-            *("paths", "reference", "report", "sources", "tcpwin"),
+            *("_engine", "analysis", "figures", "hosts", "kernel", "limits", "pairing"),
+            *("paths", "reference", "render", "sources", "tcpwin"),
         ]
     ],
     "web/tcpwin_web": [

@@ -20,8 +20,8 @@ from report.figures.drawn import connection
 
 from tcpwin.cli.program import COMMANDS, cli
 from tcpwin.errors import OutputError
+from tcpwin.figures.drawing.export import write
 from tcpwin.output import append_whole, open_whole
-from tcpwin.report.drawing.export import write
 
 ROOM_BYTES = 256
 FULL = Path("/dev/full")

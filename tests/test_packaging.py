@@ -103,7 +103,7 @@ def test_wheel_names_what_was_compiled_into_it_and_what_lies_beside(built_wheel:
     assert {f"pkg:cargo/{name}@{version[1:]}" for name, version in linked} <= purls(told["tcpwin-engine"], "required")
     locked = tomllib.loads((engine / "Cargo.lock").read_text(encoding="utf8"))["package"]
     assert purls(told["tcpwin-engine"]) <= {f"pkg:cargo/{each['name']}@{each['version']}" for each in locked}
-    vendored = tomllib.loads((ROOT / "tcpwin/report/assets/plotly-basic.toml").read_text(encoding="utf8"))
+    vendored = tomllib.loads((ROOT / "tcpwin/figures/assets/plotly-basic.toml").read_text(encoding="utf8"))
     (plotly,) = told["tcpwin"]["components"]
     assert plotly["purl"] == f"pkg:npm/{vendored['package']}@{vendored['version']}"
     (file,) = plotly["components"]
@@ -139,11 +139,11 @@ def test_wheel_holds_every_python_file_and_no_rust(wheel: set[str]) -> None:
     assert not [name for name in wheel if "engine/" in name or name.endswith((".rs", ".lock"))]
 
 
-VENDORED = {f"tcpwin/report/assets/plotly-basic.{ending}" for ending in ("LICENSE", "cdx.json", "min.js", "toml")}
+VENDORED = {f"tcpwin/figures/assets/plotly-basic.{ending}" for ending in ("LICENSE", "cdx.json", "min.js", "toml")}
 
 
 def test_wheel_holds_what_reports_are_made_of(wheel: set[str]) -> None:
-    page = {f"tcpwin/report/standalone/page/report.{ending}" for ending in ("css", "html.j2", "js")}
+    page = {f"tcpwin/render/report/page/report.{ending}" for ending in ("css", "html.j2", "js")}
     assert page | VENDORED <= wheel
 
 

@@ -44,7 +44,7 @@ def frames_filter(frames: tuple[int, ...]) -> str | None:
 
 def tell_capture(name: str, analysis: Analysis, limit: int) -> dict[str, Any]:
     """A capture in words, its quality, and its connections, the worst first."""
-    from tcpwin.report import quality_remarks
+    from tcpwin.render import quality_remarks
 
     capture = analysis.capture
     worst = analysis.worst(min(limit, MOST_CONNECTIONS))
@@ -157,7 +157,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def tell_pair(names: tuple[str, str], pairing: Pairing, limit: int) -> dict[str, Any]:
     """Where packets were lost between two captures, in words and by connection."""
-    from tcpwin.report import most_lost_first, summarize_pairing
+    from tcpwin.render import most_lost_first, summarize_pairing
 
     worst = most_lost_first(pairing)
     return plain(  # type: ignore[no-any-return]

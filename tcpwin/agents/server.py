@@ -163,8 +163,8 @@ class _Tools:
         end: End = None,
     ) -> Any:
         """Draw a figure of one connection: window and flight over time, time line of sequence numbers, and so on."""
-        from tcpwin.report import figures
-        from tcpwin.report.drawing import check, write
+        from tcpwin import figures
+        from tcpwin.figures.drawing import check, write
 
         chosen = connection_of(self._folder.analyse(capture, filter, start, end), connection)
         names = figures.names("connection")

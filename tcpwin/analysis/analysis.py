@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from tcpwin.analysis.table import Table
     from tcpwin.hosts import Host, Joined, JoinedSample, ScaleClaim, SocketSample
     from tcpwin.limits import Findings, Summary, Verdict
-    from tcpwin.report import Slice
-    from tcpwin.report.standalone import Report
+    from tcpwin.render import Slice
+    from tcpwin.render.report import Report
 
 SCHEMA = "tcpwin/analysis/2"
 """Version of the JSON document: the number grows when a name goes or changes its meaning; additions keep it."""
@@ -134,9 +134,9 @@ class Analysis:
         """A figure of all connections, as a ``plotly.graph_objects.Figure``; `figures.draw` says what is raised.
 
         Args:
-            name: one of ``tcpwin.report.figures.names("analysis")``.
+            name: one of ``tcpwin.figures.names("analysis")``.
         """
-        return later("tcpwin.report.figures", "draw")(name, self, points=points, theme=theme)
+        return later("tcpwin.figures", "draw")(name, self, points=points, theme=theme)
 
     def report(self, path: str | Path | None = None, *, limit: int = 10, theme: str = "auto") -> Report:
         """The standalone report: as HTML, PDF, JSON or Markdown.
@@ -149,7 +149,7 @@ class Analysis:
             limit: most connections told in full.
             theme: of HTML: ``auto``, ``light`` or ``dark``.
         """
-        made: Report = later("tcpwin.report.standalone", "Report")(self, limit=limit, given=self.findings)
+        made: Report = later("tcpwin.render.report", "Report")(self, limit=limit, given=self.findings)
         if path is not None:
             made.write(path, theme=theme)
         return made
@@ -161,14 +161,14 @@ class Analysis:
 
         Args:
             chosen: `connections`, `start_ns` and `end_ns`, `findings` and `around`, `headers_only`, `comments`:
-                `tcpwin.report.slice_packets` says what they are and what is raised.
+                `tcpwin.render.slice_packets` says what they are and what is raised.
         """
-        made: Slice = later("tcpwin.report", "slice_packets")(self, path, **chosen)
+        made: Slice = later("tcpwin.render", "slice_packets")(self, path, **chosen)
         return made
 
     def annotate(self, path: str | Path) -> Slice:
         """Write the whole capture to a pcapng file whose comments say at each packet what was found there."""
-        made: Slice = later("tcpwin.report", "annotate")(self, path)
+        made: Slice = later("tcpwin.render", "annotate")(self, path)
         return made
 
     def select(

@@ -309,13 +309,13 @@ class Connection:
         """A figure as a ``plotly.graph_objects.Figure``, which notebooks show; `figures.draw` says what is raised.
 
         Args:
-            name: one of ``tcpwin.report.figures.names("connection")``; ``timeline`` is several on one time axis.
+            name: one of ``tcpwin.figures.names("connection")``; ``timeline`` is several on one time axis.
         """
         options: dict[str, Any] = {"direction": direction, "start_ns": start_ns, "end_ns": end_ns}
         options |= {"points": points, "theme": theme}
         if name == "timeline":
-            return later("tcpwin.report.figures", "timeline")(self, **options)
-        return later("tcpwin.report.figures", "draw")(name, self, **options)
+            return later("tcpwin.figures", "timeline")(self, **options)
+        return later("tcpwin.figures", "draw")(name, self, **options)
 
     def segments(self) -> Table:
         """The per-segment table of this connection."""

@@ -30,7 +30,7 @@ from tcpwin.sources import public_name
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis
-    from tcpwin.report import CaptureRow
+    from tcpwin.render import CaptureRow
 
 CONNECTIONS_SHOWN = 10
 """Where --limit is not given."""
@@ -83,7 +83,7 @@ def analyze(
         else:
             problems, failures = _show_table(files, clock_offset, limit, colour)
         return exit_status(check and problems > 0, failures)
-    from tcpwin.report import render_blocks, render_connection
+    from tcpwin.render import render_blocks, render_connection
 
     follow = None if connection is None else [connection]
     analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, follow=follow)
@@ -105,7 +105,7 @@ def analyze(
 
 def _show_table(files: list[str], clock_offset: int | None, limit: int | None, colour: str) -> tuple[int, int]:
     """Return how many connections have a problem, and how many captures could not be read."""
-    from tcpwin.report import render_captures
+    from tcpwin.render import render_captures
 
     rows: list[CaptureRow] = []
     pieces: list[Piece] = []
@@ -123,7 +123,7 @@ def _show_table(files: list[str], clock_offset: int | None, limit: int | None, c
 
 
 def _row(analysis: Analysis, file: str) -> tuple[CaptureRow, Piece]:
-    from tcpwin.report import capture_row
+    from tcpwin.render import capture_row
 
     return capture_row(analysis, public_name(file)), Piece.of(analysis, public_name(file))
 

@@ -43,7 +43,7 @@ def annotate(
 
     FILE is a capture, several captures, a bundle, or - for standard input, as in `tcpwin analyze`.
     """
-    from tcpwin.report import annotate as annotate_packets
+    from tcpwin.render import annotate as annotate_packets
 
     refuse_output(captures, out, as_json=as_json)
     analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, keep=True)

@@ -23,7 +23,7 @@ from tcpwin.cli.terminal import colour_option, plain_lines, show
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis, Connection
     from tcpwin.limits import Findings, Kind, Known, Rule
-    from tcpwin.report import ConnectionTable
+    from tcpwin.render import ConnectionTable
 
 FORMS = ("text", "json", "sarif", "github", "junit")
 SHOWN = 20
@@ -170,7 +170,7 @@ def text_blocks(
 ) -> Iterator[Iterable[str] | ConnectionTable]:
     """The summary, the connections with a problem where there are several, and the findings."""
     from tcpwin.limits import problems, summarize
-    from tcpwin.report import render_findings, render_summary, tabulate_connections
+    from tcpwin.render import render_findings, render_summary, tabulate_connections
     from tcpwin.units import count_text
 
     yield [*render_summary(summarize(analysis, found), analysis), ""]
@@ -226,17 +226,17 @@ def write_findings(
         return
     if output.form == "sarif":
         from tcpwin import __version__
-        from tcpwin.report import sarif_document
+        from tcpwin.render import sarif_document
 
         write_lines(
             [json.dumps(sarif_document(analysis, found, shown, rules=rules, version=__version__), indent=1)], output
         )
     elif output.form == "junit":
-        from tcpwin.report import junit_document
+        from tcpwin.render import junit_document
 
         write_lines([junit_document(analysis, found, shown, rules=asked, fail_on=fail_on).rstrip("\n")], output)
     else:
-        from tcpwin.report import counts_line, render_github
+        from tcpwin.render import counts_line, render_github
 
         write_lines([*render_github(analysis, found, shown), counts_line(analysis, found, asked=len(asked))], output)
     if left_out:

@@ -21,7 +21,7 @@ from tcpwin.units import name_text
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis
     from tcpwin.limits import Baseline, Kind, Known
-    from tcpwin.report import ConnectionTable
+    from tcpwin.render import ConnectionTable
 
 
 class _Found(NamedTuple):
@@ -137,7 +137,7 @@ def _blocks(told: Told[_Found]) -> Iterator[Iterable[str] | ConnectionTable]:
 
 
 def _write(all_told: Sequence[Told[_Found]], output: Output) -> None:
-    from tcpwin.report import join_junit, join_sarif, render_unreadable
+    from tcpwin.render import join_junit, join_sarif, render_unreadable
 
     failures = {told.file: told.failure for told in all_told if told.failure is not None}
     if output.form == "json":

@@ -91,7 +91,7 @@ def compare(
         document = {"schema": SCHEMA, "old": before.name, "new": after.name, **plain(comparison)}
         click.echo(json.dumps(document, indent=1))
     else:
-        from tcpwin.report import render_comparison
+        from tcpwin.render import render_comparison
 
         show([render_comparison(before, after, comparison, limit=limit)], colour)
     return EXIT_PROBLEM if fail_on == "worse" and comparison.verdict in _FAILING else 0

@@ -82,7 +82,7 @@ def _socket_fields(_: click.Context) -> Iterator[tuple[str, str]]:
 
 
 def _figures(_: click.Context) -> Iterator[tuple[str, str]]:
-    from tcpwin.report import figures
+    from tcpwin import figures
 
     yield from ((name, figures.get(name).title) for name in figures.names())
     yield "timeline", "several on one time axis"

@@ -31,7 +31,7 @@ def explain(name: str, as_json: bool) -> int:
 
         click.echo(json.dumps({"schema": "tcpwin/rule/1", **describe_page(rule)}, indent=1))
         return 0
-    from tcpwin.report import render_page
+    from tcpwin.render import render_page
 
     page(render_page(rule))
     return 0

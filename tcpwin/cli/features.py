@@ -68,7 +68,7 @@ def _libpcap() -> str:
 
 def _image_browser() -> str:
     from tcpwin.errors import OutputError
-    from tcpwin.report.drawing import find_browser
+    from tcpwin.figures.drawing import find_browser
 
     if (found := find_browser()) is None:
         raise OutputError("neither Chromium nor Chrome is on the path")
@@ -76,7 +76,7 @@ def _image_browser() -> str:
 
 
 def _printing_browser() -> str:
-    from tcpwin.report.standalone import find_browser
+    from tcpwin.render.report import find_browser
 
     return find_browser()
 

@@ -12,7 +12,7 @@ from tcpwin.cli.fleet_sql import cell_text
 from tcpwin.cli.terminal import colour_option, show
 
 if TYPE_CHECKING:
-    from tcpwin.report import ConnectionTable
+    from tcpwin.render import ConnectionTable
 
 BY = ("limit", "pair", "subnet", "port", "hour", "day", "site", "kernel")
 SCHEMA = "tcpwin/fleet-show/1"
@@ -59,7 +59,7 @@ def _headline(told: dict[str, Any]) -> str:
 
 def _table(rows: Sequence[dict[str, Any]]) -> ConnectionTable:
     from tcpwin.limits import LIMIT_NAMES
-    from tcpwin.report import ConnectionTable
+    from tcpwin.render import ConnectionTable
     from tcpwin.units import time_text
 
     texts: dict[str, Callable[[Any], str]] = {

@@ -54,7 +54,7 @@ def _write_json(names: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
 
 
 def _show(names: Sequence[str], rows: Iterator[tuple[Any, ...]], limit: int, colour: str) -> None:
-    from tcpwin.report import ConnectionTable
+    from tcpwin.render import ConnectionTable
 
     shown = list(islice(rows, limit))
     left = next(rows, None) is not None

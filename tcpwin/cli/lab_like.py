@@ -71,7 +71,7 @@ def report_tried(tried: Tried, bundle: Path) -> None:
     """Print the run beside the capture and the prediction."""
     from tcpwin.hosts import analyze
     from tcpwin.reference import against, measure_connection
-    from tcpwin.report import render_against
+    from tcpwin.render import render_against
 
     analysis: Analysis = analyze(str(bundle), capture="sender.pcap.gz")
     run = measure_connection(analysis.worst(1)[0]) if len(analysis) else None

@@ -169,7 +169,7 @@ def _check_following(
 
 def _write_total(reading: _Reading, steps: CounterSteps, is_all: bool, output: Output) -> None:
     from tcpwin.hosts import COUNTER_KINDS, counter_rows, plain_rows, sample_rows
-    from tcpwin.report import render_sample, render_total
+    from tcpwin.render import render_sample, render_total
 
     total, last = steps.total, steps.last
     if last is None or (total is None and steps.samples > 1):
@@ -194,7 +194,7 @@ def _write_total(reading: _Reading, steps: CounterSteps, is_all: bool, output: O
 
 def _write_steps(reading: _Reading, steps: CounterSteps, is_all: bool, output: Output) -> None:
     from tcpwin.hosts import COUNTER_KINDS, counter_rows, plain_rows
-    from tcpwin.report import render_step, render_steps_end
+    from tcpwin.render import render_step, render_steps_end
 
     checked = _checked(reading, steps)
     if output.form == "table":

@@ -105,7 +105,7 @@ def pair(
 
         click.echo(json.dumps(pairing.to_dict(), indent=1))
     else:
-        from tcpwin.report import render_pairing
+        from tcpwin.render import render_pairing
 
         show([render_pairing(pairing, limit=limit, connection=connection)], colour)
     for warning in pairing.warnings:
@@ -143,8 +143,8 @@ def _check_output(out: str) -> None:
         import plotly  # noqa: F401
     except ImportError:
         raise OutputError("figures need plotly: pip install 'tcpwin[plot]'") from None
-    from tcpwin.report.drawing import FORMATS, check, format_of
-    from tcpwin.report.standalone import require
+    from tcpwin.figures.drawing import FORMATS, check, format_of
+    from tcpwin.render.report import require
 
     if format_of(out) is None:
         raise click.UsageError(f"the name {out} says no format: let it end in one of {', '.join(FORMATS)}")
@@ -159,10 +159,11 @@ def _is_page(out: str) -> bool:
 
 def _report(pairing: Pairing, connection: int | None, out: str, *, limit: int, theme: str) -> None:
     """Write all as a page, or one connection as a figure."""
+    from tcpwin.figures import draw_ladder
+    from tcpwin.figures.drawing import write
     from tcpwin.output import open_whole
-    from tcpwin.report import draw_ladder, most_lost_first
-    from tcpwin.report.drawing import write
-    from tcpwin.report.standalone import render_pair_page
+    from tcpwin.render import most_lost_first
+    from tcpwin.render.report import render_pair_page
 
     if _is_page(out):
         page = render_pair_page(pairing, connection=connection, limit=limit, theme=theme)

@@ -38,7 +38,7 @@ def _figures() -> Any:
         import tsdownsample  # noqa: F401
     except ImportError:
         raise OutputError("figures need plotly and tsdownsample: pip install 'tcpwin[plot]'") from None
-    from tcpwin.report import figures
+    from tcpwin import figures
 
     return figures
 
@@ -115,7 +115,7 @@ def plot(
 ) -> None:
     """Draw a figure of a connection, or of all of them, and write it to a file."""
     figures = _figures()
-    from tcpwin.report.drawing import FORMATS, check, format_of, write
+    from tcpwin.figures.drawing import FORMATS, check, format_of, write
     from tcpwin.units import short_name
 
     if format_of(out) is None:

@@ -98,7 +98,7 @@ def reference(
 
         _write_document(references=[describe_reference(each) for each in references().values()])
     else:
-        from tcpwin.report import render_references
+        from tcpwin.render import render_references
 
         show([render_references(references().values())], colour)
 
@@ -140,7 +140,7 @@ def _write_likeness(comparison: Comparison, as_json: bool, colour: str) -> None:
 
         _write_document(comparison=describe_comparison(comparison))
         return
-    from tcpwin.report import render_likeness
+    from tcpwin.render import render_likeness
 
     show([render_likeness(comparison)], colour)
 
@@ -161,7 +161,7 @@ def _write_one(name: str, as_json: bool, colour: str) -> None:
 
         _write_document(references=[describe_reference(found, runs)])
         return
-    from tcpwin.report import render_reference
+    from tcpwin.render import render_reference
 
     show([render_reference(found, runs)], colour)
 
@@ -201,7 +201,7 @@ def _write_nearest(
             nearest=[{"distance": near.distance, "why": near.why, **describe_run(near.run)} for near in found]
         )
         return
-    from tcpwin.report import render_nearest
+    from tcpwin.render import render_nearest
 
     show([render_nearest(found)], colour)
 

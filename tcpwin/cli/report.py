@@ -15,12 +15,12 @@ from tcpwin.cli.several import exit_status, merge_option, separate, tell_each, w
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.cli.ss import choose_output
 from tcpwin.cli.terminal import show
-from tcpwin.report.standalone import CONNECTIONS_SHOWN, FORMS, THEMES, Report, form_of
+from tcpwin.render.report import CONNECTIONS_SHOWN, FORMS, THEMES, Report, form_of
 from tcpwin.sources import public_name
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis
-    from tcpwin.report import CaptureRow
+    from tcpwin.render import CaptureRow
 
 
 @click.command(cls=WithSnapshots)
@@ -98,7 +98,7 @@ def report(
         raise click.UsageError(f"{form} is nothing to read in a terminal: name a file with -o OUT")
     output = choose_output(form, False, out, (*captures, *snapshots))
     if form == "pdf":
-        from tcpwin.report.standalone import find_browser
+        from tcpwin.render.report import find_browser
 
         # Before a long capture is read for nothing.
         find_browser()
@@ -124,10 +124,10 @@ def _report_each(files: list[str], clock_offset: int | None, out: str | None, fo
             f"{len(files)} captures: name a folder for their reports with -o OUT (--merge reads them as one)"
         )
     if form == "pdf":
-        from tcpwin.report.standalone import find_browser
+        from tcpwin.render.report import find_browser
 
         find_browser()
-    from tcpwin.report import render_captures
+    from tcpwin.render import render_captures
 
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
@@ -161,7 +161,7 @@ def _names(files: list[str], form: str) -> dict[str, str]:
 def _write_report(
     analysis: Analysis, file: str, *, folder: Path, names: dict[str, str], form: str, limit: int, theme: str
 ) -> CaptureRow:
-    from tcpwin.report import capture_row
+    from tcpwin.render import capture_row
 
     Report(analysis, limit=limit).write(folder / names[file], form=form, theme=theme)
     return capture_row(analysis, public_name(file))

@@ -20,6 +20,6 @@ def rules(as_json: bool) -> None:
 
         click.echo(json.dumps({"schema": "tcpwin/rules/1", "rules": [describe_rule(rule) for rule in found]}, indent=1))
         return
-    from tcpwin.report import render_rules
+    from tcpwin.render import render_rules
 
     page(render_rules(found))

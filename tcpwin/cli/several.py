@@ -131,7 +131,7 @@ def tell_each(files: Sequence[str], answer: Callable[[Analysis, str], T], **opti
     work = _Work(answer, options, {**context.meta, THREADS: 1})
     processes = min(threads() or cores(), len(files))
     # Forked with what each of them would import.
-    for stage in ("tcpwin.hosts", "tcpwin.limits", "tcpwin.report"):
+    for stage in ("tcpwin.hosts", "tcpwin.limits", "tcpwin.render"):
         import_module(stage)
     with _shown(len(files)) as tell, pool(processes) as readers:
         waiting: list[tuple[str, Future[Told[T]]]] = []

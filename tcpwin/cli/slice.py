@@ -18,7 +18,7 @@ from tcpwin.errors import OutputError
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis
     from tcpwin.limits import Finding
-    from tcpwin.report import Slice
+    from tcpwin.render import Slice
 
 SCHEMA = "tcpwin/slice/1"
 
@@ -85,7 +85,7 @@ def slice(
 
     FILE is a capture, several captures, a bundle, or - for standard input, as in `tcpwin analyze`.
     """
-    from tcpwin.report import AROUND, slice_packets
+    from tcpwin.render import AROUND, slice_packets
 
     if not connections and not rules and first is None and last is None:
         raise click.UsageError(

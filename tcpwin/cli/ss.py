@@ -390,7 +390,7 @@ class _Reading:
 
     def summary(self) -> Iterator[str]:
         """The end of the table."""
-        from tcpwin.report import span_text
+        from tcpwin.render import span_text
         from tcpwin.units import count_text, name_text
 
         read = sum(self._samples)
@@ -416,7 +416,7 @@ def _write_samples(
     reading: _Reading, fields: tuple[str, ...], sort: str | None, limit: int | None, output: Output, colour: str
 ) -> None:
     from tcpwin.hosts import SOCKET_KINDS, socket_object, socket_values
-    from tcpwin.report import render_sockets
+    from tcpwin.render import render_sockets
 
     is_held = output.form == "table" or sort is not None
     found: Iterable[Labelled] = reading.bounded() if is_held else reading
@@ -449,7 +449,7 @@ def _write_samples(
 
 def _write_distributions(reading: _Reading, measured: tuple[str, ...], output: Output, colour: str) -> None:
     from tcpwin.hosts import AMOUNTS, distribution
-    from tcpwin.report import render_distributions
+    from tcpwin.render import render_distributions
 
     samples = [sample for _, sample in reading.bounded()]
     found = {name: distribution(samples, name, last_only=False) for name in measured}

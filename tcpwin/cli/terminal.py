@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from tcpwin.report import ConnectionTable
+    from tcpwin.render import ConnectionTable
 
 COLOURS = ("auto", "always", "never")
 HANG = 2
@@ -70,7 +70,7 @@ def show(blocks: Iterable[Iterable[str] | ConnectionTable], colour: str = "auto"
 
 def plain_lines(blocks: Iterable[Iterable[str] | ConnectionTable]) -> Iterator[str]:
     """The lines that a pipe or a file gets: as they are, and tables aligned."""
-    from tcpwin.report import render_table
+    from tcpwin.render import render_table
 
     for block in blocks:
         yield from block if isinstance(block, Iterable) else render_table(block)

@@ -24,7 +24,7 @@ from tcpwin.units import count_text, name_text, time_text
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis
-    from tcpwin.report import ConnectionTable
+    from tcpwin.render import ConnectionTable
     from tcpwin.watch import Round, Strike, Told
 
 ROWS = 10
@@ -247,7 +247,7 @@ class _Screen:
 
     def _show(self, round: Round) -> None:
         from tcpwin.cli.terminal import show
-        from tcpwin.report import tabulate_connections
+        from tcpwin.render import tabulate_connections
 
         click.clear()
         blocks: list[Any] = [[head_line(self._name, round), ""]]
@@ -261,7 +261,7 @@ def _with_sketches(table: ConnectionTable, analysis: Analysis, ids: Sequence[int
     """The same table, where it has room with window and flight of the direction that each verdict is of."""
     if get_terminal_size().columns < WIDE_COLUMNS:
         return table
-    from tcpwin.report import SKETCH_BUCKETS, draw_blocks
+    from tcpwin.figures import SKETCH_BUCKETS, draw_blocks
 
     views = analysis.views(ids, buckets=SKETCH_BUCKETS)
     sketches = [draw_blocks(view, view.connection.verdict.direction or "a_to_b") for view in views]

@@ -162,7 +162,7 @@ def whatif(
         told = {"refused": str(found)} if isinstance(found, WhatIfError) else describe_whatif(found)
         click.echo(json.dumps({"schema": WHATIF_SCHEMA, **told, **more}, indent=1))
         return
-    from tcpwin.report import render_whatif
+    from tcpwin.render import render_whatif
 
     blocks = [] if isinstance(found, WhatIfError) else [render_whatif(found)]
     if isinstance(found, WhatIfError):

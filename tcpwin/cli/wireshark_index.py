@@ -14,7 +14,7 @@ from tcpwin.cli.program import complain
 from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 
 if TYPE_CHECKING:
-    from tcpwin.report.wireshark import IndexedCapture
+    from tcpwin.render.wireshark import IndexedCapture
 
 SCHEMA = "tcpwin/wireshark-index/1"
 
@@ -39,7 +39,7 @@ def index(
     It stands beside FILE, which is not changed, as FILE.tcpwin; of several, each has its own. When Wireshark or tshark
     opens FILE on this machine, the plugin finds the index.
     """
-    from tcpwin.report.wireshark import ENDING, make_known, write_index
+    from tcpwin.render.wireshark import ENDING, make_known, write_index
     from tcpwin.units import count_text, name_text
 
     if out is not None and len(captures) > 1:

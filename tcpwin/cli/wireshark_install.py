@@ -21,7 +21,7 @@ def install(is_printed: bool, folder: str | None) -> None:
 
     It starts the tcpwin that wrote it: install it again after tcpwin has moved, and after an upgrade.
     """
-    from tcpwin.report.wireshark import default_folder, plugin_text
+    from tcpwin.render.wireshark import default_folder, plugin_text
     from tcpwin.units import name_text
 
     if is_printed and folder is not None:

@@ -19,8 +19,8 @@ def open_(index: str, connection: int) -> None:
     """Write a report on connection N of the capture that INDEX is of, and open it in the browser."""
     import webbrowser
 
-    from tcpwin.report.standalone import Report
-    from tcpwin.report.wireshark import read_indexed
+    from tcpwin.render.report import Report
+    from tcpwin.render.wireshark import read_indexed
 
     capture = read_indexed(Path(index))
     check_connection(connection, capture.connections)

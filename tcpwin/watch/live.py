@@ -102,7 +102,7 @@ class Live:
 
 def worst_of(analysis: Analysis) -> list[dict[str, Any]]:
     """The connections that lost most, each with its answer, and with window and flight as `Sketch` draws them."""
-    from tcpwin.report import SKETCH_BUCKETS, draw_sketch
+    from tcpwin.figures import SKETCH_BUCKETS, draw_sketch
 
     worst = analysis.worst(WORST)
     try:

@@ -10,9 +10,8 @@ import pyarrow
 import pytest
 
 import tcpwin
-from tcpwin import _engine
+from tcpwin import _engine, figures
 from tcpwin.analysis import CaptureFigureName, FigureName, PercentilesName, SeriesName
-from tcpwin.report import figures
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 SLOW_READER = CAPTURES / "lab" / "slow-reader.pcap.gz"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cli.command import CAPTURES, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TEXT, refused, tcpwin
 
-from tcpwin.report.comparison import render_comparison
+from tcpwin.render.comparing.comparison import render_comparison
 
 # The same transfer of 10 MB over 85 ms, without window scaling and with it.
 SLOW = CAPTURES / "lab" / "no-window-scaling.pcap.gz"

@@ -94,7 +94,7 @@ def test_the_plugin_is_printed_or_written(tmp_path: Path) -> None:
 
 
 def test_only_the_newest_indexes_are_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from tcpwin.report.wireshark import make_known, plugin
+    from tcpwin.render.wireshark import make_known, plugin
 
     monkeypatch.setattr(plugin, "MOST_KNOWN", 3)
     for second in range(5):

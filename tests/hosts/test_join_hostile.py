@@ -13,7 +13,7 @@ import pytest
 from hosts.joined import Transfer, socket_text, write_pcap, write_stamp
 
 from tcpwin.hosts import analyze
-from tcpwin.report import render, render_connection
+from tcpwin.render import render, render_connection
 
 SCHEMA = json.loads(files("tcpwin.analysis").joinpath("schema.json").read_text(encoding="utf8"))
 

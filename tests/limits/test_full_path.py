@@ -13,8 +13,8 @@ import pytest
 from stories.story import Story, judged
 
 import tcpwin
+from tcpwin import figures
 from tcpwin.limits import Severity
-from tcpwin.report import figures
 
 MSS, HEADERS = 1460, 54
 S = 1_000_000_000

@@ -31,18 +31,18 @@ from spread import some_by_day
 from web.crafted import API, analysed
 
 import tcpwin
+from tcpwin import figures
 from tcpwin.cli.analyze import analyze as analyze_command
 from tcpwin.limits import LIMIT_NAMES, VERDICT_COLUMNS, VERDICT_FIELDS, Finding, Verdict, compare, is_about
 from tcpwin.limits.bulk import verdict_parts
-from tcpwin.report import figures
-from tcpwin.report.comparison import render_comparison
-from tcpwin.report.standalone import figures as drawn_figures
-from tcpwin.report.standalone import pdf
-from tcpwin.report.standalone.figures import Drawn
-from tcpwin.report.standalone.markdown_form import plain
-from tcpwin.report.standalone.report import Report
-from tcpwin.report.standalone.table import make_table
-from tcpwin.report.verdict_words import limit_words, verdict_words
+from tcpwin.render.comparing.comparison import render_comparison
+from tcpwin.render.report import figures as drawn_figures
+from tcpwin.render.report import pdf
+from tcpwin.render.report.figures import Drawn
+from tcpwin.render.report.markdown_form import plain
+from tcpwin.render.report.report import Report
+from tcpwin.render.report.table import make_table
+from tcpwin.render.verdict_words import limit_words, verdict_words
 from tcpwin.units import rate_text, time_text
 from tcpwin_web import Settings, create_app
 from tcpwin_web.pages.verdicts import limit_words as limit_words_of

@@ -20,8 +20,8 @@ from reference import LAB_RUNS, ROOT
 
 import tcpwin
 from tcpwin.errors import SourceError
-from tcpwin.report import render_pairing
-from tcpwin.report.pairing import direction_lines
+from tcpwin.render import render_pairing
+from tcpwin.render.comparing.pairing import direction_lines
 from tcpwin.units import time_text
 
 SCHEMA = json.loads(files("tcpwin.pairing").joinpath("schema.json").read_text(encoding="utf8"))

@@ -104,7 +104,7 @@ def test_a_capture_of_one_point_is_refused(name: str) -> None:
 
 
 def test_analyze_names_the_command(tmp_path: Path) -> None:
-    from tcpwin.report import render
+    from tcpwin.render import render
 
     path, _ = merged(tmp_path, *map(read, captures(LOSSY)))
     assert f"`tcpwin pair {path}`" in render(tcpwin.analyze(path))

@@ -23,7 +23,7 @@ from pairing.pairs import ack_direction, bent, data_direction, lost_frames
 
 import tcpwin
 from tcpwin.pairing import PairedDirection
-from tcpwin.report import change_on_the_way
+from tcpwin.render import change_on_the_way
 
 LOSSY = "loss1_cubic_sack1"
 SERVER_PORT = 5201

@@ -15,7 +15,7 @@ from pairing.packets import Packet, read, segment, write
 from pairing.pairs import ack_direction, data_direction, frames_by_fate
 
 import tcpwin
-from tcpwin.report.pairing import render_pairing
+from tcpwin.render.comparing.pairing import render_pairing
 
 WILD = Path(__file__).parents[2] / "captures" / "wild"
 SENDER, RECEIVER = WILD / "lossy-path.pcapng.gz", WILD / "lossy-path-receiver.pcap.gz"

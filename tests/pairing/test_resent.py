@@ -12,7 +12,7 @@ from pairing.packets import Packet, read, segment, thinned, write
 from pairing.pairs import bent, captures, data_direction, lost_frames, run_of
 
 import tcpwin
-from tcpwin.report.pairing import render_pairing
+from tcpwin.render.comparing.pairing import render_pairing
 
 Rung = tuple[list[Packet], list[Packet]]
 

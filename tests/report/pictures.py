@@ -16,8 +16,8 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 import tcpwin
-from tcpwin.report import figures
-from tcpwin.report.drawing.export import write
+from tcpwin import figures
+from tcpwin.figures.drawing.export import write
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "tcpwin" / "docs" / "images"

@@ -10,8 +10,8 @@ import pytest
 from report.made_findings import NASTY, NASTY_SHOWN, NOTE, RULES, STALL, bundled, found
 
 from tcpwin.limits import Evidence, Severity
-from tcpwin.report.findings import render_findings, value_text
-from tcpwin.report.rules import render_page, render_rules, threshold_text
+from tcpwin.render.text.findings import render_findings, value_text
+from tcpwin.render.text.rules import render_page, render_rules, threshold_text
 
 
 def test_whole_report() -> None:

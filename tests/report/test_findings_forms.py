@@ -18,9 +18,9 @@ import tcpwin
 from tcpwin.limits import CONFIDENCES, OWNERS, Evidence, Finding, Remedy, Severity, Threshold, check
 from tcpwin.limits.document import SCHEMA, describe_finding, describe_page, describe_rule
 from tcpwin.limits.rule import SCOPES
-from tcpwin.report.github import render_github
-from tcpwin.report.junit import junit_document
-from tcpwin.report.sarif import sarif_document
+from tcpwin.render.machine.github import render_github
+from tcpwin.render.machine.junit import junit_document
+from tcpwin.render.machine.sarif import sarif_document
 
 DOCUMENT = json.loads(files("tcpwin.limits").joinpath("schema.json").read_text(encoding="utf8"))
 ENDS = {"a": "127.0.0.1:42942", "b": "127.0.0.1:9002"}

@@ -9,9 +9,9 @@ import pytest
 from reference import LAB_RUNS, ROOT
 
 import tcpwin
-from tcpwin.report import draw_ladder
-from tcpwin.report.ladder import MOST_DRAWN, MOST_FOCUSED
-from tcpwin.report.ladder_packets import COLUMNS, Delays
+from tcpwin.figures import draw_ladder
+from tcpwin.figures.ladder import MOST_DRAWN, MOST_FOCUSED
+from tcpwin.figures.ladder_packets import COLUMNS, Delays
 
 WILD = ROOT / "captures" / "wild"
 

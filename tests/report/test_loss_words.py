@@ -12,7 +12,7 @@ from analysis.bundled import READABLE, WHOLE, analyze, name_of
 
 import tcpwin
 from tcpwin.limits import advice_label
-from tcpwin.report import render, render_connection
+from tcpwin.render import render, render_connection
 from tcpwin.units import rest_text, share_text, time_text
 
 CAUSE_FIELDS = (
@@ -372,7 +372,7 @@ def test_start_and_congestion_window_in_the_detail() -> None:
 
 @pytest.mark.parametrize("path", WHOLE, ids=name_of)
 def test_every_retransmission_has_a_cause_in_words(path: Path) -> None:
-    from tcpwin.report.loss import causes_of
+    from tcpwin.render.text.loss import causes_of
 
     for connection in analyze(path).worst(5):
         for direction in (connection.a_to_b, connection.b_to_a):

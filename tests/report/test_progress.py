@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from tcpwin import figures
 from tcpwin.errors import ArgumentError
-from tcpwin.report import Progress, figures, plain_progress
+from tcpwin.figures import Progress, plain_progress
 
 SECOND_NS = 1_000_000_000
 SLOW = Progress("captured", (0, SECOND_NS, 4 * SECOND_NS), (0, 1_000_000, 4_000_000))

@@ -9,10 +9,10 @@ import pytest
 from web.crafted import written, zero_window_connection
 
 import tcpwin
+from tcpwin.figures import LIFE_COLUMNS, SKETCH_BUCKETS, Sketch, budget_bar, draw_life, draw_sketch
+from tcpwin.figures.drawing.theme import BUDGET_COLOURS
+from tcpwin.figures.svg.sketch import BAR, COLUMNS, HEIGHT, colours_css
 from tcpwin.limits import GROUPS
-from tcpwin.report import LIFE_COLUMNS, SKETCH_BUCKETS, Sketch, budget_bar, draw_life, draw_sketch
-from tcpwin.report.drawing.theme import BUDGET_COLOURS
-from tcpwin.report.sketch import BAR, COLUMNS, HEIGHT, colours_css
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 

@@ -10,14 +10,14 @@ from analysis.bundled import CAPTURES, WHOLE, name_of
 from report.made_findings import NASTY, NASTY_SHOWN, NASTY_TEXT, bundled, found
 
 import tcpwin
+from tcpwin.figures.budget_words import GROUP_WORDS, ITEM_WORDS
 from tcpwin.limits import GROUPS, ITEMS, LIMIT_NAMES, Finding, summarize
 from tcpwin.limits.budget import WINDOW_ITEMS
 from tcpwin.limits.verdict import judge_connection
-from tcpwin.report import render, render_connection
-from tcpwin.report.budget_words import GROUP_WORDS, ITEM_WORDS
-from tcpwin.report.findings import render_findings
-from tcpwin.report.summary import BAR, render_budgets, render_stalls, render_summary
-from tcpwin.report.verdict_words import verdict_words
+from tcpwin.render import render, render_connection
+from tcpwin.render.text.findings import render_findings
+from tcpwin.render.text.summary import BAR, render_budgets, render_stalls, render_summary
+from tcpwin.render.verdict_words import verdict_words
 from tcpwin.units import share_text, time_text
 
 ROW = re.compile(r"(?P<item>\D.*?) +(?P<time>[\d.]+ (?:µs|ms|s|min)) +(?P<share>[\d.]+) %(?:   (?P<bar>#+))?")

@@ -9,9 +9,9 @@ from analysis.bundled import WHOLE, analyze, name_of
 
 from tcpwin import Connection
 from tcpwin.limits import LIMIT_NAMES, role_of
-from tcpwin.report import render
-from tcpwin.report.summary import render_verdict
-from tcpwin.report.timing import render_timing
+from tcpwin.render import render
+from tcpwin.render.text.summary import render_verdict
+from tcpwin.render.text.timing import render_timing
 
 SCALES = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 RATES = {"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}

@@ -8,7 +8,7 @@ from scapy.packet import Packet, Raw
 
 import tcpwin
 from tcpwin.analysis import Capture
-from tcpwin.report import WHOLE, quality_remarks, render
+from tcpwin.render import WHOLE, quality_remarks, render
 
 
 def captured(*packets: Packet) -> Capture:

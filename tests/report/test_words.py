@@ -12,7 +12,7 @@ from analysis.bundled import READABLE, TRUTHS, WHOLE, analyze, name_of
 
 import tcpwin
 from tcpwin.limits import LIMIT_NAMES, Verdict, roles_of
-from tcpwin.report import render, render_connection
+from tcpwin.render import render, render_connection
 from tcpwin.units import share_text, time_text
 
 SOUND = "quality  no drops, gaps, duplicates or damage found"

@@ -18,7 +18,7 @@ from analysis.bundled import CAPTURES
 from live import HANG_S, until
 
 import tcpwin
-from tcpwin.report import SKETCH_BUCKETS, draw_blocks, draw_sketch
+from tcpwin.figures import SKETCH_BUCKETS, draw_blocks, draw_sketch
 from tcpwin.watch import GrowingFile, Live, Metrics, Round, Settings, Told, Watch, serve
 from tcpwin.watch.live import MOST_LISTENERS
 

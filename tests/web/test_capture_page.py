@@ -17,8 +17,8 @@ from web.crafted import CLIENT, SERVER, analysed, many_connections, segment, wri
 from web.test_journey import check
 
 import tcpwin
-from tcpwin.report import SKETCH_BUCKETS, draw_sketch
-from tcpwin.report.budget_words import GROUP_WORDS
+from tcpwin.figures import SKETCH_BUCKETS, draw_sketch
+from tcpwin.figures.budget_words import GROUP_WORDS
 from tcpwin.units import bytes_text, rate_text, time_text
 from tcpwin_web import Settings, create_app
 from tcpwin_web.results import columns, queries

@@ -14,8 +14,8 @@ from analysis.bundled import WHOLE, name_of
 from fastapi.testclient import TestClient
 from web.crafted import analysed, many_connections
 
+from tcpwin import figures
 from tcpwin.limits.document import describe_finding, read_finding
-from tcpwin.report import figures
 from tcpwin.sources import write_headers
 from tcpwin_web.jobs import opened
 from tcpwin_web.jobs.detail import detail_connections, write_series_of

@@ -33,7 +33,7 @@ def test_no_private_name_of_the_library_is_used(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["from tcpwin import _engine", "from tcpwin.report.x import _typed", "import tcpwin._engine", "analysis._engine.y"],
+    ["from tcpwin import _engine", "from tcpwin.render.x import _typed", "import tcpwin._engine", "analysis._engine.y"],
 )
 def test_private_uses_are_seen(source: str) -> None:
     assert private_uses(source) != []

@@ -13,8 +13,8 @@ from importlib.resources import files
 
 from fastapi import HTTPException, Request, Response
 
-from tcpwin.report import colours_css
-from tcpwin.report.assets import PLOTLY, read_asset
+from tcpwin.figures import colours_css
+from tcpwin.figures.assets import PLOTLY, read_asset
 
 PREFIX = "/static/"
 PLOTLY_NAME = "plotly.min.js"

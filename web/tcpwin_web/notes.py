@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import func, select
 
-from tcpwin.report.standalone import Note as ReportNote
+from tcpwin.render.report import Note as ReportNote
 from tcpwin_web.captures import ConflictError, NotFoundError
 from tcpwin_web.storage import Database
 from tcpwin_web.storage.models import Capture, Note

@@ -10,7 +10,7 @@ import numpy as np
 from plotly.graph_objects import Figure
 
 import tcpwin
-from tcpwin.report import figures
+from tcpwin import figures
 
 CAPTURES = Path(__file__).parents[3] / "captures"
 LOSS = CAPTURES / "lab" / "loss-1-percent.pcap.gz"

@@ -16,7 +16,7 @@ from reference import LAB_RUNS
 from report.figures.drawn import named, trace
 
 import tcpwin
-from tcpwin.report import figures
+from tcpwin import figures
 
 SIDES = ("snd", "rcv")
 GUARD, STOCK, WIDE = (

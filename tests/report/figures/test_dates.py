@@ -10,7 +10,7 @@ from report.figures.drawn import is_valid
 from report.standalone.made import START_S, WEEK_S, of_a_week
 
 import tcpwin
-from tcpwin.report import figures
+from tcpwin import figures
 
 HOUR_NS = 3600 * 10**9
 

@@ -15,9 +15,9 @@ import pytest
 from report.figures.drawn import BUNDLE, MANY_SHORT, NAMES
 
 import tcpwin
-from tcpwin.report import figures
-from tcpwin.report.drawing.export import write
-from tcpwin.report.drawing.text import MAX_CHARACTERS, escape, short
+from tcpwin import figures
+from tcpwin.figures.drawing.export import write
+from tcpwin.figures.drawing.text import MAX_CHARACTERS, escape, short
 
 MARKUP = '<a href="javascript:alert(1)">x<b>&amp;%{x}</b>'
 OURS = {"b", "br", "span", "extra"}

@@ -23,11 +23,11 @@ from report.figures.drawn import (
     trace,
 )
 
+from tcpwin import figures
+from tcpwin.figures.budget_words import ITEM_WORDS
+from tcpwin.figures.drawing.theme import BUDGET_COLOURS
+from tcpwin.figures.kinds.budget import PATTERNS
 from tcpwin.limits import GROUPS
-from tcpwin.report import figures
-from tcpwin.report.budget_words import ITEM_WORDS
-from tcpwin.report.drawing.theme import BUDGET_COLOURS
-from tcpwin.report.figures.budget import PATTERNS
 
 SHORT_PATH = CAPTURES / "wild" / "lossy-path.pcapng.gz"
 NEAR_RECEIVER = CAPTURES / "lab" / "slow-reader-receiver.pcap.gz"

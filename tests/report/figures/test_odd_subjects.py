@@ -16,7 +16,7 @@ from scapy.utils import wrpcap
 from spread import some_by_day
 
 import tcpwin
-from tcpwin.report import figures
+from tcpwin import figures
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.ladder"))
 GROUPS = 12

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import tcpwin
-from tcpwin.report import figures
+from tcpwin import figures
 
 LAB = Path(__file__).resolve().parents[3] / "captures" / "lab"
 

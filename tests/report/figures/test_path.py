@@ -11,7 +11,7 @@ from report.figures.drawn import CAPTURES, LOSS, MANY_SHORT, connection, drawn, 
 from worlds.test_verdicts import CAPTURES as WORLDS
 from worlds.test_verdicts import PAYLOAD, ids, truth_of
 
-from tcpwin.report import figures
+from tcpwin import figures
 
 FULL = [path for path in WORLDS if "-003-" in path.name]
 WINDOW = [path for path in WORLDS if "-012-" in path.name]

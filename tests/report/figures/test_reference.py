@@ -7,9 +7,9 @@ import pytest
 from report.figures.drawn import CAPTURES, STALL, connection, is_valid, nothing, trace, value_at
 
 import tcpwin
+from tcpwin import figures
 from tcpwin.reference import reference
 from tcpwin.reference import trace as trace_of
-from tcpwin.report import figures
 
 RUN = "lab-bulk-300ms/512m2-stock"
 

@@ -13,9 +13,9 @@ from live import HANG_S
 from report.figures.drawn import BUNDLE, MANY_SHORT, NAMES, SLOW_READER, analyzed, connection, drawn
 
 import tcpwin
-from tcpwin.report import figures
+from tcpwin import figures
 
-PACKAGE = Path(figures.__file__).parent
+PACKAGE = Path(figures.__file__).parent / "kinds"
 
 
 def test_every_module_is_a_figure() -> None:
@@ -145,7 +145,7 @@ def test_nothing_of_figures_is_loaded_before_one_is_drawn() -> None:
         import sys, tcpwin
         analysis = tcpwin.analyze({str(SLOW_READER)!r})
         assert "plotly" not in sys.modules and "numpy" not in sys.modules
-        assert not [name for name in sys.modules if name.startswith("tcpwin.report.figures")]
+        assert not [name for name in sys.modules if name.startswith("tcpwin.figures")]
         analysis.connections[0].figure("window")
         assert "plotly" in sys.modules
     """

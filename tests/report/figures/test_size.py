@@ -11,8 +11,8 @@ import pytest
 from report.figures.drawn import OF_CONNECTION, nothing
 
 import tcpwin
-from tcpwin.report import figures
-from tcpwin.report.drawing.size import size_of
+from tcpwin import figures
+from tcpwin.figures.drawing.size import size_of
 
 SEGMENTS = 120_000
 MOST_BYTES = 150_000

@@ -11,10 +11,10 @@ from report.standalone.made import of_a_week
 from stories.story import Story
 
 import tcpwin
+from tcpwin import figures
 from tcpwin.analysis import Series
-from tcpwin.report import figures
-from tcpwin.report.budget_words import ITEM_WORDS
-from tcpwin.report.drawing.curve import points_of, thin
+from tcpwin.figures.budget_words import ITEM_WORDS
+from tcpwin.figures.drawing.curve import points_of, thin
 
 
 def test_a_zoomed_figure_stays_in_its_span() -> None:

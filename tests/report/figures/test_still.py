@@ -12,11 +12,11 @@ import report.figures.drawn as of
 from report.figures.drawn import LOSS, MANY_SHORT, NAMES, SLOW_READER, analyzed, connection
 
 import tcpwin
+from tcpwin import figures
 from tcpwin.errors import ArgumentError
-from tcpwin.report import figures
-from tcpwin.report.drawing.theme import COLOURS
-from tcpwin.report.standalone import typed
-from tcpwin.report.still.scale import number_text, span_of
+from tcpwin.figures.drawing.theme import COLOURS
+from tcpwin.figures.svg.scale import number_text, span_of
+from tcpwin.render.report import typed
 
 SVG = "{http://www.w3.org/2000/svg}"
 OPTIONS: dict[str, Any] = {"direction": None, "start_ns": None, "end_ns": None, "points": 1000, "theme": "light"}

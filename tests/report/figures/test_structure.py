@@ -12,7 +12,7 @@ import pytest
 from report.figures.drawn import BUNDLE, LOSS, MANY_SHORT, NAMES, STALL, connection, drawn
 from syrupy.assertion import SnapshotAssertion
 
-from tcpwin.report import figures
+from tcpwin import figures
 
 SUBJECTS = {"bundle": BUNDLE, "loss": LOSS, "stall": STALL, "many": MANY_SHORT}
 

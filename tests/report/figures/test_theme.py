@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from report.figures.drawn import BUNDLE, NAMES, drawn
 
+from tcpwin.figures import THEMES
+from tcpwin.figures.drawing.theme import BUDGET_COLOURS, BUDGET_SYMBOLS, CAUSE_MARKS, COLOURS, SERIES_COLOURS
 from tcpwin.limits import GROUPS
-from tcpwin.report.drawing.theme import BUDGET_COLOURS, BUDGET_SYMBOLS, CAUSE_MARKS, COLOURS, SERIES_COLOURS
-from tcpwin.report.figures import THEMES
 
 EVERY = {
     *COLOURS.values(),

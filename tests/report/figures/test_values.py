@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from report.figures.drawn import BUNDLE, LOSS, MANY_SHORT, STALL, connection, drawn, named, places, trace
 
-from tcpwin.report import figures
+from tcpwin import figures
 
 
 @pytest.mark.parametrize(

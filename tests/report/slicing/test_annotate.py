@@ -12,7 +12,7 @@ from report.slicing.through_tshark import TIMED, comments, rows
 from spread import some_by_day
 
 import tcpwin
-from tcpwin.report.slicing import QUIET
+from tcpwin.render.wireshark.slicing import QUIET
 
 UNDEFINED = CAPTURES / "broken" / "undefined-interface.pcapng"
 COMMENT, IF_NAME, RESOLUTION, OFFSET = 1, 2, 9, 14

@@ -18,7 +18,7 @@ from scapy.utils import wrpcap
 from spread import some_by_day
 
 import tcpwin
-from tcpwin.report.slicing import AROUND
+from tcpwin.render.wireshark.slicing import AROUND
 
 MANY_SHORT = CAPTURES / "wild" / "many-short.pcap.gz"
 SLOW_READER = CAPTURES / "lab" / "slow-reader.pcap.gz"

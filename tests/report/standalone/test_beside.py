@@ -12,8 +12,8 @@ from analysis.bundled import CAPTURES
 import tcpwin
 from tcpwin.reference import Comparison, compare
 from tcpwin.reference.document import describe_comparison
-from tcpwin.report.standalone.markdown_form import plain
-from tcpwin.report.standalone.report import Report
+from tcpwin.render.report.markdown_form import plain
+from tcpwin.render.report.report import Report
 
 SMALL_WINDOW = CAPTURES / "reference" / "bulk-300ms-4m2-stock.zip"
 MANY = CAPTURES / "wild" / "many-short.pcap.gz"

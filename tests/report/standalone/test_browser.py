@@ -22,7 +22,7 @@ from report.standalone.made import MARKUP, hostile, of_a_week, of_many, one_pack
 
 import tcpwin
 from tcpwin.errors import OutputError
-from tcpwin.report.standalone.pdf import MOST_BYTES, print_page
+from tcpwin.render.report.pdf import MOST_BYTES, print_page
 from tcpwin.units import bytes_text, rate_text, time_text
 
 if TYPE_CHECKING:
@@ -362,7 +362,7 @@ def test_the_pages_are_valid_html(pages: Callable[[Path], Path], tool: Callable[
 
 
 def test_the_page_writes_numbers_as_tcpwin_does(browser: Browser) -> None:
-    source = files("tcpwin.report.standalone").joinpath("page/report.js").read_text(encoding="utf-8")
+    source = files("tcpwin.render.report").joinpath("page/report.js").read_text(encoding="utf-8")
     found = re.search(r"^  const PREFIXES = .*?(?=^  const SAY)", source, re.MULTILINE | re.DOTALL)
     assert found, "the page has its numbers elsewhere"
     random = Random(20)

@@ -14,8 +14,8 @@ import pytest
 from reference import LAB_RUNS
 
 import tcpwin
-from tcpwin.report import summarize_pairing, verdict_lines
-from tcpwin.report.standalone import render_pair_page
+from tcpwin.render import summarize_pairing, verdict_lines
+from tcpwin.render.report import render_pair_page
 
 
 def run(name: str) -> tuple[Path, Path]:

@@ -21,14 +21,14 @@ from report.standalone.made import MARKUP, handshake, hostile, of_a_week, of_man
 import tcpwin
 from tcpwin.analysis import EVENT_FIELDS
 from tcpwin.errors import OutputError
+from tcpwin.figures.assets import PLOTLY, read_asset
 from tcpwin.limits import LIMIT_NAMES
-from tcpwin.report.assets import PLOTLY, read_asset
-from tcpwin.report.standalone import form_of
-from tcpwin.report.standalone import table as table_module
-from tcpwin.report.standalone.json_form import script_json
-from tcpwin.report.standalone.markdown_form import plain
-from tcpwin.report.standalone.pdf import VARIABLE, find_browser
-from tcpwin.report.standalone.table import make_table
+from tcpwin.render.report import form_of
+from tcpwin.render.report import table as table_module
+from tcpwin.render.report.json_form import script_json
+from tcpwin.render.report.markdown_form import plain
+from tcpwin.render.report.pdf import VARIABLE, find_browser
+from tcpwin.render.report.table import make_table
 from tcpwin.units import begin
 
 BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
@@ -247,7 +247,7 @@ def test_the_page_is_small_and_names_its_scripts() -> None:
 
 
 def test_vendored_files_are_those_that_their_facts_name() -> None:
-    folder = files("tcpwin.report.assets")
+    folder = files("tcpwin.figures.assets")
     facts = [tomllib.loads(path.read_text("utf8")) for path in folder.iterdir() if path.name.endswith(".toml")]
     assert [each["file"] for each in facts] == [PLOTLY]
     for each in facts:

@@ -16,7 +16,7 @@ from live import HANG_S
 from spread import some_by_day
 
 import tcpwin
-from tcpwin.report.wireshark import default_folder
+from tcpwin.render.wireshark import default_folder
 
 SLOW_READER = CAPTURES / "lab" / "slow-reader.pcap.gz"
 LOSS = CAPTURES / "lab" / "loss-1-percent.pcap.gz"

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Response
 
-from tcpwin.report import figures
+from tcpwin import figures
 from tcpwin_web.api.parts import (
     DIRECTIONS,
     Analysed,

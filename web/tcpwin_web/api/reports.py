@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from fastapi import APIRouter, Query, Request, Response
 
 from tcpwin.errors import OutputError
-from tcpwin.report.standalone import CONNECTIONS_SHOWN, Note, find_browser, print_page
+from tcpwin.render.report import CONNECTIONS_SHOWN, Note, find_browser, print_page
 from tcpwin_web.api.parts import Analysed, ServiceOf, attachment
 from tcpwin_web.api.shares import Secret, open_link
 from tcpwin_web.jobs import JobError

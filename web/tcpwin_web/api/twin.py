@@ -6,8 +6,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 from pydantic import BaseModel, Field
 
+from tcpwin.figures import Progress, plain_progress
 from tcpwin.lab import SERIES
-from tcpwin.report import Progress, plain_progress
 from tcpwin_web.api.figures import AS_PICTURE, FormAsked, ThemeName, answer
 from tcpwin_web.api.parts import ConnectionId, Having, ServiceOf
 from tcpwin_web.api.whatif import Lift, Loss, Rate, RoundTrip, Settings, read_asked

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from tcpwin.analysis import Connection
 from tcpwin.limits import compare, plain
-from tcpwin.report import headline, render, seen_twice
-from tcpwin.report.standalone import Note, Report, render_page
+from tcpwin.render import headline, render, seen_twice
+from tcpwin.render.report import Note, Report, render_page
 from tcpwin_web.jobs.work import FileSet, analyze_file_set
 from tcpwin_web.results import layout
 from tcpwin_web.sharing.cryptopan import CryptoPan

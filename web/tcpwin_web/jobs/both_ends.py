@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tcpwin import Pairing, pair
+from tcpwin.figures import draw_ladder
 from tcpwin.limits import LIMIT_NAMES
 from tcpwin.pairing import PairedConnection
-from tcpwin.report import change_on_the_way, draw_ladder, most_lost_first, summarize_pairing, verdict_lines
+from tcpwin.render import change_on_the_way, most_lost_first, summarize_pairing, verdict_lines
 from tcpwin.units import count_text
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.work import FileSet

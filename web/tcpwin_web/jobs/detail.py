@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tcpwin import figures
 from tcpwin.analysis import DIRECTIONS, EVENT_FIELDS, Analysis, Connection, View
+from tcpwin.figures import SKETCH_BUCKETS, draw_life, draw_sketch
 from tcpwin.hosts import describe_joined
 from tcpwin.limits import algorithms_of, describe_algorithms, plain, role_of
 from tcpwin.reference import compare, describe_comparison
-from tcpwin.report import SKETCH_BUCKETS, draw_life, draw_sketch, figures
 from tcpwin.units import count_text
 from tcpwin_web.jobs.drawing import OVERVIEW, TIMELINE, store_figures
 from tcpwin_web.jobs.executor import JobError

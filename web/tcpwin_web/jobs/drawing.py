@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tcpwin import figures
 from tcpwin.analysis import Analysis, Connection, DirectionName
-from tcpwin.report import figures
-from tcpwin.report.standalone import typed
+from tcpwin.render.report import typed
 from tcpwin.units import count_text
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.opened import open_connections

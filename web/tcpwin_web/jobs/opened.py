@@ -11,8 +11,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from tcpwin.analysis import Analysis, reopen
+from tcpwin.figures.drawing import MAX_ROWS
 from tcpwin.limits import Findings, read_finding
-from tcpwin.report.drawing import MAX_ROWS
 from tcpwin_web.jobs.work import FileSet
 from tcpwin_web.results import layout
 from tcpwin_web.results.queries import findings_of

@@ -13,12 +13,12 @@ import numpy.ma
 import polars
 import tsdownsample
 
+from tcpwin import figures
 from tcpwin.analysis import event_columns, segments, table
+from tcpwin.figures.drawing import compose, pair
 from tcpwin.limits import all_rules, rooms, verdict_document
 from tcpwin.reference import references
-from tcpwin.report import figures
-from tcpwin.report.drawing import compose, pair
-from tcpwin.report.standalone import document, markdown_form
+from tcpwin.render.report import document, markdown_form
 from tcpwin_web.jobs import answers, detail
 
 PRELOADED = (

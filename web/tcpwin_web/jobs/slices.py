@@ -5,7 +5,7 @@ Runs in worker processes.
 
 from pathlib import Path
 
-from tcpwin.report import AROUND, slice_packets
+from tcpwin.render import AROUND, slice_packets
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.opened import open_connections
 from tcpwin_web.jobs.work import FileSet

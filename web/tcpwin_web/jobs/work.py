@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from tcpwin.analysis import Analysis, Capture, Connection
+from tcpwin.figures import budget_bar
 from tcpwin.hosts import SnapshotFile, analyze, describe_host
 from tcpwin.limits import describe_finding, plain, roles_of
-from tcpwin.report import WHOLE, budget_bar, quality_remarks
+from tcpwin.render import WHOLE, quality_remarks
 from tcpwin.sources import HeadersSource, SelectedSource, Selection, Source
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.results import columns, layout, queries

@@ -7,7 +7,8 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
-from tcpwin.report import NAMES, figures, value_text
+from tcpwin import figures
+from tcpwin.render import NAMES, value_text
 from tcpwin.units import change_text, time_text
 from tcpwin_web.api.parts import ServiceOf
 from tcpwin_web.jobs.answers import ENDS_TOLD, compare_file_sets

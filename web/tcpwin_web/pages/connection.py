@@ -7,8 +7,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
-from tcpwin.report import LIFE_COLUMNS, budget_bar, figures
-from tcpwin.report.figures import FigureKind
+from tcpwin import figures
+from tcpwin.figures import LIFE_COLUMNS, FigureKind, budget_bar
 from tcpwin_web.api.connections import find_elsewhere
 from tcpwin_web.api.parts import ConnectionId, Detailed, ServiceOf
 from tcpwin_web.jobs.detail import BESIDE

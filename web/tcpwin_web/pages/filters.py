@@ -13,7 +13,8 @@ from typing import Any
 import jinja2
 from fastapi import Request
 
-from tcpwin.report import ITEM_WORDS, frames_filter, threshold_text
+from tcpwin.figures import ITEM_WORDS
+from tcpwin.render import frames_filter, threshold_text
 from tcpwin.units import begin, bytes_text, date_text, rate_text, time_text
 from tcpwin_web.assets import asset_url
 from tcpwin_web.pages.prose import inline, prose

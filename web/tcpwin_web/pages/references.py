@@ -14,7 +14,7 @@ from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
 from tcpwin.reference import Cell, Reference, Run, is_ours, matrix, references
-from tcpwin.report import rates_text, run_facts
+from tcpwin.render import rates_text, run_facts
 from tcpwin.units import binary_text, rate_text, time_text
 from tcpwin_web.api.parts import ServiceOf, analysed, detailed
 from tcpwin_web.pages.parts import show

@@ -12,7 +12,7 @@ import polars
 
 from tcpwin.analysis import DIRECTIONS, SERIES_NAMES, Analysis, Connection, Series, View
 from tcpwin.limits import VERDICT_COLUMNS, Severity, describe_finding, plain, verdict_columns
-from tcpwin.report import verdicts_on, weigh
+from tcpwin.render import verdicts_on, weigh
 from tcpwin_web.results import layout
 
 ROW_GROUP = 50_000

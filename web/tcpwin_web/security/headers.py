@@ -9,7 +9,7 @@ import hashlib
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tcpwin.report.figures import THEMES
+from tcpwin.figures import THEMES
 from tcpwin_web.assets import PREFIX
 
 

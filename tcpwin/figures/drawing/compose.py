@@ -1,0 +1,341 @@
+"""From panels to a plotly figure: axes, titles, legend.
+
+In: a request and one panel, or several that share the time axis. Out: a plotly figure. Plain dictionaries are wrapped
+without plotly's validation of each property, which would cost ten times the drawing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+from tcpwin.figures.drawing.text import escape
+from tcpwin.figures.drawing.theme import axis, base_layout
+from tcpwin.limits import roles_of
+from tcpwin.units import count_text, short_name
+
+if TYPE_CHECKING:
+    from tcpwin.figures.drawing.kind import FigureKind
+    from tcpwin.figures.drawing.panel import Panel, Trace
+    from tcpwin.figures.drawing.request import Request
+
+HEIGHT = 140
+"""Of a title of two lines and the time axis, in pixels."""
+TITLE_ROOM = 50
+"""Of such a title: longer ones make the figure higher, not what is drawn flatter."""
+LEGEND_ROW = 19
+PANEL_HEIGHT = 220
+GAP = 34
+"""Between the panels of a timeline, in pixels, with room for a panel's title."""
+LEGEND_WIDTH = 92
+"""Of the text of an entry, in pixels, if it is not longer: two columns fit into 375."""
+LEGEND_LETTERS = 15
+"""Longer entries have smaller letters, so that there are two columns still."""
+LETTER_WIDTH = 0.565
+"""In a legend, in heights of a letter, at the least."""
+LEGEND_GAP = 5
+"""Between the text of an entry and the next one's sign, in pixels, beside its width."""
+TITLE_SIZE = 14
+"""With it the longest title and plotly's buttons fit beside each other into 375 pixels."""
+BESIDE_CHARACTERS = 40
+"""Of the title of a timeline's panel and what stands beside it: as many as 375 pixels hold beside the axis."""
+NOTE_CHARACTERS = 58
+"""Of a line under the title: as many as 375 pixels hold."""
+
+
+def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dict[str, Any]:
+    """Lay the panels out from top to bottom: ``data`` and ``layout`` of a plotly figure."""
+    kinds = [kind for kind, _ in panels]
+    panels = [(kind, each) for kind, panel in panels for each in (panel, *panel.below)]
+    is_single = len(panels) == 1
+    title = _title(request, panels)
+    room = max(_title_height(title) - TITLE_ROOM, 0) + _legend_height(panels)
+    height = HEIGHT + round(PANEL_HEIGHT * sum(panel.weight for _, panel in panels)) + room
+    layout = {
+        **base_layout(request.theme),
+        "height": height,
+        "hovermode": "closest",
+        "hoverdistance": 24,
+        "bargap": 0,
+        "legend": _legend(request, panels),
+        "meta": {**_meta(request, kinds), "legend_height": _legend_height(panels)},
+    }
+    traces: list[Trace] = []
+    annotations: list[dict[str, Any]] = []
+    spans = _domains([panel.weight for _, panel in panels], height)
+    for place, ((kind, panel), (bottom, top)) in enumerate(zip(panels, spans, strict=True)):
+        under, over = _axis_name("y", 2 * place), _axis_name("y", 2 * place + 1)
+        layout[_axis_key(over)] = axis(request.theme, **{"side": "left", "domain": [bottom, top], **panel.y})
+        # What overlays an axis that has no trace loses its place.
+        if panel.shades:
+            layout[_axis_key(over)]["overlaying"] = under
+            layout[_axis_key(under)] = {
+                "domain": [bottom, top],
+                "range": [0, 1],
+                "fixedrange": True,
+                "visible": False,
+            }
+        traces += [{**each, "yaxis": under} for each in panel.shades]
+        traces += [{**each, "yaxis": over} for each in panel.traces]
+        layout.update(panel.layout)
+        annotations += [_lane_label(request, over, *label) for label in panel.labels]
+        if not is_single:
+            annotations.append(_panel_title(request, kind, panel, top))
+    # Curves of all panels hang on one horizontal axis: what is zoomed in one is zoomed in all.
+    first = panels[0][1]
+    layout["xaxis"] = axis(
+        request.theme,
+        anchor=_axis_name("y", 2 * len(panels) - 1),
+        **(dict(first.x) if first.x is not None else _time_axis(request)),
+    )
+    layout["title"] = title
+    layout["margin"] = {**layout["margin"], "t": _title_height(title) + (0 if is_single else 20)}
+    if annotations:
+        layout["annotations"] = [*layout.get("annotations", ()), *annotations]
+    return {"data": _share_legend(traces), "layout": layout}
+
+
+def nothing(request: Request, kind: FigureKind | None, reason: str) -> dict[str, Any]:
+    """The same of a figure that says why there is nothing to show."""
+    # Commands stay on one line. The space that holds them is gone before `escape`, which would show it by its number.
+    said = re.sub(r"`[^`]*`", lambda match: match[0].replace(" ", "\u00a0"), reason)
+    lines = wrap(f"Nothing to show: {said}.", 42, break_on_hyphens=False)
+    text = "<br>".join(escape(line.replace("\u00a0", " ")) for line in lines)
+    title = _title_box(request, [f"<b>{kind.title}</b>" if kind else "<b>Timeline</b>", *_whose(request, kind)])
+    layout = {
+        **base_layout(request.theme),
+        "height": 170 + _title_height(title),
+        "xaxis": {"visible": False, "fixedrange": True},
+        "yaxis": {"visible": False, "fixedrange": True},
+        "meta": {**_meta(request, [kind] if kind else []), "nothing": reason},
+        "title": title,
+        "annotations": [
+            {
+                "text": text,
+                "showarrow": False,
+                "xref": "paper",
+                "yref": "paper",
+                "x": 0.5,
+                "y": 0.5,
+                "font": {"size": 14, "color": request.theme.faint_text},
+            }
+        ],
+    }
+    return {"data": [], "layout": layout}
+
+
+def wrap_figure(plain: dict[str, Any]) -> Any:
+    """A plotly figure of plain dictionaries."""
+    from plotly.graph_objects import Figure
+
+    # An empty template keeps plotly's default one, 7 kB in each figure, out.
+    figure = Figure({**plain, "layout": {**plain["layout"], "template": {}}}, _validate=False)
+    figure._validate = True
+    return figure
+
+
+def _legend_height(panels: Sequence[tuple[FigureKind, Panel]]) -> int:
+    """Room for the legend in two columns, as a phone shows it; up to 300 pixels."""
+    traces = (each for _, panel in panels for each in (*panel.shades, *panel.traces))
+    names = {_legend_group(each) for each in traces}
+    return LEGEND_ROW * min(-(-len(names) // 2), 16)
+
+
+def _lane_label(request: Request, axis_name: str, height: float, text: str) -> dict[str, Any]:
+    """A label over a lane; on the picture, so that zooming does not move it."""
+    return {
+        "text": text,
+        "showarrow": False,
+        "xref": "paper",
+        "yref": axis_name,
+        "x": 0,
+        "xanchor": "left",
+        "xshift": 3,
+        "y": height,
+        "yanchor": "bottom",
+        "font": {"size": 10, "color": request.theme.text},
+    }
+
+
+def _axis_name(letter: str, place: int) -> str:
+    return letter if place == 0 else f"{letter}{place + 1}"
+
+
+def _axis_key(name: str) -> str:
+    return f"{name[0]}axis{name[1:]}"
+
+
+def _domains(weights: Sequence[float], height: int) -> list[tuple[float, float]]:
+    """Bottom and top of each panel, from the first at the top, as shares of the plot's height."""
+    gap = GAP / height
+    left = 1 - gap * (len(weights) - 1)
+    top, found = 1.0, []
+    for weight in weights:
+        bottom = top - left * weight / sum(weights)
+        found.append((max(bottom, 0.0), top))
+        top = bottom - gap
+    return found
+
+
+def _time_axis(request: Request) -> dict[str, Any]:
+    """Seconds since the connection began; where the capture's clock says when that was, the title tells it."""
+    # Integers: a float would lose the nanoseconds, of which six digits are shown.
+    seconds, rest_ns = divmod(request.origin_ns, 1_000_000_000)
+    began = datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
+    first, last = request.seconds(request.start_ns), request.seconds(request.end_ns)
+    margin = (last - first) * 0.01 or 0.5
+    return {
+        "title": {"text": f"s since {began}.{rest_ns // 1000:06d} UTC", "font": {"size": 12}, "standoff": 8},
+        "range": [first - margin, last + margin],
+        "exponentformat": "none",
+        "separatethousands": True,
+        "hoverformat": ".6f",
+        "showspikes": True,
+        "spikemode": "across",
+        "spikesnap": "cursor",
+        "spikethickness": 1,
+        "spikedash": "dot",
+        "spikecolor": request.theme.faint_text,
+    }
+
+
+def _legend(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dict[str, Any]:
+    """Under the figure, where it covers nothing; it takes as many rows as the width asks for."""
+    traces = (each for _, panel in panels for each in (*panel.shades, *panel.traces))
+    longest = max((len(str(each.get("name", ""))) for each in traces if each.get("showlegend", True)), default=0)
+    size = 11 if longest <= LEGEND_LETTERS else 10
+    return {
+        "orientation": "h",
+        "x": 0,
+        "xanchor": "left",
+        "entrywidth": max(LEGEND_WIDTH, round(LETTER_WIDTH * size * longest) - LEGEND_GAP),
+        "entrywidthmode": "pixels",
+        "y": 0,
+        "yanchor": "bottom",
+        "yref": "container",
+        "font": {"size": size, "color": request.theme.text},
+        "bgcolor": "rgba(0,0,0,0)",
+        "itemsizing": "constant",
+        "traceorder": "normal",
+    }
+
+
+def _share_legend(traces: list[Trace]) -> list[Trace]:
+    """What looks alike in several panels has one entry, which shows and hides all of it."""
+    seen: set[str] = set()
+    shared = []
+    for each in traces:
+        group = _legend_group(each)
+        is_first = each.get("showlegend", True) and group not in seen
+        seen.add(group)
+        shared.append({**each, "legendgroup": group, "showlegend": bool(is_first)})
+    return shared
+
+
+def _legend_group(trace: Trace) -> str:
+    """Its own, else by name: apart for lines, for marks and for bars, which one symbol cannot stand for."""
+    name = str(trace.get("name", ""))
+    look = "" if "lines" in trace.get("mode", "") else "bar: " if trace["type"] == "bar" else "mark: "
+    return str(trace.get("legendgroup", f"{look}{name}"))
+
+
+def _title(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dict[str, Any]:
+    kind, panel = panels[0]
+    is_one = len({kind.name for kind, _ in panels}) == 1
+    lines = [f"<b>{kind.title}</b>" if is_one else "<b>Timeline</b>", *_whose(request, kind)]
+    notes = list(panel.notes)
+    if len(panels) > 1:
+        notes = [note for of, each in panels for note in each.notes if note not in _beside(of, each)[:1]]
+    lines += [_wrapped(escape(note)) for note in dict.fromkeys(notes)]
+    return _title_box(request, lines)
+
+
+def _wrapped(text: str) -> str:
+    """A sentence in lines that a phone has room for; without the breaks between them it is as it was."""
+    return "<br>".join(_lines(text))
+
+
+def _lines(text: str) -> list[str]:
+    return wrap(text, NOTE_CHARACTERS + 1, drop_whitespace=False, break_on_hyphens=False)
+
+
+def _title_box(request: Request, lines: Sequence[str]) -> dict[str, Any]:
+    """The title, and under it small lines: each sentence is one `span`, of which a page with room makes one line."""
+    return {
+        "text": title_text(lines, request.theme.faint_text),
+        "font": {"size": TITLE_SIZE, "color": request.theme.text},
+        "x": 0,
+        "xanchor": "left",
+        "xref": "container",
+        "y": 1,
+        "yanchor": "top",
+        "yref": "container",
+        "pad": {"l": 12, "t": 22},
+    }
+
+
+def title_text(lines: Sequence[str], faint: str) -> str:
+    """A title, and small lines of a faint colour under it."""
+    return lines[0] + "".join(f'<br><span style="font-size:11px;color:{faint}">{each}</span>' for each in lines[1:])
+
+
+def _title_height(title: dict[str, Any]) -> int:
+    return 30 + 20 * str(title["text"]).count("<br>")
+
+
+def _whose(request: Request, kind: FigureKind | None) -> list[str]:
+    """Lines that say what it is drawn of: the ends of the connection, or the capture."""
+    if request.only is None:
+        whole = f"{count_text(len(request.analysis), 'connection')} of {short_name(request.analysis.name)}"
+        return ["<br>".join(escape(line) for line in _lines(whole[:200]))]
+    roles = roles_of(request.connection)
+    ends = {"a": escape(request.connection.a), "b": escape(request.connection.b)}
+    if kind is not None and not kind.has_directions:
+        whole = f"#{request.connection.id} {roles['a']} {ends['a']} and {roles['b']} {ends['b']}"
+        return [_wrapped(whole)]
+    sender, receiver = (f"{roles[side]} {ends[side]}" for side in (request.sender, request.receiver))
+    return [_wrapped(f"#{request.connection.id} data of {sender} → {receiver}")]
+
+
+def _beside(kind: FigureKind, panel: Panel) -> list[str]:
+    """Notes of a panel that are short enough to stand beside its title."""
+    return [note for note in panel.notes if len(panel.heading or kind.title) + len(note) <= BESIDE_CHARACTERS]
+
+
+def _panel_title(request: Request, kind: FigureKind, panel: Panel, top: float) -> dict[str, Any]:
+    style = f"font-size:11px;color:{request.theme.faint_text}"
+    notes = "".join(f'  <span style="{style}">{escape(each)}</span>' for each in _beside(kind, panel)[:1])
+    return {
+        "text": f"<b>{panel.heading or kind.title}</b>{notes}",
+        "showarrow": False,
+        "xref": "paper",
+        "yref": "paper",
+        "x": 0,
+        "xanchor": "left",
+        "y": top,
+        "yanchor": "bottom",
+        "font": {"size": 12, "color": request.theme.text},
+    }
+
+
+def _meta(request: Request, kinds: Sequence[FigureKind]) -> dict[str, Any]:
+    """What a page needs in order to draw the same again, of another span or theme.
+
+    ``legend_height`` is the room that the height has for the legend: where a page is so narrow that this takes one
+    column, it makes the figure higher by what is lacking.
+    """
+    names = [kind.name for kind in kinds]
+    if request.only is None:
+        return {"figures": names}
+    return {
+        "figures": names,
+        "connection": request.connection.id,
+        "direction": request.direction,
+        # As text: JSON readers keep 53 bits of a number.
+        "origin_ns": str(request.origin_ns),
+        "start_ns": str(request.start_ns),
+        "end_ns": str(request.end_ns),
+    }

@@ -1,0 +1,93 @@
+"""Events as markers that tell frame, what happened and by which rule.
+
+In: events and the height at which each is drawn. Out: traces. Of too many, as many as can be told apart are drawn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tcpwin.analysis import Event
+from tcpwin.figures.event_words import CAUSE_WORDS, event_words
+from tcpwin.units import time_text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tcpwin.figures.drawing.panel import Trace
+    from tcpwin.figures.drawing.request import Request
+
+
+def event_text(event: Event) -> str:
+    """Frame, what happened, and the rule where one decided."""
+    lines = [f"<b>frame {event.frame:,}</b>"]
+    if event.cause is None:
+        return f"{lines[0]}: {', '.join(map(event_words, event.names))}"
+    lines[0] += f": {CAUSE_WORDS.get(event.cause, event.cause.replace('_', ' '))}"
+    if event.reason:
+        lines.append(f"{event.reason} ({event.confidence})")
+    links = []
+    if event.original_frame:
+        links.append(f"sent before in frame {event.original_frame:,}")
+    if event.age_ns is not None:
+        links.append(f"{time_text(event.age_ns)} before")
+    if event.trigger_frame:
+        links.append(f"set off by frame {event.trigger_frame:,}")
+    if links:
+        lines.append(", ".join(links))
+    return "<br>".join(lines)
+
+
+def markers(
+    request: Request,
+    places: NDArray[np.intp],
+    heights: NDArray[Any],
+    name: str,
+    colour: str,
+    symbol: str,
+    *,
+    height_format: str = "%{y:.4s}B",
+    most: int | None = None,
+    notes: list[str] | None = None,
+    **more: Any,
+) -> list[Trace]:
+    """One trace of the events; nothing where there are none.
+
+    Args:
+        places: of the events among the request's, shape (n,).
+        heights: of each event, shape (n,).
+        most: of more, so many are drawn, evenly chosen; as many as the request's marks where it is None.
+        notes: gets a sentence where not all are drawn.
+    """
+    if not len(places):
+        return []
+    chosen = np.arange(len(places))
+    most = request.marks if most is None else most
+    if len(places) > most:
+        from tsdownsample import EveryNthDownsampler
+
+        chosen = EveryNthDownsampler().downsample(heights, n_out=most)
+        if notes is not None:
+            notes.append(f"{name}: {len(chosen):,} of {len(places):,} drawn")
+    kept = places[chosen]
+    return [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": name,
+            "x": request.seconds(request.events.time_ns[kept]),
+            "y": np.asarray(heights)[chosen],
+            "text": [event_text(each) for each in request.events.at(kept.tolist())],
+            "hovertemplate": f"%{{text}}<br>%{{x:.6f}} s, {height_format}<extra></extra>",
+            "marker": {
+                "color": colour,
+                "symbol": symbol,
+                "size": 8,
+                "line": {"color": request.theme.background, "width": 0.5},
+            },
+            "cliponaxis": False,
+            **more,
+        }
+    ]

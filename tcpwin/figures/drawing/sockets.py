@@ -1,0 +1,109 @@
+"""Values that the kernel said of a connection's socket (`ss`), over the capture's time.
+
+In: a request, a side, a field of SocketSample. Out: times, values, curves. The samples are as they were taken; their
+times are moved by the offset of the clocks that the join found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpwin.figures.drawing.curve import compact, spread, thin
+
+if TYPE_CHECKING:
+    from tcpwin.figures.drawing.panel import Trace
+    from tcpwin.figures.drawing.request import Request
+    from tcpwin.hosts import SocketSample
+
+MARKS = 100
+"""Most samples that are marked where no line joins them."""
+JOINED_MARKS = 60
+"""Most samples that are marked on a line: more would be a string of beads on a phone."""
+Reader = Callable[["SocketSample"], float | None]
+
+
+def socket_values(request: Request, side: str, field: str | Reader) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Times by the capture's clock and values of a field, within the span, in order of time.
+
+    Args:
+        field: a name, as in SocketSample (a zero that `ss` leaves out counts as 0), or what to read.
+    """
+    read: Reader = field if callable(field) else _reader(field)
+    found: list[tuple[int, int]] = []
+    for host, of, samples in request.connection.analysis.sockets_of(request.connection.id):
+        if of != side:
+            continue
+        offset_ns = host.clock.offset_ns if host.clock is not None else 0
+        for each in samples:
+            if each.time_ns is None:
+                continue
+            time_ns, value = each.time_ns + offset_ns, read(each)
+            if value is not None and request.start_ns <= time_ns <= request.end_ns:
+                found.append((time_ns, int(value)))
+    found.sort(key=lambda each: each[0])
+    times = np.array([each[0] for each in found], dtype=np.int64)
+    return times, np.array([each[1] for each in found], dtype=np.int64)
+
+
+def _reader(field: str) -> Reader:
+    def read(sample: SocketSample) -> float | None:
+        if field == "cwnd_bytes":
+            return sample.cwnd_bytes
+        if field == "snd_wnd_bytes":
+            # A kernel before 5.4 has none, and ss before 5.18 does not print it: absent is not zero.
+            return sample.snd_wnd_bytes
+        return sample.count(field)
+
+    return read
+
+
+def socket_curve(
+    request: Request,
+    side: str,
+    field: str | Reader,
+    name: str,
+    colour: str,
+    *,
+    symbol: str,
+    unit: str = "B",
+    is_joined: bool = True,
+    dash: str = "dot",
+    width: float = 1,
+    **more: Any,
+) -> list[Trace]:
+    """A field, sample by sample; nothing where nobody said it.
+
+    Args:
+        symbol: of each sample, while there are few.
+        is_joined: a step leads from sample to sample.
+    """
+    times, values = socket_values(request, side, field)
+    if not len(times):
+        return []
+    if is_joined:
+        times, values = thin(times, values, min(request.points, 4 * MARKS))
+    else:
+        times, values = spread(times, values, MARKS)
+    return [
+        {
+            "type": "scatter",
+            "mode": _mode(len(times), is_joined),
+            "name": name,
+            "x": request.seconds(times),
+            "y": compact(values),
+            "line": {"color": colour, "shape": "hv", "dash": dash, "width": width},
+            "marker": {"color": colour, "symbol": symbol, "size": 5},
+            "hovertemplate": f"%{{y:,d}} {unit} at %{{x:.6f}} s<extra>{name}</extra>",
+            **more,
+        }
+    ]
+
+
+def _mode(count: int, is_joined: bool) -> str:
+    if not is_joined:
+        return "markers"
+    return "lines+markers" if count <= JOINED_MARKS else "lines"

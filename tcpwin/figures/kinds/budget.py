@@ -1,0 +1,167 @@
+"""Where each sender's time went, as a band along the time axis: every instant belongs to one item.
+
+The upper band is of the direction asked for, the lower one of the other. Where intervals are shorter than can be drawn,
+neighbours share one: the heights then are the items' shares of it. Items are those of the page on the time budget, by
+the packets alone; items of one colour belong together:
+
+- **receive window**: it was closed, too small for a segment, or full.
+- **congestion window**: slow start, congestion window, cwnd after loss.
+- **loss recovery**: fast recovery, timeout, tail loss. **idle restart**: round trips that a cut window cost.
+- **peer silent**: at the end the peer left data, probes or keep-alives unanswered.
+- **nothing to send**, **send buffer**, **path**, **handshake**, **closed** and **not known** stand alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpwin.analysis import DirectionName
+from tcpwin.figures.budget_words import ITEM_WORDS
+from tcpwin.figures.drawing.kind import FigureKind, Nothing
+from tcpwin.figures.drawing.panel import Panel
+from tcpwin.figures.drawing.theme import BUDGET_COLOURS, pattern_fill
+from tcpwin.limits import GROUPS, role_of
+
+if TYPE_CHECKING:
+    from tcpwin.analysis import BudgetSeries
+    from tcpwin.figures.drawing.panel import Trace
+    from tcpwin.figures.drawing.request import Request
+
+PATTERNS = {
+    "handshake": ("|",),
+    "receiver": ("", "/", "x", "."),
+    "congestion window": ("", "/"),
+    "loss": ("/", "-", "\\", "+"),
+    "silent peer": ("x",),
+    "idle restart": ("\\",),
+    "application": ("",),
+    "send buffer": ("|",),
+    "path": ("", "x"),
+    "closed": (".",),
+    "unknown": ("-",),
+}
+"""Of the items of a group, in their order. Colours that are alike to those who see no red or no green (window closed
+and handshake, nothing to send and fast recovery, path and idle restart) have other patterns."""
+HEIGHT = 0.8
+"""Of a band, in its lane."""
+EXACT_NS = 16_000_000_000
+"""Times below it are told to the microsecond by 24 bits."""
+MOST_INTERVALS = 300
+"""In a band: as many as a phone's screen has columns."""
+
+
+def draw(request: Request) -> Panel:
+    """Two bands, the asked direction's on top."""
+    other: DirectionName = "b_to_a" if request.direction == "a_to_b" else "a_to_b"
+    lanes: list[tuple[int, DirectionName]] = [(1, request.direction), (0, other)]
+    bands = [(lane, *_merged(request.view.budget(direction=way))) for lane, way in lanes]
+    if not any(len(starts) for _, starts, _, _ in bands):
+        raise Nothing("no time passed between the segments of this connection")
+    panel = Panel(
+        y={
+            "range": [-0.05, 2],
+            "tickmode": "array",
+            "tickvals": [HEIGHT / 2, 1 + HEIGHT / 2],
+            "ticktext": [_roles(request, other), _roles(request, request.direction)],
+            "showgrid": False,
+            "fixedrange": True,
+        },
+        weight=0.6,
+        layout={"barmode": "overlay"},
+    )
+    for group, items in GROUPS.items():
+        for item, pattern in zip(items, PATTERNS[group], strict=True):
+            panel.traces += _item(request, bands, item, BUDGET_COLOURS[group], pattern)
+    return panel
+
+
+def _roles(request: Request, direction: DirectionName) -> str:
+    """Sender and receiver of a direction."""
+    return " → ".join(role_of(request.connection, side) for side in (direction[0], direction[-1]))
+
+
+def _merged(series: BudgetSeries) -> tuple[NDArray[np.int64], NDArray[np.int64], dict[str, NDArray[np.int64]]]:
+    """Start, end and items of the intervals: neighbours of the same single item together, then neighbours at all."""
+    names = list(series.spent_ns)
+    spent = np.stack([series.spent_ns[name] for name in names]) if names else np.zeros((0, len(series)), dtype=np.int64)
+    starts, ends = series.start_ns, series.end_ns
+    if len(starts):
+        single = np.where((spent > 0).sum(axis=0) <= 1, spent.argmax(axis=0), -1)
+        begins = np.append(True, (single[1:] != single[:-1]) | (single[1:] < 0))
+        starts, ends, spent = _reduced(starts, ends, spent, np.flatnonzero(begins))
+    if len(starts) > MOST_INTERVALS:
+        # Each interval goes whole to the column in which it begins.
+        columns = (starts - starts[0]) * MOST_INTERVALS // max(int(ends[-1] - starts[0]), 1)
+        starts, ends, spent = _reduced(
+            starts, ends, spent, np.flatnonzero(np.append(True, columns[1:] != columns[:-1]))
+        )
+    return starts, ends, dict(zip(names, spent, strict=True))
+
+
+def _reduced(
+    starts: NDArray[np.int64], ends: NDArray[np.int64], spent: NDArray[np.int64], heads: NDArray[np.intp]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    lasts = np.append(heads[1:], len(starts)) - 1
+    return starts[heads], ends[lasts], np.add.reduceat(spent, heads, axis=1)
+
+
+def _item(
+    request: Request,
+    bands: list[tuple[int, NDArray[np.int64], NDArray[np.int64], dict[str, NDArray[np.int64]]]],
+    item: str,
+    colour: str,
+    pattern: str,
+) -> list[Trace]:
+    """The bars of one item in both bands."""
+    parts = []
+    for lane, starts, ends, spent in bands:
+        if item not in spent or not len(starts):
+            continue
+        total = np.maximum(sum(spent.values()), 1)
+        below = np.zeros(len(starts))
+        for name, each in spent.items():
+            if name == item:
+                break
+            below = below + each / total
+        chosen = spent[item] > 0
+        heights = spent[item][chosen] / total[chosen] * HEIGHT
+        bases = lane + below[chosen] * HEIGHT
+        parts.append((starts[chosen], ends[chosen], bases, heights, spent[item][chosen]))
+    first, last, base, height, taken = (np.concatenate(each) for each in zip(*parts, strict=True))
+    if not len(first):
+        return []
+    name = ITEM_WORDS[item]
+    return [
+        {
+            "type": "bar",
+            "name": name,
+            "x": request.seconds(first),
+            "width": ((last - first) / 1e9).astype(np.float32),
+            "offset": 0,
+            "base": base.astype(np.float32),
+            "y": height.astype(np.float32),
+            "customdata": _milliseconds(taken),
+            "marker": pattern_fill(pattern, colour, request.theme.background),
+            "hovertemplate": f"{name}: %{{customdata:,.3f}} ms from %{{x:.6f}} s<extra></extra>",
+        }
+    ]
+
+
+def _milliseconds(taken_ns: NDArray[np.int64]) -> NDArray[np.float32] | NDArray[np.float64]:
+    """In four bytes where these hold a microsecond, which hovering tells."""
+    taken_ms = taken_ns / 1e6
+    return taken_ms.astype(np.float32) if taken_ns.max() < EXACT_NS else taken_ms
+
+
+FIGURE = FigureKind(
+    name="budget",
+    title="Where the sender's time went",
+    scope="connection",
+    page=__doc__ or "",
+    draw=draw,
+    is_in_timeline=True,
+    order=50,
+)

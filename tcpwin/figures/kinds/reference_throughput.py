@@ -1,0 +1,64 @@
+"""How fast data was acknowledged, beside the reference's run that is near, on the same axes.
+
+The run is the one of *reference-window*. Both rates are payload acknowledged for the first time:
+
+- **your goodput**: as in the figure *throughput*, the mean over each second, or over each 240th of the connection's
+  life where that is more: then the note says how long.
+- **the run's goodput**, dashed: the mean between two samples of its sender's kernel (`ss`: ``bytes_acked``), drawn
+  from the first to the second. The published reader reads as fast as it can in five of twenty seconds.
+
+Both begin at 0, the first segment of each connection. Where one side is ten times the other the axis is logarithmic;
+a rate of 0 then stands at its lower edge.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tcpwin.figures.drawing.beside import find_beside, show_both
+from tcpwin.figures.drawing.kind import FigureKind, Nothing
+from tcpwin.figures.drawing.panel import Panel
+from tcpwin.figures.drawing.theme import COLOURS, RATE_AXIS
+from tcpwin.figures.kinds.throughput import INTERVALS, steps
+from tcpwin.units import time_text
+
+if TYPE_CHECKING:
+    from tcpwin.figures.drawing.request import Request
+
+SECOND_NS = 1_000_000_000
+
+
+def draw(request: Request) -> Panel:
+    """Two curves."""
+    beside = find_beside(request)
+    request = beside.request
+    goodput = request.series("goodput")
+    if not len(goodput) or request.end_ns <= request.start_ns:
+        raise Nothing("no acknowledged data of this direction was captured")
+    # Whole buckets, of a second at least: as far apart as the run's samples are.
+    wanted_ns = max(SECOND_NS, (request.end_ns - request.start_ns) // INTERVALS)
+    interval_ns = -(-wanted_ns // goodput.width_ns) * goodput.width_ns
+    times, acked = np.array(beside.trace.time_ns), np.array(beside.trace.acked_bytes)
+    rates = np.diff(acked, prepend=0) * 8e9 / np.maximum(np.diff(times, prepend=0), 1)
+    yours = steps(request, goodput, interval_ns, "your goodput", COLOURS["goodput"], "solid", 2.4)
+    theirs = beside.curve(rates.tolist(), "the run's goodput", COLOURS["goodput"], unit="bit/s", shape="vh")
+    panel = Panel(y={**RATE_AXIS, "rangemode": "tozero"}, x=beside.x, traces=[yours, theirs])
+    panel.notes.append(f"Dashed: {beside.name}")
+    if interval_ns > SECOND_NS:
+        panel.notes.append(f"Yours: mean of {time_text(interval_ns)}")
+    show_both(panel, [yours], [theirs], RATE_AXIS)
+    return panel
+
+
+FIGURE = FigureKind(
+    name="reference-throughput",
+    title="Rate beside a reference",
+    scope="connection",
+    page=__doc__ or "",
+    draw=draw,
+    has_directions=False,
+    has_fields=True,
+    order=81,
+)

@@ -1,0 +1,238 @@
+"""A comparison of two captures as text: the verdict, the pairs that changed most, what has no match."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from tcpwin.analysis import Analysis, Connection
+from tcpwin.limits import Change, Comparison, FindingChange, Pair, Verdict, advice_label, role_of
+from tcpwin.render.text.connections import cost_text
+from tcpwin.render.text.findings import arrow_of
+from tcpwin.render.verdict_words import limit_words
+from tcpwin.units import bytes_text, change_text, count_text, name_text, rate_text, share_text, time_text
+
+NAMES = {
+    "goodput_bps": "goodput",
+    "message_delay_p95_ns": "message delay, p95",
+    "volume_bytes": "payload",
+    "duration_ns": "duration",
+    "path_rtt_ns": "round trip",
+    "receive_window_max_bytes": "receiver's largest window",
+    "retransmissions": "retransmissions",
+    "resent_share": "bytes sent again",
+    "stall_ns": "silences",
+    "zero_window_ns": "receiver's window at zero",
+    "lost_ns": "time in limits you can fix",
+}
+"""Quantities that a comparison has, in words."""
+WIDTH = 26
+"""Of a quantity's name."""
+_TEXTS: dict[str, Callable[[Any], str]] = {"ns": time_text, "bytes": bytes_text, "bps": rate_text}
+SHOWN_UNMATCHED = 5
+MESSAGES = 20
+"""Of fewer, the 95th percentile is one message."""
+LIKE_VOLUME = 0.01
+"""Durations of payloads that differ more tell of the payloads."""
+SAME = 0.005
+"""Factors that are nearer to each other read the same."""
+
+
+def render_comparison(old: Analysis, new: Analysis, comparison: Comparison, *, limit: int = 10) -> Iterator[str]:
+    """Lines of a report with the `limit` pairs that changed most."""
+    yield name_text(f"old  {old.name}: {count_text(len(old), 'connection')}")
+    yield name_text(f"new  {new.name}: {count_text(len(new), 'connection')}")
+    yield ""
+    yield headline(comparison)
+    if comparison.path_changes:
+        yield (
+            f"The path's round trip differs in {count_text(comparison.path_changes, 'pair')}: "
+            "the path may explain part of the difference."
+        )
+    if seen_twice(old, new, comparison):
+        yield name_text(
+            "Both captures hold the same connection at the same time: "
+            f"`{shlex.join(('tcpwin', 'pair', old.name, new.name))}` says what became of its packets between the two "
+            "points."
+        )
+    for each in islice(comparison.pairs, limit):
+        yield ""
+        yield from _pair(each, old.connections[each.match.old], new.connections[each.match.new])
+    matched = sum(comparison.counts.values())
+    shown = min(limit, len(comparison.pairs))
+    if matched > shown:
+        yield ""
+        yield f"{count_text(matched - shown, 'more pair')} not shown: --limit N shows more."
+    is_said = len(comparison.pairs) == 1 and limit and len(comparison.findings) == len(comparison.pairs[0].findings)
+    if comparison.findings and not is_said:
+        yield ""
+        yield "Findings of all connections"
+        yield from (f"    {_finding(each)}" for each in comparison.findings)
+    unmatched = [
+        *_unmatched("old", old, comparison.unmatched_old, comparison.unmatched_old_count),
+        *_unmatched("new", new, comparison.unmatched_new, comparison.unmatched_new_count),
+    ]
+    if unmatched:
+        yield from ("", "Without a match", *unmatched)
+
+
+def seen_twice(old: Analysis, new: Analysis, comparison: Comparison) -> bool:
+    """Whether a pair is one connection that was captured twice, not one before a change and one after it.
+
+    Same ends, same bytes, at the same time.
+    """
+    for each in comparison.pairs:
+        one, other = old.connections[each.match.old], new.connections[each.match.new]
+        alike = [(at.a, at.b, at.a_to_b.unique_bytes, at.b_to_a.unique_bytes) for at in (one, other)]
+        if alike[0] == alike[1] and max(one.start_ns, other.start_ns) <= min(one.end_ns, other.end_ns):
+            return True
+    return False
+
+
+def headline(comparison: Comparison) -> str:
+    """The verdict in a sentence."""
+    matched = sum(comparison.counts.values())
+    if not matched:
+        return "Unmatched: no connection is in both captures."
+    ratio = "" if comparison.goodput_ratio is None else f"goodput × {comparison.goodput_ratio:.3g}"
+    parts = []
+    if matched == 1 and comparison.pairs and (decided := decided_by(comparison.pairs[0])):
+        parts.append(decided)
+        # As near as that, a factor says nothing beside what decided.
+        ratio = "" if abs((comparison.goodput_ratio or 1) - 1) < SAME else ratio
+    if matched > 1:
+        counts = ", ".join(f"{count} {name}" for name, count in comparison.counts.items() if count)
+        parts.append(f"{count_text(matched, 'pair')}, {counts}")
+        ratio = ratio and f"median {ratio}"
+    elif ratio and comparison.pairs:
+        ratio += _duration_words(comparison.pairs[0])
+    verdict = f"{comparison.verdict[:1].upper()}{comparison.verdict[1:]}"
+    return ": ".join(filter(None, (verdict, "; ".join(filter(None, (*parts, ratio)))))) + "."
+
+
+def decided_by(each: Pair) -> str:
+    """What made a pair better or worse, where its goodput did not; nothing where the goodput did."""
+    sides = ("better", "worse") if each.verdict == "mixed" else (each.verdict,)
+    if each.verdict == "same" or each.change("goodput_bps").verdict in sides:
+        return ""
+    changes = [change for change in each.changes if change.verdict in sides]
+    if not changes:
+        codes = dict.fromkeys(
+            f"{found.kind} {found.code} {found.name}" for found in each.findings if found.verdict in sides
+        )
+        return ", ".join(codes)
+    return ", ".join(
+        f"{NAMES[change.name]} {value_text(change.name, change.old)} → {value_text(change.name, change.new)}"
+        for change in changes
+    )
+
+
+def _duration_words(each: Pair) -> str:
+    """The durations of the same payload, where they do not differ by the factor that the goodput does."""
+    took, goodput, volume = (each.change(name) for name in ("duration_ns", "goodput_bps", "volume_bytes"))
+    if not (took.old and took.new and goodput.old and goodput.new and volume.old and volume.new):
+        return ""
+    factor = took.old / took.new
+    if abs(volume.new / volume.old - 1) > LIKE_VOLUME:
+        return ""
+    if abs(factor - 1) < SAME or abs(factor * goodput.old / goodput.new - 1) < SAME:
+        return ""
+    durations = f"{time_text(took.old)} → {time_text(took.new)} ({change_text(1 / factor)})"
+    return f" between first data and last ACK; whole duration {durations}"
+
+
+def _pair(each: Pair, old: Connection, new: Connection) -> Iterator[str]:
+    match = each.match
+    alike = "" if match.is_similar else "   (paired by order: neither size nor duration is similar)"
+    yield name_text(
+        f"old #{match.old}, new #{match.new}  {each.server} {arrow_of(old, each.direction)}  {each.verdict}{alike}"
+    )
+    was, now = limit_words(each.old_verdict), limit_words(each.new_verdict)
+    yield f"    {'limited by':<{WIDTH}} {was} → {now}"
+    costs = [_saving(verdict) for verdict in (each.old_verdict, each.new_verdict)]
+    if costs != ["none", "none"]:
+        yield f"    {'cost of the limit':<{WIDTH}} {' → '.join(costs)}"
+    receiver = role_of(old, each.direction[-1])
+    left_out = _left_out(each, old, new)
+    for change in each.changes:
+        if (change.old or change.new) and change.name not in left_out:
+            yield f"    {_change(change, receiver)}"
+    yield from (f"    {_finding(finding, old)}" for finding in each.findings)
+    verdict = each.new_verdict
+    yield name_text(f"    now: {_small(verdict.answer)}")
+    if verdict.is_problem and verdict.fix:
+        yield name_text(f"    {advice_label('Fix', verdict)}: {verdict.fix}")
+
+
+def _saving(verdict: Verdict) -> str:
+    """A verdict's cost, as its own sentence says it."""
+    return cost_text(verdict).replace("≤", "up to").replace("~", "about") or "none"
+
+
+def _small(text: str) -> str:
+    """A sentence as it goes on behind a colon."""
+    return text[:1].lower() + text[1:]
+
+
+def _left_out(each: Pair, old: Connection, new: Connection) -> set[str]:
+    """Quantities that say nothing here: percentiles of few messages, and what the costs above say better."""
+    names = set()
+    messages = [
+        connection.a_to_b.messages if each.direction == "a_to_b" else connection.b_to_a.messages
+        for connection in (old, new)
+    ]
+    is_decided = {each.change(name).verdict for name in ("goodput_bps", "message_delay_p95_ns")} & {"better", "worse"}
+    if min(messages) < MESSAGES and each.change("message_delay_p95_ns").verdict not in ("better", "worse"):
+        names.add("message_delay_p95_ns")
+    if is_decided:
+        names.add("lost_ns")
+    return names
+
+
+def _change(change: Change, receiver: str) -> str:
+    old, new = value_text(change.name, change.old), value_text(change.name, change.new)
+    text = f"{NAMES[change.name].replace('receiver', receiver):<{WIDTH}} {old} → {new}"
+    if change.old and change.new is not None and change.name != "resent_share":
+        factor = change.new / change.old
+        if abs(factor - 1) >= SAME:
+            text += f" ({change_text(factor)})"
+    return f"{text}  {change.verdict}" if change.verdict in ("better", "worse") else text
+
+
+def value_text(name: str, value: float | None) -> str:
+    """A quantity of a comparison, by the unit that its name ends with."""
+    if value is None:
+        return "unknown"
+    if name.endswith("_share"):
+        return share_text(value, places=2)
+    text = _TEXTS.get(name.rpartition("_")[2])
+    return f"{value:,.0f}" if text is None else text(value)
+
+
+def _finding(change: FindingChange, old: Connection | None = None) -> str:
+    arrow = "" if old is None or change.direction is None else f" {arrow_of(old, change.direction)}"
+    text = f"{change.kind:<5} {change.code} {change.name}{arrow}"
+    if max(change.old, change.new) > 1:
+        text += f", {change.old:,} → {change.new:,}"
+    # Beside the pair's cost, the time of what is gone or new would be a second figure for the same.
+    if (change.old_cost_ns or change.new_cost_ns) and (old is None or change.kind == "stays"):
+        text += f", time lost {_cost(change.old_cost_ns)} → {_cost(change.new_cost_ns)}"
+    if change.old_lost_bps or change.new_lost_bps:
+        text += f", rate lost {rate_text(change.old_lost_bps)} → {rate_text(change.new_lost_bps)}"
+    return name_text(f"{text}  {change.verdict}" if change.verdict in ("better", "worse") else text)
+
+
+def _cost(cost_ns: int) -> str:
+    return time_text(cost_ns) if cost_ns else "0"
+
+
+def _unmatched(which: str, analysis: Analysis, numbers: tuple[int, ...], count: int) -> Iterator[str]:
+    for number in numbers[:SHOWN_UNMATCHED]:
+        connection = analysis.connections[number]
+        there, back = bytes_text(connection.a_to_b.unique_bytes), bytes_text(connection.b_to_a.unique_bytes)
+        sizes = f"{there} {arrow_of(connection, 'a_to_b')}, {back} {arrow_of(connection, 'b_to_a')}"
+        yield name_text(f"    {which} #{number}  {connection.a} → {connection.b}   {sizes}")
+    if count > SHOWN_UNMATCHED:
+        yield f"    {which}: {count - SHOWN_UNMATCHED:,} more"

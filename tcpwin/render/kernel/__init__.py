@@ -1,0 +1,1 @@
+"""What the kernels of hosts counted, as lines for a terminal."""

@@ -1,0 +1,1 @@
+"""Findings in the formats of other programs: SARIF, JUnit, GitHub annotations."""

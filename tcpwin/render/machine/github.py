@@ -1,0 +1,53 @@
+"""Findings as GitHub workflow commands: a line each, which the runner shows as an annotation.
+
+Escapes are those of the runner (actions/toolkit, packages/core/src/command.ts): percent sign, CR and LF everywhere,
+colon and comma in properties too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from tcpwin.analysis import Analysis
+from tcpwin.limits import Finding, Findings, Severity
+from tcpwin.render.text.findings import details, heading, title, verdicts_on
+from tcpwin.render.verdict_words import closing_line, connection_line
+from tcpwin.units import name_text
+
+_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+
+
+def render_github(analysis: Analysis, found: Findings, findings: Iterable[Finding]) -> Iterator[str]:
+    """Workflow commands, then what limited the worst connection.
+
+    Each finding comes with the verdict on its connection, and its file where the analysis is of one.
+
+    Args:
+        findings: those of `found` to write.
+    """
+    files = analysis.capture.files
+    file = f"file={_property(files[0].file)}," if len(files) == 1 else ""
+    verdict_on = verdicts_on(analysis, found)
+    for finding in findings:
+        lines = [heading(analysis, finding, verdict_on(finding)), *details(analysis, finding)]
+        if finding.connection is not None:
+            lines.insert(1, connection_line(analysis, finding.connection, found))
+        message = _message("\n".join(lines))
+        yield f"::{_COMMANDS[finding.severity]} {file}title={_property(title(finding))}::{message}"
+    closing = closing_line(analysis, found)
+    if closing is not None:
+        yield closing
+
+
+def render_unreadable(failures: Mapping[str, str]) -> Iterator[str]:
+    """Workflow commands for captures that could not be read."""
+    for file, why in failures.items():
+        yield f"::error file={_property(file)},title=not readable::{_message(name_text(why))}"
+
+
+def _message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _message(name_text(text)).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,80 @@
+"""A report as the JSON document `tcpwin/report/2`: the analysis document, with summary, findings, budgets and verdicts.
+
+In: a Report. Out: JSON, written piece by piece. Numbers are plain, not words; nothing is left out of a finding.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import IO, TYPE_CHECKING, Any
+
+from tcpwin.limits import describe_finding, describe_rule, plain
+
+if TYPE_CHECKING:
+    from tcpwin.limits import Budget
+    from tcpwin.reference import Comparison
+    from tcpwin.render.report.connection_facts import ConnectionView
+    from tcpwin.render.report.report import Report
+
+SCHEMA = "tcpwin/report/2"
+"""The number grows when a name goes or changes its meaning; additions keep it."""
+
+
+def write_document(report: Report, file: IO[str]) -> None:
+    """Write the report as one JSON document."""
+    from tcpwin import __version__
+
+    analysis, summary = report.analysis, report.summary
+    # Before a byte is written: what cannot be read must not leave half a document behind.
+    told = [
+        _connection(each, comparison) for each, comparison in zip(report.connections, report.comparisons, strict=True)
+    ]
+    head: dict[str, Any] = {
+        "schema": SCHEMA,
+        "tcpwin": __version__,
+        "summary": {
+            "text": summary.text,
+            "worst": [describe_finding(each, analysis) for each in summary.worst],
+            "verdict": None if summary.verdict is None else asdict(summary.verdict),
+            "problems": {limit: list(ids) for limit, ids in summary.problems.items()},
+        },
+        "rules": [describe_rule(rule) for rule in report.rules],
+        "counts": dict(report.findings.counts),
+        "worst": told,
+        "notes": [asdict(note) for note in report.notes],
+    }
+    file.write(json.dumps(plain(head))[:-1])
+    file.write(', "findings": [')
+    for number, each in enumerate(report.findings):
+        file.write((",\n" if number else "\n") + json.dumps(describe_finding(each, analysis)))
+    left = sum(report.findings.counts.values()) - len(report.findings)
+    file.write(f'], "findings_left_out": {left}, "analysis": ')
+    analysis.write_json(file)
+    file.write("}\n")
+
+
+def _connection(told: ConnectionView, comparison: Comparison) -> dict[str, Any]:
+    """What the analysis document does not have of a connection."""
+    from tcpwin.reference import describe_comparison
+
+    connection = told.connection
+    return {
+        "id": connection.id,
+        "a": str(connection.a),
+        "b": str(connection.b),
+        "verdict": asdict(told.verdict),
+        "findings": [each.code for each in told.findings],
+        "budget": {name: _budget(budget) for name, budget in connection.budget.items()},
+        "stalls": [{**asdict(each), "duration_ns": each.duration_ns} for each in connection.stalls],
+        "events": [asdict(each) for each in connection.events],
+        "comparison": describe_comparison(comparison),
+    }
+
+
+def _budget(budget: Budget) -> dict[str, Any]:
+    return {
+        "items_ns": dict(budget.items_ns),
+        "packets_ns": dict(budget.packets_ns),
+        "kernel": None if budget.kernel is None else asdict(budget.kernel),
+    }

@@ -1,0 +1,205 @@
+"""The figures of a report as plotly's plain data, packed; each connection's hang on one time axis.
+
+In: a Report. Out: Drawn for each connection told in full, the overview, and the colours that a dark page exchanges.
+What has nothing to show is left out; what does not fit into the file is told.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tcpwin import figures
+from tcpwin.analysis import DIRECTIONS, DirectionName
+from tcpwin.figures.drawing.theme import BUDGET_COLOURS, THEMES
+from tcpwin.render.report.json_form import script_json
+from tcpwin.render.report.table import pack
+
+if TYPE_CHECKING:
+    from tcpwin.analysis import Connection
+    from tcpwin.render.report.report import Report
+
+FIGURES_BYTES = 1_500_000
+"""Of all figures: with plotly.js and the table a report stays below 5 MB."""
+POINTS = 600
+"""Of a curve: as many as a figure has pixels on most screens."""
+OPTIONS: dict[str, Any] = {"start_ns": None, "end_ns": None, "points": POINTS, "theme": "light"}
+FIGURE_SHARE = 0.02
+"""Of the data of the busier direction: below, a direction has no timeline of its own."""
+PRINTED_HEIGHT = 0.7
+"""Of the height on a screen: a connection told in full takes two pages."""
+OVERVIEW = "overview"
+BESIDE = ("reference-window", "reference-throughput")
+BESIDE_SUMMARY = "Receive window and bytes in flight, then throughput, on the same axes; both begin at 0."
+MANY_MESSAGES = 20
+"""Fewer have no distribution that is worth a picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class FigureView:
+    """A figure: its name within the page, and what stands for it where it cannot be seen."""
+
+    name: str
+    title: str
+    summary: str
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Figures, and their data as JSON, gzip, base64; `lacking` says why there are none."""
+
+    figures: Sequence[FigureView] = ()
+    packed: str = ""
+    lacking: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Colours:
+    """Colours of figures: style rules for the bars of budgets, and a JSON document from light to dark."""
+
+    css: str
+    document: str
+
+
+@cache
+def colours() -> Colours:
+    """The colours of the page's own bars, and those that the page exchanges in figures."""
+    groups = [(group.replace(" ", "-"), colour) for group, colour in BUDGET_COLOURS.items()]
+    rules = [f".bar .{name}, .budget .{name} {{ background: {colour}; }}" for name, colour in groups]
+    light, dark = THEMES["light"], THEMES["dark"]
+    names = ("hover", "axis", "grid", "faint_text", "text", "background")
+    exchanged = {getattr(light, name): getattr(dark, name) for name in names}
+    return Colours(
+        "\n".join(["", *rules]),
+        script_json({"dark": exchanged, "darkHover": dark.hover}),
+    )
+
+
+def draw_overview(report: Report) -> Drawn | None:
+    """All connections in one figure; None where there is one connection or nothing to draw."""
+    if len(report.analysis) < 2 or OVERVIEW not in figures.names("analysis"):
+        return None
+    found = drawable(figures.plain(OVERVIEW, report.analysis, direction=None, **OPTIONS))
+    if found is None:
+        return None
+    kind = figures.get(OVERVIEW)
+    return Drawn([FigureView(OVERVIEW, kind.title, kind.summary, _height(found))], pack([found]))
+
+
+def draw_connections(report: Report) -> list[Drawn]:
+    """The figures of each connection told in full, as long as they fit into the file."""
+    drawn: list[Drawn] = []
+    left = FIGURES_BYTES
+    for told in report.connections:
+        each = _draw_connection(told.connection, is_printed=report.is_printed)
+        if len(each.packed) > left:
+            left = 0
+            each = Drawn(lacking="Its figures do not fit into this file: tcpwin plot draws them one by one.")
+        left -= len(each.packed)
+        drawn.append(each)
+    return drawn
+
+
+def draw_beside(report: Report) -> dict[int, Drawn]:
+    """By number of connection, its figure beside a reference; of those that have one near whose course is known."""
+    drawn = {}
+    for told, comparison in zip(report.connections, report.comparisons, strict=True):
+        run = comparison.traced
+        if run is None:
+            continue
+        name = f"{run.reference}/{run.name}"
+        plain = figures.plain_timeline(told.connection, BESIDE, direction=None, field=name, **OPTIONS)
+        found = drawable(plain)
+        if found is not None:
+            summary = f"{BESIDE_SUMMARY} Dashed is {name}, as its sender's kernel was sampled."
+            title = "This connection and the run over time"
+            drawn[told.connection.id] = Drawn([FigureView(BESIDE[0], title, summary, _height(found))], pack([found]))
+    return drawn
+
+
+def _draw_connection(connection: Connection, *, is_printed: bool) -> Drawn:
+    told, found = [], []
+    for direction in _directions(connection)[: 1 if is_printed else None]:
+        words = f"{direction[0]} → {direction[-1]}"
+        more = () if is_printed else ("path", "time-sequence", *(("messages",) if _has_messages(connection) else ()))
+        for name in ("timeline", *more):
+            figure = drawable(_draw(name, connection, direction))
+            if figure is None:
+                continue
+            kind = None if name == "timeline" else figures.get(name)
+            title = f"{'Over time' if kind is None else kind.title}, {words}"
+            if is_printed:
+                height = round(PRINTED_HEIGHT * _height(figure))
+                figure = {**figure, "layout": {**figure["layout"], "height": height}}
+            told.append(FigureView(f"{name}-{direction[0]}", title, _summary(name), _height(figure)))
+            found.append(figure)
+    if not found:
+        return Drawn(lacking="There is nothing to draw: it carried no data.")
+    return Drawn(told, pack(found))
+
+
+def _draw(name: str, connection: Connection, direction: DirectionName) -> Mapping[str, Any]:
+    if name == "timeline":
+        return figures.plain_timeline(connection, direction=direction, **OPTIONS)
+    return figures.plain(name, connection, direction=direction, **OPTIONS)
+
+
+def _summary(name: str) -> str:
+    if name != "timeline":
+        return figures.get(name).summary
+    kinds = [kind.title.lower() for kind in map(figures.get, figures.names("connection")) if kind.is_in_timeline]
+    return f"From top to bottom: {', '.join(kinds)}; what has nothing to show is left out."
+
+
+def _directions(connection: Connection) -> list[DirectionName]:
+    """Those with data, the busier first; not what only asks or acknowledges."""
+    data: dict[DirectionName, int] = {
+        name: max(direction.unique_bytes, direction.acked_bytes)
+        for name, direction in zip(DIRECTIONS, (connection.a_to_b, connection.b_to_a), strict=True)
+    }
+    most = max(data.values())
+    return [
+        name for name in sorted(data, key=lambda name: -data[name]) if data[name] and data[name] >= FIGURE_SHARE * most
+    ]
+
+
+def _has_messages(connection: Connection) -> bool:
+    return max(connection.a_to_b.messages or 0, connection.b_to_a.messages or 0) >= MANY_MESSAGES
+
+
+def drawable(figure: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """A figure that JSON can hold; None where it only says that there is nothing to show."""
+    if "nothing" in figure["layout"]["meta"]:
+        return None
+    kept = {"legend_height": figure["layout"]["meta"].get("legend_height")}
+    layout = {**figure["layout"], "meta": kept}
+    return {"data": [typed(each) for each in figure["data"]], "layout": typed(layout)}
+
+
+def typed(value: Any) -> Any:
+    """Arrays of numbers as plotly.js takes them: their type, and their bytes in base64."""
+    if isinstance(value, Mapping):
+        return {name: typed(each) for name, each in value.items()}
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind in "iu" and value.dtype.itemsize > 4:
+            value = value.astype(np.float64)
+        if value.ndim != 1 or value.dtype.kind not in "iuf":
+            return typed(value.tolist())
+        content = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
+        return {
+            "dtype": f"{value.dtype.kind}{value.dtype.itemsize}",
+            "bdata": base64.b64encode(content.tobytes()).decode(),
+        }
+    return [typed(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _height(figure: Mapping[str, Any]) -> int:
+    return int(figure["layout"]["height"])

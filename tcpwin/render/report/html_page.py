@@ -1,0 +1,121 @@
+"""A report as one HTML file that needs no network: its text, its styles, its script, the figures and what draws them.
+
+In: a Report. Out: HTML. Text is escaped by jinja2; data for the script is packed (gzip, base64), so that nothing of a
+capture stands in the page as markup. A policy in the page lets only the scripts run that are named by their hash.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from tcpwin.errors import ArgumentError
+from tcpwin.limits import role_of
+from tcpwin.render.report.finding import tell_findings, tell_groups
+from tcpwin.render.report.method import capture_facts, file_rows, host_views, method_text, rule_views, unread
+from tcpwin.render.report.references import tell_likeness
+from tcpwin.render.report.report import THEMES, Report
+from tcpwin.render.report.shell import fill, require
+from tcpwin.render.report.table import ConnectionTable, make_table
+from tcpwin.render.text.analysis import WHOLE, quality_remarks
+from tcpwin.render.text.findings import counts_line
+from tcpwin.units import count_text, name_text, short_name
+
+
+def render_page(report: Report, *, theme: str = "auto", made_at: datetime | None = None) -> str:
+    """The report as HTML; of one for paper, everything is light and drawn at once.
+
+    Args:
+        theme: ``auto`` follows the system; readers can switch.
+        made_at: when it was made; now where it is None.
+
+    Raises:
+        ArgumentError: there is no such theme.
+        OutputError: jinja2 or tsdownsample is not installed.
+    """
+    if theme not in THEMES:
+        raise ArgumentError(f"no theme is called {theme}: there are {', '.join(THEMES)}")
+    require("tsdownsample")
+    from tcpwin.render.report.figures import draw_beside, draw_connections, draw_overview
+
+    drawn = draw_connections(report)
+    overview = draw_overview(report)
+    beside = {} if report.is_printed else draw_beside(report)
+    table = make_table(report)
+    return fill(
+        "report.html.j2",
+        theme="light" if report.is_printed else theme,
+        is_printed=report.is_printed,
+        has_figures=bool(overview or beside or any(each.packed for each in drawn)),
+        overview=overview,
+        drawn=drawn,
+        beside=beside,
+        table=table,
+        table_words=table_words(table),
+        made_at=made_at,
+        **_words(report),
+    )
+
+
+def _words(report: Report) -> dict[str, Any]:
+    """The text of the page, apart from its connections."""
+    from tcpwin import __version__
+
+    analysis = report.analysis
+    titles = {rule.code: rule.title for rule in report.rules}
+    left = [(code, name_text(titles.get(code, "")), f"{count:,}") for code, count in report.findings_left.items()]
+    hosts = host_views(analysis)
+    like, far = tell_likeness(zip(report.connections, report.comparisons, strict=True))
+    only = analysis.connections[0] if len(analysis) == 1 else None
+    return {
+        "name": short_name(analysis.name),
+        "facts": capture_facts(analysis),
+        "summary": name_text(report.summary.text),
+        "ends": [] if only is None else [(role_of(only, "a"), str(only.a)), (role_of(only, "b"), str(only.b))],
+        "worst": tell_findings(report, report.summary.worst),
+        "remarks": quality_remarks(analysis.capture),
+        "notes": report.notes,
+        "whole": WHOLE,
+        "counted": counts_line(analysis, report.findings, asked=len(report.rules)),
+        "findings": tell_groups(report),
+        "left": left,
+        "left_words": f"{count_text(sum(report.findings_left.values()), 'more finding')}, less costly, of these rules:",
+        "connections": [
+            {"told": each, "findings": tell_findings(report, each.findings)} for each in report.connections
+        ],
+        "connections_words": "The connection" if len(analysis) == 1 else "The worst connections",
+        "like": like,
+        "far": far,
+        "hosts": hosts,
+        "method": method_text(report, __version__),
+        "unread": unread(analysis),
+        "files": file_rows(analysis),
+        "rules": rule_views(report),
+        "contents": _contents(report, has_hosts=bool(hosts)),
+    }
+
+
+def _contents(report: Report, *, has_hosts: bool) -> list[tuple[str, str, str]]:
+    total = len(report.analysis)
+    entries = [
+        ("summary", "Summary", "", True),
+        ("notes", "Notes", f"{len(report.notes):,}", bool(report.notes)),
+        ("findings", "Findings", f"{sum(report.findings.counts.values()):,}", True),
+        ("connections", "Worst connections" if total > 1 else "The connection", "", bool(report.shown_ids)),
+        ("references", "References", "", bool(report.shown_ids)),
+        ("all", "All connections", f"{total:,}", bool(total)),
+        ("hosts", "Hosts and settings", "", has_hosts),
+        ("method", "Method", "", True),
+    ]
+    return [(id, words, count) for id, words, count, is_there in entries if is_there]
+
+
+def table_words(table: ConnectionTable) -> str:
+    """What is in the table, and what is not."""
+    if table.rows == table.total:
+        return f"{count_text(table.total, 'connection')}."
+    return (
+        f"{table.rows:,} of {count_text(table.total, 'connection')}: those that lost most time to what can be "
+        "mended, then those with most data. The other "
+        f"{table.total - table.rows:,} do not fit into this file; tcpwin analyze --json has them all."
+    )

@@ -1,0 +1,82 @@
+"""The connections of a report beside the references near them: verdict, table, nearest runs, prediction.
+
+In: connections told in full, and their comparisons. Out: text of each that has a reference near enough, and why the
+others have none.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tcpwin.units import name_text
+
+if TYPE_CHECKING:
+    from tcpwin.reference import Comparison
+    from tcpwin.render.report.connection_facts import ConnectionView
+
+
+@dataclass(frozen=True, slots=True)
+class LikeView:
+    """A connection beside references.
+
+    Attributes:
+        connection: its number; `ends` its ends.
+        verdict, agreement: in words; `agreement` is whether the memory model's window is the one seen.
+        references: the nearest run, and the one of the verdict where that is another.
+        rows: name, this connection's figure, those of the runs.
+        nearest: runs with their distance, and why they are near.
+        prediction: what the settings of the best run should give, as text, lines for sysctl, and assumptions.
+    """
+
+    connection: int
+    ends: str
+    verdict: str
+    agreement: str
+    references: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    nearest: Sequence[tuple[str, str, str]]
+    prediction: str
+    lines: Sequence[str]
+    assumptions: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class FarView:
+    """Connections that no reference is near enough to, for one reason."""
+
+    connections: Sequence[int]
+    why: str
+
+
+def tell_likeness(pairs: Iterable[tuple[ConnectionView, Comparison]]) -> tuple[list[LikeView], list[FarView]]:
+    """Put comparisons in words, in their order."""
+    near: list[LikeView] = []
+    far: dict[str, list[int]] = defaultdict(list)
+    for told, comparison in pairs:
+        if comparison.why_not is not None:
+            far[name_text(comparison.why_not)].append(told.connection.id)
+        else:
+            near.append(_tell(told, comparison))
+    return near, [FarView(ids, why) for why, ids in far.items()]
+
+
+def _tell(told: ConnectionView, comparison: Comparison) -> LikeView:
+    prediction = comparison.prediction
+    return LikeView(
+        connection=told.connection.id,
+        ends=told.ends,
+        verdict=name_text(comparison.verdict or ""),
+        agreement=name_text(comparison.agreement or ""),
+        references=[f"{run.reference}/{run.name}" for run in comparison.beside],
+        rows=[[name_text(cell or "–") for cell in row] for row in comparison.cells],
+        nearest=[
+            (f"{near.run.reference}/{near.run.name}", f"{near.distance:.2f}", name_text("; ".join(near.why)))
+            for near in comparison.nearest
+        ],
+        prediction="" if prediction is None else name_text(prediction.text),
+        lines=() if prediction is None else [name_text(line) for line in prediction.lines],
+        assumptions=() if prediction is None else [name_text(each.rstrip(";")) for each in prediction.assumptions],
+    )

@@ -1,0 +1,111 @@
+"""What a page that stands for itself is made of: its styles, its script, what draws figures, and who may run.
+
+In: a template, and its words. Out: HTML. Text is escaped by jinja2; a policy in the page lets only the scripts run that
+are named by their hash.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from importlib.util import find_spec
+from typing import Any
+
+from tcpwin.errors import OutputError
+from tcpwin.figures.assets import PLOTLY, read_asset
+from tcpwin.render.report.table import pack_bytes
+from tcpwin.units import begin, date_text
+
+
+def require(*packages: str) -> None:
+    """See that what a page needs is there.
+
+    Raises:
+        OutputError: a package is not installed.
+    """
+    for package in ("jinja2", *packages):
+        if find_spec(package) is None:
+            raise OutputError(f"a report as HTML needs {package}: pip install 'tcpwin[report]'")
+
+
+def fill(
+    template: str, *, theme: str, has_figures: bool, is_printed: bool = False, made_at: datetime | None, **words: Any
+) -> str:
+    """A page.
+
+    Args:
+        theme: ``auto`` follows the system; readers can switch.
+        has_figures: it needs plotly.js.
+        is_printed: everything is drawn at once.
+        made_at: when it was made; now where it is None.
+    """
+    from tcpwin import __version__
+    from tcpwin.render.report.figures import colours
+
+    script = _page_file("report.js")
+    page: str = _template(template).render(
+        theme=theme,
+        is_printed=is_printed,
+        policy=_policy(script, _plotly()),
+        css=_page_file("report.css") + colours().css,
+        js=script,
+        colours=colours().document,
+        plotly=_packed_plotly() if has_figures else "",
+        plotly_version=_plotly_version(),
+        version=__version__,
+        made_at=f"{made_at or datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        **words,
+    )
+    return page
+
+
+@cache
+def _template(name: str) -> Any:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FunctionLoader(_page_file),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["begin"] = begin
+    environment.filters["moment"] = date_text
+    return environment.get_template(name)
+
+
+@cache
+def _page_file(name: str) -> str:
+    return files("tcpwin.render.report").joinpath("page", name).read_text(encoding="utf-8")
+
+
+@cache
+def _plotly() -> str:
+    return read_asset(PLOTLY).decode()
+
+
+@cache
+def _packed_plotly() -> str:
+    return pack_bytes(read_asset(PLOTLY))
+
+
+@cache
+def _plotly_version() -> str:
+    import tomllib
+
+    return str(tomllib.loads(read_asset("plotly-basic.toml").decode())["version"])
+
+
+def _policy(*scripts: str) -> str:
+    """Only these scripts run, and nothing is fetched; plotly.js writes styles, and makes pictures of figures."""
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )

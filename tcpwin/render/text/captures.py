@@ -1,0 +1,86 @@
+"""Several captures as a table: a row for each, with the verdict on its worst connection.
+
+In: analyses, one at a time, each of which may be forgotten afterwards. Out: rows, which can be sent to another process;
+a table of them, and the answers on the worst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tcpwin.analysis import Analysis
+from tcpwin.render.text.connections import NOTHING, ConnectionTable, cost_text
+from tcpwin.render.text.summary import render_verdict
+from tcpwin.render.verdict_words import limit_words
+from tcpwin.units import count_text, name_text, share_text
+
+HEADS = {
+    "capture": False,
+    "packets": True,
+    "connections": True,
+    "with a problem": True,
+    "worst limited by": False,
+    "share": True,
+    "cost": True,
+}
+ANSWERED = 3
+"""Captures of which the answer follows the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRow:
+    """A capture in a few words.
+
+    Attributes:
+        cells: of the table.
+        cost_ns: of the worst connection's limit; what the rows are ordered by.
+        problems: how many connections have a problem.
+        answer: the verdict on the worst connection, a line each.
+    """
+
+    cells: tuple[str, ...]
+    cost_ns: int
+    problems: int
+    answer: tuple[str, ...]
+
+
+def capture_row(analysis: Analysis, file: str) -> CaptureRow:
+    """The row of a capture, under the name that it was read by."""
+    problems = analysis.problems
+    counts = (f"{analysis.capture.packets:,}", f"{len(analysis):,}", f"{len(problems):,}")
+    verdict = analysis.summary.verdict
+    if verdict is None:
+        return CaptureRow((name_text(file), *counts, NOTHING, NOTHING, NOTHING), 0, len(problems), ())
+    worst = analysis.worst(1)[0].id
+    first, *more = render_verdict(verdict)
+    return CaptureRow(
+        (
+            name_text(file),
+            *counts,
+            limit_words(verdict).split(" (")[0],
+            share_text(verdict.share),
+            cost_text(verdict) or NOTHING,
+        ),
+        verdict.named_ns if verdict.is_problem else 0,
+        len(problems),
+        (f"{name_text(file)}, connection {worst}: {first}", *(f"    {line}" for line in more)),
+    )
+
+
+def render_captures(
+    rows: Sequence[CaptureRow], unreadable: int, limit: int | None = None
+) -> list[list[str] | ConnectionTable]:
+    """How many captures have a problem, the table of them, and the answers on the worst: lines, and a table."""
+    ordered = sorted(rows, key=lambda row: (not row.problems, -row.cost_ns))
+    troubled = sum(bool(row.problems) for row in rows)
+    head = f"{count_text(len(rows) + unreadable, 'capture')}, {troubled:,} with a problem"
+    head += f", {unreadable:,} not readable." if unreadable else "."
+    shown = ordered if limit is None else ordered[:limit]
+    table = ConnectionTable(HEADS, [row.cells for row in shown], [bool(row.problems) for row in shown])
+    lines: list[str] = []
+    if len(shown) < len(ordered):
+        lines.append(f"{count_text(len(ordered) - len(shown), 'more capture')} not shown: --limit N shows more.")
+    for row in [row for row in shown if row.problems][:ANSWERED]:
+        lines += ["", *row.answer]
+    return [[head, ""], table, lines] if shown else [[head], lines]

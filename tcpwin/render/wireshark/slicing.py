@@ -1,0 +1,241 @@
+"""Packets of a capture as a pcapng file that says at each of them what was found there.
+
+In: an analysis, and which of its packets. Out: a file for Wireshark, and how much is in it. The packets come from the
+source of the analysis, as they were captured; the engine copies them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from tcpwin import _engine
+from tcpwin.analysis import FIRST_NS, LAST_NS, Analysis
+from tcpwin.errors import ArgumentError, OutputError, TcpwinError
+from tcpwin.figures.event_words import CAUSE_WORDS, event_words
+from tcpwin.limits import Finding, role_of
+from tcpwin.output import open_whole
+from tcpwin.render.verdict_words import verdict_words
+from tcpwin.units import name_text, short_name
+
+AROUND = 20
+"""Segments before and after each frame that proves a finding."""
+QUIET = (
+    "duplicate_ack",
+    "window_update",
+    "partial_ack",
+    "delayed_ack",
+    "congestion_experienced",
+    "congestion_echo",
+)
+"""Events of many segments, which are named only beside others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What was written.
+
+    Attributes:
+        packets: written.
+        packets_cut: those of which bytes behind the headers were left out.
+        packets_commented: those at which something was found.
+        packets_skipped: those of the capture that cannot be copied, as nothing describes their interface.
+    """
+
+    packets: int
+    packets_cut: int
+    packets_commented: int
+    packets_skipped: int
+
+
+@dataclass(slots=True)
+class _Chosen:
+    """Packets, as the engine takes them."""
+
+    connections: set[int] | None = None
+    parts: list[int] = field(default_factory=list)
+    frames: list[int] | None = None
+    start_ns: int = FIRST_NS
+    end_ns: int = LAST_NS
+    headers_only: bool = False
+
+
+class _Told:
+    """What comments say, as the engine takes it."""
+
+    causes = tuple(CAUSE_WORDS[name] for name in _engine.CAUSES)
+    events = tuple(map(event_words, _engine.EVENT_NAMES))
+    quiet = QUIET
+    stalls = tuple(name.replace("_", " ") for name in _engine.STALL_CAUSES)
+
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+        marks: list[tuple[int, int]] = []
+        self.texts: list[str] = []
+        for finding in analysis.findings:
+            if finding.evidence.frames:
+                place = len(self.texts)
+                self.texts.append(
+                    f"tcpwin: {finding.code} {finding.name} ({finding.severity}): {name_text(finding.text)}"
+                )
+                marks += [(frame, place) for frame in set(finding.evidence.frames)]
+        self.marks = sorted(marks)
+
+    def verdict(self, id: int) -> str:
+        """What limited a connection, and what to do."""
+        connection = self._analysis.connections[id]
+        words = verdict_words(connection.verdict)
+        a, b = (f"{role_of(connection, side)} {getattr(connection, side)}" for side in ("a", "b"))
+        parts = [f"tcpwin: connection {id}, {a}, {b}: {words.answer}"]
+        parts += [f"{label}: {text}" for label, text in words.advice if text != words.evidence]
+        if connection.verdict.code and connection.verdict.frames:
+            parts.append(f'Evidence: frame.comment contains "{connection.verdict.code}"')
+        return name_text(" ".join(part if part.endswith(".") else f"{part}." for part in parts))
+
+
+def slice_packets(
+    analysis: Analysis,
+    out: str | os.PathLike[str] | IO[bytes],
+    *,
+    connections: Iterable[int] | None = None,
+    start_ns: int | None = None,
+    end_ns: int | None = None,
+    findings: Iterable[Finding] | None = None,
+    around: int = AROUND,
+    headers_only: bool = False,
+    comments: bool = True,
+    progress: Callable[[int], object] | None = None,
+) -> Slice:
+    """Write some packets of a capture to a pcapng file.
+
+    Args:
+        out: a path, or a file to write to.
+        connections: numbers of those whose packets are wanted; all packets without, TCP or not.
+        start_ns, end_ns: only packets of this span, both included, nanoseconds since the epoch. The handshakes of
+            `connections` come along, as the window scales stand there.
+        findings: only the frames that prove these, and what is around them.
+        around: so many segments of the connection before and after each of them.
+        headers_only: leave the payload out.
+        comments: say at each packet what was found there.
+        progress: called now and then with the bytes read so far.
+
+    Raises:
+        IndexError: there is no such connection.
+        ArgumentError: findings together with a span, or a span that ends before it begins.
+        OutputError: nothing was chosen by that, or it cannot be written.
+        SourceError: the source changed, or could be read only once.
+    """
+    chosen = _Chosen(
+        None if connections is None else {analysis.connections[id].id for id in connections}, headers_only=headers_only
+    )
+    chosen.start_ns = FIRST_NS if start_ns is None else start_ns
+    chosen.end_ns = LAST_NS if end_ns is None else end_ns
+    if chosen.end_ns < chosen.start_ns:
+        raise ArgumentError(f"the span ends at {chosen.end_ns} ns, before it begins at {chosen.start_ns} ns")
+    if findings is not None:
+        if start_ns is not None or end_ns is not None:
+            raise ArgumentError("a finding's frames have no span: give one or the other")
+        _choose_evidence(analysis, chosen, list(findings), around)
+    if chosen.connections is not None and analysis.capture.fragments_pending:
+        chosen.parts = _engine.frames_of_parts(
+            analysis._engine, analysis._source.open(), chosen.connections, name=analysis.name
+        )
+        if chosen.frames is not None:
+            # Only those of datagrams that end among the frames matter, but which these are is not known here.
+            within = range(chosen.frames[0], chosen.frames[-1] + 1) if chosen.frames else range(0)
+            chosen.frames = sorted({*chosen.frames, *(frame for frame in chosen.parts if frame in within)})
+    about = f"Packets of {name_text(short_name(analysis.name))}, by tcpwin"
+    return _write(analysis, out, chosen, comments, about, progress)
+
+
+def annotate(
+    analysis: Analysis,
+    out: str | os.PathLike[str] | IO[bytes],
+    *,
+    progress: Callable[[int], object] | None = None,
+) -> Slice:
+    """Write all packets of a capture, and what else its file says, to a pcapng file with comments.
+
+    Raises:
+        OutputError: it cannot be written.
+        SourceError: the source changed, or could be read only once.
+    """
+    about = f"What tcpwin found in {name_text(short_name(analysis.name))} is in the packets' comments"
+    return _write(analysis, out, _Chosen(), True, about, progress, everything=True)
+
+
+def _choose_evidence(analysis: Analysis, chosen: _Chosen, findings: Sequence[Finding], around: int) -> None:
+    """Choose the frames that prove findings and what is around them: of a finding of no connection by their numbers."""
+    wanted: defaultdict[int, list[int]] = defaultdict(list)
+    frames: set[int] = set()
+    for finding in findings:
+        if finding.connection is not None:
+            wanted[finding.connection] += finding.evidence.frames
+        else:
+            for frame in finding.evidence.frames:
+                frames |= set(range(max(frame - around, 1), frame + around + 1))
+    if wanted:
+        near, is_same = _engine.frames_around(
+            analysis._engine,
+            analysis._source.open(),
+            dict(wanted),
+            around,
+            name=analysis.name,
+            shifts=analysis._shifts,
+            index=analysis._index,
+        )
+        _check_same(analysis, is_same)
+        frames |= set(near)
+    if not frames:
+        raise OutputError("no frames prove these findings: the numbers of the connection do")
+    chosen.frames = sorted(frames)
+    chosen.connections = None if any(each.connection is None for each in findings) else set(wanted)
+
+
+def _write(
+    analysis: Analysis,
+    out: str | os.PathLike[str] | IO[bytes],
+    chosen: _Chosen,
+    comments: bool,
+    about: str,
+    progress: Callable[[int], object] | None,
+    *,
+    everything: bool = False,
+) -> Slice:
+    from tcpwin import __version__
+
+    told = _Told(analysis) if comments else None
+    # Two who read it at the same time.
+    sources = (analysis._source.open(), analysis._source.open())
+
+    def copy(file: IO[bytes]) -> Slice:
+        *counts, is_same = _engine.copy_packets(
+            analysis._engine,
+            sources,
+            file,
+            chosen,
+            told,
+            name=analysis.name,
+            everything=everything,
+            about=(f"tcpwin {__version__}", about),
+            shifts=analysis._shifts,
+            progress=progress,
+        )
+        _check_same(analysis, is_same)
+        if not everything and not counts[0]:
+            raise OutputError("no packet of the capture was chosen: nothing was written")
+        return Slice(*counts)
+
+    if isinstance(out, (str, os.PathLike)):
+        with open_whole(Path(out), is_binary=True) as file:
+            return copy(file)
+    return copy(out)
+
+
+def _check_same(analysis: Analysis, is_same: bool) -> None:
+    if not is_same:
+        raise TcpwinError(f"{analysis.name} changed since it was analysed; analyse it again")
