@@ -17,9 +17,9 @@ setup:
 build:
     {{ bin }}/maturin develop --profile editable --skip-install
 
-# Write Python's `Event` and its JSON Schema from the engine's table
-event-table: build
-    {{ bin }}/python tests/analysis/event_table.py
+# Generate Python types and JSON Schema from the engine's tables
+model: build
+    {{ bin }}/python .ci/model.py
 
 # Write every file in the house's format
 fmt:

@@ -11,6 +11,7 @@ from tcpwin.analysis.names import DirectionName, SeriesName
 
 ROW_COLUMNS: list[str]
 VIEW_COLUMNS: list[str]
+FIELD_MARKS: list[tuple[str, str]]
 EVENT_NAMES: list[str]
 SERIES_NAMES: list[SeriesName]
 STALL_CAUSES: list[str]
@@ -334,6 +335,9 @@ def frames_of_parts(
     result: Result, source: _Source, ids: set[int], *, name: str = "stream", progress: _Progress = None
 ) -> list[int]: ...
 def fields(group: str) -> list[tuple[str, str, str]]: ...
+def field_table(group: str) -> list[tuple[str, str, list[str], list[str], str]]:
+    """Return the table of a group's fields: name, kind, marks, choices and documentation."""
+
 def first_offset(
     source_a: _Source, source_b: _Source, *, names: tuple[str, str], progress: _Progress = None
 ) -> int | None: ...

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[1]
 KNOWN = {
     "tcpwin": [
         [
-            *("_engine", "analysis", "figures", "hosts", "kernel", "limits", "pairing"),
+            *("_engine", "analysis", "figures", "hosts", "kernel", "limits", "model", "pairing"),
             *("paths", "reference", "render", "sources", "tcpwin"),
         ]
     ],

@@ -7,23 +7,14 @@ from typing import Any
 from tcpwin.analysis import Analysis, Connection, Direction
 from tcpwin.errors import SourceError
 from tcpwin.limits import Budget, Finding, describe_verdict, plain, role_of
+from tcpwin.model import marked_fields
 from tcpwin.pairing import Pairing
 from tcpwin.units import name_text
 
 MOST_CONNECTIONS = 50
 MOST_FINDINGS = 50
-DIRECTION_FIELDS = (
-    *("data_segments", "unique_bytes", "acked_bytes", "goodput_bps", "mss_bytes"),
-    *("receive_window_min_bytes", "receive_window_max_bytes", "receive_window_mean_bytes", "flight_max_bytes"),
-    *("flight_mean_bytes", "window_limited_ns"),
-    *("zero_window_episode_count", "zero_window_ns", "retransmissions", "rto_retransmissions"),
-    *("spurious_retransmissions", "out_of_order", "rtt_min_ns", "rtt_smoothed_ns", "path_rate_bps", "queue_mean_ns"),
-    *("sender_algorithm",),
-)
-CONNECTION_FIELDS = (
-    *("first_frame", "start_ns", "duration_ns", "handshake_rtt_ns", "path_rtt_ns", "vantage", "close"),
-    *("stall_count", "stall_ns", "stall_longest_ns"),
-)
+DIRECTION_FIELDS = marked_fields("direction", "brief")
+CONNECTION_FIELDS = marked_fields("connection", "brief")
 
 
 def connection_of(analysis: Analysis, number: int) -> Connection:

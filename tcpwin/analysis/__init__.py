@@ -12,12 +12,12 @@ from tcpwin.analysis.connection import Connection
 from tcpwin.analysis.connections import Connections
 from tcpwin.analysis.direction import Direction, Percentiles, RoundTrips, WindowScale, ZeroWindowEpisode
 from tcpwin.analysis.endpoint import Endpoint
-from tcpwin.analysis.event import Event
 from tcpwin.analysis.names import DIRECTIONS, CaptureFigureName, DirectionName, FigureName, PercentilesName, SeriesName
 from tcpwin.analysis.series import BudgetSeries, Series, Stall
 from tcpwin.analysis.threads import cores
 from tcpwin.analysis.view import View
 from tcpwin.lazy import loader
+from tcpwin.model.event import Event
 
 if TYPE_CHECKING:
     from tcpwin.analysis.event_columns import EventColumns, StallColumns

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from tcpwin.analysis.cached import cached
 from tcpwin.analysis.direction import Direction, Percentiles, RoundTrips
 from tcpwin.analysis.endpoint import Endpoint
-from tcpwin.analysis.event import Event
 from tcpwin.analysis.rooms import later, room
 from tcpwin.analysis.series import Series, Stall
+from tcpwin.model.connection import ConnectionFields
+from tcpwin.model.event import Event
 
 if TYPE_CHECKING:
     from tcpwin import _engine
@@ -34,7 +35,7 @@ class _Fields(dict[str, Any]):
         return value
 
 
-class Connection:
+class Connection(ConnectionFields):
     """A four-tuple and epoch. ``a`` is the initiator (known by a SYN, or guessed), ``b`` the responder.
 
     Numbers are at hand; series, percentiles, events and segments are read from the source when they are asked for, what
@@ -65,128 +66,6 @@ class Connection:
     def b(self) -> Endpoint:
         """The responder."""
         return Endpoint(self._fields["b_address"], self._fields["b_port"])
-
-    @property
-    def initiator_known(self) -> bool:
-        """Whether a SYN or SYN/ACK shows who initiated; otherwise it is guessed from the ports."""
-        return bool(self._fields["initiator_known"])
-
-    @property
-    def sampled(self) -> bool:
-        """Whether the capture holds samples of it (sFlow): most of its segments are missing, and no cause is sure."""
-        return bool(self._fields["sampled"])
-
-    @property
-    def multipath(self) -> bool:
-        """Multipath TCP is in use: this is one subflow, and others may have carried data meanwhile."""
-        return bool(self._fields["multipath"])
-
-    @property
-    def ip_version(self) -> int:
-        """4 or 6."""
-        return int(self._fields["ip_version"])
-
-    @property
-    def epoch(self) -> int:
-        """How many earlier connections of the capture had the same four-tuple."""
-        return int(self._fields["epoch"])
-
-    @property
-    def first_frame(self) -> int:
-        """Frame of the first segment."""
-        return int(self._fields["first_frame"])
-
-    @property
-    def start_ns(self) -> int:
-        """Time of the first segment, nanoseconds since the epoch."""
-        return int(self._fields["start_ns"])
-
-    @property
-    def end_ns(self) -> int:
-        """Time of the last segment, nanoseconds since the epoch."""
-        return int(self._fields["end_ns"])
-
-    @property
-    def duration_ns(self) -> int:
-        """From the first to the last segment."""
-        return int(self._fields["duration_ns"])
-
-    @property
-    def handshake_rtt_ns(self) -> int | None:
-        """From the SYN to the ACK that completed the handshake: the round trip of the whole path."""
-        value: int | None = self._fields["handshake_rtt_ns"]
-        return value
-
-    @property
-    def handshake_rtt_a_ns(self) -> int | None:
-        """From the SYN/ACK to the ACK that completed the handshake: between the capture point and ``a``."""
-        value: int | None = self._fields["handshake_rtt_a_ns"]
-        return value
-
-    @property
-    def handshake_rtt_b_ns(self) -> int | None:
-        """From the SYN to the SYN/ACK: between the capture point and ``b``."""
-        value: int | None = self._fields["handshake_rtt_b_ns"]
-        return value
-
-    @property
-    def vantage(self) -> str:
-        """Where the capture was made: near ``a``, near ``b``, between, or unknown."""
-        return str(self._fields["vantage"])
-
-    @property
-    def path_rtt_ns(self) -> int | None:
-        """Least known round trip of the whole path: the handshake's, or both sides of the capture point added."""
-        value: int | None = self._fields["path_rtt_ns"]
-        return value
-
-    @property
-    def ecn(self) -> str | None:
-        """What both SYNs agreed on: off, refused, ecn (RFC 3168) or accecn (RFC 9768); None where one is missing."""
-        value: str | None = self._fields["ecn"]
-        return value
-
-    @property
-    def stall_count(self) -> int:
-        """Silences, beyond 200 ms, two round trips or the timeout, in which somebody waited; see `stalls`."""
-        return int(self._fields["stall_count"])
-
-    @property
-    def stall_ns(self) -> int:
-        """Time in them."""
-        return int(self._fields["stall_ns"])
-
-    @property
-    def stall_longest_ns(self) -> int:
-        """The longest of them."""
-        return int(self._fields["stall_longest_ns"])
-
-    @property
-    def pause_count(self) -> int:
-        """Silences as long in which nobody had anything to send."""
-        return int(self._fields["pause_count"])
-
-    @property
-    def pause_ns(self) -> int:
-        """Time in them."""
-        return int(self._fields["pause_ns"])
-
-    @property
-    def close(self) -> str:
-        """closed, half_closed, reset, reset_after_close, refused, unanswered or open."""
-        return str(self._fields["close"])
-
-    @property
-    def closed_first(self) -> str | None:
-        """The side, ``a`` or ``b``, whose FIN or RST came first."""
-        value: str | None = self._fields["closed_first"]
-        return value
-
-    @property
-    def reset_by(self) -> str | None:
-        """The side, ``a`` or ``b``, that sent the first RST."""
-        value: str | None = self._fields["reset_by"]
-        return value
 
     @cached
     def a_to_b(self) -> Direction:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcpwin import _engine
+from tcpwin.model.direction import DirectionFields
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,165 +97,15 @@ class RoundTrips:
     p99_ns: int | None
 
 
-# Only the engine makes one. To compile what compares, shows and makes a hundred fields would cost each start 4 ms.
 @dataclass(frozen=True, init=False, repr=False, eq=False)
-class Direction:
+class Direction(DirectionFields):
     """Data from one side, limited by the other side's receive window.
 
     In ``a_to_b``, ``a`` sends and ``b`` receives: segments and bytes are a's, windows and duplicate ACKs are b's. Each
     field is documented by ``tcpwin fields``. None stands for what the capture cannot tell.
     """
 
-    segments: int
-    data_segments: int
-    payload_bytes: int
-    unique_bytes: int
-    acked_bytes: int
-    first_data_ns: int | None
-    last_data_ns: int | None
-    throughput_bps: float | None
-    goodput_bps: float | None
-    mss_bytes: int
-    max_payload_bytes: int
-    syn_mss: int | None
-    syn_window_scale: int | None
-    syn_sack_permitted: bool
-    syn_timestamps: bool
-    syn_fast_open: bool
-    syn_multipath: bool
-    multipath_options: str | None
-    syn_seen: bool
     window_scale: WindowScale
-    receive_window_initial_bytes: int | None
-    receive_window_min_bytes: int | None
-    receive_window_max_bytes: int | None
-    receive_window_last_bytes: int | None
-    receive_window_mean_bytes: float | None
-    flight_max_bytes: int | None
-    flight_mean_bytes: float | None
-    window_utilisation: float | None
-    window_limited_ns: int
-    window_cost_ns: int
-    captured_near_receiver: bool
-    window_full: int
-    window_near_full: int
-    window_overrun: int
-    window_updates: int
-    window_shrinks: int
-    sub_mss_windows: int
-    zero_window_segments: int
-    zero_window_episode_count: int
-    zero_window_ns: int
-    zero_window_longest_ns: int
-    zero_window_probes: int
-    keep_alives: int
-    stall_at_end: str | None
-    stall_at_end_start_ns: int | None
-    stall_at_end_ns: int
-    stall_at_end_tries: int
-    fin: bool
-    rst: bool
-    retransmissions: int
-    resent_segments: int
-    resent_bytes: int
-    fast_retransmissions: int
-    recovery_retransmissions: int
-    lost_retransmissions: int
-    rto_retransmissions: int
-    go_back_n_retransmissions: int
-    tail_loss_probes: int
-    spurious_retransmissions: int
-    syn_retransmissions: int
-    fin_retransmissions: int
-    fast_open_retransmissions: int
-    zero_window_retransmissions: int
-    unknown_retransmissions: int
-    spurious_by_dsack: int
-    spurious_by_timestamps: int
-    spurious_by_frto: int
-    recoveries: int
-    recovery_ns: int
-    out_of_order: int
-    reordering_max_bytes: int
-    reordering_max_ns: int
-    capture_reordered: int
-    previous_segment_missing: int
-    missed_bytes: int
-    acked_unseen: int
-    duplicate_acks: int
-    dsacks: int
-    dsack_bytes: int
-    partial_acks: int
-    ce_segments: int
-    ece_acks: int
-    ace_marks: int | None
-    cwr_segments: int
-    delayed_acks: int
-    stretch_acks: int
-    acks_missing: int | None
-    stretch_acks_after_loss: int | None
-    compressed_acks: int
-    capture_duplicates: int
-    recovery_share: float | None
-    initial_flight_bytes: int | None
-    view: str
-    sender_shift_ns: int | None
-    rtt_min_ns: int | None
-    rtt_smoothed_ns: int | None
-    rtt_variance_ns: int | None
-    rtt_samples: int
-    sender_rtt_smoothed_ns: int | None
-    path_rate_bps: float | None
-    queue_mean_ns: int | None
-    queue_max_ns: int | None
-    rto_ns: int | None
-    sender_flight_max_bytes: int | None
-    sender_flight_mean_bytes: float | None
-    sender_window_limited_ns: int | None
-    cwnd_estimate_max_bytes: int | None
-    cwnd_model_bytes: int | None
-    sender_algorithm: str | None
-    sender_algorithm_confidence: str | None
-    window_cuts: int
-    window_cut_mean: float | None
-    rate_probes: int
-    clock_step_ns: int
-    slow_start_ns: int
-    idle_gaps: int
-    idle_ns: int
-    idle_restarts: int
-    idle_restart_round_trips: int
-    idle_restart_cost_ns: int
-    messages: int
-    message_delay_p50_ns: int | None
-    message_delay_p95_ns: int | None
-    message_delay_p99_ns: int | None
-    turns: int
-    first_byte_p50_ns: int | None
-    first_byte_p95_ns: int | None
-    first_byte_p99_ns: int | None
-    nagle_delays: int
-    nagle_delay_ns: int
-    tinygrams: int
-    budget_handshake_ns: int
-    budget_zero_window_ns: int
-    budget_small_window_ns: int
-    budget_window_full_ns: int
-    budget_reader_ns: int
-    budget_slow_start_ns: int
-    budget_congestion_ns: int
-    budget_after_loss_ns: int
-    budget_fast_recovery_ns: int
-    budget_timeout_ns: int
-    budget_tail_ns: int
-    budget_peer_silent_ns: int
-    budget_idle_restart_ns: int
-    budget_application_ns: int
-    budget_send_buffer_ns: int
-    budget_path_ns: int
-    budget_policer_ns: int
-    budget_closed_ns: int
-    budget_unknown_ns: int
     zero_window_episodes: tuple[ZeroWindowEpisode, ...]
 
     @classmethod

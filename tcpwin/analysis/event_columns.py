@@ -13,8 +13,8 @@ import numpy as np
 
 from tcpwin import _engine
 from tcpwin.analysis.direction import ZeroWindowEpisode
-from tcpwin.analysis.event import Event
 from tcpwin.analysis.series import Stall
+from tcpwin.model.event import Event
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

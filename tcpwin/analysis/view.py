@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from tcpwin import _engine
 from tcpwin.analysis.direction import Percentiles, RoundTrips
-from tcpwin.analysis.event import Event
 from tcpwin.analysis.series import BudgetSeries, Series, Stall
 from tcpwin.errors import ArgumentError
+from tcpwin.model.event import Event
 
 if TYPE_CHECKING:
     from tcpwin.analysis.connection import Connection

@@ -36,7 +36,7 @@ use crate::event::NAMES;
 use crate::output::budget_fields::item_names;
 use crate::output::columns::VIEW_COLUMNS;
 use crate::output::event_fields::{event_field_names, event_schema};
-use crate::output::field::Kind;
+use crate::output::field::{Field, Kind, MARKS};
 use crate::output::fields::{direction_fields, CONNECTION_FIELDS};
 use crate::output::rows::COLUMNS;
 use crate::output::track::SERIES;
@@ -49,25 +49,42 @@ use picks::Picks;
 use result::Result;
 use selection::Selected;
 
-/// Fields of a group as (name, kind, documentation).
-#[pyfunction]
-fn fields(group: &str) -> Vec<(&'static str, &'static str, &'static str)> {
-    let kind = |kind: Kind| match kind {
+/// A row of a field table: name, kind, marks, choices and documentation.
+type FieldRow = (
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+    &'static [&'static str],
+    &'static str,
+);
+
+fn field_row<Get>(field: &Field<Get>) -> FieldRow {
+    let kind = match field.kind {
         Kind::Bool => "bool",
         Kind::Int => "int",
         Kind::Real => "float",
         Kind::Text => "str",
     };
+    (field.name, kind, field.marks, field.choices, field.doc)
+}
+
+/// The table of a group's fields, from which types, schema and column sets are generated.
+#[pyfunction]
+fn field_table(group: &str) -> Vec<FieldRow> {
     if group == "connection" {
-        CONNECTION_FIELDS
-            .iter()
-            .map(|field| (field.name, kind(field.kind), field.doc))
-            .collect()
+        CONNECTION_FIELDS.iter().map(field_row).collect()
     } else {
-        direction_fields()
-            .map(|field| (field.name, kind(field.kind), field.doc))
-            .collect()
+        direction_fields().map(field_row).collect()
     }
+}
+
+/// Fields of a group as (name, kind, documentation).
+#[pyfunction]
+fn fields(group: &str) -> Vec<(&'static str, &'static str, &'static str)> {
+    field_table(group)
+        .into_iter()
+        .map(|(name, kind, _, _, doc)| (name, kind, doc))
+        .collect()
 }
 
 /// Python's allocator aligns objects so (`ALIGNMENT` in CPython's Objects/obmalloc.c, on 64 bits).
@@ -95,6 +112,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(pass::row_columns, module)?)?;
     module.add_function(wrap_pyfunction!(pass::row_chunks, module)?)?;
     module.add_function(wrap_pyfunction!(fields, module)?)?;
+    module.add_function(wrap_pyfunction!(field_table, module)?)?;
     module.add_function(wrap_pyfunction!(copy::copy_packets, module)?)?;
     module.add_function(wrap_pyfunction!(copy::frames_around, module)?)?;
     module.add_function(wrap_pyfunction!(copy::frames_of_parts, module)?)?;
@@ -109,6 +127,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ROW_COLUMNS", COLUMNS)?;
     module.add("VIEW_COLUMNS", VIEW_COLUMNS)?;
     module.add("EVENT_NAMES", NAMES)?;
+    module.add("FIELD_MARKS", MARKS.to_vec())?;
     module.add("SERIES_NAMES", SERIES)?;
     module.add("BUDGET_ITEMS", item_names().collect::<Vec<_>>())?;
     module.add("STALL_CAUSES", CAUSES)?;

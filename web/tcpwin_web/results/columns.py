@@ -12,21 +12,13 @@ import polars
 
 from tcpwin.analysis import DIRECTIONS, SERIES_NAMES, Analysis, Connection, Series, View
 from tcpwin.limits import VERDICT_COLUMNS, Severity, describe_finding, plain, verdict_columns
+from tcpwin.model import marked_fields, text_fields
 from tcpwin.render import verdicts_on, weigh
 from tcpwin_web.results import layout
 
 ROW_GROUP = 50_000
-OF_CONNECTIONS = (
-    *("id", "a_address", "a_port", "b_address", "b_port", "ip_version", "epoch", "first_frame", "start_ns", "end_ns"),
-    *("duration_ns", "handshake_rtt_ns", "path_rtt_ns", "vantage", "close", "stall_count", "stall_ns"),
-)
-OF_DIRECTIONS = (
-    *("segments", "payload_bytes", "acked_bytes", "throughput_bps", "goodput_bps", "mss_bytes", "window_scale_state"),
-    *("window_scale_shift", "receive_window_min_bytes", "receive_window_max_bytes", "receive_window_mean_bytes"),
-    *("flight_max_bytes", "flight_mean_bytes", "window_utilisation", "window_limited_ns"),
-    *("zero_window_episode_count", "zero_window_ns", "zero_window_longest_ns", "retransmissions", "out_of_order"),
-    *("rtt_min_ns", "rtt_smoothed_ns", "idle_restarts", "message_delay_p95_ns"),
-)
+OF_CONNECTIONS = marked_fields("connection", "list")
+OF_DIRECTIONS = marked_fields("direction", "list")
 OF_BOTH = ("goodput_bps", "retransmissions")
 """Of a connection: the rate of the direction with more data, and what both sent again."""
 VERDICT = "verdict."
@@ -42,8 +34,8 @@ COLUMNS = (
     *(f"{side}.{name}" for side in DIRECTIONS for name in OF_DIRECTIONS),
 )
 TEXTS = {
-    *("a_address", "b_address", "vantage", "close"),
-    *(f"{side}.window_scale_state" for side in DIRECTIONS),
+    *text_fields("connection"),
+    *(f"{side}.{name}" for side in DIRECTIONS for name in text_fields("direction")),
     *(f"{VERDICT}{name}" for name in ("limit", "second_limit", "confidence", "owner", "side", "direction", "also")),
     *(f"{VERDICT}{name}" for name in ("fix", "text")),
 }

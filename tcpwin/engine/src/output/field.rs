@@ -35,9 +35,34 @@ pub enum Within {
     Pace,
 }
 
+/// Words that may follow a field's kind in a table, and what each means.
+///
+/// Without any, a number is never null and never below zero.
+pub const MARKS: &[(&str, &str)] = &[
+    ("nullable", "null where the capture cannot say"),
+    ("signed", "may be below zero"),
+    ("positive", "at least 1"),
+    ("port", "at most 65535"),
+    ("octet", "at most 255"),
+    (
+        "shift",
+        "at most 14, the largest window scale (RFC 7323 section 2.3)",
+    ),
+    ("list", "shown in the dashboard's lists of connections"),
+    ("brief", "part of the short answers given to agents"),
+    (
+        "composed",
+        "in Python part of an object: the connection's number, an endpoint, or the window scale",
+    ),
+];
+
 pub struct Field<Get> {
     pub name: &'static str,
     pub kind: Kind,
+    /// Facts about its values and the surfaces that show it: see [`MARKS`].
+    pub marks: &'static [&'static str],
+    /// The only values it takes; empty where any of its kind is possible.
+    pub choices: &'static [&'static str],
     pub within: Within,
     /// What it says, with its unit and, where it matters, its source.
     pub doc: &'static str,
@@ -78,10 +103,12 @@ pub(super) fn text(value: &'static str) -> Value {
 /// Fields, each with how its value is taken of a view; or, behind `@` and the name of a part of the record, of that part
 /// alone, which says that without the part the value is 0.
 macro_rules! fields {
-    ($($name:ident $kind:ident $doc:literal $(@ $part:ident)? $get:expr;)*) => {
+    ($($name:ident $kind:ident $($mark:ident)* $([$($choice:literal)|+])? $doc:literal $(@ $part:ident)? $get:expr;)*) => {
         &[$(crate::output::field::Field {
             name: stringify!($name),
             kind: crate::output::field::Kind::$kind,
+            marks: &[$(stringify!($mark)),*],
+            choices: &[$($($choice),+)?],
             within: crate::output::field::within!($($part)?),
             doc: $doc,
             get: crate::output::field::getter!($(@ $part)? $get),

@@ -47,16 +47,16 @@ impl DirectionView<'_> {
 }
 
 pub const LOSS_FIELDS: &[DirectionField] = fields! {
-    retransmissions Int "Segments sent again, whatever the cause, SYN and FIN included." @sent event::RESENT;
+    retransmissions Int list brief "Segments sent again, whatever the cause, SYN and FIN included." @sent event::RESENT;
     resent_segments Int "Segments with data or FIN that were sent again." @rare |c| i64::from(c.resent_segments);
     resent_bytes Int "Payload seen before and sent again, by overlap." |v| count(v.resent_bytes());
     fast_retransmissions Int "Retransmissions that opened a fast recovery: after three duplicate ACKs (RFC 5681), or by SACK (RFC 6675, RFC 8985)." @sent event::FAST_RETRANSMISSION;
     recovery_retransmissions Int "Later retransmissions of a fast recovery, by SACK or a partial ACK; those of lost retransmissions included." @sent event::RECOVERY_RETRANSMISSION;
     lost_retransmissions Int "Of these, bytes that the same recovery had sent again already, the retransmission before being lost; less those of which a DSACK showed later that it was not (RFC 2883)." @rare |c| i64::from(c.lost_retransmissions());
-    rto_retransmissions Int "Retransmissions by the timer: nothing acknowledged for the retransmission timeout (RFC 6298)." @sent event::RTO_RETRANSMISSION;
+    rto_retransmissions Int brief "Retransmissions by the timer: nothing acknowledged for the retransmission timeout (RFC 6298)." @sent event::RTO_RETRANSMISSION;
     go_back_n_retransmissions Int "Retransmissions after a timeout of what had been sent before it." @sent event::GO_BACK_N;
     tail_loss_probes Int "Retransmissions of the last segment after about two round trips without an ACK (RFC 8985 section 7)." @sent event::TAIL_LOSS_PROBE;
-    spurious_retransmissions Int "Retransmissions of data that had been acknowledged where it was captured." @sent event::SPURIOUS_RETRANSMISSION;
+    spurious_retransmissions Int brief "Retransmissions of data that had been acknowledged where it was captured." @sent event::SPURIOUS_RETRANSMISSION;
     syn_retransmissions Int "SYNs or SYN/ACKs sent again." @sent event::SYN_RETRANSMISSION;
     fin_retransmissions Int "FINs without data sent again." @episode |e| i64::from(e.fin);
     fast_open_retransmissions Int "Segments with the SYN's data again, which the SYN/ACK had left out: neither loss nor timer (RFC 7413 section 4.2)." @episode |e| i64::from(e.fast_open);
@@ -67,7 +67,7 @@ pub const LOSS_FIELDS: &[DirectionField] = fields! {
     spurious_by_frto Int "Timeouts after which the first ACK covered data that was sent only once (F-RTO, RFC 5682), where timestamps cannot tell." @episode |e| i64::from(e.by_frto);
     recoveries Int "Fast recoveries." @episode |e| i64::from(e.recoveries);
     recovery_ns Int "Time in recovery, fast or after a timeout: until all was acknowledged that had been sent when it began, as the sender saw it." |v| int(v.recovery_ns());
-    out_of_order Int "Segments that came later than those sent after them." @sent event::OUT_OF_ORDER;
+    out_of_order Int list brief "Segments that came later than those sent after them." @sent event::OUT_OF_ORDER;
     reordering_max_bytes Int "Most bytes that overtook a segment." @episode |e| i64::from(e.reordering_max_bytes);
     reordering_max_ns Int "Longest time by which a segment came after the first that overtook it." @episode |e| e.reordering_max_ns;
     capture_reordered Int "Segments that the capture wrote down late: by its clock they came first." @sent event::CAPTURE_REORDERED;
@@ -80,16 +80,16 @@ pub const LOSS_FIELDS: &[DirectionField] = fields! {
     partial_acks Int "ACKs within a fast recovery that did not end it (RFC 6582)." @answered event::PARTIAL_ACK;
     ce_segments Int "Segments that came marked: congestion experienced (RFC 3168 section 5). Only a capture behind the router that marks has them." @sent event::CONGESTION_EXPERIENCED;
     ece_acks Int "ACKs of the receiver that tell of such a mark (ECE), by the RFC 3168 that both SYNs agree on; with AccECN the flag is a counter's." @answered event::CONGESTION_ECHO;
-    ace_marks Int "Marked packets that the receiver counted, by AccECN's three flags (RFC 9768 section 3.2.2): the least that they can be, eight looking like none; none where AccECN was not agreed on, or nothing told." |v| v.ace_marks();
+    ace_marks Int nullable "Marked packets that the receiver counted, by AccECN's three flags (RFC 9768 section 3.2.2): the least that they can be, eight looking like none; none where AccECN was not agreed on, or nothing told." |v| v.ace_marks();
     cwr_segments Int "Segments with which the sender says that it has reduced its window for one (CWR), likewise." @sent event::WINDOW_REDUCED;
     delayed_acks Int "ACKs of one segment that came 40 to 500 ms later than the fastest." @answered event::DELAYED_ACK;
     stretch_acks Int "ACKs of more than two full segments (RFC 2525 section 2.13)." @pace |p| i64::from(p.stretch);
-    acks_missing Int "ACKs of the receiver that never came to the capture point: gaps in the IP identification, where that counts this side's packets; none where it does not." |v| v.ack_loss(|(missing, _)| missing);
-    stretch_acks_after_loss Int "Stretch ACKs that came right after missing ones; none likewise." |v| v.ack_loss(|(_, stretched)| stretched);
+    acks_missing Int nullable "ACKs of the receiver that never came to the capture point: gaps in the IP identification, where that counts this side's packets; none where it does not." |v| v.ack_loss(|(missing, _)| missing);
+    stretch_acks_after_loss Int nullable "Stretch ACKs that came right after missing ones; none likewise." |v| v.ack_loss(|(_, stretched)| stretched);
     compressed_acks Int "ACKs that came within a quarter of the time between the segments that they acknowledge: queued on their way." @pace |p| i64::from(p.compressed);
     capture_duplicates Int "Packets that the capture holds twice; in no other count." @sent event::CAPTURE_DUPLICATE;
-    recovery_share Real "Share of the time from the first to the last data in which the sender was in recovery." |v| recovery_share(v);
-    initial_flight_bytes Int "Bytes sent before the first acknowledgment of data reached the sender: the initial window in use; none where it cannot be told." |v| initial_flight(v);
+    recovery_share Real nullable "Share of the time from the first to the last data in which the sender was in recovery." |v| recovery_share(v);
+    initial_flight_bytes Int nullable "Bytes sent before the first acknowledgment of data reached the sender: the initial window in use; none where it cannot be told." |v| initial_flight(v);
 };
 
 fn recovery_share(view: &DirectionView<'_>) -> Value {

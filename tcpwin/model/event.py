@@ -1,4 +1,4 @@
-"""What happened at one segment. Written by tests/analysis/event_table.py from the engine's table."""
+"""What happened at one segment: generated from the engine's tables by `just model`."""
 
 from dataclasses import dataclass
 

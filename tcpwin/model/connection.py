@@ -1,0 +1,176 @@
+"""The measured fields of a connection: generated from the engine's tables by `just model`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class ConnectionFields:
+    """The measured fields of a connection, each read from the engine when it is first used."""
+
+    _fields: Mapping[str, Any]
+
+    @property
+    def ip_version(self) -> int:
+        """4 or 6."""
+        value: int = self._fields["ip_version"]
+        return value
+
+    @property
+    def initiator_known(self) -> bool:
+        """A SYN or SYN/ACK shows who initiated; otherwise it is guessed from the ports."""
+        value: bool = self._fields["initiator_known"]
+        return value
+
+    @property
+    def sampled(self) -> bool:
+        """Some of its segments are samples of a flow monitor (sFlow): most of the others are missing, so that no loss
+        and no cause is sure."""
+        value: bool = self._fields["sampled"]
+        return value
+
+    @property
+    def multipath(self) -> bool:
+        """Multipath TCP is in use (RFC 8684): both SYNs carry MP_CAPABLE or MP_JOIN, or a segment carries DSS. It is
+        one subflow, and others may have carried data while this one was silent."""
+        value: bool = self._fields["multipath"]
+        return value
+
+    @property
+    def epoch(self) -> int:
+        """How many earlier connections of the capture had the same four-tuple."""
+        value: int = self._fields["epoch"]
+        return value
+
+    @property
+    def first_frame(self) -> int:
+        """Frame of the first segment."""
+        value: int = self._fields["first_frame"]
+        return value
+
+    @property
+    def start_ns(self) -> int:
+        """Time of the first segment, nanoseconds since the Unix epoch."""
+        value: int = self._fields["start_ns"]
+        return value
+
+    @property
+    def end_ns(self) -> int:
+        """Time of the last segment, nanoseconds since the Unix epoch; of a connection that stalls when the capture
+        ends, of the capture's last packet, at most two minutes later (see stall_at_end)."""
+        value: int = self._fields["end_ns"]
+        return value
+
+    @property
+    def duration_ns(self) -> int:
+        """From start_ns to end_ns."""
+        value: int = self._fields["duration_ns"]
+        return value
+
+    @property
+    def syn_ns(self) -> int | None:
+        """Time of the last SYN."""
+        value: int | None = self._fields["syn_ns"]
+        return value
+
+    @property
+    def syn_ack_ns(self) -> int | None:
+        """Time of the last SYN/ACK."""
+        value: int | None = self._fields["syn_ack_ns"]
+        return value
+
+    @property
+    def established_ns(self) -> int | None:
+        """Time of the ACK that completed the handshake."""
+        value: int | None = self._fields["established_ns"]
+        return value
+
+    @property
+    def handshake_rtt_ns(self) -> int | None:
+        """From the SYN to the ACK that completed the handshake: the round trip of the whole path; none when a SYN or
+        SYN/ACK was sent again."""
+        value: int | None = self._fields["handshake_rtt_ns"]
+        return value
+
+    @property
+    def handshake_rtt_a_ns(self) -> int | None:
+        """From the SYN/ACK to the ACK that completed the handshake: between the capture point and a; none when one was
+        sent again."""
+        value: int | None = self._fields["handshake_rtt_a_ns"]
+        return value
+
+    @property
+    def handshake_rtt_b_ns(self) -> int | None:
+        """From the SYN to the SYN/ACK: between the capture point and b; none when one was sent again."""
+        value: int | None = self._fields["handshake_rtt_b_ns"]
+        return value
+
+    @property
+    def vantage(self) -> str:
+        """Where the capture was made: a or b (within a tenth of the path's round trip of that side), between, or
+        unknown."""
+        value: str = self._fields["vantage"]
+        return value
+
+    @property
+    def path_rtt_ns(self) -> int | None:
+        """Least known round trip of the whole path: the handshake's, or both sides of the capture point added, each the
+        least time from data to its ACK or from a timestamp to its echo."""
+        value: int | None = self._fields["path_rtt_ns"]
+        return value
+
+    @property
+    def close(self) -> str:
+        """closed (FIN both ways), half_closed, reset, reset_after_close, refused (RST answers the SYN), unanswered, or
+        open at the end of the capture."""
+        value: str = self._fields["close"]
+        return value
+
+    @property
+    def ecn(self) -> str | None:
+        """What both SYNs agreed on of explicit congestion notification: off (not offered), refused, ecn (RFC 3168) or
+        accecn (RFC 9768)."""
+        value: str | None = self._fields["ecn"]
+        return value
+
+    @property
+    def stall_count(self) -> int:
+        """Silences beyond 200 ms, two round trips or the timeout in which somebody waited for the other, the path or a
+        timer."""
+        value: int = self._fields["stall_count"]
+        return value
+
+    @property
+    def stall_ns(self) -> int:
+        """Time in them."""
+        value: int = self._fields["stall_ns"]
+        return value
+
+    @property
+    def stall_longest_ns(self) -> int:
+        """The longest of them."""
+        value: int = self._fields["stall_longest_ns"]
+        return value
+
+    @property
+    def pause_count(self) -> int:
+        """Silences as long in which nobody had anything to send."""
+        value: int = self._fields["pause_count"]
+        return value
+
+    @property
+    def pause_ns(self) -> int:
+        """Time in them."""
+        value: int = self._fields["pause_ns"]
+        return value
+
+    @property
+    def closed_first(self) -> str | None:
+        """The side, a or b, whose FIN or RST came first."""
+        value: str | None = self._fields["closed_first"]
+        return value
+
+    @property
+    def reset_by(self) -> str | None:
+        """The side, a or b, that sent the first RST."""
+        value: str | None = self._fields["reset_by"]
+        return value
