@@ -14,12 +14,7 @@ KNOWN = {
             *("paths", "reference", "render", "sources", "tcpwin"),
         ]
     ],
-    "web/tcpwin_web": [
-        ["audit", "problems", "security"],
-        ["captures", "jobs", "sharing"],
-        ["fleet", "following", "pages"],
-        ["readiness", "service"],
-    ],
+    "web/tcpwin_web": [],
     "tcpwin/engine/src": [["connection", "timing"]],
 }
 """Cycles that are still to be removed."""

@@ -16,8 +16,8 @@ from web.conftest import MakeClient
 from web.crafted import API, analysed
 
 from tcpwin_web import Settings, create_app
-from tcpwin_web.security.limiting import MOST_COUNTED, Rates
-from tcpwin_web.sharing.cryptopan import CryptoPan
+from tcpwin_web.anonymise.cryptopan import CryptoPan
+from tcpwin_web.limiting import MOST_COUNTED, Rates
 from tcpwin_web.sharing.keys import AddressKeys
 
 TOKEN = "correct horse battery staple"

@@ -17,7 +17,7 @@ from live import HANG_S, until
 from web.crafted import API, analysed, many_connections
 from web.running import start_server
 
-from tcpwin_web.security.headers import HEADERS
+from tcpwin_web.headers import HEADERS
 from tcpwin_web.uploads import receive
 
 MakeClient = Callable[..., TestClient]

@@ -4,7 +4,7 @@ import ipaddress
 
 import pytest
 
-from tcpwin_web.sharing.cryptopan import CryptoPan
+from tcpwin_web.anonymise.cryptopan import CryptoPan
 
 KEY = bytes(
     [

@@ -16,7 +16,7 @@ from web.crafted import API, analysed, settle
 from web.test_reports import unpacked
 
 from tcpwin_web import Settings
-from tcpwin_web.security.limiting import Rates
+from tcpwin_web.limiting import Rates
 from tcpwin_web.server import main
 
 TOKEN = "correct horse battery staple"

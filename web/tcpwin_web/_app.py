@@ -24,12 +24,12 @@ from tcpwin_web.api.slices import MEDIA as SLICE_MEDIA
 from tcpwin_web.assets import PREFIX, send_asset
 from tcpwin_web.audit import Seen
 from tcpwin_web.head import HeadAsGet
+from tcpwin_web.headers import SecurityHeaders
 from tcpwin_web.jobs import Executor
 from tcpwin_web.observe import Observed
 from tcpwin_web.security.access import Access
 from tcpwin_web.security.bodies import BodyLimits
 from tcpwin_web.security.calling import Calling
-from tcpwin_web.security.headers import SecurityHeaders
 from tcpwin_web.service import Service
 from tcpwin_web.settings import Settings
 from tcpwin_web.tracing import tracing

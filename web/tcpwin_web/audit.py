@@ -14,7 +14,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tcpwin_web.security.limiting import address_of
+from tcpwin_web.limiting import address_of
 from tcpwin_web.storage import Database
 from tcpwin_web.storage.models import Audit, now_ns
 from tcpwin_web.storage.reserve import Reserve

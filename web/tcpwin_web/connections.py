@@ -15,8 +15,8 @@ from typing import Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from tcpwin_web.headers import HEADERS
 from tcpwin_web.problems import MEDIA_TYPE
-from tcpwin_web.security.headers import HEADERS
 
 HEAD_SECONDS = 10.0
 """For the head of a request, from its first byte or from the connection's beginning; at most."""

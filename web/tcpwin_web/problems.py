@@ -19,12 +19,12 @@ from sqlalchemy.orm.exc import StaleDataError
 from starlette.exceptions import HTTPException
 
 from tcpwin_web.captures import ConflictError, NotFoundError
+from tcpwin_web.headers import HEADERS, NOT_KEPT
 from tcpwin_web.history import AddressError
 from tcpwin_web.jobs import JobError
 from tcpwin_web.jobs.executor import NoRoomError
 from tcpwin_web.places import RETRY_SECONDS, BusyError, GoneError
 from tcpwin_web.results.queries import QueryError
-from tcpwin_web.security.headers import HEADERS, NOT_KEPT
 from tcpwin_web.storage.database import is_full, is_read_only
 from tcpwin_web.uploads.stream import UploadError
 

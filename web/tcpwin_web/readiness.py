@@ -2,15 +2,16 @@
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Protocol
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from tcpwin_web.jobs import JobError
+from tcpwin_web.jobs import JobError, ProcessExecutor
+from tcpwin_web.jobs.queue import Queue
+from tcpwin_web.places import Places
+from tcpwin_web.storage import Database, DataFolder
 from tcpwin_web.storage.database import InUseError
-
-if TYPE_CHECKING:
-    from tcpwin_web.service import Service
 
 LEAST_FREE_BYTES = 64 << 20
 DATABASE_SECONDS = 3.0
@@ -19,10 +20,25 @@ FRESH_SECONDS = 1.0
 """For so long an answer holds: whoever may ask needs no token."""
 
 
+class Parts(Protocol):
+    """The parts of a service that it cannot work without, and whether it has started."""
+
+    is_ready: bool
+    is_ending: bool
+    failure: str | None
+    database: Database
+    data: DataFolder
+    queue: Queue
+    prober: ProcessExecutor
+
+    @property
+    def places(self) -> Mapping[str, Places]: ...
+
+
 class Readiness:
     """Tries what the service needs."""
 
-    def __init__(self, service: "Service") -> None:
+    def __init__(self, service: Parts) -> None:
         self._service = service
         self._asking: asyncio.Task[str | None] | None = None
         self._asked = 0.0

@@ -20,12 +20,12 @@ from tcpwin_web.captures import Captures
 from tcpwin_web.history import History
 from tcpwin_web.jobs import Executor, ProcessExecutor
 from tcpwin_web.jobs.queue import Queue
+from tcpwin_web.limiting import Rates
 from tcpwin_web.notes import Notes
 from tcpwin_web.places import Places
 from tcpwin_web.readiness import WORKER_SECONDS, Readiness
 from tcpwin_web.resumables import Resumables
 from tcpwin_web.security.access import Gate
-from tcpwin_web.security.limiting import Rates
 from tcpwin_web.security.tokens import Tokens
 from tcpwin_web.settings import Settings
 from tcpwin_web.sharing.keys import AddressKeys

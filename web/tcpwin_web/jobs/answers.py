@@ -12,10 +12,10 @@ from tcpwin.analysis import Connection
 from tcpwin.limits import compare, plain
 from tcpwin.render import headline, render, seen_twice
 from tcpwin.render.report import Note, Report, render_page
+from tcpwin_web.anonymise.cryptopan import CryptoPan
+from tcpwin_web.anonymise.page import replace_in_page
 from tcpwin_web.jobs.work import FileSet, analyze_file_set
 from tcpwin_web.results import layout
-from tcpwin_web.sharing.cryptopan import CryptoPan
-from tcpwin_web.sharing.replaced import replace_in_page
 
 ReportForm = Literal["text", "html", "pdf", "md", "json"]
 ENDS_TOLD = 100

@@ -4,11 +4,12 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 from fastapi.templating import Jinja2Templates
 
-from tcpwin_web import fleet, following
 from tcpwin_web.pages import (
     captures,
     compare,
     connection,
+    fleet,
+    following,
     history,
     login,
     pair,

@@ -20,8 +20,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tcpwin_web import problems
 from tcpwin_web.audit import AuditLog
+from tcpwin_web.limiting import Rates, counted_address
 from tcpwin_web.security import scopes
-from tcpwin_web.security.limiting import Rates, counted_address
 from tcpwin_web.security.tokens import Token, Tokens
 from tcpwin_web.settings import Settings
 

@@ -8,7 +8,7 @@ import os
 import secrets
 from pathlib import Path
 
-from tcpwin_web.sharing.cryptopan import KEY_BYTES
+from tcpwin_web.anonymise.cryptopan import KEY_BYTES
 
 NAME = "addresses"
 

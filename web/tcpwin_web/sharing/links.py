@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import delete, select
 
+from tcpwin_web.anonymise.cryptopan import CryptoPan
 from tcpwin_web.captures import ConflictError, NotFoundError
-from tcpwin_web.sharing.cryptopan import CryptoPan
 from tcpwin_web.sharing.keys import AddressKeys
 from tcpwin_web.storage import Database
 from tcpwin_web.storage.models import Capture, Share, now_ns

@@ -7,7 +7,7 @@ import base64
 import gzip
 import re
 
-from tcpwin_web.sharing.cryptopan import CryptoPan
+from tcpwin_web.anonymise.cryptopan import CryptoPan
 
 _ELEMENT = re.compile(r"(<(script|style)\b[^>]*>)(.*?)(</\2>)", re.DOTALL | re.IGNORECASE)
 _DATA = re.compile(r'id="packed-(?!plotly")')
