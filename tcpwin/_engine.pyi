@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,12 @@ EVENT_SCHEMA: str
 CAUSES: list[str]
 """Of segments that were sent again or came late."""
 BUDGET_ITEMS: list[str]
+OWNERS: list[str]
+"""Who can change what limits a transfer."""
+CONFIDENCES: list[str]
+"""From the lowest."""
+ENDS: list[str]
+"""Roles of the ends a and b."""
 PAIR_FATES: list[str]
 """What became of a packet between two captures, by its code in the columns of packets."""
 PAIR_CAUSES: list[str]
@@ -56,6 +62,43 @@ class Selected:
         start: tuple[str, int] | None = None,
         end: tuple[str, int] | None = None,
     ) -> None: ...
+
+class _LimitRow(TypedDict):
+    name: str
+    label: str
+    group: str
+    is_mendable: bool
+    held_by: list[str]
+
+class _ItemRow(TypedDict):
+    name: str
+    label: str
+    group: str
+    limit: str
+    slow_limit: str
+    is_window: bool
+    is_recovery: bool
+    is_silent: bool
+    doc: str
+
+class _VerdictField(TypedDict):
+    name: str
+    kind: str
+    is_nullable: bool
+    is_column_only: bool
+    doc: str
+
+def limits() -> list[_LimitRow]:
+    """The table of limits, in their order."""
+
+def budget_items() -> list[_ItemRow]:
+    """The table of the time budget's items, in their order."""
+
+def budget_groups() -> list[tuple[str, str]]:
+    """Names and labels of the items' groups."""
+
+def verdict_fields() -> list[_VerdictField]:
+    """The fields of a verdict; its kind says what each holds."""
 
 class Result:
     def __len__(self) -> int: ...

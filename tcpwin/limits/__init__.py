@@ -12,8 +12,8 @@ from tcpwin.lazy import loader
 if TYPE_CHECKING:
     from tcpwin.limits.algorithm import Algorithm, algorithms_of
     from tcpwin.limits.baseline import Baseline, Kind, Known, baseline_document, kinds_of, read_baseline
-    from tcpwin.limits.budget import GROUPS, ITEM_LIMITS, ITEMS, LIMITS, Budget, KernelLimits
-    from tcpwin.limits.bulk import VERDICT_COLUMNS, budget_columns, verdict_columns, verdict_parts
+    from tcpwin.limits.budget import Budget, KernelLimits
+    from tcpwin.limits.bulk import budget_columns, verdict_columns, verdict_parts
     from tcpwin.limits.case import Case
     from tcpwin.limits.claims import is_about, is_part_of
     from tcpwin.limits.comparison import Change, Comparison, FindingChange, Pair, compare
@@ -28,10 +28,9 @@ if TYPE_CHECKING:
         read_finding,
         sections,
     )
-    from tcpwin.limits.finding import CONFIDENCES, OWNERS, Evidence, Finding, Remedy, Severity
+    from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
     from tcpwin.limits.findings import Findings, asked_of, check, choose
     from tcpwin.limits.life import Life, life_of
-    from tcpwin.limits.names import LIMIT_NAMES
     from tcpwin.limits.ranking import problems, worst
     from tcpwin.limits.roles import role_of, roles_of, way_of
     from tcpwin.limits.rooms import (
@@ -45,8 +44,21 @@ if TYPE_CHECKING:
     )
     from tcpwin.limits.rule import ENTRY_POINTS, Rule, Threshold, all_rules
     from tcpwin.limits.summary import DAMAGED, Summary, advice_label, cost_sentence, summarize
-    from tcpwin.limits.verdict import (
+    from tcpwin.limits.tables import (
+        CONFIDENCES,
+        GROUP_NAMES,
+        GROUPS,
+        ITEM_LIMITS,
+        ITEM_NAMES,
+        ITEMS,
+        LIMIT_GROUPS,
+        LIMIT_NAMES,
+        LIMITS,
+        OWNERS,
+        VERDICT_COLUMNS,
         VERDICT_FIELDS,
+    )
+    from tcpwin.limits.verdict import (
         Verdict,
         choose_direction,
         judge_connection,
@@ -69,14 +81,9 @@ _HOMES = {
     ),
     "budget": (
         "Budget",
-        "GROUPS",
-        "ITEMS",
-        "ITEM_LIMITS",
         "KernelLimits",
-        "LIMITS",
     ),
     "bulk": (
-        "VERDICT_COLUMNS",
         "budget_columns",
         "verdict_columns",
         "verdict_parts",
@@ -103,10 +110,8 @@ _HOMES = {
         "sections",
     ),
     "finding": (
-        "CONFIDENCES",
         "Evidence",
         "Finding",
-        "OWNERS",
         "Remedy",
         "Severity",
     ),
@@ -118,7 +123,6 @@ _HOMES = {
         "choose",
     ),
     "life": ("Life", "life_of"),
-    "names": ("LIMIT_NAMES",),
     "ranking": (
         "problems",
         "worst",
@@ -150,8 +154,21 @@ _HOMES = {
         "cost_sentence",
         "summarize",
     ),
-    "verdict": (
+    "tables": (
+        "CONFIDENCES",
+        "GROUPS",
+        "GROUP_NAMES",
+        "ITEMS",
+        "ITEM_LIMITS",
+        "ITEM_NAMES",
+        "LIMITS",
+        "LIMIT_GROUPS",
+        "LIMIT_NAMES",
+        "OWNERS",
+        "VERDICT_COLUMNS",
         "VERDICT_FIELDS",
+    ),
+    "verdict": (
         "Verdict",
         "choose_direction",
         "judge_connection",
@@ -173,10 +190,13 @@ __all__ = [
     "DAMAGED",
     "ENTRY_POINTS",
     "GROUPS",
+    "GROUP_NAMES",
     "HEADINGS",
     "ITEMS",
     "ITEM_LIMITS",
+    "ITEM_NAMES",
     "LIMITS",
+    "LIMIT_GROUPS",
     "LIMIT_NAMES",
     "OWNERS",
     "SCHEMA",

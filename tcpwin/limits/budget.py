@@ -12,68 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tcpwin.analysis import Direction
+from tcpwin.limits.tables import GROUPS, ITEMS, WINDOW_ITEMS
 
 if TYPE_CHECKING:
     # Without snapshots nothing of them is needed.
     from tcpwin.hosts import SocketSample
 
-GROUPS = {
-    "handshake": ("handshake",),
-    "receiver": ("zero_window", "small_window", "window_full", "reader"),
-    "congestion window": ("slow_start", "congestion"),
-    "loss": ("after_loss", "fast_recovery", "timeout", "tail"),
-    "silent peer": ("peer_silent",),
-    "idle restart": ("idle_restart",),
-    "application": ("application",),
-    "send buffer": ("send_buffer",),
-    "path": ("path", "policer"),
-    "closed": ("closed",),
-    "unknown": ("unknown",),
-}
-"""Items by what they belong to: the time in a window cut by losses is the losses'."""
-ITEMS = tuple(item for items in GROUPS.values() for item in items)
-ITEM_LIMITS = {
-    "handshake": "handshake",
-    "zero_window": "receiver_application",
-    "small_window": "receiver_window",
-    "window_full": "receiver_window",
-    "slow_start": "congestion_control",
-    "congestion": "congestion_control",
-    "after_loss": "path_loss",
-    "fast_recovery": "path_loss",
-    "timeout": "path_loss",
-    "tail": "path_loss",
-    "peer_silent": "peer_silent",
-    "idle_restart": "idle_restart",
-    "application": "sender_application",
-    "send_buffer": "send_buffer",
-    "path": "path_rate",
-    "policer": "path_policer",
-    "reader": "receiver_application",
-    "closed": "none",
-    "unknown": "capture",
-}
-"""The limit that each item is about, as far as the packets alone tell."""
-LIMITS = (
-    "receiver_window",
-    "receiver_application",
-    "sender_application",
-    "send_buffer",
-    "path_rate",
-    "path_loss",
-    "path_policer",
-    "congestion_control",
-    "idle_restart",
-    "retransmission_timer",
-    "delayed_ack",
-    "handshake",
-    "peer_silent",
-    "capture",
-    "none",
-)
-"""What limits a connection."""
-RECOVERY_ITEMS = ("fast_recovery", "timeout", "tail")
-WINDOW_ITEMS = ("zero_window", "small_window", "window_full")
 CHRONOGRAPHS = ("busy_ns", "rwnd_limited_ns", "sndbuf_limited_ns")
 """What `KernelLimits` takes from a sample."""
 _GROWING = ("slow_start", "after_loss", "unknown")

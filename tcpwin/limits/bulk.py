@@ -12,10 +12,8 @@ from heapq import nlargest
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import DIRECTIONS, Analysis
-from tcpwin.limits.budget import ITEMS
 from tcpwin.limits.division import (
     GROUPS_WEIGHED,
-    MENDABLE,
     MIN_COST_NS,
     NONE,
     ORDER,
@@ -29,7 +27,8 @@ from tcpwin.limits.division import (
 )
 from tcpwin.limits.gains import Gain, carried_of, gain_of, part_of
 from tcpwin.limits.roles import WELL_KNOWN_PORTS
-from tcpwin.limits.verdict import VERDICT_FIELDS, Verdict, judge_connection, judge_worded, numbers_text
+from tcpwin.limits.tables import ITEMS, MENDABLE, VERDICT_COLUMNS
+from tcpwin.limits.verdict import Verdict, judge_connection, judge_worded, numbers_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
     from tcpwin.analysis import Table
     from tcpwin.limits.findings import Findings
 
-VERDICT_COLUMNS = (*VERDICT_FIELDS, "named_ns")
-"""Attributes of `Verdict` that have a column each."""
 FEW = 200
 """Connections that are judged one by one; of more, columns are read, for which numpy is loaded."""
 ROWS = 50_000

@@ -13,35 +13,14 @@ from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
 from tcpwin.analysis import DirectionName
-from tcpwin.limits.budget import ITEM_LIMITS, ITEMS, Budget
+from tcpwin.limits.budget import Budget
 from tcpwin.limits.finding import Finding
 from tcpwin.limits.rule import Rule
+from tcpwin.limits.tables import HELD_BY, ITEM_LIMITS, ITEMS
 from tcpwin.units import time_text
 
 if TYPE_CHECKING:
     from tcpwin.limits.verdict import Verdict
-
-_WINDOW = ("zero_window", "small_window", "window_full")
-_LOSS = ("fast_recovery", "tail", "timeout", "after_loss")
-_ROUNDS = ("congestion", "slow_start", "path", "send_buffer")
-_HELD_BY = {
-    "receiver_window": ("window_full", "small_window", "reader", "zero_window"),
-    "receiver_application": (*_WINDOW, "reader"),
-    "sender_application": ("application",),
-    "send_buffer": ("send_buffer", "congestion"),
-    "path_rate": ("path", "congestion"),
-    "path_loss": _LOSS,
-    "path_policer": ("policer", *_LOSS, "path", "congestion"),
-    "congestion_control": ("slow_start", "congestion", "after_loss"),
-    "idle_restart": ("idle_restart", "slow_start"),
-    "retransmission_timer": ("timeout", "tail"),
-    "delayed_ack": ("application", "window_full", "small_window", *_ROUNDS),
-    "handshake": ("handshake",),
-    "peer_silent": ("peer_silent", *_LOSS, *_WINDOW, "unknown"),
-    "capture": ("unknown",),
-    "none": (),
-}
-"""The items whose time may turn out to be a limit's, those that are likeliest first."""
 
 
 def items_of(limits: Iterable[str]) -> tuple[str, ...]:
@@ -51,7 +30,7 @@ def items_of(limits: Iterable[str]) -> tuple[str, ...]:
 
 @cache
 def _items_of(limits: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(item for limit in limits for item in _HELD_BY.get(limit, ())))
+    return tuple(dict.fromkeys(item for limit in limits for item in HELD_BY.get(limit, ())))
 
 
 def claimed_limit(finding: Finding, item: str) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tcpwin.limits.budget import GROUPS, Budget
+from tcpwin.limits.budget import Budget
 from tcpwin.limits.names import FIND_LOSS, LOSS_ON_THE_PATH
 from tcpwin.limits.opinion import Opinion, Situation
+from tcpwin.limits.tables import GROUPS
 from tcpwin.units import count_text, share_text, time_text
 
 NEEDLESS_SHARE = 0.95

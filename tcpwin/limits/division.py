@@ -9,17 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from tcpwin.limits.budget import ITEM_LIMITS, ITEMS, LIMITS, RECOVERY_ITEMS, WINDOW_ITEMS
+from tcpwin.limits.tables import (
+    ITEM_LIMITS,
+    ITEMS,
+    LIMITS,
+    MENDABLE,
+    RECOVERY_ITEMS,
+    SILENT_ITEMS,
+    SLOW_LIMITS,
+    WINDOW_ITEMS,
+)
 
 MIN_COST_NS = 200_000_000
 """Less is below what a person notices, and below Linux's shortest retransmission timeout."""
 MIN_SHARE = 0.1
 """Of the time in which a sender had work: what costs less is at work as designed."""
-MENDABLE = frozenset(LIMITS) - {
-    *("sender_application", "path_rate", "congestion_control", "handshake", "capture", "none"),
-}
-"""Limits that somebody can lift; the others are at work as designed, or not known. A handshake is mended only where it
-was disturbed."""
 CLOSE_SHARE = 0.1
 """Limits within this share of the duration of each other are of like size: the rounds they are told by are coarse."""
 LIKE_SHARE = 2 / 3
@@ -40,14 +44,10 @@ ANSWER_SHARE = 0.5
 """Of the time in which a sender had nothing to send: so much before its answers, and they are what took the time."""
 ANSWER_ROUND_TRIPS = 10
 """A first byte after more of them is late by its application: away from the sender a round trip is in it."""
-SLOW_LIMITS = ITEM_LIMITS | dict.fromkeys(WINDOW_ITEMS, "receiver_application")
-"""`ITEM_LIMITS` of a direction with a slow reader."""
 ORDER = tuple(dict.fromkeys([*(ITEM_LIMITS[item] for item in ITEMS), *LIMITS]))
 """Of limits that have the same time the first is named."""
 NONE = ORDER.index("none")
 PATH_RATE, CONGESTION = (ORDER.index(limit) for limit in ("path_rate", "congestion_control"))
-SILENT_ITEMS = ("zero_window", "timeout", "tail", "peer_silent")
-"""Items in whose time nothing came through: lifting their limit gains all of it."""
 _IDLE = ("none", "sender_application", "handshake")
 """Limits whose time is none in which the sender had work."""
 GROUPS_WEIGHED = tuple(

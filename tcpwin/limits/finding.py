@@ -23,23 +23,6 @@ class Severity(IntEnum):
         return self.name.lower()
 
 
-CONFIDENCES = ("possible", "likely", "certain")
-"""`certain`: read off the packets or the kernel's count. `likely`: judged; the likely alternatives are ruled out.
-`possible`: one of several readings."""
-
-OWNERS = (
-    "client_application",
-    "server_application",
-    "client_host",
-    "server_host",
-    "application",
-    "host",
-    "network",
-    "nobody",
-)
-"""Who can change it; ``application`` and ``host`` where it is both ends', or not known which."""
-
-
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What proves a finding.
@@ -98,12 +81,12 @@ class Finding:
         text: what happened, in one or two sentences with numbers.
         connection: the connection's number; None for a finding of the capture or of a host.
         direction: ``a_to_b`` or ``b_to_a``: whose data suffered; None where it is both or neither.
-        owner: one of `OWNERS`.
+        owner: one of `tcpwin.limits.OWNERS`.
         side: the end, ``client`` or ``server``, at which to change something; None where it is no end.
         cost_ns: by how much sooner it would have ended without it, nanoseconds, as `Verdict.cost_ns` has it; 0 where it
             is a rate that is lost, or nothing.
         lost_bps: rate lost against what the path gave, bits per second; None where it is not known.
-        confidence: one of `CONFIDENCES`.
+        confidence: one of `tcpwin.limits.CONFIDENCES`.
         limits: its rule's.
         items_ns: the time of the direction's budget that it claims, by item; no other finding claims the same.
     """

@@ -1,27 +1,8 @@
-"""Limits in the words that people read, the same everywhere."""
+"""Advice that several places give in the same words."""
 
 from __future__ import annotations
 
 from tcpwin.units import time_text
-
-LIMIT_NAMES = {
-    "receiver_window": "receive window",
-    "receiver_application": "slow reader",
-    "sender_application": "nothing to send",
-    "send_buffer": "send buffer",
-    "path_rate": "path rate",
-    "path_loss": "loss on the path",
-    "path_policer": "policer",
-    "congestion_control": "congestion window",
-    "idle_restart": "idle restart",
-    "retransmission_timer": "timeout",
-    "delayed_ack": "delayed ACKs",
-    "handshake": "handshake",
-    "peer_silent": "silent peer",
-    "capture": "not known",
-    "none": "nothing",
-}
-"""Limits by machine name: at most 18 characters, so that two columns of a legend fit a phone."""
 
 FIND_LOSS = "Find where the path loses packets: capture at both ends and run `tcpwin pair A B` on the two captures."
 """What to do first about loss: one capture shows that packets are lost, two show between which points."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tcpwin.analysis import Connection, Direction, DirectionName, cached
-from tcpwin.limits.budget import RECOVERY_ITEMS, Budget
+from tcpwin.limits.budget import Budget
 from tcpwin.limits.division import (
     ORDER,
     Traits,
@@ -23,6 +23,7 @@ from tcpwin.limits.division import (
 from tcpwin.limits.gains import Carried, Gain, carried_of, gain_of
 from tcpwin.limits.names import FIND_LOSS, read_faster
 from tcpwin.limits.roles import ENDS, role_of
+from tcpwin.limits.tables import RECOVERY_ITEMS
 from tcpwin.units import bytes_text, count_text, rate_text, rest_text, time_text
 
 LEAST_PART = 0.0005

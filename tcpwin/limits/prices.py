@@ -12,9 +12,10 @@ from dataclasses import replace
 
 from tcpwin.analysis import Connection, DirectionName
 from tcpwin.limits.claims import claimed_limit
-from tcpwin.limits.division import ORDER, SILENT_ITEMS, by_limit, pick_one
+from tcpwin.limits.division import ORDER, by_limit, pick_one
 from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.opinion import Situation
+from tcpwin.limits.tables import SILENT_ITEMS
 
 LEAST_SHARE = 0.01
 """Of the time that a rule saw: what costs less costs nothing, but for what its rounds are told by."""

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from tcpwin.analysis import Analysis
 from tcpwin.limits.division import MIN_COST_NS, MIN_SHARE
 from tcpwin.limits.finding import Finding, Severity
-from tcpwin.limits.names import LIMIT_NAMES
 from tcpwin.limits.ranking import MOST_COUNTED, problems, problems_by_limit, worst
+from tcpwin.limits.tables import LIMIT_NAMES
 from tcpwin.limits.verdict import Verdict, judge_connection
 from tcpwin.units import bytes_text, count_text, short_name, time_text
 

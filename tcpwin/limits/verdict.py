@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tcpwin.analysis import Connection, DirectionName, cached
-from tcpwin.limits.budget import ITEM_LIMITS, WINDOW_ITEMS, Budget
+from tcpwin.limits.budget import Budget
 from tcpwin.limits.claims import claimed_limit
 from tcpwin.limits.division import (
     GROUPS_WEIGHED,
-    MENDABLE,
     MIN_COST_NS,
     NONE,
     ORDER,
@@ -30,22 +29,17 @@ from tcpwin.limits.division import (
     weigh,
     worse,
 )
-from tcpwin.limits.finding import CONFIDENCES, Evidence, Finding, Severity
+from tcpwin.limits.finding import Evidence, Finding, Severity
 from tcpwin.limits.gains import Gain, part_of
-from tcpwin.limits.names import LIMIT_NAMES
 from tcpwin.limits.opinion import Opinion, Situation, opinion_of
 from tcpwin.limits.roles import main_direction
+from tcpwin.limits.tables import CONFIDENCES, ITEM_LIMITS, LIMIT_NAMES, MENDABLE, WINDOW_ITEMS
 from tcpwin.units import rest_text, share_text, time_text
 
 if TYPE_CHECKING:
     # Only a pairing has one.
     from tcpwin.limits.crossing import Crossing
 
-VERDICT_FIELDS = (
-    *("limit", "second_limit", "share", "cost_ns", "cost_low_ns", "cost_high_ns", "confidence", "owner", "side"),
-    *("direction", "fix", "text", "lost_ns", "also", "is_problem"),
-)
-"""Attributes of `Verdict` that every machine form has, by these names."""
 DISAGREEING_SHARE = 0.1
 """Of the duration: packets and kernel further apart than this do not agree."""
 MAY_BE_LOST = GROUPS_WEIGHED[0] + GROUPS_WEIGHED[2]

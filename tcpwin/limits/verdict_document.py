@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 from tcpwin.analysis import DIRECTIONS, Analysis, Connection
 from tcpwin.limits.algorithm import Algorithm, algorithm_rows, algorithms_of
-from tcpwin.limits.budget import ITEMS, Budget
+from tcpwin.limits.budget import Budget
 from tcpwin.limits.bulk import FEW, budget_columns, judged_closely, verdict_parts
 from tcpwin.limits.document import describe_finding
 from tcpwin.limits.findings import Findings
 from tcpwin.limits.summary import Summary, summarize
-from tcpwin.limits.verdict import VERDICT_FIELDS, Verdict, judge_connection
+from tcpwin.limits.tables import ITEMS, VERDICT_FIELDS
+from tcpwin.limits.verdict import Verdict, judge_connection
 
 ROWS = 2000
 """Connections that are described together: their rows are in memory at the same time."""

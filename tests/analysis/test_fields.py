@@ -14,7 +14,7 @@ from live import HANG_S
 import tcpwin
 from tcpwin import _engine
 from tcpwin.analysis import Direction, WindowScale
-from tcpwin.limits.budget import ITEMS
+from tcpwin.limits import ITEMS
 
 KINDS = {"bool": bool, "int": int, "float": float, "str": str}
 SCALE_FIELDS = {

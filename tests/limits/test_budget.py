@@ -14,7 +14,8 @@ from stories.story import Story
 
 import tcpwin
 from tcpwin.hosts import SocketSample
-from tcpwin.limits.budget import GROUPS, ITEMS, KernelLimits, draw_up
+from tcpwin.limits.budget import KernelLimits, draw_up
+from tcpwin.limits.tables import GROUPS, ITEMS
 
 ROOT = Path(__file__).parents[2]
 CAPTURES = sorted(

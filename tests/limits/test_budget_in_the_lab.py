@@ -13,7 +13,8 @@ from lab.selection import SCENARIOS, on
 from lab.ss_text import Sample
 
 import tcpwin
-from tcpwin.limits.budget import GROUPS, RECOVERY_ITEMS, WINDOW_ITEMS, Budget, draw_up
+from tcpwin.limits.budget import Budget, draw_up
+from tcpwin.limits.tables import GROUPS, RECOVERY_ITEMS, WINDOW_ITEMS
 
 run = conftest.run
 POINTS = 0.10

@@ -31,7 +31,7 @@ from tcpwin.limits import (
     judge_directions,
 )
 from tcpwin.limits.bulk import rank, set_apart, verdict_columns
-from tcpwin.limits.division import MENDABLE
+from tcpwin.limits.tables import MENDABLE
 from tcpwin.limits.verdict import max_confidence, min_confidence, one_less, weigh_connection
 
 MS = 1_000_000

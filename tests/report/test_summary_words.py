@@ -12,7 +12,7 @@ from report.made_findings import NASTY, NASTY_SHOWN, NASTY_TEXT, bundled, found
 import tcpwin
 from tcpwin.figures.budget_words import GROUP_WORDS, ITEM_WORDS
 from tcpwin.limits import GROUPS, ITEMS, LIMIT_NAMES, Finding, summarize
-from tcpwin.limits.budget import WINDOW_ITEMS
+from tcpwin.limits.tables import WINDOW_ITEMS
 from tcpwin.limits.verdict import judge_connection
 from tcpwin.render import render, render_connection
 from tcpwin.render.text.findings import render_findings

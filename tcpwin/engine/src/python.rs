@@ -26,14 +26,15 @@ mod second_reading;
 mod selection;
 mod split;
 mod values;
+mod verdict_tables;
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::PyClass;
 
+use crate::budget_item::Item;
 use crate::connection::stalls::CAUSES;
 use crate::event::NAMES;
-use crate::output::budget_fields::item_names;
 use crate::output::columns::VIEW_COLUMNS;
 use crate::output::event_fields::{event_field_names, event_schema};
 use crate::output::field::{Field, Kind, MARKS};
@@ -129,7 +130,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("EVENT_NAMES", NAMES)?;
     module.add("FIELD_MARKS", MARKS.to_vec())?;
     module.add("SERIES_NAMES", SERIES)?;
-    module.add("BUDGET_ITEMS", item_names().collect::<Vec<_>>())?;
+    module.add("BUDGET_ITEMS", Item::ALL.map(|item| item.row().name))?;
+    verdict_tables::add(module)?;
     module.add("STALL_CAUSES", CAUSES)?;
     let event_fields = PyTuple::new(module.py(), event_field_names())?;
     module.add("EVENT_FIELDS", event_fields)?;

@@ -86,24 +86,6 @@ BUDGET_SYMBOLS = {
 }
 """Of each group, where it is a point."""
 
-LIMIT_GROUPS = {
-    "receiver_window": "receiver",
-    "receiver_application": "receiver",
-    "sender_application": "application",
-    "send_buffer": "send buffer",
-    "path_rate": "path",
-    "path_loss": "loss",
-    "path_policer": "path",
-    "congestion_control": "congestion window",
-    "idle_restart": "idle restart",
-    "retransmission_timer": "loss",
-    "delayed_ack": "application",
-    "handshake": "handshake",
-    "peer_silent": "silent peer",
-    "capture": "unknown",
-    "none": "closed",
-}
-"""Limits have the colours and symbols of the groups of the time budget."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from tcpwin.figures.drawing.kind import FigureKind, Nothing
 from tcpwin.figures.drawing.panel import Panel
 from tcpwin.figures.drawing.text import escape
-from tcpwin.figures.drawing.theme import BELOW_ONE, BUDGET_COLOURS, BUDGET_SYMBOLS, COLOURS, LIMIT_GROUPS, log_axis
-from tcpwin.limits import LIMIT_NAMES, LIMITS
+from tcpwin.figures.drawing.theme import BELOW_ONE, BUDGET_COLOURS, BUDGET_SYMBOLS, COLOURS, log_axis
+from tcpwin.limits import LIMIT_GROUPS, LIMIT_NAMES, LIMITS
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Connection, Connections

@@ -1,9 +1,10 @@
 //! Fields of a direction: where the sender's time went. They add up to the connection's duration.
 
+use crate::budget_item::each_item;
 use crate::connection::direction::Direction;
 use crate::connection::end_stall::EndStall;
 use crate::event;
-use crate::output::field::{fields, DirectionField, DirectionView, Value};
+use crate::output::field::{DirectionField, DirectionView, Kind, Value, Within};
 use crate::output::place::path_rtt_ns;
 use crate::timing::doubt::Shift;
 use crate::timing::item::{forget_flight, Item, ITEMS};
@@ -263,30 +264,17 @@ impl DirectionView<'_> {
     }
 }
 
-/// Names of the items, in the order of [`Item::ALL`]: those of the fields, less what these have in common.
-pub fn item_names() -> impl Iterator<Item = &'static str> {
-    let name = |field: &DirectionField| field.name.strip_prefix("budget_")?.strip_suffix("_ns");
-    BUDGET_FIELDS.iter().filter_map(name)
+macro_rules! budget_fields {
+    ($($item:ident)*) => {
+        pub const BUDGET_FIELDS: &[DirectionField] = &[$(DirectionField {
+            name: Item::$item.field(),
+            kind: Kind::Int,
+            within: Within::Record,
+            choices: &[],
+            marks: &[],
+            doc: Item::$item.row().doc,
+            get: |v| v.spent(Item::$item),
+        }),*];
+    };
 }
-
-pub const BUDGET_FIELDS: &[DirectionField] = fields! {
-    budget_handshake_ns Int "Time from the first segment to the end of the handshake." |v| v.spent(Item::Handshake);
-    budget_zero_window_ns Int "Time in which the receiver's window was closed." |v| v.spent(Item::ZeroWindow);
-    budget_small_window_ns Int "Time in which nothing was in flight and the window did not hold a full segment." |v| v.spent(Item::SmallWindow);
-    budget_window_full_ns Int "Time in which data was in flight and the window did not hold another full segment." |v| v.spent(Item::WindowFull);
-    budget_reader_ns Int "Time in which what limited was that the receiver's application did not read: the window was held down by unread data, its ACKs waited for the application, data that had all arrived was still being read, or what came was refused, its window having been taken back." |v| v.spent(Item::Reader);
-    budget_slow_start_ns Int "Time in round trips whose flight grew by a third and more: slow start." |v| v.spent(Item::SlowStart);
-    budget_congestion_ns Int "Time in round trips that the congestion window limited, none of the other items." |v| v.spent(Item::Congestion);
-    budget_after_loss_ns Int "Time in round trips after a loss, until the flight before it was regained." |v| v.spent(Item::AfterLoss);
-    budget_fast_recovery_ns Int "Time in fast recovery." |v| v.spent(Item::FastRecovery);
-    budget_timeout_ns Int "Time of silence before retransmission timeouts, and of recovery after them." |v| v.spent(Item::Timeout);
-    budget_tail_ns Int "Time of silence before tail loss probes." |v| v.spent(Item::Tail);
-    budget_peer_silent_ns Int "Time at the end in which the peer left data, probes or keep-alives unanswered: see stall_at_end." |v| v.spent(Item::PeerSilent);
-    budget_idle_restart_ns Int "Time that idle restarts cost." |v| v.spent(Item::IdleRestart);
-    budget_application_ns Int "Time in which the sender had nothing to send, as far as the packets show." |v| v.spent(Item::Application);
-    budget_send_buffer_ns Int "Time in round trips of a flight that stayed the same below every other limit: a send buffer is suspected." |v| v.spent(Item::SendBuffer);
-    budget_path_ns Int "Time in round trips at the rate of the path's bottleneck, or above a queue that never emptied: what the path gives." |v| v.spent(Item::Path);
-    budget_policer_ns Int "Time in round trips at the rate of a policer, which drops what is above it and queues nothing." |v| v.spent(Item::Policer);
-    budget_closed_ns Int "Time after the sender had closed and all was acknowledged, or after a reset." |v| v.spent(Item::Closed);
-    budget_unknown_ns Int "Time that the capture does not explain." |v| v.spent(Item::Unknown);
-};
+each_item!(budget_fields);

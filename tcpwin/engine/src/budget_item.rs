@@ -1,0 +1,170 @@
+//! What an instant of a sender's time may belong to: the one table of the time budget's items and of their groups.
+
+use crate::limit::Limit;
+
+/// An item's row.
+pub struct ItemRow {
+    /// In JSON, columns and rules.
+    pub name: &'static str,
+    /// In words: at most 18 characters, so that two columns of a legend fit a phone.
+    pub label: &'static str,
+    pub group: Group,
+    /// The limit that its time is due to, by the packets alone.
+    pub limit: Limit,
+    pub traits: &'static [ItemTrait],
+    /// Documentation of its field.
+    pub doc: &'static str,
+}
+
+/// What several items have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ItemTrait {
+    /// The receive window holds the sender: due to the receiver's application where that reads slowly.
+    Window,
+    /// A loss is being repaired.
+    Recovery,
+    /// Nothing came through: lifting its limit gains all of its time.
+    Silent,
+    /// Judged by what is in flight as the sender sees it.
+    Flight,
+}
+
+macro_rules! groups {
+    ($($group:ident $name:literal $label:literal;)*) => {
+        /// Items by what they belong to: time in a window that losses cut is the losses'.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Group { $($group),* }
+
+        impl Group {
+            pub const ALL: &'static [Group] = &[$(Group::$group),*];
+
+            pub const fn name(self) -> &'static str {
+                match self { $(Group::$group => $name),* }
+            }
+
+            pub const fn label(self) -> &'static str {
+                match self { $(Group::$group => $label),* }
+            }
+        }
+    };
+}
+
+groups! {
+    Handshake "handshake" "handshake";
+    Receiver "receiver" "receiver";
+    CongestionWindow "congestion window" "congestion window";
+    Loss "loss" "loss";
+    SilentPeer "silent peer" "silent peer";
+    IdleRestart "idle restart" "idle restart";
+    Application "application" "nothing to send";
+    SendBuffer "send buffer" "send buffer";
+    Path "path" "path";
+    Closed "closed" "connection closed";
+    Unknown "unknown" "not known";
+}
+
+macro_rules! items {
+    ($($item:ident $name:literal $label:literal $group:ident $limit:ident [$($trait:ident)*] $doc:literal;)*) => {
+        /// What an instant belongs to, group after group.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Item { $($item),* }
+
+        pub const ITEMS: usize = [$(Item::$item),*].len();
+
+        const ROWS: [ItemRow; ITEMS] = [$(ItemRow {
+            name: $name,
+            label: $label,
+            group: Group::$group,
+            limit: Limit::$limit,
+            traits: &[$(ItemTrait::$trait),*],
+            doc: $doc,
+        }),*];
+
+        impl Item {
+            pub const ALL: [Item; ITEMS] = [$(Item::$item),*];
+
+            /// The name of its field of a direction.
+            pub const fn field(self) -> &'static str {
+                match self { $(Item::$item => concat!("budget_", $name, "_ns")),* }
+            }
+        }
+
+        /// Expand a macro with all items.
+        macro_rules! each_item {
+            ($callback:ident) => { $callback! { $($item)* } };
+        }
+        pub(crate) use each_item;
+    };
+}
+
+#[rustfmt::skip]
+items! {
+    Handshake    "handshake"     "handshake"         Handshake        Handshake           []                "Time from the first segment to the end of the handshake.";
+    ZeroWindow   "zero_window"   "window closed"     Receiver         ReceiverApplication [Window Silent]   "Time in which the receiver's window was closed.";
+    SmallWindow  "small_window"  "window too small"  Receiver         ReceiverWindow      [Window Flight]   "Time in which nothing was in flight and the window did not hold a full segment.";
+    WindowFull   "window_full"   "window full"       Receiver         ReceiverWindow      [Window Flight]   "Time in which data was in flight and the window did not hold another full segment.";
+    Reader       "reader"        "slow reader"       Receiver         ReceiverApplication [Flight]          "Time in which what limited was that the receiver's application did not read: the window was held down by unread data, its ACKs waited for the application, data that had all arrived was still being read, or what came was refused, its window having been taken back.";
+    SlowStart    "slow_start"    "slow start"        CongestionWindow CongestionControl   [Flight]          "Time in round trips whose flight grew by a third and more: slow start.";
+    Congestion   "congestion"    "congestion window" CongestionWindow CongestionControl   [Flight]          "Time in round trips that the congestion window limited, none of the other items.";
+    AfterLoss    "after_loss"    "cwnd after loss"   Loss             PathLoss            [Flight]          "Time in round trips after a loss, until the flight before it was regained.";
+    FastRecovery "fast_recovery" "fast recovery"     Loss             PathLoss            [Recovery]        "Time in fast recovery.";
+    Timeout      "timeout"       "timeout"           Loss             PathLoss            [Recovery Silent] "Time of silence before retransmission timeouts, and of recovery after them.";
+    Tail         "tail"          "tail loss"         Loss             PathLoss            [Recovery Silent] "Time of silence before tail loss probes.";
+    PeerSilent   "peer_silent"   "silent peer"       SilentPeer       PeerSilent          [Silent]          "Time at the end in which the peer left data, probes or keep-alives unanswered: see stall_at_end.";
+    IdleRestart  "idle_restart"  "idle restart"      IdleRestart      IdleRestart         [Flight]          "Time that idle restarts cost.";
+    Application  "application"   "nothing to send"   Application      SenderApplication   [Flight]          "Time in which the sender had nothing to send, as far as the packets show.";
+    SendBuffer   "send_buffer"   "send buffer"       SendBuffer       SendBuffer          [Flight]          "Time in round trips of a flight that stayed the same below every other limit: a send buffer is suspected.";
+    Path         "path"          "path"              Path             PathRate            [Flight]          "Time in round trips at the rate of the path's bottleneck, or above a queue that never emptied: what the path gives.";
+    Policer      "policer"       "policer"           Path             PathPolicer         [Flight]          "Time in round trips at the rate of a policer, which drops what is above it and queues nothing.";
+    Closed       "closed"        "connection closed" Closed           None                []                "Time after the sender had closed and all was acknowledged, or after a reset.";
+    Unknown      "unknown"       "not known"         Unknown          Capture             []                "Time that the capture does not explain.";
+}
+
+impl Item {
+    pub const fn row(self) -> &'static ItemRow {
+        &ROWS[self as usize]
+    }
+
+    pub const fn has(self, wanted: ItemTrait) -> bool {
+        let traits = self.row().traits;
+        let mut place = 0;
+        while place < traits.len() {
+            if traits[place] as u8 == wanted as u8 {
+                return true;
+            }
+            place += 1;
+        }
+        false
+    }
+
+    /// The limit that its time is due to. `is_slow`: the receiver's application reads slowly.
+    pub const fn limit(self, is_slow: bool) -> Limit {
+        if is_slow && self.has(ItemTrait::Window) {
+            Limit::ReceiverApplication
+        } else {
+            self.row().limit
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_follow_their_groups_and_labels_are_short() {
+        let places: Vec<u8> = Item::ALL.map(|item| item.row().group as u8).to_vec();
+        assert!(places.is_sorted());
+        assert!(Item::ALL.iter().all(|item| item.row().label.len() <= 18));
+        assert!(Group::ALL.iter().all(|group| group.label().len() <= 18));
+    }
+
+    #[test]
+    fn a_slow_reader_is_the_limit_of_a_full_window_only() {
+        assert_eq!(Item::WindowFull.limit(false), Limit::ReceiverWindow);
+        assert_eq!(Item::WindowFull.limit(true), Limit::ReceiverApplication);
+        assert_eq!(Item::Timeout.limit(true), Limit::PathLoss);
+    }
+}

@@ -1,0 +1,96 @@
+//! What limits a transfer: the one table of limits. Names, labels and what each limit is like come from here.
+
+use crate::budget_item::{Group, Item};
+
+/// A limit's row.
+pub struct LimitRow {
+    /// In JSON, columns and rules.
+    pub name: &'static str,
+    /// In words: at most 18 characters, so that two columns of a legend fit a phone.
+    pub label: &'static str,
+    /// The group whose colour and symbol it has.
+    pub group: Group,
+    /// Whether somebody can lift it: the others work as designed, or are unknown. A handshake is mended only where it was
+    /// disturbed.
+    pub is_mendable: bool,
+    /// Items whose time may turn out to be this limit's, the likeliest first.
+    pub held_by: &'static [Item],
+}
+
+macro_rules! limits {
+    ($($limit:ident $name:literal $label:literal $group:ident $mendable:ident [$($item:ident)*];)*) => {
+        /// What limits a transfer, in the order of machine formats.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Limit { $($limit),* }
+
+        const ROWS: &[LimitRow] = &[$(LimitRow {
+            name: $name,
+            label: $label,
+            group: Group::$group,
+            is_mendable: limits!(@ $mendable),
+            held_by: &[$(Item::$item),*],
+        }),*];
+
+        impl Limit {
+            pub const ALL: &'static [Limit] = &[$(Limit::$limit),*];
+        }
+    };
+    (@ mendable) => { true };
+    (@ designed) => { false };
+}
+
+#[rustfmt::skip]
+limits! {
+    ReceiverWindow      "receiver_window"      "receive window"    Receiver         mendable [WindowFull SmallWindow Reader ZeroWindow];
+    ReceiverApplication "receiver_application" "slow reader"       Receiver         mendable [ZeroWindow SmallWindow WindowFull Reader];
+    SenderApplication   "sender_application"   "nothing to send"   Application      designed [Application];
+    SendBuffer          "send_buffer"          "send buffer"       SendBuffer       mendable [SendBuffer Congestion];
+    PathRate            "path_rate"            "path rate"         Path             designed [Path Congestion];
+    PathLoss            "path_loss"            "loss on the path"  Loss             mendable [FastRecovery Tail Timeout AfterLoss];
+    PathPolicer         "path_policer"         "policer"           Path             mendable [Policer FastRecovery Tail Timeout AfterLoss Path Congestion];
+    CongestionControl   "congestion_control"   "congestion window" CongestionWindow designed [SlowStart Congestion AfterLoss];
+    IdleRestart         "idle_restart"         "idle restart"      IdleRestart      mendable [IdleRestart SlowStart];
+    RetransmissionTimer "retransmission_timer" "timeout"           Loss             mendable [Timeout Tail];
+    DelayedAck          "delayed_ack"          "delayed ACKs"      Application      mendable [Application WindowFull SmallWindow Congestion SlowStart Path SendBuffer];
+    Handshake           "handshake"            "handshake"         Handshake        designed [Handshake];
+    PeerSilent          "peer_silent"          "silent peer"       SilentPeer       mendable [PeerSilent FastRecovery Tail Timeout AfterLoss ZeroWindow SmallWindow WindowFull Unknown];
+    Capture             "capture"              "not known"         Unknown          designed [Unknown];
+    None                "none"                 "nothing"           Closed           designed [];
+}
+
+pub const LIMITS: usize = Limit::ALL.len();
+
+impl Limit {
+    pub const fn row(self) -> &'static LimitRow {
+        &ROWS[self as usize]
+    }
+
+    /// The limit of a machine name.
+    pub fn named(name: &str) -> Option<Limit> {
+        let mut all = Limit::ALL.iter();
+        all.find(|limit| limit.row().name == name).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_and_labels_are_short() {
+        for limit in Limit::ALL {
+            assert_eq!(Limit::named(limit.row().name), Some(*limit));
+            assert!(limit.row().label.len() <= 18);
+        }
+        assert_eq!(Limit::named("nonsense"), None);
+    }
+
+    #[test]
+    fn the_limit_of_an_item_may_hold_its_time() {
+        for item in Item::ALL.iter().filter(|item| **item != Item::Closed) {
+            let limit = item.row().limit;
+            assert!(limit.row().held_by.contains(item), "{}", item.row().name);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The tables of limits, budget items and verdict fields, from which Python takes its lists.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::budget_item::{Group, Item, ItemTrait};
+use crate::limit::Limit;
+use crate::verdict::confidence::Confidence;
+use crate::verdict::fields::VERDICT_FIELDS;
+use crate::verdict::owner::{End, Owner};
+
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("CONFIDENCES", Confidence::ALL.map(Confidence::name))?;
+    let owners = Owner::ALL.iter().map(|owner| owner.name());
+    module.add("OWNERS", owners.collect::<Vec<_>>())?;
+    module.add("ENDS", End::ALL.map(End::name))?;
+    module.add_function(wrap_pyfunction!(limits, module)?)?;
+    module.add_function(wrap_pyfunction!(budget_items, module)?)?;
+    module.add_function(wrap_pyfunction!(budget_groups, module)?)?;
+    module.add_function(wrap_pyfunction!(verdict_fields, module)?)
+}
+
+/// A dictionary of names and values.
+macro_rules! row {
+    ($py:expr, $($name:literal: $value:expr),* $(,)?) => {{
+        let row = PyDict::new($py);
+        $(row.set_item($name, $value)?;)*
+        Ok(row)
+    }};
+}
+
+/// The limits, in their order.
+#[pyfunction]
+fn limits(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let row = |limit: &Limit| {
+        let row = limit.row();
+        let held_by: Vec<_> = row.held_by.iter().map(|item| item.row().name).collect();
+        row!(py,
+            "name": row.name,
+            "label": row.label,
+            "group": row.group.name(),
+            "is_mendable": row.is_mendable,
+            "held_by": held_by,
+        )
+    };
+    Limit::ALL.iter().map(row).collect()
+}
+
+/// The time budget's items, in their order.
+#[pyfunction]
+fn budget_items(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let row = |item: Item| {
+        let row = item.row();
+        row!(py,
+            "name": row.name,
+            "label": row.label,
+            "group": row.group.name(),
+            "limit": row.limit.row().name,
+            "slow_limit": item.limit(true).row().name,
+            "is_window": item.has(ItemTrait::Window),
+            "is_recovery": item.has(ItemTrait::Recovery),
+            "is_silent": item.has(ItemTrait::Silent),
+            "doc": row.doc,
+        )
+    };
+    Item::ALL.into_iter().map(row).collect()
+}
+
+/// The groups of the items, by name and label.
+#[pyfunction]
+fn budget_groups() -> Vec<(&'static str, &'static str)> {
+    let groups = Group::ALL.iter();
+    groups.map(|group| (group.name(), group.label())).collect()
+}
+
+/// The fields of a verdict.
+#[pyfunction]
+fn verdict_fields(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let row = |field: &crate::verdict::fields::VerdictField| {
+        row!(py,
+            "name": field.name,
+            "kind": field.kind.name(),
+            "is_nullable": field.is_nullable,
+            "is_column_only": field.is_column_only,
+            "doc": field.doc,
+        )
+    };
+    VERDICT_FIELDS.iter().map(row).collect()
+}
