@@ -1,23 +1,53 @@
-"""Names of a package that are loaded when they are first used (PEP 562), so that its import costs next to nothing."""
+"""Public names of a package that are imported when they are first used (PEP 562), so that its import costs little."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False  # Importing typing would cost as much as the interpreter's own start.
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
-def loader(package: str, homes: Mapping[str, tuple[str, ...]]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package: its public names by the modules in it that define them."""
-    home_of = {name: home for home, names in homes.items() for name in names}
+def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the `__getattr__` and `__dir__` of a package whose stub, `__init__.pyi`, imports each public name.
+
+    The stub is the only list of these names: type checkers read it as well.
+    """
+    homes: dict[str, str] = {}
+
+    def known() -> dict[str, str]:
+        if not homes:
+            homes.update(_homes(package))
+        return homes
 
     def load(name: str) -> Any:
-        home = home_of.get(name)
-        if home is None:
+        if name == "__all__":
+            return [each for each in known() if not each.startswith("__")]
+        if name not in known():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{package}.{home}"), name)
+        from importlib import import_module
+
+        value = getattr(import_module(homes[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 
-    return load
+    return load, lambda: [*known()]
+
+
+def _homes(package: str) -> dict[str, str]:
+    """Return the module that each public name of a package is imported from, by its stub."""
+    import ast
+    from pathlib import Path
+
+    file = sys.modules[package].__file__
+    assert file is not None
+    stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
+    return {
+        each.name: node.module
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom) and node.module is not None
+        for each in node.names
+        if each.asname == each.name
+    }

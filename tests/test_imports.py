@@ -60,19 +60,8 @@ def test_what_a_package_offers_is_there(package: Path) -> None:
         assert getattr(module, offered) is not None
 
 
-@pytest.mark.parametrize(
-    "package", sorted({path.parent for path in FILES if path.name == "__init__.py"}), ids=lambda folder: folder.name
-)
-def test_no_lazy_name_is_that_of_a_file(package: Path) -> None:
+@pytest.mark.parametrize("stub", sorted(LIBRARY.rglob("__init__.pyi")), ids=lambda stub: stub.parent.name)
+def test_no_lazy_name_is_that_of_a_file(stub: Path) -> None:
     """Whoever imports the file would find it under the name of what the package offers."""
-    tree = ast.parse((package / "__init__.py").read_text())
-    lazy = [
-        name.value
-        for each in ast.walk(tree)
-        if isinstance(each, ast.Dict)
-        for names in each.values
-        if isinstance(names, ast.Tuple)
-        for name in names.elts
-        if isinstance(name, ast.Constant)
-    ]
-    assert {*lazy}.isdisjoint(path.stem for path in package.iterdir())
+    names = {each.name for node in ast.parse(stub.read_text()).body for each in getattr(node, "names", ())}
+    assert names.isdisjoint(path.stem for path in stub.parent.iterdir())

@@ -16,12 +16,13 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-import tcpwin
 from tcpwin.agents.answers import connection_of, tell_capture, tell_connection, tell_evidence, tell_pair
 from tcpwin.agents.folder import Folder, check_filter
 from tcpwin.errors import OutputError, SourceError, TcpwinError
-from tcpwin.paths import describe_whatif
+from tcpwin.pairing import pair
+from tcpwin.paths import describe_whatif, whatif
 from tcpwin.units import name_text
+from tcpwin.version import __version__
 
 INSTRUCTIONS = """\
 tcpwin measures TCP connections in packet captures and says what limited each: the receiver's window, its application,
@@ -82,7 +83,7 @@ def make_server(folder: Folder, out: Folder | None = None) -> MCPServer[Any]:
     server: MCPServer[Any] = MCPServer(
         "tcpwin",
         title="tcpwin: what limited a TCP connection",
-        version=tcpwin.__version__,
+        version=__version__,
         instructions=INSTRUCTIONS,
         log_level="WARNING",
     )
@@ -184,7 +185,7 @@ class _Tools:
         """Compare two captures of the same traffic, taken at two points: which packets were lost between them."""
         check_filter(filter)
         paths = [os.fspath(self._folder.path(name)) for name in (a, b)]
-        return tell_pair((a, b), tcpwin.pair(paths[0], paths[1], filter=filter), limit)
+        return tell_pair((a, b), pair(paths[0], paths[1], filter=filter), limit)
 
     def what_if(
         self,
@@ -210,7 +211,7 @@ class _Tools:
         }
         is_asked = bool(settings or lift) or any(each is not None for each in changes.values())
         chosen = connection_of(self._folder.analyse(capture, filter, start, end), connection)
-        found = tcpwin.whatif(chosen, settings or {}, lift=lift or (), each=not is_asked, **changes)
+        found = whatif(chosen, settings or {}, lift=lift or (), each=not is_asked, **changes)
         return {"capture": name_text(capture), **describe_whatif(found)}
 
     def explain_rule(self, rule: Annotated[str, Field(description="Code of the rule, as TW201.")]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tcpwin.analysis.cached import cached
+from tcpwin.analysis.caching import cached
 from tcpwin.analysis.direction import Direction, Percentiles, RoundTrips
 from tcpwin.analysis.endpoint import Endpoint
 from tcpwin.analysis.rooms import later, room

@@ -225,8 +225,8 @@ def write_findings(
         write_document(SCHEMA, "findings", (describe_finding(each, analysis) for each in shown), lambda: facts, output)
         return
     if output.form == "sarif":
-        from tcpwin import __version__
         from tcpwin.render import sarif_document
+        from tcpwin.version import __version__
 
         write_lines(
             [json.dumps(sarif_document(analysis, found, shown, rules=rules, version=__version__), indent=1)], output

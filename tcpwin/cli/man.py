@@ -29,8 +29,8 @@ def man(folder: str | None) -> None:
 
     The pages say what --help says. Packagers write them to their own folder with --to.
     """
-    from tcpwin import __version__
     from tcpwin.units import count_text, name_text
+    from tcpwin.version import __version__
 
     place = _default() if folder is None else Path(folder)
     place.mkdir(parents=True, exist_ok=True)

@@ -90,11 +90,11 @@ def pair(
         _check_parquet(out)
     if figure is not None:
         _check_output(figure)
-    import tcpwin
+    from tcpwin.pairing import pair as pair_captures
 
     check_selection()
     sources = _source(a), None if b is None else _source(b)
-    pairing = tcpwin.pair(*sources, capture_a=capture_a, capture_b=capture_b, **selected())
+    pairing = pair_captures(*sources, capture_a=capture_a, capture_b=capture_b, **selected())
     check_connection(connection, len(pairing))
     if out is not None:
         _write_packets(pairing, out)

@@ -13,11 +13,11 @@ def version_facts() -> dict[str, str]:
     import platform
     from pathlib import Path
 
-    import tcpwin
+    from tcpwin import version
 
     return {
-        "version": tcpwin.__version__,
-        "location": str(Path(tcpwin.__file__).parent),
+        "version": version.__version__,
+        "location": str(Path(version.__file__).parent),
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
         "system": platform.system(),
@@ -47,7 +47,7 @@ def print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
         click.echo(json.dumps({"schema": SCHEMA, **version_facts()}, indent=1))
     else:
-        import tcpwin
+        from tcpwin.version import __version__
 
-        click.echo(f"tcpwin {tcpwin.__version__}")
+        click.echo(f"tcpwin {__version__}")
     ctx.exit()

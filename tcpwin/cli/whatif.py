@@ -156,7 +156,7 @@ def whatif(
     if as_json:
         import json
 
-        from tcpwin.lab import describe_twin
+        from tcpwin.lab.twin import describe_twin
 
         more = {} if twin is None else {"twin": describe_twin(twin)}
         told = {"refused": str(found)} if isinstance(found, WhatIfError) else describe_whatif(found)

@@ -12,7 +12,7 @@ import click
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Analysis, Connection
-    from tcpwin.lab import Twin
+    from tcpwin.lab.twin import Twin
     from tcpwin.paths import Changes
 
 _WIDTH = 120
@@ -22,7 +22,8 @@ def try_twin(
     analysis: Analysis, connection: Connection, changes: Changes, folder: Path, name: str, series: str | None
 ) -> Twin:
     """Run the twin, saying on the terminal how far it is."""
-    from tcpwin.lab import check_kernel, run_twin, series_like
+    from tcpwin.lab import check_kernel, series_like
+    from tcpwin.lab.twin import run_twin
 
     series = series or series_like(connection)
     check_kernel(series)

@@ -4,10 +4,6 @@ In: a scenario (a file), or a workload on hosts of your own. Out: bundles that `
 of them. It judges nothing: that is what findings and comparison are for.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tcpwin.lab.expectation import Claim, ClaimError
 from tcpwin.lab.kernel_build import DEFAULT_SERIES, SERIES, BuildError, build, build_needs, check_host, kernel_path
 from tcpwin.lab.lift import LiftError, LiftResult, Times, check_liftable, lift_result, lift_scenario
@@ -22,13 +18,6 @@ from tcpwin.lab.sweep import drawn, read_worlds, sweep
 from tcpwin.lab.uml import UmlError, check_kernel
 from tcpwin.lab.workload import DEFAULT_PORT, Log, Workload, workloads
 from tcpwin.lab.worlds import STORIES, story, world
-from tcpwin.lazy import loader
-
-if TYPE_CHECKING:
-    from tcpwin.lab.twin import Twin, TwinRun, describe_twin, run_twin, twin_scenarios
-
-# What looks at results is loaded when it is used: runs in the lab's kernel import this package, and have no need of it.
-__getattr__ = loader(__name__, {"twin": ("Twin", "TwinRun", "describe_twin", "run_twin", "twin_scenarios")})
 
 __all__ = [
     "DEFAULT_PORT",
@@ -51,8 +40,6 @@ __all__ = [
     "SettingsError",
     "Step",
     "Times",
-    "Twin",
-    "TwinRun",
     "UmlError",
     "Workload",
     "build",
@@ -61,7 +48,6 @@ __all__ = [
     "check_host",
     "check_kernel",
     "check_liftable",
-    "describe_twin",
     "drawn",
     "find_outcome",
     "find_scenario",
@@ -76,7 +62,6 @@ __all__ = [
     "read_worlds",
     "run_needs",
     "run_scenario",
-    "run_twin",
     "scenario_like",
     "scenario_names",
     "scenarios",
@@ -84,7 +69,6 @@ __all__ = [
     "series_of",
     "story",
     "sweep",
-    "twin_scenarios",
     "workloads",
     "world",
 ]

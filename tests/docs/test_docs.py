@@ -17,7 +17,7 @@ import tcpwin
 from tcpwin import _engine
 from tcpwin.agents import Folder
 from tcpwin.agents.server import make_server
-from tcpwin.lab import Twin, TwinRun
+from tcpwin.lab.twin import Twin, TwinRun
 from tcpwin.limits import LIMITS, OWNERS, VERDICT_FIELDS
 from tcpwin.paths import Path as CapturedPath
 from tcpwin.paths import Prediction

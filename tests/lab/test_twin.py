@@ -11,8 +11,9 @@ from cli.command import refused, tcpwin
 from reference import NO_LAB, ROOT
 
 from tcpwin import analyze
-from tcpwin.lab import ScenarioError, kernel_path, run_twin, scenario_like
+from tcpwin.lab import ScenarioError, kernel_path, scenario_like
 from tcpwin.lab.behaviour import Behaviour, behaviour_of, score
+from tcpwin.lab.twin import run_twin
 from tcpwin.paths import Changes, fit_path, read_changes
 from tcpwin.reference import measure_connection
 

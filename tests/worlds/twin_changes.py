@@ -25,9 +25,10 @@ from worlds.predictions import FAR
 from worlds.truths import read_truths
 
 import tcpwin
-from tcpwin.lab import NetworkError, Scenario, ScenarioError, UmlError, read_scenario, run_scenario, run_twin, world
+from tcpwin.lab import NetworkError, Scenario, ScenarioError, UmlError, read_scenario, run_scenario, world
 from tcpwin.lab.lift import read_times
 from tcpwin.lab.toml_text import render_toml
+from tcpwin.lab.twin import run_twin
 from tcpwin.paths import WhatIfError, fit_path, read_changes
 from tcpwin.units import time_text
 

@@ -139,7 +139,7 @@ class _Recorder:
 
     def start(self) -> dict[str, Any]:
         """The start record. Settings are read anew: they may have changed since the file before."""
-        from tcpwin import __version__
+        from tcpwin.version import __version__
 
         length = _tcp_info_bytes()
         record: dict[str, Any] = {"type": "start", "schema": SCHEMA, "time_ns": time.time_ns(), "version": __version__}

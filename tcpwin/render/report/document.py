@@ -23,7 +23,7 @@ SCHEMA = "tcpwin/report/2"
 
 def write_document(report: Report, file: IO[str]) -> None:
     """Write the report as one JSON document."""
-    from tcpwin import __version__
+    from tcpwin.version import __version__
 
     analysis, summary = report.analysis, report.summary
     # Before a byte is written: what cannot be read must not leave half a document behind.

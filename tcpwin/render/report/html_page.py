@@ -59,7 +59,7 @@ def render_page(report: Report, *, theme: str = "auto", made_at: datetime | None
 
 def _words(report: Report) -> dict[str, Any]:
     """The text of the page, apart from its connections."""
-    from tcpwin import __version__
+    from tcpwin.version import __version__
 
     analysis = report.analysis
     titles = {rule.code: rule.title for rule in report.rules}

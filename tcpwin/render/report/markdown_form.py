@@ -27,7 +27,7 @@ _LISTING = re.compile(r"^(\s*)([-+=]|\d+[.)])(\s|$)")
 
 def render_markdown(report: Report) -> Iterator[str]:
     """Lines of the report."""
-    from tcpwin import __version__
+    from tcpwin.version import __version__
 
     analysis = report.analysis
     yield f"# {plain(short_name(analysis.name))}"

@@ -42,8 +42,8 @@ def fill(
         is_printed: everything is drawn at once.
         made_at: when it was made; now where it is None.
     """
-    from tcpwin import __version__
     from tcpwin.render.report.figures import colours
+    from tcpwin.version import __version__
 
     script = _page_file("report.js")
     page: str = _template(template).render(

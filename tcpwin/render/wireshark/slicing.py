@@ -206,7 +206,7 @@ def _write(
     *,
     everything: bool = False,
 ) -> Slice:
-    from tcpwin import __version__
+    from tcpwin.version import __version__
 
     told = _Told(analysis) if comments else None
     # Two who read it at the same time.

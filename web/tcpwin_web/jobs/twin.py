@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from tcpwin.analysis import Connection
-from tcpwin.lab import Scenario, check_kernel, describe_twin, run_needs, run_twin, series_like, twin_scenarios
+from tcpwin.lab import Scenario, check_kernel, run_needs, series_like
+from tcpwin.lab.twin import describe_twin, run_twin, twin_scenarios
 from tcpwin.paths import ChangeError, Changes, WhatIfError, fit_path, read_changes, whatif
 from tcpwin.units import bytes_text, time_text
 from tcpwin_web.jobs.executor import JobError

@@ -1,8 +1,8 @@
 """A change tried on a twin: a run like a connection, then the same with the change.
 
 In: a connection of an analysis, changes. Out: Twin. It predicts only where the first run did as the connection had
-done; what a change gains is by how much the second run differs from the first. Runs in the lab's kernel import no part
-of this: it is not among the package's names.
+done; what a change gains is by how much the second run differs from the first. It is a package apart, because runs in
+the lab's kernel import `tcpwin.lab` and must not load numpy.
 """
 
 from __future__ import annotations

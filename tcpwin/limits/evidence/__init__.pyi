@@ -1,0 +1,1 @@
+from tcpwin.limits.evidence.hosts import growth as growth

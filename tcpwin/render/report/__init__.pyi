@@ -1,0 +1,12 @@
+from tcpwin.render.report.figures import typed as typed
+from tcpwin.render.report.html_page import render_page as render_page
+from tcpwin.render.report.pair_page import render_pair_page as render_pair_page
+from tcpwin.render.report.pdf import find_browser as find_browser
+from tcpwin.render.report.pdf import print_page as print_page
+from tcpwin.render.report.report import CONNECTIONS_SHOWN as CONNECTIONS_SHOWN
+from tcpwin.render.report.report import FORMS as FORMS
+from tcpwin.render.report.report import THEMES as THEMES
+from tcpwin.render.report.report import Note as Note
+from tcpwin.render.report.report import Report as Report
+from tcpwin.render.report.report import form_of as form_of
+from tcpwin.render.report.shell import require as require
