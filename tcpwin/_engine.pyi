@@ -346,7 +346,7 @@ def copy_packets(
     sources: tuple[_Source, _Source],
     out: _Writable,
     chosen: object,
-    told: object | None,
+    comments: object | None,
     *,
     name: str = "stream",
     everything: bool = False,
@@ -358,7 +358,7 @@ def copy_packets(
 
     Args:
         sources: the capture twice.
-        chosen, told: attributes of `tcpwin.render.wireshark.slicing`.
+        chosen, comments: attributes of `tcpwin.render.wireshark.slicing`.
         everything: copy the blocks beside the packets, too, whatever they are.
         about: the application, and a comment on the file.
     """

@@ -1,7 +1,7 @@
 """What may never be said of a connection, whatever the capture: checks of an analysis against itself.
 
-The engine's own checks (`tcpwin/engine/src/output/never`) compare its numbers with the packets; these compare what is
-said of a connection, its verdict, findings and rates, with its time and its bytes.
+The engine compares its own numbers with the packets (`tcpwin/engine/src/output/invariants`); these checks compare a
+connection's verdict, findings and rates with its time and its bytes.
 """
 
 from __future__ import annotations

@@ -69,11 +69,11 @@ macro_rules! items {
         /// What an instant belongs to, group after group.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
-        pub enum Item { $($item),* }
+        pub enum SenderState { $($item),* }
 
-        pub const ITEMS: usize = [$(Item::$item),*].len();
+        pub const SENDER_STATES: usize = [$(SenderState::$item),*].len();
 
-        const ROWS: [ItemRow; ITEMS] = [$(ItemRow {
+        const ROWS: [ItemRow; SENDER_STATES] = [$(ItemRow {
             name: $name,
             label: $label,
             group: Group::$group,
@@ -82,12 +82,12 @@ macro_rules! items {
             doc: $doc,
         }),*];
 
-        impl Item {
-            pub const ALL: [Item; ITEMS] = [$(Item::$item),*];
+        impl SenderState {
+            pub const ALL: [SenderState; SENDER_STATES] = [$(SenderState::$item),*];
 
             /// The name of its field of a direction.
             pub const fn field(self) -> &'static str {
-                match self { $(Item::$item => concat!("budget_", $name, "_ns")),* }
+                match self { $(SenderState::$item => concat!("budget_", $name, "_ns")),* }
             }
         }
 
@@ -122,7 +122,7 @@ items! {
     Unknown      "unknown"       "not known"         Unknown          Capture             []                "Time that the capture does not explain.";
 }
 
-impl Item {
+impl SenderState {
     pub const fn row(self) -> &'static ItemRow {
         &ROWS[self as usize]
     }
@@ -155,16 +155,21 @@ mod tests {
 
     #[test]
     fn items_follow_their_groups_and_labels_are_short() {
-        let places: Vec<u8> = Item::ALL.map(|item| item.row().group as u8).to_vec();
+        let places: Vec<u8> = SenderState::ALL.map(|item| item.row().group as u8).to_vec();
         assert!(places.is_sorted());
-        assert!(Item::ALL.iter().all(|item| item.row().label.len() <= 18));
+        assert!(SenderState::ALL
+            .iter()
+            .all(|item| item.row().label.len() <= 18));
         assert!(Group::ALL.iter().all(|group| group.label().len() <= 18));
     }
 
     #[test]
     fn a_slow_reader_is_the_limit_of_a_full_window_only() {
-        assert_eq!(Item::WindowFull.limit(false), Limit::ReceiverWindow);
-        assert_eq!(Item::WindowFull.limit(true), Limit::ReceiverApplication);
-        assert_eq!(Item::Timeout.limit(true), Limit::PathLoss);
+        assert_eq!(SenderState::WindowFull.limit(false), Limit::ReceiverWindow);
+        assert_eq!(
+            SenderState::WindowFull.limit(true),
+            Limit::ReceiverApplication
+        );
+        assert_eq!(SenderState::Timeout.limit(true), Limit::PathLoss);
     }
 }

@@ -1,6 +1,6 @@
 //! What limits a transfer: the one table of limits. Names, labels and what each limit is like come from here.
 
-use crate::budget_item::{Group, Item};
+use crate::budget_item::{Group, SenderState};
 
 /// A limit's row.
 pub struct LimitRow {
@@ -14,7 +14,7 @@ pub struct LimitRow {
     /// disturbed.
     pub is_mendable: bool,
     /// Items whose time may turn out to be this limit's, the likeliest first.
-    pub held_by: &'static [Item],
+    pub held_by: &'static [SenderState],
 }
 
 macro_rules! limits {
@@ -29,7 +29,7 @@ macro_rules! limits {
             label: $label,
             group: Group::$group,
             is_mendable: limits!(@ $mendable),
-            held_by: &[$(Item::$item),*],
+            held_by: &[$(SenderState::$item),*],
         }),*];
 
         impl Limit {
@@ -88,7 +88,10 @@ mod tests {
 
     #[test]
     fn the_limit_of_an_item_may_hold_its_time() {
-        for item in Item::ALL.iter().filter(|item| **item != Item::Closed) {
+        for item in SenderState::ALL
+            .iter()
+            .filter(|item| **item != SenderState::Closed)
+        {
             let limit = item.row().limit;
             assert!(limit.row().held_by.contains(item), "{}", item.row().name);
         }

@@ -32,7 +32,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::PyClass;
 
-use crate::budget_item::Item;
+use crate::budget_item::SenderState;
 use crate::connection::stalls::CAUSES;
 use crate::event::NAMES;
 use crate::output::columns::VIEW_COLUMNS;
@@ -41,7 +41,7 @@ use crate::output::field::{Field, Kind, MARKS};
 use crate::output::fields::{direction_fields, CONNECTION_FIELDS};
 use crate::output::rows::COLUMNS;
 use crate::output::track::SERIES;
-use crate::recovery::cause::Cause;
+use crate::recovery::cause::RetransmissionCause;
 use changes::MessageLayout;
 use details::Details;
 use field_attribute::{FieldAttribute, Place};
@@ -130,12 +130,15 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("EVENT_NAMES", NAMES)?;
     module.add("FIELD_MARKS", MARKS.to_vec())?;
     module.add("SERIES_NAMES", SERIES)?;
-    module.add("BUDGET_ITEMS", Item::ALL.map(|item| item.row().name))?;
+    module.add("BUDGET_ITEMS", SenderState::ALL.map(|item| item.row().name))?;
     verdict_tables::add(module)?;
     module.add("STALL_CAUSES", CAUSES)?;
     let event_fields = PyTuple::new(module.py(), event_field_names())?;
     module.add("EVENT_FIELDS", event_fields)?;
     module.add("EVENT_SCHEMA", event_schema())?;
-    module.add("CAUSES", Cause::ALL.map(Cause::name))?;
+    module.add(
+        "CAUSES",
+        RetransmissionCause::ALL.map(RetransmissionCause::name),
+    )?;
     Ok(())
 }

@@ -28,7 +28,7 @@ fn inputs_that_fuzzing_kept() {
         ask_everything(&input);
     }
     for input in kept("conversation") {
-        ask_everything(&pcap(&Story::tell(&mut Tape(&input)).frames));
+        ask_everything(&pcap(&Story::decode(&mut Tape(&input)).frames));
     }
     for input in kept("pair") {
         pair_twice(&input);
@@ -47,6 +47,6 @@ fn conversations_of_any_bytes() {
                 (state >> 56) as u8
             })
             .collect();
-        ask_everything(&pcap(&Story::tell(&mut Tape(&tape)).frames));
+        ask_everything(&pcap(&Story::decode(&mut Tape(&tape)).frames));
     }
 }

@@ -1,6 +1,6 @@
 //! Several threads find what one finds: in every bundled capture, in damaged ones, and where journals become full.
 
-#[path = "../examples/never/mutate.rs"]
+#[path = "../examples/invariants/mutate.rs"]
 mod mutate;
 
 use std::fs;

@@ -8,4 +8,4 @@ use common::story::{pcap, Story};
 use common::tape::Tape;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|input: &[u8]| ask_everything(&pcap(&Story::tell(&mut Tape(input)).frames)));
+fuzz_target!(|input: &[u8]| ask_everything(&pcap(&Story::decode(&mut Tape(input)).frames)));

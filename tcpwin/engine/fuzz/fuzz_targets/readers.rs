@@ -5,7 +5,7 @@
 use std::io::{self, Cursor, Read};
 
 use _engine::capture::{CaptureReader, MergedReader};
-use _engine::output::never::check_capture;
+use _engine::output::invariants::check_capture;
 use libfuzzer_sys::fuzz_target;
 
 fn open(input: &[u8]) -> Option<CaptureReader> {

@@ -6,7 +6,7 @@
 use std::io::Cursor;
 
 use _engine::capture::{CaptureReader, MergedReader, Packet};
-use _engine::output::never::check_capture;
+use _engine::output::invariants::check_capture;
 use _engine::wire::{Outcome, Segment, SegmentParser};
 use libfuzzer_sys::fuzz_target;
 

@@ -1,6 +1,6 @@
 //! What is kept of one direction of a connection, and what follows from it alone.
 
-use crate::connection::rare::Rare;
+use crate::connection::cold_state::ColdState;
 use crate::connection::syn::SynOptions;
 use crate::event::{self, Events};
 use crate::sequence::Seq;
@@ -75,13 +75,13 @@ pub struct Direction {
     pub last_data_ns: i64,
     /// When the last byte was acknowledged, or the FIN.
     pub last_ack_ns: i64,
-    pub rare: Option<Box<Rare>>,
+    pub cold_state: Option<Box<ColdState>>,
 }
 
 impl Direction {
     #[inline]
-    pub fn rare(&mut self) -> &mut Rare {
-        self.rare.get_or_insert_with(Box::default)
+    pub fn cold_state(&mut self) -> &mut ColdState {
+        self.cold_state.get_or_insert_with(Box::default)
     }
 
     #[inline(always)]
@@ -148,15 +148,17 @@ impl Direction {
             && self.window.is_known
             && self.window.bytes > 0
             && self
-                .rare
+                .cold_state
                 .as_ref()
-                .is_none_or(|rare| rare.is_quiet_to_send())
+                .is_none_or(|cold_state| cold_state.is_quiet_to_send())
     }
 
     /// Whether the next acknowledgment of this direction may: nothing lost, reported or sent again.
     #[inline]
     pub fn has_doubts(&self) -> bool {
-        self.rare.as_ref().is_some_and(|rare| rare.has_doubts())
+        self.cold_state
+            .as_ref()
+            .is_some_and(|cold_state| cold_state.has_doubts())
     }
 
     /// Whether a timestamp is older than the latest one sent: the segment was overtaken.
@@ -193,29 +195,38 @@ impl Direction {
     /// When the segment that is being taken was captured, by a clock that may have run backwards.
     #[inline]
     pub fn clock_ns(&self, now_ns: i64) -> i64 {
-        now_ns.saturating_sub(self.rare.as_ref().map_or(0, |rare| rare.early_ns))
+        now_ns.saturating_sub(
+            self.cold_state
+                .as_ref()
+                .map_or(0, |cold_state| cold_state.early_ns),
+        )
     }
 
     /// Time in which the next segment did not fit the receive window.
     pub fn limited_ns(&self) -> i64 {
-        self.rare.as_ref().map_or(0, |rare| rare.limited_ns)
+        self.cold_state
+            .as_ref()
+            .map_or(0, |cold_state| cold_state.limited_ns)
     }
 
     /// The same up to a time, with what is not over yet.
     pub fn limited_until_ns(&self, now_ns: i64) -> i64 {
-        self.rare.as_ref().map_or(0, |rare| {
+        self.cold_state.as_ref().map_or(0, |cold_state| {
             let open_ns = if self.is_limited {
-                now_ns.saturating_sub(rare.limited_since_ns).max(0)
+                now_ns.saturating_sub(cold_state.limited_since_ns).max(0)
             } else {
                 0
             };
-            rare.limited_ns.saturating_add(open_ns)
+            cold_state.limited_ns.saturating_add(open_ns)
         })
     }
 
     /// Payload that was acknowledged: sequence space less SYN and FIN, and less what was sent before the capture began.
     pub fn acked_payload_bytes(&self) -> u64 {
-        let before_bytes = self.rare.as_ref().map_or(0, |rare| rare.before_bytes);
+        let before_bytes = self
+            .cold_state
+            .as_ref()
+            .map_or(0, |cold_state| cold_state.before_bytes);
         let control = u64::from(self.has_syn && self.acked_bytes > 0)
             + u64::from(self.has_fin() && !self.is_fin_out());
         self.acked_bytes.saturating_sub(control + before_bytes)
@@ -229,7 +240,9 @@ impl Direction {
 
     #[inline]
     pub fn sacked_bytes(&self) -> u32 {
-        self.rare.as_ref().map_or(0, |rare| rare.sacked_bytes)
+        self.cold_state
+            .as_ref()
+            .map_or(0, |cold_state| cold_state.sacked_bytes)
     }
 
     /// The largest segment to expect: by the options, else by what was seen.
@@ -287,19 +300,19 @@ impl Direction {
     }
 
     pub fn count(&mut self, events: Events) {
-        event::count(&mut self.rare().counts, events);
+        event::count(&mut self.cold_state().counts, events);
     }
 
     /// Whether the journal may take these events.
     #[inline]
     pub fn may_journal(&self, events: Events) -> bool {
-        let rare = self.rare.as_ref();
-        rare.is_none_or(|rare| events & !rare.journal_full != 0)
+        let cold_state = self.cold_state.as_ref();
+        cold_state.is_none_or(|cold_state| events & !cold_state.journal_full != 0)
     }
 
     pub fn event_count(&self, events: Events) -> u32 {
-        self.rare
+        self.cold_state
             .as_ref()
-            .map_or(0, |rare| event::counted(&rare.counts, events))
+            .map_or(0, |cold_state| event::counted(&cold_state.counts, events))
     }
 }

@@ -67,7 +67,7 @@ pub fn may_count(one: &SynOptions, other: &SynOptions) -> bool {
 /// Whether ECE and CWR of a segment after the handshake say what RFC 3168 §6.1 says: of hosts that agreed on that, or, where
 /// no SYN was captured, of a segment without the bit that only the counter of RFC 9768 sets.
 #[cold]
-pub fn tells(one: &SynOptions, other: &SynOptions, segment: &Segment) -> bool {
+pub fn distinguishes(one: &SynOptions, other: &SynOptions, segment: &Segment) -> bool {
     match Ecn::of(one, other) {
         Ecn::Classic => true,
         Ecn::Unknown => segment.flags & AE == 0,

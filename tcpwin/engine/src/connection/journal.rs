@@ -5,7 +5,7 @@
 //! bytes, and nothing of it is lost.
 
 use crate::event::{self, Events};
-use crate::recovery::cause::{Cause, Confidence, Diagnosis};
+use crate::recovery::cause::{Confidence, Diagnosis, RetransmissionCause};
 use crate::recovery::evidence::{Evidence, Kind, PARTS};
 use crate::wire::Segment;
 
@@ -22,7 +22,7 @@ const FIRST_ROOM_BYTES: usize = 48;
 const GROWTH_BYTES: usize = 192;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct JournalEntry {
     pub frame: u64,
     pub time_ns: i64,
     pub side: u8,
@@ -72,7 +72,7 @@ impl Journal {
         if !self.is_wanted(events) {
             return false;
         }
-        self.write(&Entry {
+        self.write(&JournalEntry {
             frame: segment.frame,
             time_ns: segment.time_ns,
             side: side as u8 & 1,
@@ -87,7 +87,7 @@ impl Journal {
     }
 
     /// What was kept, in the order of the capture.
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self) -> Vec<JournalEntry> {
         let mut numbers = Numbers(&self.written);
         let mut last = Last::default();
         std::iter::from_fn(|| self.read(&mut numbers, &mut last)).collect()
@@ -136,7 +136,7 @@ impl Journal {
         is_new
     }
 
-    fn write(&mut self, entry: &Entry) {
+    fn write(&mut self, entry: &JournalEntry) {
         let side = usize::from(entry.side);
         let last = self.last;
         self.put(u64::from(entry.events) << 1 | u64::from(entry.side));
@@ -151,7 +151,7 @@ impl Journal {
         (self.last.seq[side], self.last.ack[side]) = (entry.seq, entry.ack);
     }
 
-    fn write_evidence(&mut self, entry: &Entry) {
+    fn write_evidence(&mut self, entry: &JournalEntry) {
         let Some(evidence) = entry.evidence else {
             self.put(0);
             return;
@@ -179,14 +179,14 @@ impl Journal {
         }
     }
 
-    fn read(&self, numbers: &mut Numbers, last: &mut Last) -> Option<Entry> {
+    fn read(&self, numbers: &mut Numbers, last: &mut Last) -> Option<JournalEntry> {
         let head = numbers.next()?;
         let side = (head & 1) as usize;
         last.frame = last.frame.wrapping_add(numbers.next()?);
         last.time_ns = last.time_ns.wrapping_add(numbers.next_signed()?);
         last.seq[side] = last.seq[side].wrapping_add(numbers.next_signed()? as u32);
         last.ack[side] = last.ack[side].wrapping_add(numbers.next_signed()? as u32);
-        Some(Entry {
+        Some(JournalEntry {
             frame: last.frame,
             time_ns: last.time_ns,
             side: side as u8,
@@ -205,7 +205,7 @@ impl Journal {
     fn read_evidence(&self, numbers: &mut Numbers, frame: u64, kinds: u64) -> Option<Evidence> {
         let reason = *self.reasons.get(numbers.next()? as usize)?;
         let diagnosis = Diagnosis {
-            cause: *Cause::ALL.get((kinds >> PARTS.len() >> 2) as usize)?,
+            cause: *RetransmissionCause::ALL.get((kinds >> PARTS.len() >> 2) as usize)?,
             reason,
             confidence: *Confidence::ALL.get((kinds >> PARTS.len() & 3) as usize)?,
         };
@@ -311,14 +311,14 @@ mod tests {
 
     fn evidence() -> impl Strategy<Value = Evidence> {
         (
-            0..Cause::ALL.len(),
+            0..RetransmissionCause::ALL.len(),
             0..Confidence::ALL.len(),
             prop_oneof![Just("its timestamp is the older one"), Just("other")],
             any::<[Option<i64>; PARTS.len()]>(),
         )
             .prop_map(|(cause, confidence, reason, parts)| {
                 let diagnosis = Diagnosis {
-                    cause: Cause::ALL[cause],
+                    cause: RetransmissionCause::ALL[cause],
                     reason,
                     confidence: Confidence::ALL[confidence],
                 };
@@ -326,7 +326,7 @@ mod tests {
             })
     }
 
-    fn entry() -> impl Strategy<Value = Entry> {
+    fn entry() -> impl Strategy<Value = JournalEntry> {
         (
             any::<u64>(),
             any::<i64>(),
@@ -336,7 +336,7 @@ mod tests {
             any::<u16>(),
             proptest::option::of(evidence()),
         )
-            .prop_map(|parts| Entry {
+            .prop_map(|parts| JournalEntry {
                 frame: parts.0,
                 time_ns: parts.1,
                 side: parts.2,

@@ -3,6 +3,7 @@
 pub mod ace;
 pub mod arena;
 pub mod claim;
+pub mod cold_state;
 pub mod cut_size;
 pub mod direction;
 pub mod ecn;
@@ -10,7 +11,6 @@ pub mod end_stall;
 pub mod incidents;
 pub mod journal;
 pub mod marks;
-pub mod rare;
 pub mod room;
 pub mod stalls;
 pub mod state;

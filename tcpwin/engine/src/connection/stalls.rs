@@ -2,7 +2,7 @@
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Cause {
+pub enum StallCause {
     HandshakeLoss,
     HandshakeDelay,
     Timeout,
@@ -21,7 +21,7 @@ pub enum Cause {
     Unknown,
 }
 
-pub const CAUSES: [&str; Cause::Unknown as usize + 1] = [
+pub const CAUSES: [&str; StallCause::Unknown as usize + 1] = [
     "handshake_loss",
     "handshake_delay",
     "timeout",
@@ -40,7 +40,7 @@ pub const CAUSES: [&str; Cause::Unknown as usize + 1] = [
     "unknown",
 ];
 
-impl Cause {
+impl StallCause {
     pub fn name(self) -> &'static str {
         CAUSES[self as usize]
     }
@@ -49,7 +49,10 @@ impl Cause {
     pub fn is_idle(self) -> bool {
         matches!(
             self,
-            Cause::HandshakeDelay | Cause::Response | Cause::Application | Cause::Idle
+            StallCause::HandshakeDelay
+                | StallCause::Response
+                | StallCause::Application
+                | StallCause::Idle
         )
     }
 }
@@ -60,7 +63,7 @@ pub struct Stall {
     pub start_ns: i64,
     pub end_ns: i64,
     pub after_frame: u64,
-    pub cause: Cause,
+    pub cause: StallCause,
     /// The side whose data waited, or that had nothing to send.
     pub waiting: u8,
     /// Of the waiting side, before the silence.
@@ -96,7 +99,7 @@ impl Stalls {
     pub fn add(&mut self, stall: &Stall) {
         let span_ns = stall.end_ns.saturating_sub(stall.start_ns);
         if stall.cause.is_idle() {
-            if stall.cause != Cause::HandshakeDelay {
+            if stall.cause != StallCause::HandshakeDelay {
                 self.keep(stall);
             }
             self.idle = self.idle.saturating_add(1);
@@ -134,13 +137,13 @@ mod tests {
     fn the_longest_pauses_of_each_side_are_kept() {
         let mut stalls = Stalls::default();
         for (frame, (waiting, cause, span_ns)) in (1u64..).zip([
-            (0, Cause::Application, 5),
-            (0, Cause::Idle, 9),
-            (1, Cause::Response, 1),
-            (0, Cause::Application, 5),
-            (0, Cause::Timeout, 99),
-            (0, Cause::HandshakeDelay, 99),
-            (0, Cause::Application, 7),
+            (0, StallCause::Application, 5),
+            (0, StallCause::Idle, 9),
+            (1, StallCause::Response, 1),
+            (0, StallCause::Application, 5),
+            (0, StallCause::Timeout, 99),
+            (0, StallCause::HandshakeDelay, 99),
+            (0, StallCause::Application, 7),
         ]) {
             stalls.add(&Stall {
                 start_ns: 0,

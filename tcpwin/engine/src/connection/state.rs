@@ -18,7 +18,7 @@ pub struct Endpoint {
 
 /// An address as two integers.
 #[inline(always)]
-pub(super) fn halves(address: &[u8; 16]) -> [u64; 2] {
+pub(super) fn address_halves(address: &[u8; 16]) -> [u64; 2] {
     let both = u128::from_ne_bytes(*address);
     [both as u64, (both >> 64) as u64]
 }
@@ -86,8 +86,8 @@ impl Connection {
     #[inline(always)]
     pub fn side_of(&self, segment: &Segment) -> Option<usize> {
         let differs = |endpoint: &Endpoint, address: &[u8; 16], port: u16| {
-            let [first, last] = halves(&endpoint.address);
-            let [other_first, other_last] = halves(address);
+            let [first, last] = address_halves(&endpoint.address);
+            let [other_first, other_last] = address_halves(address);
             (first ^ other_first) | (last ^ other_last) | u64::from(endpoint.port ^ port)
         };
         // No branch on the side, which cannot be predicted.

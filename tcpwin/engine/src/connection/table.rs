@@ -6,7 +6,7 @@
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
-use super::state::{halves, Endpoint};
+use super::state::{address_halves, Endpoint};
 use crate::wire::Segment;
 
 const INITIAL_SLOTS: usize = 1024;
@@ -40,7 +40,7 @@ impl Tags {
 
     #[inline]
     fn hash_endpoint(&self, address: &[u8; 16], port: u16) -> u64 {
-        let [low, high] = halves(address);
+        let [low, high] = address_halves(address);
         fold(
             low ^ self.seed[0],
             high ^ self.seed[1].wrapping_add(u64::from(port) << 17),

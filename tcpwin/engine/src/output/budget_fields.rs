@@ -5,9 +5,9 @@ use crate::connection::direction::Direction;
 use crate::connection::end_stall::EndStall;
 use crate::event;
 use crate::output::field::{DirectionField, DirectionView, Kind, Value, Within};
-use crate::output::place::path_rtt_ns;
+use crate::output::vantage::path_rtt_ns;
 use crate::timing::doubt::Shift;
-use crate::timing::item::{forget_flight, Item, ITEMS};
+use crate::timing::sender_state::{forget_flight, SenderState, SENDER_STATES};
 use crate::window::scale::{Offer, ScaleState, MAX_SHIFT};
 use crate::window::zero::EndedBy;
 
@@ -19,50 +19,50 @@ const DOUBLED_SEGMENTS: u32 = 10;
 const FAR_NS: i64 = 2_000_000;
 
 impl DirectionView<'_> {
-    fn spent(&self, item: Item) -> Value {
+    fn spent(&self, item: SenderState) -> Value {
         Value::Int(self.budget()[item as usize])
     }
 
     /// Nanoseconds of each item.
-    pub fn budget(&self) -> [i64; ITEMS] {
+    pub fn budget(&self) -> [i64; SENDER_STATES] {
         let connection = self.connection;
         let total_ns = connection.end_ns.saturating_sub(connection.start_ns).max(0);
-        let mut spent = [0i64; ITEMS];
+        let mut spent = [0i64; SENDER_STATES];
         if connection.is_sampled() {
-            spent[Item::Unknown as usize] = total_ns;
+            spent[SenderState::Unknown as usize] = total_ns;
             return spent;
         }
         if total_ns == 0 {
             return spent;
         }
         let mut left_ns = total_ns;
-        let mut take = |item: Item, ns: i64| {
+        let mut take = |item: SenderState, ns: i64| {
             let ns = ns.clamp(0, left_ns);
             left_ns -= ns;
             spent[item as usize] += ns;
         };
-        take(Item::Handshake, self.handshake_ns(total_ns));
+        take(SenderState::Handshake, self.handshake_ns(total_ns));
         let silent_ns = self.unanswered_ns();
-        take(Item::PeerSilent, silent_ns);
+        take(SenderState::PeerSilent, silent_ns);
         let data = self.data();
         let is_known = data.is_seen
             && (data.data_segments == 0 || (data.is_flight_known() && self.had_room()));
         let rest = if is_known {
-            Item::Application
+            SenderState::Application
         } else {
-            Item::Unknown
+            SenderState::Unknown
         };
         match data.pace().map(|pace| &pace.late.budget) {
             Some(budget) if budget.has_begun() => {
                 let mut items = budget.spent(self.known_shift());
-                let closed_ns = items[Item::ZeroWindow as usize];
-                items[Item::PeerSilent as usize] = 0;
+                let closed_ns = items[SenderState::ZeroWindow as usize];
+                items[SenderState::PeerSilent as usize] = 0;
                 // Before two segments were in flight: what its own counts say, the rest its application's.
                 let mut early_ns = budget.began_ns.saturating_sub(connection.start_ns)
                     - self.handshake_ns(total_ns);
                 for (item, ns) in [
-                    (Item::ZeroWindow, self.waiting_ns() - closed_ns),
-                    (Item::WindowFull, budget.early_limited_ns),
+                    (SenderState::ZeroWindow, self.waiting_ns() - closed_ns),
+                    (SenderState::WindowFull, budget.early_limited_ns),
                 ] {
                     let ns = ns.clamp(0, early_ns.max(0));
                     take(item, ns);
@@ -72,7 +72,7 @@ impl DirectionView<'_> {
                 let is_first_round = first_ns <= path_rtt_ns(connection).unwrap_or(0);
                 let first_ns = if self.is_from_start() { first_ns } else { 0 };
                 take(
-                    Item::SlowStart,
+                    SenderState::SlowStart,
                     if is_first_round {
                         first_ns.min(early_ns)
                     } else {
@@ -82,7 +82,7 @@ impl DirectionView<'_> {
                 early_ns -= if is_first_round { first_ns.max(0) } else { 0 };
                 take(
                     if budget.is_voided {
-                        Item::Unknown
+                        SenderState::Unknown
                     } else {
                         rest
                     },
@@ -90,28 +90,31 @@ impl DirectionView<'_> {
                 );
                 // A closed window costs nothing while there is nothing to send.
                 let idle_ns = (closed_ns - self.waiting_ns()).max(0);
-                items[Item::ZeroWindow as usize] -= idle_ns;
-                items[Item::Application as usize] += idle_ns;
-                for (item, ns) in Item::ALL.into_iter().zip(items) {
+                items[SenderState::ZeroWindow as usize] -= idle_ns;
+                items[SenderState::Application as usize] += idle_ns;
+                for (item, ns) in SenderState::ALL.into_iter().zip(items) {
                     take(item, ns);
                 }
             }
             _ => {
-                take(Item::ZeroWindow, self.waiting_ns());
-                take(Item::WindowFull, data.limited_ns());
-                take(Item::FastRecovery, self.recovery_ns());
+                take(SenderState::ZeroWindow, self.waiting_ns());
+                take(SenderState::WindowFull, data.limited_ns());
+                take(SenderState::FastRecovery, self.recovery_ns());
                 if let Some(closed_ns) = self.closed_since_ns() {
-                    take(Item::Closed, connection.end_ns.saturating_sub(closed_ns));
+                    take(
+                        SenderState::Closed,
+                        connection.end_ns.saturating_sub(closed_ns),
+                    );
                 }
                 take(rest, i64::MAX);
             }
         }
-        spent[Item::Unknown as usize] += left_ns;
+        spent[SenderState::Unknown as usize] += left_ns;
         if self.is_doubled() {
-            for item in Item::ALL {
-                if !matches!(item, Item::Handshake | Item::Closed) {
+            for item in SenderState::ALL {
+                if !matches!(item, SenderState::Handshake | SenderState::Closed) {
                     let ns = std::mem::take(&mut spent[item as usize]);
-                    spent[Item::Unknown as usize] += ns;
+                    spent[SenderState::Unknown as usize] += ns;
                 }
             }
         }
@@ -119,9 +122,9 @@ impl DirectionView<'_> {
             forget_flight(&mut spent);
         }
         if self.fits_any_window() {
-            for item in [Item::SmallWindow, Item::WindowFull] {
+            for item in [SenderState::SmallWindow, SenderState::WindowFull] {
                 let ns = std::mem::take(&mut spent[item as usize]);
-                spent[Item::Application as usize] += ns;
+                spent[SenderState::Application as usize] += ns;
             }
         }
         spent
@@ -140,7 +143,7 @@ impl DirectionView<'_> {
 
     /// What stalls when the capture, or a reset, ends the connection.
     pub(super) fn end_stall(&self) -> Option<EndStall> {
-        self.rare()?.end_stall()
+        self.cold_state()?.end_stall()
     }
 
     /// Time of it in which the peer did not answer.
@@ -182,7 +185,10 @@ impl DirectionView<'_> {
             return false;
         }
         let is_copied = |direction: &Direction| {
-            let age_ns = direction.rare.as_ref().and_then(|rare| rare.syn_copy_ns);
+            let age_ns = direction
+                .cold_state
+                .as_ref()
+                .and_then(|cold_state| cold_state.syn_copy_ns);
             age_ns.is_some_and(|ns| ns < SOONEST_SYN_NS)
         };
         let resent = u64::from(data.event_count(event::RESENT));
@@ -201,17 +207,17 @@ impl DirectionView<'_> {
             return true;
         }
         let is_followed = data.pace().is_some_and(|pace| pace.view.is_some());
-        match peer.far_ns() {
+        match peer.rtt_to_receiver_ns() {
             Some(_) => is_followed || data.away_ns(peer).is_none(),
-            None => data.far_ns().is_some_and(|ns| ns >= FAR_NS),
+            None => data.rtt_to_receiver_ns().is_some_and(|ns| ns >= FAR_NS),
         }
     }
 
     /// What is known of the shift of the windows that limit this direction.
     fn known_shift(&self) -> Shift {
         let peer = &self.connection.directions[1 - self.sender];
-        let rare = self.data().rare.as_ref();
-        let inference = rare.and_then(|rare| rare.inference.as_ref());
+        let cold_state = self.data().cold_state.as_ref();
+        let inference = cold_state.and_then(|cold_state| cold_state.inference.as_ref());
         let least = inference
             .filter(|inference| !inference.is_contradicted)
             .map_or(0, |inference| inference.firm_min);
@@ -267,13 +273,13 @@ impl DirectionView<'_> {
 macro_rules! budget_fields {
     ($($item:ident)*) => {
         pub const BUDGET_FIELDS: &[DirectionField] = &[$(DirectionField {
-            name: Item::$item.field(),
+            name: SenderState::$item.field(),
             kind: Kind::Int,
             within: Within::Record,
             choices: &[],
             marks: &[],
-            doc: Item::$item.row().doc,
-            get: |v| v.spent(Item::$item),
+            doc: SenderState::$item.row().doc,
+            get: |v| v.spent(SenderState::$item),
         }),*];
     };
 }

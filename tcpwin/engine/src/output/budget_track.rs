@@ -7,15 +7,15 @@
 use crate::connection::direction::Direction;
 use crate::connection::state::Connection;
 use crate::output::field::DirectionView;
-use crate::output::place::path_rtt_ns;
 use crate::output::series::Span;
 use crate::output::timeline::{Timeline, KINDS, OPEN};
+use crate::output::vantage::path_rtt_ns;
 use crate::timing::budget::Budget;
-use crate::timing::charge_log::Entry;
-use crate::timing::item::Item;
+use crate::timing::charge_log::Charge;
+use crate::timing::sender_state::SenderState;
 
-const IDLE: usize = Item::Application as usize;
-const CLOSED_WINDOW: usize = Item::ZeroWindow as usize;
+const IDLE: usize = SenderState::Application as usize;
+const CLOSED_WINDOW: usize = SenderState::ZeroWindow as usize;
 
 pub struct BudgetTrack {
     pub timeline: Timeline,
@@ -73,7 +73,7 @@ impl BudgetTrack {
             // What was not over when the log began.
             let open_ns = budget.early_limited_ns.saturating_sub(self.limited_ns);
             let from_ns = budget.began_ns.saturating_sub(open_ns);
-            let into = Item::WindowFull as usize;
+            let into = SenderState::WindowFull as usize;
             self.timeline
                 .convert(from_ns, budget.began_ns, &[IDLE], into, open_ns);
         }
@@ -81,18 +81,18 @@ impl BudgetTrack {
         self.read = next;
         for entry in entries {
             match entry {
-                Entry::Span {
+                Charge::Span {
                     item,
                     from_ns,
                     to_ns,
                 } => self.charge(item.map_or(OPEN, |item| item as usize), from_ns, to_ns),
-                Entry::Round(item) => self.end_round(item as usize),
-                Entry::Restart {
+                Charge::Round(item) => self.end_round(item as usize),
+                Charge::Restart {
                     item,
                     since_ns,
                     moved_ns,
                 } => {
-                    let (kinds, into) = ([item as usize], Item::IdleRestart as usize);
+                    let (kinds, into) = ([item as usize], SenderState::IdleRestart as usize);
                     self.timeline
                         .convert(since_ns, i64::MAX, &kinds, into, moved_ns);
                 }
@@ -125,18 +125,18 @@ impl BudgetTrack {
     /// While no two segments were in flight there is no log, but counts are.
     fn take_early(&mut self, now_ns: i64, direction: &Direction) {
         self.timeline.push(IDLE, now_ns);
-        let rare = direction.rare.as_deref();
-        let episode = rare.and_then(|rare| rare.episode());
+        let cold_state = direction.cold_state.as_deref();
+        let episode = cold_state.and_then(|cold_state| cold_state.episode());
         let counts = [
             (
                 &mut self.limited_ns,
                 direction.limited_ns(),
-                Item::WindowFull,
+                SenderState::WindowFull,
             ),
             (
                 &mut self.recovery_ns,
                 episode.map_or(0, |episode| episode.recovery_ns),
-                Item::FastRecovery,
+                SenderState::FastRecovery,
             ),
         ];
         for (known_ns, count_ns, item) in counts {
@@ -152,9 +152,9 @@ impl BudgetTrack {
     /// A closed window costs a sender only what it was seen to wait; that may show after the episode.
     fn take_episodes(&mut self, now_ns: i64, direction: &Direction) {
         let Some(zero) = direction
-            .rare
+            .cold_state
             .as_deref()
-            .and_then(|rare| rare.zero.as_ref())
+            .and_then(|cold_state| cold_state.zero.as_ref())
         else {
             return;
         };
@@ -195,14 +195,14 @@ impl BudgetTrack {
                 let first_ns = began_ns.saturating_sub(direction.first_data_ns);
                 if view.is_from_start() && first_ns <= path_rtt_ns(connection).unwrap_or(0) {
                     let from_ns = direction.first_data_ns;
-                    let into = Item::SlowStart as usize;
+                    let into = SenderState::SlowStart as usize;
                     self.timeline
                         .convert(from_ns, began_ns, &[IDLE], into, i64::MAX);
                 }
             }
             None => {
                 if let Some(from_ns) = view.closed_since_ns() {
-                    let into = Item::Closed as usize;
+                    let into = SenderState::Closed as usize;
                     self.timeline
                         .convert(from_ns, end_ns, &[IDLE], into, i64::MAX);
                 }
@@ -215,19 +215,22 @@ impl BudgetTrack {
                 .convert(each.from_ns, each.to_ns, &kinds, into, each.span_ns);
         }
         if let Some(stall) = view.end_stall().filter(|stall| stall.kind.is_unanswered()) {
-            let into = Item::PeerSilent as usize;
+            let into = SenderState::PeerSilent as usize;
             self.timeline
                 .convert(stall.start_ns, stall.end_ns, &ANY, into, i64::MAX);
         }
         let handshake_ns = view.handshake_ns(end_ns.saturating_sub(start_ns).max(0));
         let (to_ns, into) = (
             start_ns.saturating_add(handshake_ns),
-            Item::Handshake as usize,
+            SenderState::Handshake as usize,
         );
         self.timeline
             .convert(start_ns, to_ns, &ANY, into, handshake_ns);
         if direction.data_segments > 0 && !direction.is_flight_known() {
-            let (to_ns, into) = (self.began_ns.unwrap_or(end_ns), Item::Unknown as usize);
+            let (to_ns, into) = (
+                self.began_ns.unwrap_or(end_ns),
+                SenderState::Unknown as usize,
+            );
             self.timeline
                 .convert(start_ns, to_ns, &[IDLE], into, i64::MAX);
         }

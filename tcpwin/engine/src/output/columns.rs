@@ -44,7 +44,7 @@ pub struct RowColumns {
     pub pipe: Vec<Option<u32>>,
     pub rtt_ns: Vec<Option<u64>>,
     pub events: Vec<Events>,
-    /// Why it was sent again or came late: a place in [`crate::recovery::cause::Cause::ALL`], else [`NO_CAUSE`].
+    /// Why it was sent again or came late: a place in [`crate::recovery::cause::RetransmissionCause::ALL`], else [`NO_CAUSE`].
     pub cause: Vec<u8>,
 }
 

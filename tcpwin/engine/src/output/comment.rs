@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use crate::event::{Events, MAIN_KINDS, NAMES, WITH_EVIDENCE};
-use crate::recovery::cause::Cause;
+use crate::recovery::cause::RetransmissionCause;
 use crate::recovery::evidence::Evidence;
 use crate::tracker::Annotation;
 
@@ -14,7 +14,7 @@ pub const PREFIX: &str = "tcpwin: ";
 /// How things are called.
 #[derive(Clone, Debug, Default)]
 pub struct Words {
-    /// By the place of the cause in [`Cause::ALL`].
+    /// By the place of the cause in [`RetransmissionCause::ALL`].
     pub causes: Vec<String>,
     /// By the place of the event in [`NAMES`].
     pub events: Vec<String>,
@@ -71,14 +71,17 @@ fn write_evidence(
     name: impl Fn(u64) -> String,
 ) {
     let diagnosis = evidence.diagnosis;
-    let place = Cause::ALL
+    let place = RetransmissionCause::ALL
         .iter()
         .position(|known| *known == diagnosis.cause);
     let cause = place.and_then(|place| words.causes.get(place));
     text.push_str(cause.map_or("", String::as_str));
     let (confidence, reason) = (diagnosis.confidence.name(), diagnosis.reason);
     let _ = write!(text, " ({confidence}): {reason}");
-    let is_late = matches!(diagnosis.cause, Cause::OutOfOrder | Cause::CaptureReordered);
+    let is_late = matches!(
+        diagnosis.cause,
+        RetransmissionCause::OutOfOrder | RetransmissionCause::CaptureReordered
+    );
     if let Some(frame) = evidence.original_frame {
         let what = if is_late {
             "overtaken by"
@@ -124,14 +127,14 @@ fn time_text(ns: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::stalls::{Cause as StallCause, Stall};
+    use crate::connection::stalls::{Stall, StallCause};
     use crate::event::{DELAYED_ACK, FAST_RETRANSMISSION, WINDOW_FULL, ZERO_WINDOW};
     use crate::recovery::cause::Diagnosis;
 
     fn words() -> Words {
         let named = |names: &[&str]| names.iter().map(|name| name.replace('_', " ")).collect();
         Words {
-            causes: named(&Cause::ALL.map(Cause::name)),
+            causes: named(&RetransmissionCause::ALL.map(RetransmissionCause::name)),
             events: named(&NAMES),
             quiet: DELAYED_ACK,
             stalls: named(&crate::connection::stalls::CAUSES),
@@ -174,7 +177,10 @@ mod tests {
             original_frame: Some(157),
             trigger_frame: Some(313),
             age_ns: Some(32_200_000),
-            ..Evidence::of(Diagnosis::certain(Cause::Fast, "three duplicate ACKs"))
+            ..Evidence::of(Diagnosis::certain(
+                RetransmissionCause::Fast,
+                "three duplicate ACKs",
+            ))
         };
         let stall = Stall {
             start_ns: 0,

@@ -83,7 +83,7 @@ struct Copy<W: Write, V> {
     /// What limited a connection, in a line.
     verdict: V,
     /// Connections of which the verdict was told.
-    told: HashSet<u32>,
+    described: HashSet<u32>,
     /// Frames written last, where their numbers changed.
     renumbered: Option<VecDeque<u64>>,
     frame: u64,
@@ -102,7 +102,7 @@ impl<W: Write, V: FnMut(u32) -> Option<String>> Copier<W, V> {
             passed: 0,
             marked: 0,
             verdict,
-            told: HashSet::new(),
+            described: HashSet::new(),
             renumbered: (!is_whole).then(VecDeque::new),
             frame: 0,
             last_ns: 0,
@@ -223,7 +223,7 @@ impl<W: Write, V: FnMut(u32) -> Option<String>> Copy<W, V> {
         };
         let mut comments = Vec::new();
         let connection = found.map(|found| found.annotation.connection);
-        if let Some(connection) = connection.filter(|number| self.told.insert(*number)) {
+        if let Some(connection) = connection.filter(|number| self.described.insert(*number)) {
             comments.extend((self.verdict)(connection));
         }
         while let Some((frame, place)) = notes.marks.get(self.marked) {

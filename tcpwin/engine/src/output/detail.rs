@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::connection::journal::Entry;
+use crate::connection::journal::JournalEntry;
 use crate::connection::stalls::Stall;
 use crate::connection::state::Connection;
 use crate::event::{Events, CAPTURE_DUPLICATE};
@@ -44,7 +44,7 @@ pub struct EventRecord {
 
 impl EventRecord {
     /// An entry of a connection's journal.
-    pub fn of(entry: &Entry, initiator_side: usize) -> Self {
+    pub fn of(entry: &JournalEntry, initiator_side: usize) -> Self {
         EventRecord {
             frame: entry.frame,
             time_ns: entry.time_ns,
@@ -247,8 +247,8 @@ impl Detail {
     /// Keep closed windows as they end; a probe that was under way then is counted later.
     fn take_zero_windows(&mut self, connection: &Connection, span: Span) {
         for (side, direction) in connection.directions.iter().enumerate() {
-            let rare = direction.rare.as_deref();
-            let zero = rare.and_then(|rare| rare.zero.as_deref());
+            let cold_state = direction.cold_state.as_deref();
+            let zero = cold_state.and_then(|cold_state| cold_state.zero.as_deref());
             let Some((zero, last)) = zero.and_then(|zero| Some((zero, zero.episodes.last()?)))
             else {
                 continue;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::event::NAMES;
 use crate::output::json::write_text;
-use crate::recovery::cause::{Cause, Confidence};
+use crate::recovery::cause::{Confidence, RetransmissionCause};
 use crate::recovery::evidence::PARTS;
 
 /// Which values a field takes.
@@ -54,7 +54,11 @@ fn event_fields() -> impl Iterator<Item = EventField> {
     let of_verdict = [
         (
             "cause",
-            Values::OneOf(Cause::ALL.map(Cause::name).into()),
+            Values::OneOf(
+                RetransmissionCause::ALL
+                    .map(RetransmissionCause::name)
+                    .into(),
+            ),
             "Why it was sent again, or how it came late.",
         ),
         ("reason", Values::Text, "The rule that decided, in words."),

@@ -30,7 +30,7 @@ pub enum Within {
     Record,
     /// Only what is kept beside the record of the direction, or of the answers to it, or of its pace: where nothing is,
     /// the value is 0.
-    Rare,
+    ColdState,
     AnswersRare,
     Pace,
 }
@@ -122,7 +122,7 @@ macro_rules! getter {
     (@ answered $events:expr) => {
         |v| v.answer_count($events)
     };
-    (@ rare $get:expr) => {
+    (@ cold_state $get:expr) => {
         |v| v.rare_int($get)
     };
     (@ episode $get:expr) => {
@@ -155,7 +155,7 @@ macro_rules! within {
         crate::output::field::Within::Pace
     };
     ($part:ident) => {
-        crate::output::field::Within::Rare
+        crate::output::field::Within::ColdState
     };
 }
 pub(super) use {fields, getter, within};

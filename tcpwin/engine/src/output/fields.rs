@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use crate::connection::cold_state::ColdState;
 use crate::connection::direction::Direction;
 use crate::connection::ecn::Ecn;
 use crate::connection::marks::Initiator;
-use crate::connection::rare::Rare;
 use crate::connection::stalls::Stalls;
 use crate::connection::state::Connection;
 use crate::connection::syn::syn_kind;
@@ -17,8 +17,8 @@ use crate::output::field::{
     DirectionView, Value,
 };
 use crate::output::loss_fields::LOSS_FIELDS;
-use crate::output::place::{handshake_half_ns, nearer, path_rtt_ns, Nearer};
 use crate::output::time_fields::TIME_FIELDS;
+use crate::output::vantage::{handshake_half_ns, nearer, path_rtt_ns, Nearer};
 use crate::window::scale::{Offer, ScaleState, MAX_SHIFT};
 use crate::window::zero::{Episode, ZeroWindow};
 
@@ -50,8 +50,8 @@ impl<'a> DirectionView<'a> {
         &self.connection.directions[1 - self.sender]
     }
 
-    pub(super) fn rare(&self) -> Option<&Rare> {
-        self.data().rare.as_deref()
+    pub(super) fn cold_state(&self) -> Option<&ColdState> {
+        self.data().cold_state.as_deref()
     }
 
     /// Whether the windows that limit this direction are known in bytes.
@@ -84,12 +84,12 @@ impl<'a> DirectionView<'a> {
         Value::Int(i64::from(self.answers().event_count(events)))
     }
 
-    pub(super) fn rare_int(&self, get: fn(&Rare) -> i64) -> Value {
-        Value::Int(self.rare().map_or(0, get))
+    pub(super) fn rare_int(&self, get: fn(&ColdState) -> i64) -> Value {
+        Value::Int(self.cold_state().map_or(0, get))
     }
 
     fn zero(&self) -> Option<&ZeroWindow> {
-        self.rare()?.zero.as_deref()
+        self.cold_state()?.zero.as_deref()
     }
 
     /// Time in which the window was closed and the sender had something to send.
@@ -107,7 +107,8 @@ impl<'a> DirectionView<'a> {
     }
 
     pub(super) fn resent_bytes(&self) -> u64 {
-        self.rare().map_or(0, |rare| rare.resent_bytes)
+        self.cold_state()
+            .map_or(0, |cold_state| cold_state.resent_bytes)
     }
 
     /// Payload sent, each byte counted once.
@@ -127,10 +128,14 @@ impl<'a> DirectionView<'a> {
             return 0;
         }
         // What was acknowledged before the first captured data was carried, too.
-        let unseen_ns = self.rare().and_then(|rare| rare.unseen_since_ns);
+        let unseen_ns = self
+            .cold_state()
+            .and_then(|cold_state| cold_state.unseen_since_ns);
         let first_ns = data.first_data_ns.min(unseen_ns.unwrap_or(i64::MAX));
         let last_ns = data.last_data_ns.max(data.last_data_ack_ns());
-        let stepped = self.rare().and_then(|rare| rare.transfer_step);
+        let stepped = self
+            .cold_state()
+            .and_then(|cold_state| cold_state.transfer_step);
         let stepped_ns =
             stepped.map_or(0, |(ns, until_ns)| if until_ns <= last_ns { ns } else { 0 });
         last_ns
@@ -141,7 +146,8 @@ impl<'a> DirectionView<'a> {
 
     /// By how much the capture's clock was set during the connection.
     pub(super) fn clock_step_ns(&self) -> i64 {
-        self.rare().map_or(0, |rare| rare.clock_step_ns)
+        self.cold_state()
+            .map_or(0, |cold_state| cold_state.clock_step_ns)
     }
 
     fn rate(&self, bytes: u64) -> Value {
@@ -200,8 +206,8 @@ impl<'a> DirectionView<'a> {
             return (answers.own_shift, answers.own_shift);
         }
         let least = self
-            .rare()
-            .and_then(|rare| rare.inference.as_deref())
+            .cold_state()
+            .and_then(|cold_state| cold_state.inference.as_deref())
             .map_or(0, |inference| inference.shift_min);
         match answers.syn.offer {
             // Seen in the SYN but not confirmed: that shift, or none.
@@ -243,7 +249,10 @@ impl<'a> DirectionView<'a> {
                 Offer::Shift(shift) => evidence.push(format!("{segment} offers shift {shift}")),
             }
         }
-        let confirming = answers.rare.as_ref().and_then(|rare| rare.scale_confirming);
+        let confirming = answers
+            .cold_state
+            .as_ref()
+            .and_then(|cold_state| cold_state.scale_confirming);
         if let (ScaleState::SynConfirmed, Some((frame, window))) = (answers.own_scale, confirming) {
             evidence.push(format!(
                 "frame {frame}: a window field of {window} right after a SYN with a window of {} is a scaled one",
@@ -251,7 +260,10 @@ impl<'a> DirectionView<'a> {
             ));
         }
         if answers.own_scale == ScaleState::Given {
-            let given = answers.rare.as_ref().and_then(|rare| rare.given_shift);
+            let given = answers
+                .cold_state
+                .as_ref()
+                .and_then(|cold_state| cold_state.given_shift);
             let is_by_hand = given.is_some_and(|given| given.is_by_hand);
             evidence.push(if is_by_hand {
                 "given by hand".into()
@@ -260,7 +272,10 @@ impl<'a> DirectionView<'a> {
             });
         }
         if !answers.own_scale.is_certain() {
-            if let Some(inference) = self.rare().and_then(|rare| rare.inference.as_deref()) {
+            if let Some(inference) = self
+                .cold_state()
+                .and_then(|cold_state| cold_state.inference.as_deref())
+            {
                 if let Some(bound) = inference.bound {
                     evidence.push(format!(
                         "frame {}: {} bytes in flight, more than a window field of {} allows below shift {}",
@@ -308,8 +323,8 @@ fn side_name(view: &ConnectionView<'_>, side: u8) -> Value {
 fn vantage(view: &ConnectionView<'_>) -> &'static str {
     let (a, b) = (side(view, true), side(view, false));
     // Data of a shows how far b is, and the other way round.
-    let to_b = view.connection.directions[a].far_ns();
-    let to_a = view.connection.directions[b].far_ns();
+    let to_b = view.connection.directions[a].rtt_to_receiver_ns();
+    let to_a = view.connection.directions[b].rtt_to_receiver_ns();
     match (to_a, to_b) {
         (Some(to_a), Some(to_b)) => match nearer(to_a, to_b) {
             Nearer::First => "a",
@@ -424,8 +439,8 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     window_cost_ns Int "Time that the receive window cost: closed while the sender had more to send (it probed, or sent soon after the opening), or too small for the next segment; near the receiver, where flight cannot be seen, the whole transfer when its goodput fills the window once per round trip." |v| int(v.window_cost_ns());
     captured_near_receiver Bool "Data is acknowledged at the capture point in less than a tenth of the path's round trip: bytes in flight are a lower bound of the sender's." |v| Value::Bool(v.is_near_receiver());
     window_full Int "Segments that ended exactly at the right edge of the window." @sent event::WINDOW_FULL;
-    window_near_full Int "Segments that left less than one segment's room below the right edge." @rare |c| i64::from(c.window_near_full);
-    window_overrun Int "Segments that ended beyond every right edge advertised so far." @rare |c| i64::from(c.window_overrun);
+    window_near_full Int "Segments that left less than one segment's room below the right edge." @cold_state |c| i64::from(c.window_near_full);
+    window_overrun Int "Segments that ended beyond every right edge advertised so far." @cold_state |c| i64::from(c.window_overrun);
     window_updates Int "ACKs of the receiver that changed nothing but the window." @answered event::WINDOW_UPDATE;
     window_shrinks Int "ACKs that moved the right edge to the left by a unit of the scale or more." @answered event::WINDOW_SHRINK;
     sub_mss_windows Int "Accepted windows above zero that are smaller than one segment." @answered event::SUB_MSS_WINDOW;
@@ -437,7 +452,7 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     keep_alives Int "Keep-alives sent." @sent event::KEEP_ALIVE;
     stall_at_end Text nullable ["zero_window" | "small_window" | "unacknowledged" | "peer_silent"] "What the sender waits for when the capture, or a reset, ends the connection: zero_window (the closed window to open), small_window (one that holds the next segment), unacknowledged (data in flight for longer than its retransmission timeout) or peer_silent (no answer to three retransmissions, probes or keep-alives and more); none where nothing stalls." |v| v.end_stall().map_or(Value::None, |stall| text(stall.kind.name()));
     stall_at_end_start_ns Int nullable signed "Since when: the window closed, the oldest byte in flight was sent, the last acknowledgment came or the first probe or keep-alive was left unanswered." |v| optional(v.end_stall().map(|stall| stall.start_ns));
-    stall_at_end_ns Int "For how long: until the reset, or the capture's last packet, at most two minutes after the connection's." @rare |c| c.end_stall().map_or(0, |stall| stall.duration_ns());
+    stall_at_end_ns Int "For how long: until the reset, or the capture's last packet, at most two minutes after the connection's." @cold_state |c| c.end_stall().map_or(0, |stall| stall.duration_ns());
     stall_at_end_tries Int "Retransmissions, probes and keep-alives since the peer was last heard of, or last acknowledged data that is in flight, each of a timer of its own." |v| int(v.end_stall().map_or(0, |stall| stall.tries));
     fin Bool "The sender sent a FIN." |v| Value::Bool(v.data().has_fin());
     rst Bool "The sender sent a RST." |v| Value::Bool(v.data().has_rst);
@@ -507,7 +522,10 @@ const SUBTYPES: [&str; 9] = [
 ];
 
 fn subtypes(direction: &Direction) -> u16 {
-    direction.rare.as_ref().map_or(0, |rare| rare.multipath)
+    direction
+        .cold_state
+        .as_ref()
+        .map_or(0, |cold_state| cold_state.multipath)
 }
 
 fn multipath_options(direction: &Direction) -> Value {

@@ -5,7 +5,7 @@ use crate::output::index::write::Frames;
 use crate::output::pass::Sink;
 use crate::recovery::copies::{is_telling, RoutedCopies, SynCopies};
 use crate::recovery::duplicate::{find_copy, Copied, RECENT};
-use crate::tracker::{Place, Tracker};
+use crate::tracker::{Slot, Tracker};
 use crate::wire::Segment;
 
 /// Segments taken at a time, so that the cache misses of their look-ups overlap.
@@ -105,39 +105,39 @@ impl Lane {
             room.copy_from_slice(&about.ordinals);
         }
         let tags = about.tags;
-        let mut places = [Place::UNKNOWN; BATCH];
+        let mut slots = [Slot::UNKNOWN; BATCH];
         let moves = tracker.moves();
-        for (place, tag) in places.iter_mut().zip(tags) {
-            *place = tracker.place(tag);
+        for (slot, tag) in slots.iter_mut().zip(tags) {
+            *slot = tracker.slot(tag);
         }
         if tracker.connections.len() > PREFETCH_FROM {
-            tracker.look_ahead(&places);
+            tracker.look_ahead(&slots);
         }
-        for (position, ((segment, tag), place)) in batch.iter().zip(tags).zip(places).enumerate() {
+        for (position, ((segment, tag), slot)) in batch.iter().zip(tags).zip(slots).enumerate() {
             let newest = first + position;
             let is_copied_syn = about.copied_syns >> position & 1 == 1;
             if is_copied_syn {
                 routed.begin(tag);
             }
             if S::WANTS_SEGMENTS && !tracker.wants(tag) {
-                if let Some(place) = marks.get_mut(newest) {
-                    *place = 0;
+                if let Some(slot) = marks.get_mut(newest) {
+                    *slot = 0;
                 }
                 continue;
             }
             let mark = mark(segment, tag);
-            let place = place_or_now(tracker, moves, place, tag);
-            let done = match tracker.track_ordinary(segment, place) {
+            let slot = slot_or_now(tracker, moves, slot, tag);
+            let done = match tracker.track_ordinary(segment, slot) {
                 Ok(done) => done,
                 Err(found) => tracker.track(segment, tag, found, || {
                     let ordinal = ordinals.get(newest).copied().unwrap_or_default();
-                    let is_recent = |place: &usize| {
-                        (ordinals.get(*place)).is_some_and(|it| ordinal - it <= RECENT as u64)
+                    let is_recent = |slot: &usize| {
+                        (ordinals.get(*slot)).is_some_and(|it| ordinal - it <= RECENT as u64)
                     };
                     let before = (1..=RECENT.min(*taken + position))
                         .map(|back| (newest + RING - back) % RING)
                         .take_while(is_recent)
-                        .filter_map(|place| ring.get(place));
+                        .filter_map(|slot| ring.get(slot));
                     let found = if may_hold(marks, mark) {
                         find_copy(segment, before)
                     } else {
@@ -155,8 +155,8 @@ impl Lane {
             if routed.has_any() && done.events & CAPTURE_DUPLICATE == 0 {
                 routed.note(segment, tag);
             }
-            if let Some(place) = marks.get_mut(newest) {
-                *place = mark;
+            if let Some(slot) = marks.get_mut(newest) {
+                *slot = mark;
             }
             if F::IS_WANTED {
                 let root = tracker.root(done.connection);
@@ -183,11 +183,11 @@ impl Lane {
 
 /// The place found for a segment, or what it is now where places changed since.
 #[inline(always)]
-fn place_or_now(tracker: &Tracker, moves: u32, place: Place, tag: u32) -> Place {
+fn slot_or_now(tracker: &Tracker, moves: u32, slot: Slot, tag: u32) -> Slot {
     if tracker.moves() == moves {
-        place
+        slot
     } else {
-        tracker.place(tag)
+        tracker.slot(tag)
     }
 }
 

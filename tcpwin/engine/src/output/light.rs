@@ -115,7 +115,7 @@ mod tests {
     use crate::connection::state::Connection;
     use crate::output::field::Value;
     use crate::output::select::Comparison;
-    use crate::timing::item::Item;
+    use crate::timing::sender_state::SenderState;
     use crate::wire::Segment;
 
     fn connections(payloads: &[u64], lost: u32) -> Arena {
@@ -125,7 +125,7 @@ mod tests {
             connection.end_ns = connection.start_ns + 1;
             connection.directions[1].payload_bytes = *payload_bytes;
             if number == lost {
-                connection.directions[1].rare().limited_ns = 1;
+                connection.directions[1].cold_state().limited_ns = 1;
             }
             arena.push(connection);
         }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     fn apart(light: usize, most: usize, doubtful: &[usize], doubts: &[Condition]) -> Option<Apart> {
-        let items = [Item::WindowFull as usize];
+        let items = [SenderState::WindowFull as usize];
         let wanted = Wanted {
             items: &items,
             doubtful,
@@ -163,7 +163,10 @@ mod tests {
     fn a_doubt_that_holds_makes_a_connection_heavy_which_has_the_time() {
         let doubt = Condition::new(true, "payload_bytes", Comparison::Equal, Value::Int(7));
         let doubts = [doubt.unwrap()];
-        for (doubtful, heavy) in [(Item::Unknown, vec![2, 5]), (Item::Timeout, vec![5])] {
+        for (doubtful, heavy) in [
+            (SenderState::Unknown, vec![2, 5]),
+            (SenderState::Timeout, vec![5]),
+        ] {
             let found = apart(1, 9, &[doubtful as usize], &doubts).unwrap();
             assert_eq!((found.heavy, found.light), (heavy, vec![(9, 1)]));
         }

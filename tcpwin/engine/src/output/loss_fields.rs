@@ -7,7 +7,7 @@ use crate::timing::pace::Pace;
 
 impl DirectionView<'_> {
     fn episode(&self) -> Option<&Episode> {
-        self.rare()?.episode()
+        self.cold_state()?.episode()
     }
 
     fn of_episode(&self, get: fn(&Episode) -> i64) -> Value {
@@ -29,7 +29,9 @@ impl DirectionView<'_> {
     }
 
     fn ace_marks(&self) -> Value {
-        let counted = self.rare().and_then(|rare| rare.ace.as_ref()?.counted());
+        let counted = self
+            .cold_state()
+            .and_then(|cold_state| cold_state.ace.as_ref()?.counted());
         counted.map_or(Value::None, count)
     }
 
@@ -48,11 +50,11 @@ impl DirectionView<'_> {
 
 pub const LOSS_FIELDS: &[DirectionField] = fields! {
     retransmissions Int list brief "Segments sent again, whatever the cause, SYN and FIN included." @sent event::RESENT;
-    resent_segments Int "Segments with data or FIN that were sent again." @rare |c| i64::from(c.resent_segments);
+    resent_segments Int "Segments with data or FIN that were sent again." @cold_state |c| i64::from(c.resent_segments);
     resent_bytes Int "Payload seen before and sent again, by overlap." |v| count(v.resent_bytes());
     fast_retransmissions Int "Retransmissions that opened a fast recovery: after three duplicate ACKs (RFC 5681), or by SACK (RFC 6675, RFC 8985)." @sent event::FAST_RETRANSMISSION;
     recovery_retransmissions Int "Later retransmissions of a fast recovery, by SACK or a partial ACK; those of lost retransmissions included." @sent event::RECOVERY_RETRANSMISSION;
-    lost_retransmissions Int "Of these, bytes that the same recovery had sent again already, the retransmission before being lost; less those of which a DSACK showed later that it was not (RFC 2883)." @rare |c| i64::from(c.lost_retransmissions());
+    lost_retransmissions Int "Of these, bytes that the same recovery had sent again already, the retransmission before being lost; less those of which a DSACK showed later that it was not (RFC 2883)." @cold_state |c| i64::from(c.lost_retransmissions());
     rto_retransmissions Int brief "Retransmissions by the timer: nothing acknowledged for the retransmission timeout (RFC 6298)." @sent event::RTO_RETRANSMISSION;
     go_back_n_retransmissions Int "Retransmissions after a timeout of what had been sent before it." @sent event::GO_BACK_N;
     tail_loss_probes Int "Retransmissions of the last segment after about two round trips without an ACK (RFC 8985 section 7)." @sent event::TAIL_LOSS_PROBE;
@@ -72,7 +74,7 @@ pub const LOSS_FIELDS: &[DirectionField] = fields! {
     reordering_max_ns Int "Longest time by which a segment came after the first that overtook it." @episode |e| e.reordering_max_ns;
     capture_reordered Int "Segments that the capture wrote down late: by its clock they came first." @sent event::CAPTURE_REORDERED;
     previous_segment_missing Int "Segments before which sequence numbers were skipped." @sent event::PREVIOUS_SEGMENT_MISSING;
-    missed_bytes Int "Payload acknowledged though the capture does not hold it: the capture's loss." @rare |c| c.missed.bytes() as i64;
+    missed_bytes Int "Payload acknowledged though the capture does not hold it: the capture's loss." @cold_state |c| c.missed.bytes() as i64;
     acked_unseen Int "ACKs of data that the capture does not hold." @answered event::ACKED_UNSEEN;
     duplicate_acks Int "Duplicate ACKs of the receiver." @answered event::DUPLICATE_ACK;
     dsacks Int "ACKs of the receiver that report data received twice (RFC 2883)." @answered event::DSACK;

@@ -35,13 +35,13 @@ impl Quality {
             let carried_bytes = DirectionView::new(connection, from_initiator).carried_bytes();
             self.carried_bytes = self.carried_bytes.saturating_add(carried_bytes);
         }
-        for rare in connection
+        for cold_state in connection
             .directions
             .iter()
-            .filter_map(|direction| direction.rare.as_ref())
+            .filter_map(|direction| direction.cold_state.as_ref())
         {
-            self.super_segments += u64::from(rare.super_segments);
-            self.missed_bytes = self.missed_bytes.saturating_add(rare.missed.bytes());
+            self.super_segments += u64::from(cold_state.super_segments);
+            self.missed_bytes = self.missed_bytes.saturating_add(cold_state.missed.bytes());
         }
     }
 

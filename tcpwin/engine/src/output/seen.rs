@@ -43,7 +43,7 @@ impl Seen {
     }
 
     /// Every state from the last segment to this one, which the view has taken in; the last is that after it.
-    pub fn follow(&mut self, view: &SenderView, now_ns: i64, mut tell: impl FnMut(State)) {
+    pub fn follow(&mut self, view: &SenderView, now_ns: i64, mut report: impl FnMut(State)) {
         while let Some(&(captured_ns, known)) = self.on_the_way.front() {
             let time_ns = captured_ns.saturating_add(view.shift_ns);
             if time_ns > now_ns {
@@ -52,7 +52,7 @@ impl Seen {
             self.on_the_way.pop_front();
             self.known = known;
             self.has_arrived = true;
-            tell(self.state(time_ns));
+            report(self.state(time_ns));
         }
         if view.newest() != self.newest {
             self.newest = view.newest();
@@ -75,7 +75,7 @@ impl Seen {
             self.known = view.known();
         }
         self.nxt = view.nxt();
-        tell(self.state(now_ns));
+        report(self.state(now_ns));
     }
 
     fn state(&self, time_ns: i64) -> State {

@@ -253,7 +253,7 @@ fn pick_some(
 #[derive(Default)]
 struct Subjects {
     all: Vec<(u32, bool)>,
-    rare: Vec<(u32, bool)>,
+    cold_state: Vec<(u32, bool)>,
     answers_rare: Vec<(u32, bool)>,
     pace: Vec<(u32, bool)>,
 }
@@ -262,7 +262,7 @@ impl Subjects {
     fn take(&mut self, connections: &[&Connection], ways: &[bool]) {
         for kept in [
             &mut self.all,
-            &mut self.rare,
+            &mut self.cold_state,
             &mut self.answers_rare,
             &mut self.pace,
         ] {
@@ -275,10 +275,10 @@ impl Subjects {
                     (nth, *from_initiator),
                 );
                 self.all.push(subject);
-                if view.data().rare.is_some() {
-                    self.rare.push(subject);
+                if view.data().cold_state.is_some() {
+                    self.cold_state.push(subject);
                 }
-                if view.answers().rare.is_some() {
+                if view.answers().cold_state.is_some() {
                     self.answers_rare.push(subject);
                 }
                 if view.data().pace().is_some() {
@@ -291,7 +291,7 @@ impl Subjects {
     fn of(&self, within: Within) -> &[(u32, bool)] {
         match within {
             Within::Record => &self.all,
-            Within::Rare => &self.rare,
+            Within::ColdState => &self.cold_state,
             Within::AnswersRare => &self.answers_rare,
             Within::Pace => &self.pace,
         }
@@ -464,7 +464,7 @@ mod tests {
         for number in 0..3 {
             let mut connection = Connection::new(&Segment::EMPTY, 0);
             if number == 1 {
-                connection.directions[1].rare().resent_segments = 2;
+                connection.directions[1].cold_state().resent_segments = 2;
             }
             arena.push(connection);
         }

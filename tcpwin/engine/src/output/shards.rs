@@ -73,13 +73,13 @@ enum Work {
 }
 
 /// The way to one tracker.
-struct Way {
+struct Worker {
     load: Load,
     work: SyncSender<Work>,
     emptied: Receiver<Load>,
 }
 
-impl Way {
+impl Worker {
     /// Hand over what was gathered. A tracker that is gone says why when it is joined.
     fn send(&mut self) {
         let mut next = self.emptied.try_recv().unwrap_or_else(|_| Load::new());
@@ -109,7 +109,7 @@ pub fn run_sharded(
     let trackers = threads.saturating_add(1).min(MOST_TRACKERS);
     let tags = Tags::new();
     scope(|threads| {
-        let mut ways = Vec::with_capacity(trackers);
+        let mut workers = Vec::with_capacity(trackers);
         let mut handles = Vec::with_capacity(trackers);
         for _ in 0..trackers {
             let (work, todo) = sync_channel(WAITING);
@@ -120,20 +120,20 @@ pub fn run_sharded(
                 break;
             };
             handles.push(handle);
-            ways.push(Way {
+            workers.push(Worker {
                 load: Load::new(),
                 work,
                 emptied,
             });
         }
-        if ways.is_empty() {
+        if workers.is_empty() {
             return run_with(input, tracker, &mut NoSink, &mut NoIndex, report);
         }
         let mut segmenter = Segmenter::of(&mut input);
-        deal(&mut input, &mut segmenter, tags, &mut ways, &mut report);
+        deal(&mut input, &mut segmenter, tags, &mut workers, &mut report);
         let last_ns = segmenter.last_time_ns(&input);
-        for way in ways {
-            way.end(last_ns);
+        for worker in workers {
+            worker.end(last_ns);
         }
         Findings {
             tracker: Tracker::joined(handles.into_iter().map(outcome).collect()),
@@ -155,14 +155,14 @@ fn deal(
     input: &mut MergedReader,
     segmenter: &mut Segmenter,
     tags: Tags,
-    ways: &mut [Way],
+    workers: &mut [Worker],
     report: &mut impl FnMut(u64) -> bool,
 ) {
     let mut syns = SynCopies::default();
     let mut batch = [Segment::EMPTY; BATCH];
     let mut batch_tags = [0; BATCH];
     let mut ordinal = 0;
-    let shards = ways.len() as u64;
+    let shards = workers.len() as u64;
     loop {
         let count = segmenter.fill(input, &mut batch, &mut NoIndex, report);
         let segments = batch.get(..count).unwrap_or_default();
@@ -173,11 +173,12 @@ fn deal(
         for (position, (segment, tag)) in segments.iter().zip(batch_tags).enumerate() {
             // By the bits that say least of a place in a table.
             let shard = (u64::from(tag) * shards) >> 32;
-            if let Some(way) = ways.get_mut(shard as usize) {
-                way.load
+            if let Some(worker) = workers.get_mut(shard as usize) {
+                worker
+                    .load
                     .push(segment, ordinal, tag, copied_syns >> position & 1 == 1);
-                if way.load.is_full() {
-                    way.send();
+                if worker.load.is_full() {
+                    worker.send();
                 }
             }
             ordinal += 1;

@@ -3,7 +3,7 @@
 use crate::output::field::{
     count, fields, int, optional, text, DirectionField, DirectionView, Value,
 };
-use crate::output::place::{nearer, path_rtt_ns, Nearer};
+use crate::output::vantage::{nearer, path_rtt_ns, Nearer};
 use crate::timing::capacity::Bottleneck;
 use crate::timing::delays::Delays;
 use crate::timing::idle::Idle;
@@ -14,7 +14,7 @@ use crate::timing::turns::Turns;
 impl DirectionView<'_> {
     /// Round trip between the capture point and the sender.
     pub fn shift_ns(&self) -> Option<i64> {
-        self.answers().far_ns()
+        self.answers().rtt_to_receiver_ns()
     }
 
     fn idle(&self, get: fn(&Idle) -> i64) -> Value {
@@ -110,12 +110,14 @@ impl DirectionView<'_> {
 
 /// Where the capture point lies for data of this direction.
 fn view_name(view: &DirectionView<'_>) -> &'static str {
-    match (view.shift_ns(), view.data().far_ns()) {
-        (Some(near_ns), Some(far_ns)) => match nearer(near_ns, far_ns) {
-            Nearer::First => "sender",
-            Nearer::Second => "receiver",
-            Nearer::Neither => "between",
-        },
+    match (view.shift_ns(), view.data().rtt_to_receiver_ns()) {
+        (Some(rtt_to_sender_ns), Some(rtt_to_receiver_ns)) => {
+            match nearer(rtt_to_sender_ns, rtt_to_receiver_ns) {
+                Nearer::First => "sender",
+                Nearer::Second => "receiver",
+                Nearer::Neither => "between",
+            }
+        }
         _ => "unknown",
     }
 }
@@ -142,7 +144,7 @@ pub const TIME_FIELDS: &[DirectionField] = fields! {
     window_cuts Int "Losses and marks after which the flight shows what was left of the congestion window." |v| int(v.response().map_or(0, |r| r.cuts));
     window_cut_mean Real nullable "What they left of it on average: a half by Reno, seven tenths by CUBIC; none without such a cut." |v| v.response().and_then(Response::left).map_or(Value::None, |left| Value::Real(f64::from(left)));
     rate_probes Int "Times that the flight rose by an eighth and more and fell back without a loss, as BBR's does." |v| int(v.response().map_or(0, |r| r.probes));
-    clock_step_ns Int "By how much the capture's clock was set during the connection, in all. Forward: time in silences that it counts and the timestamps of the sender that ended them do not; it is in duration_ns and in no rate. Back: what follows counts from the latest time before." @rare |c| c.clock_step_ns;
+    clock_step_ns Int "By how much the capture's clock was set during the connection, in all. Forward: time in silences that it counts and the timestamps of the sender that ended them do not; it is in duration_ns and in no rate. Back: what follows counts from the latest time before." @cold_state |c| c.clock_step_ns;
     slow_start_ns Int "Time in round trips whose flight was a third and more above the one before, below the threshold that a loss set." @pace |p| p.slow_start_ns;
     idle_gaps Int "Times that data followed a silence longer than the retransmission timeout with nothing in flight." @idle |i| i64::from(i.gaps);
     idle_ns Int "Time with nothing in flight in these gaps." @idle |i| i.idle_ns;

@@ -3,11 +3,11 @@
 //! What is decided late is moved from one item to another afterwards; the sum never changes.
 
 use crate::output::series::Span;
-use crate::timing::item::{Item, ITEMS};
+use crate::timing::sender_state::{SenderState, SENDER_STATES};
 
 /// The items, and one for time not charged yet.
-pub const KINDS: usize = ITEMS + 1;
-pub const OPEN: usize = ITEMS;
+pub const KINDS: usize = SENDER_STATES + 1;
+pub const OPEN: usize = SENDER_STATES;
 
 /// A span of time, and how much of it is whose.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -223,14 +223,14 @@ impl Timeline {
 
     /// Give to each item what it has in sum, wherever others have too much, the latest first; of the application's time,
     /// which corrections are for the beginning of, the earliest.
-    pub fn settle(&mut self, wanted_ns: &[i64; ITEMS]) {
+    pub fn settle(&mut self, wanted_ns: &[i64; SENDER_STATES]) {
         let mut totals = self.totals_ns();
         for (into, wanted) in wanted_ns.iter().enumerate() {
             for kind in (0..KINDS).rev().filter(|kind| *kind != into) {
                 let lacking_ns = wanted.saturating_sub(totals[into]).max(0);
                 let spare_ns = totals[kind] - wanted_ns.get(kind).copied().unwrap_or(0);
                 let most_ns = lacking_ns.min(spare_ns.max(0));
-                let moved_ns = if kind == Item::Application as usize {
+                let moved_ns = if kind == SenderState::Application as usize {
                     self.convert_one(i64::MIN, i64::MAX, kind, into, most_ns)
                 } else {
                     self.convert_latest(kind, into, most_ns)
@@ -324,7 +324,7 @@ mod tests {
         );
         assert_eq!(timeline.convert(0, 1_000, &[OPEN, 0], 2, 1_000), 190);
         timeline.settle(&{
-            let mut wanted = [0; ITEMS];
+            let mut wanted = [0; SENDER_STATES];
             (wanted[2], wanted[3]) = (230, 70);
             wanted
         });
@@ -354,18 +354,18 @@ mod tests {
         fn sums_survive_whatever_happens(steps in prop::collection::vec((0i64..500, 0usize..KINDS, 0usize..KINDS, 0i64..20_000, 0i64..2_000), 1..400), limit in 2usize..40) {
             let span = Span { start_ns: 3_000, end_ns: 30_000 };
             let mut timeline = Timeline::new(0, span, limit);
-            let mut wanted = [0i64; ITEMS];
+            let mut wanted = [0i64; SENDER_STATES];
             let mut now = 0;
             for (step, kind, into, from, length) in steps {
                 now += step;
                 timeline.push(kind, now);
                 timeline.convert(from, from + length, &[kind], into, length / 2);
-                wanted[into.min(ITEMS - 1)] += step;
+                wanted[into.min(SENDER_STATES - 1)] += step;
                 prop_assert_eq!(timeline.totals_ns().iter().sum::<i64>(), now);
                 prop_assert!(timeline.slots.windows(2).all(|pair| pair[0].end_ns == pair[1].start_ns));
             }
             timeline.settle(&wanted);
-            prop_assert_eq!(&timeline.totals_ns()[..ITEMS], &wanted[..]);
+            prop_assert_eq!(&timeline.totals_ns()[..SENDER_STATES], &wanted[..]);
             prop_assert!(timeline.slots().count() <= limit);
             prop_assert!(timeline.slots().all(|slot| slot.spent_ns.iter().sum::<i64>() == slot.length_ns() && slot.spent_ns.iter().all(|ns| *ns >= 0)));
         }

@@ -120,7 +120,10 @@ impl Track {
         if acked_bytes != before {
             goodput.add(now_ns, acked_bytes.wrapping_sub(before) as i64);
         }
-        let resent_bytes = direction.rare.as_ref().map_or(0, |rare| rare.resent_bytes);
+        let resent_bytes = direction
+            .cold_state
+            .as_ref()
+            .map_or(0, |cold_state| cold_state.resent_bytes);
         let before = std::mem::replace(&mut self.resent_bytes, resent_bytes);
         if resent_bytes != before {
             resent.add(now_ns, resent_bytes.wrapping_sub(before) as i64);
@@ -194,11 +197,11 @@ impl Track {
         if self.span.contains(now_ns) {
             self.rtt.add(rtt_ns);
         }
-        let near_ns = peer.far_ns().unwrap_or(0);
+        let rtt_to_sender_ns = peer.rtt_to_receiver_ns().unwrap_or(0);
         let [_, _, _, _, _, _, rtt, smoothed, rto, ..] = &mut self.series;
         rtt.add(now_ns, rtt_ns);
         smoothed.add(now_ns, direction.ledger.estimator().smoothed_ns());
-        rto.add(now_ns, direction.ledger.rto_ns(near_ns));
+        rto.add(now_ns, direction.ledger.rto_ns(rtt_to_sender_ns));
     }
 
     /// The connection is over: what was in flight then, what its rounds delivered, in bits a second, and how long their segments waited in queues.

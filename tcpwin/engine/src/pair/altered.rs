@@ -76,42 +76,42 @@ pub fn compare(
     near: &Sighting,
     far: &Sighting,
     is_whole: bool,
-    mut tell: impl FnMut(Field, Option<i64>, Option<i64>),
+    mut note: impl FnMut(Field, Option<i64>, Option<i64>),
 ) {
     if near.traffic_class != far.traffic_class {
-        traffic_class(near.traffic_class, far.traffic_class, &mut tell);
+        traffic_class(near.traffic_class, far.traffic_class, &mut note);
     }
     let timestamps = |packet: &Sighting| packet.has_timestamps.then_some(i64::from(packet.tsval));
     // What a capture cut off was not taken away on the way.
     let has_options = near.has_all_options && far.has_all_options;
     if has_options && timestamps(near) != timestamps(far) {
-        tell(Field::Timestamps, timestamps(near), timestamps(far));
+        note(Field::Timestamps, timestamps(near), timestamps(far));
     }
     if is_whole {
         if near.window != far.window {
             let window = |packet: &Sighting| Some(i64::from(packet.window));
-            tell(Field::Window, window(near), window(far));
+            note(Field::Window, window(near), window(far));
         }
         let flags = |packet: &Sighting| packet.flags & !PSH;
         if flags(near) != flags(far) {
             let value = |packet| Some(i64::from(flags(packet)));
-            tell(Field::Flags, value(near), value(far));
+            note(Field::Flags, value(near), value(far));
         }
         if near.ip_id != far.ip_id {
             let value = |packet: &Sighting| packet.id().map(i64::from);
-            tell(Field::IpId, value(near), value(far));
+            note(Field::IpId, value(near), value(far));
         }
     }
     if has_options && (near.options.is_some() || far.options.is_some()) {
-        options(near, far, &mut tell);
+        options(near, far, &mut note);
     }
 }
 
 #[cold]
-fn traffic_class(near: u8, far: u8, tell: &mut impl FnMut(Field, Option<i64>, Option<i64>)) {
+fn traffic_class(near: u8, far: u8, note: &mut impl FnMut(Field, Option<i64>, Option<i64>)) {
     let value = |bits: u8| Some(i64::from(bits));
     if near >> 2 != far >> 2 {
-        tell(Field::Dscp, value(near >> 2), value(far >> 2));
+        note(Field::Dscp, value(near >> 2), value(far >> 2));
     }
     let (before, after) = (near & ECN_BITS, far & ECN_BITS);
     if before != after {
@@ -120,7 +120,7 @@ fn traffic_class(near: u8, far: u8, tell: &mut impl FnMut(Field, Option<i64>, Op
         } else {
             Field::Ecn
         };
-        tell(field, value(before), value(after));
+        note(field, value(before), value(after));
     }
 }
 
@@ -128,7 +128,7 @@ fn traffic_class(near: u8, far: u8, tell: &mut impl FnMut(Field, Option<i64>, Op
 fn options(
     near: &Sighting,
     far: &Sighting,
-    tell: &mut impl FnMut(Field, Option<i64>, Option<i64>),
+    note: &mut impl FnMut(Field, Option<i64>, Option<i64>),
 ) {
     let none = Options::default();
     let before = near.options.as_deref().unwrap_or(&none);
@@ -136,15 +136,15 @@ fn options(
     if near.has(SYN) {
         let number = |value: Option<u16>| value.map(i64::from);
         if before.mss != after.mss {
-            tell(Field::Mss, number(before.mss), number(after.mss));
+            note(Field::Mss, number(before.mss), number(after.mss));
         }
         if before.window_scale != after.window_scale {
             let shift = |options: &Options| options.window_scale.map(i64::from);
-            tell(Field::WindowScale, shift(before), shift(after));
+            note(Field::WindowScale, shift(before), shift(after));
         }
         if before.sack_permitted != after.sack_permitted {
             let there = |options: &Options| options.sack_permitted.then_some(1);
-            tell(Field::SackPermitted, there(before), there(after));
+            note(Field::SackPermitted, there(before), there(after));
         }
     }
     if before.sack_blocks() != after.sack_blocks() {
@@ -154,7 +154,7 @@ fn options(
                 .first()
                 .map(|block| i64::from(block.0))
         };
-        tell(Field::SackBlocks, edge(before), edge(after));
+        note(Field::SackBlocks, edge(before), edge(after));
     }
 }
 

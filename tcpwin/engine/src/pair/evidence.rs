@@ -4,11 +4,11 @@
 //! later had come, was lost. What neither proves is lost if the far capture shows no gap of its own, and else unknown.
 
 use super::packet::{Side, Sighting};
-use super::resent::Told;
+use super::path_direction::Parts;
+use super::resent::PacketOutcome;
 use super::run::{Pairer, Row, Rows};
 use super::tally::Fate;
 use super::waiting::{Mark, MOST_LOOKED_AT, NONE};
-use super::way::Parts;
 use crate::sequence::Seq;
 use crate::wire::{ACK, RST, SYN};
 
@@ -23,20 +23,20 @@ impl<R: Rows> Pairer<'_, R> {
     /// What a packet that leaves says of those before it.
     pub fn note_sent(&mut self, number: u32, packet: &Sighting) -> Mark {
         let mut mark = Mark::default();
-        let way = self.way_mut(number);
+        let path = self.direction_mut(number);
         if packet.payload_len > 0 {
-            way.note_segment(packet);
+            path.note_segment(packet);
         }
-        let segments = way.segments(packet.payload_len);
+        let segments = path.segments(packet.payload_len);
         if let Some(id) = packet.id() {
-            way.ids.note(id, segments);
+            path.ids.note(id, segments);
         }
         if packet.sequence_len() == 0 {
             return mark;
         }
         let end = packet.end();
-        let highest = way.sent_end;
-        way.sent_end = Some(highest.map_or(end, |highest| highest.max(end)));
+        let highest = path.sent_end;
+        path.sent_end = Some(highest.map_or(end, |highest| highest.max(end)));
         if highest.is_some_and(|highest| packet.start().is_before(highest)) {
             mark.is_resend = true;
             mark.others_were_lost = self.note_resend(number, packet);
@@ -48,36 +48,36 @@ impl<R: Rows> Pairer<'_, R> {
     /// Mark those that wait and carry bytes of a packet that leaves. Return whether all copies of it were lost.
     #[cold]
     fn note_resend(&mut self, number: u32, packet: &Sighting) -> bool {
-        let way = self.way_mut(number);
-        way.resent += 1;
-        let lacks_first = way.lacks_first_of(packet);
-        let mut at = way.lists[way.near.index()].last;
+        let path = self.direction_mut(number);
+        path.resent += 1;
+        let lacks_first = path.lacks_first_of(packet);
+        let mut at = path.lists[path.near.index()].last;
         let mut lost_bytes = 0;
         let mut all_lost = true;
         for _ in 0..MOST_LOOKED_AT {
             if at == NONE {
                 break;
             }
-            let entry = self.room.get_mut(at);
+            let entry = self.pending.get_mut(at);
             if entry.packet.sequence_len() > 0 && entry.packet.overlaps(packet) {
                 entry.mark.is_copied = true;
                 all_lost &= entry.mark.has_hole;
                 lost_bytes += entry.packet.sequence_len();
             }
-            at = self.room.previous_in_way(at);
+            at = self.pending.previous_in_direction(at);
         }
         if lacks_first && lost_bytes == 0 {
-            self.way_mut(number).refuses = true;
+            self.direction_mut(number).refuses = true;
         }
-        let way = self.way(number);
-        let mut at = way.lists[way.far().index()].last;
+        let path = self.direction(number);
+        let mut at = path.lists[path.far().index()].last;
         for _ in 0..MOST_LOOKED_AT {
             if at == NONE {
                 break;
             }
-            let entry = self.room.get_mut(at);
+            let entry = self.pending.get_mut(at);
             entry.mark.is_copied |= entry.packet.overlaps(packet);
-            at = self.room.previous_in_way(at);
+            at = self.pending.previous_in_direction(at);
         }
         all_lost && lost_bytes >= packet.sequence_len()
     }
@@ -87,29 +87,29 @@ impl<R: Rows> Pairer<'_, R> {
         if packet.sequence_len() == 0 {
             return;
         }
-        let way = self.way(number);
-        let mut at = way.lists[way.near.index()].last;
+        let path = self.direction(number);
+        let mut at = path.lists[path.near.index()].last;
         for _ in 0..MOST_LOOKED_AT {
             if at == NONE {
                 break;
             }
-            let entry = self.room.get_mut(at);
+            let entry = self.pending.get_mut(at);
             if entry.packet.overlaps(packet) {
                 entry.mark.is_copied = true;
             }
-            at = self.room.previous_in_way(at);
+            at = self.pending.previous_in_direction(at);
         }
     }
 
     /// A packet arrived: those that left before it, and have not, are overtaken. `until`: where it waits, or [`NONE`].
     #[inline]
     pub fn overtake(&mut self, number: u32, until: u32) {
-        let first = self.way(number).fresh;
+        let first = self.direction(number).fresh;
         if first == until || first == NONE {
             return;
         }
         // One that was overtaken itself overtakes nobody.
-        if until != NONE && self.room.get(until).mark.is_overtaken {
+        if until != NONE && self.pending.get(until).mark.is_overtaken {
             return;
         }
         self.overtake_from(number, first, until);
@@ -117,23 +117,23 @@ impl<R: Rows> Pairer<'_, R> {
 
     #[cold]
     fn overtake_from(&mut self, number: u32, first: u32, until: u32) {
-        let way = self.way(number);
-        let has_paired = way.most_apart_ns != i64::MIN;
+        let path = self.direction(number);
+        let has_paired = path.most_apart_ns != i64::MIN;
         let apart_before =
-            has_paired.then(|| (way.newest_apart_ns, self.bounds.pairs(), way.epoch));
+            has_paired.then(|| (path.newest_apart_ns, self.bounds.pairs(), path.epoch));
         let mut at = first;
         while at != NONE && at != until {
-            let next = self.room.next_in_way(at);
-            let entry = self.room.get_mut(at);
+            let next = self.pending.next_in_direction(at);
+            let entry = self.pending.get_mut(at);
             entry.mark.is_overtaken = true;
             entry.mark.apart_before = apart_before;
             if entry.packet.sequence_len() > 0 {
-                let handle = self.room.handle(at);
-                self.way_mut(number).doubtful.push(handle);
+                let handle = self.pending.handle(at);
+                self.direction_mut(number).doubtful.push(handle);
             }
             at = next;
         }
-        self.way_mut(number).fresh = until;
+        self.direction_mut(number).fresh = until;
         self.judge_doubtful(number);
     }
 
@@ -143,31 +143,31 @@ impl<R: Rows> Pairer<'_, R> {
         if !packet.has(ACK) || packet.has(RST) {
             return;
         }
-        let way = self.way_mut(number);
+        let path = self.direction_mut(number);
         let acked = Seq(packet.ack);
-        let is_news = way.acked.is_none_or(|highest| highest.is_before(acked));
+        let is_news = path.acked.is_none_or(|highest| highest.is_before(acked));
         if is_news {
-            way.acked = Some(acked);
+            path.acked = Some(acked);
         }
-        let is_leaving = side == way.far();
-        if !is_leaving && way.acked_at_near.is_none_or(|seen| seen.is_before(acked)) {
-            way.acked_at_near = Some(acked);
+        let is_leaving = side == path.far();
+        if !is_leaving && path.acked_at_near.is_none_or(|seen| seen.is_before(acked)) {
+            path.acked_at_near = Some(acked);
         }
         let blocks = packet.options.as_ref().map_or(0, |o| o.sack_count);
         if is_leaving && (is_news || blocks > 0) {
-            way.news_ns = packet.time_ns;
+            path.news_ns = packet.time_ns;
         }
         if blocks > 0 {
             self.note_sack(number, packet, acked);
         }
         if is_leaving {
-            self.way_mut(number).heard_ns = packet.time_ns;
-            if !self.way(number).open_resent.is_empty() {
+            self.direction_mut(number).heard_ns = packet.time_ns;
+            if !self.direction(number).open_resent.is_empty() {
                 let duplicate = duplicate_of(packet, acked);
                 self.hear_of_resent(number, acked, duplicate);
             }
         }
-        if self.way(number).doubtful.is_empty() {
+        if self.direction(number).doubtful.is_empty() {
             return;
         }
         if is_leaving {
@@ -184,53 +184,53 @@ impl<R: Rows> Pairer<'_, R> {
         };
         let blocks = options.sack_blocks();
         let second = blocks.get(1).copied();
-        self.way_mut(number).has_sack = true;
+        self.direction_mut(number).has_sack = true;
         for (index, &(left, right)) in blocks.iter().enumerate() {
             let (left, right) = (Seq(left), Seq(right));
             if is_dsack(index, (left, right), second, acked) {
                 self.note_dsack(number, left, right);
             } else {
-                self.way_mut(number).sacked.insert(left, right);
+                self.direction_mut(number).sacked.insert(left, right);
             }
         }
-        let way = self.way_mut(number);
-        let first = way.sacked.iter().next().map(|range| range.0);
+        let path = self.direction_mut(number);
+        let first = path.sacked.iter().next().map(|range| range.0);
         if let Some(first) = first.filter(|first| first.is_before(acked)) {
-            way.sacked.remove(first, acked);
+            path.sacked.remove(first, acked);
         }
     }
 
     /// RFC 2883: the receiver had these bytes twice.
     fn note_dsack(&mut self, number: u32, left: Seq, right: Seq) {
-        let way = self.way(number);
-        let mut at = way.lists[way.near.index()].last;
+        let path = self.direction(number);
+        let mut at = path.lists[path.near.index()].last;
         for _ in 0..MOST_LOOKED_AT {
             if at == NONE {
                 break;
             }
-            let entry = self.room.get_mut(at);
+            let entry = self.pending.get_mut(at);
             let packet = &entry.packet;
             if packet.start().is_before(right) && left.is_before(packet.end()) {
                 entry.mark.has_dsack = true;
             }
-            at = self.room.previous_in_way(at);
+            at = self.pending.previous_in_direction(at);
         }
     }
 
     /// Bytes that the receiver lacked when this packet left it: that after its acknowledgment, those beside its blocks.
     fn find_holes(&mut self, number: u32, packet: &Sighting, acked: Seq) {
-        let patience_ns = self.way(number).patience_ns();
-        let doubtful = std::mem::take(&mut self.way_mut(number).doubtful);
+        let patience_ns = self.direction(number).patience_ns();
+        let doubtful = std::mem::take(&mut self.direction_mut(number).doubtful);
         let blocks = packet
             .options
             .as_deref()
             .map_or(&[][..], |o| o.sack_blocks());
         let second = blocks.get(1).copied();
         for &handle in &doubtful {
-            if !self.room.is_there(handle) {
+            if !self.pending.is_there(handle) {
                 continue;
             }
-            let entry = self.room.get_mut(handle.0);
+            let entry = self.pending.get_mut(handle.0);
             let since_ns = packet.time_ns.saturating_sub(entry.packet.time_ns);
             if since_ns <= patience_ns {
                 continue;
@@ -245,7 +245,7 @@ impl<R: Rows> Pairer<'_, R> {
                 entry.mark.has_hole = true;
             }
         }
-        self.way_mut(number).doubtful = doubtful;
+        self.direction_mut(number).doubtful = doubtful;
     }
 
     /// Decide of overtaken data what the acknowledgments so far decide.
@@ -253,16 +253,16 @@ impl<R: Rows> Pairer<'_, R> {
         if !self.shows_all_copies(number) {
             return;
         }
-        let patience_ns = self.way(number).patience_ns();
-        let far_now_ns = self.progress[self.way(number).far().index()].now_ns;
-        let mut doubtful = std::mem::take(&mut self.way_mut(number).doubtful);
+        let patience_ns = self.direction(number).patience_ns();
+        let far_now_ns = self.progress[self.direction(number).far().index()].now_ns;
+        let mut doubtful = std::mem::take(&mut self.direction_mut(number).doubtful);
         doubtful.retain(|&handle| {
-            if !self.room.is_there(handle) {
+            if !self.pending.is_there(handle) {
                 return false;
             }
-            let entry = self.room.get(handle.0);
+            let entry = self.pending.get(handle.0);
             let (start, end) = (entry.packet.start(), entry.packet.end());
-            if !self.way(number).is_covered(start, end) {
+            if !self.direction(number).is_covered(start, end) {
                 return true;
             }
             if !entry.mark.has_come && !self.must_have_come(handle.0) {
@@ -270,118 +270,120 @@ impl<R: Rows> Pairer<'_, R> {
             }
             // Its record may stand a little later in the far capture.
             let since_ns = far_now_ns.saturating_sub(entry.packet.time_ns);
-            self.room.get_mut(handle.0).mark.has_come = true;
+            self.pending.get_mut(handle.0).mark.has_come = true;
             if since_ns <= patience_ns {
                 return true;
             }
             self.give_up(handle.0);
             false
         });
-        let way = self.way_mut(number);
-        doubtful.append(&mut way.doubtful);
+        let path = self.direction_mut(number);
+        doubtful.append(&mut path.doubtful);
         let excess = doubtful.len().saturating_sub(MOST_LOOKED_AT);
         doubtful.drain(..excess);
-        way.doubtful = doubtful;
+        path.doubtful = doubtful;
     }
 
     /// Whether the near capture was read so far that it has shown whatever can have brought the bytes of which the
     /// receiver told last.
     fn shows_all_copies(&self, number: u32) -> bool {
-        let way = self.way(number);
-        if way.least_apart_ns == i64::MAX || way.news_ns == i64::MIN {
+        let path = self.direction(number);
+        if path.least_apart_ns == i64::MAX || path.news_ns == i64::MIN {
             return true;
         }
-        let left_ns = way.news_ns.saturating_sub(way.least_apart_ns);
-        self.progress[way.near.index()].now_ns >= left_ns
+        let left_ns = path.news_ns.saturating_sub(path.least_apart_ns);
+        self.progress[path.near.index()].now_ns >= left_ns
     }
 
     /// Whether the acknowledgment of a packet's bytes proves that it arrived.
     fn must_have_come(&self, at: u32) -> bool {
-        let mark = self.room.get(at).mark;
+        let mark = self.pending.get(at).mark;
         mark.has_come || !mark.is_copied && (!mark.is_resend || mark.others_were_lost)
     }
 
     /// A packet whose other sighting will not come.
     pub fn give_up(&mut self, at: u32) {
-        let (number, side) = (self.room.get(at).way, self.room.get(at).side);
-        if side == self.way(number).near {
-            let packet = &self.room.get(at).packet;
-            let covered = self.way(number).is_covered(packet.start(), packet.end());
+        let (number, side) = (self.pending.get(at).direction, self.pending.get(at).side);
+        if side == self.direction(number).near {
+            let packet = &self.pending.get(at).packet;
+            let covered = self
+                .direction(number)
+                .is_covered(packet.start(), packet.end());
             let has_data = packet.sequence_len() > 0;
             let came = has_data && covered && self.must_have_come(at);
             let (fate, segments) = (self.fate_of_missing(at, came), self.open_segments(at));
-            if self.room.get(at).mark.is_copied && fate != Fate::FarMissed {
-                self.note_given_up(self.room.handle(at), fate);
+            if self.pending.get(at).mark.is_copied && fate != Fate::FarMissed {
+                self.note_given_up(self.pending.handle(at), fate);
             }
             let (packet, mark) = self.remove(at);
             if has_data && mark.is_copied && matches!(fate, Fate::Lost | Fate::Unseen) {
-                self.way_mut(number).lost_resent += 1;
+                self.direction_mut(number).lost_resent += 1;
             }
             if fate == Fate::FarMissed && !self.is_outside(number, &packet, mark) {
                 self.progress[side.other().index()].missed += 1;
             }
-            self.tell_alone(number, side, &packet, fate, mark, segments);
+            self.record_unpaired(number, side, &packet, fate, mark, segments);
         } else {
             let segments = self.open_segments(at);
-            let is_whole = self.open_bytes(at) == self.room.get(at).packet.payload_len;
+            let is_whole = self.open_bytes(at) == self.pending.get(at).packet.payload_len;
             let (packet, mark) = self.remove(at);
             let fate = self.fate_of_alone(number, &packet, is_whole);
             if fate == Fate::NearMissed {
                 if self.near_was_running(number, &packet) {
                     self.progress[side.other().index()].missed += 1;
                     if packet.sequence_len() > 0 {
-                        let way = self.way_mut(number);
-                        way.far_alone += 1;
-                        way.far_alone_resent += u64::from(mark.is_copied);
+                        let path = self.direction_mut(number);
+                        path.far_alone += 1;
+                        path.far_alone_resent += u64::from(mark.is_copied);
                     }
                 }
                 if let Some(place) = mark.id_place {
-                    self.way_mut(number).ids.fill(place);
+                    self.direction_mut(number).ids.fill(place);
                 }
             }
-            self.tell_alone(number, side, &packet, fate, mark, segments);
+            self.record_unpaired(number, side, &packet, fate, mark, segments);
         }
     }
 
     /// Payload of which the other capture showed nothing.
     fn open_bytes(&self, at: u32) -> u32 {
         self.open_parts(at)
-            .map_or(self.room.get(at).packet.payload_len, Parts::open_bytes)
+            .map_or(self.pending.get(at).packet.payload_len, Parts::open_bytes)
     }
 
     fn open_segments(&self, at: u32) -> u32 {
-        let entry = self.room.get(at);
-        let way = self.way(entry.way);
+        let entry = self.pending.get(at);
+        let path = self.direction(entry.direction);
         match self.open_parts(at) {
             Some(parts) if parts.open_bytes() < entry.packet.payload_len => {
-                way.segments_of(parts.open_bytes(), parts.part_len)
+                path.segments_of(parts.open_bytes(), parts.part_len)
             }
-            _ => way.segments(entry.packet.payload_len),
+            _ => path.segments(entry.packet.payload_len),
         }
     }
 
     /// What the other capture has not shown of a frame of several segments.
     pub fn open_parts(&self, at: u32) -> Option<&Parts> {
-        let entry = self.room.get(at);
-        let parts = &self.way(entry.way).parts[entry.side.index()];
-        let handle = self.room.handle(at);
+        let entry = self.pending.get(at);
+        let parts = &self.direction(entry.direction).parts[entry.side.index()];
+        let handle = self.pending.handle(at);
         parts.iter().find(|parts| parts.handle == handle)
     }
 
     fn fate_of_missing(&self, at: u32, came: bool) -> Fate {
-        let entry = self.room.get(at);
+        let entry = self.pending.get(at);
         let (mark, packet) = (entry.mark, &entry.packet);
-        let way = self.way(entry.way);
-        let key = way.arrival_key(&self.seed, entry.way, packet);
+        let path = self.direction(entry.direction);
+        let key = path.arrival_key(&self.seed, entry.direction, packet);
         let is_whole = self.open_bytes(at) == packet.payload_len;
-        if is_whole && way.id.holds() && packet.id().is_some() && way.has_arrived(key) {
+        if is_whole && path.id.holds() && packet.id().is_some() && path.has_arrived(key) {
             Fate::CapturedTwice
         } else if came {
             Fate::FarMissed
         } else {
             let has_hole = mark.has_hole && !mark.has_dsack;
-            let is_proof = way.tally.of(Fate::Late).frames == 0 && !way.refuses;
-            match (has_hole, self.is_outside(entry.way, packet, mark)) {
+            let is_proof = path.tally.of(Fate::Late).frames == 0 && !path.refuses;
+            match (has_hole, self.is_outside(entry.direction, packet, mark)) {
                 (true, false) => Fate::Lost,
                 (true, true) if is_proof => Fate::Lost,
                 (_, true) => Fate::Outside,
@@ -392,15 +394,18 @@ impl<R: Rows> Pairer<'_, R> {
 
     /// Whether the far capture may not have been running when a packet came, or should have come.
     pub fn is_outside(&self, number: u32, packet: &Sighting, mark: Mark) -> bool {
-        let way = self.way(number);
-        let first = self.progress[way.near.index()].first_paired_ns;
-        let range_ns = way.most_apart_ns.saturating_sub(way.least_apart_ns).max(0);
+        let path = self.direction(number);
+        let first = self.progress[path.near.index()].first_paired_ns;
+        let range_ns = path
+            .most_apart_ns
+            .saturating_sub(path.least_apart_ns)
+            .max(0);
         let begin_ns = range_ns.saturating_add(BEGIN_NS);
         let is_before = |first_ns: i64| packet.time_ns < first_ns.saturating_add(begin_ns);
         // A packet that left after a SYN that both captures have. Of SYN-ACKs nothing may tell one from another.
         let begun_ns = self.pairs[(number / 2) as usize].begun_ns;
         let has_begun = begun_ns.is_some_and(|begun_ns| {
-            let is_after = mark.epoch > 0 || packet.time_ns >= begun_ns[way.near.index()];
+            let is_after = mark.epoch > 0 || packet.time_ns >= begun_ns[path.near.index()];
             is_after && !packet.has(SYN)
         });
         // Times of two settings of a clock do not compare.
@@ -410,29 +415,29 @@ impl<R: Rows> Pairer<'_, R> {
         if mark.epoch < self.epochs.current() {
             return false;
         }
-        let far = self.progress[way.far().index()];
-        let keeps_order = way.tally.of(Fate::Late).frames == 0;
+        let far = self.progress[path.far().index()];
+        let keeps_order = path.tally.of(Fate::Late).frames == 0;
         if mark.is_overtaken && keeps_order || !far.is_over {
             return false;
         }
-        let latest_ns = packet.time_ns.saturating_add(way.patience_ns());
+        let latest_ns = packet.time_ns.saturating_add(path.patience_ns());
         let margin_ns = if mark.is_overtaken { 0 } else { MARGIN_NS };
         latest_ns.saturating_add(margin_ns) > far.now_ns
     }
 
     /// `is_whole`: nothing of it was seen at the near point.
     fn fate_of_alone(&self, number: u32, packet: &Sighting, is_whole: bool) -> Fate {
-        let way = self.way(number);
-        let key = way.arrival_key(&self.seed, number, packet);
-        let is_told_apart = way.id.holds() && packet.id().is_some();
+        let path = self.direction(number);
+        let key = path.arrival_key(&self.seed, number, packet);
+        let is_distinguished = path.id.holds() && packet.id().is_some();
         if is_whole
-            && way.has_arrived(key)
-            && (is_told_apart || self.near_was_running(number, packet))
+            && path.has_arrived(key)
+            && (is_distinguished || self.near_was_running(number, packet))
         {
             return Fate::Duplicated;
         }
-        let is_alien = packet.ttl.abs_diff(way.far_ttl) > OTHER_DISTANCE;
-        if packet.has(RST) && way.far_ttl != 0 && is_alien {
+        let is_alien = packet.ttl.abs_diff(path.far_ttl) > OTHER_DISTANCE;
+        if packet.has(RST) && path.far_ttl != 0 && is_alien {
             return Fate::Injected;
         }
         Fate::NearMissed
@@ -440,31 +445,31 @@ impl<R: Rows> Pairer<'_, R> {
 
     /// Whether the near capture must have been running when a packet left that the far one has alone.
     fn near_was_running(&self, number: u32, packet: &Sighting) -> bool {
-        let way = self.way(number);
-        let near = self.progress[way.near.index()];
+        let path = self.direction(number);
+        let near = self.progress[path.near.index()];
         let Some(first_ns) = near.first_ns else {
             return false;
         };
         // From a SYN on that both captures have, both were running; and since a clock was set, which both have shown.
         let begun_ns = self.pairs[(number / 2) as usize].begun_ns;
         let is_after_syn = begun_ns.is_some_and(|begun_ns| {
-            begun_ns[way.far().index()] < packet.time_ns && !packet.has(SYN)
+            begun_ns[path.far().index()] < packet.time_ns && !packet.has(SYN)
         });
-        let has_begun = way.epoch > 0 || is_after_syn;
+        let has_begun = path.epoch > 0 || is_after_syn;
         if has_begun && !near.is_over {
             return true;
         }
-        if way.most_apart_ns == i64::MIN {
+        if path.most_apart_ns == i64::MIN {
             return false;
         }
-        let earliest_ns = packet.time_ns.saturating_sub(way.most_apart_ns);
-        let latest_ns = packet.time_ns.saturating_sub(way.least_apart_ns);
+        let earliest_ns = packet.time_ns.saturating_sub(path.most_apart_ns);
+        let latest_ns = packet.time_ns.saturating_sub(path.least_apart_ns);
         let was_begun = has_begun || earliest_ns.saturating_sub(MARGIN_NS) > first_ns;
         was_begun && latest_ns < near.now_ns
     }
 
     /// Count a packet that one capture has alone.
-    pub fn tell_alone(
+    pub fn record_unpaired(
         &mut self,
         number: u32,
         side: Side,
@@ -474,11 +479,11 @@ impl<R: Rows> Pairer<'_, R> {
         segments: u32,
     ) {
         let pairs_before = self.bounds.pairs();
-        let is_told = mark.is_resend && !mark.is_judged && fate != Fate::CapturedTwice;
-        let resent = is_told.then(|| self.judge_resent(number, packet, &mark, None));
-        let way = self.way_mut(number);
-        way.tally.add(fate, 1, u64::from(segments));
-        way.note_lost(fate, packet.frame);
+        let is_reported = mark.is_resend && !mark.is_judged && fate != Fate::CapturedTwice;
+        let resent = is_reported.then(|| self.judge_resent(number, packet, &mark, None));
+        let path = self.direction_mut(number);
+        path.tally.add(fate, 1, u64::from(segments));
+        path.note_lost(fate, packet.frame);
         if let (Fate::Lost | Fate::Unseen, Some((apart_ns, pairs, epoch))) =
             (fate, mark.apart_before)
         {
@@ -486,7 +491,7 @@ impl<R: Rows> Pairer<'_, R> {
                 Side::A => packet.time_ns,
                 Side::B => packet.time_ns.wrapping_add(apart_ns),
             };
-            way.delays_before_loss.add(a_ns, apart_ns, pairs, epoch);
+            path.delays_before_loss.add(a_ns, apart_ns, pairs, epoch);
         }
         let mut frames = [0; 2];
         let mut times_ns = [i64::MIN; 2];
@@ -505,14 +510,14 @@ impl<R: Rows> Pairer<'_, R> {
             is_resend: mark.is_resend,
             resent,
             pairs_before,
-            epoch: self.way(number).epoch,
+            epoch: self.direction(number).epoch,
         });
-        let told = Told {
+        let outcome = PacketOutcome {
             row,
             resent,
             has_come: false,
         };
-        self.tell(number, packet, &mark, told);
+        self.record_outcome(number, packet, &mark, outcome);
     }
 }
 

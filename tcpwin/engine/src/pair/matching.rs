@@ -4,11 +4,11 @@ use super::altered::{compare, note, Change};
 use super::epochs::Setting;
 use super::packet::{Side, Sighting};
 use super::parts::MOST_PARTS;
-use super::resent::Told;
+use super::path_direction::{Paired, Parts, PathDirection};
+use super::resent::PacketOutcome;
 use super::run::{Pairer, Row, Rows};
 use super::tally::Fate;
 use super::waiting::{Mark, NONE};
-use super::way::{Paired, Parts, Way};
 use crate::sequence::Seq;
 use crate::wire::SYN;
 
@@ -24,13 +24,13 @@ const LEAST_MSS: u16 = 12;
 
 impl<R: Rows> Pairer<'_, R> {
     #[inline]
-    pub fn way(&self, number: u32) -> &Way {
-        &self.pairs[(number / 2) as usize].ways[(number % 2) as usize]
+    pub fn direction(&self, number: u32) -> &PathDirection {
+        &self.pairs[(number / 2) as usize].directions[(number % 2) as usize]
     }
 
     #[inline]
-    pub fn way_mut(&mut self, number: u32) -> &mut Way {
-        &mut self.pairs[(number / 2) as usize].ways[(number % 2) as usize]
+    pub fn direction_mut(&mut self, number: u32) -> &mut PathDirection {
+        &mut self.pairs[(number / 2) as usize].directions[(number % 2) as usize]
     }
 
     /// Take one packet of a way, as one capture has it.
@@ -38,20 +38,20 @@ impl<R: Rows> Pairer<'_, R> {
         if packet.has(SYN) {
             self.note_syn(number, &packet);
         }
-        let mut mark = if side == self.way(number).near {
+        let mut mark = if side == self.direction(number).near {
             self.note_sent(number, &packet)
         } else {
             Mark::default()
         };
         mark.epoch = self.epochs.current();
         mark.other_run_ns = self.progress[side.other().index()].run_ns;
-        mark.has_new_ack = self.way_mut(number).note_newest_ack(side, &packet);
+        mark.has_new_ack = self.direction_mut(number).note_newest_ack(side, &packet);
         self.note_ack(number ^ 1, side, &packet);
         if packet.is_bare_ack() {
             self.note_bare_ack(number, side, &packet);
         }
-        if packet.sequence_len() > 0 && side == self.way(number).far() {
-            self.way_mut(number).note_data_at_far(&packet);
+        if packet.sequence_len() > 0 && side == self.direction(number).far() {
+            self.direction_mut(number).note_data_at_far(&packet);
         }
         self.place(number, side, packet, mark);
     }
@@ -59,9 +59,9 @@ impl<R: Rows> Pairer<'_, R> {
     /// The times of one that is paired count once it is known to be the only one that says so.
     fn note_bare_ack(&mut self, number: u32, side: Side, packet: &Sighting) {
         let said = packet.said(&self.seed);
-        let way = self.way_mut(number);
-        let near = way.near;
-        if let Some(paired) = way.bare_acks.note(side, near, said, Seq(packet.ack)) {
+        let path = self.direction_mut(number);
+        let near = path.near;
+        if let Some(paired) = path.bare_acks.note(side, near, said, Seq(packet.ack)) {
             let b_less_a_ns = match near {
                 Side::A => paired.far_ns.wrapping_sub(paired.near_ns),
                 Side::B => paired.near_ns.wrapping_sub(paired.far_ns),
@@ -69,14 +69,14 @@ impl<R: Rows> Pairer<'_, R> {
             self.apart_ns[near.index()] = Some(b_less_a_ns);
             let epoch = self.note_times(number, paired.near_ns, paired.far_ns);
             let apart_ns = paired.far_ns.wrapping_sub(paired.near_ns);
-            self.way_mut(number).note_apart(epoch, apart_ns);
+            self.direction_mut(number).note_apart(epoch, apart_ns);
         }
     }
 
     /// Take when a packet passed both points, for the clock and the delays; return its epoch.
     #[inline]
     fn note_times(&mut self, number: u32, near_ns: i64, far_ns: i64) -> u32 {
-        let near = self.way(number).near;
+        let near = self.direction(number).near;
         let (a_ns, b_ns) = match near {
             Side::A => (near_ns, far_ns),
             Side::B => (far_ns, near_ns),
@@ -85,8 +85,8 @@ impl<R: Rows> Pairer<'_, R> {
         self.bounds.add(near == Side::A, a_ns, b_ns, epoch);
         let point = (a_ns, far_ns.wrapping_sub(near_ns));
         let pairs = self.bounds.pairs();
-        let way = self.way_mut(number);
-        way.delays.await_epoch(far_ns, point, pairs, epoch);
+        let path = self.direction_mut(number);
+        path.delays.await_epoch(far_ns, point, pairs, epoch);
         epoch
     }
 
@@ -110,9 +110,9 @@ impl<R: Rows> Pairer<'_, R> {
         mut open: Option<Vec<(Seq, Seq)>>,
     ) {
         if packet.payload_len > 0 {
-            let way = self.way(number);
+            let path = self.direction(number);
             let other = side.other().index();
-            if way.lists[other].first != NONE || !way.parts[other].is_empty() {
+            if path.lists[other].first != NONE || !path.parts[other].is_empty() {
                 let Some(rest) = self.match_parts(number, side, &packet, mark, open) else {
                     return;
                 };
@@ -126,12 +126,12 @@ impl<R: Rows> Pairer<'_, R> {
     pub fn is_waiting(&self, number: u32, side: Side, packet: &Sighting) -> bool {
         let is_part = |long: &Parts| {
             let at = long.handle.0;
-            self.room.is_there(long.handle)
-                && self.room.get(at).packet.overlaps(packet)
+            self.pending.is_there(long.handle)
+                && self.pending.get(at).packet.overlaps(packet)
                 && self.part_len(number, at, long.part_len, packet).is_some()
         };
         self.find(number, side, packet, &Mark::default()).is_some()
-            || self.way(number).parts[side.index()]
+            || self.direction(number).parts[side.index()]
                 .iter()
                 .rev()
                 .take(MOST_PARTS)
@@ -141,31 +141,36 @@ impl<R: Rows> Pairer<'_, R> {
     /// The packet that waits at `side` and is this one, of which `mark` is known.
     #[inline]
     fn find(&self, number: u32, side: Side, packet: &Sighting, mark: &Mark) -> Option<u32> {
-        let way = self.way(number);
-        let mut at = self.room.find(way.key(&self.seed, number, side, packet));
+        let path = self.direction(number);
+        let mut at = self
+            .pending
+            .find(path.key(&self.seed, number, side, packet));
         let mut best: Option<(u32, i64)> = None;
         for _ in 0..LOOK_BACK {
             if at == NONE {
                 break;
             }
-            let entry = self.room.get(at);
-            if entry.way == number && entry.side == side && way.is_same(&entry.packet, packet) {
+            let entry = self.pending.get(at);
+            if entry.direction == number
+                && entry.side == side
+                && path.is_same(&entry.packet, packet)
+            {
                 let is_bare = packet.sequence_len() == 0 && packet.id().is_none();
                 if is_bare && !entry.packet.says_the_same(packet) {
-                    if way.keeps_sack && !entry.packet.has_same_sack(packet) {
-                        at = self.room.next_same(at);
+                    if path.keeps_sack && !entry.packet.has_same_sack(packet) {
+                        at = self.pending.next_same(at);
                         continue;
                     }
                     // ACKs of one number that nothing tells apart: one that says the same is rather this one.
                     best = best.or(Some((at, i64::MAX)));
-                    at = self.room.next_same(at);
+                    at = self.pending.next_same(at);
                     continue;
                 }
-                if packet.sequence_len() == 0 || way.tells_apart(packet) {
+                if packet.sequence_len() == 0 || path.distinguishes(packet) {
                     return Some(at);
                 }
                 // Copies of the same bytes that nothing tells apart: the one that took about as long as others did.
-                let (apart_ns, mark) = if side == way.near {
+                let (apart_ns, mark) = if side == path.near {
                     let apart_ns = packet.time_ns.wrapping_sub(entry.packet.time_ns);
                     (apart_ns, &entry.mark)
                 } else {
@@ -173,30 +178,30 @@ impl<R: Rows> Pairer<'_, R> {
                     (apart_ns, mark)
                 };
                 if !self.can_have_taken(number, apart_ns, mark) {
-                    at = self.room.next_same(at);
+                    at = self.pending.next_same(at);
                     continue;
                 }
                 let odd_ns = apart_ns
                     .saturating_sub(self.usual_apart_ns(number))
                     .saturating_abs();
                 if packet.has(SYN) && odd_ns > MOST_SYN_NS {
-                    at = self.room.next_same(at);
+                    at = self.pending.next_same(at);
                     continue;
                 }
                 if best.is_none_or(|(_, least_ns)| odd_ns < least_ns) {
                     best = Some((at, odd_ns));
                 }
             }
-            at = self.room.next_same(at);
+            at = self.pending.next_same(at);
         }
         best.map(|(at, _)| at)
     }
 
     /// Far less near time of the newest packet; before there is one, what the clocks are apart.
     fn usual_apart_ns(&self, number: u32) -> i64 {
-        let way = self.way(number);
-        match way.near {
-            _ if way.most_apart_ns != i64::MIN => way.newest_apart_ns,
+        let path = self.direction(number);
+        match path.near {
+            _ if path.most_apart_ns != i64::MIN => path.newest_apart_ns,
             Side::A => self.offset_ns(),
             Side::B => self.offset_ns().saturating_neg(),
         }
@@ -206,24 +211,24 @@ impl<R: Rows> Pairer<'_, R> {
     /// capture lacks.
     #[inline]
     fn can_have_taken(&self, number: u32, apart_ns: i64, mark: &Mark) -> bool {
-        let (way, back) = (self.way(number), self.way(number ^ 1));
-        let has_gaps = way.far_alone > 0 || way.lists[way.far().index()].first != NONE;
-        if !has_gaps || way.most_apart_ns == i64::MIN {
+        let (path, back) = (self.direction(number), self.direction(number ^ 1));
+        let has_gaps = path.far_alone > 0 || path.lists[path.far().index()].first != NONE;
+        if !has_gaps || path.most_apart_ns == i64::MIN {
             return true;
         }
-        let has_round_trip = back.least_apart_ns < i64::MAX && back.epoch == way.epoch;
+        let has_round_trip = back.least_apart_ns < i64::MAX && back.epoch == path.epoch;
         if mark.is_overtaken && has_round_trip {
             // Sooner than a round trip after those that overtook it nobody can have sent it again. Whatever the clocks
             // are apart stands in both ways, with opposite signs.
-            let round_trip_ns = way.least_apart_ns.saturating_add(back.least_apart_ns);
-            return apart_ns.saturating_sub(way.newest_apart_ns) < round_trip_ns.max(SAME_TIME_NS);
+            let round_trip_ns = path.least_apart_ns.saturating_add(back.least_apart_ns);
+            return apart_ns.saturating_sub(path.newest_apart_ns) < round_trip_ns.max(SAME_TIME_NS);
         }
-        !mark.is_resend || apart_ns >= way.least_apart_ns.saturating_sub(SAME_TIME_NS)
+        !mark.is_resend || apart_ns >= path.least_apart_ns.saturating_sub(SAME_TIME_NS)
     }
 
     /// Join a packet with the sighting that waits.
     fn join(&mut self, number: u32, side: Side, at: u32, packet: Sighting, mark: Mark) {
-        let waits_near = side != self.way(number).near;
+        let waits_near = side != self.direction(number).near;
         if waits_near {
             self.overtake(number, at);
         } else {
@@ -237,26 +242,26 @@ impl<R: Rows> Pairer<'_, R> {
             (&packet, &waited, mark)
         };
         mark.has_new_ack = is_new_at_both;
-        let segments = u64::from(self.way(number).segments(near.payload_len));
+        let segments = u64::from(self.direction(number).segments(near.payload_len));
         self.delivered(number, near, far, mark, (1, segments), true);
     }
 
     /// Take a waiting packet out of the room and its way.
     pub fn remove(&mut self, at: u32) -> (Sighting, Mark) {
-        let (number, side) = (self.room.get(at).way, self.room.get(at).side);
-        let after = self.room.next_in_way(at);
-        let handle = self.room.handle(at);
-        let way = &mut self.pairs[(number / 2) as usize].ways[(number % 2) as usize];
-        if way.fresh == at {
-            way.fresh = after;
+        let (number, side) = (self.pending.get(at).direction, self.pending.get(at).side);
+        let after = self.pending.next_in_direction(at);
+        let handle = self.pending.handle(at);
+        let path = &mut self.pairs[(number / 2) as usize].directions[(number % 2) as usize];
+        if path.fresh == at {
+            path.fresh = after;
         }
-        let parts = &mut way.parts[side.index()];
+        let parts = &mut path.parts[side.index()];
         let is_gone =
-            |oldest: &Parts| oldest.handle == handle || !self.room.is_there(oldest.handle);
+            |oldest: &Parts| oldest.handle == handle || !self.pending.is_there(oldest.handle);
         while parts.front().is_some_and(is_gone) {
             parts.pop_front();
         }
-        self.room.remove(at, &mut way.lists[side.index()])
+        self.pending.remove(at, &mut path.lists[side.index()])
     }
 
     /// Count a packet of which both sightings are known.
@@ -269,14 +274,14 @@ impl<R: Rows> Pairer<'_, R> {
         (frames, segments): (u64, u64),
         is_whole: bool,
     ) {
-        let is_told = mark.is_resend && !mark.is_judged;
-        let resent = is_told.then(|| self.judge_resent(number, near, &mark, Some(far)));
+        let is_reported = mark.is_resend && !mark.is_judged;
+        let resent = is_reported.then(|| self.judge_resent(number, near, &mark, Some(far)));
         let fate = if mark.is_overtaken {
             Fate::Late
         } else {
             Fate::Delivered
         };
-        let near_side = self.way(number).near;
+        let near_side = self.direction(number).near;
         let (a, b) = match near_side {
             Side::A => (near, far),
             Side::B => (far, near),
@@ -286,20 +291,20 @@ impl<R: Rows> Pairer<'_, R> {
         let epoch = if is_this && !near.is_bare_ack() {
             self.note_times(number, near.time_ns, far.time_ns)
         } else {
-            self.way(number).epoch
+            self.direction(number).epoch
         };
-        let way = &mut self.pairs[(number / 2) as usize].ways[(number % 2) as usize];
-        way.tally.add(fate, frames, segments);
+        let path = &mut self.pairs[(number / 2) as usize].directions[(number % 2) as usize];
+        path.tally.add(fate, frames, segments);
         let mut is_altered = false;
-        let (id, timestamp) = (&mut way.id, &mut way.timestamp);
+        let (id, timestamp) = (&mut path.id, &mut path.timestamp);
         if near.id().is_some() && near.ip_id == far.ip_id {
             id.agree();
         }
         if near.has_timestamps && near.tsval == far.tsval {
             timestamp.agree();
         }
-        way.keeps_sack |= near.has_sack() && near.has_same_sack(far);
-        let changes = &mut way.changes;
+        path.keeps_sack |= near.has_sack() && near.has_same_sack(far);
+        let changes = &mut path.changes;
         compare(near, far, is_whole, |field, before, after| {
             is_altered = true;
             note(
@@ -313,27 +318,27 @@ impl<R: Rows> Pairer<'_, R> {
                 },
             );
         });
-        way.altered += u64::from(is_altered);
-        way.first_frames.get_or_insert([a.frame, b.frame]);
+        path.altered += u64::from(is_altered);
+        path.first_frames.get_or_insert([a.frame, b.frame]);
         let hops = i16::from(near.ttl) - i16::from(far.ttl);
-        way.hops = Some(match way.hops {
+        path.hops = Some(match path.hops {
             Some((least, most)) => (least.min(hops), most.max(hops)),
             None => (hops, hops),
         });
-        way.far_ttl = far.ttl;
+        path.far_ttl = far.ttl;
         let apart_ns = far.time_ns.wrapping_sub(near.time_ns);
-        if !near.is_bare_ack() || way.most_apart_ns == i64::MIN {
-            way.note_apart(epoch, apart_ns);
+        if !near.is_bare_ack() || path.most_apart_ns == i64::MIN {
+            path.note_apart(epoch, apart_ns);
         }
-        let key = way.arrival_key(&self.seed, number, far);
-        way.note_arrival(key);
+        let key = path.arrival_key(&self.seed, number, far);
+        path.note_arrival(key);
         if near.has(SYN) && is_this {
             let begun = &mut self.pairs[(number / 2) as usize].begun_ns;
             begun.get_or_insert([a.time_ns, b.time_ns]);
         }
-        let way = &mut self.pairs[(number / 2) as usize].ways[(number % 2) as usize];
+        let path = &mut self.pairs[(number / 2) as usize].directions[(number % 2) as usize];
         if is_this && near.is_bare_ack() {
-            way.bare_acks.paired = Some(Paired {
+            path.bare_acks.paired = Some(Paired {
                 said: far.said(&self.seed),
                 ack: Seq(far.ack),
                 near_ns: near.time_ns,
@@ -367,36 +372,36 @@ impl<R: Rows> Pairer<'_, R> {
             pairs_before: self.bounds.pairs(),
             epoch,
         });
-        let told = Told {
+        let outcome = PacketOutcome {
             row,
             resent,
             has_come: true,
         };
-        self.tell(number, near, &mark, told);
+        self.record_outcome(number, near, &mark, outcome);
     }
 
     /// Whether two sightings are of one packet for sure, so that their times may be compared: not of copies of the same
     /// bytes, or of ACKs of the same number, that nothing tells apart.
     #[inline]
     fn is_surely(&self, number: u32, near: &Sighting, far: &Sighting, mark: &Mark) -> bool {
-        let way = self.way(number);
-        if way.id.holds() && near.id().is_some() {
+        let path = self.direction(number);
+        if path.id.holds() && near.id().is_some() {
             return true;
         }
         if near.sequence_len() == 0 {
             return mark.has_new_ack && near.says_the_same(far);
         }
-        way.timestamp.holds() && near.has_timestamps || !(mark.is_resend || mark.is_copied)
+        path.timestamp.holds() && near.has_timestamps || !(mark.is_resend || mark.is_copied)
     }
 
     /// The epoch of a packet that is paired. The first that shows that a clock was set tells all ways.
     #[inline]
     fn epoch_of(&mut self, number: u32, near_ns: i64, b_less_a_ns: i64, a_ns: i64) -> u32 {
-        let side = self.way(number).near;
+        let side = self.direction(number).near;
         let (epoch, setting) = self.epochs.judge(side == Side::A, a_ns, b_less_a_ns);
         match setting {
             Some(setting) => self.note_setting(epoch, side, &setting),
-            None => self.way_mut(number ^ 1).delays.confirm(near_ns),
+            None => self.direction_mut(number ^ 1).delays.confirm(near_ns),
         }
         epoch
     }
@@ -406,9 +411,9 @@ impl<R: Rows> Pairer<'_, R> {
         if let Some(other) = &mut self.apart_ns[shown_by.other().index()] {
             *other = other.saturating_add(setting.step_ns);
         }
-        for way in self.pairs.iter_mut().flat_map(|pair| &mut pair.ways) {
-            let is_upper = way.near == Side::A;
-            way.delays.set(epoch, |apart_ns| {
+        for path in self.pairs.iter_mut().flat_map(|pair| &mut pair.directions) {
+            let is_upper = path.near == Side::A;
+            path.delays.set(epoch, |apart_ns| {
                 setting.precedes(is_upper, if is_upper { apart_ns } else { -apart_ns })
             });
         }
@@ -423,11 +428,15 @@ impl<R: Rows> Pairer<'_, R> {
         mut mark: Mark,
         open: Option<Vec<(Seq, Seq)>>,
     ) {
-        let key = self.way(number).key(&self.seed, number, side, &packet);
-        let arrival = self.way(number).arrival_key(&self.seed, number, &packet);
-        if side == self.way(number).near {
+        let key = self
+            .direction(number)
+            .key(&self.seed, number, side, &packet);
+        let arrival = self
+            .direction(number)
+            .arrival_key(&self.seed, number, &packet);
+        if side == self.direction(number).near {
             if self.is_waiting_twice(number, side, &packet) {
-                self.tell_alone(
+                self.record_unpaired(
                     number,
                     side,
                     &packet,
@@ -438,14 +447,16 @@ impl<R: Rows> Pairer<'_, R> {
                 return;
             }
         } else {
-            let way = self.way(number);
-            let is_sure = way.id.holds() && packet.id().is_some();
-            if is_sure && open.is_none() && way.has_arrived(arrival) {
-                self.tell_alone(number, side, &packet, Fate::Duplicated, mark, 1);
+            let path = self.direction(number);
+            let is_sure = path.id.holds() && packet.id().is_some();
+            if is_sure && open.is_none() && path.has_arrived(arrival) {
+                self.record_unpaired(number, side, &packet, Fate::Duplicated, mark, 1);
                 return;
             }
             self.note_arrived_alone(number, &packet);
-            mark.id_place = packet.id().and_then(|id| self.way(number).ids.place(id));
+            mark.id_place = packet
+                .id()
+                .and_then(|id| self.direction(number).ids.place(id));
         }
         if self.learn(number, side, &packet, &mark) {
             self.place(number, side, packet, mark);
@@ -453,17 +464,17 @@ impl<R: Rows> Pairer<'_, R> {
         }
         let payload_len = packet.payload_len;
         let start = packet.start();
-        let way = &mut self.pairs[(number / 2) as usize].ways[(number % 2) as usize];
-        let list = &mut way.lists[side.index()];
-        let at = self.room.add(key, number, side, packet, mark, list);
-        if side == way.near && way.fresh == NONE {
-            way.fresh = at;
+        let path = &mut self.pairs[(number / 2) as usize].directions[(number % 2) as usize];
+        let list = &mut path.lists[side.index()];
+        let at = self.pending.add(key, number, side, packet, mark, list);
+        if side == path.near && path.fresh == NONE {
+            path.fresh = at;
         }
-        let is_long = payload_len > way.full_segment();
-        if open.is_some() || is_long || way.is_mixed && payload_len > 0 {
-            let handle = self.room.handle(at);
+        let is_long = payload_len > path.full_segment();
+        if open.is_some() || is_long || path.is_mixed && payload_len > 0 {
+            let handle = self.pending.handle(at);
             let open = open.unwrap_or_else(|| vec![(start, start + payload_len)]);
-            way.parts[side.index()].push_back(Parts {
+            path.parts[side.index()].push_back(Parts {
                 handle,
                 open,
                 part_len: 0,
@@ -477,12 +488,12 @@ impl<R: Rows> Pairer<'_, R> {
         let Some(at) = self.find(number, side, packet, &Mark::default()) else {
             return false;
         };
-        if self.way(number).id.holds() && packet.id().is_some() {
+        if self.direction(number).id.holds() && packet.id().is_some() {
             return true;
         }
         let apart_ns = packet
             .time_ns
-            .wrapping_sub(self.room.get(at).packet.time_ns);
+            .wrapping_sub(self.pending.get(at).packet.time_ns);
         packet.sequence_len() > 0 && packet.has_timestamps && apart_ns.abs() <= SAME_TIME_NS
     }
 
@@ -492,15 +503,15 @@ impl<R: Rows> Pairer<'_, R> {
         // Duplicate ACKs are alike without being the same packet.
         let is_telling =
             |packet: &Sighting, mark: &Mark| packet.sequence_len() > 0 || mark.has_new_ack;
-        let way = self.way(number);
-        if !way.id.is_open() && !way.timestamp.is_open() || !is_telling(packet, mark) {
+        let path = self.direction(number);
+        if !path.id.is_open() && !path.timestamp.is_open() || !is_telling(packet, mark) {
             return false;
         }
-        let mut at = way.lists[side.other().index()].first;
+        let mut at = path.lists[side.other().index()].first;
         let mut looked = 0;
         let (mut id_is_odd, mut timestamp_is_odd, mut is_proof) = (false, false, false);
         while at != NONE && looked < LOOK_BACK {
-            let entry = self.room.get(at);
+            let entry = self.pending.get(at);
             let other = &entry.packet;
             let is_alike = is_telling(other, &entry.mark)
                 && other.seq == packet.seq
@@ -520,15 +531,15 @@ impl<R: Rows> Pairer<'_, R> {
                 }
             }
             looked += 1;
-            at = self.room.next_in_way(at);
+            at = self.pending.next_in_direction(at);
         }
-        let way = self.way_mut(number);
+        let path = self.direction_mut(number);
         let mut is_settled = false;
-        if id_is_odd && way.id.is_open() {
-            is_settled |= way.id.disagree(is_proof);
+        if id_is_odd && path.id.is_open() {
+            is_settled |= path.id.disagree(is_proof);
         }
-        if timestamp_is_odd && way.timestamp.is_open() {
-            is_settled |= way.timestamp.disagree(is_proof);
+        if timestamp_is_odd && path.timestamp.is_open() {
+            is_settled |= path.timestamp.disagree(is_proof);
         }
         if is_settled {
             self.rekey(number);
@@ -541,7 +552,7 @@ impl<R: Rows> Pairer<'_, R> {
         let mut all = Vec::new();
         for side in Side::BOTH {
             loop {
-                let at = self.way(number).lists[side.index()].first;
+                let at = self.direction(number).lists[side.index()].first;
                 if at == NONE {
                     break;
                 }
@@ -549,7 +560,7 @@ impl<R: Rows> Pairer<'_, R> {
                 let (packet, mark) = self.remove(at);
                 all.push((side, packet, mark, open));
             }
-            self.way_mut(number).parts[side.index()].clear();
+            self.direction_mut(number).parts[side.index()].clear();
         }
         for (side, packet, mark, open) in all {
             let is_whole = open.as_ref().is_none_or(|open| {
@@ -566,11 +577,11 @@ impl<R: Rows> Pairer<'_, R> {
     /// What a SYN says of the connection.
     fn note_syn(&mut self, number: u32, packet: &Sighting) {
         let offers_sack = packet.options.as_ref().is_some_and(|o| o.sack_permitted);
-        self.way_mut(number).offers_sack |= offers_sack;
+        self.direction_mut(number).offers_sack |= offers_sack;
         let mss = packet.options.as_ref().and_then(|options| options.mss);
         if let Some(mss) = mss.filter(|mss| *mss > LEAST_MSS) {
-            self.way_mut(number).note_mss(true, mss.into());
-            self.way_mut(number ^ 1).note_mss(false, mss.into());
+            self.direction_mut(number).note_mss(true, mss.into());
+            self.direction_mut(number ^ 1).note_mss(false, mss.into());
         }
     }
 }

@@ -6,9 +6,9 @@ use super::ahead::search_key;
 use super::evidence::BEGIN_NS;
 use super::flows::{Courtship, Hit, VOTES};
 use super::packet::{Side, Sighting};
+use super::path_direction::PathDirection;
 use super::run::{Pair, Pairer, Rows};
 use super::waiting::NONE;
-use super::way::Way;
 use crate::wire::Segment;
 
 /// Packets after which it is decided from what there is which point is nearer to which host.
@@ -86,8 +86,8 @@ impl<R: Rows> Pairer<'_, R> {
         if side == Side::B {
             direction ^= u8::from(pair.is_flipped);
         }
-        let way = &pair.ways[usize::from(direction)];
-        if way.near == side || !way.id.holds() || !way.timestamp.holds() {
+        let path = &pair.directions[usize::from(direction)];
+        if path.near == side || !path.id.holds() || !path.timestamp.holds() {
             return None;
         }
         self.find_unseen(number * 2 + u32::from(direction), side, segment)
@@ -229,15 +229,18 @@ impl<R: Rows> Pairer<'_, R> {
         if let Some(shown) = shown {
             near = if of_a == 0 { shown } else { shown.other() };
         }
-        let mut ways = [Way::new(near, 0), Way::new(near.other(), 0)];
-        for (way, shift) in ways.iter_mut().zip(courtship.shifts) {
-            way.shift = match side {
+        let mut directions = [
+            PathDirection::new(near, 0),
+            PathDirection::new(near.other(), 0),
+        ];
+        for (path, shift) in directions.iter_mut().zip(courtship.shifts) {
+            path.shift = match side {
                 Side::A => shift,
                 Side::B => shift.wrapping_neg(),
             };
         }
         if side == Side::B && courtship.is_flipped {
-            ways.swap(0, 1);
+            directions.swap(0, 1);
         }
         let flows = match side {
             Side::A => [number, mate],
@@ -249,7 +252,7 @@ impl<R: Rows> Pairer<'_, R> {
             is_flipped: courtship.is_flipped,
             is_sure: shown.is_some() || is_sure(courtship),
             begun_ns: None,
-            ways,
+            directions,
             early: VecDeque::new(),
         });
         let offset_ns = match courtship.apart_ns {

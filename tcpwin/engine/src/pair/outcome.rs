@@ -4,11 +4,11 @@ use super::altered::Change;
 use super::clock::Piece;
 use super::flows::{Endpoint, Flow};
 use super::packet::Side;
-use super::resent::Cause;
+use super::path_direction::{PathDirection, MOST_LOST_FRAMES};
+use super::resent::ResendCause;
 use super::run::{Pair, Pairer, Rows};
 use super::tally::{Count, Delay, Fate, Tally};
 use super::waiting::NONE;
-use super::way::{Way, MOST_LOST_FRAMES};
 use crate::capture::CaptureFacts;
 
 /// Both hosts of a connection as one capture names them.
@@ -39,7 +39,7 @@ pub struct Lane {
     /// The first packet of which both sightings are known: its frames in capture A and B, or 0.
     pub first_frames: [u64; 2],
     pub resent: u64,
-    pub resent_by_cause: [u64; Cause::ALL.len()],
+    pub resent_by_cause: [u64; ResendCause::ALL.len()],
     /// Payload that the near capture has, copies included.
     pub bytes: u64,
     /// Fewest and most routers between the two points.
@@ -216,7 +216,7 @@ impl Outcome {
             facts,
             segments,
             missed,
-            most_waiting: pairer.room.most(),
+            most_waiting: pairer.pending.most(),
             was_stopped,
         }
     }
@@ -230,38 +230,40 @@ fn paired(pair: Pair, flows: [&Vec<Flow>; 2], clock: &[Piece], missed: [u64; 2])
     }
     let turned = turned(&pair);
     let mut direction = 0;
-    let lanes = pair.ways.map(|mut way| {
+    let lanes = pair.directions.map(|mut path| {
         let there = [direction, direction ^ usize::from(pair.is_flipped)];
         direction += 1;
-        let (near, far) = (way.near.index(), way.far().index());
+        let (near, far) = (path.near.index(), path.far().index());
         let let_go = own[near].let_go[there[near]];
-        way.tally.add(Fate::Outside, let_go, let_go);
+        path.tally.add(Fate::Outside, let_go, let_go);
         let let_go = own[far].let_go[there[far]];
-        way.tally.add(Fate::NearMissed, let_go, let_go);
-        way.delays.add_pending();
+        path.tally.add(Fate::NearMissed, let_go, let_go);
+        path.delays.add_pending();
         let near_has_gaps = missed[near] > 0;
-        let in_neither = way.ids.missing().filter(|_| near_has_gaps).unwrap_or(0);
+        let in_neither = path.ids.missing().filter(|_| near_has_gaps).unwrap_or(0);
         let mut lane = Lane {
-            near: way.near,
-            delay: way.delays.corrected(clock, way.near == Side::A),
-            delay_before_loss: way.delays_before_loss.corrected(clock, way.near == Side::A),
-            is_resegmented: way.is_resegmented,
+            near: path.near,
+            delay: path.delays.corrected(clock, path.near == Side::A),
+            delay_before_loss: path
+                .delays_before_loss
+                .corrected(clock, path.near == Side::A),
+            is_resegmented: path.is_resegmented,
             in_neither,
             near_has_gaps,
             far_has_gaps: missed[far] > 0,
-            refuses: way.refuses,
-            tally: way.tally,
-            changes: way.changes,
-            altered: way.altered,
-            first_frames: way.first_frames.unwrap_or_default(),
-            resent: way.resent,
-            resent_by_cause: way.resent_by_cause,
+            refuses: path.refuses,
+            tally: path.tally,
+            changes: path.changes,
+            altered: path.altered,
+            first_frames: path.first_frames.unwrap_or_default(),
+            resent: path.resent,
+            resent_by_cause: path.resent_by_cause,
             bytes: own[near].bytes[there[near]],
-            hops: way.hops,
-            sequence_shift: way.shift,
+            hops: path.hops,
+            sequence_shift: path.shift,
             lost_frames: Vec::new(),
         };
-        lane.name_lost(way.lost_frames, way.unseen_frames);
+        lane.name_lost(path.lost_frames, path.unseen_frames);
         lane
     });
     Paired {
@@ -275,10 +277,13 @@ fn paired(pair: Pair, flows: [&Vec<Flow>; 2], clock: &[Piece], missed: [u64; 2])
 /// A packet that a capture lacks may by accident be one that was lost elsewhere and sent again: that is not most of those
 /// that were.
 fn turned(pair: &Pair) -> Option<Side> {
-    let sum = |of: fn(&Way) -> u64| pair.ways.iter().map(of).sum::<u64>();
-    let (alone, resent) = (sum(|way| way.far_alone), sum(|way| way.far_alone_resent));
-    let is_loss = resent > sum(|way| way.lost_resent).max(1)
+    let sum = |of: fn(&PathDirection) -> u64| pair.directions.iter().map(of).sum::<u64>();
+    let (alone, resent) = (
+        sum(|path| path.far_alone),
+        sum(|path| path.far_alone_resent),
+    );
+    let is_loss = resent > sum(|path| path.lost_resent).max(1)
         && resent * 10 >= alone * 9
-        && resent * 2 >= sum(|way| way.resent);
-    (!pair.is_sure && is_loss).then_some(pair.ways[0].near.other())
+        && resent * 2 >= sum(|path| path.resent);
+    (!pair.is_sure && is_loss).then_some(pair.directions[0].near.other())
 }

@@ -34,8 +34,8 @@ impl<R: Rows> Pairer<'_, R> {
     /// A frame that waits at the other point begins with this packet, is of another length, and neither is longer than a
     /// segment may be: then whatever waits may be several segments.
     fn find_mixed(&mut self, number: u32, side: Side, packet: &Sighting) {
-        let full = self.way(number).full_segment();
-        if self.way(number).is_mixed || packet.payload_len > full {
+        let full = self.direction(number).full_segment();
+        if self.direction(number).is_mixed || packet.payload_len > full {
             return;
         }
         let is_mixed = |len: u32| len != packet.payload_len && (1..=full).contains(&len);
@@ -48,7 +48,7 @@ impl<R: Rows> Pairer<'_, R> {
     /// Take all data that wait, and those to come, for frames of several segments.
     #[cold]
     fn mix(&mut self, number: u32) {
-        self.way_mut(number).is_mixed = true;
+        self.direction_mut(number).is_mixed = true;
         self.rekey(number);
     }
 
@@ -61,7 +61,7 @@ impl<R: Rows> Pairer<'_, R> {
         mark: Mark,
         open: &mut Vec<(Seq, Seq)>,
     ) {
-        let mut full = self.way(number).full_segment();
+        let mut full = self.direction(number).full_segment();
         // `fewest`: where each frame that waits is one segment.
         let (mut done, mut parts, mut fewest, mut is_mixed) = (0, 0, 0, false);
         while done < packet.payload_len {
@@ -75,22 +75,22 @@ impl<R: Rows> Pairer<'_, R> {
                 (parts, fewest) = (parts + 1, fewest + 1);
                 continue;
             };
-            let part_len = self.room.get(at).packet.payload_len;
+            let part_len = self.pending.get(at).packet.payload_len;
             let start = packet.start() + done;
             close(open, start, start + part_len);
             if fewest > 1 && part_len <= full {
                 // Those before were one segment each: the ids count on, or are all the same.
-                self.way_mut(number).learn_segment(full);
+                self.direction_mut(number).learn_segment(full);
             }
             if part_len < left && part_len <= full {
                 full = part_len;
-                is_mixed |= part_len < self.way(number).full_segment();
+                is_mixed |= part_len < self.direction(number).full_segment();
             }
             done += part_len;
             (parts, fewest) = (parts + part_len.div_ceil(full), fewest + 1);
             self.join_part(number, side, at, packet, mark);
         }
-        if is_mixed && !self.way(number).is_mixed {
+        if is_mixed && !self.direction(number).is_mixed {
             self.mix(number);
         }
     }
@@ -113,7 +113,7 @@ impl<R: Rows> Pairer<'_, R> {
             if at != NONE {
                 return Some(at);
             }
-            if !self.way(number).id.holds() {
+            if !self.direction(number).id.holds() {
                 break;
             }
         }
@@ -129,33 +129,33 @@ impl<R: Rows> Pairer<'_, R> {
         (done, id): (u32, u32),
         has_len: impl Fn(u32) -> bool,
     ) -> u32 {
-        let way = self.way(number);
+        let path = self.direction(number);
         let seq = packet.seq.wrapping_add(done);
-        let key = way.key_at(&self.seed, number, side, packet, seq, id);
-        let mut at = self.room.find(key);
+        let key = path.key_at(&self.seed, number, side, packet, seq, id);
+        let mut at = self.pending.find(key);
         while at != NONE {
-            let entry = self.room.get(at);
+            let entry = self.pending.get(at);
             let other = &entry.packet;
-            let fits = entry.way == number
+            let fits = entry.direction == number
                 && entry.side == side
                 && other.seq == seq
                 && has_len(other.payload_len)
-                && (!way.timestamp.holds() || other.tsval == packet.tsval);
+                && (!path.timestamp.holds() || other.tsval == packet.tsval);
             if fits {
                 return at;
             }
-            at = self.room.next_same(at);
+            at = self.pending.next_same(at);
         }
         NONE
     }
 
     /// Join a part that waits with the longer packet that has it.
     fn join_part(&mut self, number: u32, side: Side, at: u32, packet: &Sighting, mark: Mark) {
-        self.way_mut(number).is_resegmented = true;
-        let waits_near = side != self.way(number).near;
+        self.direction_mut(number).is_resegmented = true;
+        let waits_near = side != self.direction(number).near;
         self.overtake(number, if waits_near { at } else { NONE });
         let (part, part_mark) = self.remove(at);
-        let segments = u64::from(self.way(number).segments(part.payload_len));
+        let segments = u64::from(self.direction(number).segments(part.payload_len));
         if waits_near {
             self.delivered(number, &part, packet, part_mark, (1, segments), false);
         } else {
@@ -173,20 +173,20 @@ impl<R: Rows> Pairer<'_, R> {
         open: &mut Vec<(Seq, Seq)>,
     ) {
         let other = side.other().index();
-        let mut place = self.way(number).parts[other].len();
+        let mut place = self.direction(number).parts[other].len();
         let newest = place.saturating_sub(MOST_PARTS);
         while place > 0 && !open.is_empty() {
             place -= 1;
             if place < newest && place >= MOST_PARTS {
                 place = MOST_PARTS - 1;
             }
-            let Some(long) = self.way(number).parts[other].get(place) else {
+            let Some(long) = self.direction(number).parts[other].get(place) else {
                 continue;
             };
             let handle = long.handle;
             let at = handle.0;
-            if !self.room.is_there(handle) {
-                self.way_mut(number).parts[other].remove(place);
+            if !self.pending.is_there(handle) {
+                self.direction_mut(number).parts[other].remove(place);
                 continue;
             }
             let Some(part_len) = self.part_len(number, at, long.part_len, packet) else {
@@ -205,8 +205,13 @@ impl<R: Rows> Pairer<'_, R> {
                 bytes += start.to(end) as u32;
             }
             let is_done = rest.is_empty();
-            let starts_inside = self.room.get(at).packet.start().is_before(packet.start());
-            if let Some(long) = self.way_mut(number).parts[other].get_mut(place) {
+            let starts_inside = self
+                .pending
+                .get(at)
+                .packet
+                .start()
+                .is_before(packet.start());
+            if let Some(long) = self.direction_mut(number).parts[other].get_mut(place) {
                 long.open = rest;
                 if part_len != 0 && starts_inside {
                     long.part_len = part_len;
@@ -218,10 +223,10 @@ impl<R: Rows> Pairer<'_, R> {
                 part_len,
             };
             self.join_long(number, side, at, packet, mark, share);
-            if is_done && self.room.is_there(handle) {
+            if is_done && self.pending.is_there(handle) {
                 self.remove(at);
                 // It may have gone with the packet already.
-                let parts = &mut self.way_mut(number).parts[other];
+                let parts = &mut self.direction_mut(number).parts[other];
                 if parts.get(place).is_some_and(|long| long.open.is_empty()) {
                     parts.remove(place);
                 }
@@ -232,17 +237,17 @@ impl<R: Rows> Pairer<'_, R> {
     /// Payload of each segment, if a packet and a longer frame that waits may have segments in common; 0 where that does
     /// not tell it. `known`: what earlier ones told.
     pub fn part_len(&self, number: u32, at: u32, known: u32, packet: &Sighting) -> Option<u32> {
-        let way = self.way(number);
-        let long = &self.room.get(at).packet;
+        let path = self.direction(number);
+        let long = &self.pending.get(at).packet;
         if long.seq == packet.seq && long.payload_len == packet.payload_len {
             // A frame that is the same was found as such: this is a copy of it.
             return None;
         }
-        let keeps_timestamp = way.timestamp.holds();
+        let keeps_timestamp = path.timestamp.holds();
         if keeps_timestamp && long.tsval != packet.tsval {
             return None;
         }
-        if !way.id.holds() || long.id().is_none() || packet.id().is_none() {
+        if !path.id.holds() || long.id().is_none() || packet.id().is_none() {
             return Some(known);
         }
         // Offload counts the ids up by one for each segment, or leaves all the same: a copy has another one.
@@ -255,16 +260,16 @@ impl<R: Rows> Pairer<'_, R> {
         if part_len <= 0 || part_len.saturating_mul(ids) != offset {
             return None;
         }
-        let (part_len, full) = (part_len as u32, way.full_segment());
+        let (part_len, full) = (part_len as u32, path.full_segment());
         let is_own = [packet.payload_len, long.payload_len].contains(&part_len);
         let is_part = if known != 0 {
             part_len == known
-        } else if way.is_mixed {
+        } else if path.is_mixed {
             part_len <= full
         } else if is_inside(packet, long) && packet.payload_len <= full {
             part_len == packet.payload_len
         } else {
-            let is_usual = part_len * 2 >= full && (part_len <= full || way.segment_len == 0);
+            let is_usual = part_len * 2 >= full && (part_len <= full || path.segment_len == 0);
             is_usual || is_own || keeps_timestamp && long.has_timestamps
         };
         is_part.then_some(part_len)
@@ -279,26 +284,26 @@ impl<R: Rows> Pairer<'_, R> {
         mark: Mark,
         share: Share,
     ) {
-        let long = self.room.get(at).packet.clone();
-        let waits_near = side != self.way(number).near;
+        let long = self.pending.get(at).packet.clone();
+        let waits_near = side != self.direction(number).near;
         self.overtake(number, if waits_near { at } else { NONE });
-        let way = self.way_mut(number);
-        way.is_resegmented = true;
-        let has_ids = way.id.holds() && packet.id().is_some();
+        let path = self.direction_mut(number);
+        path.is_resegmented = true;
+        let has_ids = path.id.holds() && packet.id().is_some();
         let is_third = long.start().to(packet.start()) >= 2 * packet.payload_len as i32;
-        let is_told = !has_ids || share.part_len == packet.payload_len && is_third;
-        if is_told && packet.payload_len == share.bytes && is_inside(packet, &long) {
-            way.learn_segment(packet.payload_len);
+        let is_reported = !has_ids || share.part_len == packet.payload_len && is_third;
+        if is_reported && packet.payload_len == share.bytes && is_inside(packet, &long) {
+            path.learn_segment(packet.payload_len);
         }
-        if way.is_mixed && share.part_len != 0 {
-            way.short_len = share.part_len;
+        if path.is_mixed && share.part_len != 0 {
+            path.short_len = share.part_len;
         }
-        let segments = u64::from(way.segments_of(share.bytes, share.part_len));
+        let segments = u64::from(path.segments_of(share.bytes, share.part_len));
         let count = (u64::from(share.is_new_frame), segments);
         if waits_near {
-            let long_mark = self.room.get(at).mark;
+            let long_mark = self.pending.get(at).mark;
             self.delivered(number, &long, packet, long_mark, count, false);
-            self.room.get_mut(at).mark.is_judged = true;
+            self.pending.get_mut(at).mark.is_judged = true;
         } else {
             self.delivered(number, packet, &long, mark, count, false);
         }

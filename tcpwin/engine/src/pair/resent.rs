@@ -11,7 +11,7 @@ const DISAGREEMENT_NS: i64 = 1_000_000;
 
 /// What made a retransmission necessary, or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum ResendCause {
     /// The copy before was lost on the way.
     Lost,
     /// The copy before came, and the ACKs that said so were lost.
@@ -24,22 +24,22 @@ pub enum Cause {
     Unknown,
 }
 
-impl Cause {
-    pub const ALL: [Cause; 5] = [
-        Cause::Lost,
-        Cause::AckLost,
-        Cause::Needless,
-        Cause::Refused,
-        Cause::Unknown,
+impl ResendCause {
+    pub const ALL: [ResendCause; 5] = [
+        ResendCause::Lost,
+        ResendCause::AckLost,
+        ResendCause::Needless,
+        ResendCause::Refused,
+        ResendCause::Unknown,
     ];
 
     pub fn name(self) -> &'static str {
         match self {
-            Cause::Lost => "lost",
-            Cause::AckLost => "ack_lost",
-            Cause::Needless => "needless",
-            Cause::Refused => "refused",
-            Cause::Unknown => "unknown",
+            ResendCause::Lost => "lost",
+            ResendCause::AckLost => "ack_lost",
+            ResendCause::Needless => "needless",
+            ResendCause::Refused => "refused",
+            ResendCause::Unknown => "unknown",
         }
     }
 }
@@ -56,7 +56,7 @@ const ACKS_HEARD: u8 = 2;
 pub struct Open {
     start: Seq,
     end: Seq,
-    cause: Cause,
+    cause: ResendCause,
     ack_was_lost: bool,
     /// ACKs of its bytes so far.
     acks: u8,
@@ -66,13 +66,13 @@ pub struct Open {
 /// A retransmission and the copy before it.
 #[derive(Clone, Copy, Debug)]
 pub struct Resent {
-    pub cause: Cause,
+    pub cause: ResendCause,
     /// The copy before, where it was lost: its frame at the near point.
     pub lost_frame: u64,
 }
 
 /// A packet whose fate is known, for who wants a row of it, and why it was sent again.
-pub struct Told {
+pub struct PacketOutcome {
     pub row: Option<Row>,
     pub resent: Option<Resent>,
     pub has_come: bool,
@@ -81,59 +81,59 @@ pub struct Told {
 impl<R: Rows> Pairer<'_, R> {
     /// Keep in the mark of a packet that is sent again what is known as it leaves.
     pub fn note_copy_before(&mut self, number: u32, packet: &Sighting, mark: &mut Mark) {
-        let way = self.way(number);
-        let near = way.near;
+        let path = self.direction(number);
+        let near = path.near;
         let first = packet.start();
-        mark.was_covered = way.is_covered(first, packet.end());
-        mark.was_lacking = way.lacks_first_of(packet);
-        let was_heard = |came_ns: i64| way.heard_ns > came_ns;
-        mark.copy_was_refused = way.came_ns(first, u64::MAX).is_some_and(was_heard);
-        let mut at = way.lists[near.index()].last;
+        mark.was_covered = path.is_covered(first, packet.end());
+        mark.was_lacking = path.lacks_first_of(packet);
+        let was_heard = |came_ns: i64| path.heard_ns > came_ns;
+        mark.copy_was_refused = path.came_ns(first, u64::MAX).is_some_and(was_heard);
+        let mut at = path.lists[near.index()].last;
         for _ in 0..MOST_LOOKED_AT {
             if at == NONE {
                 break;
             }
-            let other = &self.room.get(at).packet;
+            let other = &self.pending.get(at).packet;
             if !other.start().is_after(first) && first.is_before(other.end()) {
-                mark.copy_before = Some(self.room.handle(at));
+                mark.copy_before = Some(self.pending.handle(at));
                 break;
             }
-            at = self.room.previous_in_way(at);
+            at = self.pending.previous_in_direction(at);
         }
         // ACKs that left the receiver so long ago that they would have come.
-        let back = self.way(number ^ 1);
+        let back = self.direction(number ^ 1);
         let patience_ns = back.patience_ns();
         let mut at = back.lists[back.near.index()].last;
         for _ in 0..MOST_LOOKED_AT {
             if at == NONE {
                 break;
             }
-            let entry = self.room.get(at);
+            let entry = self.pending.get(at);
             let since_ns = packet.time_ns.saturating_sub(entry.packet.time_ns);
             let is_lost = entry.mark.is_overtaken || since_ns > patience_ns;
             if is_lost && !Seq(entry.packet.ack).is_before(packet.end()) {
-                let seen = self.way(number).acked_at_near;
+                let seen = self.direction(number).acked_at_near;
                 mark.ack_was_lost = seen.is_none_or(|seen| seen.is_before(packet.end()));
             }
-            at = self.room.previous_in_way(at);
+            at = self.pending.previous_in_direction(at);
         }
     }
 
     /// A packet is given up: tell those that are copies of it.
     pub fn note_given_up(&mut self, handle: (u32, u32), fate: Fate) {
-        let frame = self.room.get(handle.0).packet.frame;
+        let frame = self.pending.get(handle.0).packet.frame;
         // Copies are younger than it.
-        let mut at = self.room.next_in_way(handle.0);
+        let mut at = self.pending.next_in_direction(handle.0);
         for _ in 0..MOST_LOOKED_AT {
             if at == NONE {
                 break;
             }
-            let mark = &mut self.room.get_mut(at).mark;
+            let mark = &mut self.pending.get_mut(at).mark;
             if mark.copy_before == Some(handle) {
                 mark.copy_is_outside = fate == Fate::Outside;
                 mark.lost_before = if mark.copy_is_outside { 0 } else { frame };
             }
-            at = self.room.next_in_way(at);
+            at = self.pending.next_in_direction(at);
         }
     }
 
@@ -146,19 +146,19 @@ impl<R: Rows> Pairer<'_, R> {
         mark: &Mark,
         arrival: Option<&Sighting>,
     ) -> Resent {
-        let way = self.way(number);
+        let path = self.direction(number);
         let (start, end) = (packet.start(), packet.end());
         let waiting = mark
             .copy_before
-            .filter(|handle| self.room.is_there(*handle));
-        let is_hole = waiting.is_some_and(|(at, _)| self.room.get(at).mark.has_hole);
+            .filter(|handle| self.pending.is_there(*handle));
+        let is_hole = waiting.is_some_and(|(at, _)| self.pending.get(at).mark.has_hole);
         let is_outside = waiting.map_or(mark.copy_is_outside, |(at, _)| {
-            let copy = self.room.get(at);
+            let copy = self.pending.get(at);
             !is_hole && self.is_outside(number, &copy.packet, copy.mark)
         });
         let lost_frame = match waiting {
             _ if is_outside => 0,
-            Some((at, _)) => self.room.get(at).packet.frame,
+            Some((at, _)) => self.pending.get(at).packet.frame,
             None => mark.lost_before,
         };
         let (is_covered, lacks_first) = match arrival {
@@ -166,67 +166,74 @@ impl<R: Rows> Pairer<'_, R> {
             Some(far) if self.is_answered_early(number, mark, waiting, far.time_ns) => {
                 (false, true)
             }
-            Some(_) => (way.is_covered(start, end), way.lacks_first_of(packet)),
+            Some(_) => (path.is_covered(start, end), path.lacks_first_of(packet)),
             None => (mark.was_covered, mark.was_lacking),
         };
-        let has_sack = way.has_sack || way.offers_sack && self.way(number ^ 1).offers_sack;
-        let came_ns = way.came_ns(start, arrival.map_or(u64::MAX, |far| far.frame));
+        let has_sack = path.has_sack || path.offers_sack && self.direction(number ^ 1).offers_sack;
+        let came_ns = path.came_ns(start, arrival.map_or(u64::MAX, |far| far.frame));
         let cause = if is_covered {
             if mark.ack_was_lost {
-                Cause::AckLost
+                ResendCause::AckLost
             } else {
-                Cause::Needless
+                ResendCause::Needless
             }
         } else if is_outside {
-            Cause::Unknown
+            ResendCause::Unknown
         } else if lost_frame != 0 {
-            if is_hole || self.progress[way.far().index()].missed == 0 {
-                Cause::Lost
+            if is_hole || self.progress[path.far().index()].missed == 0 {
+                ResendCause::Lost
             } else {
-                Cause::Unknown
+                ResendCause::Unknown
             }
-        } else if lacks_first && way.sent_end == Some(end) {
+        } else if lacks_first && path.sent_end == Some(end) {
             // Its ACK may have been delayed.
-            Cause::Unknown
+            ResendCause::Unknown
         } else if let Some(came_ns) = came_ns {
             // An ACK that would have told of it left since, or none did though one was due (RFC 1122 §4.2.3.2): where the
             // receiver had it all the same, a duplicate SACK will tell.
             // A duplicate SACK will tell otherwise, where there are such.
             let patience_ns = if has_sack { 0 } else { DISAGREEMENT_NS };
-            let was_heard = way.heard_ns > came_ns.saturating_add(patience_ns);
+            let was_heard = path.heard_ns > came_ns.saturating_add(patience_ns);
             let was_silent = has_sack
                 && arrival.is_some_and(|far| far.time_ns.saturating_sub(came_ns) > MOST_SILENT_NS);
             if !has_sack && !lacks_first {
-                Cause::Needless
+                ResendCause::Needless
             } else if was_heard || was_silent {
-                Cause::Refused
+                ResendCause::Refused
             } else {
-                Cause::Unknown
+                ResendCause::Unknown
             }
         } else if arrival.is_none() && has_sack && mark.copy_was_refused {
-            Cause::Refused
+            ResendCause::Refused
         } else {
             // Neither capture has the copy before.
-            Cause::Unknown
+            ResendCause::Unknown
         };
         if let (Some((at, _)), Some(_)) = (waiting, arrival) {
-            self.room.get_mut(at).mark.is_replaced = true;
+            self.pending.get_mut(at).mark.is_replaced = true;
         }
         Resent { cause, lost_frame }
     }
 
     /// Count a packet, and why it was sent again where it was; but not yet where a duplicate SACK may still tell.
-    pub fn tell(&mut self, number: u32, packet: &Sighting, mark: &Mark, told: Told) {
-        let Told {
+    pub fn record_outcome(
+        &mut self,
+        number: u32,
+        packet: &Sighting,
+        mark: &Mark,
+        outcome: PacketOutcome,
+    ) {
+        let PacketOutcome {
             row,
             resent,
             has_come,
-        } = told;
+        } = outcome;
         let Some(resent) = resent else {
             row.into_iter().for_each(|row| self.rows.take(row));
             return;
         };
-        let is_open = has_come && matches!(resent.cause, Cause::Refused | Cause::Unknown);
+        let is_open =
+            has_come && matches!(resent.cause, ResendCause::Refused | ResendCause::Unknown);
         let open = Open {
             start: packet.start(),
             end: packet.end(),
@@ -239,7 +246,7 @@ impl<R: Rows> Pairer<'_, R> {
             self.close_resent(number, open);
             return;
         }
-        let waiting = &mut self.way_mut(number).open_resent;
+        let waiting = &mut self.direction_mut(number).open_resent;
         waiting.push_back(open);
         if waiting.len() > MOST_OPEN {
             let oldest = waiting.pop_front();
@@ -252,35 +259,35 @@ impl<R: Rows> Pairer<'_, R> {
     /// An ACK leaves the receiver. RFC 2883: a duplicate SACK of a packet that was sent again tells that it was needless.
     #[cold]
     pub fn hear_of_resent(&mut self, number: u32, acked: Seq, duplicate: Option<(Seq, Seq)>) {
-        let open = std::mem::take(&mut self.way_mut(number).open_resent);
+        let open = std::mem::take(&mut self.direction_mut(number).open_resent);
         for mut each in open {
-            let is_told = duplicate.is_some_and(|(left, right)| {
+            let is_reported = duplicate.is_some_and(|(left, right)| {
                 left.is_before(each.end) && each.start.is_before(right)
             });
             each.acks += u8::from(!acked.is_before(each.end));
-            if is_told {
+            if is_reported {
                 each.cause = match each.ack_was_lost {
-                    true => Cause::AckLost,
-                    false => Cause::Needless,
+                    true => ResendCause::AckLost,
+                    false => ResendCause::Needless,
                 };
             }
-            if is_told || each.acks >= ACKS_HEARD {
+            if is_reported || each.acks >= ACKS_HEARD {
                 self.close_resent(number, each);
             } else {
-                self.way_mut(number).open_resent.push_back(each);
+                self.direction_mut(number).open_resent.push_back(each);
             }
         }
     }
 
     /// No more ACKs come.
     pub fn close_all_resent(&mut self, number: u32) {
-        for each in std::mem::take(&mut self.way_mut(number).open_resent) {
+        for each in std::mem::take(&mut self.direction_mut(number).open_resent) {
             self.close_resent(number, each);
         }
     }
 
     fn close_resent(&mut self, number: u32, open: Open) {
-        self.way_mut(number).resent_by_cause[open.cause as usize] += 1;
+        self.direction_mut(number).resent_by_cause[open.cause as usize] += 1;
         if let Some(mut row) = open.row {
             if let Some(resent) = &mut row.resent {
                 resent.cause = open.cause;
@@ -297,8 +304,8 @@ impl<R: Rows> Pairer<'_, R> {
         copy_before: Option<(u32, u32)>,
         arrival_ns: i64,
     ) -> bool {
-        let since_ns = arrival_ns.saturating_sub(self.way(number).news_ns);
-        let is_alone = copy_before.is_some_and(|(at, _)| !self.room.get(at).mark.is_replaced);
+        let since_ns = arrival_ns.saturating_sub(self.direction(number).news_ns);
+        let is_alone = copy_before.is_some_and(|(at, _)| !self.pending.get(at).mark.is_replaced);
         is_alone && !mark.was_covered && since_ns.saturating_abs() <= DISAGREEMENT_NS
     }
 }

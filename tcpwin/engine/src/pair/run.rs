@@ -9,10 +9,10 @@ use super::flows::Flows;
 use super::keys::Seed;
 use super::outcome::Outcome;
 use super::packet::{Side, Sighting};
+use super::path_direction::PathDirection;
 use super::resent::Resent;
 use super::tally::Fate;
-use super::waiting::{Room, NONE};
-use super::way::Way;
+use super::waiting::{PendingSlots, NONE};
 use crate::capture::MergedReader;
 use crate::wire::Segment;
 
@@ -75,7 +75,7 @@ pub(super) struct Pair {
     pub is_sure: bool,
     /// When the first SYN that is in both captures passed each point: both were running from then on.
     pub begun_ns: Option<[i64; 2]>,
-    pub ways: [Way; 2],
+    pub directions: [PathDirection; 2],
     /// Packets of one capture that were read before the other had come as far.
     pub early: VecDeque<(Side, u8, Sighting)>,
 }
@@ -85,7 +85,7 @@ impl Pair {
     #[inline]
     pub fn shifts(&self, direction: u8) -> (u32, u32) {
         let own = usize::from(direction);
-        (self.ways[own].shift, self.ways[1 - own].shift)
+        (self.directions[own].shift, self.directions[1 - own].shift)
     }
 }
 
@@ -109,7 +109,7 @@ pub(super) struct Pairer<'r, R> {
     pub seed: Seed,
     pub flows: [Flows; 2],
     pub pairs: Vec<Pair>,
-    pub room: Room,
+    pub pending: PendingSlots,
     pub bounds: Bounds,
     pub epochs: Epochs,
     pub progress: [Progress; 2],
@@ -129,7 +129,7 @@ impl<'r, R: Rows> Pairer<'r, R> {
             seed,
             flows: [Flows::new(seed), Flows::new(seed)],
             pairs: Vec::new(),
-            room: Room::new(),
+            pending: PendingSlots::new(),
             bounds: Bounds::new(),
             epochs: Epochs::default(),
             progress: [Progress::default(); 2],
@@ -174,8 +174,9 @@ impl<'r, R: Rows> Pairer<'r, R> {
     fn give_up_old(&mut self, waiting: Side) {
         let run_ns = self.progress[waiting.other().index()].run_ns;
         loop {
-            let oldest = self.room.oldest(waiting);
-            if oldest == NONE || run_ns - self.room.get(oldest).mark.other_run_ns <= PATIENCE_NS {
+            let oldest = self.pending.oldest(waiting);
+            if oldest == NONE || run_ns - self.pending.get(oldest).mark.other_run_ns <= PATIENCE_NS
+            {
                 return;
             }
             self.give_up(oldest);
@@ -200,8 +201,8 @@ impl<'r, R: Rows> Pairer<'r, R> {
             self.take_early(number as u32, true);
         }
         for side in Side::BOTH {
-            while self.room.oldest(side) != NONE {
-                self.give_up(self.room.oldest(side));
+            while self.pending.oldest(side) != NONE {
+                self.give_up(self.pending.oldest(side));
             }
         }
         for number in 0..2 * self.pairs.len() {

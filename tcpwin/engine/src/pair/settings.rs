@@ -76,21 +76,21 @@ fn step_between(before: &[Window], after: &[Window]) -> Option<i64> {
         return None;
     }
     // Nearly all that came before stand at the one level, and nearly all that came after at the other.
-    let is_told = |windows: &[Window], own: [i64; 2], other: [i64; 2]| {
+    let is_reported = |windows: &[Window], own: [i64; 2], other: [i64; 2]| {
         let points = windows
             .iter()
             .flat_map(|w| [w.upper.map(|p| (0, p.1)), w.lower.map(|p| (1, p.1))])
             .flatten();
         let (mut near, mut all) = (0, 0);
-        for (way, apart_ns) in points {
+        for (direction, apart_ns) in points {
             let off = |level: i64| apart_ns.saturating_sub(level).saturating_abs();
             all += 1;
-            near += usize::from(off(own[way]) < off(other[way]));
+            near += usize::from(off(own[direction]) < off(other[direction]));
         }
         near * 20 >= all * 19
     };
     let levels = [[upper_before, lower_before], [upper_after, lower_after]];
-    (is_told(before, levels[0], levels[1]) && is_told(after, levels[1], levels[0]))
+    (is_reported(before, levels[0], levels[1]) && is_reported(after, levels[1], levels[0]))
         .then_some(step_ns)
 }
 
@@ -114,8 +114,8 @@ pub fn slack_of(windows: &[Window]) -> f64 {
         }
     }
     let is_odd = |beyond_ns: &&i64| (1..=MOST_DISAGREEMENT_NS).contains(*beyond_ns);
-    let odd = beyond_ns.iter().filter(is_odd).count();
-    if odd < 2 || odd * ODD_SHARE < beyond_ns.len() {
+    let disagreed = beyond_ns.iter().filter(is_odd).count();
+    if disagreed < 2 || disagreed * ODD_SHARE < beyond_ns.len() {
         return SLACK_NS;
     }
     // Seldom, two of the oddest stand farther apart than any neighbours.

@@ -21,7 +21,7 @@ pub struct Waiting {
     pub packet: Sighting,
     pub side: Side,
     /// The way's number: the connection's times two, and one for the second direction.
-    pub way: u32,
+    pub direction: u32,
     pub mark: Mark,
     key: u64,
     same_links: Links,
@@ -127,7 +127,7 @@ impl Hasher for Ready {
 pub type ByKey<T> = HashMap<u64, T, BuildHasherDefault<Ready>>;
 
 /// All packets that wait.
-pub struct Room {
+pub struct PendingSlots {
     entries: Vec<Waiting>,
     free: Vec<u32>,
     by_key: ByKey<List>,
@@ -135,7 +135,7 @@ pub struct Room {
     most: usize,
 }
 
-impl Room {
+impl PendingSlots {
     pub fn new() -> Self {
         Self {
             entries: Vec::new(),
@@ -178,12 +178,12 @@ impl Room {
     }
 
     #[inline]
-    pub fn next_in_way(&self, at: u32) -> u32 {
+    pub fn next_in_direction(&self, at: u32) -> u32 {
         self.get(at).way_links.after
     }
 
     #[inline]
-    pub fn previous_in_way(&self, at: u32) -> u32 {
+    pub fn previous_in_direction(&self, at: u32) -> u32 {
         self.get(at).way_links.before
     }
 
@@ -202,7 +202,7 @@ impl Room {
     pub fn add(
         &mut self,
         key: u64,
-        way: u32,
+        direction: u32,
         side: Side,
         packet: Sighting,
         mark: Mark,
@@ -211,7 +211,7 @@ impl Room {
         let entry = Waiting {
             packet,
             side,
-            way,
+            direction,
             mark,
             key,
             same_links: UNLINKED,
@@ -337,12 +337,12 @@ mod tests {
         packet
     }
 
-    fn frames(room: &Room, key: u64) -> Vec<u64> {
-        let mut at = room.find(key);
+    fn frames(pending: &PendingSlots, key: u64) -> Vec<u64> {
+        let mut at = pending.find(key);
         let mut found = Vec::new();
         while at != NONE {
-            found.push(room.get(at).packet.frame);
-            at = room.next_same(at);
+            found.push(pending.get(at).packet.frame);
+            at = pending.next_same(at);
         }
         found
     }
@@ -350,31 +350,34 @@ mod tests {
     #[test]
     fn packets_of_one_key_come_in_their_order_whichever_leaves() {
         for gone in 0..3 {
-            let (mut room, mut list) = (Room::new(), List::EMPTY);
+            let (mut pending, mut list) = (PendingSlots::new(), List::EMPTY);
             let at: Vec<u32> = (0..3)
-                .map(|n| room.add(7, 0, Side::A, packet(n), Mark::default(), &mut list))
+                .map(|n| pending.add(7, 0, Side::A, packet(n), Mark::default(), &mut list))
                 .collect();
-            let (removed, _) = room.remove(at[gone], &mut list);
+            let (removed, _) = pending.remove(at[gone], &mut list);
             assert_eq!(removed.frame, gone as u64);
             let left: Vec<u64> = (0..3).filter(|n| *n != gone as u64).collect();
-            assert_eq!(frames(&room, 7), left);
-            room.add(7, 0, Side::A, packet(9), Mark::default(), &mut list);
-            assert_eq!(frames(&room, 7), [left[0], left[1], 9]);
+            assert_eq!(frames(&pending, 7), left);
+            pending.add(7, 0, Side::A, packet(9), Mark::default(), &mut list);
+            assert_eq!(frames(&pending, 7), [left[0], left[1], 9]);
         }
     }
 
     #[test]
     fn a_place_that_is_used_again_is_another_packet() {
-        let (mut room, mut list) = (Room::new(), List::EMPTY);
-        let at = room.add(1, 0, Side::A, packet(1), Mark::default(), &mut list);
-        let handle = room.handle(at);
-        room.remove(at, &mut list);
-        assert!(!room.is_there(handle));
-        let again = room.add(2, 0, Side::B, packet(2), Mark::default(), &mut list);
+        let (mut pending, mut list) = (PendingSlots::new(), List::EMPTY);
+        let at = pending.add(1, 0, Side::A, packet(1), Mark::default(), &mut list);
+        let handle = pending.handle(at);
+        pending.remove(at, &mut list);
+        assert!(!pending.is_there(handle));
+        let again = pending.add(2, 0, Side::B, packet(2), Mark::default(), &mut list);
         assert_eq!(again, at);
-        assert!(!room.is_there(handle) && room.is_there(room.handle(again)));
-        assert_eq!(room.find(1), NONE);
-        assert_eq!((room.oldest(Side::A), room.oldest(Side::B)), (NONE, again));
-        assert_eq!(room.most(), 1);
+        assert!(!pending.is_there(handle) && pending.is_there(pending.handle(again)));
+        assert_eq!(pending.find(1), NONE);
+        assert_eq!(
+            (pending.oldest(Side::A), pending.oldest(Side::B)),
+            (NONE, again)
+        );
+        assert_eq!(pending.most(), 1);
     }
 }

@@ -39,7 +39,7 @@ pub struct Chosen {
 
 /// What the comments say.
 #[derive(FromPyObject)]
-pub struct Told {
+pub struct CommentTexts {
     #[pyo3(attribute)]
     causes: Vec<String>,
     #[pyo3(attribute)]
@@ -63,14 +63,14 @@ type Copied = (u64, u64, u64, u64, bool);
 
 /// Write packets of an analysed capture to a file. `sources` are the same capture twice, for two readers.
 #[pyfunction]
-#[pyo3(signature = (result, sources, out, chosen, told, *, name="stream", everything=false, about=("", ""), shifts=None, progress=None))]
+#[pyo3(signature = (result, sources, out, chosen, comments, *, name="stream", everything=false, about=("", ""), shifts=None, progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn copy_packets<'py>(
     result: &Bound<'py, Result>,
     sources: (Bound<'py, PyAny>, Bound<'py, PyAny>),
     out: &Bound<'py, PyAny>,
     chosen: Chosen,
-    told: Option<Told>,
+    comments: Option<CommentTexts>,
     name: &str,
     everything: bool,
     about: (&str, &str),
@@ -113,9 +113,9 @@ pub fn copy_packets<'py>(
     let rewriter = Rewriter::new(target, count, extent, about.0, about.1);
     let mut failure: Option<PyErr> = None;
     let failed = &mut failure;
-    let (notes, verdict) = match told {
-        Some(told) => {
-            let (notes, verdict) = told.split()?;
+    let (notes, verdict) = match comments {
+        Some(comments) => {
+            let (notes, verdict) = comments.split()?;
             (Some(notes), Some(verdict))
         }
         None => (None, None),
@@ -173,7 +173,7 @@ fn as_python(error: io::Error) -> PyErr {
     }
 }
 
-impl Told {
+impl CommentTexts {
     fn split(self) -> PyResult<(Notes, Py<PyAny>)> {
         let mut quiet = 0;
         for name in &self.quiet {

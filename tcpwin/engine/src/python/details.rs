@@ -18,7 +18,7 @@ use crate::output::detail::Detail;
 use crate::output::series::Bucket;
 use crate::output::timeline::Slot;
 use crate::output::track::{Track, SERIES};
-use crate::timing::item::ITEMS;
+use crate::timing::sender_state::SENDER_STATES;
 
 /// What a pass kept of the connections that it followed, by number.
 #[pyclass(frozen, module = "tcpwin._engine")]
@@ -139,7 +139,7 @@ impl Details {
         let column = |get: &dyn Fn(&Slot) -> i64| {
             PyArray1::from_vec(py, timeline.slots().map(get).collect())
         };
-        let items = (0..ITEMS).map(|item| column(&|slot| slot.spent_ns[item]));
+        let items = (0..SENDER_STATES).map(|item| column(&|slot| slot.spent_ns[item]));
         Ok((
             column(&|slot| slot.start_ns),
             column(&|slot| slot.end_ns),

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use crate::connection::stalls::Stall;
 use crate::output::detail::EventRecord;
-use crate::recovery::cause::Cause;
+use crate::recovery::cause::RetransmissionCause;
 use crate::window::zero::Episode;
 
 /// Time, sequence number, timeout (−1: none), whether the initiator sent it, events as bits, and the cause as its place
@@ -26,7 +26,7 @@ pub fn event_columns<'py>(py: Python<'py>, events: &[EventRecord]) -> EventColum
     let mut from_initiator = Vec::with_capacity(events.len());
     let mut names = Vec::with_capacity(events.len());
     let mut causes = Vec::with_capacity(events.len());
-    let mut seen: Vec<Cause> = Vec::new();
+    let mut seen: Vec<RetransmissionCause> = Vec::new();
     // In one walk: the records are far larger than the columns.
     for event in events {
         let evidence = event.evidence.as_ref();
@@ -44,12 +44,12 @@ pub fn event_columns<'py>(py: Python<'py>, events: &[EventRecord]) -> EventColum
         PyArray1::from_vec(py, from_initiator),
         PyArray1::from_vec(py, names),
         PyArray1::from_vec(py, causes),
-        seen.into_iter().map(Cause::name).collect(),
+        seen.into_iter().map(RetransmissionCause::name).collect(),
     )
 }
 
 /// Of a cause among those seen, which it joins.
-fn place(seen: &mut Vec<Cause>, cause: Cause) -> i8 {
+fn place(seen: &mut Vec<RetransmissionCause>, cause: RetransmissionCause) -> i8 {
     let known = seen.iter().position(|other| *other == cause);
     known.unwrap_or_else(|| {
         seen.push(cause);

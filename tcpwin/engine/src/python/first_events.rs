@@ -8,26 +8,27 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyTuple;
 
 use super::events::{event_to_python, NameTuples};
-use crate::connection::journal::{Entry, Journal};
+use crate::connection::journal::{Journal, JournalEntry};
 use crate::connection::state::Connection;
 use crate::event::{Events, NAMES};
 use crate::output::detail::EventRecord;
-use crate::recovery::cause::Cause;
+use crate::recovery::cause::RetransmissionCause;
 
 /// The events last decoded: rules ask several questions of one connection, one after the other.
 #[derive(Default)]
-pub struct Decoded(Mutex<Option<(u32, Arc<[Entry]>)>>);
+pub struct Decoded(Mutex<Option<(u32, Arc<[JournalEntry]>)>>);
 
 impl Decoded {
     /// The first events kept of a connection, under its number.
-    pub fn entries(&self, id: u32, connection: &Connection) -> Arc<[Entry]> {
+    pub fn entries(&self, id: u32, connection: &Connection) -> Arc<[JournalEntry]> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, entries)) = last.as_ref() {
             if *of == id {
                 return entries.clone();
             }
         }
-        let entries: Arc<[Entry]> = connection.journal().map_or(vec![], Journal::entries).into();
+        let entries: Arc<[JournalEntry]> =
+            connection.journal().map_or(vec![], Journal::entries).into();
         *last = Some((id, entries.clone()));
         entries
     }
@@ -37,7 +38,7 @@ impl Decoded {
 pub struct Wanted {
     from_initiator: Option<bool>,
     names: Option<Events>,
-    causes: Option<Vec<Cause>>,
+    causes: Option<Vec<RetransmissionCause>>,
 }
 
 impl Wanted {
@@ -51,15 +52,21 @@ impl Wanted {
         let wanted = bits
             .filter(|(_, name)| is_named(name))
             .fold(0, |wanted: Events, (bit, _)| wanted | 1 << bit);
-        let is_cause = |cause: &Cause| causes.iter().any(|wanted| **wanted == *cause.name());
+        let is_cause =
+            |cause: &RetransmissionCause| causes.iter().any(|wanted| **wanted == *cause.name());
         Wanted {
             from_initiator,
             names: (!names.is_empty()).then_some(wanted),
-            causes: (!causes.is_empty()).then(|| Cause::ALL.into_iter().filter(is_cause).collect()),
+            causes: (!causes.is_empty()).then(|| {
+                RetransmissionCause::ALL
+                    .into_iter()
+                    .filter(is_cause)
+                    .collect()
+            }),
         }
     }
 
-    fn holds(&self, entry: &Entry, initiator: usize) -> bool {
+    fn holds(&self, entry: &JournalEntry, initiator: usize) -> bool {
         let is_from_initiator = usize::from(entry.side) == initiator;
         let cause = entry.evidence.as_ref().map(|e| e.diagnosis.cause);
         self.from_initiator
@@ -74,13 +81,13 @@ impl Wanted {
 
 #[pyclass(frozen, module = "tcpwin._engine")]
 pub struct FirstEvents {
-    entries: Arc<[Entry]>,
+    entries: Arc<[JournalEntry]>,
     initiator: usize,
     places: Vec<u32>,
 }
 
 impl FirstEvents {
-    pub fn new(entries: Arc<[Entry]>, initiator: usize, wanted: &Wanted) -> Self {
+    pub fn new(entries: Arc<[JournalEntry]>, initiator: usize, wanted: &Wanted) -> Self {
         let numbered = (0u32..).zip(entries.iter());
         let places = numbered
             .filter(|(_, entry)| wanted.holds(entry, initiator))
@@ -93,7 +100,7 @@ impl FirstEvents {
         }
     }
 
-    fn chosen(&self) -> impl Iterator<Item = &Entry> {
+    fn chosen(&self) -> impl Iterator<Item = &JournalEntry> {
         let entries = &self.entries;
         let places = self.places.iter();
         places.filter_map(move |place| entries.get(*place as usize))

@@ -10,7 +10,9 @@ use super::facts::facts_to_python;
 use super::files::{open, raise_pending};
 use super::run::watched;
 use crate::output::address::address_text;
-use crate::pair::{Alone, Cause, Fate, Lane, NoRows, Outcome, Paired, Piece, Row, Rows, Side};
+use crate::pair::{
+    Alone, Fate, Lane, NoRows, Outcome, Paired, Piece, ResendCause, Row, Rows, Side,
+};
 
 /// Rows handed to Python at a time.
 const CHUNK_ROWS: usize = 1 << 17;
@@ -21,7 +23,7 @@ const NO_NUMBER: i64 = i64::MIN;
 const NO_CAUSE: u8 = u8::MAX;
 
 pub fn cause_names() -> Vec<&'static str> {
-    Cause::ALL.map(Cause::name).to_vec()
+    ResendCause::ALL.map(ResendCause::name).to_vec()
 }
 
 pub fn fate_names() -> Vec<&'static str> {
@@ -239,7 +241,7 @@ fn lanes_to_python<'py>(py: Python<'py>, pairs: &[Paired]) -> PyResult<Bound<'py
     }
     set("doubtful", &|lane| lane.doubtful() as i64)?;
     set("hole_is_proof", &|lane| i64::from(lane.is_hole_proof()))?;
-    for cause in Cause::ALL {
+    for cause in ResendCause::ALL {
         let of = |lane: &Lane| lane.resent_by_cause[cause as usize] as i64;
         set(&format!("resent_{}", cause.name()), &of)?;
     }

@@ -20,7 +20,7 @@ use super::picks::{question, Asked, Picks};
 use super::second_reading::{given, ShiftsArgument, Wish};
 use super::values::value_to_python;
 use crate::connection::arena::Arena;
-use crate::connection::journal::Entry;
+use crate::connection::journal::JournalEntry;
 use crate::connection::stalls::{Pause, PAUSES};
 use crate::connection::state::Connection;
 use crate::event::NAMES;
@@ -38,7 +38,7 @@ use crate::output::quality::Quality;
 use crate::output::select::{by_responder, pick};
 use crate::output::series::Span;
 use crate::output::table::{fill_columns, Column};
-use crate::timing::item::ITEMS;
+use crate::timing::sender_state::SENDER_STATES;
 use crate::tracker::Tracker;
 
 /// What a pass found: connections, facts of the captures, details of chosen connections.
@@ -302,8 +302,10 @@ impl Result {
         stop: u32,
         groups: Vec<Vec<usize>>,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        if groups.iter().flatten().any(|item| *item >= ITEMS) {
-            return Err(PyIndexError::new_err(format!("a budget has {ITEMS} items")));
+        if groups.iter().flatten().any(|item| *item >= SENDER_STATES) {
+            return Err(PyIndexError::new_err(format!(
+                "a budget has {SENDER_STATES} items"
+            )));
         }
         let connections = self.all()?;
         let numbers = start.min(connections.len())..stop.min(connections.len());
@@ -354,8 +356,14 @@ impl Result {
         light: usize,
         most: usize,
     ) -> PyResult<Option<(Vec<u32>, Vec<light::Light>)>> {
-        if items.iter().chain(&doubtful).any(|item| *item >= ITEMS) {
-            return Err(PyIndexError::new_err(format!("a budget has {ITEMS} items")));
+        if items
+            .iter()
+            .chain(&doubtful)
+            .any(|item| *item >= SENDER_STATES)
+        {
+            return Err(PyIndexError::new_err(format!(
+                "a budget has {SENDER_STATES} items"
+            )));
         }
         let doubts = question(true, &doubts)?.conditions;
         let connections = self.all()?;
@@ -544,7 +552,7 @@ impl Result {
         let bit = NAMES.iter().position(|known| *known == name);
         let wanted = bit.map_or(0, |bit| 1 << bit);
         let initiator = connection.initiator_side();
-        let is_wanted = |entry: &&Entry| {
+        let is_wanted = |entry: &&JournalEntry| {
             entry.events & wanted != 0 && (usize::from(entry.side) == initiator) == from_initiator
         };
         Ok(self

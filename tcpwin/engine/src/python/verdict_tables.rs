@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::budget_item::{Group, Item, ItemTrait};
+use crate::budget_item::{Group, ItemTrait, SenderState};
 use crate::limit::Limit;
 use crate::verdict::confidence::Confidence;
 use crate::verdict::fields::VERDICT_FIELDS;
@@ -49,7 +49,7 @@ fn limits(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 /// The time budget's items, in their order.
 #[pyfunction]
 fn budget_items(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let row = |item: Item| {
+    let row = |item: SenderState| {
         let row = item.row();
         row!(py,
             "name": row.name,
@@ -63,7 +63,7 @@ fn budget_items(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
             "doc": row.doc,
         )
     };
-    Item::ALL.into_iter().map(row).collect()
+    SenderState::ALL.into_iter().map(row).collect()
 }
 
 /// The groups of the items, by name and label.

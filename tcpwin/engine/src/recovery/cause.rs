@@ -6,23 +6,23 @@ use crate::event::*;
 macro_rules! causes {
     ($($(#[$doc:meta])* $cause:ident $name:literal $events:expr,)*) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Cause {
+        pub enum RetransmissionCause {
             $($(#[$doc])* $cause,)*
         }
 
-        impl Cause {
-            pub const ALL: [Cause; [$($name),*].len()] = [$(Cause::$cause),*];
+        impl RetransmissionCause {
+            pub const ALL: [RetransmissionCause; [$($name),*].len()] = [$(RetransmissionCause::$cause),*];
 
             pub fn name(self) -> &'static str {
                 match self {
-                    $(Cause::$cause => $name,)*
+                    $(RetransmissionCause::$cause => $name,)*
                 }
             }
 
             /// The events of a segment sent for this cause.
             pub fn events(self) -> Events {
                 match self {
-                    $(Cause::$cause => $events,)*
+                    $(RetransmissionCause::$cause => $events,)*
                 }
             }
         }
@@ -76,13 +76,13 @@ impl Confidence {
 /// Why one segment was sent again, or came late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Diagnosis {
-    pub cause: Cause,
+    pub cause: RetransmissionCause,
     pub reason: &'static str,
     pub confidence: Confidence,
 }
 
 impl Diagnosis {
-    pub fn certain(cause: Cause, reason: &'static str) -> Self {
+    pub fn certain(cause: RetransmissionCause, reason: &'static str) -> Self {
         Diagnosis {
             cause,
             reason,
@@ -90,14 +90,14 @@ impl Diagnosis {
         }
     }
 
-    pub fn likely(cause: Cause, reason: &'static str) -> Self {
+    pub fn likely(cause: RetransmissionCause, reason: &'static str) -> Self {
         Diagnosis {
             confidence: Confidence::Likely,
             ..Diagnosis::certain(cause, reason)
         }
     }
 
-    pub fn possible(cause: Cause, reason: &'static str) -> Self {
+    pub fn possible(cause: RetransmissionCause, reason: &'static str) -> Self {
         Diagnosis {
             confidence: Confidence::Possible,
             ..Diagnosis::certain(cause, reason)

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::event::{self, Events};
 use crate::recovery::answers::Answers;
-use crate::recovery::cause::Cause;
+use crate::recovery::cause::RetransmissionCause;
 use crate::recovery::ranges::RangeSet;
 use crate::sequence::Seq;
 
@@ -240,38 +240,41 @@ impl Episode {
     }
 
     /// A segment was sent copy.
-    pub fn resent(&mut self, cause: Cause, copy: &Resent) {
+    pub fn resent(&mut self, cause: RetransmissionCause, copy: &Resent) {
         let (nxt, now_ns) = (copy.nxt, copy.time_ns);
         // Only the first retransmission after a timeout may be out for F-RTO to judge by (RFC 5682 §2.1, step 2).
         self.is_frto_armed = false;
         match cause {
-            Cause::Fast => {
+            RetransmissionCause::Fast => {
                 self.enter(Phase::Fast, nxt, now_ns);
                 self.recoveries = self.recoveries.saturating_add(1);
             }
-            Cause::Rto => {
+            RetransmissionCause::Rto => {
                 // Only the first of a phase, or one that follows another with no ACK between (Linux `tcp_enter_loss`).
                 let may_judge = self.phase == Phase::Open || self.backoff > 0;
                 self.enter(Phase::Loss, nxt, now_ns);
                 self.backoff = self.backoff.saturating_add(1);
                 self.is_frto_armed = may_judge;
             }
-            Cause::TailLossProbe => self.probe_end = Some(copy.end),
-            Cause::Fin => self.fin = self.fin.saturating_add(1),
-            Cause::FastOpen => self.fast_open = self.fast_open.saturating_add(1),
-            Cause::ZeroWindow => {
+            RetransmissionCause::TailLossProbe => self.probe_end = Some(copy.end),
+            RetransmissionCause::Fin => self.fin = self.fin.saturating_add(1),
+            RetransmissionCause::FastOpen => self.fast_open = self.fast_open.saturating_add(1),
+            RetransmissionCause::ZeroWindow => {
                 // Linux's `tcp_retransmit_timer` enters loss for a window that closed upon what is in flight.
                 self.enter(Phase::Loss, nxt, now_ns);
                 self.backoff = self.backoff.saturating_add(1);
                 self.zero_window = self.zero_window.saturating_add(1);
             }
-            Cause::Unknown => self.unknown = self.unknown.saturating_add(1),
+            RetransmissionCause::Unknown => self.unknown = self.unknown.saturating_add(1),
             _ => {}
         }
-        if matches!(cause, Cause::Fast | Cause::Rto | Cause::ZeroWindow) {
+        if matches!(
+            cause,
+            RetransmissionCause::Fast | RetransmissionCause::Rto | RetransmissionCause::ZeroWindow
+        ) {
             self.is_refused |= copy.is_refused;
         }
-        if cause != Cause::Spurious {
+        if cause != RetransmissionCause::Spurious {
             self.ambiguous.insert(copy.seq, copy.end);
             self.repeated.insert(copy.seq, copy.end);
         }
@@ -513,7 +516,7 @@ mod tests {
         }
     }
 
-    fn after(cause: Cause, tsval: Option<u32>) -> Episode {
+    fn after(cause: RetransmissionCause, tsval: Option<u32>) -> Episode {
         let mut episode = Episode::default();
         let copy = Resent {
             seq: Seq(0),
@@ -534,7 +537,7 @@ mod tests {
 
     #[test]
     fn recovery_ends_where_it_began() {
-        let mut episode = after(Cause::Fast, None);
+        let mut episode = after(RetransmissionCause::Fast, None);
         assert!(episode.acked(&advance(100, None)).is_partial);
         assert_eq!(episode.phase, Phase::Fast);
         assert!(!episode.acked(&advance(500, None)).is_partial);
@@ -544,9 +547,9 @@ mod tests {
 
     #[test]
     fn timestamps_tell_which_copy_arrived() {
-        let shown = after(Cause::Rto, Some(50)).acked(&advance(100, Some(50)));
+        let shown = after(RetransmissionCause::Rto, Some(50)).acked(&advance(100, Some(50)));
         assert_eq!((shown.echoed_ns, shown.is_original), (Some(200), false));
-        let mut episode = after(Cause::Rto, Some(50));
+        let mut episode = after(RetransmissionCause::Rto, Some(50));
         let shown = episode.acked(&advance(100, Some(49)));
         assert_eq!((shown.echoed_ns, shown.is_original), (None, true));
         assert_eq!(episode.by_timestamps, 1);
@@ -557,7 +560,7 @@ mod tests {
     #[test]
     fn frto_needs_data_that_was_sent_once() {
         let jump = |plain_bytes, ambiguous_bytes, has_sack| {
-            let mut episode = after(Cause::Rto, None);
+            let mut episode = after(RetransmissionCause::Rto, None);
             episode.acked(&Advance {
                 plain_bytes,
                 ambiguous_bytes,
@@ -573,7 +576,7 @@ mod tests {
             "the receiver may have held it"
         );
         assert_eq!(jump(0, 100, true), (0, Phase::Loss));
-        let mut episode = after(Cause::Rto, None);
+        let mut episode = after(RetransmissionCause::Rto, None);
         for (plain_bytes, ambiguous_bytes) in [(0, 100), (200, 0)] {
             episode.acked(&Advance {
                 plain_bytes,
@@ -591,7 +594,7 @@ mod tests {
 
     #[test]
     fn a_dsack_proves_the_first_copy_needless() {
-        let mut episode = after(Cause::Fast, None);
+        let mut episode = after(RetransmissionCause::Fast, None);
         episode.note_dsack(Seq(0), Seq(100), false, 300);
         episode.note_dsack(Seq(0), Seq(100), false, 300);
         assert_eq!((episode.dsacks, episode.by_dsack), (2, 1));

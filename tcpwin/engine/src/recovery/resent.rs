@@ -3,7 +3,7 @@
 //! A pure function of what the sender knew: its state (RFC 5681, RFC 6675, RFC 8985), its timers (RFC 6298, RFC 8985 §7)
 //! and the ACKs that had reached it.
 
-use crate::recovery::cause::{Cause, Diagnosis};
+use crate::recovery::cause::{Diagnosis, RetransmissionCause};
 use crate::recovery::episode::Phase;
 
 /// Duplicate ACKs that speak of loss (RFC 5681 §3.2).
@@ -113,13 +113,15 @@ impl ResendContext {
 /// tells: behind a probe the timer runs anew (`tcp_send_loss_probe`, `tcp_rearm_rto`), behind a timeout twice as long.
 pub fn shows_probing(context: &ResendContext, diagnosis: &Diagnosis) -> Option<bool> {
     match diagnosis.cause {
-        Cause::TailLossProbe => context.is_certain_probe().then_some(true),
-        Cause::Rto if context.is_probe_out && context.is_lone && context.backoff == 0 => {
+        RetransmissionCause::TailLossProbe => context.is_certain_probe().then_some(true),
+        RetransmissionCause::Rto
+            if context.is_probe_out && context.is_lone && context.backoff == 0 =>
+        {
             let is_doubled =
                 ResendContext::reaches(context.age_ns, context.base_rto_ns.saturating_mul(2));
             (context.sends_probes != Some(true)).then_some(!is_doubled)
         }
-        Cause::Rto => {
+        RetransmissionCause::Rto => {
             let may_probe =
                 context.has_sack && context.phase == Phase::Open && context.backoff == 0;
             let is_silent = context.duplicate_acks == 0 && context.sacked_above == 0;
@@ -150,16 +152,19 @@ fn judge_after_timeout(context: &ResendContext) -> Diagnosis {
     let is_timer =
         ResendContext::reaches(context.age_ns, context.base_rto_ns) && !context.is_prompt();
     if context.is_head && is_timer {
-        return Diagnosis::certain(Cause::Rto, "nothing acknowledged for another timeout");
+        return Diagnosis::certain(
+            RetransmissionCause::Rto,
+            "nothing acknowledged for another timeout",
+        );
     }
     if context.is_repeated && (context.is_sacked_again || context.is_lost_by_sack()) {
         return Diagnosis::likely(
-            Cause::LostRetransmission,
+            RetransmissionCause::LostRetransmission,
             "its retransmission after the timeout was lost: SACK reports later ones",
         );
     }
     Diagnosis::certain(
-        Cause::GoBackN,
+        RetransmissionCause::GoBackN,
         "below what had been sent when the timeout struck",
     )
 }
@@ -168,26 +173,32 @@ fn judge_in_recovery(context: &ResendContext) -> Diagnosis {
     // Without SACK nothing but the timer tells that a retransmission was lost (RFC 6582 §3.2).
     let is_timer = !context.is_prompt() || (context.is_repeated && !context.has_sack);
     if context.is_head && context.is_timed_out() && is_timer {
-        return Diagnosis::certain(Cause::Rto, "recovery stood still for the timeout");
+        return Diagnosis::certain(
+            RetransmissionCause::Rto,
+            "recovery stood still for the timeout",
+        );
     }
     if context.is_repeated || context.was_recovered {
         return if context.has_sack {
             Diagnosis::certain(
-                Cause::LostRetransmission,
+                RetransmissionCause::LostRetransmission,
                 "sent again in the same recovery: its retransmission was lost",
             )
         } else {
             Diagnosis::possible(
-                Cause::LostRetransmission,
+                RetransmissionCause::LostRetransmission,
                 "sent again in the same recovery, without SACK to tell why",
             )
         };
     }
     if context.has_sack {
-        Diagnosis::certain(Cause::Recovery, "a hole in what SACK reports, in recovery")
+        Diagnosis::certain(
+            RetransmissionCause::Recovery,
+            "a hole in what SACK reports, in recovery",
+        )
     } else {
         Diagnosis::certain(
-            Cause::Recovery,
+            RetransmissionCause::Recovery,
             "a partial ACK shows the next hole (NewReno)",
         )
     }
@@ -204,7 +215,7 @@ fn judge_open(context: &ResendContext) -> Diagnosis {
         && (!has_evidence || ResendContext::reaches(context.advance_ns, context.rto_ns));
     if (by_duplicates || by_sack) && !is_timer {
         return Diagnosis::certain(
-            Cause::Fast,
+            RetransmissionCause::Fast,
             if by_sack {
                 "SACK reports more than two segments above it (RFC 6675)"
             } else {
@@ -226,54 +237,63 @@ fn judge_open(context: &ResendContext) -> Diagnosis {
     if may_probe && is_probe_time {
         return if context.is_certain_probe() {
             Diagnosis::certain(
-                Cause::TailLossProbe,
+                RetransmissionCause::TailLossProbe,
                 "the last segment, after two round trips without an ACK",
             )
         } else if context.sends_probes == Some(true) {
             Diagnosis::likely(
-                Cause::TailLossProbe,
+                RetransmissionCause::TailLossProbe,
                 "the only segment, at the timeout: its sender probes then",
             )
         } else {
             Diagnosis::possible(
-                Cause::TailLossProbe,
+                RetransmissionCause::TailLossProbe,
                 "the only segment, at the timeout: a probe, or the timer of a sender that sends none",
             )
         };
     }
     if is_timer || (context.is_head && context.is_timed_out() && !has_evidence) {
-        return Diagnosis::certain(Cause::Rto, "nothing acknowledged for the timeout");
+        return Diagnosis::certain(
+            RetransmissionCause::Rto,
+            "nothing acknowledged for the timeout",
+        );
     }
     if has_evidence && (context.sacked_above > 0 || context.is_head) {
         return Diagnosis::likely(
-            Cause::Fast,
+            RetransmissionCause::Fast,
             "fewer than three duplicate ACKs, but data above it had arrived (RACK, early retransmit)",
         );
     }
     if context.has_sack && context.is_overtaken && context.is_prompt() {
         return Diagnosis::likely(
-            Cause::Fast,
+            RetransmissionCause::Fast,
             "a retransmission that was sent after it has arrived (RACK)",
         );
     }
     if context.is_head && context.is_prompt() {
         return if !context.has_sack && context.is_going_on {
             Diagnosis::possible(
-                Cause::Recovery,
+                RetransmissionCause::Recovery,
                 "the next hole after a retransmission, right after an ACK (NewReno)",
             )
         } else {
-            Diagnosis::possible(Cause::Unknown, "right after an ACK, which shows no loss")
+            Diagnosis::possible(
+                RetransmissionCause::Unknown,
+                "right after an ACK, which shows no loss",
+            )
         };
     }
     let waited_ns = context.smoothed_ns.unwrap_or(0);
     if context.is_head && context.quiet_ns > waited_ns {
         return Diagnosis::possible(
-            Cause::Rto,
+            RetransmissionCause::Rto,
             "nothing acknowledged, sooner than Linux's timeout",
         );
     }
-    Diagnosis::possible(Cause::Unknown, "neither a timer nor an ACK explains it")
+    Diagnosis::possible(
+        RetransmissionCause::Unknown,
+        "neither a timer nor an ACK explains it",
+    )
 }
 
 #[cfg(test)]
@@ -314,7 +334,7 @@ mod tests {
         }
     }
 
-    fn cause(context: ResendContext) -> Cause {
+    fn cause(context: ResendContext) -> RetransmissionCause {
         judge(&context).cause
     }
 
@@ -324,18 +344,18 @@ mod tests {
             duplicate_acks: 3,
             ..context()
         };
-        assert_eq!(cause(by_duplicates), Cause::Fast);
+        assert_eq!(cause(by_duplicates), RetransmissionCause::Fast);
         let late = ResendContext {
             age_ns: 255 * MS,
             quiet_ns: 255 * MS,
             ..by_duplicates
         };
-        assert_eq!(cause(late), Cause::Rto);
+        assert_eq!(cause(late), RetransmissionCause::Rto);
         let by_sack = ResendContext {
             sacked_above: 2001,
             ..context()
         };
-        assert_eq!(cause(by_sack), Cause::Fast);
+        assert_eq!(cause(by_sack), RetransmissionCause::Fast);
         let early = ResendContext {
             sacked_above: 1000,
             ..context()
@@ -347,7 +367,7 @@ mod tests {
                 quiet_ns: 250 * MS,
                 ..context()
             }),
-            Cause::Rto
+            RetransmissionCause::Rto
         );
     }
 
@@ -363,7 +383,7 @@ mod tests {
         assert_eq!(
             judge(&tail),
             Diagnosis::certain(
-                Cause::TailLossProbe,
+                RetransmissionCause::TailLossProbe,
                 "the last segment, after two round trips without an ACK"
             )
         );
@@ -372,14 +392,14 @@ mod tests {
                 has_sack: false,
                 ..tail
             }),
-            Cause::TailLossProbe
+            RetransmissionCause::TailLossProbe
         );
         assert_ne!(
             cause(ResendContext {
                 is_probe_out: true,
                 ..tail
             }),
-            Cause::TailLossProbe
+            RetransmissionCause::TailLossProbe
         );
         let lone = ResendContext {
             is_head: true,
@@ -398,13 +418,13 @@ mod tests {
             sends_probes: Some(false),
             ..lone
         };
-        assert_eq!(cause(not), Cause::Rto);
+        assert_eq!(cause(not), RetransmissionCause::Rto);
         assert_eq!(
             cause(ResendContext {
                 is_probe_out: true,
                 ..lone
             }),
-            Cause::Rto
+            RetransmissionCause::Rto
         );
     }
 
@@ -414,19 +434,19 @@ mod tests {
             phase: Phase::Fast,
             ..context()
         };
-        assert_eq!(cause(in_recovery), Cause::Recovery);
+        assert_eq!(cause(in_recovery), RetransmissionCause::Recovery);
         assert_eq!(
             cause(ResendContext {
                 is_repeated: true,
                 ..in_recovery
             }),
-            Cause::LostRetransmission
+            RetransmissionCause::LostRetransmission
         );
         let after = ResendContext {
             phase: Phase::Loss,
             ..context()
         };
-        assert_eq!(cause(after), Cause::GoBackN);
+        assert_eq!(cause(after), RetransmissionCause::GoBackN);
         let again = ResendContext {
             is_repeated: true,
             age_ns: 500 * MS,
@@ -434,6 +454,6 @@ mod tests {
             rto_ns: 500 * MS,
             ..after
         };
-        assert_eq!(cause(again), Cause::Rto);
+        assert_eq!(cause(again), RetransmissionCause::Rto);
     }
 }

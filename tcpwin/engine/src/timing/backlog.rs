@@ -5,8 +5,8 @@
 //! in order. Goes out: the same rounds.
 
 use crate::cache::ask_for_all;
-use crate::timing::item::Item;
 use crate::timing::path::Record;
+use crate::timing::sender_state::SenderState;
 
 /// Rounds that are taken in together.
 const MOST: usize = 8;
@@ -42,8 +42,8 @@ struct Narrow {
     least_delay_us: u32,
     most_delay_us: u32,
     mss: u16,
-    item: Item,
-    otherwise: Item,
+    item: SenderState,
+    otherwise: SenderState,
     is_recovering: bool,
     is_disordered: bool,
 }
@@ -66,8 +66,8 @@ impl Narrow {
         least_delay_us: 0,
         most_delay_us: 0,
         mss: 0,
-        item: Item::Unknown,
-        otherwise: Item::Unknown,
+        item: SenderState::Unknown,
+        otherwise: SenderState::Unknown,
         is_recovering: false,
         is_disordered: false,
     };
@@ -84,8 +84,8 @@ impl Narrow {
             | record.full_ns as u64
             | record.recovery_ns as u64
             | record.gap_ns as u64;
-        let rare = record.losses | record.loss_delay_us | record.marked | over.mss >> 16;
-        if large >> 32 != 0 || rare != 0 {
+        let cold_state = record.losses | record.loss_delay_us | record.marked | over.mss >> 16;
+        if large >> 32 != 0 || cold_state != 0 {
             return None;
         }
         Some(Narrow {

@@ -3,19 +3,19 @@
 //! The state after a segment lasts until the next one. Window, loss and idle time are charged at once; the time of a
 //! sender with data in flight and room to send is charged once a round trip, by what the round shows (rules 8.a to 8.l).
 
-use crate::timing::charge_log::{Entry, Log};
+use crate::timing::charge_log::{Charge, Log};
 use crate::timing::doubt::{Doubt, Room, Shift};
-use crate::timing::item::{forget_flight, Item, ITEMS};
 use crate::timing::round_limit::{Passed, RoundTrip, Rounds};
+use crate::timing::sender_state::{forget_flight, SenderState, SENDER_STATES};
 use crate::timing::state::State;
 
 /// What an idle restart may have been charged to: its slow start, or waiting for the congestion window.
-const OF_A_RESTART: [Item; 5] = [
-    Item::SlowStart,
-    Item::Congestion,
-    Item::AfterLoss,
-    Item::Path,
-    Item::Application,
+const OF_A_RESTART: [SenderState; 5] = [
+    SenderState::SlowStart,
+    SenderState::Congestion,
+    SenderState::AfterLoss,
+    SenderState::Path,
+    SenderState::Application,
 ];
 
 /// A time, and what was charged until then to the items of which the cost of an idle restart may be taken.
@@ -28,9 +28,9 @@ pub struct Mark {
 /// How a round's time passed, and what its busy time was charged to.
 #[derive(Clone, Copy, Debug)]
 pub struct Spent {
-    pub item: Item,
+    pub item: SenderState,
     /// What it would be if the path had more to give.
-    pub otherwise: Item,
+    pub otherwise: SenderState,
     pub busy_ns: i64,
     pub idle_ns: i64,
     pub full_ns: i64,
@@ -68,7 +68,7 @@ pub struct Budget {
     full_ns: i64,
     recovery_ns: i64,
     rounds: Rounds,
-    spent_ns: [i64; ITEMS],
+    spent_ns: [i64; SENDER_STATES],
     /// While somebody follows.
     log: Option<Box<Log>>,
     /// Once anything was charged while the window was unknown.
@@ -77,7 +77,7 @@ pub struct Budget {
 
 impl Budget {
     pub const EMPTY: Budget = Budget {
-        spent_ns: [0; ITEMS],
+        spent_ns: [0; SENDER_STATES],
         log: None,
         doubt: None,
         began_ns: i64::MIN,
@@ -128,8 +128,8 @@ impl Budget {
         self.early_limited_ns = limited_ns;
     }
 
-    /// Nanoseconds of each item, in the order of [`Item::ALL`], with what is known of the window's shift.
-    pub fn spent(&self, shift: Shift) -> [i64; ITEMS] {
+    /// Nanoseconds of each item, in the order of [`SenderState::ALL`], with what is known of the window's shift.
+    pub fn spent(&self, shift: Shift) -> [i64; SENDER_STATES] {
         let mut spent_ns = self.spent_ns;
         if let Some(doubt) = &self.doubt {
             doubt.settle(shift, &mut spent_ns);
@@ -153,11 +153,11 @@ impl Budget {
         if let Some(doubt) = &self.doubt {
             doubt.settle(Shift::AtLeast(0), &mut spent_ns);
         }
-        let charged = Item::ALL.into_iter().map(Some).zip(spent_ns);
+        let charged = SenderState::ALL.into_iter().map(Some).zip(spent_ns);
         for (item, spent_ns) in charged.chain([(None, self.busy_ns)]) {
             if spent_ns > 0 {
                 let to_ns = from_ns.saturating_add(spent_ns);
-                log.write(Entry::Span {
+                log.write(Charge::Span {
                     item,
                     from_ns,
                     to_ns,
@@ -168,10 +168,10 @@ impl Budget {
         self.log = Some(log);
     }
 
-    fn note_span(&mut self, item: Option<Item>, from_ns: i64, span_ns: i64) {
+    fn note_span(&mut self, item: Option<SenderState>, from_ns: i64, span_ns: i64) {
         if let Some(log) = &mut self.log {
             let to_ns = from_ns.saturating_add(span_ns);
-            log.write(Entry::Span {
+            log.write(Charge::Span {
                 item,
                 from_ns,
                 to_ns,
@@ -220,7 +220,7 @@ impl Budget {
         let span_ns = now_ns.saturating_sub(self.since_ns).max(0);
         let item = self.state.item();
         let shown = if self.is_doubtful() {
-            Some(Item::Unknown)
+            Some(SenderState::Unknown)
         } else {
             item
         };
@@ -286,7 +286,7 @@ impl Budget {
 
     /// The silence from `from_ns` on ended in a retransmission by a timer.
     #[cold]
-    pub fn silence(&mut self, item: Item, from_ns: i64, now_ns: i64) {
+    pub fn silence(&mut self, item: SenderState, from_ns: i64, now_ns: i64) {
         if !self.has_begun() {
             self.begin(from_ns, 0);
         }
@@ -303,21 +303,25 @@ impl Budget {
 
     /// So much of the time until now is that item's, whatever it was charged to: first what `likely` items have.
     #[cold]
-    pub fn claim(&mut self, item: Item, span_ns: i64, likely: &[Item]) {
+    pub fn claim(&mut self, item: SenderState, span_ns: i64, likely: &[SenderState]) {
         let mut left_ns = span_ns.saturating_sub(self.spent_ns[item as usize]);
         let mut claimed_ns = 0i64;
-        let mut give = |spent_ns: &mut i64| {
+        let mut take_from = |spent_ns: &mut i64| {
             let moved_ns = left_ns.clamp(0, (*spent_ns).max(0));
             *spent_ns -= moved_ns;
             left_ns -= moved_ns;
             claimed_ns += moved_ns;
         };
         for other in likely {
-            give(&mut self.spent_ns[*other as usize]);
+            take_from(&mut self.spent_ns[*other as usize]);
         }
-        give(&mut self.busy_ns);
-        for other in Item::ALL.into_iter().rev().filter(|other| *other != item) {
-            give(&mut self.spent_ns[other as usize]);
+        take_from(&mut self.busy_ns);
+        for other in SenderState::ALL
+            .into_iter()
+            .rev()
+            .filter(|other| *other != item)
+        {
+            take_from(&mut self.spent_ns[other as usize]);
         }
         let spent_ns = &mut self.spent_ns[item as usize];
         *spent_ns = spent_ns.saturating_add(claimed_ns);
@@ -372,9 +376,13 @@ impl Budget {
         };
         let busy_ns = std::mem::take(&mut self.busy_ns);
         let doubt = self.doubt.as_mut().filter(|doubt| doubt.is_in_round());
-        let judged = if doubt.is_some() { Item::Unknown } else { item };
+        let judged = if doubt.is_some() {
+            SenderState::Unknown
+        } else {
+            item
+        };
         if let Some(log) = &mut self.log {
-            log.write(Entry::Round(judged));
+            log.write(Charge::Round(judged));
         }
         match doubt {
             Some(doubt) => doubt.end_round(item, busy_ns),
@@ -388,7 +396,7 @@ impl Budget {
     }
 
     /// So much of an item's time, at most what it has, was another's.
-    pub fn reassign(&mut self, from: Item, into: Item, span_ns: i64) {
+    pub fn reassign(&mut self, from: SenderState, into: SenderState, span_ns: i64) {
         let moved_ns = span_ns.clamp(0, self.spent_ns[from as usize].max(0));
         self.spent_ns[from as usize] -= moved_ns;
         let spent_ns = &mut self.spent_ns[into as usize];
@@ -414,10 +422,10 @@ impl Budget {
             }
             left_ns -= moved_ns;
             self.spent_ns[item as usize] -= moved_ns;
-            let restart = &mut self.spent_ns[Item::IdleRestart as usize];
+            let restart = &mut self.spent_ns[SenderState::IdleRestart as usize];
             *restart = restart.saturating_add(moved_ns);
             if let Some(log) = &mut self.log {
-                log.write(Entry::Restart {
+                log.write(Charge::Restart {
                     item,
                     since_ns: since.at_ns,
                     moved_ns,
@@ -435,7 +443,7 @@ mod tests {
         budget.spent_ns.iter().sum()
     }
 
-    fn spent_ns(budget: &Budget, item: Item) -> i64 {
+    fn spent_ns(budget: &Budget, item: SenderState) -> i64 {
         budget.spent(Shift::Known(0))[item as usize]
     }
 
@@ -448,9 +456,9 @@ mod tests {
         budget.turn(State::Busy, 100);
         budget.turn(State::Idle, 110);
         budget.end_round(&RoundTrip::PLAIN, 120);
-        assert_eq!(spent_ns(&budget, Item::WindowFull), 40);
-        assert_eq!(spent_ns(&budget, Item::ZeroWindow), 30);
-        assert_eq!(spent_ns(&budget, Item::Application), 10);
+        assert_eq!(spent_ns(&budget, SenderState::WindowFull), 40);
+        assert_eq!(spent_ns(&budget, SenderState::ZeroWindow), 30);
+        assert_eq!(spent_ns(&budget, SenderState::Application), 10);
         assert_eq!(total_ns(&budget), 110);
     }
 
@@ -458,11 +466,11 @@ mod tests {
     fn the_silence_before_a_timeout_is_its_own() {
         let mut budget = Budget::EMPTY;
         budget.turn(State::Busy, 0);
-        budget.silence(Item::Timeout, 40, 240);
+        budget.silence(SenderState::Timeout, 40, 240);
         budget.turn(State::Timeout, 240);
         budget.turn(State::Busy, 300);
         budget.end_round(&RoundTrip::PLAIN, 300);
-        assert_eq!(spent_ns(&budget, Item::Timeout), 260);
+        assert_eq!(spent_ns(&budget, SenderState::Timeout), 260);
         assert_eq!(total_ns(&budget), 300);
     }
 
@@ -482,10 +490,14 @@ mod tests {
         budget.turn(State::WindowFull, 600);
         budget.end_round(&grows, 700);
         budget.charge_restart(&mark, 300);
-        assert_eq!(spent_ns(&budget, Item::SlowStart), 500, "the initial one");
-        assert_eq!(spent_ns(&budget, Item::IdleRestart), 100);
         assert_eq!(
-            spent_ns(&budget, Item::WindowFull),
+            spent_ns(&budget, SenderState::SlowStart),
+            500,
+            "the initial one"
+        );
+        assert_eq!(spent_ns(&budget, SenderState::IdleRestart), 100);
+        assert_eq!(
+            spent_ns(&budget, SenderState::WindowFull),
             100,
             "is seen, not judged"
         );
@@ -499,6 +511,6 @@ mod tests {
         budget.drain(State::Idle, 50);
         budget.turn(State::Busy, 500);
         budget.end_round(&RoundTrip::PLAIN, 500);
-        assert_eq!(spent_ns(&budget, Item::Application), 450 + 50);
+        assert_eq!(spent_ns(&budget, SenderState::Application), 450 + 50);
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::timing::full_path::SPARE;
 use crate::timing::loss_spans::Steady;
-use crate::timing::path::{elapsed_ns, rate_of, Delay, Path, Rates, Record};
+use crate::timing::path::{elapsed_ns, rate_of, Delay, PathHistory, Rates, Record};
 
 /// Share of the long trains at the plateau, and the least of them.
 const LONG_SHARE: f64 = 0.08;
@@ -63,7 +63,7 @@ pub struct Bottleneck {
 impl Bottleneck {
     /// By the best witness that there is: what went through between losses, the trains, or the rounds themselves.
     /// `records` are those of the path's rounds, `far` round trips between capture point and receiver.
-    pub fn of(path: &Path, records: &[Record], far: &Delay, mss: u32) -> Option<Bottleneck> {
+    pub fn of(path: &PathHistory, records: &[Record], far: &Delay, mss: u32) -> Option<Bottleneck> {
         let plain = Bottleneck {
             bytes_per_s: 0.0,
             base_us: path.base_us(far),
@@ -91,7 +91,7 @@ impl Bottleneck {
 
     /// Whether much of a flight was dropped though nothing waited, and though the path carries more: what is above a
     /// policer's rate while its bucket is empty. The trains have the rate at which they came to it.
-    fn drops_below_its_rate(&self, path: &Path, records: &[Record]) -> bool {
+    fn drops_below_its_rate(&self, path: &PathHistory, records: &[Record]) -> bool {
         let (Some(base_us), Some(delay_us)) = (self.base_us, path.drops_at_us()) else {
             return false;
         };
@@ -108,7 +108,7 @@ impl Bottleneck {
         }
     }
 
-    fn at_steady(self, steady: Steady, path: &Path, records: &[Record], mss: u32) -> Self {
+    fn at_steady(self, steady: Steady, path: &PathHistory, records: &[Record], mss: u32) -> Self {
         let found = Bottleneck {
             is_steady: true,
             ..self.at(steady.bytes_per_s)
@@ -147,7 +147,7 @@ impl Bottleneck {
     }
 
     /// The plateau of the trains' rates, where they have one.
-    fn by_trains(self, path: &Path, records: &[Record]) -> Option<Self> {
+    fn by_trains(self, path: &PathHistory, records: &[Record]) -> Option<Self> {
         let long = [2..3, 1..3, 0..3]
             .into_iter()
             .map(|classes| path.trains(classes))

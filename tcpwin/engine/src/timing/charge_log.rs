@@ -1,11 +1,11 @@
 //! What a budget charged to whom, for one who looks after each segment: of the newest entries only.
 
-use crate::timing::item::Item;
+use crate::timing::sender_state::SenderState;
 
 /// The newest entries, and how many there were.
 #[derive(Clone, Debug)]
 pub struct Log {
-    entries: [Entry; LOGGED],
+    entries: [Charge; LOGGED],
     written: u64,
 }
 
@@ -13,18 +13,18 @@ pub struct Log {
 const LOGGED: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum Charge {
     /// This span is the item's; with none, the end of the round tells whose.
     Span {
-        item: Option<Item>,
+        item: Option<SenderState>,
         from_ns: i64,
         to_ns: i64,
     },
     /// The round is over: what was left open in it is this item's.
-    Round(Item),
+    Round(SenderState),
     /// So much of this item's time since then was an idle restart's.
     Restart {
-        item: Item,
+        item: SenderState,
         since_ns: i64,
         moved_ns: i64,
     },
@@ -32,17 +32,17 @@ pub enum Entry {
 
 impl Log {
     pub const EMPTY: Log = Log {
-        entries: [Entry::Round(Item::Unknown); LOGGED],
+        entries: [Charge::Round(SenderState::Unknown); LOGGED],
         written: 0,
     };
 
-    pub fn write(&mut self, entry: Entry) {
+    pub fn write(&mut self, entry: Charge) {
         self.entries[(self.written % LOGGED as u64) as usize] = entry;
         self.written += 1;
     }
 
     /// Entries from that number on, and the number of the next.
-    pub fn since(&self, read: u64) -> (impl Iterator<Item = Entry> + '_, u64) {
+    pub fn since(&self, read: u64) -> (impl Iterator<Item = Charge> + '_, u64) {
         let first = read.max(self.written.saturating_sub(LOGGED as u64));
         let entries =
             (first..self.written).map(|number| self.entries[(number % LOGGED as u64) as usize]);

@@ -3,7 +3,7 @@
 //! Comes in: spans, each with the smallest shift at which the window certainly had room, and what the sender then waited
 //! for. Goes out: items, once more is known of the shift; what even then is not known stays so. It guesses no scale.
 
-use crate::timing::item::{forget_flight, Item, ITEMS};
+use crate::timing::sender_state::{forget_flight, SenderState, SENDER_STATES};
 use crate::window::scale::MAX_SHIFT;
 
 /// More than any shift: no window of that field has room.
@@ -60,7 +60,7 @@ pub enum Shift {
 #[derive(Clone, Debug)]
 pub struct Doubt {
     /// By the shift at which the window had room, and by item.
-    spent_ns: [[i64; ITEMS]; NEEDS],
+    spent_ns: [[i64; SENDER_STATES]; NEEDS],
     /// By the shift at whose edge the flight ended.
     edge_ns: [i64; NEEDS],
     /// Of the current round: no item yet.
@@ -70,14 +70,14 @@ pub struct Doubt {
 
 impl Doubt {
     pub const NONE: Doubt = Doubt {
-        spent_ns: [[0; ITEMS]; NEEDS],
+        spent_ns: [[0; SENDER_STATES]; NEEDS],
         edge_ns: [0; NEEDS],
         busy_ns: 0,
         need: 0,
     };
 
     /// A span that is that item's if there was room; without one, the end of the round tells whose.
-    pub fn add(&mut self, item: Option<Item>, room: Room, span_ns: i64) {
+    pub fn add(&mut self, item: Option<SenderState>, room: Room, span_ns: i64) {
         let sum = match item {
             Some(item) => &mut self.spent_ns[usize::from(room.need)][item as usize],
             None => &mut self.busy_ns,
@@ -94,7 +94,7 @@ impl Doubt {
     }
 
     /// The round was that item's, if there was room all the while; `busy_ns` of it were told without a doubt.
-    pub fn end_round(&mut self, item: Item, busy_ns: i64) {
+    pub fn end_round(&mut self, item: SenderState, busy_ns: i64) {
         let need = usize::from(std::mem::take(&mut self.need));
         let span_ns = std::mem::take(&mut self.busy_ns).saturating_add(busy_ns);
         let sum = &mut self.spent_ns[need][item as usize];
@@ -111,7 +111,7 @@ impl Doubt {
     ///
     /// Where the flight ended at the edge of the least possible window for half of what would be unknown, and never
     /// passed it, that window held it back.
-    pub fn settle(&self, shift: Shift, into_ns: &mut [i64; ITEMS]) {
+    pub fn settle(&self, shift: Shift, into_ns: &mut [i64; SENDER_STATES]) {
         let (Shift::Known(known) | Shift::AtLeast(known)) = shift;
         let mut add = |item: usize, ns: i64| into_ns[item] = into_ns[item].saturating_add(ns);
         let mut left_ns = self.busy_ns;
@@ -131,8 +131,8 @@ impl Doubt {
             false if edge_ns > left_ns / 2 => edge_ns,
             false => 0,
         };
-        add(Item::WindowFull as usize, full_ns);
-        add(Item::Unknown as usize, left_ns - full_ns);
+        add(SenderState::WindowFull as usize, full_ns);
+        add(SenderState::Unknown as usize, left_ns - full_ns);
     }
 }
 
@@ -140,8 +140,8 @@ impl Doubt {
 mod tests {
     use super::*;
 
-    fn settled(doubt: &Doubt, shift: Shift) -> [i64; ITEMS] {
-        let mut items = [0; ITEMS];
+    fn settled(doubt: &Doubt, shift: Shift) -> [i64; SENDER_STATES] {
+        let mut items = [0; SENDER_STATES];
         doubt.settle(shift, &mut items);
         items
     }
@@ -161,16 +161,24 @@ mod tests {
     #[test]
     fn time_is_told_as_far_as_the_shift_is_known() {
         let mut doubt = Doubt::NONE;
-        doubt.add(Some(Item::Application), Room { need: 3, edge: 15 }, 10);
+        doubt.add(
+            Some(SenderState::Application),
+            Room { need: 3, edge: 15 },
+            10,
+        );
         doubt.add(None, Room { need: 5, edge: 15 }, 70);
-        doubt.end_round(Item::SlowStart, 20);
+        doubt.end_round(SenderState::SlowStart, 20);
         let items = settled(&doubt, Shift::AtLeast(4));
-        assert_eq!(items[Item::Application as usize], 10);
-        assert_eq!(items[Item::Unknown as usize], 90, "of the whole round");
+        assert_eq!(items[SenderState::Application as usize], 10);
+        assert_eq!(
+            items[SenderState::Unknown as usize],
+            90,
+            "of the whole round"
+        );
         let items = settled(&doubt, Shift::AtLeast(5));
-        assert_eq!(items[Item::SlowStart as usize], 90);
+        assert_eq!(items[SenderState::SlowStart as usize], 90);
         let items = settled(&doubt, Shift::Known(4));
-        assert_eq!(items[Item::WindowFull as usize], 90);
+        assert_eq!(items[SenderState::WindowFull as usize], 90);
         assert_eq!(settled(&doubt, Shift::AtLeast(0)).iter().sum::<i64>(), 100);
     }
 
@@ -179,12 +187,12 @@ mod tests {
         let mut doubt = Doubt::NONE;
         doubt.add(None, Room { need: 7, edge: 6 }, 60);
         doubt.add(None, Room { need: 7, edge: 15 }, 40);
-        doubt.end_round(Item::Congestion, 0);
+        doubt.end_round(SenderState::Congestion, 0);
         let items = settled(&doubt, Shift::AtLeast(6));
-        assert_eq!(items[Item::WindowFull as usize], 60);
-        assert_eq!(items[Item::Unknown as usize], 40);
+        assert_eq!(items[SenderState::WindowFull as usize], 60);
+        assert_eq!(items[SenderState::Unknown as usize], 40);
         assert_eq!(
-            settled(&doubt, Shift::AtLeast(5))[Item::WindowFull as usize],
+            settled(&doubt, Shift::AtLeast(5))[SenderState::WindowFull as usize],
             0
         );
     }

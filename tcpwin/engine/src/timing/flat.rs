@@ -4,8 +4,8 @@
 
 use std::ops::Range;
 
-use crate::timing::item::Item;
 use crate::timing::path::Record;
+use crate::timing::sender_state::SenderState;
 
 /// Rounds of one flight that a congestion window would have widened by several segments.
 const FLAT_ROUNDS: usize = 16;
@@ -51,14 +51,17 @@ fn is_free(record: &Record) -> bool {
     let is_calm = record.losses == 0 && record.recovery_ns == 0;
     let is_of_flights = matches!(
         record.item,
-        Item::Congestion | Item::SendBuffer | Item::Path | Item::AfterLoss
+        SenderState::Congestion
+            | SenderState::SendBuffer
+            | SenderState::Path
+            | SenderState::AfterLoss
     );
     is_calm && is_of_flights
 }
 
 /// A flight that has come back to where the last loss struck is one no longer that the loss keeps (RFC 9438 §4.4).
 fn may_be_held(record: &Record, most_bytes: u32) -> bool {
-    record.item != Item::AfterLoss || record.peak_bytes < most_bytes
+    record.item != SenderState::AfterLoss || record.peak_bytes < most_bytes
 }
 
 /// Calm rounds whose largest flight is the same to a segment in many of them, from the first to the last of these: a sender

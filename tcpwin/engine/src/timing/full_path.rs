@@ -6,9 +6,9 @@
 
 use crate::timing::capacity::{Bottleneck, FULL};
 use crate::timing::flat::flat_runs;
-use crate::timing::item::Item;
 use crate::timing::path::Record;
-use crate::timing::reading::{Reading, FILLS};
+use crate::timing::reading::{ReaderState, FILLS};
+use crate::timing::sender_state::SenderState;
 
 /// Share at which a loss may be the queue's, and below which a rate is certainly not the path's.
 const NEAR: f64 = 0.8;
@@ -25,8 +25,8 @@ const SILENT_PART: i64 = 4;
 pub struct Move {
     pub from_ns: i64,
     pub to_ns: i64,
-    pub item: Item,
-    pub into: Item,
+    pub item: SenderState,
+    pub into: SenderState,
     pub span_ns: i64,
 }
 
@@ -39,7 +39,7 @@ pub fn moves(
 ) -> Vec<Move> {
     let waits_us = bottleneck.and_then(|bottleneck| bottleneck.waits_us(mss));
     let (standing_us, waiting_us) = waits_us.unwrap_or((u32::MAX, u32::MAX));
-    let readings = Reading::of(records, bottleneck, base_us, waiting_us, mss);
+    let readings = ReaderState::of(records, bottleneck, base_us, waiting_us, mss);
     let mut flat = flat_runs(records, mss);
     if let Some(bottleneck) = bottleneck {
         // A full path keeps a flight as well.
@@ -51,7 +51,7 @@ pub fn moves(
     // The path asks for less in one round, and the flight grows back in several.
     let (mut marked_peak, mut before_peak) = (0, 0);
     for (place, record) in records.iter().enumerate() {
-        let mut give = |item: Item, into: Item, span_ns: i64| {
+        let mut reassign = |item: SenderState, into: SenderState, span_ns: i64| {
             if span_ns > 0 && item != into {
                 moves.push(Move {
                     from_ns: record.end_ns.saturating_sub(record.elapsed_ns),
@@ -63,20 +63,29 @@ pub fn moves(
             }
         };
         match readings[place] {
-            Reading::Prompt => {}
-            reading @ (Reading::Holds | Reading::Fills) => {
-                give(record.item, Item::Reader, record.busy_ns);
+            ReaderState::Prompt => {}
+            reading @ (ReaderState::Blocking | ReaderState::FillingWindow) => {
+                reassign(record.item, SenderState::Reader, record.busy_ns);
                 // A full window stays one: that the reader keeps it full is the judge's to say.
-                if reading == Reading::Fills || keeps_the_window_full(record) {
-                    give(Item::Application, Item::Reader, record.idle_ns);
+                if reading == ReaderState::FillingWindow || keeps_the_window_full(record) {
+                    reassign(
+                        SenderState::Application,
+                        SenderState::Reader,
+                        record.idle_ns,
+                    );
                 }
                 continue;
             }
-            Reading::After(span_ns) => give(Item::Closed, Item::Reader, span_ns),
+            ReaderState::DrainingAtEnd(span_ns) => {
+                reassign(SenderState::Closed, SenderState::Reader, span_ns)
+            }
         }
         let is_of_rounds = matches!(
             record.item,
-            Item::Congestion | Item::AfterLoss | Item::Path | Item::SendBuffer
+            SenderState::Congestion
+                | SenderState::AfterLoss
+                | SenderState::Path
+                | SenderState::SendBuffer
         );
         if record.marked > 0 {
             marked_peak = record.peak_bytes.max(before_peak).max(marked_peak);
@@ -88,24 +97,28 @@ pub fn moves(
         let is_cut_short = keeps_the_window_full(record);
         // A flight that stays the same because it comes to the window each time is the window's, however soon an ACK opens it.
         let held_by = if comes_to_the_window(record, mss) {
-            Item::WindowFull
+            SenderState::WindowFull
         } else {
-            Item::SendBuffer
+            SenderState::SendBuffer
         };
         let Some(bottleneck) = bottleneck else {
             if is_asked_for_less {
-                give(record.item, Item::Path, record.busy_ns);
+                reassign(record.item, SenderState::Path, record.busy_ns);
             } else {
-                if matches!(record.item, Item::SendBuffer | Item::Path)
-                    && held_by == Item::WindowFull
+                if matches!(record.item, SenderState::SendBuffer | SenderState::Path)
+                    && held_by == SenderState::WindowFull
                 {
-                    give(record.item, held_by, record.busy_ns);
+                    reassign(record.item, held_by, record.busy_ns);
                 }
                 if is_cut_short {
-                    if record.item == Item::Application {
-                        give(record.item, Item::WindowFull, record.busy_ns);
+                    if record.item == SenderState::Application {
+                        reassign(record.item, SenderState::WindowFull, record.busy_ns);
                     }
-                    give(Item::Application, Item::WindowFull, record.idle_ns);
+                    reassign(
+                        SenderState::Application,
+                        SenderState::WindowFull,
+                        record.idle_ns,
+                    );
                 }
             }
             continue;
@@ -113,8 +126,12 @@ pub fn moves(
         let used = bottleneck.used(record);
         has_lost |= record.losses > 0;
         if bottleneck.is_policed && has_lost && is_of_rounds {
-            give(record.item, Item::Policer, record.busy_ns);
-            give(Item::FastRecovery, Item::Policer, record.recovery_ns);
+            reassign(record.item, SenderState::Policer, record.busy_ns);
+            reassign(
+                SenderState::FastRecovery,
+                SenderState::Policer,
+                record.recovery_ns,
+            );
             continue;
         }
         let is_steady = bottleneck.is_steady && used >= SPARE;
@@ -122,44 +139,56 @@ pub fn moves(
         let stands = record.least_delay_us >= standing_us && used >= least_used;
         // Without a queue it is the window that keeps a sender just below the path's rate, or the pace of its writer.
         let is_held = record.delay_us < waiting_us
-            && (record.is_windowed() || record.item == Item::Application);
+            && (record.is_windowed() || record.item == SenderState::Application);
         let is_full = used >= FULL || stands || is_asked_for_less || is_steady;
         let is_near = used >= NEAR || stands;
         // Bursts may show a rate that is a little above the path's own.
-        let is_at_its_best = record.item == Item::Path && used >= SPARE;
+        let is_at_its_best = record.item == SenderState::Path && used >= SPARE;
         if record.losses > 0 {
             let waited_us = record.loss_delay_us.max(record.most_delay_us);
             overflowed = (is_near || was_near) && waited_us >= waiting_us;
-        } else if record.item != Item::AfterLoss && record.recovery_ns == 0 {
+        } else if record.item != SenderState::AfterLoss && record.recovery_ns == 0 {
             overflowed = false;
         }
         was_near = is_near;
         if is_held && used >= SPARE {
-            let is_the_windows = matches!(record.item, Item::Path | Item::Congestion)
-                || (record.item == Item::Application && is_cut_short);
+            let is_the_windows = matches!(record.item, SenderState::Path | SenderState::Congestion)
+                || (record.item == SenderState::Application && is_cut_short);
             if is_the_windows {
-                give(record.item, Item::WindowFull, record.busy_ns);
+                reassign(record.item, SenderState::WindowFull, record.busy_ns);
             }
         } else if !is_full && !is_at_its_best && flat.iter().any(|run| run.contains(&place)) {
             // Whatever the loss before: what a sender holds for good is not what the loss left of its window.
-            give(record.item, held_by, record.busy_ns);
-        } else if is_full || (overflowed && record.item == Item::AfterLoss) {
-            give(record.item, Item::Path, record.busy_ns);
-            give(Item::FastRecovery, Item::Path, record.recovery_ns);
-        } else if record.item == Item::Path && used < SPARE {
-            give(Item::Path, record.otherwise, record.busy_ns);
-        } else if record.item == Item::SendBuffer {
-            give(Item::SendBuffer, held_by, record.busy_ns);
-        } else if record.item == Item::Application && is_cut_short {
-            give(Item::Application, Item::WindowFull, record.busy_ns);
+            reassign(record.item, held_by, record.busy_ns);
+        } else if is_full || (overflowed && record.item == SenderState::AfterLoss) {
+            reassign(record.item, SenderState::Path, record.busy_ns);
+            reassign(
+                SenderState::FastRecovery,
+                SenderState::Path,
+                record.recovery_ns,
+            );
+        } else if record.item == SenderState::Path && used < SPARE {
+            reassign(SenderState::Path, record.otherwise, record.busy_ns);
+        } else if record.item == SenderState::SendBuffer {
+            reassign(SenderState::SendBuffer, held_by, record.busy_ns);
+        } else if record.item == SenderState::Application && is_cut_short {
+            reassign(
+                SenderState::Application,
+                SenderState::WindowFull,
+                record.busy_ns,
+            );
         }
         if is_full && !is_held {
-            give(Item::WindowFull, Item::Path, record.full_ns);
+            reassign(SenderState::WindowFull, SenderState::Path, record.full_ns);
         }
         if used >= FULL && !is_held {
-            give(Item::Application, Item::Path, record.idle_ns);
+            reassign(SenderState::Application, SenderState::Path, record.idle_ns);
         } else if is_cut_short {
-            give(Item::Application, Item::WindowFull, record.idle_ns);
+            reassign(
+                SenderState::Application,
+                SenderState::WindowFull,
+                record.idle_ns,
+            );
         }
     }
     moves
@@ -200,7 +229,7 @@ mod tests {
         ..Record::PLAIN
     };
 
-    fn moved(records: &[Record]) -> Vec<(Item, Item, i64)> {
+    fn moved(records: &[Record]) -> Vec<(SenderState, SenderState, i64)> {
         let moves = moves(Some(&PATH), records, PATH.base_us, MSS);
         let told = |each: &Move| (each.item, each.into, each.span_ns / 1_000_000);
         moves.iter().map(told).collect()
@@ -208,25 +237,31 @@ mod tests {
 
     #[test]
     fn a_round_at_the_rate_is_the_paths() {
-        assert_eq!(moved(&[ROUND]), [(Item::Congestion, Item::Path, 100)]);
+        assert_eq!(
+            moved(&[ROUND]),
+            [(SenderState::Congestion, SenderState::Path, 100)]
+        );
         let slow = Record {
             delivered_bytes: 60_000,
             ..ROUND
         };
         assert_eq!(moved(&[slow]), []);
         let was_best = Record {
-            item: Item::Path,
-            otherwise: Item::SendBuffer,
+            item: SenderState::Path,
+            otherwise: SenderState::SendBuffer,
             ..slow
         };
-        assert_eq!(moved(&[was_best]), [(Item::Path, Item::SendBuffer, 100)]);
+        assert_eq!(
+            moved(&[was_best]),
+            [(SenderState::Path, SenderState::SendBuffer, 100)]
+        );
     }
 
     #[test]
     fn a_full_window_is_the_paths_above_a_queue_only() {
         let window = Record {
             busy_ns: 0,
-            item: Item::WindowFull,
+            item: SenderState::WindowFull,
             full_ns: 100_000_000,
             ..ROUND
         };
@@ -236,7 +271,10 @@ mod tests {
             least_delay_us: 290_000,
             ..window
         };
-        assert_eq!(moved(&[queued]), [(Item::WindowFull, Item::Path, 100)]);
+        assert_eq!(
+            moved(&[queued]),
+            [(SenderState::WindowFull, SenderState::Path, 100)]
+        );
     }
 
     #[test]
@@ -244,7 +282,7 @@ mod tests {
         let paced = Record {
             busy_ns: 50_000_000,
             idle_ns: 50_000_000,
-            item: Item::Application,
+            item: SenderState::Application,
             ..ROUND
         };
         assert_eq!(moved(&[paced]), []);
@@ -252,7 +290,7 @@ mod tests {
             delay_us: 300_000,
             ..paced
         };
-        let path = |ns| (Item::Application, Item::Path, ns);
+        let path = |ns| (SenderState::Application, SenderState::Path, ns);
         assert_eq!(moved(&[queued]), [path(50), path(50)]);
     }
 
@@ -264,7 +302,10 @@ mod tests {
             least_delay_us: 150_000,
             ..ROUND
         };
-        assert_eq!(moved(&[shared]), [(Item::Congestion, Item::Path, 100)]);
+        assert_eq!(
+            moved(&[shared]),
+            [(SenderState::Congestion, SenderState::Path, 100)]
+        );
         let emptied = Record {
             least_delay_us: 100_000,
             ..shared
@@ -280,7 +321,7 @@ mod tests {
         };
         let after = Record {
             delivered_bytes: 50_000,
-            item: Item::AfterLoss,
+            item: SenderState::AfterLoss,
             losses: 1,
             busy_ns: 60_000_000,
             recovery_ns: 40_000_000,
@@ -294,10 +335,10 @@ mod tests {
         assert_eq!(
             moved(&[before, by_the_queue, regained])[1..],
             [
-                (Item::AfterLoss, Item::Path, 60),
-                (Item::FastRecovery, Item::Path, 40),
-                (Item::AfterLoss, Item::Path, 60),
-                (Item::FastRecovery, Item::Path, 40),
+                (SenderState::AfterLoss, SenderState::Path, 60),
+                (SenderState::FastRecovery, SenderState::Path, 40),
+                (SenderState::AfterLoss, SenderState::Path, 60),
+                (SenderState::FastRecovery, SenderState::Path, 40),
             ]
         );
         let at_random = Record {
@@ -321,7 +362,7 @@ mod tests {
             slow(0, 85_000),
             slow(0, 91_000),
         ];
-        let path = (Item::Congestion, Item::Path, 100);
+        let path = (SenderState::Congestion, SenderState::Path, 100);
         assert_eq!(moved(&rounds), [path, path]);
         assert_eq!(moves(None, &rounds, None, MSS).len(), 2);
     }
@@ -330,7 +371,7 @@ mod tests {
     fn what_a_policer_drops_is_its_and_a_steady_rate_is_the_paths() {
         let after = Record {
             delivered_bytes: 75_000,
-            item: Item::AfterLoss,
+            item: SenderState::AfterLoss,
             losses: 1,
             loss_delay_us: 100_000,
             busy_ns: 60_000_000,
@@ -349,9 +390,14 @@ mod tests {
                 .map(|each| (each.item, each.into))
                 .collect::<Vec<_>>()
         };
-        let of_both = |into| [(Item::AfterLoss, into), (Item::FastRecovery, into)];
-        assert_eq!(into(true), of_both(Item::Policer));
-        assert_eq!(into(false), of_both(Item::Path));
+        let of_both = |into| {
+            [
+                (SenderState::AfterLoss, into),
+                (SenderState::FastRecovery, into),
+            ]
+        };
+        assert_eq!(into(true), of_both(SenderState::Policer));
+        assert_eq!(into(false), of_both(SenderState::Path));
         assert_eq!(moved(&[after]), []);
     }
 
@@ -359,7 +405,7 @@ mod tests {
     fn short_segments_into_a_full_window_are_no_ends_of_writes() {
         let short = Record {
             delivered_bytes: 60_000,
-            item: Item::Application,
+            item: SenderState::Application,
             busy_ns: 60_000_000,
             idle_ns: 40_000_000,
             peak_bytes: 62_000,
@@ -367,7 +413,7 @@ mod tests {
             gap_ns: 1_000_000,
             ..ROUND
         };
-        let window = |ns| (Item::Application, Item::WindowFull, ns);
+        let window = |ns| (SenderState::Application, SenderState::WindowFull, ns);
         let both = [window(60), window(40)];
         assert_eq!(moved(&[short]), both);
         let at_the_rate = Record {
@@ -406,7 +452,7 @@ mod tests {
         };
         assert!(moved(&[flat; 16])
             .iter()
-            .all(|(_, into, _)| *into == Item::SendBuffer));
+            .all(|(_, into, _)| *into == SenderState::SendBuffer));
         assert_eq!(moved(&[flat; 16]).len(), 16);
         assert_eq!(moved(&(0..16).map(grown).collect::<Vec<_>>()), []);
         assert_eq!(moved(&[flat; 15]), []);
@@ -425,24 +471,24 @@ mod tests {
             let moved = moved(&vec![record; count]).into_iter();
             moved.map(|(_, into, _)| into).collect::<Vec<_>>()
         };
-        assert_eq!(into(flat, 16), [Item::WindowFull; 16]);
+        assert_eq!(into(flat, 16), [SenderState::WindowFull; 16]);
         let judged = Record {
-            item: Item::SendBuffer,
+            item: SenderState::SendBuffer,
             ..flat
         };
-        assert_eq!(into(judged, 3), [Item::WindowFull; 3]);
-        for item in [Item::SendBuffer, Item::Path] {
+        assert_eq!(into(judged, 3), [SenderState::WindowFull; 3]);
+        for item in [SenderState::SendBuffer, SenderState::Path] {
             let unknown = moves(None, &[Record { item, ..flat }], None, MSS);
             assert_eq!(unknown.len(), 1);
-            assert_eq!(unknown[0].into, Item::WindowFull);
+            assert_eq!(unknown[0].into, SenderState::WindowFull);
         }
         let with_room = Record {
             window_bytes: 31_000,
             ..flat
         };
-        assert_eq!(into(with_room, 16), [Item::SendBuffer; 16]);
+        assert_eq!(into(with_room, 16), [SenderState::SendBuffer; 16]);
         let never_full = Record { full_ns: 0, ..flat };
-        assert_eq!(into(never_full, 16), [Item::SendBuffer; 16]);
+        assert_eq!(into(never_full, 16), [SenderState::SendBuffer; 16]);
     }
 
     #[test]
@@ -478,7 +524,7 @@ mod tests {
             peak_bytes: 45_000,
             losses: 1,
             loss_delay_us: 100_000,
-            item: Item::AfterLoss,
+            item: SenderState::AfterLoss,
             ..ROUND
         };
         let held = |item| Record {
@@ -488,8 +534,8 @@ mod tests {
             ..ROUND
         };
         let then = |item| moved(&[[loss].as_slice(), &[held(item); 16]].concat()).len();
-        assert_eq!(then(Item::Congestion), 16);
-        assert_eq!(then(Item::AfterLoss), 0, "a plateau of CUBIC's");
+        assert_eq!(then(SenderState::Congestion), 16);
+        assert_eq!(then(SenderState::AfterLoss), 0, "a plateau of CUBIC's");
     }
 
     #[test]
@@ -500,12 +546,12 @@ mod tests {
             losses: 1,
             loss_delay_us: 200_000,
             recovery_ns: 40_000_000,
-            item: Item::AfterLoss,
+            item: SenderState::AfterLoss,
             ..ROUND
         };
         let held = |peak_bytes| Record {
             delivered_bytes: 40_000,
-            item: Item::AfterLoss,
+            item: SenderState::AfterLoss,
             peak_bytes,
             ..ROUND
         };
@@ -514,9 +560,13 @@ mod tests {
             let moved = moved(&all).into_iter().skip(2);
             moved.map(|(_, into, _)| into).collect::<Vec<_>>()
         };
-        assert_eq!(then(&[held(40_000); 16]), [Item::SendBuffer; 16]);
-        assert_eq!(then(&[held(140_000); 16]), [Item::Path; 16], "a plateau");
+        assert_eq!(then(&[held(40_000); 16]), [SenderState::SendBuffer; 16]);
+        assert_eq!(
+            then(&[held(140_000); 16]),
+            [SenderState::Path; 16],
+            "a plateau"
+        );
         let grown: Vec<_> = (0..16).map(|round| held(40_000 + round * 500)).collect();
-        assert_eq!(then(&grown), [Item::Path; 16]);
+        assert_eq!(then(&grown), [SenderState::Path; 16]);
     }
 }

@@ -10,7 +10,7 @@ use crate::timing::capacity::Bottleneck;
 use crate::timing::estimator::RttEstimator;
 use crate::timing::full_path::{self, Move};
 use crate::timing::idle::Idle;
-use crate::timing::path::{Delay, Path, Record};
+use crate::timing::path::{Delay, PathHistory, Record};
 use crate::timing::round_limit::RoundTrip;
 use crate::timing::sender_view::SenderView;
 use crate::timing::sent::Sent;
@@ -53,7 +53,7 @@ pub struct Pace {
     pub estimator: RttEstimator,
     pub delay: Delay,
     /// Once a round was over.
-    pub path: Option<Box<Path>>,
+    pub path: Option<Box<PathHistory>>,
     /// Silence that parts two messages: two round trips of the path.
     pub pause_ns: i64,
     pub idle: Option<Box<Idle>>,
@@ -395,7 +395,7 @@ impl Pace {
     /// What was seen of the path so far was not as its sender saw it.
     pub fn forget_path(&mut self, delivered_bytes: u64) {
         (self.train, self.delay) = (Train::NONE, Delay::NONE);
-        self.path = Some(Box::new(Path::new(delivered_bytes, true)));
+        self.path = Some(Box::new(PathHistory::new(delivered_bytes, true)));
     }
 
     /// Charge what the last idle restart cost, if that is known now. Called when a round is over.

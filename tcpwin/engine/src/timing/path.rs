@@ -4,14 +4,14 @@
 //! Comes in: what was delivered by when, round trips, rounds. It judges nothing and charges nothing: `full_path` does.
 
 use crate::cache::{ask_for_all, ask_for_items};
-use crate::recovery::cause::Cause;
+use crate::recovery::cause::RetransmissionCause;
 use crate::sequence::Seq;
 use crate::timing::backlog::{Backlog, Over};
 use crate::timing::drops::Drops;
-use crate::timing::item::Item;
 use crate::timing::loss_spans::{LossSpans, Steady};
 use crate::timing::records::Records;
 use crate::timing::response::{Moved, Response};
+use crate::timing::sender_state::SenderState;
 
 /// Records of rounds that are kept; beyond it neighbours are joined, and a record holds twice as many rounds.
 const MAX_RECORDS: usize = 256;
@@ -56,9 +56,9 @@ pub struct Record {
     pub delivered_bytes: u64,
     /// Time with data in flight and room for more, and the item that it was charged to.
     pub busy_ns: i64,
-    pub item: Item,
+    pub item: SenderState,
     /// What the busy time would be charged to if the path had more to give.
-    pub otherwise: Item,
+    pub otherwise: SenderState,
     /// Time with nothing to send, with the window full, and in fast recovery.
     pub idle_ns: i64,
     pub full_ns: i64,
@@ -200,8 +200,8 @@ impl Record {
         elapsed_ns: 100_000_000,
         delivered_bytes: 100_000,
         busy_ns: 100_000_000,
-        item: Item::Congestion,
-        otherwise: Item::Congestion,
+        item: SenderState::Congestion,
+        otherwise: SenderState::Congestion,
         idle_ns: 0,
         full_ns: 0,
         recovery_ns: 0,
@@ -272,7 +272,7 @@ impl Delay {
 /// is looked at once for several rounds.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
-pub struct Path {
+pub struct PathHistory {
     pub near: Delay,
     delivered_bytes: u64,
     backlog: Backlog,
@@ -303,18 +303,18 @@ pub struct Path {
 }
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Path>() <= 512);
+const _: () = assert!(size_of::<PathHistory>() <= 512);
 
-impl Default for Path {
+impl Default for PathHistory {
     fn default() -> Self {
-        Path::new(0, false)
+        PathHistory::new(0, false)
     }
 }
 
-impl Path {
+impl PathHistory {
     /// From when so much was delivered. `is_away`: the sender is away from the capture point.
     pub fn new(delivered_bytes: u64, is_away: bool) -> Self {
-        Path {
+        PathHistory {
             near: Delay::NONE,
             delivered_bytes,
             backlog: Backlog::default(),
@@ -392,7 +392,7 @@ impl Path {
     }
 
     /// A segment was sent again, with so much in flight and not reported by SACK.
-    pub fn note_resent(&mut self, cause: Cause, pipe_bytes: u32, mss: u32) {
+    pub fn note_resent(&mut self, cause: RetransmissionCause, pipe_bytes: u32, mss: u32) {
         if self.is_away {
             return;
         }

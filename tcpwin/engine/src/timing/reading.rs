@@ -22,18 +22,18 @@ const LEAST_DROPPED: usize = 3;
 
 /// What the receiver's application had to do with a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
+pub enum ReaderState {
     /// Nothing that is seen.
     Prompt,
     /// The time is its in which the sender had something to send.
-    Holds,
+    Blocking,
     /// And so is the time in which it seemed to have nothing: unread data left no room for a segment.
-    Fills,
+    FillingWindow,
     /// All data had arrived in the round, and was read for so long afterwards.
-    After(i64),
+    DrainingAtEnd(i64),
 }
 
-impl Reading {
+impl ReaderState {
     /// For each round. `base_us`: the least round trip; `waiting_us`: from which one on segments waited in a queue.
     pub fn of(
         records: &[Record],
@@ -41,10 +41,10 @@ impl Reading {
         base_us: Option<u32>,
         waiting_us: u32,
         mss: u32,
-    ) -> Vec<Reading> {
+    ) -> Vec<ReaderState> {
         let late_us = base_us.map_or(u32::MAX, |base_us| base_us.saturating_add(LATE_US));
         let longest_us = longest_queue_us(records, bottleneck);
-        let mut readings = vec![Reading::Prompt; records.len()];
+        let mut readings = vec![ReaderState::Prompt; records.len()];
         let mut most = 0;
         let mut before = 0;
         let mut behind = vec![false; records.len()];
@@ -70,19 +70,19 @@ impl Reading {
             let is_slow = is_unread || is_longer || is_small;
             if is_spare && record.losses == 0 && is_late && waited && is_slow {
                 readings[place] = if is_small {
-                    Reading::Fills
+                    ReaderState::FillingWindow
                 } else {
-                    Reading::Holds
+                    ReaderState::Blocking
                 };
             } else if is_spare && is_small && record.is_held() {
-                readings[place] = Reading::Fills;
+                readings[place] = ReaderState::FillingWindow;
             }
             before = record.window_bytes;
         }
         if let Some((from, span_ns)) = at_the_end(records, &behind) {
-            readings[from..].fill(Reading::Holds);
+            readings[from..].fill(ReaderState::Blocking);
             if let Some(last) = readings.last_mut() {
-                *last = Reading::After(span_ns);
+                *last = ReaderState::DrainingAtEnd(span_ns);
             }
         }
         readings
@@ -129,7 +129,7 @@ fn longest_queue_us(records: &[Record], bottleneck: Option<&Bottleneck>) -> Opti
 mod tests {
     use super::*;
     use crate::timing::full_path::moves;
-    use crate::timing::item::Item;
+    use crate::timing::sender_state::SenderState;
 
     const MSS: u32 = 1000;
     /// 60 kB a round of 60 ms, into a window of which three quarters hold unread data.
@@ -152,9 +152,9 @@ mod tests {
         is_steady: false,
     };
 
-    fn read(records: &[Record]) -> Vec<(Item, i64)> {
+    fn read(records: &[Record]) -> Vec<(SenderState, i64)> {
         let moves = moves(Some(&PATH), records, PATH.base_us, MSS);
-        let of_the_reader = moves.iter().filter(|each| each.into == Item::Reader);
+        let of_the_reader = moves.iter().filter(|each| each.into == SenderState::Reader);
         of_the_reader
             .map(|each| (each.item, each.span_ns / 1_000_000))
             .collect()
@@ -179,7 +179,7 @@ mod tests {
         };
         assert_eq!(
             read(&[EMPTY, full, full, EMPTY, EMPTY]),
-            [(Item::Congestion, 10)]
+            [(SenderState::Congestion, 10)]
         );
         assert_eq!(read(&[EMPTY, all_read, all_read, EMPTY, EMPTY]), []);
         let late = Record {
@@ -188,7 +188,7 @@ mod tests {
         };
         assert_eq!(
             read(&[EMPTY, full, late, EMPTY, EMPTY]),
-            [(Item::Congestion, 10)]
+            [(SenderState::Congestion, 10)]
         );
     }
 
@@ -199,7 +199,10 @@ mod tests {
             delay_us: 60_000,
             ..ROUND
         };
-        assert_eq!(read(&[EMPTY, late, EMPTY, EMPTY]), [(Item::Congestion, 60)]);
+        assert_eq!(
+            read(&[EMPTY, late, EMPTY, EMPTY]),
+            [(SenderState::Congestion, 60)]
+        );
         let prompt = Record {
             delay_us: 21_000,
             ..late
@@ -228,20 +231,20 @@ mod tests {
         assert_eq!(
             read(&rounds),
             [
-                (Item::Congestion, 60),
-                (Item::Congestion, 60),
-                (Item::Closed, 440)
+                (SenderState::Congestion, 60),
+                (SenderState::Congestion, 60),
+                (SenderState::Closed, 440)
             ]
         );
         let idle = Record {
-            item: Item::Application,
+            item: SenderState::Application,
             busy_ns: 0,
             idle_ns: 60_000_000,
             ..falls(180_000)
         };
         assert_eq!(
             read(&[falls(240_000), idle, last]),
-            [(Item::Closed, i64::MAX / 1_000_000)]
+            [(SenderState::Closed, i64::MAX / 1_000_000)]
         );
     }
 
@@ -253,14 +256,17 @@ mod tests {
             ..ROUND
         };
         let cut_short = Record {
-            item: Item::Application,
+            item: SenderState::Application,
             busy_ns: 20_000_000,
             idle_ns: 40_000_000,
             ..ROUND
         };
         assert_eq!(
             read(&[EMPTY, cut_short, last])[..2],
-            [(Item::Application, 20), (Item::Application, 40)]
+            [
+                (SenderState::Application, 20),
+                (SenderState::Application, 40)
+            ]
         );
     }
 

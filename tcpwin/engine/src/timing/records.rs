@@ -5,8 +5,8 @@
 //! Goes out: the same records.
 
 use crate::cache::ask_for;
-use crate::timing::item::{Item, ITEMS};
 use crate::timing::path::Record;
+use crate::timing::sender_state::{SenderState, SENDER_STATES};
 
 /// Numbers that nearly every record has, and others that are mostly zero, all together.
 const USUAL: usize = 9;
@@ -32,7 +32,7 @@ const WIDE_BYTES: usize = HEAD_BYTES + (USUAL + RARE) * 8;
 const FIRST_ROOM_BYTES: usize = 160;
 const ROOM_BYTES: usize = 512;
 
-const _: () = assert!(ITEMS <= 1 << ITEM_BITS && OTHERWISE_SHIFT + ITEM_BITS == 28);
+const _: () = assert!(SENDER_STATES <= 1 << ITEM_BITS && OTHERWISE_SHIFT + ITEM_BITS == 28);
 const _: () = assert!(WIDE_BYTES <= FIRST_ROOM_BYTES);
 
 #[derive(Clone, Debug, Default)]
@@ -77,18 +77,18 @@ impl Records {
             self.begin.end_ns = record.end_ns.wrapping_sub(record.elapsed_ns);
             self.last = self.begin;
         }
-        let (usual, rare) = self.last.numbers(record);
+        let (usual, cold_state) = self.last.numbers(record);
         self.last = Last::from(record);
         let items =
             (record.item as u32) << ITEM_SHIFT | (record.otherwise as u32) << OTHERWISE_SHIFT;
         let all = |numbers: &[u64]| numbers.iter().fold(0, |all, number| all | number);
-        let all_rare = all(&rare);
+        let all_rare = all(&cold_state);
         if (all(&usual) | all_rare) >> 32 != 0 {
-            self.push_wide(items, &usual, &rare);
+            self.push_wide(items, &usual, &cold_state);
         } else {
             let numbers = Narrow {
                 usual: usual.map(|number| number as u32),
-                rare: rare.map(|number| number as u32),
+                cold_state: cold_state.map(|number| number as u32),
                 has_rare: all_rare != 0,
             };
             let room = self.room(MOST_NARROW_BYTES);
@@ -101,14 +101,17 @@ impl Records {
     }
 
     #[cold]
-    fn push_wide(&mut self, items: u32, usual: &[u64; USUAL], rare: &[u64; RARE]) {
+    fn push_wide(&mut self, items: u32, usual: &[u64; USUAL], cold_state: &[u64; RARE]) {
         let room = self.room(WIDE_BYTES);
         let Some(bytes) = room.bytes.get_mut(room.used..room.used + WIDE_BYTES) else {
             return;
         };
         let (head, eights) = bytes.split_at_mut(HEAD_BYTES);
         head.copy_from_slice(&(items | IS_WIDE).to_le_bytes());
-        for (eight, number) in eights.chunks_exact_mut(8).zip(usual.iter().chain(rare)) {
+        for (eight, number) in eights
+            .chunks_exact_mut(8)
+            .zip(usual.iter().chain(cold_state))
+        {
             eight.copy_from_slice(&number.to_le_bytes());
         }
         room.used += WIDE_BYTES;
@@ -183,7 +186,7 @@ impl Records {
 /// Numbers of a record that fit four bytes each.
 struct Narrow {
     usual: [u32; USUAL],
-    rare: [u32; RARE],
+    cold_state: [u32; RARE],
     has_rare: bool,
 }
 
@@ -194,7 +197,7 @@ impl Narrow {
         let mut head = items;
         let is_whole = |ns: &u32| ns % 1000 == 0;
         let [usual_times @ .., _, _, _, _, _, _] = &mut self.usual;
-        let [rare_times @ .., _, _, _] = &mut self.rare;
+        let [rare_times @ .., _, _, _] = &mut self.cold_state;
         if usual_times.iter().all(is_whole) && (!self.has_rare || rare_times.iter().all(is_whole)) {
             head |= IS_MICROSECONDS;
             usual_times.iter_mut().for_each(|ns| *ns /= 1000);
@@ -205,7 +208,7 @@ impl Narrow {
         if self.has_rare {
             head |= HAS_RARE;
             let codes_at = length;
-            let (codes, end) = write_numbers(place, length + RARE_HEAD_BYTES, &self.rare);
+            let (codes, end) = write_numbers(place, length + RARE_HEAD_BYTES, &self.cold_state);
             if let Some(two) = place.get_mut(codes_at..codes_at + RARE_HEAD_BYTES) {
                 two.copy_from_slice(&(codes as u16).to_le_bytes());
             }
@@ -263,7 +266,7 @@ impl Last {
             u64::from(record.most_delay_us.wrapping_sub(delay_us)),
             u64::from(record.window_bytes ^ self.window_bytes),
         ];
-        let rare = [
+        let cold_state = [
             record.end_ns.wrapping_sub(expected_ns) as u64,
             record.idle_ns as u64,
             record.full_ns as u64,
@@ -272,7 +275,7 @@ impl Last {
             u64::from(record.loss_delay_us),
             u64::from(record.marked),
         ];
-        (usual, rare)
+        (usual, cold_state)
     }
 
     /// The record at a place of a room, and how many bytes it takes.
@@ -280,7 +283,7 @@ impl Last {
     fn read(&self, bytes: &[u8], place: usize) -> Option<(Record, usize)> {
         let bytes = bytes.get(place..)?;
         let head = u32::from_le_bytes(*bytes.first_chunk()?);
-        let (mut usual, mut rare) = ([0u64; USUAL], [0u64; RARE]);
+        let (mut usual, mut cold_state) = ([0u64; USUAL], [0u64; RARE]);
         let mut length = HEAD_BYTES;
         if head & IS_WIDE == 0 {
             let place: &Place = bytes.first_chunk()?;
@@ -288,26 +291,26 @@ impl Last {
             if head & HAS_RARE != 0 {
                 let codes = place.get(length..length + RARE_HEAD_BYTES)?.first_chunk()?;
                 let codes = u32::from(u16::from_le_bytes(*codes));
-                length = read_numbers(place, length + RARE_HEAD_BYTES, codes, &mut rare)?;
+                length = read_numbers(place, length + RARE_HEAD_BYTES, codes, &mut cold_state)?;
             }
             if head & IS_MICROSECONDS != 0 {
                 let [usual_times @ .., _, _, _, _, _, _] = &mut usual;
-                let [rare_times @ .., _, _, _] = &mut rare;
+                let [rare_times @ .., _, _, _] = &mut cold_state;
                 usual_times.iter_mut().for_each(|us| *us *= 1000);
                 rare_times.iter_mut().for_each(|us| *us *= 1000);
             }
         } else {
             let eights = bytes.get(HEAD_BYTES..WIDE_BYTES)?.chunks_exact(8);
-            for (number, eight) in usual.iter_mut().chain(&mut rare).zip(eights) {
+            for (number, eight) in usual.iter_mut().chain(&mut cold_state).zip(eights) {
                 *number = u64::from_le_bytes(*eight.first_chunk()?);
             }
             length = WIDE_BYTES;
         }
         let [elapsed, gap, rest, delivered_bytes, peak, delay, below, above, window] = usual;
-        let [end, idle, full, recovery, losses, loss_delay, marked] = rare;
+        let [end, idle, full, recovery, losses, loss_delay, marked] = cold_state;
         let item_at = |shift: usize| {
             let number = (head >> shift) & ((1 << ITEM_BITS) - 1);
-            Item::ALL.get(number as usize).copied()
+            SenderState::ALL.get(number as usize).copied()
         };
         let (elapsed_ns, delay_us) = (elapsed as i64, delay as u32);
         let record = Record {
@@ -375,15 +378,15 @@ mod tests {
             prop::array::uniform7(ns()),
             prop::array::uniform8(count()),
             prop_oneof![0..1u64 << 20, any::<u64>()],
-            prop::array::uniform2(0..Item::ALL.len()),
+            prop::array::uniform2(0..SenderState::ALL.len()),
         )
             .prop_map(|(ns, counts, delivered_bytes, items)| Record {
                 end_ns: ns[0],
                 elapsed_ns: ns[1],
                 delivered_bytes,
                 busy_ns: ns[2],
-                item: Item::ALL[items[0]],
-                otherwise: Item::ALL[items[1]],
+                item: SenderState::ALL[items[0]],
+                otherwise: SenderState::ALL[items[1]],
                 idle_ns: ns[3],
                 full_ns: ns[4],
                 recovery_ns: ns[5],

@@ -3,7 +3,7 @@
 //! Comes in: rounds as they end, and what was sent again in them, as captured at the sender. Goes out: the algorithm where
 //! several of its moves agree, and what they were. A flight that something else held down says nothing and is left out.
 
-use crate::recovery::cause::{Cause, Confidence};
+use crate::recovery::cause::{Confidence, RetransmissionCause};
 use crate::timing::rate_probe::RateProbe;
 
 /// Smaller flights, in segments, can not be told apart after a cut: of seven Reno leaves three, CUBIC four.
@@ -162,8 +162,11 @@ pub type Algorithm = (&'static str, Confidence);
 
 impl Response {
     /// A segment was sent again, with so many bytes in flight and not reported by SACK.
-    pub fn note_resent(&mut self, cause: Cause, pipe_bytes: u32, mss: u32) {
-        if matches!(cause, Cause::Rto | Cause::GoBackN) {
+    pub fn note_resent(&mut self, cause: RetransmissionCause, pipe_bytes: u32, mss: u32) {
+        if matches!(
+            cause,
+            RetransmissionCause::Rto | RetransmissionCause::GoBackN
+        ) {
             self.lost_at = None;
             self.phase = Phase::Recovering;
         } else if !self.is_resent && self.phase == Phase::Open {
@@ -171,7 +174,7 @@ impl Response {
             let is_steady = |last: Round| {
                 last.is_free() && STEADY.contains(&(segments / last.segments.max(1.0)))
             };
-            let is_window = cause == Cause::Fast && self.last.is_some_and(is_steady);
+            let is_window = cause == RetransmissionCause::Fast && self.last.is_some_and(is_steady);
             self.lost_at = is_window.then_some(segments);
         }
         self.is_resent = true;
@@ -438,7 +441,8 @@ mod tests {
         /// One loss with so much in flight, repaired in a round.
         fn lose(&mut self, segments: f32) {
             let pipe_bytes = (segments * 1000.0) as u32;
-            self.response.note_resent(Cause::Fast, pipe_bytes, 1000);
+            self.response
+                .note_resent(RetransmissionCause::Fast, pipe_bytes, 1000);
             self.round(segments * 1.4, 0, false, false);
         }
 
@@ -502,7 +506,9 @@ mod tests {
             let mut sender = Sender::new();
             for _ in 0..6 {
                 sender.rounds([40.0, 40.0]);
-                sender.response.note_resent(Cause::Rto, 40_000, 1000);
+                sender
+                    .response
+                    .note_resent(RetransmissionCause::Rto, 40_000, 1000);
                 sender.round(40.0, 0, false, false);
                 sender.rounds([21.0, 22.0, 23.0, 24.0, 25.0]);
             }
@@ -516,7 +522,9 @@ mod tests {
         let mut sender = Sender::new();
         for _ in 0..6 {
             sender.rounds([40.0, 40.0]);
-            sender.response.note_resent(Cause::Fast, 40_000, 1000);
+            sender
+                .response
+                .note_resent(RetransmissionCause::Fast, 40_000, 1000);
             sender.round(40.0, 0, false, false);
             sender.round(21.0, ROUND_NS / 2, false, false);
         }

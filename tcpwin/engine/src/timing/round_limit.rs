@@ -2,7 +2,7 @@
 //!
 //! Comes in: a round, and how its time passed. Goes out: the item of its busy time (rules 8.a to 8.l). It charges nothing.
 
-use crate::timing::item::Item;
+use crate::timing::sender_state::SenderState;
 
 /// A round that delivers this share of the best rate, and more, is at what the path gives.
 const PATH_RATE: f64 = 0.85;
@@ -97,30 +97,30 @@ impl Rounds {
 
     /// The item of a round's busy time, and what it would be if the path had more to give.
     #[inline]
-    pub fn judge(&mut self, round: &RoundTrip, passed: &Passed) -> (Item, Item) {
+    pub fn judge(&mut self, round: &RoundTrip, passed: &Passed) -> (SenderState, SenderState) {
         let elapsed_ns = round.elapsed_ns.max(1);
         let is_best = self.is_best(round, elapsed_ns);
         let is_flat = self.is_flat(round);
         let is_lossy = self.is_after_loss(round, passed);
         let of_the_sender = if is_flat {
-            Item::SendBuffer
+            SenderState::SendBuffer
         } else {
-            Item::Congestion
+            SenderState::Congestion
         };
         let item = if passed.idle_ns >= elapsed_ns / IDLE_SHARE {
-            Item::Application
+            SenderState::Application
         } else if is_lossy && self.is_refused {
-            Item::Reader
+            SenderState::Reader
         } else if is_lossy {
-            Item::AfterLoss
+            SenderState::AfterLoss
         } else if passed.window_ns >= elapsed_ns / WINDOW_SHARE {
-            Item::WindowFull
+            SenderState::WindowFull
         } else if round.is_after_unseen {
-            Item::Unknown
+            SenderState::Unknown
         } else if round.grows {
-            Item::SlowStart
+            SenderState::SlowStart
         } else if is_best && passed.gap_ns < self.round_trip_ns / BURST_SHARE {
-            return (Item::Path, of_the_sender);
+            return (SenderState::Path, of_the_sender);
         } else {
             of_the_sender
         };
@@ -174,34 +174,38 @@ mod tests {
         };
         let mut rounds = Rounds::NONE;
         let mut passed = Passed::default();
-        assert_eq!(rounds.judge(&grows, &passed).0, Item::SlowStart);
+        assert_eq!(rounds.judge(&grows, &passed).0, SenderState::SlowStart);
         let even_at_the_best_rate = rounds.judge(&round, &passed).0;
-        assert_eq!(even_at_the_best_rate, Item::Path);
+        assert_eq!(even_at_the_best_rate, SenderState::Path);
         passed.gap_ns = 60;
         assert_eq!(
             rounds.judge(&round, &passed).0,
-            Item::Congestion,
+            SenderState::Congestion,
             "in bursts"
         );
         passed.window_ns = 50;
-        assert_eq!(rounds.judge(&round, &passed).0, Item::WindowFull);
+        assert_eq!(rounds.judge(&round, &passed).0, SenderState::WindowFull);
         passed.idle_ns = 25;
-        assert_eq!(rounds.judge(&round, &passed).0, Item::Application);
+        assert_eq!(rounds.judge(&round, &passed).0, SenderState::Application);
         (passed.idle_ns, passed.window_ns) = (0, 0);
         rounds.lose(2000, false);
-        assert_eq!(rounds.judge(&round, &passed).0, Item::AfterLoss);
+        assert_eq!(rounds.judge(&round, &passed).0, SenderState::AfterLoss);
         rounds.lose(2000, true);
-        assert_eq!(rounds.judge(&round, &passed).0, Item::Reader, "refused");
+        assert_eq!(
+            rounds.judge(&round, &passed).0,
+            SenderState::Reader,
+            "refused"
+        );
         rounds.lose(2000, false);
         let regained = RoundTrip {
             peak_bytes: 2101,
             ..round
         };
-        assert_ne!(rounds.judge(&regained, &passed).0, Item::AfterLoss);
+        assert_ne!(rounds.judge(&regained, &passed).0, SenderState::AfterLoss);
         let unseen = RoundTrip {
             is_after_unseen: true,
             ..grows
         };
-        assert_eq!(rounds.judge(&unseen, &passed).0, Item::Unknown);
+        assert_eq!(rounds.judge(&unseen, &passed).0, SenderState::Unknown);
     }
 }

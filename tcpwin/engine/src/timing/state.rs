@@ -1,6 +1,6 @@
 //! What a sender is seen to do between two segments.
 
-use crate::timing::item::Item;
+use crate::timing::sender_state::SenderState;
 
 /// What a sender was seen to do after a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,19 +26,19 @@ pub enum State {
 
 impl State {
     /// The item of its time; None where only the round tells it.
-    pub fn item(self) -> Option<Item> {
+    pub fn item(self) -> Option<SenderState> {
         Some(match self {
             State::Unseen | State::Busy => return None,
-            State::Idle => Item::Application,
-            State::WindowFull => Item::WindowFull,
+            State::Idle => SenderState::Application,
+            State::WindowFull => SenderState::WindowFull,
             // What came was dropped as earlier data lay unread.
-            State::Refused => Item::Reader,
-            State::SmallWindow => Item::SmallWindow,
-            State::ZeroWindow => Item::ZeroWindow,
-            State::FastRecovery => Item::FastRecovery,
-            State::Timeout => Item::Timeout,
-            State::Closed => Item::Closed,
-            State::Unknown => Item::Unknown,
+            State::Refused => SenderState::Reader,
+            State::SmallWindow => SenderState::SmallWindow,
+            State::ZeroWindow => SenderState::ZeroWindow,
+            State::FastRecovery => SenderState::FastRecovery,
+            State::Timeout => SenderState::Timeout,
+            State::Closed => SenderState::Closed,
+            State::Unknown => SenderState::Unknown,
         })
     }
 

@@ -1,8 +1,8 @@
 //! A segment as an acknowledgment: SND.UNA, SACK, the advertised window and what they amount to.
 
+use crate::connection::cold_state::ColdState;
 use crate::connection::direction::Direction;
 use crate::connection::ecn;
-use crate::connection::rare::Rare;
 use crate::connection::syn::syn_kind;
 use crate::event::{self, Events};
 use crate::recovery::episode::{Advance, Shown};
@@ -30,7 +30,7 @@ pub struct Answer {
 }
 
 /// A direction before the ACK that is being taken.
-struct Before {
+struct PreAckState {
     una: Seq,
     is_started: bool,
     had_doubts: bool,
@@ -38,10 +38,10 @@ struct Before {
     window_raw: Option<u16>,
 }
 
-impl Before {
+impl PreAckState {
     fn of(acked: &Direction) -> Self {
         let window = &acked.window;
-        Before {
+        PreAckState {
             una: acked.flight.una,
             is_started: acked.flight.is_started,
             had_doubts: acked.has_doubts(),
@@ -53,7 +53,7 @@ impl Before {
 /// Take in the ACK and window of a segment without SYN and RST.
 #[inline]
 pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> Answer {
-    let before = Before::of(acked);
+    let before = PreAckState::of(acked);
     let mut answer = acknowledge(
         acked,
         Seq(segment.ack),
@@ -76,7 +76,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
         new_sacked = reported.new_bytes;
     }
     let advertised = take_window(sent, acked, segment, &answer);
-    if segment.flags & ECE != 0 && ecn::tells(&sent.syn, &acked.syn, segment) {
+    if segment.flags & ECE != 0 && ecn::distinguishes(&sent.syn, &acked.syn, segment) {
         acked.note_mark();
         answer.events |= event::CONGESTION_ECHO;
     }
@@ -129,7 +129,7 @@ fn take_window(
         },
     );
     if !sent.own_scale.is_certain() {
-        acked.rare().has_unscaled_windows = true;
+        acked.cold_state().has_unscaled_windows = true;
     }
     if !is_stale {
         acked.window.last_raw = segment.window;
@@ -157,14 +157,19 @@ fn judge_window(
         acked.take_back_unheard(sent, segment, Seq(segment.ack) + bytes);
         return events;
     }
-    if (bytes == 0 && is_plain) || acked.rare.as_ref().is_some_and(|rare| rare.is_zero_open()) {
+    if (bytes == 0 && is_plain)
+        || acked
+            .cold_state
+            .as_ref()
+            .is_some_and(|cold_state| cold_state.is_zero_open())
+    {
         note_zero(acked, segment, bytes);
     }
     if is_certain && is_plain && bytes > 0 && bytes < acked.segment_size() {
         events |= event::SUB_MSS_WINDOW;
     }
     if is_plain && matches!(sent.own_scale, ScaleState::Unknown | ScaleState::SynOnly) {
-        let inference = &mut acked.rare().inference;
+        let inference = &mut acked.cold_state().inference;
         inference
             .get_or_insert_with(Box::default)
             .advertise(Seq(segment.ack), segment.window);
@@ -174,12 +179,12 @@ fn judge_window(
 
 /// Whether a segment with neither payload nor FIN says that the window is closed still, to a probe that asked.
 #[inline]
-fn answers_probe(acked: &Direction, segment: &Segment, before: &Before) -> bool {
+fn answers_probe(acked: &Direction, segment: &Segment, before: &PreAckState) -> bool {
     let ack = Seq(segment.ack);
     segment.window == 0
         && before.window_raw == Some(0)
         && (ack == before.una || ack == before.una + 1)
-        && (acked.rare.as_ref()).is_some_and(|rare| rare.is_probe_unanswered())
+        && (acked.cold_state.as_ref()).is_some_and(|cold_state| cold_state.is_probe_unanswered())
 }
 
 /// A segment with neither payload nor FIN that acknowledges nothing new, and answers no probe.
@@ -188,7 +193,7 @@ fn judge_empty(
     sent: &Direction,
     acked: &mut Direction,
     segment: &Segment,
-    before: &Before,
+    before: &PreAckState,
     new_sacked: u32,
 ) -> Events {
     let is_repeated = before.is_started && Seq(segment.ack) == before.una;
@@ -204,17 +209,17 @@ fn judge_empty(
 #[inline]
 fn keep_answer(sent: &Direction, acked: &mut Direction, segment: &Segment, is_of_loss: bool) {
     let round_trip_ns = acked.ledger.min_ns();
-    let Some(rare) = &mut acked.rare else {
+    let Some(cold_state) = &mut acked.cold_state else {
         return;
     };
     let (now_ns, answer) = (segment.time_ns, (segment.time_ns, segment.frame));
-    rare.is_keep_alive_unanswered = false;
-    if is_of_loss || rare.has_doubts() {
-        rare.last_answer = Some(answer);
-        let shift_ns = sent.far_ns().unwrap_or(0);
-        rare.change_known_episode(|episode| episode.answers.note(answer, shift_ns));
+    cold_state.is_keep_alive_unanswered = false;
+    if is_of_loss || cold_state.has_doubts() {
+        cold_state.last_answer = Some(answer);
+        let shift_ns = sent.rtt_to_receiver_ns().unwrap_or(0);
+        cold_state.change_known_episode(|episode| episode.answers.note(answer, shift_ns));
     }
-    if let Some(zero) = &mut rare.zero {
+    if let Some(zero) = &mut cold_state.zero {
         if zero.is_answer(now_ns, round_trip_ns) {
             zero.is_probe_unanswered = false;
         }
@@ -255,7 +260,7 @@ pub fn acknowledge(
         // What is in flight when a capture begins was sent before it: no frame of the capture is missing.
         acked.flight.nxt = ack;
         acked.ledger.forget();
-        acked.rare().before_bytes += beyond as u64;
+        acked.cold_state().before_bytes += beyond as u64;
     } else if beyond > 0 {
         answer.events |= acknowledge_unseen(acked, ack, now_ns);
     }
@@ -277,8 +282,8 @@ pub fn acknowledge(
         acked.flight.unknown = Unknown::Neither;
     }
     let acked_bytes = acked.acked_bytes;
-    if let Some(rare) = &mut acked.rare {
-        answer.events |= leave_behind(rare, ack, acked_bytes);
+    if let Some(cold_state) = &mut acked.cold_state {
+        answer.events |= leave_behind(cold_state, ack, acked_bytes);
     }
     if answer.is_partial {
         answer.events |= event::PARTIAL_ACK;
@@ -287,26 +292,26 @@ pub fn acknowledge(
 }
 
 /// Forget what is known of the bytes below SND.UNA.
-fn leave_behind(rare: &mut Rare, ack: Seq, acked_bytes: u64) -> Events {
+fn leave_behind(cold_state: &mut ColdState, ack: Seq, acked_bytes: u64) -> Events {
     let mut events = 0;
-    rare.forget_reports();
-    if !rare.sacked.is_empty() {
-        let gone = rare.sacked.remove_below(ack);
-        rare.sacked_bytes = rare.sacked_bytes.saturating_sub(gone);
+    cold_state.forget_reports();
+    if !cold_state.sacked.is_empty() {
+        let gone = cold_state.sacked.remove_below(ack);
+        cold_state.sacked_bytes = cold_state.sacked_bytes.saturating_sub(gone);
     }
-    if !rare.unseen.is_empty() {
-        let below: Vec<_> = (rare.unseen.iter())
+    if !cold_state.unseen.is_empty() {
+        let below: Vec<_> = (cold_state.unseen.iter())
             .take_while(|(left, _)| left.is_before(ack))
             .collect();
         for (left, right) in below {
             let right = if right.is_after(ack) { ack } else { right };
-            rare.missed.note(left, right, acked_bytes);
+            cold_state.missed.note(left, right, acked_bytes);
             events |= event::ACKED_UNSEEN;
         }
-        rare.unseen.remove_below(ack);
+        cold_state.unseen.remove_below(ack);
     }
-    if !rare.holes.is_empty() {
-        rare.holes.forget_below(ack);
+    if !cold_state.holes.is_empty() {
+        cold_state.holes.forget_below(ack);
     }
     events
 }
@@ -325,11 +330,11 @@ fn cover_doubtful(
     let original_ns = acked.first_copy(una).map(|sent| sent.time_ns);
     let had_duplicates = acked.duplicate_acks > 0;
     let has_sack = acked.syn.has(syn_kind::SACK_PERMITTED);
-    let Some(rare) = acked.rare.as_deref_mut() else {
+    let Some(cold_state) = acked.cold_state.as_deref_mut() else {
         return (None, None, Shown::default());
     };
-    let (sacked, unseen) = (&rare.sacked, &rare.unseen);
-    let ambiguous = rare.episode().map(|episode| &episode.ambiguous);
+    let (sacked, unseen) = (&cold_state.sacked, &cold_state.unseen);
+    let ambiguous = cold_state.episode().map(|episode| &episode.ambiguous);
     let is_doubtful = |start: Seq, end: Seq| {
         unseen.overlap(start, end) > 0 || ambiguous.is_some_and(|set| set.overlap(start, end) > 0)
     };
@@ -354,7 +359,7 @@ fn cover_doubtful(
         had_duplicates,
         has_sack,
     };
-    let Some(shown) = rare.change_known_episode(|episode| episode.acked(&advance)) else {
+    let Some(shown) = cold_state.change_known_episode(|episode| episode.acked(&advance)) else {
         return (covered, None, Shown::default());
     };
     // Timestamps tell which copy was acknowledged where the sequence numbers do not (RFC 7323 §4).
@@ -391,7 +396,7 @@ fn begin(acked: &mut Direction, ack: Seq, segment: &Segment) {
     {
         // The capture began after this data was sent: it is in flight too. Before a SYN is answered, no data of an
         // established connection was (RFC 9293 §3.10.7.3).
-        acked.rare().before_bytes += u64::from(ack.to(acked.flight.una).unsigned_abs());
+        acked.cold_state().before_bytes += u64::from(ack.to(acked.flight.una).unsigned_abs());
         acked.flight.una = ack;
     }
     if acked.is_seen && acked.flight.unknown == Unknown::Neither {
@@ -410,13 +415,13 @@ fn begin(acked: &mut Direction, ack: Seq, segment: &Segment) {
 fn acknowledge_unseen(acked: &mut Direction, ack: Seq, now_ns: i64) -> Events {
     let from = std::mem::replace(&mut acked.flight.nxt, ack);
     if acked.data_segments == 0 {
-        acked.rare().unseen_since_ns.get_or_insert(now_ns);
+        acked.cold_state().unseen_since_ns.get_or_insert(now_ns);
     }
     if !acked.is_seen {
         return 0;
     }
     let acked_bytes = acked.acked_bytes;
-    acked.rare().missed.note(from, ack, acked_bytes);
+    acked.cold_state().missed.note(from, ack, acked_bytes);
     acked.flight.unknown = Unknown::Max;
     acked.ledger.forget();
     event::ACKED_UNSEEN
@@ -437,7 +442,7 @@ fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Repo
     let blocks = segment.options.sack_blocks();
     if let Some((left, right)) = duplicate_block(Seq(segment.ack), blocks) {
         let acked_bytes = acked.acked_bytes;
-        acked.rare().change_episode(|episode| {
+        acked.cold_state().change_episode(|episode| {
             episode.forget_old(acked_bytes);
             episode.note_dsack(left, right, is_advance, segment.time_ns);
         });
@@ -450,12 +455,12 @@ fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Repo
         if !right.is_after(una) || left.is_before(una) || right.is_after(nxt) {
             continue;
         }
-        let rare = acked.rare();
-        let added = rare.sacked.insert(left, right);
+        let cold_state = acked.cold_state();
+        let added = cold_state.sacked.insert(left, right);
         if added == 0 {
             continue;
         }
-        rare.sacked_bytes = rare.sacked_bytes.saturating_add(added);
+        cold_state.sacked_bytes = cold_state.sacked_bytes.saturating_add(added);
         reported.new_bytes = reported.new_bytes.saturating_add(added);
         // A block grows at its end.
         let fresh = right.minus(added.min(left.to(right) as u32));
@@ -463,7 +468,7 @@ fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Repo
             continue;
         }
         let has_timestamps = segment.options.timestamps.is_some();
-        acked.rare().change_known_episode(|episode| {
+        acked.cold_state().change_known_episode(|episode| {
             episode.note_original_reported(right, has_timestamps, segment.time_ns);
         });
         if let Some(sent) = acked.ledger.find(fresh) {
@@ -487,12 +492,13 @@ fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Repo
             view.reported(segment.time_ns);
         }
     }
-    let rare = acked.rare();
+    let cold_state = acked.cold_state();
     if reported.new_bytes > 0 {
-        rare.first_report_ns.get_or_insert(segment.time_ns);
+        cold_state.first_report_ns.get_or_insert(segment.time_ns);
     }
-    if rare.sacked_bytes > mss.saturating_mul(2) {
-        rare.loss_report
+    if cold_state.sacked_bytes > mss.saturating_mul(2) {
+        cold_state
+            .loss_report
             .get_or_insert((segment.time_ns, segment.frame));
     }
     reported
@@ -501,9 +507,9 @@ fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Repo
 impl Direction {
     /// Whether the byte was captured, and sent only once.
     fn is_plain(&self, seq: Seq) -> bool {
-        self.rare.as_ref().is_none_or(|rare| {
-            let episode = rare.episode();
-            rare.unseen.overlap(seq, seq + 1) == 0
+        self.cold_state.as_ref().is_none_or(|cold_state| {
+            let episode = cold_state.episode();
+            cold_state.unseen.overlap(seq, seq + 1) == 0
                 && episode.is_none_or(|episode| episode.ambiguous.overlap(seq, seq + 1) == 0)
         })
     }
@@ -527,7 +533,7 @@ fn duplicate_block(ack: Seq, blocks: &[(u32, u32)]) -> Option<(Seq, Seq)> {
 fn note_zero(acked: &mut Direction, segment: &Segment, bytes: u32) {
     let now_ns = segment.time_ns;
     let round_trip_ns = acked.ledger.min_ns();
-    let zero = acked.rare().zero();
+    let zero = acked.cold_state().zero();
     if bytes == 0 {
         zero.begin(segment.frame, now_ns);
     } else {
@@ -553,8 +559,8 @@ fn judge_repeated(
     let is_same_window = segment.window == was_raw;
     // Where the other side was not captured, what it has outstanding is unknown, and the repetition speaks for itself.
     let has_outstanding = acked.flight.is_outstanding() || !acked.is_seen;
-    let rare = acked.rare.as_deref();
-    if rare.is_some_and(|rare| rare.is_keep_alive_unanswered)
+    let cold_state = acked.cold_state.as_deref();
+    if cold_state.is_some_and(|cold_state| cold_state.is_keep_alive_unanswered)
         && is_same_window
         && segment.window != 0
     {
@@ -568,10 +574,11 @@ fn judge_repeated(
     if has_outstanding && (new_sacked > 0 || (is_same_window && segment.options.sack_count == 0)) {
         acked.duplicate_acks = acked.duplicate_acks.saturating_add(1);
         let is_third = u32::from(acked.duplicate_acks) == DUPLICATE_THRESHOLD;
-        let rare = acked.rare();
-        rare.first_report_ns.get_or_insert(segment.time_ns);
+        let cold_state = acked.cold_state();
+        cold_state.first_report_ns.get_or_insert(segment.time_ns);
         if is_third {
-            rare.loss_report
+            cold_state
+                .loss_report
                 .get_or_insert((segment.time_ns, segment.frame));
         }
         return event::DUPLICATE_ACK;

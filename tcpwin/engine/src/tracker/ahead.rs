@@ -12,15 +12,15 @@ use crate::sequence::Seq;
 use crate::timing::estimator::RttEstimator;
 use crate::timing::pace::Pace;
 use crate::timing::sender_view::{Known, SenderView};
-use crate::tracker::place::Place;
+use crate::tracker::slot::Slot;
 use crate::wire::Segment;
 
 /// Ask for what the full way looks at in a connection, beside what the short way does.
 #[inline(always)]
 pub fn ask_for_rare(connection: &Connection) {
     for direction in &connection.directions {
-        if let Some(rare) = &direction.rare {
-            ask_for_all(rare.as_ref());
+        if let Some(cold_state) = &direction.cold_state {
+            ask_for_all(cold_state.as_ref());
         }
     }
 }
@@ -49,9 +49,9 @@ impl Default for Ahead {
 impl Ahead {
     /// Ask for all that ordinary segments of these connections need.
     #[inline(never)]
-    pub fn look<const N: usize>(&self, connections: &Arena, places: &[Place; N]) {
-        let connections = places.map(|place| {
-            let connection = connections.get(place.0).unwrap_or(&self.connection);
+    pub fn look<const N: usize>(&self, connections: &Arena, slots: &[Slot; N]) {
+        let connections = slots.map(|slot| {
+            let connection = connections.get(slot.0).unwrap_or(&self.connection);
             let start = from(connection);
             for line in 0..size_of::<Connection>().div_ceil(LINE_BYTES) {
                 ask_for(start.wrapping_add(line * LINE_BYTES));

@@ -72,14 +72,14 @@ impl Direction {
     #[cold]
     fn is_confirmed(&mut self, claim: Claim, now_ns: i64, is_scale_certain: bool) -> bool {
         let most_bytes = self.likely_window_bytes(is_scale_certain);
-        let known = &mut self.rare().claim;
+        let known = &mut self.cold_state().claim;
         let first = known.take().filter(|first| {
             let apart = first.right.to(claim.left);
             apart.unsigned_abs() <= most_bytes.max(first.len())
         });
         match first {
             Some(first) => self.admit(first, now_ns),
-            None => self.rare().claim = Some(claim),
+            None => self.cold_state().claim = Some(claim),
         }
         first.is_some()
     }
@@ -93,7 +93,7 @@ impl Direction {
         self.lose_una(first.left, now_ns);
         self.flight.nxt = first.right;
         if self.is_seen {
-            self.rare().unseen.insert(nxt, first.left);
+            self.cold_state().unseen.insert(nxt, first.left);
         }
         self.count_data(&Segment {
             payload_len: first.len(),

@@ -17,7 +17,7 @@ const EARLY_ROUNDS: u32 = 16;
 
 impl Direction {
     /// Round trip between the capture point and the far end of this direction: to the receiver of its data.
-    pub fn far_ns(&self) -> Option<i64> {
+    pub fn rtt_to_receiver_ns(&self) -> Option<i64> {
         let least = [self.ledger.min_ns(), self.echo.min_ns()];
         least
             .into_iter()
@@ -90,8 +90,11 @@ impl Direction {
 
     /// The least round trip of the path, as far as it is known.
     pub(super) fn path_ns(&self, peer: &Direction) -> i64 {
-        let (near_ns, far_ns) = (peer.far_ns().unwrap_or(0), self.far_ns().unwrap_or(0));
-        near_ns.saturating_add(far_ns)
+        let (rtt_to_sender_ns, rtt_to_receiver_ns) = (
+            peer.rtt_to_receiver_ns().unwrap_or(0),
+            self.rtt_to_receiver_ns().unwrap_or(0),
+        );
+        rtt_to_sender_ns.saturating_add(rtt_to_receiver_ns)
     }
 
     /// This side's segment echoed a timestamp of its peer: the way to the sender and back.
@@ -115,10 +118,10 @@ impl Direction {
     /// A shorter round trip to the sender was seen: it holds also for the ACKs still under way.
     #[cold]
     pub fn note_shorter_way(&mut self, peer: &Direction) {
-        let near_ns = peer.far_ns().unwrap_or(i64::MAX);
+        let rtt_to_sender_ns = peer.rtt_to_receiver_ns().unwrap_or(i64::MAX);
         let view = self.ledger.pace_mut().and_then(|pace| pace.view.as_mut());
         if let Some(view) = view {
-            view.shift_ns = view.shift_ns.min(near_ns);
+            view.shift_ns = view.shift_ns.min(rtt_to_sender_ns);
         }
     }
 
@@ -157,7 +160,10 @@ impl Direction {
             let edge = newest.edge;
             view.acked(Known { edge, ..first }, self.last_ack_ns);
         }
-        let last_answer = self.rare.as_ref().and_then(|rare| rare.last_answer);
+        let last_answer = self
+            .cold_state
+            .as_ref()
+            .and_then(|cold_state| cold_state.last_answer);
         if let Some((time_ns, _)) = last_answer.filter(|_| self.sacked_bytes() > 0) {
             view.reported(time_ns);
         }
@@ -175,14 +181,16 @@ impl Direction {
 
     /// Round trip between the capture point and this direction's sender, where it is a part of the path that counts.
     pub fn away_ns(&self, peer: &Direction) -> Option<i64> {
-        let (near_ns, far_ns) = (peer.far_ns()?, self.far_ns()?);
-        (near_ns >= AWAY_MIN_NS && near_ns >= near_ns.saturating_add(far_ns) / AWAY_SHARE)
-            .then_some(near_ns)
+        let (rtt_to_sender_ns, rtt_to_receiver_ns) =
+            (peer.rtt_to_receiver_ns()?, self.rtt_to_receiver_ns()?);
+        (rtt_to_sender_ns >= AWAY_MIN_NS
+            && rtt_to_sender_ns >= rtt_to_sender_ns.saturating_add(rtt_to_receiver_ns) / AWAY_SHARE)
+            .then_some(rtt_to_sender_ns)
     }
 
     fn is_recovering(&self) -> bool {
-        let rare = self.rare.as_ref();
-        rare.is_some_and(|rare| rare.phase() != Phase::Open)
+        let cold_state = self.cold_state.as_ref();
+        cold_state.is_some_and(|cold_state| cold_state.phase() != Phase::Open)
     }
 
     /// Bytes in flight as the sender has them.
@@ -222,8 +230,8 @@ impl Direction {
 
     /// Close what is open at the end of the connection.
     pub fn finish_pace(&mut self, end_ns: i64, keeps_rounds: bool) {
-        if let Some(rare) = &mut self.rare {
-            rare.change_known_episode(|episode| episode.leave(end_ns));
+        if let Some(cold_state) = &mut self.cold_state {
+            cold_state.change_known_episode(|episode| episode.leave(end_ns));
         }
         self.end_round(end_ns, None);
         let (first_ns, last_ns) = (self.first_data_ns, self.last_data_ns);

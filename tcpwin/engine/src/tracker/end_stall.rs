@@ -8,7 +8,7 @@ use crate::connection::end_stall::{EndStall, Kind, Tries};
 use crate::connection::state::Connection;
 use crate::event::{self, Events};
 use crate::timing::estimator::{RTO_INITIAL_NS, RTO_MAX_NS};
-use crate::timing::item::Item;
+use crate::timing::sender_state::SenderState;
 use crate::tracker::stall::MIN_NS;
 
 /// A timer's segments without an answer that make a peer silent: one or two may be lost, or their answers; an answer to
@@ -28,17 +28,20 @@ fn find(connection: &Connection, side: usize, until_ns: i64) -> Option<EndStall>
         &connection.directions[side],
         &connection.directions[1 - side],
     );
-    let rare = sent.rare.as_deref();
-    let tries = rare.and_then(|rare| rare.waiting.as_deref()?.tries);
+    let cold_state = sent.cold_state.as_deref();
+    let tries = cold_state.and_then(|cold_state| cold_state.waiting.as_deref()?.tries);
     let count = tries.map_or(0, |tries| tries.count);
     let silent = tries.filter(|tries| tries.count >= SILENT_TRIES);
-    let closed = rare.and_then(|rare| rare.zero.as_deref()?.current());
+    let closed = cold_state.and_then(|cold_state| cold_state.zero.as_deref()?.current());
     let has_data_out = sent.is_flight_known() && sent.flight.bytes() > 0;
     let waits = tries.is_some() || closed.is_some() || has_data_out || sent.is_limited;
     if !waits || sent.has_only_syn || connection.is_sampled() {
         return None;
     }
-    let timeout_ns = sent.ledger.rto_ns(peer.far_ns().unwrap_or(0)).max(MIN_NS);
+    let timeout_ns = sent
+        .ledger
+        .rto_ns(peer.rtt_to_receiver_ns().unwrap_or(0))
+        .max(MIN_NS);
     let stall = |kind: Kind, start_ns: i64, least_ns: i64| {
         (until_ns.saturating_sub(start_ns) >= least_ns).then_some(EndStall {
             kind,
@@ -71,7 +74,7 @@ fn find(connection: &Connection, side: usize, until_ns: i64) -> Option<EndStall>
             return None;
         }
         // So was who sends nothing at all: it would have sent this again (RFC 6298 §5.4).
-        let resent = rare.and_then(|rare| rare.waiting.as_deref()?.resent);
+        let resent = cold_state.and_then(|cold_state| cold_state.waiting.as_deref()?.resent);
         let resent = resent.filter(|tries| tries.first_ns >= start_ns);
         let overdue_ns = timeout_ns.saturating_mul(2).max(OVERDUE_NS);
         if resent.is_none() && until_ns.saturating_sub(start_ns) > overdue_ns {
@@ -92,7 +95,7 @@ fn find(connection: &Connection, side: usize, until_ns: i64) -> Option<EndStall>
         return stall(Kind::PeerSilent, silent.first_ns, timeout_ns);
     }
     if sent.is_limited {
-        let since_ns = rare.map_or(until_ns, |rare| rare.limited_since_ns);
+        let since_ns = cold_state.map_or(until_ns, |cold_state| cold_state.limited_since_ns);
         let start_ns = since_ns.max(sent.last_ack_ns).max(sent.last_data_ns);
         return stall(Kind::SmallWindow, start_ns, timeout_ns).filter(|_| may_be_early(start_ns));
     }
@@ -119,9 +122,9 @@ impl Connection {
                 continue;
             };
             let direction = &mut self.directions[side];
-            let rare = direction.rare();
-            rare.waiting().end_stall = Some(stall);
-            if let Some(zero) = &mut rare.zero {
+            let cold_state = direction.cold_state();
+            cold_state.waiting().end_stall = Some(stall);
+            if let Some(zero) = &mut cold_state.zero {
                 zero.is_waited_for |= zero.is_open();
             }
             if stall.kind.is_unanswered() {
@@ -135,7 +138,11 @@ impl Direction {
     /// Its peer was heard of.
     #[inline]
     pub(super) fn note_heard(&mut self) {
-        if let Some(waiting) = self.rare.as_mut().and_then(|rare| rare.waiting.as_mut()) {
+        if let Some(waiting) = self
+            .cold_state
+            .as_mut()
+            .and_then(|cold_state| cold_state.waiting.as_mut())
+        {
             waiting.tries = None;
         }
     }
@@ -148,7 +155,7 @@ impl Direction {
             return;
         }
         let last_ack_ns = self.last_ack_ns;
-        let waiting = self.rare().waiting();
+        let waiting = self.cold_state().waiting();
         for (tries, since_ns) in [
             (&mut waiting.tries, i64::MIN),
             (&mut waiting.resent, last_ack_ns),
@@ -162,17 +169,24 @@ impl Direction {
 
     /// The time of a stall in which the peer did not answer is that, whatever it was charged to when it passed.
     fn note_unanswered(&mut self, stall: &EndStall) {
-        let is_closed = self.rare.as_ref().is_some_and(|rare| rare.is_zero_open());
-        let likely: &[Item] = if is_closed {
-            &[Item::ZeroWindow]
+        let is_closed = self
+            .cold_state
+            .as_ref()
+            .is_some_and(|cold_state| cold_state.is_zero_open());
+        let likely: &[SenderState] = if is_closed {
+            &[SenderState::ZeroWindow]
         } else {
-            &[Item::Timeout, Item::Tail, Item::FastRecovery]
+            &[
+                SenderState::Timeout,
+                SenderState::Tail,
+                SenderState::FastRecovery,
+            ]
         };
         self.end_limit_at(stall.start_ns);
-        self.spend_silence(Item::PeerSilent, stall.start_ns, stall.end_ns);
+        self.spend_silence(SenderState::PeerSilent, stall.start_ns, stall.end_ns);
         if let Some(pace) = self.ledger.pace_mut() {
             let budget = &mut pace.late.budget;
-            budget.claim(Item::PeerSilent, stall.duration_ns(), likely);
+            budget.claim(SenderState::PeerSilent, stall.duration_ns(), likely);
         }
     }
 }

@@ -6,7 +6,7 @@
 use crate::connection::direction::Direction;
 use crate::event::Events;
 use crate::sequence::Seq;
-use crate::tracker::segment_size::may_tell_size;
+use crate::tracker::segment_size::may_reveal_size;
 use crate::window::receive::Advertisement;
 use crate::wire::{capture_flag, Segment, ACK, PSH};
 
@@ -47,7 +47,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> O
     if differs != 0 || turns_back < 0 || brings == 0 || bytes < segment_size.max(1) {
         return None;
     }
-    if payload_len > 0 && may_tell_size(segment, u32::from(sent.mss)) {
+    if payload_len > 0 && may_reveal_size(segment, u32::from(sent.mss)) {
         return None;
     }
     // The first data and the third say something of messages and of the sender's view.
@@ -296,8 +296,9 @@ mod tests {
         let segments = segments(&steps);
         let mut connection = Connection::new(&segments[0].1, 0);
         let reports = |connection: &Connection| {
-            let rare = connection.directions[0].rare.as_ref();
-            rare.map(|rare| (rare.first_report_ns.is_some(), rare.loss_report))
+            let cold_state = connection.directions[0].cold_state.as_ref();
+            cold_state
+                .map(|cold_state| (cold_state.first_report_ns.is_some(), cold_state.loss_report))
         };
         let (newest, earlier) = segments.split_last().unwrap();
         for (side, segment) in earlier {

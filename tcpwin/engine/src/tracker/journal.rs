@@ -96,6 +96,6 @@ fn journal(
     let journal = journal.get_or_insert_with(Box::default);
     let is_kept = journal.note(side, segment, events, evidence);
     let full = journal.full();
-    connection.directions[side].rare().journal_full = full;
+    connection.directions[side].cold_state().journal_full = full;
     is_kept
 }

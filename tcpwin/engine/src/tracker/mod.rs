@@ -5,7 +5,6 @@
 
 mod ack;
 mod ahead;
-mod below;
 pub mod beyond;
 mod cadence;
 mod end_stall;
@@ -13,13 +12,14 @@ mod fast;
 mod fork;
 mod journal;
 mod open;
-mod place;
 mod probe;
 mod receiver;
 mod reset;
+mod retransmission;
 mod segment_size;
 mod send;
 mod sender;
+mod slot;
 mod spending;
 pub mod stall;
 mod take;
@@ -38,13 +38,13 @@ use crate::sequence::Seq;
 use crate::tracker::ahead::Ahead;
 use crate::tracker::fork::Forks;
 use crate::tracker::journal::Journaled;
-pub use crate::tracker::place::Place;
+pub use crate::tracker::slot::Slot;
 use crate::window::scale::{GivenShift, GivenShifts, ScaleState, MAX_SHIFT};
 use crate::wire::{capture_flag, Segment, SYN};
 
 /// What one segment did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct SegmentOutcome {
     pub connection: u32,
     /// Side that sent it: 0 sent the connection's first segment.
     pub side: usize,
@@ -236,7 +236,7 @@ impl Tracker {
         self.table.tag(segment)
     }
 
-    /// Changes when a [`Place`] may do so: a connection was opened, or an older one goes on.
+    /// Changes when a [`Slot`] may do so: a connection was opened, or an older one goes on.
     #[inline(always)]
     pub fn moves(&self) -> u32 {
         self.moves
@@ -244,26 +244,26 @@ impl Tracker {
 
     /// Where the connection with a tag stands, until [`Tracker::moves`] changes.
     #[inline(always)]
-    pub fn place(&self, tag: u32) -> Place {
-        Place(self.table.first(tag).unwrap_or(u32::MAX))
+    pub fn slot(&self, tag: u32) -> Slot {
+        Slot(self.table.first(tag).unwrap_or(u32::MAX))
     }
 
     /// Bring the connections of a batch into the cache.
     #[inline]
-    pub fn look_ahead<const N: usize>(&self, places: &[Place; N]) {
-        self.ahead.look(&self.connections, places);
+    pub fn look_ahead<const N: usize>(&self, slots: &[Slot; N]) {
+        self.ahead.look(&self.connections, slots);
     }
 
     /// Take in one segment if it is an ordinary one, else leave all as it is and tell the connection and side it
-    /// belongs to, if any yet: [`Tracker::track`] is then to be called. `place` must come from [`Tracker::place`], with
+    /// belongs to, if any yet: [`Tracker::track`] is then to be called. `slot` must come from [`Tracker::slot`], with
     /// [`Tracker::moves`] as it was.
     #[inline(always)]
     pub fn track_ordinary(
         &mut self,
         segment: &Segment,
-        place: Place,
-    ) -> Result<Taken, Option<(u32, usize)>> {
-        let index = place.0;
+        slot: Slot,
+    ) -> Result<SegmentOutcome, Option<(u32, usize)>> {
+        let index = slot.0;
         let connection = self.connections.get_mut(index).ok_or(None)?;
         let side = connection.side_of(segment).ok_or(None)?;
         let (events, rtt_ns) = connection
@@ -272,7 +272,7 @@ impl Tracker {
         if events != 0 {
             self.journaled.keep(connection, side, segment, events, None);
         }
-        Ok(Taken {
+        Ok(SegmentOutcome {
             connection: index,
             side,
             events,
@@ -289,9 +289,9 @@ impl Tracker {
         tag: u32,
         found: Option<(u32, usize)>,
         is_repeated: impl FnOnce() -> bool,
-    ) -> Taken {
+    ) -> SegmentOutcome {
         let (index, side) = self.locate(segment, tag, found);
-        let taken = |(events, rtt_ns)| Taken {
+        let taken = |(events, rtt_ns)| SegmentOutcome {
             connection: index,
             side,
             events,
@@ -308,8 +308,8 @@ impl Tracker {
             let direction = &mut connection.directions[side];
             direction.count(event::CAPTURE_DUPLICATE);
             // The row says what the packet is; it counts as that only once.
-            let kind = direction.rare.as_ref().and_then(|rare| {
-                let episode = rare.episode()?;
+            let kind = direction.cold_state.as_ref().and_then(|cold_state| {
+                let episode = cold_state.episode()?;
                 episode.just_resent(Seq(segment.seq), segment.time_ns, WITHIN_NS)
             });
             let events = event::CAPTURE_DUPLICATE | kind.unwrap_or(0);
@@ -330,7 +330,11 @@ impl Tracker {
     }
 
     /// The row of a segment that was just taken; none for one of a connection that is not wanted.
-    pub fn annotate(&self, segment: &Segment, taken: &Taken) -> Option<(Annotation, &Connection)> {
+    pub fn annotate(
+        &self,
+        segment: &Segment,
+        taken: &SegmentOutcome,
+    ) -> Option<(Annotation, &Connection)> {
         let number = self.number(taken.connection)?;
         let connection = self.connections.get(taken.connection)?;
         let mut annotation = connection.annotate(segment, taken);
@@ -435,7 +439,7 @@ impl Tracker {
                         continue;
                     };
                     let shift = given.shift.min(MAX_SHIFT);
-                    direction.rare().given_shift = Some(GivenShift { shift, ..given });
+                    direction.cold_state().given_shift = Some(GivenShift { shift, ..given });
                     (direction.own_scale, direction.own_shift) = (ScaleState::Given, shift);
                 }
             }
@@ -484,7 +488,7 @@ impl Tracker {
     #[cold]
     fn locate_syn(&mut self, segment: &Segment, tag: u32, index: u32, side: usize) -> (u32, usize) {
         match self.connections.get(index) {
-            Some(connection) if open::begins_anew(connection, side, segment) => {}
+            Some(connection) if open::begins_again(connection, side, segment) => {}
             _ => return (index, side),
         }
         if let Some(newer) = self.forks.taken_up(&self.connections, index, segment) {

@@ -5,7 +5,7 @@ use crate::connection::marks::Initiator;
 use crate::connection::state::Connection;
 use crate::connection::syn::{syn_kind, SynOptions, TIMESTAMPS_BYTES};
 use crate::event::{self, Events};
-use crate::recovery::cause::{Cause, Diagnosis};
+use crate::recovery::cause::{Diagnosis, RetransmissionCause};
 use crate::recovery::evidence::Evidence;
 use crate::sequence::Seq;
 use crate::window::receive::Advertisement;
@@ -16,7 +16,7 @@ use crate::wire::{capture_flag, Segment, ACK, AE, CWR, ECE, FIN};
 const DEFAULT_MSS: [u16; 2] = [536, 1220];
 
 /// Whether a SYN on a known four-tuple starts another connection: its initial sequence number is a new one.
-pub fn begins_anew(connection: &Connection, side: usize, segment: &Segment) -> bool {
+pub fn begins_again(connection: &Connection, side: usize, segment: &Segment) -> bool {
     let (own, peer) = (
         &connection.directions[side],
         &connection.directions[1 - side],
@@ -43,7 +43,7 @@ pub fn confirm_scale(sent: &mut Direction, segment: &Segment) {
     if let (Offer::Shift(shift), true) = (sent.syn.offer, is_first) {
         if u32::from(segment.window) < u32::from(sent.syn.window) / 2 {
             (sent.own_scale, sent.own_shift) = (ScaleState::SynConfirmed, shift.min(MAX_SHIFT));
-            sent.rare().scale_confirming = Some((segment.frame, segment.window));
+            sent.cold_state().scale_confirming = Some((segment.frame, segment.window));
         }
     }
 }
@@ -52,8 +52,8 @@ pub fn confirm_scale(sent: &mut Direction, segment: &Segment) {
 fn note_answered(acked: &mut Direction, ack: Seq) {
     let is_other =
         acked.has_only_syn && (!ack.is_after(acked.isn) || acked.flight.nxt.is_before(ack));
-    if is_other || acked.rare.is_some() {
-        acked.rare().answered = is_other.then_some(ack);
+    if is_other || acked.cold_state.is_some() {
+        acked.cold_state().answered = is_other.then_some(ack);
     }
 }
 
@@ -63,13 +63,13 @@ fn note_answered(acked: &mut Direction, ack: Seq) {
 pub fn begin_where_answered(sent: &mut Direction, peer_isn: Seq, segment: &Segment) {
     let seq = Seq(segment.seq);
     let is_answered = sent.has_only_syn
-        && (sent.rare.as_ref()).is_some_and(|rare| rare.answered == Some(seq))
+        && (sent.cold_state.as_ref()).is_some_and(|cold_state| cold_state.answered == Some(seq))
         && Seq(segment.ack) == peer_isn + 1;
     if !is_answered {
         return;
     }
-    sent.rare().answered = None;
-    sent.rare().claim = None;
+    sent.cold_state().answered = None;
+    sent.cold_state().claim = None;
     sent.isn = seq.minus(1);
     sent.acked_bytes = 1;
     sent.flight.start(seq, segment.time_ns);
@@ -95,10 +95,10 @@ pub fn take_syn(
     let is_return = note_copy(connection, side, segment, is_resent);
     if is_resent || is_return || connection.established_ns().is_some() {
         *evidence = Some(resent_syn(connection, side, segment, is_answer));
-        connection.directions[side].rare().syn_frames().copy = Some((seq, segment.frame));
+        connection.directions[side].cold_state().syn_frames().copy = Some((seq, segment.frame));
     }
     if connection.established_ns().is_some() {
-        connection.directions[side].rare().syn_resent_ns = Some(now_ns);
+        connection.directions[side].cold_state().syn_resent_ns = Some(now_ns);
         // What was agreed stands: a late copy of the SYN, or a second answer to it, changes nothing (RFC 9293 §3.10.7.4).
         return (event::SYN_RETRANSMISSION | event::RETRANSMISSION, None);
     }
@@ -148,12 +148,12 @@ fn note_copy(connection: &mut Connection, side: usize, segment: &Segment, is_res
     let is_return = !is_resent
         && own.has_syn
         && own
-            .rare
+            .cold_state
             .as_ref()
-            .is_some_and(|rare| rare.earlier_isn == Some(seq));
+            .is_some_and(|cold_state| cold_state.earlier_isn == Some(seq));
     if own.has_syn && !is_resent {
         let isn = own.isn;
-        own.rare().earlier_isn = Some(isn);
+        own.cold_state().earlier_isn = Some(isn);
     }
     if is_resent {
         let since_ns = if is_answer {
@@ -161,10 +161,10 @@ fn note_copy(connection: &mut Connection, side: usize, segment: &Segment, is_res
         } else {
             connection.syn_ns()
         };
-        let rare = connection.directions[side].rare();
-        let clock_ns = now_ns.saturating_sub(rare.early_ns);
+        let cold_state = connection.directions[side].cold_state();
+        let clock_ns = now_ns.saturating_sub(cold_state.early_ns);
         let age_ns = since_ns.map(|ns| clock_ns.saturating_sub(ns).max(0));
-        rare.syn_copy_ns = rare.syn_copy_ns.or(age_ns);
+        cold_state.syn_copy_ns = cold_state.syn_copy_ns.or(age_ns);
     }
     is_return
 }
@@ -173,10 +173,10 @@ fn note_copy(connection: &mut Connection, side: usize, segment: &Segment, is_res
 fn take_options(sent: &mut Direction, acked: &Direction, segment: &Segment, is_resent: bool) {
     let offer = offer(segment);
     if let (Offer::Shift(shift), Offer::Absent, true) = (sent.syn.offer, offer, is_resent) {
-        sent.rare().earlier_shift = Some(shift);
+        sent.cold_state().earlier_shift = Some(shift);
     }
     if segment.payload_len > 0 {
-        sent.rare().syn_frames().early_data = Some(segment.frame);
+        sent.cold_state().syn_frames().early_data = Some(segment.frame);
     }
     let is_fast_open = segment.options.fast_open || acked.syn.has(syn_kind::FAST_OPEN);
     let early_bytes = match (is_fast_open, is_resent) {
@@ -208,8 +208,8 @@ fn begin_sequence(sent: &mut Direction, segment: &Segment) {
     if begins || !sent.is_seen {
         // What was acknowledged before this SYN was captured is counted from it on.
         sent.acked_bytes = u64::from(!begins);
-        if let Some(rare) = &mut sent.rare {
-            rare.before_bytes = 0;
+        if let Some(cold_state) = &mut sent.cold_state {
+            cold_state.before_bytes = 0;
         }
     }
     if begins {
@@ -272,7 +272,7 @@ fn take_window(
         },
     );
     if segment.window == 0 && is_answer {
-        acked.rare().zero().begin(segment.frame, now_ns);
+        acked.cold_state().zero().begin(segment.frame, now_ns);
     }
 }
 
@@ -289,11 +289,17 @@ fn resent_syn(
     } else {
         connection.syn_ns()
     };
-    let own = connection.directions[side].rare.as_ref();
-    let since_ns = own.and_then(|rare| rare.syn_resent_ns).or(since_ns);
-    let cause = if is_answer { Cause::SynAck } else { Cause::Syn };
+    let own = connection.directions[side].cold_state.as_ref();
+    let since_ns = own
+        .and_then(|cold_state| cold_state.syn_resent_ns)
+        .or(since_ns);
+    let cause = if is_answer {
+        RetransmissionCause::SynAck
+    } else {
+        RetransmissionCause::Syn
+    };
     let seq = Seq(segment.seq);
-    let copy = own.and_then(|rare| rare.syn_frames.as_ref()?.copy);
+    let copy = own.and_then(|cold_state| cold_state.syn_frames.as_ref()?.copy);
     let original = match copy.filter(|(isn, _)| *isn == seq) {
         Some((_, frame)) => Some(frame),
         None => connection.directions[side].newest_copy(seq, segment.frame),
@@ -350,7 +356,10 @@ fn note_initiator(connection: &mut Connection, side: usize, is_answer: bool) {
 /// The offer that the peer's SYN/ACK answered. It carries the option only when the SYN did (RFC 7323 §2.2): if the last
 /// copy of the SYN came without, an earlier one was answered.
 fn answered_offer(own: &Direction, peer: &SynOptions) -> Offer {
-    let earlier = own.rare.as_ref().and_then(|rare| rare.earlier_shift);
+    let earlier = own
+        .cold_state
+        .as_ref()
+        .and_then(|cold_state| cold_state.earlier_shift);
     match (own.syn.offer, peer.offer, earlier) {
         (Offer::Absent, Offer::Shift(_), Some(shift)) if peer.is_answer() => Offer::Shift(shift),
         (offer, _, _) => offer,
@@ -369,7 +378,10 @@ fn settle(connection: &mut Connection, syn_side: usize) {
         (syns.iter()).all(|syn| syn.offer == Offer::Unseen || syn.has(syn_kind::TIMESTAMPS));
     let has_both = syns.iter().all(|syn| syn.offer != Offer::Unseen);
     for (side, direction) in connection.directions.iter_mut().enumerate() {
-        let given = direction.rare.as_ref().and_then(|rare| rare.given_shift);
+        let given = direction
+            .cold_state
+            .as_ref()
+            .and_then(|cold_state| cold_state.given_shift);
         (direction.own_scale, direction.own_shift) = match (scales[side], given) {
             // A copy of the SYN takes nothing back.
             ((state, _), _) if !state.is_certain() && direction.own_scale.is_certain() => {
@@ -401,8 +413,8 @@ fn settle(connection: &mut Connection, syn_side: usize) {
 
 /// The windows so far were taken unscaled: none but the last can be mended.
 fn scale_last_window(acked: &mut Direction, shift: u8) {
-    let has_unscaled =
-        (acked.rare.as_mut()).is_some_and(|rare| std::mem::take(&mut rare.has_unscaled_windows));
+    let has_unscaled = (acked.cold_state.as_mut())
+        .is_some_and(|cold_state| std::mem::take(&mut cold_state.has_unscaled_windows));
     if has_unscaled {
         acked.window.begin_again(shift);
     }

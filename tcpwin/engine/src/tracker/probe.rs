@@ -21,10 +21,10 @@ pub(super) fn is_probe(sent: &Direction, segment: &Segment) -> bool {
 #[cold]
 pub(super) fn take_probe(sent: &mut Direction, segment: &Segment, end: Seq) -> Events {
     let is_resent = sent.send_probe(segment, end);
-    let rare = sent.rare();
-    rare.resent_bytes += u64::from(is_resent);
-    rare.probe_end = Some(end);
-    rare.zero().probe(segment.time_ns);
+    let cold_state = sent.cold_state();
+    cold_state.resent_bytes += u64::from(is_resent);
+    cold_state.probe_end = Some(end);
+    cold_state.zero().probe(segment.time_ns);
     event::ZERO_WINDOW_PROBE
 }
 
@@ -34,15 +34,15 @@ pub(super) fn take_keep_alive(
     segment: &Segment,
     handshake_rtt_ns: Option<i64>,
 ) -> Events {
-    let rare = sent.rare();
+    let cold_state = sent.cold_state();
     let tsecr = segment.options.timestamps.map(|(_, echo)| echo);
-    match &mut rare.zero {
+    match &mut cold_state.zero {
         Some(zero) if zero.is_crossing(segment.time_ns, tsecr, handshake_rtt_ns) => {
             zero.probe_crossing();
             event::ZERO_WINDOW_PROBE
         }
         _ => {
-            rare.is_keep_alive_unanswered = true;
+            cold_state.is_keep_alive_unanswered = true;
             event::KEEP_ALIVE
         }
     }
@@ -51,9 +51,9 @@ pub(super) fn take_keep_alive(
 /// Whether the closed window went unprobed for so long that no probe timer can be running.
 pub(super) fn is_too_late(sent: &Direction, now_ns: i64) -> bool {
     let episode = sent
-        .rare
+        .cold_state
         .as_ref()
-        .and_then(|rare| rare.zero.as_ref()?.current());
+        .and_then(|cold_state| cold_state.zero.as_ref()?.current());
     episode.is_some_and(|episode| {
         episode.probes == 0 && now_ns.saturating_sub(episode.start_ns) > PROBE_WITHIN_NS
     })

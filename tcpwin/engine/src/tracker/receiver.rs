@@ -31,7 +31,7 @@ impl Direction {
             return;
         }
         let is_handshake = !sent.syn.is_answer() && segment.ack == (self.isn + 1).0;
-        let ace = self.rare().ace.get_or_insert_with(Box::default);
+        let ace = self.cold_state().ace.get_or_insert_with(Box::default);
         if ace.take(Ace::value(segment), is_handshake, answer.is_new) > 0 {
             self.note_mark();
         }
@@ -142,11 +142,16 @@ impl Direction {
     #[cold]
     pub(super) fn infer_fin(&mut self, peer: &Direction, segment: &Segment, advance: u32) {
         if advance > 0 {
-            self.rare().ends_with_one = advance == 1;
+            self.cold_state().ends_with_one = advance == 1;
             self.forget_fin();
         }
         let is_closing = peer.has_fin() || segment.flags & FIN != 0;
-        if is_closing && self.rare.as_ref().is_some_and(|rare| rare.ends_with_one) {
+        if is_closing
+            && self
+                .cold_state
+                .as_ref()
+                .is_some_and(|cold_state| cold_state.ends_with_one)
+        {
             self.send_fin(self.flight.una);
         }
     }
@@ -179,7 +184,10 @@ impl Direction {
         } else {
             right
         };
-        let taken = self.rare().taken_back.get_or_insert_with(Box::default);
+        let taken = self
+            .cold_state()
+            .taken_back
+            .get_or_insert_with(Box::default);
         taken.add((edge, right), una, acked_bytes);
     }
 
@@ -269,8 +277,8 @@ impl Direction {
     #[cold]
     fn forget_reports(&mut self) {
         self.duplicate_acks = 0;
-        if let Some(rare) = &mut self.rare {
-            rare.forget_reports();
+        if let Some(cold_state) = &mut self.cold_state {
+            cold_state.forget_reports();
         }
     }
 

@@ -87,8 +87,8 @@ pub fn conclude(connection: &mut Connection) {
         connection.incidents_mut().reset = Some((time_ns, frame));
     }
     for direction in &mut connection.directions {
-        if let Some(rare) = &mut direction.rare {
-            rare.end_zero(frame, time_ns, EndedBy::Reset);
+        if let Some(cold_state) = &mut direction.cold_state {
+            cold_state.end_zero(frame, time_ns, EndedBy::Reset);
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::wire::{Segment, PSH};
 
 /// Whether a payload may tell of another size than `mss`: cut short of it within a write, or longer by less than another.
 #[inline(always)]
-pub(super) fn may_tell_size(segment: &Segment, mss: u32) -> bool {
+pub(super) fn may_reveal_size(segment: &Segment, mss: u32) -> bool {
     let size = segment.payload_len;
     // Most are just as long.
     if size == mss {
@@ -30,7 +30,11 @@ impl Direction {
             return;
         }
         if size > mss {
-            let allowed = u32::from(self.rare.as_ref().map_or(0, |rare| rare.allowed_mss));
+            let allowed = u32::from(
+                self.cold_state
+                    .as_ref()
+                    .map_or(0, |cold_state| cold_state.allowed_mss),
+            );
             if size <= allowed {
                 // No longer than the path carries: it carries more again.
                 self.mss = size as u16;
@@ -46,9 +50,9 @@ impl Direction {
             return;
         }
         let sent_bytes = self.payload_bytes;
-        let rare = self.rare();
-        if rare.cut_size.note(size, sent_bytes) {
-            rare.allowed_mss = rare.allowed_mss.max(mss as u16);
+        let cold_state = self.cold_state();
+        if cold_state.cut_size.note(size, sent_bytes) {
+            cold_state.allowed_mss = cold_state.allowed_mss.max(mss as u16);
             self.mss = size as u16;
         }
     }

@@ -6,8 +6,8 @@ use crate::connection::direction::Direction;
 use crate::event::{self, Events};
 use crate::recovery::evidence::Evidence;
 use crate::sequence::Seq;
-use crate::tracker::below::{take_below, Below};
 use crate::tracker::probe::{is_probe, take_probe};
+use crate::tracker::retransmission::{on_segment_below_nxt, SegmentBelowNxt};
 use crate::tracker::sender::judge_edge;
 use crate::window::flight::Unknown;
 use crate::wire::{Segment, FIN};
@@ -78,12 +78,12 @@ pub fn take(
     } else if ahead > 0 {
         events |= take_gap(sent, peer, segment, seq, end);
     } else {
-        let below = Below {
+        let below = SegmentBelowNxt {
             seq,
             end,
             handshake_rtt_ns,
         };
-        let (found, is_new) = take_below(sent, peer, segment, &below, evidence);
+        let (found, is_new) = on_segment_below_nxt(sent, peer, segment, &below, evidence);
         events |= found;
         if !is_new {
             return events;
@@ -92,7 +92,10 @@ pub fn take(
     if segment.payload_len > 0 {
         if is_scale_certain && sent.window.is_known {
             events |= judge_edge(sent, segment, end);
-        } else if let Some(inference) = sent.rare.as_mut().and_then(|rare| rare.inference.as_mut())
+        } else if let Some(inference) = sent
+            .cold_state
+            .as_mut()
+            .and_then(|cold_state| cold_state.inference.as_mut())
         {
             inference.send(segment.frame, end);
         }
@@ -108,18 +111,18 @@ fn note_before(sent: &mut Direction, seq: Seq) {
     if sent.flight.is_acked && ahead.unsigned_abs() > u64::from(MAX_JUMP) {
         // It stands elsewhere altogether: nothing of what was acknowledged is the capture's to hold.
         if acked_bytes > 0 {
-            sent.rare().before_bytes = acked_bytes;
+            sent.cold_state().before_bytes = acked_bytes;
         }
     } else if sent.flight.is_acked {
         let before = acked_bytes.saturating_add_signed(ahead);
         if before > 0 {
-            sent.rare().before_bytes = before;
+            sent.cold_state().before_bytes = before;
         }
         if ahead < 0 && acked_bytes > before {
             // Their ACKs were captured first.
             let una = sent.flight.una;
             let left = una.minus((acked_bytes - before) as u32);
-            sent.rare().missed.note(left, una, acked_bytes);
+            sent.cold_state().missed.note(left, una, acked_bytes);
         }
     }
 }
@@ -138,10 +141,10 @@ fn take_gap(
     if !sent.is_seen {
         return events;
     }
-    let rare = sent.rare();
+    let cold_state = sent.cold_state();
     // Before any data was captured: what lies before this segment was carried by now.
-    rare.unseen_since_ns.get_or_insert(segment.time_ns);
-    rare.unseen.insert(from, seq);
-    rare.holes.open(from, seq, segment);
+    cold_state.unseen_since_ns.get_or_insert(segment.time_ns);
+    cold_state.unseen.insert(from, seq);
+    cold_state.holes.open(from, seq, segment);
     events | event::PREVIOUS_SEGMENT_MISSING
 }

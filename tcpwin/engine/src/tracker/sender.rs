@@ -128,7 +128,7 @@ impl Direction {
         self.max_payload = self.max_payload.max(segment.payload_len);
         self.last_data_ns = segment.time_ns;
         if self.mss > 0 && segment.payload_len > u32::from(self.mss) + MSS_SLACK_BYTES {
-            self.rare().super_segments += 1;
+            self.cold_state().super_segments += 1;
         }
     }
 
@@ -229,7 +229,7 @@ impl Direction {
             }
             return true;
         }
-        let near_ns = peer.far_ns().unwrap_or(0);
+        let rtt_to_sender_ns = peer.rtt_to_receiver_ns().unwrap_or(0);
         let path_ns = self.path_ns(peer);
         let silence_ns = now_ns.saturating_sub(self.last_data_ns);
         if !is_answer && silence_ns <= path_ns.saturating_mul(2).max(PAUSE_MIN_NS) {
@@ -250,7 +250,7 @@ impl Direction {
         if let Some(idle) = &mut pace.idle {
             idle.end();
         }
-        let rto_ns = self.ledger.rto_ns(near_ns);
+        let rto_ns = self.ledger.rto_ns(rtt_to_sender_ns);
         if silence_ns > rto_ns {
             self.begin_idle_restart(segment, path_ns, rto_ns);
         }
@@ -305,13 +305,13 @@ impl Direction {
         let waited_ns = segment.time_ns.saturating_sub(self.last_ack_ns);
         let is_drained = self.flight.una == self.flight.nxt;
         let is_small = segment.payload_len < self.segment_size();
-        let near_ns = peer.far_ns().unwrap_or(0);
+        let rtt_to_sender_ns = peer.rtt_to_receiver_ns().unwrap_or(0);
         // What the peer said since may be what is answered.
         let is_answer = peer.data_segments > 0 && peer.last_data_ns >= self.last_data_ns;
         let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
-        let is_at_once = waited_ns <= near_ns + near_ns / 8 + AT_ONCE_NS;
+        let is_at_once = waited_ns <= rtt_to_sender_ns + rtt_to_sender_ns / 8 + AT_ONCE_NS;
         if pace.late_by_ns > 0 && is_drained && is_small && is_at_once && !is_answer {
             pace.nagle_delays = pace.nagle_delays.saturating_add(1);
             pace.nagle_ns = pace.nagle_ns.saturating_add(pace.late_by_ns);
@@ -357,7 +357,7 @@ fn judge_near_edge(sent: &mut Direction, segment: &Segment, end: Seq, room: i32)
         // The FIN needs no room, the data before it does.
         let is_beyond = end.minus(1).is_after(sent.window.edge_max);
         if segment.payload_len > 0 && is_beyond {
-            sent.rare().window_overrun += 1;
+            sent.cold_state().window_overrun += 1;
         }
         return 0;
     }
@@ -365,9 +365,9 @@ fn judge_near_edge(sent: &mut Direction, segment: &Segment, end: Seq, room: i32)
         return event::WINDOW_FULL;
     }
     if room > 0 {
-        sent.rare().window_near_full += 1;
+        sent.cold_state().window_near_full += 1;
     } else if end.is_after(sent.window.edge_max) {
-        sent.rare().window_overrun += 1;
+        sent.cold_state().window_overrun += 1;
     }
     0
 }

@@ -1,11 +1,11 @@
 //! After each segment: whether the receive window holds the sender back, what the sender is seen to do, and the budget of
 //! its time that this moves. In this order: what it does follows from what holds it back.
 
+use crate::connection::cold_state::ColdState;
 use crate::connection::direction::Direction;
-use crate::connection::rare::Rare;
 use crate::recovery::episode::Phase;
 use crate::timing::doubt::Room;
-use crate::timing::item::Item;
+use crate::timing::sender_state::SenderState;
 use crate::timing::state::State;
 
 /// The payload of an Ethernet jumbo frame: segments larger than that were captured before segmentation.
@@ -31,7 +31,7 @@ impl Direction {
         &mut self,
         now_ns: i64,
         is_certain: bool,
-        silence: Option<(Item, i64)>,
+        silence: Option<(SenderState, i64)>,
         has_data: bool,
     ) {
         self.limit(now_ns, is_certain);
@@ -80,9 +80,9 @@ impl Direction {
     /// A stall in which the peer did not answer holds the sender from `from_ns` on, not the window.
     pub(super) fn end_limit_at(&mut self, from_ns: i64) {
         let since_ns = self
-            .rare
+            .cold_state
             .as_ref()
-            .map_or(from_ns, |rare| rare.limited_since_ns);
+            .map_or(from_ns, |cold_state| cold_state.limited_since_ns);
         self.end_limit(from_ns.max(since_ns));
     }
 
@@ -121,12 +121,12 @@ impl Direction {
 
     #[cold]
     fn change_limit(&mut self, now_ns: i64, is_limited: bool) {
-        let rare = self.rare();
+        let cold_state = self.cold_state();
         if is_limited {
-            rare.limited_since_ns = now_ns;
+            cold_state.limited_since_ns = now_ns;
         } else {
-            let span_ns = now_ns.saturating_sub(rare.limited_since_ns).max(0);
-            rare.limited_ns = rare.limited_ns.saturating_add(span_ns);
+            let span_ns = now_ns.saturating_sub(cold_state.limited_since_ns).max(0);
+            cold_state.limited_ns = cold_state.limited_ns.saturating_add(span_ns);
         }
         self.is_limited = is_limited;
     }
@@ -298,14 +298,14 @@ impl Direction {
 
     /// What needs neither the window nor the size of a segment to tell; None of a sender into an open window.
     fn certain_state(&self) -> Option<State> {
-        let rare = self.rare.as_deref();
-        let phase = rare.map_or(Phase::Open, Rare::phase);
+        let cold_state = self.cold_state.as_deref();
+        let phase = cold_state.map_or(Phase::Open, ColdState::phase);
         let is_outstanding = self.flight.is_outstanding();
         if self.has_fin() && !is_outstanding {
             Some(State::Closed)
-        } else if rare.is_some_and(Rare::is_zero_open) {
+        } else if cold_state.is_some_and(ColdState::is_zero_open) {
             Some(State::ZeroWindow)
-        } else if phase != Phase::Open && rare.is_some_and(Rare::is_refused) {
+        } else if phase != Phase::Open && cold_state.is_some_and(ColdState::is_refused) {
             Some(State::Refused)
         } else if phase == Phase::Fast {
             Some(State::FastRecovery)
@@ -320,11 +320,14 @@ impl Direction {
 
     /// A timer sent something again, after a silence that began at `from_ns`.
     #[cold]
-    pub(super) fn spend_silence(&mut self, item: Item, from_ns: i64, now_ns: i64) {
+    pub(super) fn spend_silence(&mut self, item: SenderState, from_ns: i64, now_ns: i64) {
         let una = self.flight.una;
-        let is_refused = self.rare.as_deref().is_some_and(Rare::is_refused);
-        let item = if is_refused && item == Item::Timeout {
-            Item::Reader
+        let is_refused = self
+            .cold_state
+            .as_deref()
+            .is_some_and(ColdState::is_refused);
+        let item = if is_refused && item == SenderState::Timeout {
+            SenderState::Reader
         } else {
             item
         };

@@ -2,9 +2,9 @@
 //!
 //! In: the state before a segment that ends a long silence, and what the segment turned out to be. Out: one cause.
 
+use crate::connection::cold_state::ColdState;
 use crate::connection::direction::Direction;
-use crate::connection::rare::Rare;
-use crate::connection::stalls::{Cause, Stall};
+use crate::connection::stalls::{Stall, StallCause};
 use crate::connection::state::Connection;
 use crate::event::{self, Events};
 use crate::recovery::episode::Phase;
@@ -30,10 +30,10 @@ struct Side {
 
 impl Side {
     fn of(direction: &Direction, is_certain: bool) -> Self {
-        let rare = direction.rare.as_deref();
-        let episode = rare.and_then(|rare| rare.episode());
+        let cold_state = direction.cold_state.as_deref();
+        let episode = cold_state.and_then(|cold_state| cold_state.episode());
         Side {
-            is_closed: rare.is_some_and(Rare::is_zero_open),
+            is_closed: cold_state.is_some_and(ColdState::is_zero_open),
             is_blocked: direction.window.is_blocked,
             is_outstanding: direction.is_flight_known() && direction.flight.is_outstanding(),
             has_timed_out: episode.is_some_and(|episode| episode.phase == Phase::Loss),
@@ -48,7 +48,7 @@ impl Side {
 
 /// A connection before a segment that comes after a long silence.
 #[derive(Clone, Copy, Debug)]
-pub struct Before {
+pub struct BeforeSegment {
     start_ns: i64,
     is_handshake: bool,
     /// The segment's sender, and its peer.
@@ -56,12 +56,12 @@ pub struct Before {
     acked: Side,
 }
 
-impl Before {
+impl BeforeSegment {
     /// The state, if the silence is long enough to be a stall.
     #[cold]
     pub fn new(connection: &Connection, side: usize, before_ns: i64, now_ns: i64) -> Option<Self> {
         let silence_ns = now_ns.saturating_sub(before_ns);
-        (silence_ns > threshold_ns(connection)).then(|| Before {
+        (silence_ns > threshold_ns(connection)).then(|| BeforeSegment {
             start_ns: before_ns,
             is_handshake: connection.established_ns().is_none() && connection.syn_ns().is_some(),
             sent: Side::of(
@@ -103,87 +103,87 @@ impl Before {
         side: usize,
         segment: &Segment,
         events: Events,
-    ) -> (Cause, bool) {
+    ) -> (StallCause, bool) {
         let (sent, acked) = (&self.sent, &self.acked);
         let has = |wanted: Events| events & wanted != 0;
         if self.is_handshake && sent.flight_bytes == 0 {
             let is_resent = segment.flags & SYN != 0 && has(event::SYN_RETRANSMISSION);
             let cause = if is_resent {
-                Cause::HandshakeLoss
+                StallCause::HandshakeLoss
             } else {
-                Cause::HandshakeDelay
+                StallCause::HandshakeDelay
             };
             return (cause, is_resent);
         }
         if sent.is_closed {
-            return (Cause::ZeroWindow, true);
+            return (StallCause::ZeroWindow, true);
         }
         if has(event::ZERO_WINDOW_PROBE) {
             // It crossed the update, or that was lost: the window is open where this was captured.
-            return (Cause::WindowUpdateLost, true);
+            return (StallCause::WindowUpdateLost, true);
         }
         if has(event::LOST_RETRANSMISSION) || (has(event::RTO_RETRANSMISSION) && sent.has_timed_out)
         {
-            return (Cause::DoubleLoss, true);
+            return (StallCause::DoubleLoss, true);
         }
         if has(event::RTO_RETRANSMISSION) {
             let end = Seq(segment.seq) + segment.payload_len;
             let is_last = !end.is_before(sent.nxt);
             let cause = if is_last {
-                Cause::TailLoss
+                StallCause::TailLoss
             } else {
-                Cause::Timeout
+                StallCause::Timeout
             };
             return (cause, true);
         }
         if has(event::TAIL_LOSS_PROBE) {
-            return (Cause::TailLossProbe, true);
+            return (StallCause::TailLossProbe, true);
         }
         if has(event::SPURIOUS_RETRANSMISSION) {
-            return (Cause::SpuriousTimeout, true);
+            return (StallCause::SpuriousTimeout, true);
         }
         if has(event::RESENT) {
-            return (Cause::Timeout, true);
+            return (StallCause::Timeout, true);
         }
         if acked.is_closed {
-            let zero = after.directions[1 - side].rare.as_deref();
+            let zero = after.directions[1 - side].cold_state.as_deref();
             let last = zero
-                .and_then(|rare| rare.zero.as_deref())
+                .and_then(|cold_state| cold_state.zero.as_deref())
                 .and_then(|zero| zero.episodes.last());
             let was_lost = last.is_some_and(|last| last.ended_by == EndedBy::ProbeAnswer);
             let cause = if was_lost {
-                Cause::WindowUpdateLost
+                StallCause::WindowUpdateLost
             } else {
-                Cause::ZeroWindow
+                StallCause::ZeroWindow
             };
             return (cause, false);
         }
         if acked.is_blocked {
-            return (Cause::WindowFull, false);
+            return (StallCause::WindowFull, false);
         }
         if acked.is_outstanding {
             let cause = if has(event::DELAYED_ACK) {
-                Cause::DelayedAck
+                StallCause::DelayedAck
             } else {
-                Cause::PathDelay
+                StallCause::PathDelay
             };
             return (cause, false);
         }
         if sent.is_blocked {
-            return (Cause::WindowFull, true);
+            return (StallCause::WindowFull, true);
         }
         if sent.is_outstanding {
             // What was sent before is not acknowledged yet.
-            return (Cause::PathDelay, true);
+            return (StallCause::PathDelay, true);
         }
         if segment.payload_len == 0 {
-            return (Cause::Idle, true);
+            return (StallCause::Idle, true);
         }
         let is_answer = acked.last_data_ns > sent.last_data_ns;
         let cause = if is_answer {
-            Cause::Response
+            StallCause::Response
         } else {
-            Cause::Application
+            StallCause::Application
         };
         (cause, true)
     }
@@ -193,12 +193,14 @@ impl Before {
 fn threshold_ns(connection: &Connection) -> i64 {
     let [first, second] = &connection.directions;
     let path_ns = first
-        .far_ns()
+        .rtt_to_receiver_ns()
         .unwrap_or(0)
-        .saturating_add(second.far_ns().unwrap_or(0));
+        .saturating_add(second.rtt_to_receiver_ns().unwrap_or(0));
     let bound = |direction: &Direction, peer: &Direction| {
         let smoothed_ns = direction.ledger.estimator().smoothed_ns().max(path_ns);
-        let rto_ns = direction.ledger.rto_ns(peer.far_ns().unwrap_or(0));
+        let rto_ns = direction
+            .ledger
+            .rto_ns(peer.rtt_to_receiver_ns().unwrap_or(0));
         smoothed_ns.saturating_mul(2).min(rto_ns)
     };
     // The one sample of a SYN says little of a side that only acknowledges.

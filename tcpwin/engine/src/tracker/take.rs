@@ -3,7 +3,7 @@
 //! Comes in: the connection and a segment that is its own. Goes out: events, a round trip, the row. It never looks at
 //! another connection.
 
-use super::{ack, fast, open, reset, send, stall, Annotation, Taken};
+use super::{ack, fast, open, reset, send, stall, Annotation, SegmentOutcome};
 use crate::connection::direction::Direction;
 use crate::connection::ecn;
 use crate::connection::incidents::DoubtfulReset;
@@ -15,11 +15,11 @@ use crate::recovery::cause::Confidence;
 use crate::recovery::evidence::Evidence;
 use crate::sequence::Seq;
 use crate::timing::clock_step;
-use crate::timing::item::Item;
+use crate::timing::sender_state::SenderState;
 use crate::tracker::end_stall::ASKING;
 use crate::tracker::reset::Reset;
-use crate::tracker::segment_size::may_tell_size;
-use crate::tracker::stall::Before;
+use crate::tracker::segment_size::may_reveal_size;
+use crate::tracker::stall::BeforeSegment;
 use crate::window::scale::ScaleState;
 use crate::window::zero::EndedBy;
 use crate::wire::{capture_flag, Segment, ACK, CWR, FIN, RST, SYN};
@@ -89,9 +89,9 @@ impl Connection {
         if early_ns <= 0 {
             return self.take_in_time(side, &segment, evidence, stall);
         }
-        self.directions[side].rare().early_ns = early_ns;
+        self.directions[side].cold_state().early_ns = early_ns;
         let taken = self.take_in_time(side, &segment, evidence, stall);
-        self.directions[side].rare().early_ns = 0;
+        self.directions[side].cold_state().early_ns = 0;
         taken
     }
 
@@ -105,7 +105,7 @@ impl Connection {
         let (now_ns, before_ns) = (segment.time_ns, self.end_ns);
         let mut before = None;
         if now_ns.saturating_sub(before_ns) > stall::MIN_NS {
-            before = Before::new(self, side, before_ns, now_ns);
+            before = BeforeSegment::new(self, side, before_ns, now_ns);
             if self.note_clock(side, segment, before_ns) {
                 before = None;
             }
@@ -115,7 +115,7 @@ impl Connection {
             self.incidents_mut().is_sampled = true;
         }
         if segment.options.multipath != 0 {
-            self.directions[side].rare().multipath |= segment.options.multipath;
+            self.directions[side].cold_state().multipath |= segment.options.multipath;
         }
         reset::refute(self, side, segment);
         let (events, rtt_ns) = if segment.flags & (SYN | RST) != 0 {
@@ -157,8 +157,8 @@ impl Connection {
         self.is_clock_doubted = clock.is_doubted();
         if let Some(stepped_ns) = stepped_ns {
             for direction in &mut self.directions {
-                let rare = direction.rare();
-                rare.clock_step_ns = rare.clock_step_ns.saturating_add(stepped_ns);
+                let cold_state = direction.cold_state();
+                cold_state.clock_step_ns = cold_state.clock_step_ns.saturating_add(stepped_ns);
             }
         }
         time_ns
@@ -175,7 +175,7 @@ impl Connection {
             let (una, nxt) = (direction.flight.una, direction.flight.nxt);
             if direction.flight.is_started && una.is_before(nxt) {
                 direction
-                    .rare()
+                    .cold_state()
                     .change_episode(|episode| episode.step(una, nxt, 0));
             }
         }
@@ -192,18 +192,18 @@ impl Connection {
             direction.ledger.step(stepped_ns);
             let (una, nxt) = (direction.flight.una, direction.flight.nxt);
             let has_data = direction.data_segments > 0;
-            let rare = direction.rare();
-            rare.clock_step_ns = rare.clock_step_ns.saturating_add(stepped_ns);
+            let cold_state = direction.cold_state();
+            cold_state.clock_step_ns = cold_state.clock_step_ns.saturating_add(stepped_ns);
             if has_data {
-                let (ns, _) = rare.transfer_step.unwrap_or_default();
-                rare.transfer_step = Some((ns.saturating_add(stepped_ns), segment.time_ns));
+                let (ns, _) = cold_state.transfer_step.unwrap_or_default();
+                cold_state.transfer_step = Some((ns.saturating_add(stepped_ns), segment.time_ns));
             }
             if una.is_before(nxt) {
-                rare.change_episode(|episode| episode.step(una, nxt, stepped_ns));
+                cold_state.change_episode(|episode| episode.step(una, nxt, stepped_ns));
             }
             let from_ns = segment.time_ns.saturating_sub(stepped_ns);
             if direction.data_segments > 0 {
-                direction.spend_silence(Item::Unknown, from_ns, segment.time_ns);
+                direction.spend_silence(SenderState::Unknown, from_ns, segment.time_ns);
             }
         }
         if segment.payload_len > 0 {
@@ -266,12 +266,12 @@ impl Connection {
         }
         if segment.payload_len > 0
             && sent.is_mss_certain
-            && may_tell_size(segment, u32::from(sent.mss))
+            && may_reveal_size(segment, u32::from(sent.mss))
         {
             sent.follow_segment_size(segment, acked.own_scale.is_certain());
         }
         events |= send::take(sent, acked, segment, handshake_rtt_ns, evidence);
-        if segment.flags & CWR != 0 && ecn::tells(&sent.syn, &acked.syn, segment) {
+        if segment.flags & CWR != 0 && ecn::distinguishes(&sent.syn, &acked.syn, segment) {
             events |= event::WINDOW_REDUCED;
         }
         if segment.is_marked() {
@@ -289,13 +289,17 @@ impl Connection {
             if !sent.is_mss_certain {
                 sent.learn_segment_size(segment.payload_len);
             }
-            if let Some(zero) = sent.rare.as_mut().and_then(|rare| rare.zero.as_mut()) {
+            if let Some(zero) = sent
+                .cold_state
+                .as_mut()
+                .and_then(|cold_state| cold_state.zero.as_mut())
+            {
                 zero.decide(now_ns, handshake_rtt_ns);
             }
         }
         let (sent_certain, acked_certain) =
             (sent.own_scale.is_certain(), acked.own_scale.is_certain());
-        let silence = ended_silence(segment, events).map(|item| (item, before_ns));
+        let silence = timer_after_gap(segment, events).map(|item| (item, before_ns));
         let has_data = segment.payload_len > 0 || segment.flags & FIN != 0;
         sent.settle_sent(now_ns, acked_certain, silence, has_data);
         acked.settle_acked(now_ns, sent_certain);
@@ -359,8 +363,8 @@ impl Connection {
         }
         for direction in &mut self.directions {
             direction.abort(now_ns);
-            if let Some(rare) = &mut direction.rare {
-                rare.end_zero(segment.frame, now_ns, EndedBy::Reset);
+            if let Some(cold_state) = &mut direction.cold_state {
+                cold_state.end_zero(segment.frame, now_ns, EndedBy::Reset);
             }
         }
         // The reset comes first: its ACK acknowledges nothing (RFC 9293 §3.10.7.4, second before fifth; Linux
@@ -369,7 +373,7 @@ impl Connection {
     }
 
     #[inline]
-    pub(super) fn annotate(&self, segment: &Segment, taken: &Taken) -> Annotation {
+    pub(super) fn annotate(&self, segment: &Segment, taken: &SegmentOutcome) -> Annotation {
         let sent = &self.directions[taken.side];
         let is_syn = segment.flags & SYN != 0;
         let is_certain = is_syn || sent.own_scale.is_certain();
@@ -400,8 +404,8 @@ impl Connection {
         let end_ns = self.end_ns;
         for direction in &mut self.directions {
             direction.finish(end_ns, keeps_rounds);
-            if let Some(rare) = &mut direction.rare {
-                rare.end_zero(0, end_ns, EndedBy::Open);
+            if let Some(cold_state) = &mut direction.cold_state {
+                cold_state.end_zero(0, end_ns, EndedBy::Open);
             }
         }
         if let Initiator::Guessed(side) = self.marks.initiator() {
@@ -413,12 +417,12 @@ impl Connection {
 }
 
 /// What the silence before a segment was, where a timer ended it.
-fn ended_silence(segment: &Segment, events: Events) -> Option<Item> {
+fn timer_after_gap(segment: &Segment, events: Events) -> Option<SenderState> {
     let is_timed_fin = segment.flags & FIN != 0 && events & event::RETRANSMISSION != 0;
     if events & event::RTO_RETRANSMISSION != 0 || is_timed_fin {
-        Some(Item::Timeout)
+        Some(SenderState::Timeout)
     } else if events & event::TAIL_LOSS_PROBE != 0 {
-        Some(Item::Tail)
+        Some(SenderState::Tail)
     } else {
         None
     }

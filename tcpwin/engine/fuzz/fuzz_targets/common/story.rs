@@ -49,7 +49,7 @@ pub struct Story {
 }
 
 impl Story {
-    pub fn tell(tape: &mut Tape<'_>) -> Self {
+    pub fn decode(tape: &mut Tape<'_>) -> Self {
         let kind = tape.byte();
         let mut story = Story {
             sides: [[Side::default(); 2]; CONNECTIONS],

@@ -10,7 +10,7 @@ use super::tape::Tape;
 
 pub fn pair_twice(input: &[u8]) {
     let (way, rest) = input.split_at(input.len().min(16));
-    let here = Story::tell(&mut Tape(rest)).frames;
+    let here = Story::decode(&mut Tape(rest)).frames;
     let mut way = Tape(way);
     let (offset_ns, period, damage) = (
         u64::from(way.u32()) << 8,

@@ -17,7 +17,7 @@ pub const PLACE_MASK: u32 = IS_FRAGMENT - 1;
 
 /// What is known of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct IndexEntry {
     pub frame: u64,
     /// Of its record in the file.
     pub offset: u64,
@@ -26,7 +26,7 @@ pub struct Entry {
     pub is_fragment: bool,
 }
 
-impl Entry {
+impl IndexEntry {
     /// A number of which the sum over a root's entries shows whether all are there, and as they were.
     #[inline(always)]
     pub fn seal(frame: u64, offset: u64, is_duplicate: bool) -> u64 {

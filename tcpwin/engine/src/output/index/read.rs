@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::entry::{
-    Entry, Head, BLOCK, HEAD_BYTES, IS_DUPLICATE, IS_FRAGMENT, NO_ROOT, PLACE_MASK,
+    Head, IndexEntry, BLOCK, HEAD_BYTES, IS_DUPLICATE, IS_FRAGMENT, NO_ROOT, PLACE_MASK,
 };
 use super::trailer::{seal, u32_of, Stamp, Start, Trailer, START_BYTES};
 use super::unfit::Unfit;
@@ -140,7 +140,7 @@ impl PacketIndex {
     pub fn entries(
         &self,
         numbers: &[u32],
-        mut tell: impl FnMut(&Entry, bool) -> Result<(), Unfit>,
+        mut visit: impl FnMut(&IndexEntry, bool) -> Result<(), Unfit>,
     ) -> Result<(), Unfit> {
         let root_of = |number: &u32| self.trailer.roots.get(*number as usize).copied();
         let mut roots = numbers.iter().filter_map(root_of).collect::<Vec<_>>();
@@ -183,7 +183,7 @@ impl PacketIndex {
                 for (position, root) in run_bytes.chunks_exact(4).map(u32_of).enumerate() {
                     let position = run * RUN + position;
                     let place = place_bytes.get(position * 4..).map_or(0, u32_of);
-                    let entry = Entry {
+                    let entry = IndexEntry {
                         frame: head.first_frame + position as u64,
                         offset: head.base + u64::from(place & PLACE_MASK),
                         root,
@@ -195,14 +195,14 @@ impl PacketIndex {
                         continue;
                     }
                     if is_wanted {
-                        let seal = Entry::seal(entry.frame, entry.offset, entry.is_duplicate);
+                        let seal = IndexEntry::seal(entry.frame, entry.offset, entry.is_duplicate);
                         expected = expected.wrapping_sub(seal);
                     }
                     if entry.is_fragment {
-                        let seal = Entry::seal(entry.frame, entry.offset, false);
+                        let seal = IndexEntry::seal(entry.frame, entry.offset, false);
                         fragments = fragments.wrapping_sub(seal);
                     }
-                    tell(&entry, is_wanted)?;
+                    visit(&entry, is_wanted)?;
                 }
             }
             if !is_read {

@@ -66,8 +66,8 @@ pub fn reread<S: Sink>(
 
 fn take<S: Sink>(tracker: &mut Tracker, segment: &Segment, is_duplicate: bool, sink: &mut S) {
     let tag = tracker.tag(segment);
-    let place = tracker.place(tag);
-    let done = match tracker.track_ordinary(segment, place) {
+    let slot = tracker.slot(tag);
+    let done = match tracker.track_ordinary(segment, slot) {
         Ok(done) => done,
         Err(found) => tracker.track(segment, tag, found, || is_duplicate),
     };

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::entry::{Entry, Head, BLOCK, IS_DUPLICATE, IS_FRAGMENT, NO_ROOT, PLACE_MASK};
+use super::entry::{Head, IndexEntry, BLOCK, IS_DUPLICATE, IS_FRAGMENT, NO_ROOT, PLACE_MASK};
 use super::trailer::{seal, Stamp, Start, Trailer, START_BYTES};
 use crate::capture::MergedReader;
 use crate::tracker::Tracker;
@@ -101,7 +101,7 @@ impl Block {
         let place = &mut self.places[position];
         let offset = self.base + u64::from(*place & PLACE_MASK);
         *place |= u32::from(is_duplicate) * IS_DUPLICATE;
-        Entry::seal(frame, offset, is_duplicate)
+        IndexEntry::seal(frame, offset, is_duplicate)
     }
 
     fn write(&self, out: &mut impl Write, bytes: &mut Vec<u8>) -> io::Result<()> {
@@ -250,7 +250,7 @@ impl IndexWriter {
             self.newest.places[position] |= IS_FRAGMENT;
             self.newest.fragments += 1;
         }
-        let seal = Entry::seal(frame, offset, false);
+        let seal = IndexEntry::seal(frame, offset, false);
         self.fragments_seal = self.fragments_seal.wrapping_add(seal);
     }
 

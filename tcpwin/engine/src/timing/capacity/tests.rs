@@ -3,7 +3,7 @@
 use super::*;
 use crate::sequence::Seq;
 use crate::timing::backlog::Over;
-use crate::timing::item::Item;
+use crate::timing::sender_state::SenderState;
 
 const MSS: u32 = 1000;
 const ROUND: Record = Record::PLAIN;
@@ -124,7 +124,7 @@ const OF_A_WINDOW: Record = Record {
 
 /// Such rounds that go on at 1 MB/s, and the bottleneck that their trains show.
 fn of_rounds(round: Record, train_bytes: u64, delay_us: u32) -> Option<f64> {
-    let mut path = Path::default();
+    let mut path = PathHistory::default();
     (0..100).for_each(|_| path.add_train(train_bytes, 10_000_000, MSS));
     let mut far = Delay::NONE;
     for (number, sample_us) in [(0, 100_000), (1, delay_us), (2, delay_us)] {
@@ -152,7 +152,7 @@ fn the_pace_of_a_full_window_is_no_rate_of_the_path() {
 #[test]
 fn nor_is_the_pace_at_which_an_application_writes() {
     let written = Record {
-        item: Item::Application,
+        item: SenderState::Application,
         busy_ns: 20_000_000,
         idle_ns: 80_000_000,
         ..ROUND
@@ -163,7 +163,7 @@ fn nor_is_the_pace_at_which_an_application_writes() {
 #[test]
 fn much_of_a_flight_dropped_below_the_rate_while_nothing_waits_is_a_policers() {
     let policed = |delay_us: u32, holes: u32, delivered: u64| {
-        let (mut path, mut far) = (Path::default(), Delay::NONE);
+        let (mut path, mut far) = (PathHistory::default(), Delay::NONE);
         (0..100).for_each(|_| path.add_train(20_000, 10_000_000, MSS));
         for number in 0..3u64 {
             far.add(if number == 1 { delay_us } else { 100_000 });
@@ -187,7 +187,7 @@ fn much_of_a_flight_dropped_below_the_rate_while_nothing_waits_is_a_policers() {
 #[test]
 fn few_bursts_tell_the_rate_where_a_full_window_spaces_all_other_trains() {
     let rate = |full_ns| {
-        let mut path = Path::default();
+        let mut path = PathHistory::default();
         (0..2000).for_each(|_| path.add_train(24_000, 24_000_000, MSS));
         (0..5).for_each(|_| path.add_train(4_000, 1_000_000, MSS));
         let mut far = Delay::NONE;
@@ -212,7 +212,7 @@ fn what_drops_at_a_constant_rate_and_queues_nothing_is_a_policer() {
         size_spread: 0.3,
     };
     let policed = |steady, delays: [u32; 4], trains: &[(u64, u32)]| {
-        let (mut path, mut far) = (Path::default(), Delay::NONE);
+        let (mut path, mut far) = (PathHistory::default(), Delay::NONE);
         for (bytes, count) in trains {
             (0..*count).for_each(|_| path.add_train(*bytes, 10_000_000, MSS));
         }
@@ -283,7 +283,7 @@ fn a_plateau_is_the_highest_rate_that_many_trains_had() {
 #[test]
 fn bursts_of_the_start_tell_the_rate_where_nothing_ever_waited() {
     let path = |delay_us: u32| {
-        let mut path = Path::default();
+        let mut path = PathHistory::default();
         for _ in 0..100 {
             path.add_train(24_000, 24_000_000, MSS);
         }

@@ -6,10 +6,10 @@ use crate::event::{self, CAPTURE_DUPLICATE, KEEP_ALIVE, ZERO_WINDOW_PROBE};
 use crate::output::detail::Detail;
 use crate::output::field::{DirectionView, Value};
 use crate::output::fields::direction_field;
-use crate::output::never::Ledger;
+use crate::output::invariants::Ledger;
 use crate::output::timeline::Timeline;
 use crate::sequence::Seq;
-use crate::timing::item::Item;
+use crate::timing::sender_state::SenderState;
 use crate::tracker::Annotation;
 use crate::window::scale::ScaleState;
 use crate::wire::{Segment, ACK, FIN, RST, SYN};
@@ -78,13 +78,13 @@ impl Room {
         for fault in &sender.faults {
             ledger.demand(false, "flight is within the window", || fault.clone());
         }
-        let counted = view.data().rare.as_ref();
+        let counted = view.data().cold_state.as_ref();
         ledger.demand_at_most(
             "what goes beyond every window is counted",
             ("segments beyond", sender.overruns),
             (
                 "window_overrun",
-                counted.map_or(0, |rare| i64::from(rare.window_overrun)),
+                counted.map_or(0, |cold_state| i64::from(cold_state.window_overrun)),
             ),
         );
         sender.check_application(&detail.budgets[view.sender].timeline, ledger);
@@ -236,7 +236,7 @@ impl Sender {
                 }
                 full.next();
             }
-            let application_ns = slot.spent_ns[Item::Application as usize];
+            let application_ns = slot.spent_ns[SenderState::Application as usize];
             ledger.demand(
                 application_ns <= slot.end_ns - slot.start_ns - full_ns,
                 "an application limits nothing while the window is full",
@@ -287,7 +287,7 @@ mod tests {
     use crate::output::series::Span;
 
     /// How often an application is said to limit a sender whose window was full from 10 to 20.
-    fn faults(parts: &[(Item, i64)]) -> usize {
+    fn faults(parts: &[(SenderState, i64)]) -> usize {
         let mut sender = Sender {
             full_ns: vec![(10, 20)],
             ..Sender::default()
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn an_application_limits_nothing_while_the_window_is_full() {
-        let (application, window) = (Item::Application, Item::WindowFull);
+        let (application, window) = (SenderState::Application, SenderState::WindowFull);
         assert_eq!(
             faults(&[(application, 10), (window, 20), (application, 30)]),
             0

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::altered::Change;
 use super::keys::{words, Seed};
 use super::packet::{Side, Sighting};
-use super::resent::{Cause, Open};
+use super::resent::{Open, ResendCause};
 use super::tally::{Delays, Fate, Tally};
 use super::waiting::{List, NONE};
 use crate::recovery::ranges::RangeSet;
@@ -23,20 +23,20 @@ const MOST_JUMBO: u32 = 9_000;
 /// Data that came and are not acknowledged yet, of which so many are kept.
 const MOST_ARRIVED: usize = 4_096;
 /// So many disagreements without one agreement, and it is known not to.
-const ODD: u8 = 4;
+const MOST_DISAGREEMENTS: u8 = 4;
 const SLACK_NS: i64 = 1_000_000;
 /// Frames of lost packets that are kept, as examples.
 pub const MOST_LOST_FRAMES: usize = 64;
 
 /// Whether a field passes the way unchanged, so that it tells packets apart.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Trust {
+pub struct FieldStability {
     agreed: u8,
-    odd: u8,
+    disagreed: u8,
     is_changed: bool,
 }
 
-impl Trust {
+impl FieldStability {
     #[inline]
     pub fn holds(self) -> bool {
         !self.is_changed
@@ -52,8 +52,8 @@ impl Trust {
 
     /// Return true when that settles that the field is changed.
     pub fn disagree(&mut self, is_proof: bool) -> bool {
-        self.odd = self.odd.saturating_add(1);
-        self.is_changed = is_proof || self.odd >= ODD;
+        self.disagreed = self.disagreed.saturating_add(1);
+        self.is_changed = is_proof || self.disagreed >= MOST_DISAGREEMENTS;
         self.is_changed
     }
 }
@@ -68,7 +68,7 @@ pub struct IdCount {
     /// Those of the gaps that the other capture has.
     filled: i64,
     in_order: u64,
-    odd: u64,
+    disagreed: u64,
 }
 
 impl IdCount {
@@ -88,7 +88,7 @@ impl IdCount {
             self.in_order += 1;
             ahead
         } else {
-            self.odd += 1;
+            self.disagreed += 1;
             0
         };
         self.counted += i64::from(passed) + i64::from(segments);
@@ -109,7 +109,7 @@ impl IdCount {
     /// Packets that must have been sent and are in neither capture; `None` where the sender does not count.
     pub fn missing(&self) -> Option<u64> {
         let missing = (self.counted - self.captured - self.filled).max(0);
-        (self.in_order >= 20 * self.odd).then_some(missing as u64)
+        (self.in_order >= 20 * self.disagreed).then_some(missing as u64)
     }
 }
 
@@ -182,7 +182,7 @@ struct Arrived {
 
 /// One direction of a pair.
 #[derive(Debug)]
-pub struct Way {
+pub struct PathDirection {
     /// Where its packets pass first.
     pub near: Side,
     /// By capture.
@@ -191,8 +191,8 @@ pub struct Way {
     pub fresh: u32,
     /// Capture B's sequence numbers less capture A's.
     pub shift: u32,
-    pub id: Trust,
-    pub timestamp: Trust,
+    pub id: FieldStability,
+    pub timestamp: FieldStability,
     pub ids: IdCount,
     /// By capture.
     pub parts: [VecDeque<Parts>; 2],
@@ -255,7 +255,7 @@ pub struct Way {
     pub far_alone_resent: u64,
     pub lost_resent: u64,
     pub resent: u64,
-    pub resent_by_cause: [u64; Cause::ALL.len()],
+    pub resent_by_cause: [u64; ResendCause::ALL.len()],
     /// Those of which an ACK may still tell why.
     pub open_resent: VecDeque<Open>,
     /// Data at the far point that no cumulative acknowledgment covered when they came.
@@ -266,15 +266,15 @@ pub struct Way {
     pub refuses: bool,
 }
 
-impl Way {
+impl PathDirection {
     pub fn new(near: Side, shift: u32) -> Self {
         Self {
             near,
             lists: [List::EMPTY; 2],
             fresh: NONE,
             shift,
-            id: Trust::default(),
-            timestamp: Trust::default(),
+            id: FieldStability::default(),
+            timestamp: FieldStability::default(),
             ids: IdCount::default(),
             parts: [VecDeque::new(), VecDeque::new()],
             is_mixed: false,
@@ -313,7 +313,7 @@ impl Way {
             far_alone_resent: 0,
             lost_resent: 0,
             resent: 0,
-            resent_by_cause: [0; Cause::ALL.len()],
+            resent_by_cause: [0; ResendCause::ALL.len()],
             open_resent: VecDeque::new(),
             arrived: VecDeque::new(),
             heard_ns: i64::MIN,
@@ -351,14 +351,14 @@ impl Way {
 
     /// What the sightings of one packet have in common, with the way and the capture in which it waits.
     #[inline]
-    pub fn key(&self, seed: &Seed, way: u32, side: Side, packet: &Sighting) -> u64 {
-        self.key_at(seed, way, side, packet, packet.seq, packet.ip_id)
+    pub fn key(&self, seed: &Seed, direction: u32, side: Side, packet: &Sighting) -> u64 {
+        self.key_at(seed, direction, side, packet, packet.seq, packet.ip_id)
     }
 
     /// What a second sighting at the far point has in common with the first.
     #[inline]
-    pub fn arrival_key(&self, seed: &Seed, way: u32, packet: &Sighting) -> u64 {
-        let key = self.key(seed, way, self.far(), packet);
+    pub fn arrival_key(&self, seed: &Seed, direction: u32, packet: &Sighting) -> u64 {
+        let key = self.key(seed, direction, self.far(), packet);
         if packet.is_bare_ack() {
             key ^ packet.said(seed)
         } else {
@@ -371,7 +371,7 @@ impl Way {
     pub fn key_at(
         &self,
         seed: &Seed,
-        way: u32,
+        direction: u32,
         side: Side,
         packet: &Sighting,
         seq: u32,
@@ -383,7 +383,7 @@ impl Way {
             0
         };
         let id = if self.id.holds() { ip_id } else { 0 };
-        let place = u64::from(way) << 1 | side as u64;
+        let place = u64::from(direction) << 1 | side as u64;
         seed.hash(words(seq, packet.ack), words(tsval, id), place)
     }
 
@@ -399,7 +399,7 @@ impl Way {
     }
 
     /// Whether the fields tell two packets of the same bytes apart.
-    pub fn tells_apart(&self, packet: &Sighting) -> bool {
+    pub fn distinguishes(&self, packet: &Sighting) -> bool {
         self.id.holds() && packet.id().is_some() || self.timestamp.holds() && packet.has_timestamps
     }
 

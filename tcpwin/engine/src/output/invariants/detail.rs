@@ -5,7 +5,7 @@ use crate::event::CAPTURE_DUPLICATE;
 use crate::output::detail::{Detail, EventRecord};
 use crate::output::field::{DirectionView, Value};
 use crate::output::fields::direction_field;
-use crate::output::never::{Ledger, Violation};
+use crate::output::invariants::{Ledger, Violation};
 use crate::output::track::SERIES;
 use crate::recovery::evidence::{Kind, PARTS};
 

@@ -7,8 +7,8 @@ use crate::output::field::{ConnectionView, DirectionView, Value};
 use crate::output::fields::{
     connection_field, direction_field, direction_fields, CONNECTION_FIELDS,
 };
-use crate::output::never::{detail, Ledger, Violation};
-use crate::output::place::path_rtt_ns;
+use crate::output::invariants::{detail, Ledger, Violation};
+use crate::output::vantage::path_rtt_ns;
 
 /// Times spent in something, or between two packets of the connection: none is above its life.
 const WITHIN_LIFE: [&str; 16] = [

@@ -1,15 +1,15 @@
 //! No bundled capture, and none of many damaged ones made from them, is said to be what it cannot be.
 
-#[path = "../examples/never/mutate.rs"]
+#[path = "../examples/invariants/mutate.rs"]
 mod mutate;
 
 use std::fs;
 use std::path::PathBuf;
 
 use _engine::capture::MergedReader;
-use _engine::output::never::check_capture;
+use _engine::output::invariants::check_capture;
 
-/// Of the twenty thousand that `examples/never` checks.
+/// Of the twenty thousand that `examples/invariants` checks.
 const MUTATED: u64 = 1_000;
 
 fn bundled() -> Vec<PathBuf> {

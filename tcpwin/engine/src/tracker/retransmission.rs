@@ -2,11 +2,11 @@
 //!
 //! Data that goes on at SND.MAX is [`crate::tracker::send`]'s.
 
+use crate::connection::cold_state::ColdState;
 use crate::connection::direction::Direction;
-use crate::connection::rare::Rare;
 use crate::connection::syn::syn_kind;
 use crate::event::{self, Events};
-use crate::recovery::cause::{Cause, Diagnosis};
+use crate::recovery::cause::{Diagnosis, RetransmissionCause};
 use crate::recovery::episode::{holds, Phase, Resent};
 use crate::recovery::evidence::Evidence;
 use crate::recovery::holes::{lateness, Hole, Lateness, REORDER_DEFAULT_NS};
@@ -18,7 +18,7 @@ use crate::tracker::probe::{is_too_late, take_keep_alive, take_probe};
 use crate::wire::{Segment, FIN};
 
 /// Where a segment lies that begins below SND.MAX.
-pub(super) struct Below {
+pub(super) struct SegmentBelowNxt {
     pub seq: Seq,
     pub end: Seq,
     pub handshake_rtt_ns: Option<i64>,
@@ -26,11 +26,11 @@ pub(super) struct Below {
 
 /// A segment that begins below SND.MAX. Returns its events and whether it carries data.
 #[cold]
-pub(super) fn take_below(
+pub(super) fn on_segment_below_nxt(
     sent: &mut Direction,
     peer: &Direction,
     segment: &Segment,
-    below: &Below,
+    below: &SegmentBelowNxt,
     evidence: &mut Option<Evidence>,
 ) -> (Events, bool) {
     if sent.has_syn && !below.end.is_after(sent.isn) {
@@ -43,9 +43,9 @@ pub(super) fn take_below(
     let is_known = sent.is_flight_known();
     sent.flight.integrate(segment.time_ns, is_known);
     let events = if follows_probe(sent, below) {
-        let rare = sent.rare();
-        rare.probe_end = None;
-        rare.resent_bytes += 1;
+        let cold_state = sent.cold_state();
+        cold_state.probe_end = None;
+        cold_state.resent_bytes += 1;
         0
     } else {
         take_old(sent, peer, segment, below, evidence)
@@ -55,7 +55,7 @@ pub(super) fn take_below(
 }
 
 /// A probe of the window or a keep-alive, or what has nothing at all; None of data and FINs.
-fn take_asking(sent: &mut Direction, segment: &Segment, below: &Below) -> Option<Events> {
+fn take_asking(sent: &mut Direction, segment: &Segment, below: &SegmentBelowNxt) -> Option<Events> {
     let (seq, end) = (below.seq, below.end);
     let is_next_missing =
         seq + 1 == sent.flight.nxt && !sent.flight.is_outstanding() && sent.flight.is_acked;
@@ -65,7 +65,7 @@ fn take_asking(sent: &mut Direction, segment: &Segment, below: &Below) -> Option
     }
     if segment.payload_len == 0 {
         if seq + 1 == sent.flight.una && is_closed && !is_too_late(sent, segment.time_ns) {
-            sent.rare().zero().probe(segment.time_ns);
+            sent.cold_state().zero().probe(segment.time_ns);
             return Some(event::ZERO_WINDOW_PROBE);
         }
         return Some(if is_next_missing {
@@ -78,7 +78,7 @@ fn take_asking(sent: &mut Direction, segment: &Segment, below: &Below) -> Option
         return Some(take_probe(sent, segment, end));
     }
     if is_next_missing && !is_closed {
-        sent.rare().is_keep_alive_unanswered = true;
+        sent.cold_state().is_keep_alive_unanswered = true;
         return Some(event::KEEP_ALIVE);
     }
     None
@@ -89,11 +89,13 @@ fn is_window_closed(sent: &Direction) -> bool {
 }
 
 fn probe_end(sent: &Direction) -> Option<Seq> {
-    sent.rare.as_ref().and_then(|rare| rare.probe_end)
+    sent.cold_state
+        .as_ref()
+        .and_then(|cold_state| cold_state.probe_end)
 }
 
 /// Whether it is a probe's byte, now with what follows it.
-fn follows_probe(sent: &Direction, below: &Below) -> bool {
+fn follows_probe(sent: &Direction, below: &SegmentBelowNxt) -> bool {
     let nxt = sent.flight.nxt;
     probe_end(sent) == Some(nxt) && below.seq + 1 == nxt && nxt.is_before(below.end)
 }
@@ -103,7 +105,7 @@ fn take_old(
     sent: &mut Direction,
     peer: &Direction,
     segment: &Segment,
-    below: &Below,
+    below: &SegmentBelowNxt,
     evidence: &mut Option<Evidence>,
 ) -> Events {
     let (seq, nxt, acked_bytes) = (below.seq, sent.flight.nxt, sent.acked_bytes);
@@ -112,8 +114,8 @@ fn take_old(
     } else {
         nxt
     };
-    if let Some(rare) = &mut sent.rare {
-        rare.change_known_episode(|episode| episode.forget_old(acked_bytes));
+    if let Some(cold_state) = &mut sent.cold_state {
+        cold_state.change_known_episode(|episode| episode.forget_old(acked_bytes));
     }
     let found = judge_below(sent, peer, segment, below, old_end);
     let cause = found.diagnosis.cause;
@@ -126,35 +128,35 @@ fn take_old(
         nxt,
         time_ns: segment.time_ns,
         frame: segment.frame,
-        rto_ns: sent.ledger.rto_ns(peer.far_ns().unwrap_or(0)),
+        rto_ns: sent.ledger.rto_ns(peer.rtt_to_receiver_ns().unwrap_or(0)),
         tsval,
         is_distinct: tsval.is_some_and(|value| sent.has_ticked(value, seq, old_end)),
         events: events & event::MAIN_KINDS,
         acked_bytes,
         is_refused: sent.has_refused(seq),
     };
-    let rare = sent.rare();
+    let cold_state = sent.cold_state();
     // Seen for the first time: in flight, or acknowledged before.
-    let filled = rare.unseen.remove(seq, old_end);
-    let late = rare.missed.take_back(seq, old_end, acked_bytes);
+    let filled = cold_state.unseen.remove(seq, old_end);
+    let late = cold_state.missed.take_back(seq, old_end, acked_bytes);
     if events & event::RESENT == 0 {
-        take_late(rare, segment, below, &resent, events);
+        take_late(cold_state, segment, below, &resent, events);
         return events;
     }
     let old_bytes = (seq.to(old_end).max(0) as u32).saturating_sub(filled.saturating_add(late));
-    rare.resent_segments = rare.resent_segments.saturating_add(1);
-    rare.resent_bytes += u64::from(old_bytes.min(segment.payload_len));
+    cold_state.resent_segments = cold_state.resent_segments.saturating_add(1);
+    cold_state.resent_bytes += u64::from(old_bytes.min(segment.payload_len));
     events | take_resent(sent, cause, &resent)
 }
 
 /// What was sent again: the sender's recovery, and its model. Gives the events that come with it.
-fn take_resent(sent: &mut Direction, cause: Cause, resent: &Resent) -> Events {
+fn take_resent(sent: &mut Direction, cause: RetransmissionCause, resent: &Resent) -> Events {
     let (mss, flight_bytes) = (sent.segment_size(), sent.flight_as_sent());
     let is_head = resent.seq == sent.flight.una && sent.flight.is_outstanding();
     let asks_window = is_window_closed(sent) && is_head;
     let pipe_bytes = flight_bytes.saturating_sub(sent.sacked_bytes());
     if let Some(pace) = sent.ledger.pace_mut() {
-        if matches!(cause, Cause::Fast | Cause::Rto) {
+        if matches!(cause, RetransmissionCause::Fast | RetransmissionCause::Rto) {
             pace.note_loss(flight_bytes.max(mss));
         }
         if let Some(path) = &mut pace.path {
@@ -162,21 +164,30 @@ fn take_resent(sent: &mut Direction, cause: Cause, resent: &Resent) -> Events {
             path.note_resent(cause, pipe_bytes, mss);
         }
     }
-    let rare = sent.rare();
-    rare.change_episode(|episode| episode.resent(cause, resent));
+    let cold_state = sent.cold_state();
+    cold_state.change_episode(|episode| episode.resent(cause, resent));
     if !asks_window {
         return 0;
     }
     // Linux resends what is outstanding instead of probing when the window closed upon it (`tcp_retransmit_timer`).
-    rare.zero().probe(resent.time_ns);
+    cold_state.zero().probe(resent.time_ns);
     event::ZERO_WINDOW_PROBE
 }
 
 /// What was sent in time, and comes late: how far it was overtaken.
-fn take_late(rare: &mut Rare, segment: &Segment, below: &Below, late: &Resent, events: Events) {
+fn take_late(
+    cold_state: &mut ColdState,
+    segment: &Segment,
+    below: &SegmentBelowNxt,
+    late: &Resent,
+    events: Events,
+) {
     let now_ns = segment.time_ns;
-    let hole_ns = rare.holes.at(late.seq, late.end).map(|hole| hole.time_ns);
-    rare.change_episode(|episode| {
+    let hole_ns = cold_state
+        .holes
+        .at(late.seq, late.end)
+        .map(|hole| hole.time_ns);
+    cold_state.change_episode(|episode| {
         episode.note_late(late.seq, late.end, segment.frame);
         if events & event::OUT_OF_ORDER != 0 {
             let late_ns = now_ns.saturating_sub(hole_ns.unwrap_or(now_ns)).max(0);
@@ -191,10 +202,10 @@ impl Direction {
         let is_outstanding = !seq.is_before(self.flight.una) && seq.is_before(self.flight.nxt);
         // Without the SYN the capture may have begun above SND.UNA.
         let is_in_capture = self.has_syn || seq.is_after(self.isn);
-        let is_missing = self.rare.as_ref().is_some_and(|rare| {
-            let episode = rare.episode();
-            rare.unseen.overlap(seq, seq + 1) > 0
-                || rare.probe_end == Some(seq + 1)
+        let is_missing = self.cold_state.as_ref().is_some_and(|cold_state| {
+            let episode = cold_state.episode();
+            cold_state.unseen.overlap(seq, seq + 1) > 0
+                || cold_state.probe_end == Some(seq + 1)
                 || episode.is_some_and(|episode| episode.is_late(seq))
         });
         let is_known = is_outstanding && is_in_capture && !is_missing;
@@ -205,7 +216,10 @@ impl Direction {
     /// again yet.
     fn is_left_out(&self, seq: Seq) -> bool {
         let first = self.isn + 1;
-        let episode = self.rare.as_ref().and_then(|rare| rare.episode());
+        let episode = self
+            .cold_state
+            .as_ref()
+            .and_then(|cold_state| cold_state.episode());
         self.syn.has_early_data()
             && self.has_syn
             && self.flight.is_acked
@@ -216,13 +230,19 @@ impl Direction {
 
     /// Whether the receiver had taken its window back for the byte at `seq`, and dropped it.
     fn has_refused(&self, seq: Seq) -> bool {
-        let taken = self.rare.as_ref().and_then(|rare| rare.taken_back.as_ref());
+        let taken = self
+            .cold_state
+            .as_ref()
+            .and_then(|cold_state| cold_state.taken_back.as_ref());
         taken.is_some_and(|taken| taken.has_refused(seq, self.acked_bytes))
     }
 
     /// The newest frame that holds the byte at `seq`, `newest` being a later one; none where it is not known.
     pub fn newest_copy(&self, seq: Seq, newest: u64) -> Option<u64> {
-        let episode = self.rare.as_ref().and_then(|rare| rare.episode());
+        let episode = self
+            .cold_state
+            .as_ref()
+            .and_then(|cold_state| cold_state.episode());
         if let Some(frame) = episode.and_then(|episode| episode.newest_copy(seq)) {
             return Some(frame);
         }
@@ -233,7 +253,7 @@ impl Direction {
                 self.isn + 1 + u32::from(self.syn.early_bytes),
             )
         {
-            return self.rare.as_ref()?.syn_frames.as_ref()?.early_data;
+            return self.cold_state.as_ref()?.syn_frames.as_ref()?.early_data;
         }
         let is_ambiguous =
             episode.is_some_and(|episode| episode.ambiguous.overlap(seq, seq + 1) > 0);
@@ -245,7 +265,10 @@ impl Direction {
     /// sooner than that, or this one was first sent later.
     fn has_ticked(&self, tsval: u32, seq: Seq, end: Seq) -> bool {
         let is_smaller = |known: u32| tsval.wrapping_sub(known) as i32 > 0;
-        let hole = self.rare.as_ref().and_then(|rare| rare.holes.at(seq, end));
+        let hole = self
+            .cold_state
+            .as_ref()
+            .and_then(|cold_state| cold_state.holes.at(seq, end));
         if is_smaller(self.tsval) || hole.and_then(|hole| hole.tsval).is_some_and(is_smaller) {
             return true;
         }
@@ -264,7 +287,7 @@ fn judge_below(
     sent: &mut Direction,
     peer: &Direction,
     segment: &Segment,
-    below: &Below,
+    below: &SegmentBelowNxt,
     old_end: Seq,
 ) -> Evidence {
     let seq = below.seq;
@@ -289,21 +312,23 @@ fn judge_never_captured(
     sent: &Direction,
     peer: &Direction,
     segment: &Segment,
-    below: &Below,
+    below: &SegmentBelowNxt,
     old_end: Seq,
 ) -> Option<Evidence> {
-    let rare = sent.rare.as_ref()?;
+    let cold_state = sent.cold_state.as_ref()?;
     let length = below.seq.to(old_end).max(0) as u32;
-    let is_missing = length > 0 && rare.unseen.overlap(below.seq, old_end) == length;
+    let is_missing = length > 0 && cold_state.unseen.overlap(below.seq, old_end) == length;
     if !is_missing || !below.end.is_after(sent.flight.una) {
         return None;
     }
-    let hole = rare.holes.at(below.seq, old_end);
+    let hole = cold_state.holes.at(below.seq, old_end);
     let newest_tsval = sent.has_tsval.then_some(sent.tsval);
     let clock_ns = sent.clock_ns(segment.time_ns);
     // The handshake may have waited for what the path does not: for an address, or in an accept queue.
-    let halves = peer.far_ns().zip(sent.far_ns());
-    let least_ns = halves.map_or(i64::MAX, |(near_ns, far_ns)| near_ns.saturating_add(far_ns));
+    let leg_rtts = peer.rtt_to_receiver_ns().zip(sent.rtt_to_receiver_ns());
+    let least_ns = leg_rtts.map_or(i64::MAX, |(rtt_to_sender_ns, rtt_to_receiver_ns)| {
+        rtt_to_sender_ns.saturating_add(rtt_to_receiver_ns)
+    });
     let round_trip_ns = below
         .handshake_rtt_ns
         .map(|ns| ns.min(least_ns.max(REORDER_DEFAULT_NS)));
@@ -318,12 +343,12 @@ fn judge_never_captured(
 
 /// When the bytes were last sent, or, of what was never captured, when they were missed.
 fn last_sent_ns(sent: &Direction, seq: Seq, old_end: Seq) -> Option<i64> {
-    let rare = sent.rare.as_ref();
-    let resend = rare.and_then(|rare| rare.episode()?.last_resend(seq, old_end));
+    let cold_state = sent.cold_state.as_ref();
+    let resend = cold_state.and_then(|cold_state| cold_state.episode()?.last_resend(seq, old_end));
     resend
         .map(|resend| resend.time_ns)
         .or_else(|| sent.first_copy(seq).map(|sent| sent.time_ns))
-        .or_else(|| Some(rare?.holes.at(seq, old_end)?.time_ns))
+        .or_else(|| Some(cold_state?.holes.at(seq, old_end)?.time_ns))
 }
 
 /// What had been reported of loss when the sender sent the segment.
@@ -334,30 +359,32 @@ struct Reported {
 }
 
 /// An ACK seen here reaches the sender, and shows in what it does, one round trip to the sender later.
-fn has_reached(time_ns: i64, near_ns: i64, now_ns: i64) -> bool {
-    time_ns.saturating_add(near_ns / 5 * 4) <= now_ns
+fn has_reached(time_ns: i64, rtt_to_sender_ns: i64, now_ns: i64) -> bool {
+    time_ns.saturating_add(rtt_to_sender_ns / 5 * 4) <= now_ns
 }
 
-fn reported_to(sent: &Direction, seq: Seq, near_ns: i64, now_ns: i64) -> Reported {
-    let rare = sent.rare.as_deref();
+fn reported_to(sent: &Direction, seq: Seq, rtt_to_sender_ns: i64, now_ns: i64) -> Reported {
+    let cold_state = sent.cold_state.as_deref();
     let mut reported = Reported {
         duplicate_acks: u32::from(sent.duplicate_acks),
         sacked_above: 0,
         sacked_ranges: 0,
     };
-    let ranges = rare.into_iter().flat_map(|rare| rare.sacked.iter());
+    let ranges = cold_state
+        .into_iter()
+        .flat_map(|cold_state| cold_state.sacked.iter());
     for (left, right) in ranges.filter(|range| range.0.is_after(seq)) {
         let bytes = left.to(right).max(0) as u32;
         reported.sacked_above = reported.sacked_above.saturating_add(bytes);
         reported.sacked_ranges += 1;
     }
-    let first_report = rare.and_then(|rare| rare.loss_report);
-    if first_report.is_some_and(|(time_ns, _)| has_reached(time_ns, near_ns, now_ns)) {
+    let first_report = cold_state.and_then(|cold_state| cold_state.loss_report);
+    if first_report.is_some_and(|(time_ns, _)| has_reached(time_ns, rtt_to_sender_ns, now_ns)) {
         return reported;
     }
-    let is_first_on_the_way = rare
-        .and_then(|rare| rare.first_report_ns)
-        .is_some_and(|time_ns| !has_reached(time_ns, near_ns, now_ns));
+    let is_first_on_the_way = cold_state
+        .and_then(|cold_state| cold_state.first_report_ns)
+        .is_some_and(|time_ns| !has_reached(time_ns, rtt_to_sender_ns, now_ns));
     if is_first_on_the_way {
         return Reported {
             duplicate_acks: 0,
@@ -383,33 +410,33 @@ fn resend_context(
 ) -> ResendContext {
     let (una, nxt) = (sent.flight.una, sent.flight.nxt);
     let since_ns = |time_ns: i64| now_ns.saturating_sub(time_ns).max(0);
-    let near_ns = peer.far_ns().unwrap_or(0);
-    let rare = sent.rare.as_deref();
-    let episode = rare.and_then(|rare| rare.episode());
-    let last_answer = rare.and_then(|rare| rare.last_answer);
+    let rtt_to_sender_ns = peer.rtt_to_receiver_ns().unwrap_or(0);
+    let cold_state = sent.cold_state.as_deref();
+    let episode = cold_state.and_then(|cold_state| cold_state.episode());
+    let last_answer = cold_state.and_then(|cold_state| cold_state.last_answer);
     let backoff = episode.map_or(0, |episode| episode.backoff);
     // The timer that began with a retransmission had the estimate of that time.
     let resend = episode.and_then(|episode| episode.last_resend(seq, old_end));
     let base_rto_ns = sent
         .ledger
-        .rto_ns(near_ns)
+        .rto_ns(rtt_to_sender_ns)
         .min(resend.map_or(i64::MAX, |resend| resend.rto_ns));
     let estimator = sent.ledger.estimator();
     let smoothed_ns = estimator
         .has_samples()
-        .then(|| estimator.smoothed_ns().saturating_add(near_ns));
+        .then(|| estimator.smoothed_ns().saturating_add(rtt_to_sender_ns));
     let round_ns = smoothed_ns.unwrap_or(0).saturating_mul(3) / 2;
     let heard_ns = sent
         .last_ack_ns
         .max(last_answer.map_or(i64::MIN, |(time_ns, _)| time_ns))
-        .saturating_add(near_ns);
+        .saturating_add(rtt_to_sender_ns);
     let has_sack = sent.syn.has(syn_kind::SACK_PERMITTED) && peer.syn.has(syn_kind::SACK_PERMITTED)
-        || rare.is_some_and(|rare| !rare.sacked.is_empty());
+        || cold_state.is_some_and(|cold_state| !cold_state.sacked.is_empty());
     let Reported {
         duplicate_acks,
         sacked_above,
         sacked_ranges,
-    } = reported_to(sent, seq, near_ns, now_ns);
+    } = reported_to(sent, seq, rtt_to_sender_ns, now_ns);
     ResendContext {
         phase: episode.map_or(Phase::Open, |episode| episode.phase),
         is_head: !una.is_before(seq),
@@ -418,7 +445,7 @@ fn resend_context(
         is_probe_out: episode.is_some_and(|episode| episode.is_probe_out()),
         is_lone: una.to(nxt) <= seq.to(old_end).max(0),
         sends_probes: episode.and_then(|episode| episode.sends_probes),
-        is_near: smoothed_ns.is_some_and(|smoothed_ns| near_ns < smoothed_ns / 4),
+        is_near: smoothed_ns.is_some_and(|smoothed_ns| rtt_to_sender_ns < smoothed_ns / 4),
         has_sack,
         duplicate_acks,
         sacked_above,
@@ -426,10 +453,12 @@ fn resend_context(
         mss: sent.segment_size(),
         was_recovered: episode.is_some_and(|episode| episode.was_recovered(seq, old_end)),
         is_sacked_again: last_answer
-            .is_some_and(|(time_ns, _)| has_reached(time_ns, near_ns, now_ns))
+            .is_some_and(|(time_ns, _)| has_reached(time_ns, rtt_to_sender_ns, now_ns))
             && episode
-                .zip(rare)
-                .is_some_and(|(episode, rare)| episode.is_any_repeated(seq, rare.sacked.iter())),
+                .zip(cold_state)
+                .is_some_and(|(episode, cold_state)| {
+                    episode.is_any_repeated(seq, cold_state.sacked.iter())
+                }),
         is_going_on: episode
             .and_then(|episode| episode.newest_resend_ns())
             .is_some_and(|ns| now_ns.saturating_sub(ns) < round_ns),
@@ -439,8 +468,8 @@ fn resend_context(
         backoff,
         oldest_ns: sent.ledger.oldest_ns().map_or(0, since_ns),
         age_ns: since_ns(last_sent_ns.unwrap_or(sent.last_data_ns)),
-        is_answered: sent.last_data_ns >= heard_ns.saturating_sub(near_ns / 5),
-        advance_ns: since_ns(sent.last_ack_ns.saturating_add(near_ns)),
+        is_answered: sent.last_data_ns >= heard_ns.saturating_sub(rtt_to_sender_ns / 5),
+        advance_ns: since_ns(sent.last_ack_ns.saturating_add(rtt_to_sender_ns)),
         quiet_ns: since_ns(sent.last_data_ns.max(heard_ns)),
         smoothed_ns,
         rto_ns: base_rto_ns
@@ -454,20 +483,29 @@ fn resend_context(
 fn judge_resent(
     sent: &Direction,
     segment: &Segment,
-    below: &Below,
+    below: &SegmentBelowNxt,
     context: &ResendContext,
 ) -> Diagnosis {
     let una = sent.flight.una;
     let is_closed = is_window_closed(sent);
     if !below.end.is_after(una) {
-        Diagnosis::certain(Cause::Spurious, "acknowledged before it was captured")
+        Diagnosis::certain(
+            RetransmissionCause::Spurious,
+            "acknowledged before it was captured",
+        )
     } else if is_closed && below.seq == una && sent.flight.is_outstanding() {
-        Diagnosis::certain(Cause::ZeroWindow, "the receive window is closed")
+        Diagnosis::certain(
+            RetransmissionCause::ZeroWindow,
+            "the receive window is closed",
+        )
     } else if segment.payload_len == 0 {
-        Diagnosis::certain(Cause::Fin, "the FIN was not acknowledged in time")
+        Diagnosis::certain(
+            RetransmissionCause::Fin,
+            "the FIN was not acknowledged in time",
+        )
     } else if sent.is_left_out(below.seq) {
         Diagnosis::certain(
-            Cause::FastOpen,
+            RetransmissionCause::FastOpen,
             "the SYN/ACK left out the data of the SYN: the server did not take it (RFC 7413 §4.2)",
         )
     } else {
@@ -482,7 +520,7 @@ fn learn_probing(sent: &mut Direction, context: &ResendContext, diagnosis: &Diag
     };
     // What looked like a probe was a timeout.
     let was_timeout = context.is_probe_out && !sends_probes;
-    sent.rare().change_episode(|episode| {
+    sent.cold_state().change_episode(|episode| {
         episode.sends_probes = Some(sends_probes);
         if was_timeout {
             episode.backoff = 1;
@@ -498,24 +536,33 @@ fn learn_probing(sent: &mut Direction, context: &ResendContext, diagnosis: &Diag
 /// The ACK that set it off.
 ///
 /// None while it is not known how far away the sender is.
-fn trigger_frame(sent: &Direction, peer: &Direction, now_ns: i64, cause: Cause) -> Option<u64> {
-    let rare = sent.rare.as_deref()?;
-    let near_ns = peer.far_ns()?;
-    let answers = rare.episode().map(|episode| &episode.answers);
+fn trigger_frame(
+    sent: &Direction,
+    peer: &Direction,
+    now_ns: i64,
+    cause: RetransmissionCause,
+) -> Option<u64> {
+    let cold_state = sent.cold_state.as_deref()?;
+    let rtt_to_sender_ns = peer.rtt_to_receiver_ns()?;
+    let answers = cold_state.episode().map(|episode| &episode.answers);
     // The newest ACK that can have reached the sender: in the least time to it and back, or, where that varies, nearly.
     let heard = || {
-        [near_ns, near_ns / 5 * 4].into_iter().find_map(|way_ns| {
-            let since_ns = now_ns.saturating_sub(way_ns);
-            let newest = rare.last_answer.filter(|(ns, _)| *ns <= since_ns);
-            newest.or_else(|| answers.and_then(|answers| answers.until(since_ns)))
-        })
+        [rtt_to_sender_ns, rtt_to_sender_ns / 5 * 4]
+            .into_iter()
+            .find_map(|way_ns| {
+                let since_ns = now_ns.saturating_sub(way_ns);
+                let newest = cold_state.last_answer.filter(|(ns, _)| *ns <= since_ns);
+                newest.or_else(|| answers.and_then(|answers| answers.until(since_ns)))
+            })
     };
     let answer = match cause {
-        Cause::Fast => rare
+        RetransmissionCause::Fast => cold_state
             .loss_report
-            .filter(|(ns, _)| has_reached(*ns, near_ns, now_ns))
+            .filter(|(ns, _)| has_reached(*ns, rtt_to_sender_ns, now_ns))
             .or_else(heard),
-        Cause::Recovery | Cause::LostRetransmission | Cause::GoBackN => heard(),
+        RetransmissionCause::Recovery
+        | RetransmissionCause::LostRetransmission
+        | RetransmissionCause::GoBackN => heard(),
         _ => None,
     };
     answer.map(|(_, frame)| frame)
@@ -533,18 +580,19 @@ fn judge_late(
     let lateness = lateness(hole, segment, newest_tsval, round_trip_ns, clock_ns)?;
     let diagnosis = match lateness {
         Lateness::CaptureOrder => Diagnosis::certain(
-            Cause::CaptureReordered,
+            RetransmissionCause::CaptureReordered,
             "the capture's clock says that it came first",
         ),
-        Lateness::Timestamp => {
-            Diagnosis::certain(Cause::OutOfOrder, "its timestamp is the older one")
-        }
+        Lateness::Timestamp => Diagnosis::certain(
+            RetransmissionCause::OutOfOrder,
+            "its timestamp is the older one",
+        ),
         Lateness::Identification => Diagnosis::certain(
-            Cause::OutOfOrder,
+            RetransmissionCause::OutOfOrder,
             "its IP identification is the earlier one",
         ),
         Lateness::Time => Diagnosis::likely(
-            Cause::OutOfOrder,
+            RetransmissionCause::OutOfOrder,
             "it fills a hole sooner than a retransmission could",
         ),
     };

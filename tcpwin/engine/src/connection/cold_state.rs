@@ -17,7 +17,7 @@ use crate::window::zero::{EndedBy, ZeroWindow};
 /// Rarely needed state of a direction. What decides whether it bears on the next segment stands first.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
-pub struct Rare {
+pub struct ColdState {
     /// Reported by SACK, above SND.UNA.
     pub sacked: RangeSet,
     /// Below SND.MAX and never captured.
@@ -116,7 +116,7 @@ pub struct Waiting {
     pub end_stall: Option<EndStall>,
 }
 
-impl Rare {
+impl ColdState {
     pub fn syn_frames(&mut self) -> &mut SynFrames {
         self.syn_frames.get_or_insert_with(Box::default)
     }

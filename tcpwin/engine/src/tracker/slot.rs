@@ -2,8 +2,8 @@
 
 /// Number of a connection as the table has it now; of none while there is none.
 #[derive(Clone, Copy, Debug)]
-pub struct Place(pub(super) u32);
+pub struct Slot(pub(super) u32);
 
-impl Place {
-    pub const UNKNOWN: Place = Place(u32::MAX);
+impl Slot {
+    pub const UNKNOWN: Slot = Slot(u32::MAX);
 }

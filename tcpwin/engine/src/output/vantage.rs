@@ -5,8 +5,8 @@ use crate::connection::state::Connection;
 /// The least known round trip of the whole path: the handshake's, or the sum of both sides of the capture point, each
 /// the least time from data to its ACK or from a timestamp to its echo.
 pub fn path_rtt_ns(connection: &Connection) -> Option<i64> {
-    let halves = [0, 1].map(|side: usize| connection.directions[side].far_ns());
-    let sum = match halves {
+    let leg_rtts = [0, 1].map(|side: usize| connection.directions[side].rtt_to_receiver_ns());
+    let sum = match leg_rtts {
         [Some(first), Some(second)] => Some(first.saturating_add(second)),
         _ => None,
     };

@@ -1,5 +1,5 @@
 //! What is said of these captures, or of as many damaged ones made from them, and can never be true: one line each.
-//! Usage: `cargo run --release --no-default-features --example never -- [--mutated N] [--first SEED] [--keep FOLDER] CAPTURE...`
+//! Usage: `cargo run --release --no-default-features --example invariants -- [--mutated N] [--first SEED] [--keep FOLDER] CAPTURE...`
 
 mod mutate;
 
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use _engine::capture::MergedReader;
-use _engine::output::never::check_capture;
+use _engine::output::invariants::check_capture;
 
 const USAGE: &str = "usage: never [--mutated N] [--first SEED] [--keep FOLDER] CAPTURE...";
 
