@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use _engine::capture::MergedReader;
 use _engine::output::shards::run_sharded;
-use _engine::tracker::Tracker;
+use _engine::tcp::tracker::Tracker;
 
 fn main() -> ExitCode {
     let mut paths: Vec<_> = std::env::args_os().skip(1).collect();

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use _engine::capture::{CaptureReader, MergedReader};
 use _engine::output::pass::Findings;
 use _engine::output::shards::run_sharded;
-use _engine::tracker::Tracker;
+use _engine::tcp::tracker::Tracker;
 
 const MUTATED: u64 = 2_000;
 /// Entries of all journals: see `tracker/journal.rs`.

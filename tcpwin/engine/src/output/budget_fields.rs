@@ -1,15 +1,16 @@
 //! Fields of a direction: where the sender's time went. They add up to the connection's duration.
 
 use crate::budget_item::each_item;
-use crate::connection::direction::Direction;
-use crate::connection::end_stall::EndStall;
+use crate::budget_item::{SenderState, SENDER_STATES};
 use crate::event;
 use crate::output::field::{DirectionField, DirectionView, Kind, Value, Within};
 use crate::output::vantage::path_rtt_ns;
-use crate::timing::doubt::Shift;
-use crate::timing::sender_state::{forget_flight, SenderState, SENDER_STATES};
-use crate::window::scale::{Offer, ScaleState, MAX_SHIFT};
-use crate::window::zero::EndedBy;
+use crate::tcp::budget::forget_flight;
+use crate::tcp::budget::unknown_scale::Shift;
+use crate::tcp::connection::direction::Direction;
+use crate::tcp::connection::end_stall::EndStall;
+use crate::tcp::window::scale::{Offer, ScaleState, MAX_SHIFT};
+use crate::tcp::window::zero::EndedBy;
 
 /// A SYN waits a second for its answer (RFC 6298 §2.1; Linux's TCP_TIMEOUT_INIT): sooner it is a copy.
 const SOONEST_SYN_NS: i64 = 500_000_000;

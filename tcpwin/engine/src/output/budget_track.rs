@@ -4,15 +4,15 @@
 //! add up to the direction's budget over the whole life. What the budget's fields correct by their sums is moved here
 //! where it happened.
 
-use crate::connection::direction::Direction;
-use crate::connection::state::Connection;
+use crate::budget_item::SenderState;
 use crate::output::field::DirectionView;
 use crate::output::series::Span;
 use crate::output::timeline::{Timeline, KINDS, OPEN};
 use crate::output::vantage::path_rtt_ns;
-use crate::timing::budget::Budget;
-use crate::timing::charge_log::Charge;
-use crate::timing::sender_state::SenderState;
+use crate::tcp::budget::charge_log::Charge;
+use crate::tcp::budget::Budget;
+use crate::tcp::connection::direction::Direction;
+use crate::tcp::connection::state::Connection;
 
 const IDLE: usize = SenderState::Application as usize;
 const CLOSED_WINDOW: usize = SenderState::ZeroWindow as usize;

@@ -1,9 +1,9 @@
 //! The per-segment table as columns in memory, of a whole capture or of the segments of a view.
 
-use crate::connection::state::Connection;
 use crate::event::Events;
 use crate::output::pass::Sink;
-use crate::tracker::Annotation;
+use crate::tcp::connection::state::Connection;
+use crate::tcp::tracker::Annotation;
 use crate::wire::{Segment, ACK};
 
 /// Columns that rows of a view have beside those of the table, each signed and of 64 bits.
@@ -44,7 +44,7 @@ pub struct RowColumns {
     pub pipe: Vec<Option<u32>>,
     pub rtt_ns: Vec<Option<u64>>,
     pub events: Vec<Events>,
-    /// Why it was sent again or came late: a place in [`crate::recovery::cause::RetransmissionCause::ALL`], else [`NO_CAUSE`].
+    /// Why it was sent again or came late: a place in [`crate::tcp::recovery::cause::RetransmissionCause::ALL`], else [`NO_CAUSE`].
     pub cause: Vec<u8>,
 }
 

@@ -4,9 +4,9 @@
 use std::fmt::Write;
 
 use crate::event::{Events, MAIN_KINDS, NAMES, WITH_EVIDENCE};
-use crate::recovery::cause::RetransmissionCause;
-use crate::recovery::evidence::Evidence;
-use crate::tracker::Annotation;
+use crate::tcp::recovery::cause::RetransmissionCause;
+use crate::tcp::recovery::evidence::Evidence;
+use crate::tcp::tracker::Annotation;
 
 /// Before each comment, to tell it from those of others.
 pub const PREFIX: &str = "tcpwin: ";
@@ -20,7 +20,7 @@ pub struct Words {
     pub events: Vec<String>,
     /// Events that are worth a comment only beside others.
     pub quiet: Events,
-    /// By the place of the cause in [`crate::connection::stalls::CAUSES`].
+    /// By the place of the cause in [`crate::tcp::connection::stalls::CAUSES`].
     pub stalls: Vec<String>,
 }
 
@@ -127,9 +127,9 @@ fn time_text(ns: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::stalls::{Stall, StallCause};
     use crate::event::{DELAYED_ACK, FAST_RETRANSMISSION, WINDOW_FULL, ZERO_WINDOW};
-    use crate::recovery::cause::Diagnosis;
+    use crate::tcp::connection::stalls::{Stall, StallCause};
+    use crate::tcp::recovery::cause::Diagnosis;
 
     fn words() -> Words {
         let named = |names: &[&str]| names.iter().map(|name| name.replace('_', " ")).collect();
@@ -137,7 +137,7 @@ mod tests {
             causes: named(&RetransmissionCause::ALL.map(RetransmissionCause::name)),
             events: named(&NAMES),
             quiet: DELAYED_ACK,
-            stalls: named(&crate::connection::stalls::CAUSES),
+            stalls: named(&crate::tcp::connection::stalls::CAUSES),
         }
     }
 

@@ -11,9 +11,9 @@ use super::comment::{comment_of, Words};
 use super::headers::header_len;
 use super::series::Span;
 use crate::capture::{MergedReader, Rewriter, Whole};
-use crate::connection::state::Connection;
 use crate::output::pass::Sink;
-use crate::tracker::Annotation;
+use crate::tcp::connection::state::Connection;
+use crate::tcp::tracker::Annotation;
 use crate::wire::{Segment, SYN};
 
 /// Frames of which a slice's numbers are known: further back no comment reaches as a rule.

@@ -2,18 +2,18 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::connection::journal::JournalEntry;
-use crate::connection::stalls::Stall;
-use crate::connection::state::Connection;
 use crate::event::{Events, CAPTURE_DUPLICATE};
 use crate::output::budget_track::BudgetTrack;
 use crate::output::columns::ViewRows;
 use crate::output::pass::Sink;
 use crate::output::series::Span;
 use crate::output::track::Track;
-use crate::recovery::evidence::Evidence;
-use crate::tracker::{Annotation, Tracker};
-use crate::window::zero::Episode;
+use crate::tcp::connection::journal::JournalEntry;
+use crate::tcp::connection::stalls::Stall;
+use crate::tcp::connection::state::Connection;
+use crate::tcp::recovery::evidence::Evidence;
+use crate::tcp::tracker::{Annotation, Tracker};
+use crate::tcp::window::zero::Episode;
 use crate::wire::Segment;
 
 /// Events kept for one connection; beyond it they are counted only.

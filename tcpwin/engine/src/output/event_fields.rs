@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use crate::event::NAMES;
 use crate::output::json::write_text;
-use crate::recovery::cause::{Confidence, RetransmissionCause};
-use crate::recovery::evidence::PARTS;
+use crate::tcp::recovery::cause::{Confidence, RetransmissionCause};
+use crate::tcp::recovery::evidence::PARTS;
 
 /// Which values a field takes.
 enum Values {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::connection::state::Connection;
+use crate::tcp::connection::state::Connection;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {

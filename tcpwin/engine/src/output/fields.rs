@@ -3,13 +3,6 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::connection::cold_state::ColdState;
-use crate::connection::direction::Direction;
-use crate::connection::ecn::Ecn;
-use crate::connection::marks::Initiator;
-use crate::connection::stalls::Stalls;
-use crate::connection::state::Connection;
-use crate::connection::syn::syn_kind;
 use crate::event;
 use crate::output::budget_fields::BUDGET_FIELDS;
 use crate::output::field::{
@@ -19,8 +12,15 @@ use crate::output::field::{
 use crate::output::loss_fields::LOSS_FIELDS;
 use crate::output::time_fields::TIME_FIELDS;
 use crate::output::vantage::{handshake_half_ns, nearer, path_rtt_ns, Nearer};
-use crate::window::scale::{Offer, ScaleState, MAX_SHIFT};
-use crate::window::zero::{Episode, ZeroWindow};
+use crate::tcp::connection::cold_state::ColdState;
+use crate::tcp::connection::direction::Direction;
+use crate::tcp::connection::ecn::Ecn;
+use crate::tcp::connection::marks::Initiator;
+use crate::tcp::connection::stalls::Stalls;
+use crate::tcp::connection::state::Connection;
+use crate::tcp::connection::syn::syn_kind;
+use crate::tcp::window::scale::{Offer, ScaleState, MAX_SHIFT};
+use crate::tcp::window::zero::{Episode, ZeroWindow};
 
 /// Share of the mean window that must be delivered per round trip to call a transfer limited by it.
 const WINDOW_FILLED: f64 = 0.8;

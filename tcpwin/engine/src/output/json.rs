@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use crate::connection::state::Connection;
 use crate::output::address::write_address;
 use crate::output::field::{ConnectionView, DirectionView, Value};
 use crate::output::fields::{direction_values, CONNECTION_FIELDS};
-use crate::window::zero::Episode;
+use crate::tcp::connection::state::Connection;
+use crate::tcp::window::zero::Episode;
 
 /// Append one connection as an object. Writing to a String cannot fail, so results are dropped.
 pub fn write_connection(out: &mut String, id: u32, connection: &Connection) {

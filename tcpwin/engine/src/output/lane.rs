@@ -3,9 +3,9 @@
 use crate::event::CAPTURE_DUPLICATE;
 use crate::output::index::write::Frames;
 use crate::output::pass::Sink;
-use crate::recovery::copies::{is_telling, RoutedCopies, SynCopies};
-use crate::recovery::duplicate::{find_copy, Copied, RECENT};
-use crate::tracker::{Slot, Tracker};
+use crate::tcp::recovery::copies::{is_telling, RoutedCopies, SynCopies};
+use crate::tcp::recovery::duplicate::{find_copy, Copied, RECENT};
+use crate::tcp::tracker::{Slot, Tracker};
 use crate::wire::Segment;
 
 /// Segments taken at a time, so that the cache misses of their look-ups overlap.

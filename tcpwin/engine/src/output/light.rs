@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use crate::connection::arena::Arena;
 use crate::output::field::DirectionView;
 use crate::output::select::Condition;
+use crate::tcp::connection::arena::Arena;
 
 /// What a caller looks for.
 pub struct Wanted<'a> {
@@ -112,10 +112,10 @@ fn set_some_apart(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::state::Connection;
+    use crate::budget_item::SenderState;
     use crate::output::field::Value;
     use crate::output::select::Comparison;
-    use crate::timing::sender_state::SenderState;
+    use crate::tcp::connection::state::Connection;
     use crate::wire::Segment;
 
     fn connections(payloads: &[u64], lost: u32) -> Arena {

@@ -2,8 +2,8 @@
 
 use crate::event;
 use crate::output::field::{count, fields, int, optional, DirectionField, DirectionView, Value};
-use crate::recovery::episode::Episode;
-use crate::timing::pace::Pace;
+use crate::tcp::path::pace::Pace;
+use crate::tcp::recovery::episode::Episode;
 
 impl DirectionView<'_> {
     fn episode(&self) -> Option<&Episode> {

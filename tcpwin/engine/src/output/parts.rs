@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::capture::MergedReader;
-use crate::connection::state::{Connection, Endpoint};
+use crate::tcp::connection::state::{Connection, Endpoint};
 use crate::wire::{Outcome, Segment, SegmentParser};
 
 /// Packets between two calls of the progress function.

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use crate::capture::{CaptureFacts, MergedReader};
-use crate::connection::state::Connection;
 use crate::output::index::write::{Frames, NoIndex};
 use crate::output::lane::{find_copied_syns, About, Lane, BATCH};
 use crate::output::segmenter::Segmenter;
-use crate::recovery::copies::SynCopies;
-use crate::tracker::{Annotation, Tracker};
+use crate::tcp::connection::state::Connection;
+use crate::tcp::recovery::copies::SynCopies;
+use crate::tcp::tracker::{Annotation, Tracker};
 use crate::wire::{ParseCounters, Segment};
 
 /// Takes every segment in order, after the tracker did.

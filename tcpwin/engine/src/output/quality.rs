@@ -1,8 +1,8 @@
 //! How far the numbers of a capture can be trusted, and what all its connections carried: sums over them, in one walk.
 
-use crate::connection::arena::Arena;
-use crate::connection::state::Connection;
 use crate::output::field::DirectionView;
+use crate::tcp::connection::arena::Arena;
+use crate::tcp::connection::state::Connection;
 
 #[derive(Default)]
 pub struct Quality {

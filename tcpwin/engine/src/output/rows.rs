@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use crate::connection::state::Connection;
 use crate::event::{Events, NAMES};
 use crate::output::address::address_text;
 use crate::output::pass::Sink;
-use crate::tracker::Annotation;
+use crate::tcp::connection::state::Connection;
+use crate::tcp::tracker::Annotation;
 use crate::wire::Segment;
 
 pub const COLUMNS: [&str; 19] = [

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use crate::sequence::Seq;
-use crate::timing::sender_view::{Known, SenderView};
+use crate::tcp::window::sender_view::{Known, SenderView};
 
 /// ACKs under way that are kept apart; beyond it the oldest takes effect at once, as in the view.
 const MAX_ON_THE_WAY: usize = 4096;

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::connection::arena::Arena;
-use crate::connection::state::Connection;
 use crate::output::address::address_text;
 use crate::output::field::{
     ConnectionField, ConnectionView, DirectionField, DirectionView, Value, Within,
 };
 use crate::output::fields::{connection_field, direction_field};
+use crate::tcp::connection::arena::Arena;
+use crate::tcp::connection::state::Connection;
 
 /// From the initiator, and back.
 const WAYS: [bool; 2] = [true, false];

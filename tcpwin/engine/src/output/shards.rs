@@ -8,13 +8,13 @@ use std::sync::mpsc::{channel, sync_channel, Receiver, Sender, SyncSender};
 use std::thread::{scope, Builder, ScopedJoinHandle};
 
 use crate::capture::MergedReader;
-use crate::connection::table::Tags;
 use crate::output::index::write::NoIndex;
 use crate::output::lane::{find_copied_syns, About, Lane, BATCH};
 use crate::output::pass::{run_with, Findings, NoSink};
 use crate::output::segmenter::Segmenter;
-use crate::recovery::copies::SynCopies;
-use crate::tracker::Tracker;
+use crate::tcp::connection::table::Tags;
+use crate::tcp::recovery::copies::SynCopies;
+use crate::tcp::tracker::Tracker;
 use crate::wire::Segment;
 
 /// Trackers beyond which the one that reads is the slowest.

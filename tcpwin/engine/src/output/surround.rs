@@ -4,8 +4,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::pass::Sink;
-use crate::connection::state::Connection;
-use crate::tracker::Annotation;
+use crate::tcp::connection::state::Connection;
+use crate::tcp::tracker::Annotation;
 use crate::wire::{Segment, SYN};
 
 /// A sink that collects them.

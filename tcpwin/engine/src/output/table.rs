@@ -7,12 +7,12 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::connection::arena::Arena;
-use crate::connection::state::Connection;
 use crate::output::field::{
     ConnectionField, ConnectionView, DirectionField, DirectionView, Kind, Value,
 };
 use crate::output::fields::{connection_field, direction_field};
+use crate::tcp::connection::arena::Arena;
+use crate::tcp::connection::state::Connection;
 
 /// Connections of which all columns are taken before the next ones: they stay in the cache.
 const BLOCK: usize = 64;

@@ -4,12 +4,12 @@ use crate::output::field::{
     count, fields, int, optional, text, DirectionField, DirectionView, Value,
 };
 use crate::output::vantage::{nearer, path_rtt_ns, Nearer};
-use crate::timing::capacity::Bottleneck;
-use crate::timing::delays::Delays;
-use crate::timing::idle::Idle;
-use crate::timing::response::{Algorithm, Response};
-use crate::timing::sender_view::SenderView;
-use crate::timing::turns::Turns;
+use crate::tcp::budget::idle_restart::Idle;
+use crate::tcp::path::bottleneck::Bottleneck;
+use crate::tcp::path::congestion_response::{Algorithm, Response};
+use crate::tcp::timing::delays::Delays;
+use crate::tcp::timing::messages::Messages;
+use crate::tcp::window::sender_view::SenderView;
 
 impl DirectionView<'_> {
     /// Round trip between the capture point and the sender.
@@ -22,7 +22,7 @@ impl DirectionView<'_> {
         Value::Int(idle.map_or(0, get))
     }
 
-    fn turns(&self) -> Option<&Turns> {
+    fn turns(&self) -> Option<&Messages> {
         self.data().pace()?.turns.as_deref()
     }
 

@@ -2,8 +2,8 @@
 //!
 //! What is decided late is moved from one item to another afterwards; the sum never changes.
 
+use crate::budget_item::{SenderState, SENDER_STATES};
 use crate::output::series::Span;
-use crate::timing::sender_state::{SenderState, SENDER_STATES};
 
 /// The items, and one for time not charged yet.
 pub const KINDS: usize = SENDER_STATES + 1;

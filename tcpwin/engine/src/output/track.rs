@@ -1,11 +1,11 @@
 //! One direction of a followed connection over time: series and distributions.
 
-use crate::connection::state::Connection;
 use crate::output::histogram::Histogram;
 use crate::output::seen::Seen;
 use crate::output::series::{Series, Span};
 use crate::sequence::Seq;
-use crate::timing::delays::Delays;
+use crate::tcp::connection::state::Connection;
+use crate::tcp::timing::delays::Delays;
 
 /// Names of the series of a direction, in the order of [`Track::series`].
 pub const SERIES: [&str; 19] = [

@@ -1,6 +1,6 @@
 //! The path as a capture shows it: its round trip, and which end is nearer. It reads a connection and changes nothing.
 
-use crate::connection::state::Connection;
+use crate::tcp::connection::state::Connection;
 
 /// The least known round trip of the whole path: the handshake's, or the sum of both sides of the capture point, each
 /// the least time from data to its ACK or from a timestamp to its echo.

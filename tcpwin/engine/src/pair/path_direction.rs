@@ -8,8 +8,8 @@ use super::packet::{Side, Sighting};
 use super::resent::{Open, ResendCause};
 use super::tally::{Delays, Fate, Tally};
 use super::waiting::{List, NONE};
-use crate::recovery::ranges::RangeSet;
 use crate::sequence::Seq;
+use crate::tcp::recovery::ranges::RangeSet;
 use crate::wire::ACK;
 
 /// Newest arrivals whose keys are kept, to know a second one of the same packet.

@@ -18,7 +18,7 @@ use crate::output::index::NoIndex;
 use crate::output::parts;
 use crate::output::series::Span;
 use crate::output::surround::Surround;
-use crate::tracker::Tracker;
+use crate::tcp::tracker::Tracker;
 
 /// Which packets: connections with frames that hold parts of their segments, or frames; all without either.
 #[derive(FromPyObject)]

@@ -13,12 +13,12 @@ use super::event_columns::{
     ZeroWindowColumns,
 };
 use super::events::{episode_to_python, event_to_python, stall_to_python, NameTuples};
-use crate::connection::stalls::Stall;
+use crate::budget_item::SENDER_STATES;
 use crate::output::detail::Detail;
 use crate::output::series::Bucket;
 use crate::output::timeline::Slot;
 use crate::output::track::{Track, SERIES};
-use crate::timing::sender_state::SENDER_STATES;
+use crate::tcp::connection::stalls::Stall;
 
 /// What a pass kept of the connections that it followed, by number.
 #[pyclass(frozen, module = "tcpwin._engine")]

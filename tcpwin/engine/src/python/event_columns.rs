@@ -3,10 +3,10 @@
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
-use crate::connection::stalls::Stall;
 use crate::output::detail::EventRecord;
-use crate::recovery::cause::RetransmissionCause;
-use crate::window::zero::Episode;
+use crate::tcp::connection::stalls::Stall;
+use crate::tcp::recovery::cause::RetransmissionCause;
+use crate::tcp::window::zero::Episode;
 
 /// Time, sequence number, timeout (−1: none), whether the initiator sent it, events as bits, and the cause as its place
 /// among the causes that occur (−1: none); then the names of these.
@@ -59,7 +59,7 @@ fn place(seen: &mut Vec<RetransmissionCause>, cause: RetransmissionCause) -> i8 
 
 /// When each stall began and ended, and its cause as its place among [`CAUSES`].
 ///
-/// [`CAUSES`]: crate::connection::stalls::CAUSES
+/// [`CAUSES`]: crate::tcp::connection::stalls::CAUSES
 pub type StallColumns<'py> = (
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<i64>>,

@@ -7,11 +7,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::dictionary::set_fields;
-use crate::connection::stalls::Stall;
 use crate::event::{Events, NAMES};
 use crate::output::detail::EventRecord;
-use crate::recovery::evidence::{Evidence, PARTS};
-use crate::window::zero::Episode;
+use crate::tcp::connection::stalls::Stall;
+use crate::tcp::recovery::evidence::{Evidence, PARTS};
+use crate::tcp::window::zero::Episode;
 
 /// Names of sets of events as tuples, each made once.
 #[derive(Default)]

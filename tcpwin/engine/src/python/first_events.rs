@@ -8,11 +8,11 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyTuple;
 
 use super::events::{event_to_python, NameTuples};
-use crate::connection::journal::{Journal, JournalEntry};
-use crate::connection::state::Connection;
 use crate::event::{Events, NAMES};
 use crate::output::detail::EventRecord;
-use crate::recovery::cause::RetransmissionCause;
+use crate::tcp::connection::journal::{Journal, JournalEntry};
+use crate::tcp::connection::state::Connection;
+use crate::tcp::recovery::cause::RetransmissionCause;
 
 /// The events last decoded: rules ask several questions of one connection, one after the other.
 #[derive(Default)]

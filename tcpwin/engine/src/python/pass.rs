@@ -22,7 +22,7 @@ use crate::output::index::{Frames, NoIndex};
 use crate::output::pass::NoSink;
 use crate::output::rows::{ChosenColumns, Format, RowWriter};
 use crate::output::series::Span;
-use crate::tracker::Tracker;
+use crate::tcp::tracker::Tracker;
 
 /// Read a capture. `follow` chooses the connections of which series, events and up to `rows` rows are kept: None, "all"
 /// or numbers; "events" keeps events and stalls alone, of all. `shifts` are window scale shifts from elsewhere, by number of the connection: of the first segment's

@@ -19,10 +19,7 @@ use super::first_events::{Decoded, FirstEvents, Wanted};
 use super::picks::{question, Asked, Picks};
 use super::second_reading::{given, ShiftsArgument, Wish};
 use super::values::value_to_python;
-use crate::connection::arena::Arena;
-use crate::connection::journal::JournalEntry;
-use crate::connection::stalls::{Pause, PAUSES};
-use crate::connection::state::Connection;
+use crate::budget_item::SENDER_STATES;
 use crate::event::NAMES;
 use crate::output::address::address_text;
 use crate::output::columns::RowColumns;
@@ -38,8 +35,11 @@ use crate::output::quality::Quality;
 use crate::output::select::{by_responder, pick};
 use crate::output::series::Span;
 use crate::output::table::{fill_columns, Column};
-use crate::timing::sender_state::SENDER_STATES;
-use crate::tracker::Tracker;
+use crate::tcp::connection::arena::Arena;
+use crate::tcp::connection::journal::JournalEntry;
+use crate::tcp::connection::stalls::{Pause, PAUSES};
+use crate::tcp::connection::state::Connection;
+use crate::tcp::tracker::Tracker;
 
 /// What a pass found: connections, facts of the captures, details of chosen connections.
 #[pyclass(frozen, module = "tcpwin._engine")]

@@ -3,10 +3,10 @@
 use pyo3::prelude::*;
 
 use super::columns::rows_to_python;
-use crate::connection::state::Connection;
 use crate::output::columns::RowColumns;
 use crate::output::pass::Sink;
-use crate::tracker::Annotation;
+use crate::tcp::connection::state::Connection;
+use crate::tcp::tracker::Annotation;
 use crate::wire::Segment;
 
 const CHUNK_ROWS: usize = 1 << 15;

@@ -9,7 +9,7 @@ use super::files::{raise_pending, Opened};
 use crate::output::index::Frames;
 use crate::output::pass::{run_with, Findings, Sink};
 use crate::output::shards::run_sharded;
-use crate::tracker::Tracker;
+use crate::tcp::tracker::Tracker;
 
 /// Run a pass without the GIL, with progress and signals now and then.
 pub fn pass<S: Sink + Send, F: Frames + Send>(

@@ -11,8 +11,8 @@ use super::run::{pass, watched};
 use crate::capture::MergedReader;
 use crate::output::index::{reread, IndexWriter, NoIndex, PacketIndex, Unfit};
 use crate::output::pass::{Findings, Sink};
-use crate::tracker::Tracker;
-use crate::window::scale::{GivenShift, GivenShifts};
+use crate::tcp::tracker::Tracker;
+use crate::tcp::window::scale::{GivenShift, GivenShifts};
 
 /// Window scale shifts from elsewhere, by number of the connection: of the first segment's sender and of the other side,
 /// each with whether it was given by hand.

@@ -19,8 +19,8 @@ use _engine::output::series::Span;
 use _engine::output::shards::run_sharded;
 use _engine::output::table::{fill_columns, Column};
 use _engine::pair::{pair, NoRows};
-use _engine::tracker::Tracker;
-use _engine::window::scale::GivenShifts;
+use _engine::tcp::tracker::Tracker;
+use _engine::tcp::window::scale::GivenShifts;
 
 pub fn open(capture: &[u8]) -> Option<MergedReader> {
     let reader = CaptureReader::from_reader(Box::new(Cursor::new(capture.to_vec())), "input");

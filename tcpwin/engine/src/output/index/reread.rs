@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::read::PacketIndex;
 use super::unfit::Unfit;
 use crate::output::pass::{Findings, Sink};
-use crate::tracker::Tracker;
-use crate::window::scale::GivenShifts;
+use crate::tcp::tracker::Tracker;
+use crate::tcp::window::scale::GivenShifts;
 use crate::wire::{Outcome, ParseCounters, Segment, SegmentParser};
 
 /// Packets between two calls of the progress function.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::entry::{Head, IndexEntry, BLOCK, IS_DUPLICATE, IS_FRAGMENT, NO_ROOT, PLACE_MASK};
 use super::trailer::{seal, Stamp, Start, Trailer, START_BYTES};
 use crate::capture::MergedReader;
-use crate::tracker::Tracker;
+use crate::tcp::tracker::Tracker;
 
 /// Blocks that wait for their segments to be told: of a capture with fewer segments among its packets there is no index.
 const MOST_WAITING: usize = 16;

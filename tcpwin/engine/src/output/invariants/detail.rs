@@ -1,13 +1,13 @@
 //! Events, silences and series of a connection, against its fields.
 
-use crate::connection::state::Connection;
 use crate::event::CAPTURE_DUPLICATE;
 use crate::output::detail::{Detail, EventRecord};
 use crate::output::field::{DirectionView, Value};
 use crate::output::fields::direction_field;
 use crate::output::invariants::{Ledger, Violation};
 use crate::output::track::SERIES;
-use crate::recovery::evidence::{Kind, PARTS};
+use crate::tcp::connection::state::Connection;
+use crate::tcp::recovery::evidence::{Kind, PARTS};
 
 /// Events are of the connection's life and tell of what was before them.
 pub fn check_events(connection: &Connection, events: &[EventRecord], ledger: &mut Ledger<'_>) {

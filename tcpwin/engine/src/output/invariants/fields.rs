@@ -1,7 +1,5 @@
 //! The fields of a connection and its directions against each other.
 
-use crate::connection::journal::Journal;
-use crate::connection::state::Connection;
 use crate::output::detail::EventRecord;
 use crate::output::field::{ConnectionView, DirectionView, Value};
 use crate::output::fields::{
@@ -9,6 +7,8 @@ use crate::output::fields::{
 };
 use crate::output::invariants::{detail, Ledger, Violation};
 use crate::output::vantage::path_rtt_ns;
+use crate::tcp::connection::journal::Journal;
+use crate::tcp::connection::state::Connection;
 
 /// Times spent in something, or between two packets of the connection: none is above its life.
 const WITHIN_LIFE: [&str; 16] = [

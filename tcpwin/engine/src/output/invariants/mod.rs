@@ -15,7 +15,7 @@ use crate::capture::MergedReader;
 use crate::output::detail::{Chosen, DetailSink, Extent};
 use crate::output::pass::{run, Findings, Sink};
 use crate::output::series::Span;
-use crate::tracker::Annotation;
+use crate::tcp::tracker::Annotation;
 use crate::wire::Segment;
 use witness::Witness;
 
@@ -135,7 +135,7 @@ impl Sink for Both {
         &mut self,
         segment: &Segment,
         annotation: &Annotation,
-        connection: &crate::connection::state::Connection,
+        connection: &crate::tcp::connection::state::Connection,
     ) -> bool {
         self.witness.take(segment, annotation, connection);
         self.details.take(segment, annotation, connection)

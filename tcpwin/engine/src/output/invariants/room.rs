@@ -1,7 +1,6 @@
 //! The room that a sender had, segment by segment: its flight against the window, and its application's time against both.
 
-use crate::connection::direction::Direction;
-use crate::connection::state::Connection;
+use crate::budget_item::SenderState;
 use crate::event::{self, CAPTURE_DUPLICATE, KEEP_ALIVE, ZERO_WINDOW_PROBE};
 use crate::output::detail::Detail;
 use crate::output::field::{DirectionView, Value};
@@ -9,9 +8,10 @@ use crate::output::fields::direction_field;
 use crate::output::invariants::Ledger;
 use crate::output::timeline::Timeline;
 use crate::sequence::Seq;
-use crate::timing::sender_state::SenderState;
-use crate::tracker::Annotation;
-use crate::window::scale::ScaleState;
+use crate::tcp::connection::direction::Direction;
+use crate::tcp::connection::state::Connection;
+use crate::tcp::tracker::Annotation;
+use crate::tcp::window::scale::ScaleState;
 use crate::wire::{Segment, ACK, FIN, RST, SYN};
 
 /// Of one sender, a few show the mechanism.

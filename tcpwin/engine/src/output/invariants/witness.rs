@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use crate::connection::state::Connection;
 use crate::event::{CAPTURE_DUPLICATE, KEEP_ALIVE};
 use crate::output::detail::Detail;
 use crate::output::field::{DirectionView, Value};
@@ -10,7 +9,8 @@ use crate::output::fields::direction_field;
 use crate::output::invariants::room::Room;
 use crate::output::invariants::{Ledger, Violation};
 use crate::output::track::SERIES;
-use crate::tracker::Annotation;
+use crate::tcp::connection::state::Connection;
+use crate::tcp::tracker::Annotation;
 use crate::wire::{Segment, FIN, RST, SYN};
 
 /// What was captured of one connection.

@@ -1,0 +1,51 @@
+//! What a budget charged to whom, for one who looks after each segment: of the newest entries only.
+
+use crate::budget_item::SenderState;
+
+/// The newest entries, and how many there were.
+#[derive(Clone, Debug)]
+pub struct Log {
+    entries: [Charge; LOGGED],
+    written: u64,
+}
+
+/// More than a segment makes.
+const LOGGED: usize = 16;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Charge {
+    /// This span is the item's; with none, the end of the round tells whose.
+    Span {
+        item: Option<SenderState>,
+        from_ns: i64,
+        to_ns: i64,
+    },
+    /// The round is over: what was left open in it is this item's.
+    Round(SenderState),
+    /// So much of this item's time since then was an idle restart's.
+    Restart {
+        item: SenderState,
+        since_ns: i64,
+        moved_ns: i64,
+    },
+}
+
+impl Log {
+    pub const EMPTY: Log = Log {
+        entries: [Charge::Round(SenderState::Unknown); LOGGED],
+        written: 0,
+    };
+
+    pub fn write(&mut self, entry: Charge) {
+        self.entries[(self.written % LOGGED as u64) as usize] = entry;
+        self.written += 1;
+    }
+
+    /// Entries from that number on, and the number of the next.
+    pub fn since(&self, read: u64) -> (impl Iterator<Item = Charge> + '_, u64) {
+        let first = read.max(self.written.saturating_sub(LOGGED as u64));
+        let entries =
+            (first..self.written).map(|number| self.entries[(number % LOGGED as u64) as usize]);
+        (entries, self.written)
+    }
+}

@@ -1,0 +1,132 @@
+//! Flights that stay the same, as no congestion window does: what holds them is a buffer of the sender's, or the window.
+//!
+//! Comes in: all rounds of a direction. Goes out: runs of them. `full_path` judges by them.
+
+use std::ops::Range;
+
+use crate::budget_item::SenderState;
+use crate::tcp::path::history::Record;
+
+/// Rounds of one flight that a congestion window would have widened by several segments.
+const FLAT_ROUNDS: usize = 16;
+const FLAT_SEGMENTS: u32 = 3;
+const FLAT_PART: u32 = 16;
+const FLAT_DRIFT: i64 = 2;
+const FLAT_LEAST_SEGMENTS: u32 = 8;
+/// One of so many rounds comes to the flight that it cannot exceed, and as many of those in either half.
+const CAPPED_PART: usize = 3;
+/// What CUBIC leaves of a window after a loss (RFC 9438 §4.6).
+const CUT: f64 = 0.7;
+
+/// Rounds of which the flight stayed the same, or came to the same again and again. A congestion window would have grown,
+/// by half a segment a round at least (RFC 9438 §4.3, RFC 5681 §3.1); but a cubic one stays for long where the last loss
+/// struck, or nearly (fast convergence, RFC 9438 §4.7), and no sender is left with less than `CUT` of that.
+pub fn flat_runs(records: &[Record], mss: u32) -> Vec<Range<usize>> {
+    let most_bytes = flat_most_bytes(records);
+    let mut runs = Vec::new();
+    let mut from = 0;
+    while from < records.len() {
+        let (mut least, mut most) = (u32::MAX, 0);
+        let run = (records[from..].iter())
+            .zip(&most_bytes[from..])
+            .take_while(|(record, most_bytes)| {
+                (least, most) = (least.min(record.peak_bytes), most.max(record.peak_bytes));
+                let band = mss.saturating_mul(FLAT_SEGMENTS).max(most / FLAT_PART);
+                is_free(record) && may_be_held(record, **most_bytes) && most - least <= band
+            })
+            .count();
+        let rounds = &records[from..from + run];
+        let is_large = records[from].peak_bytes >= mss.saturating_mul(FLAT_LEAST_SEGMENTS);
+        if run >= FLAT_ROUNDS && is_large && drift_bytes(rounds) <= i64::from(mss) * FLAT_DRIFT {
+            runs.push(from..from + run);
+        }
+        from += run.max(1);
+    }
+    runs.extend(capped_runs(records, &most_bytes, mss));
+    runs
+}
+
+/// Whether nothing was lost, and neither window nor application held the sender.
+fn is_free(record: &Record) -> bool {
+    let is_calm = record.losses == 0 && record.recovery_ns == 0;
+    let is_of_flights = matches!(
+        record.item,
+        SenderState::Congestion
+            | SenderState::SendBuffer
+            | SenderState::Path
+            | SenderState::AfterLoss
+    );
+    is_calm && is_of_flights
+}
+
+/// A flight that has come back to where the last loss struck is one no longer that the loss keeps (RFC 9438 §4.4).
+fn may_be_held(record: &Record, most_bytes: u32) -> bool {
+    record.item != SenderState::AfterLoss || record.peak_bytes < most_bytes
+}
+
+/// Calm rounds whose largest flight is the same to a segment in many of them, from the first to the last of these: a sender
+/// that paces comes to its buffer's end now and then only, but never beyond.
+fn capped_runs(records: &[Record], most_bytes: &[u32], mss: u32) -> Vec<Range<usize>> {
+    let mut runs = Vec::new();
+    let mut from = 0;
+    while from < records.len() {
+        let rest = records[from..].iter().zip(&most_bytes[from..]);
+        let run = rest
+            .take_while(|(record, most_bytes)| {
+                is_free(record) && !record.is_idle() && may_be_held(record, **most_bytes)
+            })
+            .count();
+        runs.extend(
+            capped(&records[from..from + run], mss)
+                .map(|capped| from + capped.start..from + capped.end),
+        );
+        from += run.max(1);
+    }
+    runs
+}
+
+fn capped(rounds: &[Record], mss: u32) -> Option<Range<usize>> {
+    let mut peaks: Vec<u32> = rounds.iter().map(|record| record.peak_bytes).collect();
+    peaks.sort_unstable();
+    let often = |peak: &u32| {
+        let below = peaks.partition_point(|each| *each < *peak);
+        peaks.partition_point(|each| *each < peak.saturating_add(mss)) - below
+    };
+    let cap = *peaks.iter().max_by_key(|peak| often(peak))?;
+    let is_at = |record: &Record| record.peak_bytes.wrapping_sub(cap) < mss;
+    let first = rounds.iter().position(is_at)?;
+    let last = rounds.iter().rposition(is_at)?;
+    let run = &rounds[first..=last];
+    let at: Vec<usize> = (0..run.len()).filter(|place| is_at(&run[*place])).collect();
+    let late = at.iter().filter(|place| **place * 2 >= run.len()).count();
+    let is_spread = late * CAPPED_PART >= at.len() && (at.len() - late) * CAPPED_PART >= at.len();
+    let is_cap =
+        (run.iter()).all(|record| record.peak_bytes < cap.saturating_add(mss + cap / FLAT_PART));
+    let is_often = at.len() >= FLAT_ROUNDS && at.len() * CAPPED_PART >= run.len();
+    let is_large = cap >= mss.saturating_mul(FLAT_LEAST_SEGMENTS);
+    (is_often && is_spread && is_cap && is_large).then_some(first..last + 1)
+}
+
+/// For each round the flight from which on a congestion window may stay the same, by the loss before it.
+fn flat_most_bytes(records: &[Record]) -> Vec<u32> {
+    let (mut most_bytes, mut before_bytes) = (u32::MAX, 0);
+    let each = records.iter().map(|record| {
+        if record.losses > 0 {
+            let struck_bytes = record.peak_bytes.max(before_bytes);
+            most_bytes = (f64::from(struck_bytes) * CUT) as u32;
+        }
+        before_bytes = record.peak_bytes;
+        most_bytes
+    });
+    each.collect()
+}
+
+/// By how much the flights of the second half of rounds are larger than those of the first, in the mean.
+fn drift_bytes(rounds: &[Record]) -> i64 {
+    let (first, second) = rounds.split_at(rounds.len() / 2);
+    let mean = |half: &[Record]| {
+        let sum: i64 = half.iter().map(|record| i64::from(record.peak_bytes)).sum();
+        sum / (half.len() as i64).max(1)
+    };
+    mean(second) - mean(first)
+}

@@ -1,0 +1,211 @@
+//! What limited a sender that had data in flight and room to send: judged once a round trip, by what the round showed.
+//!
+//! Comes in: a round, and how its time passed. Goes out: the item of its busy time (rules 8.a to 8.l). It charges nothing.
+
+use crate::budget_item::SenderState;
+
+/// A round that delivers this share of the best rate, and more, is at what the path gives.
+const PATH_RATE: f64 = 0.85;
+/// A gap between two segments above this share of a round trip is the sender's wait, not the path's spacing.
+const BURST_SHARE: i64 = 4;
+/// Rounds whose flight is the same to a segment: a buffer of fixed size, perhaps.
+const FLAT_ROUNDS: u32 = 16;
+/// A flight of fewer segments than this is the same to a segment by chance.
+const FLAT_SEGMENTS: u32 = 8;
+/// Charge the whole round to the application if nothing was in flight for this share of it.
+const IDLE_SHARE: i64 = 4;
+/// Charge the whole round to the window if it was full for this share of it.
+const WINDOW_SHARE: i64 = 2;
+
+/// A round trip, as captured.
+#[derive(Clone, Copy, Debug)]
+pub struct RoundTrip {
+    pub elapsed_ns: i64,
+    pub acked_bytes: u64,
+    pub peak_bytes: u32,
+    pub before_bytes: u32,
+    pub round_trip_ns: i64,
+    pub grows: bool,
+    pub is_recovering: bool,
+    /// What came before was not captured: whether the flight grows is not known.
+    pub is_after_unseen: bool,
+    pub mss: u32,
+}
+
+#[cfg(test)]
+impl RoundTrip {
+    /// One that grew by nothing, lost nothing and shows nothing else.
+    pub const PLAIN: RoundTrip = RoundTrip {
+        elapsed_ns: 100,
+        acked_bytes: 1000,
+        peak_bytes: 1000,
+        before_bytes: 500,
+        round_trip_ns: 100,
+        grows: false,
+        is_recovering: false,
+        is_after_unseen: false,
+        mss: 100,
+    };
+}
+
+/// How its time passed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Passed {
+    /// With nothing in flight.
+    pub idle_ns: i64,
+    /// Held back by the window.
+    pub window_ns: i64,
+    /// Largest time between two segments with data while the sender was busy.
+    pub gap_ns: i64,
+    /// The round saw recovery: its flight counts bytes that were lost.
+    pub has_recovered: bool,
+}
+
+/// What the rounds so far showed, by which the next one is judged.
+#[derive(Clone, Debug)]
+pub struct Rounds {
+    best_rate: f64,
+    round_trip_ns: i64,
+    /// The flight at which the last loss struck, until it is regained.
+    lost_at_bytes: u32,
+    /// It was its receiver's, which had taken its window back.
+    is_refused: bool,
+    flat_rounds: u32,
+    flat_bytes: u32,
+}
+
+impl Rounds {
+    pub const NONE: Rounds = Rounds {
+        best_rate: 0.0,
+        round_trip_ns: 0,
+        lost_at_bytes: 0,
+        is_refused: false,
+        flat_rounds: 0,
+        flat_bytes: 0,
+    };
+
+    /// A loss struck at this flight. `is_refused`: the receiver had no window for what it lost.
+    pub fn lose(&mut self, flight_bytes: u32, is_refused: bool) {
+        self.is_refused = is_refused;
+        self.lost_at_bytes = self.lost_at_bytes.max(flight_bytes);
+    }
+
+    /// The rounds so far were shorter than a round trip.
+    pub fn forget_rates(&mut self) {
+        self.best_rate = 0.0;
+    }
+
+    /// The item of a round's busy time, and what it would be if the path had more to give.
+    #[inline]
+    pub fn judge(&mut self, round: &RoundTrip, passed: &Passed) -> (SenderState, SenderState) {
+        let elapsed_ns = round.elapsed_ns.max(1);
+        let is_best = self.is_best(round, elapsed_ns);
+        let is_flat = self.is_flat(round);
+        let is_lossy = self.is_after_loss(round, passed);
+        let of_the_sender = if is_flat {
+            SenderState::SendBuffer
+        } else {
+            SenderState::Congestion
+        };
+        let item = if passed.idle_ns >= elapsed_ns / IDLE_SHARE {
+            SenderState::Application
+        } else if is_lossy && self.is_refused {
+            SenderState::Reader
+        } else if is_lossy {
+            SenderState::AfterLoss
+        } else if passed.window_ns >= elapsed_ns / WINDOW_SHARE {
+            SenderState::WindowFull
+        } else if round.is_after_unseen {
+            SenderState::Unknown
+        } else if round.grows {
+            SenderState::SlowStart
+        } else if is_best && passed.gap_ns < self.round_trip_ns / BURST_SHARE {
+            return (SenderState::Path, of_the_sender);
+        } else {
+            of_the_sender
+        };
+        (item, item)
+    }
+
+    /// Whether it delivered what the path gives, by the best rate before it.
+    fn is_best(&mut self, round: &RoundTrip, elapsed_ns: i64) -> bool {
+        let rate = round.acked_bytes as f64 / elapsed_ns as f64;
+        let is_best = rate >= self.best_rate * PATH_RATE;
+        if round.round_trip_ns > 0 {
+            self.round_trip_ns = round.round_trip_ns;
+        }
+        let is_whole =
+            self.round_trip_ns > 0 && elapsed_ns >= self.round_trip_ns / 2 && round.acked_bytes > 0;
+        if is_whole {
+            self.best_rate = self.best_rate.max(rate);
+        }
+        is_best
+    }
+
+    /// Whether the flight has been the same for long.
+    fn is_flat(&mut self, round: &RoundTrip) -> bool {
+        if round.peak_bytes.abs_diff(self.flat_bytes) > round.mss {
+            (self.flat_bytes, self.flat_rounds) = (round.peak_bytes, 0);
+        }
+        self.flat_rounds = self.flat_rounds.saturating_add(1);
+        self.flat_rounds > FLAT_ROUNDS && self.flat_bytes >= round.mss.saturating_mul(FLAT_SEGMENTS)
+    }
+
+    /// Whether the flight at which the last loss struck is not regained yet.
+    fn is_after_loss(&mut self, round: &RoundTrip, passed: &Passed) -> bool {
+        let is_regained = round.peak_bytes > self.lost_at_bytes.saturating_add(round.mss);
+        if is_regained && !passed.has_recovered && !round.is_recovering {
+            self.lost_at_bytes = 0;
+        }
+        self.lost_at_bytes > 0 || round.is_recovering
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_is_judged_by_what_it_shows() {
+        let round = RoundTrip::PLAIN;
+        let grows = RoundTrip {
+            grows: true,
+            ..round
+        };
+        let mut rounds = Rounds::NONE;
+        let mut passed = Passed::default();
+        assert_eq!(rounds.judge(&grows, &passed).0, SenderState::SlowStart);
+        let even_at_the_best_rate = rounds.judge(&round, &passed).0;
+        assert_eq!(even_at_the_best_rate, SenderState::Path);
+        passed.gap_ns = 60;
+        assert_eq!(
+            rounds.judge(&round, &passed).0,
+            SenderState::Congestion,
+            "in bursts"
+        );
+        passed.window_ns = 50;
+        assert_eq!(rounds.judge(&round, &passed).0, SenderState::WindowFull);
+        passed.idle_ns = 25;
+        assert_eq!(rounds.judge(&round, &passed).0, SenderState::Application);
+        (passed.idle_ns, passed.window_ns) = (0, 0);
+        rounds.lose(2000, false);
+        assert_eq!(rounds.judge(&round, &passed).0, SenderState::AfterLoss);
+        rounds.lose(2000, true);
+        assert_eq!(
+            rounds.judge(&round, &passed).0,
+            SenderState::Reader,
+            "refused"
+        );
+        rounds.lose(2000, false);
+        let regained = RoundTrip {
+            peak_bytes: 2101,
+            ..round
+        };
+        assert_ne!(rounds.judge(&regained, &passed).0, SenderState::AfterLoss);
+        let unseen = RoundTrip {
+            is_after_unseen: true,
+            ..grows
+        };
+        assert_eq!(rounds.judge(&unseen, &passed).0, SenderState::Unknown);
+    }
+}

@@ -1,0 +1,200 @@
+//! Time of a sender whose receive window has no known scale.
+//!
+//! Comes in: spans, each with the smallest shift at which the window certainly had room, and what the sender then waited
+//! for. Goes out: items, once more is known of the shift; what even then is not known stays so. It guesses no scale.
+
+use crate::budget_item::{SenderState, SENDER_STATES};
+use crate::tcp::budget::forget_flight;
+use crate::tcp::window::scale::MAX_SHIFT;
+
+/// More than any shift: no window of that field has room.
+const NO_SHIFT: u8 = MAX_SHIFT + 1;
+const NEEDS: usize = NO_SHIFT as usize + 1;
+/// A window of so many segments, filled to its last, is not filled by chance.
+const TELLING_SEGMENTS: u64 = 8;
+
+/// What the window field says of room for another segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScaleNeed {
+    /// The smallest shift at which there is room; 0 also where the window is known.
+    need: u8,
+    /// The shift, if any, at which the flight ends less than a segment below the window's edge.
+    edge: u8,
+}
+
+impl ScaleNeed {
+    /// The window is known, or does not bear on what the sender does.
+    pub const KNOWN: ScaleNeed = ScaleNeed {
+        need: 0,
+        edge: NO_SHIFT,
+    };
+
+    /// Of a window field, so many bytes in flight, and the size of the next segment.
+    pub fn of(field: u32, flight_bytes: u32, segment_bytes: u32) -> ScaleNeed {
+        let (flight, segment) = (u64::from(flight_bytes), u64::from(segment_bytes));
+        let window = |shift: u8| u64::from(field) << shift;
+        let has_room = |shift: &u8| window(*shift) >= flight + segment;
+        let is_edge = |shift: &u8| {
+            let window = window(*shift);
+            (flight..flight + segment).contains(&window) && window >= segment * TELLING_SEGMENTS
+        };
+        ScaleNeed {
+            need: (0..=MAX_SHIFT).find(has_room).unwrap_or(NO_SHIFT),
+            edge: (0..=MAX_SHIFT).find(is_edge).unwrap_or(NO_SHIFT),
+        }
+    }
+
+    #[inline(always)]
+    pub fn is_certain(self) -> bool {
+        self.need == 0
+    }
+}
+
+/// What is known of the shift.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shift {
+    Known(u8),
+    AtLeast(u8),
+}
+
+/// The time told with a doubt.
+#[derive(Clone, Debug)]
+pub struct Doubt {
+    /// By the shift at which the window had room, and by item.
+    spent_ns: [[i64; SENDER_STATES]; NEEDS],
+    /// By the shift at whose edge the flight ended.
+    edge_ns: [i64; NEEDS],
+    /// Of the current round: no item yet.
+    busy_ns: i64,
+    need: u8,
+}
+
+impl Doubt {
+    pub const NONE: Doubt = Doubt {
+        spent_ns: [[0; SENDER_STATES]; NEEDS],
+        edge_ns: [0; NEEDS],
+        busy_ns: 0,
+        need: 0,
+    };
+
+    /// A span that is that item's if there was room; without one, the end of the round tells whose.
+    pub fn add(&mut self, item: Option<SenderState>, room: ScaleNeed, span_ns: i64) {
+        let sum = match item {
+            Some(item) => &mut self.spent_ns[usize::from(room.need)][item as usize],
+            None => &mut self.busy_ns,
+        };
+        *sum = sum.saturating_add(span_ns);
+        let edge = &mut self.edge_ns[usize::from(room.edge)];
+        *edge = edge.saturating_add(span_ns);
+        self.need = self.need.max(room.need);
+    }
+
+    /// Whether anything of the current round was told with a doubt.
+    pub fn is_in_round(&self) -> bool {
+        self.need > 0
+    }
+
+    /// The round was that item's, if there was room all the while; `busy_ns` of it were told without a doubt.
+    pub fn end_round(&mut self, item: SenderState, busy_ns: i64) {
+        let need = usize::from(std::mem::take(&mut self.need));
+        let span_ns = std::mem::take(&mut self.busy_ns).saturating_add(busy_ns);
+        let sum = &mut self.spent_ns[need][item as usize];
+        *sum = sum.saturating_add(span_ns);
+    }
+
+    /// None of it belongs to what it seemed to.
+    pub fn forget(&mut self) {
+        self.spent_ns.iter_mut().for_each(forget_flight);
+        self.edge_ns = [0; NEEDS];
+    }
+
+    /// Add what is known of the time with that shift to the items; the rest to what is unknown.
+    ///
+    /// Where the flight ended at the edge of the least possible window for half of what would be unknown, and never
+    /// passed it, that window held it back.
+    pub fn settle(&self, shift: Shift, into_ns: &mut [i64; SENDER_STATES]) {
+        let (Shift::Known(known) | Shift::AtLeast(known)) = shift;
+        let mut add = |item: usize, ns: i64| into_ns[item] = into_ns[item].saturating_add(ns);
+        let mut left_ns = self.busy_ns;
+        for (need, spent_ns) in (0u8..).zip(&self.spent_ns) {
+            for (item, ns) in spent_ns.iter().enumerate() {
+                if need <= known {
+                    add(item, *ns);
+                } else {
+                    left_ns = left_ns.saturating_add(*ns);
+                }
+            }
+        }
+        let is_known = matches!(shift, Shift::Known(_));
+        let edge_ns = self.edge_ns[usize::from(known.min(MAX_SHIFT))].min(left_ns);
+        let full_ns = match is_known {
+            true => left_ns,
+            false if edge_ns > left_ns / 2 => edge_ns,
+            false => 0,
+        };
+        add(SenderState::WindowFull as usize, full_ns);
+        add(SenderState::Unknown as usize, left_ns - full_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settled(doubt: &Doubt, shift: Shift) -> [i64; SENDER_STATES] {
+        let mut items = [0; SENDER_STATES];
+        doubt.settle(shift, &mut items);
+        items
+    }
+
+    #[test]
+    fn room_is_found_by_the_smallest_shift_that_gives_it() {
+        assert_eq!(ScaleNeed::of(65_535, 10_000, 1460), ScaleNeed::KNOWN);
+        // 500 << 4 = 8,000 holds 6,540 and a segment, just; of windows of 8,000 five segments are no sign.
+        let room = ScaleNeed::of(500, 6_540, 1460);
+        assert_eq!((room.need, room.edge), (4, NO_SHIFT));
+        // 500 << 6 = 32,000 lies less than a segment above 31,000.
+        let room = ScaleNeed::of(500, 31_000, 1460);
+        assert_eq!((room.need, room.edge), (7, 6));
+        assert_eq!(ScaleNeed::of(1, 1 << 30, 1460).need, NO_SHIFT);
+    }
+
+    #[test]
+    fn time_is_told_as_far_as_the_shift_is_known() {
+        let mut doubt = Doubt::NONE;
+        doubt.add(
+            Some(SenderState::Application),
+            ScaleNeed { need: 3, edge: 15 },
+            10,
+        );
+        doubt.add(None, ScaleNeed { need: 5, edge: 15 }, 70);
+        doubt.end_round(SenderState::SlowStart, 20);
+        let items = settled(&doubt, Shift::AtLeast(4));
+        assert_eq!(items[SenderState::Application as usize], 10);
+        assert_eq!(
+            items[SenderState::Unknown as usize],
+            90,
+            "of the whole round"
+        );
+        let items = settled(&doubt, Shift::AtLeast(5));
+        assert_eq!(items[SenderState::SlowStart as usize], 90);
+        let items = settled(&doubt, Shift::Known(4));
+        assert_eq!(items[SenderState::WindowFull as usize], 90);
+        assert_eq!(settled(&doubt, Shift::AtLeast(0)).iter().sum::<i64>(), 100);
+    }
+
+    #[test]
+    fn a_flight_at_the_edge_of_the_least_window_was_held_back_by_it() {
+        let mut doubt = Doubt::NONE;
+        doubt.add(None, ScaleNeed { need: 7, edge: 6 }, 60);
+        doubt.add(None, ScaleNeed { need: 7, edge: 15 }, 40);
+        doubt.end_round(SenderState::Congestion, 0);
+        let items = settled(&doubt, Shift::AtLeast(6));
+        assert_eq!(items[SenderState::WindowFull as usize], 60);
+        assert_eq!(items[SenderState::Unknown as usize], 40);
+        assert_eq!(
+            settled(&doubt, Shift::AtLeast(5))[SenderState::WindowFull as usize],
+            0
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! Connections in fixed blocks: growth never moves or doubles what is there.
+
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::thread::{scope, ScopedJoinHandle};
+
+use crate::tcp::connection::large_pages;
+use crate::tcp::connection::state::Connection;
+
+const BLOCK: usize = 512;
+/// Below this the connections stand on few pages.
+const MANY: u32 = 64;
+/// Connections for which a thread more is worth its beginning.
+const WORTH_A_THREAD: u32 = 20_000;
+
+#[derive(Default)]
+pub struct Arena {
+    blocks: Vec<Vec<Connection>>,
+    len: u32,
+    /// Where each stands, for one that was joined from others.
+    places: Option<Vec<u32>>,
+    /// Threads that may walk over many.
+    walkers: u32,
+}
+
+impl Arena {
+    #[inline]
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// One of all connections of several, each with the frames that opened its own; they stand in the order of these
+    /// frames. Nothing is moved.
+    pub fn joined(parts: Vec<(Arena, Vec<u64>)>) -> Self {
+        let len = parts.iter().map(|(part, _)| part.len()).sum();
+        let walkers = parts.len() as u32;
+        let mut places = Vec::with_capacity(len as usize);
+        let mut first_block = 0;
+        let mut left = Vec::with_capacity(parts.len());
+        for (part, frames) in &parts {
+            left.push((first_block * BLOCK as u32, frames.as_slice()));
+            first_block += part.blocks.len() as u32;
+        }
+        while let Some((place, frames)) = left
+            .iter_mut()
+            .filter(|(_, frames)| !frames.is_empty())
+            .min_by_key(|(_, frames)| frames.first().copied())
+        {
+            places.push(*place);
+            *place += 1;
+            *frames = frames.get(1..).unwrap_or_default();
+        }
+        Arena {
+            blocks: parts
+                .into_iter()
+                .flat_map(|(part, _)| part.blocks)
+                .collect(),
+            len,
+            places: Some(places),
+            walkers,
+        }
+    }
+
+    /// What a walk over some of the connections finds, of one part of them after the other: many are walked over by
+    /// several threads where their tracking was.
+    pub fn walk<T: Send>(&self, walk: impl Fn(Range<u32>) -> T + Sync) -> Vec<T> {
+        let walkers = self.walkers.clamp(1, self.len / WORTH_A_THREAD + 1);
+        let share = self.len.div_ceil(walkers);
+        let parts = (0..walkers).map(|nth| {
+            let first = self.len.min(nth * share);
+            first..self.len.min(first + share)
+        });
+        if walkers == 1 {
+            return parts.map(walk).collect();
+        }
+        let walk = &walk;
+        scope(|threads| {
+            let begun: Vec<_> = parts
+                .map(|part| threads.spawn(move || walk(part)))
+                .collect();
+            let ended = begun.into_iter().map(ScopedJoinHandle::join);
+            ended
+                .map(|found| found.unwrap_or_else(|panic| resume_unwind(panic)))
+                .collect()
+        })
+    }
+
+    #[inline(always)]
+    fn place(&self, index: u32) -> Option<usize> {
+        match &self.places {
+            None => Some(index as usize),
+            Some(places) => places.get(index as usize).map(|place| *place as usize),
+        }
+    }
+
+    #[inline]
+    pub fn get(&self, index: u32) -> Option<&Connection> {
+        let place = self.place(index)?;
+        self.blocks.get(place / BLOCK)?.get(place % BLOCK)
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, index: u32) -> Option<&mut Connection> {
+        let place = self.place(index)?;
+        self.blocks.get_mut(place / BLOCK)?.get_mut(place % BLOCK)
+    }
+
+    pub fn push(&mut self, connection: Connection) -> u32 {
+        if self.len == MANY || (self.len > 0 && self.len as usize % BLOCK == 0) {
+            large_pages::prepare();
+        }
+        if self.len as usize % BLOCK == 0 {
+            // The first block grows as it is needed: most captures hold a few connections.
+            self.blocks
+                .push(Vec::with_capacity(if self.len == 0 { 4 } else { BLOCK }));
+        }
+        if let Some(block) = self.blocks.last_mut() {
+            block.push(connection);
+        }
+        self.len += 1;
+        self.len - 1
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Connection> + '_ {
+        self.range(0..self.len)
+    }
+
+    /// Those with these indices.
+    pub fn range(&self, indices: Range<u32>) -> impl Iterator<Item = &Connection> + '_ {
+        indices.filter_map(|index| self.get(index))
+    }
+
+    /// Some at a time of those with these indices, each time with the index of the first.
+    pub fn chunks(
+        &self,
+        indices: Range<u32>,
+        size: usize,
+    ) -> impl Iterator<Item = (u32, Vec<&Connection>)> + '_ {
+        let end = indices.end.min(self.len);
+        indices.step_by(size).map(move |first| {
+            let after = end.min(first.saturating_add(size as u32));
+            (first, self.range(first..after).collect())
+        })
+    }
+}

@@ -1,0 +1,362 @@
+//! The first telling events of a connection, kept in the first reading: so that a large capture need not be read again
+//! to say why, and where.
+//!
+//! Thousands of connections may each have some: an entry is written as differences from the one before, in some thirty
+//! bytes, and nothing of it is lost.
+
+use crate::event::{self, Events};
+use crate::tcp::recovery::cause::{Confidence, Diagnosis, RetransmissionCause};
+use crate::tcp::recovery::evidence::{Evidence, Kind, PARTS};
+use crate::wire::Segment;
+
+/// Events of which each says something of its own: a cause, an age, an original.
+pub const TELLING: Events =
+    event::WITH_EVIDENCE | event::SYN_RETRANSMISSION | event::IDLE_RESTART | event::WINDOW_SHRINK;
+/// Telling events kept for one connection.
+const MOST_TELLING: u8 = 64;
+/// Of every other kind.
+const MOST_OF_A_KIND: u8 = 6;
+/// Room for the first entry: most connections that have any have one.
+const FIRST_ROOM_BYTES: usize = 48;
+/// From then on the list grows by this much: doubling it would waste more than the entries take.
+const GROWTH_BYTES: usize = 192;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JournalEntry {
+    pub frame: u64,
+    pub time_ns: i64,
+    pub side: u8,
+    pub events: Events,
+    pub seq: u32,
+    pub ack: u32,
+    pub length: u32,
+    pub window_raw: u16,
+    pub evidence: Option<Evidence>,
+}
+
+/// What the differences of the next entry are taken from.
+#[derive(Clone, Copy, Debug, Default)]
+struct Last {
+    frame: u64,
+    time_ns: i64,
+    seq: [u32; 2],
+    ack: [u32; 2],
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Journal {
+    written: Vec<u8>,
+    last: Last,
+    /// Each reason that an entry gives, once.
+    reasons: Vec<&'static str>,
+    telling: u8,
+    of_a_kind: [u8; event::NAMES.len()],
+    /// Kinds of which enough are kept.
+    full: Events,
+}
+
+impl Journal {
+    /// Kinds of which enough are kept; events of no other kind need not be offered.
+    pub fn full(&self) -> Events {
+        self.full
+    }
+
+    /// Keep the event if it is among the first of its kind; true where it was.
+    pub fn note(
+        &mut self,
+        side: usize,
+        segment: &Segment,
+        events: Events,
+        evidence: Option<Evidence>,
+    ) -> bool {
+        if !self.is_wanted(events) {
+            return false;
+        }
+        self.write(&JournalEntry {
+            frame: segment.frame,
+            time_ns: segment.time_ns,
+            side: side as u8 & 1,
+            events,
+            seq: segment.seq,
+            ack: segment.ack,
+            length: segment.payload_len,
+            window_raw: segment.window,
+            evidence,
+        });
+        true
+    }
+
+    /// What was kept, in the order of the capture.
+    pub fn entries(&self) -> Vec<JournalEntry> {
+        let mut numbers = Numbers(&self.written);
+        let mut last = Last::default();
+        std::iter::from_fn(|| self.read(&mut numbers, &mut last)).collect()
+    }
+
+    /// Forget the entries of later frames. Nothing may be noted from then on.
+    pub fn end_at(&mut self, frame: u64) {
+        if self.last.frame <= frame {
+            return;
+        }
+        let mut numbers = Numbers(&self.written);
+        let mut last = Last::default();
+        let mut kept = 0;
+        while self
+            .read(&mut numbers, &mut last)
+            .is_some_and(|entry| entry.frame <= frame)
+        {
+            kept = self.written.len() - numbers.0.len();
+        }
+        self.written.truncate(kept);
+        self.written.shrink_to_fit();
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.written.is_empty()
+    }
+
+    fn is_wanted(&mut self, events: Events) -> bool {
+        if events & TELLING != 0 && self.telling < MOST_TELLING {
+            self.telling += 1;
+            if self.telling == MOST_TELLING {
+                self.full |= TELLING;
+            }
+            return true;
+        }
+        let mut is_new = false;
+        for (bit, count) in self.of_a_kind.iter_mut().enumerate() {
+            if events & !TELLING & (1 << bit) != 0 && *count < MOST_OF_A_KIND {
+                *count += 1;
+                is_new = true;
+                if *count == MOST_OF_A_KIND {
+                    self.full |= 1 << bit;
+                }
+            }
+        }
+        is_new
+    }
+
+    fn write(&mut self, entry: &JournalEntry) {
+        let side = usize::from(entry.side);
+        let last = self.last;
+        self.put(u64::from(entry.events) << 1 | u64::from(entry.side));
+        self.put(entry.frame.wrapping_sub(last.frame));
+        self.put_signed(entry.time_ns.wrapping_sub(last.time_ns));
+        self.put_signed(i64::from(entry.seq.wrapping_sub(last.seq[side]) as i32));
+        self.put_signed(i64::from(entry.ack.wrapping_sub(last.ack[side]) as i32));
+        self.put(u64::from(entry.length));
+        self.put(u64::from(entry.window_raw));
+        self.write_evidence(entry);
+        (self.last.frame, self.last.time_ns) = (entry.frame, entry.time_ns);
+        (self.last.seq[side], self.last.ack[side]) = (entry.seq, entry.ack);
+    }
+
+    fn write_evidence(&mut self, entry: &JournalEntry) {
+        let Some(evidence) = entry.evidence else {
+            self.put(0);
+            return;
+        };
+        let diagnosis = evidence.diagnosis;
+        let parts = evidence.parts();
+        let present = parts
+            .iter()
+            .fold(0, |bits, part| bits << 1 | u64::from(part.is_some()));
+        let kinds = (diagnosis.cause as u64) << 2 | diagnosis.confidence as u64;
+        self.put((kinds << PARTS.len() | present) + 1);
+        let known = self
+            .reasons
+            .iter()
+            .position(|reason| *reason == diagnosis.reason);
+        let place = known.unwrap_or(self.reasons.len());
+        if known.is_none() {
+            self.reasons.push(diagnosis.reason);
+        }
+        self.put(place as u64);
+        for (part, value) in PARTS.iter().zip(parts) {
+            if let Some(value) = value {
+                self.put_signed(from_frame(part.kind, entry.frame, value));
+            }
+        }
+    }
+
+    fn read(&self, numbers: &mut Numbers, last: &mut Last) -> Option<JournalEntry> {
+        let head = numbers.next()?;
+        let side = (head & 1) as usize;
+        last.frame = last.frame.wrapping_add(numbers.next()?);
+        last.time_ns = last.time_ns.wrapping_add(numbers.next_signed()?);
+        last.seq[side] = last.seq[side].wrapping_add(numbers.next_signed()? as u32);
+        last.ack[side] = last.ack[side].wrapping_add(numbers.next_signed()? as u32);
+        Some(JournalEntry {
+            frame: last.frame,
+            time_ns: last.time_ns,
+            side: side as u8,
+            events: (head >> 1) as Events,
+            seq: last.seq[side],
+            ack: last.ack[side],
+            length: numbers.next()? as u32,
+            window_raw: numbers.next()? as u16,
+            evidence: match numbers.next()? {
+                0 => None,
+                kinds => Some(self.read_evidence(numbers, last.frame, kinds - 1)?),
+            },
+        })
+    }
+
+    fn read_evidence(&self, numbers: &mut Numbers, frame: u64, kinds: u64) -> Option<Evidence> {
+        let reason = *self.reasons.get(numbers.next()? as usize)?;
+        let diagnosis = Diagnosis {
+            cause: *RetransmissionCause::ALL.get((kinds >> PARTS.len() >> 2) as usize)?,
+            reason,
+            confidence: *Confidence::ALL.get((kinds >> PARTS.len() & 3) as usize)?,
+        };
+        let mut parts = [None; PARTS.len()];
+        for (place, (part, value)) in PARTS.iter().zip(&mut parts).enumerate() {
+            if kinds >> (PARTS.len() - 1 - place) & 1 == 1 {
+                *value = Some(from_frame(part.kind, frame, numbers.next_signed()?));
+            }
+        }
+        Some(Evidence::from_parts(diagnosis, parts))
+    }
+
+    /// Seven bits a byte, the lowest first; the eighth says that more follow.
+    fn put(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.push(number as u8);
+    }
+
+    fn push(&mut self, byte: u8) {
+        if self.written.len() == self.written.capacity() {
+            let is_first = self.written.is_empty();
+            let room_bytes = if is_first {
+                FIRST_ROOM_BYTES
+            } else {
+                GROWTH_BYTES
+            };
+            self.written.reserve_exact(room_bytes);
+        }
+        self.written.push(byte);
+    }
+
+    /// Small numbers of either sign in few bytes: 0, −1, 1, −2 …
+    fn put_signed(&mut self, number: i64) {
+        self.put((number << 1 ^ number >> 63) as u64);
+    }
+}
+
+/// A frame as its distance back from that of the entry, or a distance as the frame; anything else as it is.
+fn from_frame(kind: Kind, frame: u64, value: i64) -> i64 {
+    if kind == Kind::Frame {
+        (frame as i64).wrapping_sub(value)
+    } else {
+        value
+    }
+}
+
+/// Numbers as [`Journal::put`] wrote them.
+struct Numbers<'a>(&'a [u8]);
+
+impl Numbers<'_> {
+    fn next(&mut self) -> Option<u64> {
+        let mut number = 0;
+        let mut shift = 0;
+        loop {
+            let (byte, rest) = self.0.split_first()?;
+            self.0 = rest;
+            number |= u64::from(byte & 0x7f).checked_shl(shift)?;
+            if byte & 0x80 == 0 {
+                return Some(number);
+            }
+            shift += 7;
+        }
+    }
+
+    fn next_signed(&mut self) -> Option<i64> {
+        let number = self.next()?;
+        Some((number >> 1) as i64 ^ -((number & 1) as i64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_first_of_each_kind_are_kept() {
+        let mut journal = Journal::default();
+        for _ in 0..100 {
+            journal.note(0, &Segment::EMPTY, event::WINDOW_FULL, None);
+            journal.note(1, &Segment::EMPTY, event::RTO_RETRANSMISSION, None);
+        }
+        assert_eq!(
+            journal.entries().len(),
+            usize::from(MOST_OF_A_KIND) + usize::from(MOST_TELLING)
+        );
+        assert_eq!(journal.full(), event::WINDOW_FULL | TELLING);
+    }
+
+    #[test]
+    fn an_event_that_is_the_first_of_another_kind_too_is_kept_beyond_the_telling_ones() {
+        let mut journal = Journal::default();
+        for _ in 0..MOST_TELLING {
+            assert!(journal.note(0, &Segment::EMPTY, event::WINDOW_SHRINK, None));
+        }
+        assert!(!journal.note(0, &Segment::EMPTY, event::WINDOW_SHRINK, None));
+        let both = event::WINDOW_SHRINK | event::WINDOW_FULL;
+        assert!(journal.note(0, &Segment::EMPTY, both, None));
+    }
+
+    fn evidence() -> impl Strategy<Value = Evidence> {
+        (
+            0..RetransmissionCause::ALL.len(),
+            0..Confidence::ALL.len(),
+            prop_oneof![Just("its timestamp is the older one"), Just("other")],
+            any::<[Option<i64>; PARTS.len()]>(),
+        )
+            .prop_map(|(cause, confidence, reason, parts)| {
+                let diagnosis = Diagnosis {
+                    cause: RetransmissionCause::ALL[cause],
+                    reason,
+                    confidence: Confidence::ALL[confidence],
+                };
+                Evidence::from_parts(diagnosis, parts)
+            })
+    }
+
+    fn entry() -> impl Strategy<Value = JournalEntry> {
+        (
+            any::<u64>(),
+            any::<i64>(),
+            0u8..2,
+            0u32..1 << event::NAMES.len(),
+            any::<[u32; 3]>(),
+            any::<u16>(),
+            proptest::option::of(evidence()),
+        )
+            .prop_map(|parts| JournalEntry {
+                frame: parts.0,
+                time_ns: parts.1,
+                side: parts.2,
+                events: parts.3,
+                seq: parts.4[0],
+                ack: parts.4[1],
+                length: parts.4[2],
+                window_raw: parts.5,
+                evidence: parts.6,
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(entries in prop::collection::vec(entry(), 0..20)) {
+            let mut journal = Journal::default();
+            for entry in &entries {
+                journal.write(entry);
+            }
+            prop_assert_eq!(journal.entries(), entries);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! What is kept of a connection: one record, two directions, nothing per packet.
+//!
+//! Hot fields stand in the record; what most connections never need lies behind one pointer a direction, and one for both.
+
+use crate::tcp::connection::direction::Direction;
+use crate::tcp::connection::incidents::{DoubtfulReset, Incidents};
+use crate::tcp::connection::journal::Journal;
+use crate::tcp::connection::marks::{Initiator, Marks};
+use crate::tcp::connection::stalls::Stalls;
+use crate::wire::Segment;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Endpoint {
+    /// Network byte order; IPv4 as ::ffff:a.b.c.d.
+    pub address: [u8; 16],
+    pub port: u16,
+}
+
+/// An address as two integers.
+#[inline(always)]
+pub(super) fn address_halves(address: &[u8; 16]) -> [u64; 2] {
+    let both = u128::from_ne_bytes(*address);
+    [both as u64, (both >> 64) as u64]
+}
+
+/// A time that did not come.
+const NEVER: i64 = i64::MIN;
+
+fn if_ever(time_ns: i64) -> Option<i64> {
+    (time_ns != NEVER).then_some(time_ns)
+}
+
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// Side 0 sent the first segment seen.
+    pub endpoints: [Endpoint; 2],
+    /// `directions[s]`: data sent by side `s`.
+    pub directions: [Direction; 2],
+    pub marks: Marks,
+    /// By side: whether its next segment may take the short way, both directions being settled.
+    pub is_ordinary: [bool; 2],
+    /// [`Clock::is_doubted`](crate::tcp::connection::clock::Clock::is_doubted) of its clock, which every segment asks.
+    pub is_clock_doubted: bool,
+    pub start_ns: i64,
+    pub end_ns: i64,
+    pub first_frame: u64,
+    /// Times of the last SYN, the last SYN/ACK and the ACK that completed the handshake, or [`NEVER`].
+    syn_ns: i64,
+    syn_ack_ns: i64,
+    established_ns: i64,
+    pub incidents: Option<Box<Incidents>>,
+}
+
+// Captures hold millions: what few connections have lies behind a pointer.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Connection>() <= 608);
+
+impl Connection {
+    pub fn new(segment: &Segment, epoch: u16) -> Self {
+        Connection {
+            endpoints: [
+                Endpoint {
+                    address: segment.src,
+                    port: segment.src_port,
+                },
+                Endpoint {
+                    address: segment.dst,
+                    port: segment.dst_port,
+                },
+            ],
+            directions: Default::default(),
+            marks: Marks::new(guess_initiator(segment), segment.ip_version),
+            is_ordinary: [false; 2],
+            is_clock_doubted: false,
+            start_ns: segment.time_ns,
+            end_ns: segment.time_ns,
+            first_frame: segment.frame,
+            syn_ns: NEVER,
+            syn_ack_ns: NEVER,
+            established_ns: NEVER,
+            incidents: Incidents::of_epoch(epoch),
+        }
+    }
+
+    /// 0 or 1 when the segment belongs to this four-tuple: the side that sent it.
+    #[inline(always)]
+    pub fn side_of(&self, segment: &Segment) -> Option<usize> {
+        let differs = |endpoint: &Endpoint, address: &[u8; 16], port: u16| {
+            let [first, last] = address_halves(&endpoint.address);
+            let [other_first, other_last] = address_halves(address);
+            (first ^ other_first) | (last ^ other_last) | u64::from(endpoint.port ^ port)
+        };
+        // No branch on the side, which cannot be predicted.
+        let (src, dst) = (&segment.src, &segment.dst);
+        let side = usize::from(differs(&self.endpoints[0], src, segment.src_port) != 0);
+        let sender = differs(&self.endpoints[side], src, segment.src_port);
+        let receiver = differs(&self.endpoints[1 - side], dst, segment.dst_port);
+        (sender | receiver == 0).then_some(side)
+    }
+
+    /// The direction of a side's data, and that of its peer, which the side acknowledges.
+    #[inline(always)]
+    pub fn sent_and_acked(&mut self, side: usize) -> (&mut Direction, &mut Direction) {
+        let [first, second] = &mut self.directions;
+        if side == 0 {
+            (first, second)
+        } else {
+            (second, first)
+        }
+    }
+
+    /// The side that is `a`.
+    #[inline]
+    pub fn initiator_side(&self) -> usize {
+        self.marks.initiator_side()
+    }
+
+    pub fn syn_ns(&self) -> Option<i64> {
+        if_ever(self.syn_ns)
+    }
+
+    pub fn syn_ack_ns(&self) -> Option<i64> {
+        if_ever(self.syn_ack_ns)
+    }
+
+    #[inline]
+    pub fn established_ns(&self) -> Option<i64> {
+        if_ever(self.established_ns)
+    }
+
+    pub fn note_syn(&mut self, is_answer: bool, now_ns: i64) {
+        *(if is_answer {
+            &mut self.syn_ack_ns
+        } else {
+            &mut self.syn_ns
+        }) = now_ns;
+    }
+
+    pub fn note_established(&mut self, now_ns: i64) {
+        self.established_ns = now_ns;
+    }
+
+    /// From the SYN to the ACK that completed the handshake: the round trip of the whole path.
+    /// None when a SYN or its answer was sent again: which one was answered is ambiguous (Karn, RFC 6298 §3).
+    pub fn handshake_rtt_ns(&self) -> Option<i64> {
+        if self.marks.is_handshake_ambiguous() {
+            return None;
+        }
+        let (syn_ns, established_ns) = (self.syn_ns()?, self.established_ns()?);
+        Some(established_ns.saturating_sub(syn_ns)).filter(|ns| *ns >= 0)
+    }
+
+    /// What there is to write into, from the first incident on.
+    pub fn incidents_mut(&mut self) -> &mut Incidents {
+        self.incidents.get_or_insert_with(Box::default)
+    }
+
+    /// How many connections of this four-tuple came before.
+    pub fn epoch(&self) -> u16 {
+        self.incidents
+            .as_ref()
+            .map_or(0, |incidents| incidents.epoch)
+    }
+
+    /// Whether some of its segments are samples.
+    pub fn is_sampled(&self) -> bool {
+        (self.incidents.as_ref()).is_some_and(|incidents| incidents.is_sampled)
+    }
+
+    pub fn journal(&self) -> Option<&Journal> {
+        self.incidents.as_ref()?.journal.as_deref()
+    }
+
+    /// Forget what the journal holds of later frames.
+    pub fn end_journal_at(&mut self, frame: u64) {
+        let Some(incidents) = &mut self.incidents else {
+            return;
+        };
+        if let Some(journal) = &mut incidents.journal {
+            journal.end_at(frame);
+            if journal.is_empty() {
+                incidents.journal = None;
+            }
+        }
+    }
+
+    pub fn stalls(&self) -> Option<&Stalls> {
+        self.incidents.as_ref()?.stalls.as_deref()
+    }
+
+    pub fn reset_frame(&self) -> Option<u64> {
+        Some(self.incidents.as_ref()?.reset?.1)
+    }
+
+    /// When the first RST of a connection that had data came.
+    pub fn reset_ns(&self) -> Option<i64> {
+        Some(self.incidents.as_ref()?.reset?.0)
+    }
+
+    #[inline]
+    pub fn doubtful_reset(&self) -> Option<DoubtfulReset> {
+        self.incidents.as_ref()?.doubtful_reset
+    }
+
+    /// Whether windows in segments of this side can be given in bytes.
+    #[inline]
+    pub fn window_is_certain(&self, side: usize) -> bool {
+        self.directions[side].own_scale.is_certain()
+    }
+}
+
+/// Without a SYN: a well-known port answers; else the lower of two unequal kinds of port; else who was seen first.
+fn guess_initiator(segment: &Segment) -> Initiator {
+    let is_service = |port: u16| port < 1024;
+    // IANA's dynamic range begins at 49152, Linux's default range (ip_local_port_range) at 32768.
+    let is_ephemeral = |port: u16| port >= 32_768;
+    let (from, to) = (segment.src_port, segment.dst_port);
+    let sender_answers = (is_service(from) && !is_service(to))
+        || (!is_ephemeral(from) && is_ephemeral(to) && !is_service(to));
+    Initiator::Guessed(u8::from(sender_answers))
+}

@@ -1,0 +1,600 @@
+//! How a sender answers losses and marks, and how its flight grows in between: which congestion control it has.
+//!
+//! Comes in: rounds as they end, and what was sent again in them, as captured at the sender. Goes out: the algorithm where
+//! several of its moves agree, and what they were. A flight that something else held down says nothing and is left out.
+
+use crate::tcp::path::rate_probe::RateProbe;
+use crate::tcp::recovery::cause::{Confidence, RetransmissionCause};
+
+/// Smaller flights, in segments, can not be told apart after a cut: of seven Reno leaves three, CUBIC four.
+const LEAST_SEGMENTS: f32 = 8.0;
+/// A round in which the sender waited for more of its time was its application's, or the receiver's.
+const HELD_SHARE: i64 = 50;
+/// What Reno leaves of its window (RFC 5681 §3.1), and CUBIC (RFC 9438 §4.6).
+const RENO_LEAVES: f32 = 0.5;
+const CUBIC_LEAVES: f32 = 0.7;
+/// Segments a round by which CUBIC grows at least, to be fair to Reno (RFC 9438 §4.3), and its C (§5).
+const CUBIC_FAIR: f32 = 0.53;
+const CUBIC_C: f32 = 0.4;
+/// What is left after a loss, as a share: above, the window was not cut; below, it was cut twice.
+const KEPT: f32 = 0.92;
+const CUT_TWICE: f32 = 0.35;
+/// The flight at a loss is the window's only where it goes on from the round before.
+const STEADY: std::ops::Range<f32> = 0.8..1.25;
+/// Growth over so many rounds tells one algorithm from another.
+const GROWN_ROUNDS: u32 = 4;
+/// Differences of logarithms beyond these say no more.
+const MOST_DIFFERENCE: f32 = 0.35;
+const MOST_MISS: f32 = 0.7;
+/// One algorithm fits the moves when they differ from it by less on average, and from the other by so much more.
+const FITS: f32 = 0.2;
+const FITS_BETTER: f32 = 0.08;
+/// Linux's CUBIC grows by a twentieth a round until its first loss (`bictcp_update`), from when slow start has ended without
+/// one (HyStart); what grows by a segment a round grows by less from so many segments on.
+const FIRST_GROWTH: std::ops::Range<f32> = 1.03..1.07;
+const FIRST_SEGMENTS: f32 = 40.0;
+/// DCTCP cuts by half of the share that was marked (RFC 8257 §3.3), all others as after a loss (RFC 3168 §6.1.2).
+const MILD_CUT: f32 = 0.8;
+const MARK_SEGMENTS: f32 = 10.0;
+/// So many moves of a kind say what the algorithm is, and so many make it likely.
+const FEW: u32 = 3;
+const MANY: u32 = 5;
+/// So many losses in a row, or nearly, that cut nothing are no accident.
+const MANY_KEPT: u32 = 8;
+const KEPT_SHARE: f32 = 0.9;
+
+/// One round, as its sender saw it.
+#[derive(Clone, Copy, Debug)]
+pub struct Moved {
+    pub end_ns: i64,
+    pub elapsed_ns: i64,
+    /// In which it waited for its application or for the receive window.
+    pub held_ns: i64,
+    /// Most bytes in flight.
+    pub peak_bytes: u32,
+    pub mss: u32,
+    /// Not all is repaired that was lost.
+    pub is_recovering: bool,
+    pub is_marked: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    segments: f32,
+    is_held: bool,
+    is_lossy: bool,
+    is_marked: bool,
+    /// Data arrived behind a gap: what SACK reports counts as in flight, though it is out of the window.
+    is_disordered: bool,
+}
+
+impl Round {
+    fn is_free(self) -> bool {
+        !(self.is_held || self.is_lossy || self.is_marked)
+    }
+
+    /// Whether its flight is the window as well.
+    fn is_plain(self) -> bool {
+        self.is_free() && !self.is_disordered
+    }
+}
+
+/// Where the sender is in repairing what was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Open,
+    Recovering,
+    /// All is repaired; the next round is the first with the new window.
+    Repaired,
+}
+
+/// From a cut on.
+#[derive(Clone, Copy, Debug)]
+struct Cycle {
+    before: f32,
+    after: f32,
+    last: f32,
+    rounds: u32,
+    from_ns: i64,
+    until_ns: i64,
+}
+
+/// What the moves so far were like.
+#[derive(Clone, Copy, Debug)]
+pub struct Response {
+    last: Option<Round>,
+    phase: Phase,
+    /// In flight when the loss showed that is being repaired; None where that is not the window.
+    lost_at: Option<f32>,
+    is_resent: bool,
+    is_disordered: bool,
+    cycle: Option<Cycle>,
+    /// In flight when marks began to come, and the least since.
+    marked_at: Option<(f32, f32)>,
+    probe: RateProbe,
+    has_lost: bool,
+    has_marks: bool,
+    /// Cuts, of which so many left the window as it was; the sum of what they left.
+    pub cuts: u32,
+    kept: u32,
+    left: f32,
+    /// Of the cuts that may be Reno's or CUBIC's: how many, by how much they miss each, and which misses by more.
+    fitted: u32,
+    fitted_marks: u32,
+    misses: (f32, f32),
+    lead: f32,
+    mild: u32,
+    deep: u32,
+    first_growth: u32,
+    pub probes: u32,
+}
+
+impl Default for Response {
+    fn default() -> Self {
+        Response {
+            last: None,
+            phase: Phase::Open,
+            lost_at: None,
+            is_resent: false,
+            is_disordered: false,
+            cycle: None,
+            marked_at: None,
+            probe: RateProbe::None,
+            has_lost: false,
+            has_marks: false,
+            cuts: 0,
+            kept: 0,
+            left: 0.0,
+            fitted: 0,
+            fitted_marks: 0,
+            misses: (0.0, 0.0),
+            lead: 0.0,
+            mild: 0,
+            deep: 0,
+            first_growth: 0,
+            probes: 0,
+        }
+    }
+}
+
+/// The algorithm's name as Linux has it, and how sure it is.
+pub type Algorithm = (&'static str, Confidence);
+
+impl Response {
+    /// A segment was sent again, with so many bytes in flight and not reported by SACK.
+    pub fn note_resent(&mut self, cause: RetransmissionCause, pipe_bytes: u32, mss: u32) {
+        if matches!(
+            cause,
+            RetransmissionCause::Rto | RetransmissionCause::GoBackN
+        ) {
+            self.lost_at = None;
+            self.phase = Phase::Recovering;
+        } else if !self.is_resent && self.phase == Phase::Open {
+            let segments = pipe_bytes as f32 / mss.max(1) as f32;
+            let is_steady = |last: Round| {
+                last.is_free() && STEADY.contains(&(segments / last.segments.max(1.0)))
+            };
+            let is_window = cause == RetransmissionCause::Fast && self.last.is_some_and(is_steady);
+            self.lost_at = is_window.then_some(segments);
+        }
+        self.is_resent = true;
+    }
+
+    /// A duplicate ACK, or a report of SACK, came.
+    pub fn note_disorder(&mut self) {
+        self.is_disordered = true;
+    }
+
+    /// A round is over.
+    pub fn end_round(&mut self, moved: &Moved) {
+        let is_resent = std::mem::take(&mut self.is_resent);
+        let round = Round {
+            segments: moved.peak_bytes as f32 / moved.mss.max(1) as f32,
+            is_held: moved.held_ns > moved.elapsed_ns / HELD_SHARE,
+            is_lossy: is_resent || moved.is_recovering,
+            is_marked: moved.is_marked,
+            is_disordered: std::mem::take(&mut self.is_disordered),
+        };
+        let last = self.last.replace(round);
+        self.follow_first_growth(last, round);
+        self.has_lost |= round.is_lossy;
+        self.has_marks |= round.is_marked;
+        self.follow_probe(last, round);
+        self.follow_marks(last, round);
+        self.follow_cycle(round, moved);
+    }
+
+    fn follow_first_growth(&mut self, last: Option<Round>, round: Round) {
+        let Some(last) = last.filter(|last| last.is_plain() && last.segments >= FIRST_SEGMENTS)
+        else {
+            return;
+        };
+        let is_first = round.is_plain() && !self.has_lost && !self.has_marks;
+        if is_first && FIRST_GROWTH.contains(&(round.segments / last.segments)) {
+            self.first_growth = self.first_growth.saturating_add(1);
+        }
+    }
+
+    fn follow_probe(&mut self, last: Option<Round>, round: Round) {
+        if !round.is_plain() {
+            self.probe = RateProbe::None;
+        } else if last.is_some_and(Round::is_plain) && self.probe.take(round.segments) {
+            self.probes = self.probes.saturating_add(1);
+        }
+    }
+
+    /// From the first round with marks to the one after the last.
+    fn follow_marks(&mut self, last: Option<Round>, round: Round) {
+        if round.is_lossy || round.is_held {
+            self.marked_at = None;
+            return;
+        }
+        match self.marked_at {
+            None => {
+                let begins = round.is_marked && last.is_some_and(Round::is_free);
+                if begins && round.segments >= MARK_SEGMENTS {
+                    self.marked_at = Some((round.segments, round.segments));
+                }
+            }
+            Some((before, least)) => {
+                let least = least.min(round.segments);
+                self.marked_at = round.is_marked.then_some((before, least));
+                if !round.is_marked && least / before > MILD_CUT {
+                    self.mild = self.mild.saturating_add(1);
+                } else if !round.is_marked {
+                    self.deep = self.deep.saturating_add(1);
+                    self.fitted_marks = self.fitted_marks.saturating_add(1);
+                    self.fit(&Cycle {
+                        before,
+                        after: least,
+                        last: least,
+                        rounds: 0,
+                        from_ns: 0,
+                        until_ns: 0,
+                    });
+                }
+            }
+        }
+    }
+
+    fn follow_cycle(&mut self, round: Round, moved: &Moved) {
+        if round.is_lossy {
+            self.close_cycle(true);
+            if self.phase == Phase::Repaired {
+                // Lost again before the new window showed.
+                self.lost_at = None;
+            }
+            if self.phase == Phase::Open && round.is_held {
+                self.lost_at = None;
+            }
+            self.phase = if moved.is_recovering {
+                Phase::Recovering
+            } else {
+                Phase::Repaired
+            };
+            return;
+        }
+        match self.phase {
+            Phase::Recovering => self.phase = Phase::Repaired,
+            Phase::Repaired => {
+                self.phase = Phase::Open;
+                let before = self.lost_at.take().filter(|_| round.is_free());
+                self.cycle = before.map(|before| Cycle {
+                    before,
+                    after: round.segments,
+                    last: round.segments,
+                    rounds: 0,
+                    from_ns: moved.end_ns,
+                    until_ns: moved.end_ns,
+                });
+            }
+            Phase::Open if !round.is_free() => self.close_cycle(false),
+            Phase::Open => {
+                if let Some(cycle) = self.cycle.as_mut().filter(|_| !round.is_disordered) {
+                    cycle.last = round.segments;
+                    cycle.rounds = cycle.rounds.saturating_add(1);
+                    cycle.until_ns = moved.end_ns;
+                }
+            }
+        }
+    }
+
+    /// The cycle is over. `by_loss`: by the next loss; else by something that held the flight down.
+    fn close_cycle(&mut self, by_loss: bool) {
+        let cycle = self.cycle.take();
+        if let Some(cycle) = cycle.filter(|cycle| by_loss || cycle.rounds >= GROWN_ROUNDS) {
+            self.fit(&cycle);
+        }
+    }
+
+    /// Compare a cut, and the growth after it, with what Reno and CUBIC do.
+    fn fit(&mut self, cycle: &Cycle) {
+        if cycle.before < LEAST_SEGMENTS {
+            return;
+        }
+        let left = cycle.after / cycle.before;
+        self.cuts = self.cuts.saturating_add(1);
+        self.left += left;
+        if left > KEPT {
+            self.kept = self.kept.saturating_add(1);
+            return;
+        }
+        if left < CUT_TWICE {
+            return;
+        }
+        // The window grows by one while the first round after the cut passes.
+        let miss = |leaves: f32| (cycle.after / (leaves * cycle.before + 1.0)).ln().abs();
+        let mut misses = (miss(RENO_LEAVES), miss(CUBIC_LEAVES));
+        if cycle.rounds >= GROWN_ROUNDS {
+            let grown = (cycle.last - cycle.after).max(0.0);
+            let rounds = cycle.rounds as f32;
+            let seconds = cycle.until_ns.saturating_sub(cycle.from_ns).max(0) as f32 / 1e9;
+            let cubic = cubic_growth(cycle.before, seconds).max(CUBIC_FAIR * rounds);
+            let miss = |by: f32| ((grown + 1.0) / (by + 1.0)).ln().abs().min(MOST_MISS);
+            misses.0 = (misses.0 + miss(rounds)) / 2.0;
+            misses.1 = (misses.1 + miss(cubic)) / 2.0;
+        }
+        self.fitted = self.fitted.saturating_add(1);
+        self.misses.0 += misses.0;
+        self.misses.1 += misses.1;
+        self.lead += (misses.1 - misses.0).clamp(-MOST_DIFFERENCE, MOST_DIFFERENCE);
+    }
+
+    /// What a cut left of the window on average.
+    pub fn left(&self) -> Option<f32> {
+        (self.cuts > 0).then(|| self.left / self.cuts as f32)
+    }
+
+    /// The algorithm whose moves these are; None where they are too few, or agree with none.
+    pub fn algorithm(&self) -> Option<Algorithm> {
+        let sure = |moves: u32| {
+            if moves >= MANY {
+                Confidence::Likely
+            } else {
+                Confidence::Possible
+            }
+        };
+        if self.mild >= FEW && self.mild >= self.deep.saturating_mul(2) {
+            return Some(("dctcp", sure(self.mild)));
+        }
+        if self.probes >= FEW {
+            return Some(("bbr", sure(self.probes)));
+        }
+        if self.probes > 0 {
+            return None;
+        }
+        if self.kept >= MANY_KEPT && self.kept as f32 >= self.cuts as f32 * KEPT_SHARE {
+            // A sender whose own link is the narrowest place hides a cut as well, but not one after the other.
+            return Some(("bbr", Confidence::Possible));
+        }
+        if let Some(name) = self.by_cuts() {
+            return Some((name, sure(self.fitted)));
+        }
+        let has_grown = self.first_growth >= MANY && !self.fits_reno();
+        has_grown.then(|| ("cubic", sure(self.first_growth)))
+    }
+
+    fn by_cuts(&self) -> Option<&'static str> {
+        let is_most = self.fitted as f32 >= self.cuts as f32 * 0.6;
+        if self.fitted < FEW || !is_most {
+            return None;
+        }
+        if self.fits_reno() {
+            // DCTCP halves its window after a loss as well (RFC 8257 §3.4).
+            let may_be_dctcp = self.mild > 0 || (self.has_marks && self.fitted_marks < FEW);
+            return (!may_be_dctcp).then_some("reno");
+        }
+        let count = self.fitted as f32;
+        (self.lead < -FITS_BETTER * count && self.misses.1 < FITS * count).then_some("cubic")
+    }
+
+    fn fits_reno(&self) -> bool {
+        let count = self.fitted as f32;
+        count > 0.0 && self.lead > FITS_BETTER * count && self.misses.0 < FITS * count
+    }
+}
+
+/// Segments by which CUBIC's window is larger so long after a cut (RFC 9438 §4.2).
+fn cubic_growth(before: f32, seconds: f32) -> f32 {
+    let back_s = (before * (1.0 - CUBIC_LEAVES) / CUBIC_C).cbrt();
+    CUBIC_C * ((seconds - back_s).powi(3) + back_s.powi(3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROUND_NS: i64 = 50_000_000;
+
+    struct Sender {
+        response: Response,
+        now_ns: i64,
+    }
+
+    impl Sender {
+        fn new() -> Self {
+            Sender {
+                response: Response::default(),
+                now_ns: 0,
+            }
+        }
+
+        fn round(&mut self, segments: f32, held_ns: i64, is_recovering: bool, is_marked: bool) {
+            self.now_ns += ROUND_NS;
+            self.response.end_round(&Moved {
+                end_ns: self.now_ns,
+                elapsed_ns: ROUND_NS,
+                held_ns,
+                peak_bytes: (segments * 1000.0) as u32,
+                mss: 1000,
+                is_recovering,
+                is_marked,
+            });
+        }
+
+        fn rounds(&mut self, of: impl IntoIterator<Item = f32>) {
+            for segments in of {
+                self.round(segments, 0, false, false);
+            }
+        }
+
+        /// One loss with so much in flight, repaired in a round.
+        fn lose(&mut self, segments: f32) {
+            let pipe_bytes = (segments * 1000.0) as u32;
+            self.response
+                .note_resent(RetransmissionCause::Fast, pipe_bytes, 1000);
+            self.round(segments * 1.4, 0, false, false);
+        }
+
+        fn name(&self) -> Option<&'static str> {
+            self.response.algorithm().map(|(name, _)| name)
+        }
+    }
+
+    /// From a window on, cut to a share of it by five losses, each after so many rounds of growth.
+    fn saw(mut window: f32, leaves: f32, rounds: u32, grow: fn(f32, u32) -> f32) -> Sender {
+        let mut sender = Sender::new();
+        sender.rounds([window; 2]);
+        for _ in 0..5 {
+            sender.lose(window);
+            let (before, after) = (window, (window * leaves).floor() + 1.0);
+            for round in 0..rounds {
+                window = after + grow(before, round);
+                sender.rounds([window]);
+            }
+        }
+        sender.lose(window);
+        sender
+    }
+
+    #[test]
+    fn reno_halves_and_grows_by_one_a_round() {
+        let sender = saw(40.0, 0.5, 20, |_, round| round as f32);
+        assert_eq!(
+            sender.response.algorithm(),
+            Some(("reno", Confidence::Likely))
+        );
+        assert!((sender.response.left().unwrap() - 0.53).abs() < 0.02);
+    }
+
+    #[test]
+    fn cubic_leaves_seven_tenths_and_grows_by_its_curve() {
+        let grow = |before: f32, round: u32| {
+            let rounds = round as f32;
+            cubic_growth(before, rounds * 0.05).max(CUBIC_FAIR * rounds)
+        };
+        assert_eq!(saw(40.0, 0.7, 25, grow).name(), Some("cubic"));
+        let at_once = saw(40.0, 0.7, 6, |before, round| {
+            before * if round > 0 { 0.3 } else { 0.0 }
+        });
+        assert_eq!(
+            at_once.name(),
+            None,
+            "a flight that is back at once was not cut"
+        );
+    }
+
+    #[test]
+    fn a_cut_that_nothing_explains_is_nobodys() {
+        assert_eq!(saw(40.0, 0.6, 3, |_, _| 0.0).name(), None);
+        assert_eq!(
+            saw(5.0, 0.5, 4, |_, round| round as f32).name(),
+            None,
+            "too small to tell"
+        );
+        let timeouts = {
+            let mut sender = Sender::new();
+            for _ in 0..6 {
+                sender.rounds([40.0, 40.0]);
+                sender
+                    .response
+                    .note_resent(RetransmissionCause::Rto, 40_000, 1000);
+                sender.round(40.0, 0, false, false);
+                sender.rounds([21.0, 22.0, 23.0, 24.0, 25.0]);
+            }
+            sender
+        };
+        assert_eq!(timeouts.response.cuts, 0, "a timeout leaves one segment");
+    }
+
+    #[test]
+    fn what_holds_the_flight_down_cuts_no_window() {
+        let mut sender = Sender::new();
+        for _ in 0..6 {
+            sender.rounds([40.0, 40.0]);
+            sender
+                .response
+                .note_resent(RetransmissionCause::Fast, 40_000, 1000);
+            sender.round(40.0, 0, false, false);
+            sender.round(21.0, ROUND_NS / 2, false, false);
+        }
+        assert_eq!(sender.response.cuts, 0);
+    }
+
+    #[test]
+    fn bbr_probes_and_falls_back_without_a_loss() {
+        let mut sender = Sender::new();
+        for _ in 0..4 {
+            sender.rounds([100.0, 100.0, 118.0, 122.0, 101.0, 99.0, 100.0]);
+        }
+        assert_eq!(sender.response.probes, 4);
+        assert_eq!(sender.name(), Some("bbr"));
+        let mut reordered = Sender::new();
+        for _ in 0..4 {
+            reordered.rounds([100.0, 100.0]);
+            reordered.response.note_disorder();
+            reordered.rounds([122.0, 101.0, 99.0, 100.0]);
+        }
+        assert_eq!(reordered.response.probes, 0);
+        let mut grows = Sender::new();
+        grows.rounds((0..40).map(|round| 100.0 + 4.0 * round as f32));
+        assert_eq!(grows.response.probes, 0);
+    }
+
+    #[test]
+    fn what_no_loss_cuts_may_be_bbr() {
+        let lost = |times| {
+            let mut sender = Sender::new();
+            for _ in 0..times {
+                sender.rounds([48.0; 4]);
+                sender.lose(48.0);
+                sender.rounds([48.0; 2]);
+            }
+            sender.rounds([48.0; 4]);
+            sender.lose(48.0);
+            sender.response.algorithm()
+        };
+        assert_eq!(lost(4), None);
+        assert_eq!(lost(9), Some(("bbr", Confidence::Possible)));
+    }
+
+    #[test]
+    fn a_mild_cut_after_marks_is_dctcps() {
+        let mut dctcp = Sender::new();
+        let mut cubic = Sender::new();
+        for _ in 0..6 {
+            for (sender, leaves) in [(&mut dctcp, 0.93), (&mut cubic, 0.72)] {
+                sender.rounds([48.0, 49.0]);
+                sender.round(50.0, 0, false, true);
+                sender.rounds([50.0 * leaves, 50.0 * leaves + 1.0]);
+            }
+        }
+        assert_eq!(dctcp.name(), Some("dctcp"));
+        assert_eq!(cubic.name(), Some("cubic"));
+        // Its losses are Reno's.
+        let mut lossy = saw(40.0, 0.5, 20, |_, round| round as f32);
+        lossy.round(30.0, 0, false, true);
+        assert_eq!(lossy.name(), None);
+    }
+
+    #[test]
+    fn a_twentieth_a_round_before_any_loss_is_cubics() {
+        let mut sender = Sender::new();
+        sender.rounds([10.0, 20.0, 40.0, 80.0, 160.0]);
+        sender.rounds((0..8).map(|round| 160.0 * 1.05_f32.powi(round)));
+        assert_eq!(sender.name(), Some("cubic"));
+        let mut reno = Sender::new();
+        reno.rounds((0..30).map(|round| 100.0 + round as f32));
+        assert_eq!(reno.name(), None, "one of a hundred is no twentieth");
+    }
+}

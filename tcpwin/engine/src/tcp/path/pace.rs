@@ -1,0 +1,433 @@
+//! What a direction with several segments in flight shows: its round trips, bursts and ACKs.
+
+use std::collections::VecDeque;
+
+use crate::sequence::Seq;
+use crate::tcp::budget::full_path::{self, Move};
+use crate::tcp::budget::idle_restart::Idle;
+use crate::tcp::budget::round_limit::RoundTrip;
+use crate::tcp::budget::Budget;
+use crate::tcp::path::bottleneck::Bottleneck;
+use crate::tcp::path::history::{Delay, PathHistory, Record};
+use crate::tcp::path::round_queue::EndedRound;
+use crate::tcp::path::train::Train;
+use crate::tcp::timing::estimator::RttEstimator;
+use crate::tcp::timing::messages::{Messages, PAUSE_MIN_NS};
+use crate::tcp::timing::missing_acks::AckIds;
+use crate::tcp::timing::sent::Sent;
+use crate::tcp::window::sender_view::SenderView;
+use crate::wire::{Segment, FIN, PSH};
+
+/// Segments in flight that are kept apart; beyond it neighbours are joined, and times become those of the older one.
+const MAX_SENT: usize = 4096;
+/// A round whose flight is this much above the round before is slow start's: it doubles with every ACK or every second
+/// (RFC 5681 §3.1, RFC 3465).
+const GROWTH_NUMERATOR: u64 = 4;
+const GROWTH_DENOMINATOR: u64 = 3;
+/// Segments that Linux and RFC 6928 allow before the first ACK.
+pub const INITIAL_WINDOW_SEGMENTS: u32 = 10;
+
+/// A stack sets PSH on what empties its buffer (RFC 9293 §3.9.1.2): without it more was written, however short the segment
+/// is. Window, congestion window or pacing cut it. No length is as large as this bit, so that it is no short one.
+const WRITE_GOES_ON: u32 = 1 << 31;
+
+/// What every segment touches stands in the first three cache lines, and in [`Late`].
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+pub struct Pace {
+    /// In flight, without the oldest.
+    pub rest: VecDeque<Sent>,
+    pub view: Option<Box<SenderView>>,
+    /// When the newest TSval was first sent.
+    pub tick_ns: i64,
+    /// Length of the newest data, with [`WRITE_GOES_ON`] where it did not end what was written.
+    pub last_payload: u32,
+    pub tinygrams: u32,
+    /// What was sent when the round trip began: its acknowledgment ends it.
+    round_end: Seq,
+    pub stretch: u32,
+    train: Train,
+    last_acked_sent_ns: i64,
+    pub samples: u32,
+    pub compressed: u32,
+    pub estimator: RttEstimator,
+    pub delay: Delay,
+    /// Once a round was over.
+    pub path: Option<Box<PathHistory>>,
+    /// Silence that parts two messages: two round trips of the path.
+    pub pause_ns: i64,
+    pub idle: Option<Box<Idle>>,
+    /// An ACK just came that its receiver had delayed for this long.
+    pub late_by_ns: i64,
+    pub rounds: u32,
+    round_ns: i64,
+    pub slow_start_ns: i64,
+    pub turns: Option<Box<Messages>>,
+    acked_bytes: u64,
+    pub nagle_ns: i64,
+    /// Peaks of bytes in flight: of the last round, since the last pause, of all, and before the first ACK of data.
+    round_peak: u32,
+    pub period_peak: u32,
+    pub peak: u32,
+    pub initial_flight: Option<u32>,
+    pub is_initial_missed: bool,
+    /// A model of the sender's congestion window in bytes, at least what was in flight (see [`Pace::end_round`]).
+    pub window_bytes: u32,
+    threshold_bytes: u32,
+    pub nagle_delays: u32,
+    bottleneck: Option<Bottleneck>,
+    pub late: Late,
+}
+
+/// What came later, and every segment touches: it shares one cache line.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+pub struct Late {
+    pub ack_ids: AckIds,
+    pub budget: Budget,
+}
+
+/// What the rounds of a direction are judged by.
+#[derive(Clone, Copy, Debug)]
+pub struct Round {
+    pub now_ns: i64,
+    pub nxt: Seq,
+    /// Most bytes in flight since the round began.
+    pub peak_bytes: u32,
+    pub acked_bytes: u64,
+    /// Acknowledged or reported by SACK.
+    pub delivered_bytes: u64,
+    pub window_bytes: u32,
+    pub mss: u32,
+    pub is_recovering: bool,
+    /// Of the path, at least.
+    pub round_trip_ns: i64,
+    /// When data was sent last.
+    pub last_data_ns: i64,
+    /// The capture holds the beginning.
+    pub is_from_start: bool,
+}
+
+impl Pace {
+    pub fn new(estimator: RttEstimator, samples: u32, una: Seq) -> Self {
+        Pace {
+            rest: VecDeque::new(),
+            estimator,
+            samples,
+            round_end: una,
+            round_ns: i64::MIN,
+            rounds: 0,
+            round_peak: 0,
+            period_peak: 0,
+            peak: 0,
+            // What was acknowledged before cannot be told apart any more.
+            is_initial_missed: samples > 1,
+            initial_flight: None,
+            slow_start_ns: 0,
+            tick_ns: i64::MIN,
+            pause_ns: PAUSE_MIN_NS,
+            window_bytes: 0,
+            threshold_bytes: u32::MAX,
+            acked_bytes: 0,
+            stretch: 0,
+            compressed: 0,
+            last_acked_sent_ns: i64::MIN,
+            train: Train::NONE,
+            delay: Delay::NONE,
+            path: None,
+            tinygrams: 0,
+            last_payload: u32::MAX,
+            late_by_ns: 0,
+            nagle_delays: 0,
+            bottleneck: None,
+            late: Late {
+                ack_ids: AckIds::EMPTY,
+                budget: Budget::EMPTY,
+            },
+            nagle_ns: 0,
+            idle: None,
+            turns: None,
+            view: None,
+        }
+    }
+
+    /// How far an ACK moved SND.UNA, and whether ACKs before it are missing.
+    #[inline(always)]
+    pub fn note_advance(&mut self, segment: &Segment, advance: u32, mss: u32, is_bare: bool) {
+        let is_stretch = advance > mss.wrapping_mul(2);
+        self.stretch = self.stretch.wrapping_add(u32::from(is_stretch));
+        if is_bare {
+            self.late.ack_ids.note(segment.ip_id, advance, mss);
+        } else {
+            self.late.ack_ids.interrupt();
+        }
+    }
+
+    /// Whether the last segment was a small one that ends a write: what was written is sent (rule 8.g).
+    pub fn ran_out(&self, mss: u32) -> bool {
+        self.last_payload < mss
+    }
+
+    pub fn is_followed(&self) -> bool {
+        self.late_by_ns > 0 || self.idle.as_ref().is_some_and(|idle| idle.ramp.is_some())
+    }
+
+    #[inline]
+    pub fn push(&mut self, sent: Sent) {
+        if self.rest.len() >= MAX_SENT {
+            self.join();
+        }
+        self.rest.push_back(sent);
+    }
+
+    #[cold]
+    fn join(&mut self) {
+        let mut joined = VecDeque::with_capacity(MAX_SENT / 2 + 1);
+        for pair in self.rest.make_contiguous().chunks(2) {
+            if let (Some(older), Some(newer)) = (pair.first(), pair.last()) {
+                joined.push_back(older.joined(*newer));
+            }
+        }
+        self.rest = joined;
+    }
+
+    #[inline]
+    pub fn sample(&mut self, sample_us: u32, una: Seq) {
+        self.estimator.sample(sample_us, self.is_round_over(una));
+        self.samples = self.samples.wrapping_add(1);
+        self.delay.add(sample_us);
+    }
+
+    /// An ACK came, with which so much was delivered and so much is in flight.
+    #[inline(always)]
+    pub fn note_delivered(
+        &mut self,
+        delivered_bytes: u64,
+        flight_bytes: u32,
+        mss: u32,
+        now_ns: i64,
+    ) {
+        let (is_more, is_over) = self.train.take(delivered_bytes, now_ns);
+        if !is_more {
+            return;
+        }
+        let flight_bytes = match &self.view {
+            Some(view) => view.bytes(),
+            None => flight_bytes,
+        };
+        if is_over && self.train.is_possible(flight_bytes, mss) {
+            self.next_train(delivered_bytes, flight_bytes, mss, now_ns);
+        }
+        if flight_bytes == 0 {
+            self.train.end();
+        }
+    }
+
+    #[cold]
+    fn next_train(&mut self, delivered_bytes: u64, flight_bytes: u32, mss: u32, now_ns: i64) {
+        let over = self.train.next(delivered_bytes, flight_bytes, mss, now_ns);
+        if let Some((bytes, elapsed_ns)) = over {
+            self.path
+                .get_or_insert_with(Box::default)
+                .add_train(bytes, elapsed_ns, mss);
+        }
+    }
+
+    /// Whether all that was in flight when the round began is acknowledged, as its sender sees it.
+    #[inline(always)]
+    pub fn is_round_over(&self, una: Seq) -> bool {
+        let una = self.view.as_ref().map_or(una, |view| view.una());
+        una.is_after(self.round_end)
+    }
+
+    /// An ACK that moved SND.UNA, `ack_spacing_ns` after the one before.
+    #[inline(always)]
+    pub fn note_ack(&mut self, newest_sent_ns: i64, ack_spacing_ns: i64) {
+        let sent_spacing_ns = newest_sent_ns.wrapping_sub(self.last_acked_sent_ns);
+        self.last_acked_sent_ns = newest_sent_ns;
+        // Data sent a millisecond and more apart, acknowledged within a quarter of that: the ACKs queued on their way
+        // (Zhang, Shenker, Clark 1991).
+        let is_apart = (sent_spacing_ns.wrapping_sub(1_000_000) as u64) < 60_000_000_000;
+        let is_compressed = is_apart & ((ack_spacing_ns as u64) < sent_spacing_ns as u64 / 4);
+        self.compressed = self.compressed.wrapping_add(u32::from(is_compressed));
+    }
+
+    /// A segment with payload, behind `ahead_bytes` in flight: a small one before it did not end what was written.
+    #[inline]
+    pub fn note_payload(&mut self, segment: &Segment, ahead_bytes: u32, mss: u32) {
+        let before = (self.last_payload & !WRITE_GOES_ON).min(ahead_bytes);
+        let is_tinygram = (ahead_bytes > 0) & (before < mss);
+        self.tinygrams = self.tinygrams.wrapping_add(u32::from(is_tinygram));
+        let goes_on = segment.flags & (PSH | FIN) == 0;
+        self.last_payload = segment.payload_len | (u32::from(goes_on) * WRITE_GOES_ON);
+    }
+
+    /// Close the round: its phase, and what the congestion window is by Linux's rules if it began as they say.
+    ///
+    /// In slow start every acknowledged byte widens it by one, while more than half of it was used
+    /// (`tcp_is_cwnd_limited`); beyond the threshold one segment a round does (RFC 5681 §3.1).
+    #[cold]
+    pub fn end_round(&mut self, round: &Round) {
+        self.round_end = round.nxt;
+        self.rounds = self.rounds.wrapping_add(1);
+        let acked = round.acked_bytes.saturating_sub(self.acked_bytes);
+        self.acked_bytes = round.acked_bytes;
+        self.peak = self.peak.max(round.peak_bytes);
+        let peak = match &mut self.view {
+            Some(view) => view.take_peak(),
+            None => round.peak_bytes,
+        };
+        let before = std::mem::replace(&mut self.round_peak, peak);
+        self.period_peak = self.period_peak.max(peak);
+        if acked > 0 {
+            self.note_initial(peak);
+        }
+        let elapsed_ns = round.now_ns.saturating_sub(self.round_ns);
+        let has_begun = self.round_ns != i64::MIN;
+        self.round_ns = round.now_ns;
+        let grows = u64::from(peak) * GROWTH_DENOMINATOR >= u64::from(before) * GROWTH_NUMERATOR;
+        // Once a loss has set the threshold, a flight that grows again fills what the window already had.
+        let is_below = self.window_bytes < self.threshold_bytes;
+        if has_begun && elapsed_ns > 0 && grows && before > 0 && is_below && !round.is_recovering {
+            self.slow_start_ns = self.slow_start_ns.saturating_add(elapsed_ns);
+        }
+        let round_trip = RoundTrip {
+            elapsed_ns: if has_begun {
+                elapsed_ns
+            } else {
+                self.late.budget.age_ns(round.now_ns)
+            },
+            acked_bytes: acked,
+            peak_bytes: peak,
+            before_bytes: before,
+            round_trip_ns: round.round_trip_ns,
+            grows: grows || self.rounds < 2,
+            is_recovering: round.is_recovering,
+            is_after_unseen: self.rounds < 2 && !round.is_from_start,
+            mss: round.mss,
+        };
+        if round.last_data_ns > i64::MIN {
+            self.late
+                .budget
+                .note_gap(round.now_ns.saturating_sub(round.last_data_ns));
+        }
+        let spent = self.late.budget.end_round(&round_trip, round.now_ns);
+        let record = Record {
+            end_ns: round.now_ns,
+            elapsed_ns: round_trip.elapsed_ns,
+            delivered_bytes: 0,
+            busy_ns: spent.busy_ns,
+            item: spent.item,
+            otherwise: spent.otherwise,
+            idle_ns: spent.idle_ns,
+            full_ns: spent.full_ns,
+            recovery_ns: spent.recovery_ns,
+            gap_ns: spent.gap_ns,
+            peak_bytes: peak,
+            window_bytes: round.window_bytes,
+            delay_us: 0,
+            least_delay_us: 0,
+            most_delay_us: 0,
+            losses: 0,
+            loss_delay_us: 0,
+            marked: 0,
+        };
+        let path = self.path.get_or_insert_with(Box::default);
+        let over = EndedRound {
+            record,
+            mss: round.mss,
+            is_recovering: round.is_recovering,
+            is_disordered: false,
+        };
+        let delay_us = path.end_round(over, &mut self.delay, round.delivered_bytes);
+        let round_trip_ns = round.round_trip_ns.max(i64::from(delay_us) * 1000);
+        if round_trip_ns > 0 {
+            self.train.gap_ns = round_trip_ns / 2;
+        }
+        let initial = round.mss.saturating_mul(INITIAL_WINDOW_SEGMENTS);
+        self.window_bytes = self.window_bytes.max(initial);
+        let used = u64::from(peak.max(before));
+        let was_limited = u64::from(self.window_bytes) < used * 2;
+        if was_limited && !round.is_recovering {
+            let widened = if self.window_bytes < self.threshold_bytes {
+                u32::try_from(acked).unwrap_or(u32::MAX)
+            } else {
+                round.mss
+            };
+            self.window_bytes = self.window_bytes.saturating_add(widened);
+        }
+        self.window_bytes = self.window_bytes.max(peak);
+    }
+
+    /// The path's bottleneck, as far as all rounds together show it: known once the connection is over.
+    pub fn bottleneck(&self) -> Option<Bottleneck> {
+        self.bottleneck
+    }
+
+    /// The connection is over: find the bottleneck, and give the time of the budget that belongs to another item. Unless
+    /// somebody asks for its rounds later, they are let go.
+    pub fn conclude(&mut self, mss: u32, keeps_rounds: bool) -> Vec<Move> {
+        let Some(path) = &mut self.path else {
+            return Vec::new();
+        };
+        path.close();
+        let records = path.records();
+        self.bottleneck = Bottleneck::of(path, &records, &self.delay, mss);
+        path.queue_ns = (self.bottleneck.as_ref()).and_then(|path| path.queue_ns(&records));
+        let moves = self.moves_in(&records, mss);
+        if let (Some(path), false) = (&mut self.path, keeps_rounds) {
+            path.let_go();
+        }
+        moves
+    }
+
+    /// Time of the budget that belongs to another item by all rounds together, once the connection is over.
+    pub fn moves(&self, mss: u32) -> Vec<Move> {
+        let records = self.path.as_ref().map(|path| path.records());
+        self.moves_in(&records.unwrap_or_default(), mss)
+    }
+
+    fn moves_in(&self, records: &[Record], mss: u32) -> Vec<Move> {
+        let base_us = (self.path.as_ref()).and_then(|path| path.base_us(&self.delay));
+        full_path::moves(self.bottleneck.as_ref(), records, base_us, mss)
+    }
+
+    /// What was seen of the path so far was not as its sender saw it.
+    pub fn forget_path(&mut self, delivered_bytes: u64) {
+        (self.train, self.delay) = (Train::NONE, Delay::NONE);
+        self.path = Some(Box::new(PathHistory::new(delivered_bytes, true)));
+    }
+
+    /// Charge what the last idle restart cost, if that is known now. Called when a round is over.
+    pub fn settle_restart(&mut self) {
+        let Some(idle) = &mut self.idle else {
+            return;
+        };
+        let owed_ns = idle.take_owed_ns();
+        if owed_ns > 0 {
+            self.late.budget.charge_restart(&idle.before, owed_ns);
+        }
+    }
+
+    /// The first ACK or SACK of data, with so much in flight at most until then.
+    pub fn note_initial(&mut self, peak_bytes: u32) {
+        if self.initial_flight.is_none() && !self.is_initial_missed && peak_bytes > 0 {
+            self.initial_flight = Some(peak_bytes);
+        }
+    }
+
+    /// The congestion window before a pause: by the model as long as nothing was lost, then by what was in flight.
+    pub fn window_before_pause(&self) -> u32 {
+        if self.threshold_bytes == u32::MAX {
+            self.window_bytes.max(self.period_peak)
+        } else {
+            self.period_peak
+        }
+    }
+
+    /// Loss was detected with so many bytes in flight: cubic goes on with seven tenths (RFC 9438 §4.6).
+    pub fn note_loss(&mut self, flight_bytes: u32) {
+        self.threshold_bytes = (u64::from(flight_bytes) * 7 / 10) as u32;
+        self.window_bytes = self.threshold_bytes;
+    }
+}

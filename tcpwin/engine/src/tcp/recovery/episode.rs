@@ -1,0 +1,602 @@
+//! The sender's recovery as its retransmissions show it: its phase, what was sent again, and what proved needless.
+
+use std::collections::VecDeque;
+
+use crate::event::{self, Events};
+use crate::sequence::Seq;
+use crate::tcp::recovery::answers::Answers;
+use crate::tcp::recovery::cause::RetransmissionCause;
+use crate::tcp::recovery::ranges::RangeSet;
+
+/// Retransmissions remembered, for the D-SACK or the timestamp that may yet prove one needless.
+const MAX_RESENDS: usize = 256;
+/// Retransmissions are forgotten before sequence numbers come round.
+const FORGET_AFTER_BYTES: u64 = 1 << 30;
+
+/// Linux's congestion states, as far as packets tell them apart: Open stands for Open, Disorder and CWR.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    #[default]
+    Open,
+    /// Fast recovery (RFC 6675, RFC 6582).
+    Fast,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resend {
+    pub seq: Seq,
+    pub end: Seq,
+    pub time_ns: i64,
+    pub frame: u64,
+    /// The timeout without back-off that began with it.
+    pub rto_ns: i64,
+    pub tsval: Option<u32>,
+    /// Its TSval is certainly another than the original's.
+    is_distinct: bool,
+    /// Its main kind, as the row has it.
+    pub events: Events,
+    /// Sent in the phase that goes on.
+    is_of_phase: bool,
+    is_needless: bool,
+    /// A DSACK showed that the copy before it was not lost, or that this one was not needed.
+    is_disproved: bool,
+    /// Bytes acknowledged in all when it was sent.
+    acked_bytes: u64,
+}
+
+/// A segment above SND.UNA that came late, and the frame that holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Late {
+    seq: Seq,
+    end: Seq,
+    frame: u64,
+}
+
+pub fn holds(seq: Seq, left: Seq, right: Seq) -> bool {
+    !seq.is_before(left) && seq.is_before(right)
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Episode {
+    pub phase: Phase,
+    /// It repairs data for which the receiver had taken its window back, also after a timeout.
+    pub is_refused: bool,
+    /// SND.MAX when the phase began: its acknowledgment ends it.
+    point: Seq,
+    entered_ns: i64,
+    /// Above SND.UNA and sent again, at any time, or late: its round trip is ambiguous.
+    pub ambiguous: RangeSet,
+    /// Sent again since the phase began.
+    repeated: RangeSet,
+    resends: VecDeque<Resend>,
+    late: VecDeque<Late>,
+    pub answers: Answers,
+    /// End of a tail loss probe that was not acknowledged yet.
+    probe_end: Option<Seq>,
+    /// Timeouts in a row.
+    pub backoff: u32,
+    /// Whether the sender probes for tail loss, where its timers showed it.
+    pub sends_probes: Option<bool>,
+    /// The timeout's retransmission awaits the ACKs that tell whether it was needed (RFC 5682).
+    is_frto_armed: bool,
+    /// TSval of the first retransmission since none was in flight (Linux `retrans_stamp`).
+    first_tsval: Option<u32>,
+    /// Sent again in this phase and not proved needless.
+    unproved: u32,
+    /// When the newest retransmission was sent that arrived for certain.
+    arrived_ns: Option<i64>,
+    pub recoveries: u32,
+    pub recovery_ns: i64,
+    /// Stretches of it.
+    pub stretches: u32,
+    pub fin: u32,
+    pub fast_open: u32,
+    pub zero_window: u32,
+    pub unknown: u32,
+    pub dsacks: u32,
+    pub dsack_bytes: u64,
+    pub by_dsack: u32,
+    /// Copies sent for a lost retransmission of which a DSACK shows that one of them had arrived.
+    pub lost_disproved: u32,
+    pub by_timestamps: u32,
+    pub by_frto: u32,
+    pub reordering_max_bytes: u32,
+    pub reordering_max_ns: i64,
+}
+
+/// An ACK that moves SND.UNA.
+#[derive(Clone, Copy, Debug)]
+pub struct Advance {
+    pub una: Seq,
+    pub ack: Seq,
+    pub tsecr: Option<u32>,
+    pub now_ns: i64,
+    /// Bytes of it that had been sent once, captured, and not been reported by SACK.
+    pub plain_bytes: u32,
+    /// Bytes of it that had been sent copy.
+    pub ambiguous_bytes: u32,
+    pub had_duplicates: bool,
+    pub has_sack: bool,
+}
+
+/// What such an ACK shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    pub is_partial: bool,
+    /// When the copy was sent whose arrival it acknowledges, where timestamps tell.
+    pub echoed_ns: Option<i64>,
+    /// The echo is the newest copy's: no later one can have drawn the ACK.
+    pub is_newest: bool,
+    /// When that copy was sent.
+    pub newest_ns: Option<i64>,
+    /// The echo is the original's: it had arrived, and what was sent again was needless.
+    pub is_original: bool,
+}
+
+/// A segment that is sent copy.
+#[derive(Clone, Copy, Debug)]
+pub struct Resent {
+    pub seq: Seq,
+    pub end: Seq,
+    /// SND.MAX before.
+    pub nxt: Seq,
+    pub time_ns: i64,
+    pub frame: u64,
+    pub rto_ns: i64,
+    pub tsval: Option<u32>,
+    /// Its TSval is certainly another than the original's.
+    pub is_distinct: bool,
+    pub events: Events,
+    /// Bytes acknowledged in all before.
+    pub acked_bytes: u64,
+    /// The receiver had taken back the window for its first byte.
+    pub is_refused: bool,
+}
+
+impl Episode {
+    /// Whether nothing here bears on the next segment.
+    pub fn is_quiet(&self) -> bool {
+        self.phase == Phase::Open && self.ambiguous.is_empty() && self.probe_end.is_none()
+    }
+
+    /// Whether some of it was sent again already in this phase.
+    pub fn is_repeated(&self, seq: Seq, end: Seq) -> bool {
+        self.repeated.overlap(seq, end) > 0
+    }
+
+    /// Whether it was last sent again in a fast recovery, this one or one before.
+    pub fn was_recovered(&self, seq: Seq, end: Seq) -> bool {
+        let in_recovery = event::FAST_RETRANSMISSION | event::RECOVERY_RETRANSMISSION;
+        let resend = self.last_resend(seq, end);
+        resend.is_some_and(|resend| resend.events & in_recovery != 0)
+    }
+
+    /// Whether any of these ranges above `seq` was sent again in this phase.
+    pub fn is_any_repeated(&self, seq: Seq, mut ranges: impl Iterator<Item = (Seq, Seq)>) -> bool {
+        !self.repeated.is_empty()
+            && ranges
+                .any(|(left, right)| seq.is_before(left) && self.repeated.overlap(left, right) > 0)
+    }
+
+    pub fn is_probe_out(&self) -> bool {
+        self.probe_end.is_some()
+    }
+
+    /// When bytes from `seq` on were last sent again, and in which frame.
+    pub fn last_resend(&self, seq: Seq, end: Seq) -> Option<Resend> {
+        let overlaps = |resend: &&Resend| seq.is_before(resend.end) && resend.seq.is_before(end);
+        self.resends.iter().rev().find(overlaps).copied()
+    }
+
+    /// The newest frame that holds the byte at `seq` among those sent again or late. None where it is none of these,
+    /// or no longer known: then it is ambiguous all the same.
+    pub fn newest_copy(&self, seq: Seq) -> Option<u64> {
+        let resends = self.resends.iter().rev();
+        let resent = resends.map(|resend| (resend.seq, resend.end, resend.frame));
+        // What is seen for the first time when it comes late was not sent again before.
+        let late = self
+            .late
+            .iter()
+            .map(|late| (late.seq, late.end, late.frame));
+        resent
+            .chain(late)
+            .find(|(left, right, _)| holds(seq, *left, *right))
+            .map(|(_, _, frame)| frame)
+    }
+
+    /// Whether the byte at `seq`, above SND.UNA, was captured late.
+    pub fn is_late(&self, seq: Seq) -> bool {
+        (self.late.iter()).any(|late| holds(seq, late.seq, late.end))
+    }
+
+    /// The capture's clock was set forward: times before count from so much later, and what is in flight from `una` to
+    /// `nxt` has no round trip.
+    pub fn step(&mut self, una: Seq, nxt: Seq, stepped_ns: i64) {
+        self.ambiguous.insert(una, nxt);
+        for resend in &mut self.resends {
+            resend.time_ns = resend.time_ns.saturating_add(stepped_ns);
+        }
+    }
+
+    /// Forget what was sent again so long ago that its sequence numbers may have come round.
+    pub fn forget_old(&mut self, acked_bytes: u64) {
+        let is_old = |resend: &Resend| acked_bytes - resend.acked_bytes > FORGET_AFTER_BYTES;
+        while self.resends.front().is_some_and(is_old) {
+            self.resends.pop_front();
+        }
+    }
+
+    /// When something was last sent copy.
+    pub fn newest_resend_ns(&self) -> Option<i64> {
+        self.resends.back().map(|resend| resend.time_ns)
+    }
+
+    /// Whether data sent at `sent_ns` is lost as a retransmission sent later has arrived (RACK, RFC 8985 §6.2).
+    pub fn is_overtaken(&self, sent_ns: i64) -> bool {
+        self.arrived_ns
+            .is_some_and(|arrived_ns| sent_ns < arrived_ns)
+    }
+
+    /// A segment was sent copy.
+    pub fn resent(&mut self, cause: RetransmissionCause, copy: &Resent) {
+        let (nxt, now_ns) = (copy.nxt, copy.time_ns);
+        // Only the first retransmission after a timeout may be out for F-RTO to judge by (RFC 5682 §2.1, step 2).
+        self.is_frto_armed = false;
+        match cause {
+            RetransmissionCause::Fast => {
+                self.enter(Phase::Fast, nxt, now_ns);
+                self.recoveries = self.recoveries.saturating_add(1);
+            }
+            RetransmissionCause::Rto => {
+                // Only the first of a phase, or one that follows another with no ACK between (Linux `tcp_enter_loss`).
+                let may_judge = self.phase == Phase::Open || self.backoff > 0;
+                self.enter(Phase::Loss, nxt, now_ns);
+                self.backoff = self.backoff.saturating_add(1);
+                self.is_frto_armed = may_judge;
+            }
+            RetransmissionCause::TailLossProbe => self.probe_end = Some(copy.end),
+            RetransmissionCause::Fin => self.fin = self.fin.saturating_add(1),
+            RetransmissionCause::FastOpen => self.fast_open = self.fast_open.saturating_add(1),
+            RetransmissionCause::ZeroWindow => {
+                // Linux's `tcp_retransmit_timer` enters loss for a window that closed upon what is in flight.
+                self.enter(Phase::Loss, nxt, now_ns);
+                self.backoff = self.backoff.saturating_add(1);
+                self.zero_window = self.zero_window.saturating_add(1);
+            }
+            RetransmissionCause::Unknown => self.unknown = self.unknown.saturating_add(1),
+            _ => {}
+        }
+        if matches!(
+            cause,
+            RetransmissionCause::Fast | RetransmissionCause::Rto | RetransmissionCause::ZeroWindow
+        ) {
+            self.is_refused |= copy.is_refused;
+        }
+        if cause != RetransmissionCause::Spurious {
+            self.ambiguous.insert(copy.seq, copy.end);
+            self.repeated.insert(copy.seq, copy.end);
+        }
+        let is_of_phase = self.phase != Phase::Open;
+        self.first_tsval = self.first_tsval.or(copy.tsval);
+        self.unproved = self.unproved.saturating_add(u32::from(is_of_phase));
+        if self.resends.len() >= MAX_RESENDS {
+            self.resends.pop_front();
+        }
+        self.resends.push_back(Resend {
+            seq: copy.seq,
+            end: copy.end,
+            time_ns: now_ns,
+            frame: copy.frame,
+            rto_ns: copy.rto_ns,
+            tsval: copy.tsval,
+            is_distinct: copy.is_distinct,
+            events: copy.events,
+            is_of_phase,
+            is_needless: false,
+            is_disproved: false,
+            acked_bytes: copy.acked_bytes,
+        });
+    }
+
+    fn enter(&mut self, phase: Phase, point: Seq, now_ns: i64) {
+        // A timeout goes on with what went before it, also for what may be undone (`tcp_enter_loss`).
+        if self.phase != Phase::Open && phase == Phase::Loss {
+            self.account(now_ns);
+        } else {
+            self.leave(now_ns);
+            self.stretches = self.stretches.saturating_add(1);
+        }
+        self.phase = phase;
+        self.point = point;
+        self.entered_ns = now_ns;
+        self.repeated.clear();
+        self.probe_end = None;
+    }
+
+    /// The newest retransmission of these bytes, if it was within so long before: what the capture may hold twice.
+    pub fn just_resent(&self, seq: Seq, now_ns: i64, within_ns: i64) -> Option<Events> {
+        let resend = self.resends.iter().rev().find(|resend| resend.seq == seq)?;
+        (now_ns.saturating_sub(resend.time_ns) <= within_ns).then_some(resend.events)
+    }
+
+    /// End the phase: also where the connection ends.
+    pub fn leave(&mut self, now_ns: i64) {
+        self.account(now_ns);
+        self.phase = Phase::Open;
+        (self.unproved, self.is_refused) = (0, false);
+        for resend in &mut self.resends {
+            resend.is_of_phase = false;
+        }
+    }
+
+    fn account(&mut self, now_ns: i64) {
+        if self.phase != Phase::Open {
+            let span_ns = now_ns.saturating_sub(self.entered_ns).max(0);
+            self.recovery_ns = self.recovery_ns.saturating_add(span_ns);
+        }
+    }
+
+    /// Bytes that came late are no evidence of a round trip.
+    pub fn note_late(&mut self, seq: Seq, end: Seq, frame: u64) {
+        self.ambiguous.insert(seq, end);
+        if self.late.len() >= MAX_RESENDS {
+            self.late.pop_front();
+        }
+        self.late.push_back(Late { seq, end, frame });
+    }
+
+    pub fn acked(&mut self, advance: &Advance) -> Shown {
+        let mut shown = self.judge_timestamps(advance);
+        let is_dsacked = self.phase == Phase::Loss && self.unproved == 0;
+        // An echo from before the first retransmission (Linux `tcp_packet_delayed`).
+        let is_delayed = self
+            .first_tsval
+            .zip(advance.tsecr)
+            .is_some_and(|(tsval, tsecr)| (tsecr.wrapping_sub(tsval) as i32) < 0);
+        let is_undone = self.judge_frto(advance) || is_delayed || is_dsacked;
+        self.backoff = 0;
+        self.ambiguous.remove_below(advance.ack);
+        self.repeated.remove_below(advance.ack);
+        self.late.retain(|late| late.end.is_after(advance.ack));
+        if self.probe_end.is_some_and(|end| !end.is_after(advance.ack)) {
+            self.probe_end = None;
+        }
+        if self.phase == Phase::Open {
+            self.forget_first();
+            return shown;
+        }
+        let is_over = !advance.ack.is_before(self.point);
+        // Linux undoes a loss that was none, a recovery once none of its retransmissions is out (`tcp_try_undo_loss`,
+        // `tcp_try_undo_partial`).
+        let is_undone = is_undone && (self.phase == Phase::Loss || self.ambiguous.is_empty());
+        if is_over || is_undone {
+            self.leave(advance.now_ns);
+        } else {
+            shown.is_partial = self.phase == Phase::Fast;
+        }
+        self.forget_first();
+        shown
+    }
+
+    fn forget_first(&mut self) {
+        if self.phase == Phase::Open && self.ambiguous.is_empty() {
+            self.first_tsval = None;
+        }
+    }
+
+    /// F-RTO: after a timeout, an ACK of data that was sent once proves the originals' arrival. Without SACK it must cover
+    /// nothing that was sent again, since what the receiver held out of order is acknowledged with the retransmission
+    /// (RFC 5682 §2.1 and §3.1; Linux `tcp_clean_rtx_queue` on FLAG_ORIG_SACK_ACKED). Timestamps tell it better.
+    fn judge_frto(&mut self, advance: &Advance) -> bool {
+        if !self.is_frto_armed {
+            return false;
+        }
+        let is_original = advance.plain_bytes > 0
+            && (advance.has_sack || (advance.ambiguous_bytes == 0 && !advance.had_duplicates));
+        self.is_frto_armed = advance.plain_bytes == 0 && !advance.had_duplicates;
+        if is_original && advance.tsecr.is_none() {
+            self.by_frto = self.by_frto.saturating_add(1);
+        }
+        is_original
+    }
+
+    /// SACK reports data for the first time that was sent once, up to `end`: after a timeout the proof of F-RTO, if it was
+    /// sent before (RFC 5682 §3.1; Linux FLAG_ORIG_SACK_ACKED in `tcp_sacktag_one`).
+    pub fn note_original_reported(&mut self, end: Seq, has_timestamps: bool, now_ns: i64) {
+        if !self.is_frto_armed || end.is_after(self.point) {
+            return;
+        }
+        self.is_frto_armed = false;
+        self.by_frto = self.by_frto.saturating_add(u32::from(!has_timestamps));
+        self.leave(now_ns);
+    }
+
+    /// Eifel (RFC 3522 §3.2): the ACK that first covers a retransmission echoes a timestamp older than its own, so the
+    /// original had arrived. Only the bytes at SND.UNA decide what is echoed (RFC 7323 §4.3).
+    fn judge_timestamps(&mut self, advance: &Advance) -> Shown {
+        let covers = |resend: &Resend| {
+            !advance.una.is_before(resend.seq)
+                && advance.una.is_before(resend.end)
+                && !resend.end.is_after(advance.ack)
+        };
+        let mut shown = Shown::default();
+        let mut is_first = true;
+        let mut newest_ns = None;
+        for resend in self.resends.iter_mut().filter(|resend| covers(resend)) {
+            newest_ns = Some(resend.time_ns);
+            shown.is_newest = false;
+            let (Some(tsval), Some(tsecr)) = (resend.tsval, advance.tsecr) else {
+                continue;
+            };
+            if tsecr.wrapping_sub(tsval) as i32 >= 0 {
+                // The same value on both copies tells nothing.
+                shown.echoed_ns = resend.is_distinct.then_some(resend.time_ns);
+                shown.is_newest = tsecr == tsval;
+            } else if is_first && !resend.is_needless {
+                shown.is_original = true;
+                resend.is_needless = true;
+                self.unproved = self.unproved.saturating_sub(u32::from(resend.is_of_phase));
+            }
+            is_first = false;
+        }
+        self.by_timestamps = self
+            .by_timestamps
+            .saturating_add(u32::from(shown.is_original));
+        if let (Some(newest_ns), false) = (newest_ns, shown.is_original) {
+            self.arrived_ns = Some(newest_ns);
+        }
+        shown.newest_ns = newest_ns;
+        shown
+    }
+
+    /// The receiver reported bytes that it had already (RFC 2883).
+    pub fn note_dsack(&mut self, left: Seq, right: Seq, is_advance: bool, now_ns: i64) {
+        self.dsacks = self.dsacks.saturating_add(1);
+        self.dsack_bytes += left.to(right).max(0) as u64;
+        self.disprove_losses(left, right);
+        let overlaps = |resend: &&mut Resend| {
+            !resend.is_needless && left.is_before(resend.end) && resend.seq.is_before(right)
+        };
+        let Some(resend) = self.resends.iter_mut().find(overlaps) else {
+            return;
+        };
+        resend.is_needless = true;
+        self.by_dsack = self.by_dsack.saturating_add(1);
+        if resend.is_of_phase {
+            self.unproved = self.unproved.saturating_sub(1);
+            // All that the phase sent again was needless: Linux undoes a recovery at once (`tcp_try_undo_dsack`), a loss
+            // with an ACK that moves SND.UNA (`tcp_process_loss`).
+            if self.unproved == 0 && (is_advance || self.phase == Phase::Fast) {
+                self.leave(now_ns);
+            }
+        }
+    }
+
+    /// Of the copies of these bytes one more arrived than was taken to: of those sent because a retransmission was lost,
+    /// the newest was sent for none.
+    fn disprove_losses(&mut self, left: Seq, right: Seq) {
+        let mut upto: Option<Seq> = None;
+        for resend in self.resends.iter_mut().rev() {
+            let is_within = left.is_before(resend.end) && resend.seq.is_before(right);
+            let is_other = upto.is_none_or(|upto| !resend.end.is_after(upto));
+            if is_within
+                && is_other
+                && !resend.is_disproved
+                && resend.events & event::LOST_RETRANSMISSION != 0
+            {
+                resend.is_disproved = true;
+                self.lost_disproved = self.lost_disproved.saturating_add(1);
+                upto = Some(resend.seq);
+            }
+        }
+    }
+
+    pub fn note_reordering(&mut self, bytes: u32, elapsed_ns: i64) {
+        self.reordering_max_bytes = self.reordering_max_bytes.max(bytes);
+        self.reordering_max_ns = self.reordering_max_ns.max(elapsed_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn advance(ack: u32, tsecr: Option<u32>) -> Advance {
+        Advance {
+            una: Seq(0),
+            ack: Seq(ack),
+            tsecr,
+            now_ns: 300,
+            plain_bytes: 0,
+            ambiguous_bytes: 100,
+            had_duplicates: false,
+            has_sack: true,
+        }
+    }
+
+    fn after(cause: RetransmissionCause, tsval: Option<u32>) -> Episode {
+        let mut episode = Episode::default();
+        let copy = Resent {
+            seq: Seq(0),
+            end: Seq(100),
+            nxt: Seq(500),
+            time_ns: 200,
+            frame: 9,
+            rto_ns: 0,
+            tsval,
+            is_distinct: true,
+            events: 0,
+            acked_bytes: 0,
+            is_refused: false,
+        };
+        episode.resent(cause, &copy);
+        episode
+    }
+
+    #[test]
+    fn recovery_ends_where_it_began() {
+        let mut episode = after(RetransmissionCause::Fast, None);
+        assert!(episode.acked(&advance(100, None)).is_partial);
+        assert_eq!(episode.phase, Phase::Fast);
+        assert!(!episode.acked(&advance(500, None)).is_partial);
+        assert!(episode.is_quiet());
+        assert_eq!((episode.recoveries, episode.recovery_ns), (1, 100));
+    }
+
+    #[test]
+    fn timestamps_tell_which_copy_arrived() {
+        let shown = after(RetransmissionCause::Rto, Some(50)).acked(&advance(100, Some(50)));
+        assert_eq!((shown.echoed_ns, shown.is_original), (Some(200), false));
+        let mut episode = after(RetransmissionCause::Rto, Some(50));
+        let shown = episode.acked(&advance(100, Some(49)));
+        assert_eq!((shown.echoed_ns, shown.is_original), (None, true));
+        assert_eq!(episode.by_timestamps, 1);
+        episode.note_dsack(Seq(0), Seq(100), false, 300);
+        assert_eq!((episode.dsacks, episode.by_dsack), (1, 0), "proved already");
+    }
+
+    #[test]
+    fn frto_needs_data_that_was_sent_once() {
+        let jump = |plain_bytes, ambiguous_bytes, has_sack| {
+            let mut episode = after(RetransmissionCause::Rto, None);
+            episode.acked(&Advance {
+                plain_bytes,
+                ambiguous_bytes,
+                has_sack,
+                ..advance(300, None)
+            });
+            (episode.by_frto, episode.phase)
+        };
+        assert_eq!(jump(200, 100, true), (1, Phase::Open));
+        assert_eq!(
+            jump(200, 100, false),
+            (0, Phase::Loss),
+            "the receiver may have held it"
+        );
+        assert_eq!(jump(0, 100, true), (0, Phase::Loss));
+        let mut episode = after(RetransmissionCause::Rto, None);
+        for (plain_bytes, ambiguous_bytes) in [(0, 100), (200, 0)] {
+            episode.acked(&Advance {
+                plain_bytes,
+                ambiguous_bytes,
+                has_sack: false,
+                ..advance(300, None)
+            });
+        }
+        assert_eq!(
+            (episode.by_frto, episode.phase),
+            (1, Phase::Open),
+            "the second ACK tells"
+        );
+    }
+
+    #[test]
+    fn a_dsack_proves_the_first_copy_needless() {
+        let mut episode = after(RetransmissionCause::Fast, None);
+        episode.note_dsack(Seq(0), Seq(100), false, 300);
+        episode.note_dsack(Seq(0), Seq(100), false, 300);
+        assert_eq!((episode.dsacks, episode.by_dsack), (2, 1));
+    }
+}

@@ -1,0 +1,88 @@
+//! What shows why a segment counts as sent again or late: the list of what may be said of it beside the diagnosis.
+//!
+//! Everything that keeps, tells or describes evidence goes by this list: the journal, Python, the schema.
+
+use crate::tcp::recovery::cause::Diagnosis;
+
+/// What a part says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Number of a frame of the capture.
+    Frame,
+    /// Nanoseconds, of either sign.
+    Interval,
+    /// Nanoseconds, none of them negative.
+    Duration,
+}
+
+impl Kind {
+    /// The least value there can be.
+    pub fn least(self) -> Option<u32> {
+        match self {
+            Kind::Frame => Some(1),
+            Kind::Interval => None,
+            Kind::Duration => Some(0),
+        }
+    }
+
+    /// Whether it is a time between two packets of the connection. A timer may be longer than what came of it.
+    pub fn is_within_life(self) -> bool {
+        match self {
+            Kind::Interval => true,
+            Kind::Frame | Kind::Duration => false,
+        }
+    }
+}
+
+type Frame = u64;
+type Interval = i64;
+type Duration = i64;
+
+/// A part of evidence, whatever its value.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub doc: &'static str,
+}
+
+/// Of each part its name, what it says, and how users read of it.
+macro_rules! evidence {
+    ($($part:ident $kind:ident $text:literal,)*) => {
+        /// A diagnosis with what shows it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct Evidence {
+            pub diagnosis: Diagnosis,
+            $(#[doc = $text] pub $part: Option<$kind>,)*
+        }
+
+        pub const PARTS: [Part; [$($text),*].len()] = [
+            $(Part { name: stringify!($part), kind: Kind::$kind, doc: $text },)*
+        ];
+
+        impl Evidence {
+            /// A diagnosis that nothing is known to show.
+            pub fn of(diagnosis: Diagnosis) -> Self {
+                Evidence { diagnosis, $($part: None,)* }
+            }
+
+            /// What is known, in the order of [`PARTS`].
+            pub fn parts(&self) -> [Option<i64>; PARTS.len()] {
+                [$(self.$part.map(|value| value as i64),)*]
+            }
+
+            /// Evidence of which [`Evidence::parts`] are these.
+            pub fn from_parts(diagnosis: Diagnosis, parts: [Option<i64>; PARTS.len()]) -> Self {
+                let [$($part),*] = parts;
+                Evidence { diagnosis, $($part: $part.map(|value| value as $kind),)* }
+            }
+        }
+    };
+}
+
+evidence! {
+    original_frame Frame "Newest frame before it that held its first byte, which age_ns counts from; none where that is not known, as of what was acknowledged. Of a late one: frame of the segment that overtook it.",
+    trigger_frame Frame "Frame of the ACK that set it off.",
+    age_ns Interval "Since the bytes were last sent, as far as the capture shows.",
+    rto_ns Duration "The retransmission timeout that the sender had, back-off included.",
+}

@@ -1,0 +1,459 @@
+//! Data that was sent again: which of the sender's mechanisms did it.
+//!
+//! A pure function of what the sender knew: its state (RFC 5681, RFC 6675, RFC 8985), its timers (RFC 6298, RFC 8985 §7)
+//! and the ACKs that had reached it.
+
+use crate::tcp::recovery::cause::{Diagnosis, RetransmissionCause};
+use crate::tcp::recovery::episode::Phase;
+
+/// Duplicate ACKs that speak of loss (RFC 5681 §3.2).
+pub const DUPLICATE_THRESHOLD: u32 = 3;
+/// A timer that the sender runs may be taken for this share of our reckoning of it: its clock has a coarser grain, and
+/// its samples are not all ours.
+const TIMER_SHARE_NUMERATOR: i64 = 85;
+const TIMER_SHARE_DENOMINATOR: i64 = 100;
+/// A sender answers an ACK within this time, or its timer did.
+const PROMPT_NS: i64 = 3_000_000;
+/// What Linux adds to a probe's timer where one segment is out, for the delayed ACK (`tcp_schedule_loss_probe`).
+const LONE_PROBE_EXTRA_NS: i64 = 200_000_000;
+
+/// What is known when data comes a second time.
+#[derive(Clone, Copy, Debug)]
+pub struct ResendContext {
+    pub phase: Phase,
+    /// It begins at SND.UNA, the head of the line.
+    pub is_head: bool,
+    /// It ends at SND.MAX.
+    pub is_tail: bool,
+    /// Some of it was sent again already (see `Episode::is_repeated`).
+    pub is_repeated: bool,
+    /// A probe is out that no ACK has answered.
+    pub is_probe_out: bool,
+    pub is_lone: bool,
+    /// Whether the sender probes for tail loss, where it has shown it.
+    pub sends_probes: Option<bool>,
+    /// The capture is beside the sender: nothing that it sent was lost before.
+    pub is_near: bool,
+    pub has_sack: bool,
+    /// Duplicate ACKs at SND.UNA that had reached the sender.
+    pub duplicate_acks: u32,
+    /// Bytes SACKed above it, in so many ranges, that had reached the sender.
+    pub sacked_above: u32,
+    pub sacked_ranges: u32,
+    pub mss: u32,
+    /// It was last sent again in a fast recovery, this one or one before.
+    pub was_recovered: bool,
+    /// SACK reports data above it that this phase sent again.
+    pub is_sacked_again: bool,
+    /// Something was sent again within the last round trip and a half.
+    pub is_going_on: bool,
+    /// A retransmission that was sent after it has arrived.
+    pub is_overtaken: bool,
+    /// Timeouts in a row before.
+    pub backoff: u32,
+    /// Since the oldest segment in flight was sent.
+    pub oldest_ns: i64,
+    /// Since the bytes were last sent.
+    pub age_ns: i64,
+    /// The sender sent something since the last ACK reached it.
+    pub is_answered: bool,
+    /// Since SND.UNA moved.
+    pub advance_ns: i64,
+    /// Since the sender last sent or heard anything.
+    pub quiet_ns: i64,
+    /// The sender's round trip, smoothed, and its timeout with back-off; none before any sample.
+    pub smoothed_ns: Option<i64>,
+    pub rto_ns: i64,
+    /// The same without back-off.
+    pub base_rto_ns: i64,
+}
+
+impl ResendContext {
+    fn reaches(elapsed_ns: i64, timer_ns: i64) -> bool {
+        elapsed_ns >= timer_ns / TIMER_SHARE_DENOMINATOR * TIMER_SHARE_NUMERATOR
+    }
+
+    /// Whether an ACK set it off, or the reordering timer that one started (RFC 8985 §6.2: a quarter of a round trip).
+    fn is_prompt(&self) -> bool {
+        let grace_ns = self.smoothed_ns.unwrap_or(0) / 4;
+        self.quiet_ns <= PROMPT_NS || (!self.is_answered && self.quiet_ns <= grace_ns)
+    }
+
+    fn is_timed_out(&self) -> bool {
+        ResendContext::reaches(self.age_ns, self.rto_ns)
+    }
+
+    /// RFC 6675 §4 `IsLost`: three ranges, or more than two segments' worth, SACKed above it.
+    fn is_lost_by_sack(&self) -> bool {
+        self.sacked_ranges >= DUPLICATE_THRESHOLD
+            || (self.mss > 0 && self.sacked_above > (DUPLICATE_THRESHOLD - 1) * self.mss)
+    }
+
+    /// Of a probe: whether the timeout cannot be it, which comes later or sends the head.
+    fn is_certain_probe(&self) -> bool {
+        !self.is_head || (self.smoothed_ns.is_some() && !self.is_timed_out())
+    }
+
+    fn probe_ns(&self) -> i64 {
+        let Some(smoothed_ns) = self.smoothed_ns else {
+            return self.rto_ns;
+        };
+        let extra_ns = if self.is_lone { LONE_PROBE_EXTRA_NS } else { 0 };
+        smoothed_ns
+            .saturating_mul(2)
+            .saturating_add(extra_ns)
+            .min(self.rto_ns)
+    }
+}
+
+/// What a retransmission by a timer shows of its sender: that it probes for tail loss (RFC 8985 §7; Linux since 3.10), or
+/// that it does not. None where it shows neither.
+///
+/// The timeout sends the head again, a probe the last segment. Where one is out these are the same; then the next copy
+/// tells: behind a probe the timer runs anew (`tcp_send_loss_probe`, `tcp_rearm_rto`), behind a timeout twice as long.
+pub fn shows_probing(context: &ResendContext, diagnosis: &Diagnosis) -> Option<bool> {
+    match diagnosis.cause {
+        RetransmissionCause::TailLossProbe => context.is_certain_probe().then_some(true),
+        RetransmissionCause::Rto
+            if context.is_probe_out && context.is_lone && context.backoff == 0 =>
+        {
+            let is_doubled =
+                ResendContext::reaches(context.age_ns, context.base_rto_ns.saturating_mul(2));
+            (context.sends_probes != Some(true)).then_some(!is_doubled)
+        }
+        RetransmissionCause::Rto => {
+            let may_probe =
+                context.has_sack && context.phase == Phase::Open && context.backoff == 0;
+            let is_silent = context.duplicate_acks == 0 && context.sacked_above == 0;
+            let is_unprobed = !context.is_probe_out && !context.is_lone && context.is_near;
+            // A probe may be new data: then the newest was sent that much later than the oldest.
+            let spread_ns = context.oldest_ns.saturating_sub(context.quiet_ns);
+            let is_one_flight =
+                !ResendContext::reaches(spread_ns, context.smoothed_ns?.saturating_mul(2));
+            let has_waited =
+                is_one_flight && ResendContext::reaches(context.quiet_ns, context.rto_ns);
+            (may_probe && is_silent && is_unprobed && has_waited).then_some(false)
+        }
+        _ => None,
+    }
+}
+
+/// Name the mechanism.
+pub fn judge(context: &ResendContext) -> Diagnosis {
+    match context.phase {
+        Phase::Loss => judge_after_timeout(context),
+        Phase::Fast => judge_in_recovery(context),
+        Phase::Open => judge_open(context),
+    }
+}
+
+fn judge_after_timeout(context: &ResendContext) -> Diagnosis {
+    // Go-back-N is clocked by ACKs; what comes without one comes by the timer, whatever its back-off is by now.
+    let is_timer =
+        ResendContext::reaches(context.age_ns, context.base_rto_ns) && !context.is_prompt();
+    if context.is_head && is_timer {
+        return Diagnosis::certain(
+            RetransmissionCause::Rto,
+            "nothing acknowledged for another timeout",
+        );
+    }
+    if context.is_repeated && (context.is_sacked_again || context.is_lost_by_sack()) {
+        return Diagnosis::likely(
+            RetransmissionCause::LostRetransmission,
+            "its retransmission after the timeout was lost: SACK reports later ones",
+        );
+    }
+    Diagnosis::certain(
+        RetransmissionCause::GoBackN,
+        "below what had been sent when the timeout struck",
+    )
+}
+
+fn judge_in_recovery(context: &ResendContext) -> Diagnosis {
+    // Without SACK nothing but the timer tells that a retransmission was lost (RFC 6582 §3.2).
+    let is_timer = !context.is_prompt() || (context.is_repeated && !context.has_sack);
+    if context.is_head && context.is_timed_out() && is_timer {
+        return Diagnosis::certain(
+            RetransmissionCause::Rto,
+            "recovery stood still for the timeout",
+        );
+    }
+    if context.is_repeated || context.was_recovered {
+        return if context.has_sack {
+            Diagnosis::certain(
+                RetransmissionCause::LostRetransmission,
+                "sent again in the same recovery: its retransmission was lost",
+            )
+        } else {
+            Diagnosis::possible(
+                RetransmissionCause::LostRetransmission,
+                "sent again in the same recovery, without SACK to tell why",
+            )
+        };
+    }
+    if context.has_sack {
+        Diagnosis::certain(
+            RetransmissionCause::Recovery,
+            "a hole in what SACK reports, in recovery",
+        )
+    } else {
+        Diagnosis::certain(
+            RetransmissionCause::Recovery,
+            "a partial ACK shows the next hole (NewReno)",
+        )
+    }
+}
+
+fn judge_open(context: &ResendContext) -> Diagnosis {
+    let by_duplicates = context.is_head && context.duplicate_acks >= DUPLICATE_THRESHOLD;
+    let by_sack = context.is_lost_by_sack();
+    let has_evidence = context.duplicate_acks > 0 || context.sacked_above > 0;
+    // With data SACKed there is no probe, and the timer starts anew with each ACK that moves SND.UNA.
+    let is_timer = context.is_head
+        && context.is_timed_out()
+        && !context.is_prompt()
+        && (!has_evidence || ResendContext::reaches(context.advance_ns, context.rto_ns));
+    if (by_duplicates || by_sack) && !is_timer {
+        return Diagnosis::certain(
+            RetransmissionCause::Fast,
+            if by_sack {
+                "SACK reports more than two segments above it (RFC 6675)"
+            } else {
+                "three duplicate ACKs (RFC 5681)"
+            },
+        );
+    }
+    let probe_ns = context.probe_ns();
+    let may_probe = context.has_sack
+        && context.is_tail
+        && (!context.is_head || context.is_lone)
+        && !context.is_probe_out
+        && !has_evidence
+        && context.backoff == 0
+        && (!context.is_head || context.sends_probes != Some(false));
+    // The probe comes no later than the timeout of the oldest segment (`tcp_schedule_loss_probe`).
+    let is_probe_time = ResendContext::reaches(context.quiet_ns, probe_ns)
+        || (ResendContext::reaches(context.oldest_ns, context.rto_ns) && !context.is_prompt());
+    if may_probe && is_probe_time {
+        return if context.is_certain_probe() {
+            Diagnosis::certain(
+                RetransmissionCause::TailLossProbe,
+                "the last segment, after two round trips without an ACK",
+            )
+        } else if context.sends_probes == Some(true) {
+            Diagnosis::likely(
+                RetransmissionCause::TailLossProbe,
+                "the only segment, at the timeout: its sender probes then",
+            )
+        } else {
+            Diagnosis::possible(
+                RetransmissionCause::TailLossProbe,
+                "the only segment, at the timeout: a probe, or the timer of a sender that sends none",
+            )
+        };
+    }
+    if is_timer || (context.is_head && context.is_timed_out() && !has_evidence) {
+        return Diagnosis::certain(
+            RetransmissionCause::Rto,
+            "nothing acknowledged for the timeout",
+        );
+    }
+    if has_evidence && (context.sacked_above > 0 || context.is_head) {
+        return Diagnosis::likely(
+            RetransmissionCause::Fast,
+            "fewer than three duplicate ACKs, but data above it had arrived (RACK, early retransmit)",
+        );
+    }
+    if context.has_sack && context.is_overtaken && context.is_prompt() {
+        return Diagnosis::likely(
+            RetransmissionCause::Fast,
+            "a retransmission that was sent after it has arrived (RACK)",
+        );
+    }
+    if context.is_head && context.is_prompt() {
+        return if !context.has_sack && context.is_going_on {
+            Diagnosis::possible(
+                RetransmissionCause::Recovery,
+                "the next hole after a retransmission, right after an ACK (NewReno)",
+            )
+        } else {
+            Diagnosis::possible(
+                RetransmissionCause::Unknown,
+                "right after an ACK, which shows no loss",
+            )
+        };
+    }
+    let waited_ns = context.smoothed_ns.unwrap_or(0);
+    if context.is_head && context.quiet_ns > waited_ns {
+        return Diagnosis::possible(
+            RetransmissionCause::Rto,
+            "nothing acknowledged, sooner than Linux's timeout",
+        );
+    }
+    Diagnosis::possible(
+        RetransmissionCause::Unknown,
+        "neither a timer nor an ACK explains it",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::recovery::cause::Confidence;
+
+    const MS: i64 = 1_000_000;
+
+    fn context() -> ResendContext {
+        ResendContext {
+            phase: Phase::Open,
+            is_head: true,
+            is_tail: false,
+            is_repeated: false,
+            is_probe_out: false,
+            is_lone: false,
+            sends_probes: None,
+            is_near: true,
+            has_sack: true,
+            duplicate_acks: 0,
+            sacked_above: 0,
+            sacked_ranges: 0,
+            mss: 1000,
+            was_recovered: false,
+            is_sacked_again: false,
+            is_going_on: false,
+            is_overtaken: false,
+            backoff: 0,
+            oldest_ns: 60 * MS,
+            age_ns: 60 * MS,
+            is_answered: false,
+            advance_ns: 255 * MS,
+            quiet_ns: MS,
+            smoothed_ns: Some(50 * MS),
+            rto_ns: 250 * MS,
+            base_rto_ns: 250 * MS,
+        }
+    }
+
+    fn cause(context: ResendContext) -> RetransmissionCause {
+        judge(&context).cause
+    }
+
+    #[test]
+    fn acks_speak_first_and_timers_when_they_are_silent() {
+        let by_duplicates = ResendContext {
+            duplicate_acks: 3,
+            ..context()
+        };
+        assert_eq!(cause(by_duplicates), RetransmissionCause::Fast);
+        let late = ResendContext {
+            age_ns: 255 * MS,
+            quiet_ns: 255 * MS,
+            ..by_duplicates
+        };
+        assert_eq!(cause(late), RetransmissionCause::Rto);
+        let by_sack = ResendContext {
+            sacked_above: 2001,
+            ..context()
+        };
+        assert_eq!(cause(by_sack), RetransmissionCause::Fast);
+        let early = ResendContext {
+            sacked_above: 1000,
+            ..context()
+        };
+        assert_eq!(judge(&early).confidence, Confidence::Likely);
+        assert_eq!(
+            cause(ResendContext {
+                age_ns: 250 * MS,
+                quiet_ns: 250 * MS,
+                ..context()
+            }),
+            RetransmissionCause::Rto
+        );
+    }
+
+    #[test]
+    fn the_tail_is_probed_after_two_round_trips_where_sack_allows() {
+        let tail = ResendContext {
+            is_head: false,
+            is_tail: true,
+            age_ns: 101 * MS,
+            quiet_ns: 101 * MS,
+            ..context()
+        };
+        assert_eq!(
+            judge(&tail),
+            Diagnosis::certain(
+                RetransmissionCause::TailLossProbe,
+                "the last segment, after two round trips without an ACK"
+            )
+        );
+        assert_ne!(
+            cause(ResendContext {
+                has_sack: false,
+                ..tail
+            }),
+            RetransmissionCause::TailLossProbe
+        );
+        assert_ne!(
+            cause(ResendContext {
+                is_probe_out: true,
+                ..tail
+            }),
+            RetransmissionCause::TailLossProbe
+        );
+        let lone = ResendContext {
+            is_head: true,
+            is_lone: true,
+            age_ns: 251 * MS,
+            quiet_ns: 251 * MS,
+            ..tail
+        };
+        assert_eq!(judge(&lone).confidence, Confidence::Possible);
+        let shown = ResendContext {
+            sends_probes: Some(true),
+            ..lone
+        };
+        assert_eq!(judge(&shown).confidence, Confidence::Likely);
+        let not = ResendContext {
+            sends_probes: Some(false),
+            ..lone
+        };
+        assert_eq!(cause(not), RetransmissionCause::Rto);
+        assert_eq!(
+            cause(ResendContext {
+                is_probe_out: true,
+                ..lone
+            }),
+            RetransmissionCause::Rto
+        );
+    }
+
+    #[test]
+    fn states_decide_what_follows() {
+        let in_recovery = ResendContext {
+            phase: Phase::Fast,
+            ..context()
+        };
+        assert_eq!(cause(in_recovery), RetransmissionCause::Recovery);
+        assert_eq!(
+            cause(ResendContext {
+                is_repeated: true,
+                ..in_recovery
+            }),
+            RetransmissionCause::LostRetransmission
+        );
+        let after = ResendContext {
+            phase: Phase::Loss,
+            ..context()
+        };
+        assert_eq!(cause(after), RetransmissionCause::GoBackN);
+        let again = ResendContext {
+            is_repeated: true,
+            age_ns: 500 * MS,
+            quiet_ns: 500 * MS,
+            rto_ns: 500 * MS,
+            ..after
+        };
+        assert_eq!(cause(again), RetransmissionCause::Rto);
+    }
+}

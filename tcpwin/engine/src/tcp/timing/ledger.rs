@@ -1,0 +1,496 @@
+//! When each segment in flight was sent: the round trip of every ACK, and the original of what is sent again.
+//!
+//! The oldest segment stands in the record, the others behind a pointer that only directions with more than one segment
+//! in flight pay for.
+
+use crate::sequence::Seq;
+use crate::tcp::path::pace::Pace;
+use crate::tcp::timing::estimator::RttEstimator;
+use crate::tcp::timing::sent::Sent;
+
+/// `time_ns` of no segment.
+const NONE: i64 = i64::MIN;
+/// Samples kept before there is a [`Pace`]; this stands for none.
+const NO_SAMPLE: u32 = u32::MAX;
+
+const NOTHING_SENT: Sent = Sent {
+    time_ns: NONE,
+    end: Seq(0),
+    frame: 0,
+};
+
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    first: Sent,
+    least_ns: u64,
+    store: Store,
+}
+
+/// What stands beside the oldest segment, in the room that a direction needs.
+#[derive(Clone, Debug)]
+enum Store {
+    /// The first samples, in microseconds.
+    Early([u32; 3]),
+    Few(Box<Few>),
+    Paced(Box<Pace>),
+}
+
+#[derive(Clone, Debug)]
+struct Few {
+    early_us: [u32; 3],
+    /// How often the second followed a segment below the MSS.
+    tinygrams: u32,
+    second: Sent,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Ledger {
+            first: NOTHING_SENT,
+            least_ns: u64::MAX,
+            store: Store::Early([NO_SAMPLE; 3]),
+        }
+    }
+}
+
+/// How a segment in flight came to be acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    Plain,
+    /// SACK had reported it before.
+    Reported,
+    /// It, or what stands before it, was sent again, or never captured.
+    Doubtful,
+}
+
+/// Segments that one ACK covered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Covered {
+    pub oldest_ns: i64,
+    pub newest_ns: i64,
+}
+
+/// The copy of what was sent again whose timestamp an ACK echoes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Echoed {
+    pub sent_ns: i64,
+    /// No later copy can have drawn the ACK.
+    pub is_certain: bool,
+}
+
+impl Ledger {
+    /// The least time from a segment to its ACK.
+    pub fn min_ns(&self) -> Option<u64> {
+        (self.least_ns != u64::MAX).then_some(self.least_ns)
+    }
+
+    /// When the oldest segment in flight was sent.
+    #[inline(always)]
+    pub fn oldest_ns(&self) -> Option<i64> {
+        (self.first.time_ns != NONE).then_some(self.first.time_ns)
+    }
+
+    /// [`Ledger::oldest_ns`], or a time before all others.
+    #[inline(always)]
+    pub fn oldest_or_none_ns(&self) -> i64 {
+        self.first.time_ns
+    }
+
+    /// [`Ledger::min_ns`], or a time longer than all others.
+    #[inline(always)]
+    pub fn least_or_none_ns(&self) -> u64 {
+        self.least_ns
+    }
+
+    #[inline(always)]
+    pub fn pace(&self) -> Option<&Pace> {
+        match &self.store {
+            Store::Paced(pace) => Some(pace),
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    pub fn pace_mut(&mut self) -> Option<&mut Pace> {
+        match &mut self.store {
+            Store::Paced(pace) => Some(pace),
+            _ => None,
+        }
+    }
+
+    /// A second segment in flight follows one below the MSS, where there is no pace to count it.
+    #[inline]
+    pub fn note_tinygram(&mut self) {
+        if let Store::Few(few) = &mut self.store {
+            few.tinygrams = few.tinygrams.saturating_add(1);
+        }
+    }
+
+    pub fn tinygrams(&self) -> u32 {
+        match &self.store {
+            Store::Early(_) => 0,
+            Store::Few(few) => few.tinygrams,
+            Store::Paced(pace) => pace.tinygrams,
+        }
+    }
+
+    fn early(&self) -> impl Iterator<Item = u32> {
+        let early_us = match &self.store {
+            Store::Early(early_us) => *early_us,
+            Store::Few(few) => few.early_us,
+            Store::Paced(_) => [NO_SAMPLE; 3],
+        };
+        early_us.into_iter().filter(|us| *us != NO_SAMPLE)
+    }
+
+    pub fn samples(&self) -> u32 {
+        match self.pace() {
+            Some(pace) => pace.samples,
+            None => self.early().count() as u32,
+        }
+    }
+
+    /// The estimate of all samples so far.
+    pub fn estimator(&self) -> RttEstimator {
+        if let Some(pace) = self.pace() {
+            return pace.estimator;
+        }
+        let mut estimator = RttEstimator::default();
+        // One segment in flight at a time: each ACK ends a round.
+        for sample_us in self.early() {
+            estimator.sample(sample_us, true);
+        }
+        estimator
+    }
+
+    pub fn rto_ns(&self, further_ns: i64) -> i64 {
+        self.estimator().rto_ns(further_ns)
+    }
+
+    /// The part that most directions never need; the acknowledgment of more than `round_end` ends the first round.
+    #[cold]
+    pub fn pace_from(&mut self, round_end: Seq) -> &mut Pace {
+        if self.pace().is_none() {
+            let mut pace = Pace::new(self.estimator(), self.samples(), round_end);
+            if let Store::Few(few) = &self.store {
+                if few.second.time_ns != NONE {
+                    pace.push(few.second);
+                }
+                pace.tinygrams = few.tinygrams;
+            }
+            self.store = Store::Paced(Box::new(pace));
+        }
+        match &mut self.store {
+            Store::Paced(pace) => pace,
+            _ => unreachable!("it was just made"),
+        }
+    }
+
+    /// New data up to `end` was sent, `una` being SND.UNA. Gives the pace, if there is one.
+    #[inline(always)]
+    pub fn sent(&mut self, end: Seq, una: Seq, now_ns: i64, frame: u64) -> Option<&mut Pace> {
+        let sent = Sent {
+            time_ns: now_ns,
+            end,
+            frame: frame as u32,
+        };
+        let is_first = self.first.time_ns == NONE;
+        if is_first {
+            self.first = sent;
+        } else if !matches!(self.store, Store::Paced(_)) {
+            self.push_rarely(sent, una);
+            return self.pace_mut();
+        }
+        let pace = self.pace_mut()?;
+        if !is_first {
+            pace.push(sent);
+        }
+        Some(pace)
+    }
+
+    fn push_rarely(&mut self, sent: Sent, una: Seq) {
+        match &mut self.store {
+            Store::Early(early_us) => {
+                let early_us = *early_us;
+                self.store = Store::Few(Box::new(Few {
+                    early_us,
+                    tinygrams: 0,
+                    second: sent,
+                }));
+            }
+            Store::Few(few) if few.second.time_ns == NONE => few.second = sent,
+            _ => self.pace_from(una).push(sent),
+        }
+    }
+
+    /// Take out the segment after the oldest.
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Sent> {
+        match &mut self.store {
+            Store::Paced(pace) => pace.rest.pop_front(),
+            Store::Few(few) => {
+                let second = std::mem::replace(&mut few.second, NOTHING_SENT);
+                (second.time_ns != NONE).then_some(second)
+            }
+            Store::Early(_) => None,
+        }
+    }
+
+    /// Forget what is in flight: which of its copies will be acknowledged is ambiguous.
+    pub fn forget(&mut self) {
+        self.first.time_ns = NONE;
+        match &mut self.store {
+            Store::Early(_) => {}
+            Store::Few(few) => few.second = NOTHING_SENT,
+            Store::Paced(pace) => pace.rest.clear(),
+        }
+    }
+
+    /// The capture's clock was set forward by so much.
+    #[cold]
+    pub fn step(&mut self, stepped_ns: i64) {
+        let step = |sent: &mut Sent| {
+            if sent.time_ns != NONE {
+                sent.time_ns = sent.time_ns.saturating_add(stepped_ns);
+            }
+        };
+        step(&mut self.first);
+        match &mut self.store {
+            Store::Early(_) => {}
+            Store::Few(few) => step(&mut few.second),
+            Store::Paced(pace) => pace.rest.iter_mut().for_each(step),
+        }
+    }
+
+    /// Whether anything is in flight by this account.
+    pub fn is_empty(&self) -> bool {
+        self.first.time_ns == NONE
+    }
+
+    /// Whether every next segment is to be looked at in full: after an idle gap, or a delayed ACK.
+    #[inline]
+    pub fn is_followed(&self) -> bool {
+        self.pace().is_some_and(Pace::is_followed)
+    }
+
+    /// The segment in flight that holds the byte at `seq`, which must be one in flight and captured in order.
+    pub fn find(&self, seq: Seq) -> Option<Sent> {
+        if self.first.time_ns == NONE {
+            return None;
+        }
+        if seq.is_before(self.first.end) {
+            return Some(self.first);
+        }
+        match &self.store {
+            Store::Early(_) => None,
+            Store::Few(few) => Some(few.second)
+                .filter(|second| second.time_ns != NONE && seq.is_before(second.end)),
+            Store::Paced(pace) => {
+                let place = pace.rest.partition_point(|sent| !seq.is_before(sent.end));
+                pace.rest.get(place).copied()
+            }
+        }
+    }
+
+    /// Take out the segments that `ack` covers, none of which was sent again or reported by SACK. A segment that was
+    /// captured before segmentation may be covered in part, up to `rest_bytes` short of its end.
+    #[inline(always)]
+    pub fn cover_plain(&mut self, ack: Seq, rest_bytes: u32) -> Option<Covered> {
+        let oldest = self.first;
+        if oldest.time_ns == NONE {
+            return None;
+        }
+        let mut newest_ns = oldest.time_ns;
+        if oldest.end.is_after(ack) {
+            if ack.to(oldest.end) as u32 > rest_bytes {
+                return None;
+            }
+        } else {
+            self.first.time_ns = NONE;
+            while let Some(next) = self.pop() {
+                if next.end.is_after(ack) {
+                    self.first = next;
+                    break;
+                }
+                newest_ns = next.time_ns;
+            }
+        }
+        Some(Covered {
+            oldest_ns: oldest.time_ns,
+            newest_ns,
+        })
+    }
+
+    /// Take out the segments that `ack` covers. Gives the times of those never sent again nor reported by SACK, unless
+    /// any covered was sent again (Karn, RFC 6298 §3; Linux `tcp_clean_rtx_queue`).
+    #[cold]
+    pub fn cover(
+        &mut self,
+        una: Seq,
+        ack: Seq,
+        rest_bytes: u32,
+        arrival: impl Fn(Seq, Seq) -> Arrival,
+    ) -> Option<Covered> {
+        let mut covered: Option<Covered> = None;
+        let mut is_doubtful = false;
+        let mut start = una;
+        let mut next = (self.first.time_ns != NONE).then_some(self.first);
+        self.first.time_ns = NONE;
+        while let Some(sent) = next {
+            let is_whole = !sent.end.is_after(ack);
+            let upto = if is_whole { sent.end } else { ack };
+            let is_part = start.is_before(ack) && upto.to(sent.end) as u32 <= rest_bytes;
+            if is_whole || is_part {
+                match arrival(start, upto) {
+                    Arrival::Reported => {}
+                    Arrival::Doubtful => is_doubtful = true,
+                    Arrival::Plain => {
+                        let oldest_ns = covered.map_or(sent.time_ns, |covered| covered.oldest_ns);
+                        covered = Some(Covered {
+                            oldest_ns,
+                            newest_ns: sent.time_ns,
+                        });
+                    }
+                }
+            } else if start.is_before(ack) && arrival(start, ack) == Arrival::Doubtful {
+                is_doubtful = true;
+            }
+            if !is_whole {
+                self.first = sent;
+                break;
+            }
+            start = sent.end;
+            next = self.pop();
+        }
+        if start.is_before(ack) && self.first.time_ns == NONE {
+            is_doubtful |= arrival(start, ack) == Arrival::Doubtful;
+        }
+        covered.filter(|_| !is_doubtful)
+    }
+
+    /// Take in the round trip of an ACK; `una` is SND.UNA after it.
+    #[inline(always)]
+    pub fn sample(&mut self, covered: Covered, una: Seq, now_ns: i64) -> Option<u64> {
+        let sample_ns = u64::try_from(now_ns.saturating_sub(covered.oldest_ns)).ok()?;
+        let newest_ns =
+            u64::try_from(now_ns.saturating_sub(covered.newest_ns)).unwrap_or(sample_ns);
+        self.least_ns = self.least_ns.min(newest_ns);
+        self.estimate(sample_ns, una);
+        Some(sample_ns)
+    }
+
+    #[inline(always)]
+    pub fn estimate(&mut self, sample_ns: u64, una: Seq) {
+        let sample_us = u32::try_from(sample_ns / 1000).unwrap_or(NO_SAMPLE - 1);
+        match &mut self.store {
+            Store::Paced(pace) => pace.sample(sample_us, una),
+            _ => self.estimate_early(sample_us, una),
+        }
+    }
+
+    /// Take in the age of an echo that is no round trip for certain: the sender's estimate takes it all the same (Linux
+    /// `tcp_ack_update_rtt`, which asks `tcp_rtt_tsopt_us` where Karn forbids the rest).
+    #[cold]
+    pub fn estimate_only(&mut self, sent_ns: i64, una: Seq, now_ns: i64) {
+        let sample_ns = now_ns.saturating_sub(sent_ns).max(0) as u64;
+        let sample_us = u32::try_from(sample_ns / 1000).unwrap_or(NO_SAMPLE - 1);
+        let pace = self.pace_from(una.minus(1));
+        let is_round_over = pace.is_round_over(una);
+        pace.estimator.sample(sample_us, is_round_over);
+    }
+
+    fn estimate_early(&mut self, sample_us: u32, una: Seq) {
+        let early_us = match &mut self.store {
+            Store::Early(early_us) => early_us,
+            Store::Few(few) => &mut few.early_us,
+            Store::Paced(_) => return,
+        };
+        match early_us.iter_mut().find(|us| **us == NO_SAMPLE) {
+            Some(place) => *place = sample_us,
+            None => self.pace_from(una.minus(1)).sample(sample_us, una),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(ledger: &mut Ledger, end: u32, now_ns: i64) {
+        ledger.sent(Seq(end), Seq(0), now_ns, 7);
+    }
+
+    #[test]
+    fn an_ack_is_timed_from_the_oldest_segment_it_covers() {
+        let mut ledger = Ledger::default();
+        for (end, now_ns) in [(100, 1_000), (200, 2_000), (300, 9_000)] {
+            sent(&mut ledger, end, now_ns);
+        }
+        assert_eq!(ledger.cover_plain(Seq(50), 0), None);
+        let covered = ledger.cover_plain(Seq(200), 0).unwrap();
+        assert_eq!((covered.oldest_ns, covered.newest_ns), (1_000, 2_000));
+        assert_eq!(ledger.sample(covered, Seq(200), 5_000), Some(4_000));
+        assert_eq!((ledger.min_ns(), ledger.samples()), (Some(3_000), 1));
+        assert_eq!(ledger.find(Seq(250)).unwrap().time_ns, 9_000);
+        assert_eq!(ledger.find(Seq(300)), None);
+        let last = ledger.cover_plain(Seq(300), 0).unwrap();
+        assert_eq!(
+            ledger.sample(last, Seq(300), 8_000),
+            None,
+            "time ran backwards"
+        );
+        assert!(ledger.is_empty());
+    }
+
+    #[test]
+    fn a_super_segment_is_acknowledged_in_parts_and_a_far_one_not_yet() {
+        let mut ledger = Ledger::default();
+        sent(&mut ledger, 10_000, 1_000);
+        assert_eq!(ledger.cover_plain(Seq(2_000), 4_000), None);
+        assert_eq!(
+            ledger.cover_plain(Seq(7_000), 4_000).unwrap().oldest_ns,
+            1_000
+        );
+        assert!(!ledger.is_empty());
+    }
+
+    #[test]
+    fn karn_holds_and_sacked_segments_do_not_count() {
+        let arrival = |doubtful: (u32, u32), reported: (u32, u32)| {
+            move |start: Seq, end: Seq| {
+                let overlaps = |range: (u32, u32)| start.0 < range.1 && range.0 < end.0;
+                if overlaps(doubtful) {
+                    Arrival::Doubtful
+                } else if overlaps(reported) {
+                    Arrival::Reported
+                } else {
+                    Arrival::Plain
+                }
+            }
+        };
+        let filled = || {
+            let mut ledger = Ledger::default();
+            for (end, now_ns) in [(100, 1_000), (200, 2_000), (300, 3_000)] {
+                sent(&mut ledger, end, now_ns);
+            }
+            ledger
+        };
+        let cover = |ack, doubtful, reported| {
+            filled().cover(Seq(0), Seq(ack), 0, arrival(doubtful, reported))
+        };
+        assert_eq!(cover(300, (100, 200), (0, 0)), None, "sent again");
+        assert_eq!(cover(300, (0, 0), (0, 100)).unwrap().oldest_ns, 2_000);
+        assert_eq!(cover(200, (0, 0), (0, 200)), None, "all reported before");
+        assert_eq!(cover(200, (200, 300), (0, 0)).unwrap().newest_ns, 2_000);
+    }
+
+    #[test]
+    fn a_frame_number_is_whole_again() {
+        let sent = Sent {
+            time_ns: 0,
+            end: Seq(0),
+            frame: u32::MAX - 1,
+        };
+        assert_eq!(sent.frame((1 << 32) + 5), Some(u64::from(u32::MAX) - 1));
+    }
+}

@@ -1,0 +1,9 @@
+//! Round-trip times, the retransmission timer, and the delays of messages and answers.
+
+pub mod delays;
+pub mod estimator;
+pub mod ledger;
+pub mod messages;
+pub mod missing_acks;
+pub mod sent;
+pub mod timestamp_echo;

@@ -1,0 +1,192 @@
+//! Whether a connection stalls when the capture, or a reset, ends it: what is then in progress, and since when.
+//!
+//! In: a connection, and the time of the capture's last packet or of the reset. Out: one stall a sender, if any. Data in
+//! flight for less than a retransmission timeout (RFC 6298 §2) is no stall, nor is a closed window that nobody waits for.
+
+use crate::budget_item::SenderState;
+use crate::event::{self, Events};
+use crate::tcp::connection::direction::Direction;
+use crate::tcp::connection::end_stall::{EndStall, Kind, Tries};
+use crate::tcp::connection::state::Connection;
+use crate::tcp::timing::estimator::{RTO_INITIAL_NS, RTO_MAX_NS};
+use crate::tcp::tracker::stall::MIN_NS;
+
+/// A timer's segments without an answer that make a peer silent: one or two may be lost, or their answers; an answer to
+/// a probe may be left out for half a second (Linux `tcp_oow_rate_limited`).
+const SILENT_TRIES: u32 = 3;
+
+/// A timer that began with a round trip below a second has run out by then, whatever its least and longest time (RFC 6298
+/// §2.4, §2.5).
+const OVERDUE_NS: i64 = 60_000_000_000;
+
+/// Segments that ask for an answer.
+pub(super) const ASKING: Events = event::RESENT | event::ZERO_WINDOW_PROBE | event::KEEP_ALIVE;
+
+/// The stall of what `side` sends that is in progress at `until_ns`.
+fn find(connection: &Connection, side: usize, until_ns: i64) -> Option<EndStall> {
+    let (sent, peer) = (
+        &connection.directions[side],
+        &connection.directions[1 - side],
+    );
+    let cold_state = sent.cold_state.as_deref();
+    let tries = cold_state.and_then(|cold_state| cold_state.waiting.as_deref()?.tries);
+    let count = tries.map_or(0, |tries| tries.count);
+    let silent = tries.filter(|tries| tries.count >= SILENT_TRIES);
+    let closed = cold_state.and_then(|cold_state| cold_state.zero.as_deref()?.current());
+    let has_data_out = sent.is_flight_known() && sent.flight.bytes() > 0;
+    let waits = tries.is_some() || closed.is_some() || has_data_out || sent.is_limited;
+    if !waits || sent.has_only_syn || connection.is_sampled() {
+        return None;
+    }
+    let timeout_ns = sent
+        .ledger
+        .rto_ns(peer.rtt_to_receiver_ns().unwrap_or(0))
+        .max(MIN_NS);
+    let stall = |kind: Kind, start_ns: i64, least_ns: i64| {
+        (until_ns.saturating_sub(start_ns) >= least_ns).then_some(EndStall {
+            kind,
+            start_ns,
+            end_ns: until_ns,
+            tries: count,
+        })
+    };
+    // A sender that has data probes once its timer runs out (RFC 9293 §3.8.6.1): until then it may be waiting.
+    let may_be_early =
+        |start_ns: i64| until_ns.saturating_sub(start_ns) < timeout_ns.max(RTO_INITIAL_NS) * 2;
+    if !sent.flight.is_acked {
+        // Without an ACK nothing tells what is in flight, unless a timer sends the same again and again.
+        let silent = silent.filter(|_| !peer.is_seen)?;
+        return stall(Kind::PeerSilent, silent.before_ns, timeout_ns);
+    }
+    if let Some(closed) = closed {
+        if let Some(silent) = silent {
+            return stall(Kind::PeerSilent, silent.first_ns, timeout_ns);
+        }
+        let waits = closed.probes > 0 || has_data_out;
+        let may_wait = sent.data_segments > 0 && !sent.has_fin() && may_be_early(closed.start_ns);
+        return stall(Kind::ZeroWindow, closed.start_ns, MIN_NS).filter(|_| waits || may_wait);
+    }
+    if has_data_out {
+        let sent_ns = sent.ledger.oldest_ns().unwrap_or(sent.last_data_ns);
+        let start_ns = sent_ns.max(sent.last_ack_ns);
+        // Who sends new data after its timeout, and nothing again, was answered: the capture lacks the ACKs.
+        if !sent.has_doubts() && sent.last_data_ns.saturating_sub(start_ns) > timeout_ns {
+            return None;
+        }
+        // So was who sends nothing at all: it would have sent this again (RFC 6298 §5.4).
+        let resent = cold_state.and_then(|cold_state| cold_state.waiting.as_deref()?.resent);
+        let resent = resent.filter(|tries| tries.first_ns >= start_ns);
+        let overdue_ns = timeout_ns.saturating_mul(2).max(OVERDUE_NS);
+        if resent.is_none() && until_ns.saturating_sub(start_ns) > overdue_ns {
+            return None;
+        }
+        let kind = if silent.is_some() {
+            Kind::PeerSilent
+        } else {
+            Kind::Unacknowledged
+        };
+        let tries = resent.map_or(0, |tries| tries.count).max(count);
+        return stall(kind, start_ns, timeout_ns).map(|stall| EndStall { tries, ..stall });
+    }
+    if sent.flight.is_outstanding() || !sent.is_flight_known() {
+        return None;
+    }
+    if let Some(silent) = silent {
+        return stall(Kind::PeerSilent, silent.first_ns, timeout_ns);
+    }
+    if sent.is_limited {
+        let since_ns = cold_state.map_or(until_ns, |cold_state| cold_state.limited_since_ns);
+        let start_ns = since_ns.max(sent.last_ack_ns).max(sent.last_data_ns);
+        return stall(Kind::SmallWindow, start_ns, timeout_ns).filter(|_| may_be_early(start_ns));
+    }
+    None
+}
+
+impl Connection {
+    /// Whether anything stalls at `until_ns`.
+    pub(super) fn is_stalled(&self, until_ns: i64) -> bool {
+        (0..2).any(|side| find(self, side, until_ns).is_some())
+    }
+
+    /// Up to when the connection is waited for: the capture's end, but no longer than any timer waits.
+    pub(super) fn waits_until_ns(&self, last_ns: i64) -> i64 {
+        let given_up_ns = self.end_ns.saturating_add(RTO_MAX_NS);
+        last_ns.min(given_up_ns).max(self.end_ns)
+    }
+
+    /// Note what is in progress at `until_ns`, when the capture or a reset ends the connection.
+    #[cold]
+    pub(super) fn note_end_stalls(&mut self, until_ns: i64) {
+        for side in 0..2 {
+            let Some(stall) = find(self, side, until_ns) else {
+                continue;
+            };
+            let direction = &mut self.directions[side];
+            let cold_state = direction.cold_state();
+            cold_state.waiting().end_stall = Some(stall);
+            if let Some(zero) = &mut cold_state.zero {
+                zero.is_waited_for |= zero.is_open();
+            }
+            if stall.kind.is_unanswered() {
+                direction.note_unanswered(&stall);
+            }
+        }
+    }
+}
+
+impl Direction {
+    /// Its peer was heard of.
+    #[inline]
+    pub(super) fn note_heard(&mut self) {
+        if let Some(waiting) = self
+            .cold_state
+            .as_mut()
+            .and_then(|cold_state| cold_state.waiting.as_mut())
+        {
+            waiting.tries = None;
+        }
+    }
+
+    /// It sent something again, or asked for an answer, after data at `before_ns`.
+    #[cold]
+    pub(super) fn note_try(&mut self, now_ns: i64, before_ns: i64) {
+        // What was captured no later than the data before it was sent by no timer: it is a copy in the capture.
+        if self.clock_ns(now_ns) <= before_ns {
+            return;
+        }
+        let last_ack_ns = self.last_ack_ns;
+        let waiting = self.cold_state().waiting();
+        for (tries, since_ns) in [
+            (&mut waiting.tries, i64::MIN),
+            (&mut waiting.resent, last_ack_ns),
+        ] {
+            match tries {
+                Some(tries) if tries.first_ns >= since_ns => tries.add(now_ns),
+                tries => *tries = Some(Tries::new(now_ns, before_ns)),
+            }
+        }
+    }
+
+    /// The time of a stall in which the peer did not answer is that, whatever it was charged to when it passed.
+    fn note_unanswered(&mut self, stall: &EndStall) {
+        let is_closed = self
+            .cold_state
+            .as_ref()
+            .is_some_and(|cold_state| cold_state.is_zero_open());
+        let likely: &[SenderState] = if is_closed {
+            &[SenderState::ZeroWindow]
+        } else {
+            &[
+                SenderState::Timeout,
+                SenderState::Tail,
+                SenderState::FastRecovery,
+            ]
+        };
+        self.end_limit_at(stall.start_ns);
+        self.spend_silence(SenderState::PeerSilent, stall.start_ns, stall.end_ns);
+        if let Some(pace) = self.ledger.pace_mut() {
+            let budget = &mut pace.late.budget;
+            budget.claim(SenderState::PeerSilent, stall.duration_ns(), likely);
+        }
+    }
+}

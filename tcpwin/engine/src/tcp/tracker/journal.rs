@@ -1,0 +1,101 @@
+//! The events of a segment on their way into the journal of its connection.
+
+use crate::event::Events;
+use crate::tcp::connection::state::Connection;
+use crate::tcp::recovery::evidence::Evidence;
+use crate::wire::Segment;
+
+/// Entries of all journals: beyond it none is kept, and memory stays bounded.
+const MOST_JOURNALED: usize = 1 << 18;
+
+/// How much all journals together keep.
+pub struct Journaled {
+    entries: usize,
+    /// The last frame of which they take anything.
+    until_frame: u64,
+    /// Of each entry, where others keep some of the same capture.
+    frames: Option<Vec<u64>>,
+}
+
+impl Default for Journaled {
+    fn default() -> Self {
+        Journaled::until(None)
+    }
+}
+
+impl Journaled {
+    /// Journals that take nothing after a frame, as they did when more connections were tracked.
+    pub fn until(frame: Option<u64>) -> Self {
+        Journaled {
+            entries: 0,
+            until_frame: frame.unwrap_or(u64::MAX),
+            frames: None,
+        }
+    }
+
+    /// Journals of some of a capture's connections, which are joined with those of the others.
+    pub fn of_some() -> Self {
+        Journaled {
+            frames: Some(Vec::new()),
+            ..Self::default()
+        }
+    }
+
+    /// What one for all connections would have become.
+    pub fn joined(parts: Vec<Journaled>) -> Self {
+        let frames = parts.into_iter().filter_map(|part| part.frames);
+        let mut frames: Vec<u64> = frames.flatten().collect();
+        let mut joined = Journaled::until(None);
+        joined.entries = frames.len().min(MOST_JOURNALED);
+        if frames.len() >= MOST_JOURNALED {
+            let (_, last, _) = frames.select_nth_unstable(MOST_JOURNALED - 1);
+            joined.until_frame = *last;
+        }
+        joined
+    }
+
+    /// The last frame of which they took anything, where they became full.
+    pub fn until_frame(&self) -> Option<u64> {
+        (self.until_frame != u64::MAX).then_some(self.until_frame)
+    }
+
+    /// Write events, which were counted, into a connection's journal.
+    #[inline]
+    pub fn keep(
+        &mut self,
+        connection: &mut Connection,
+        side: usize,
+        segment: &Segment,
+        events: Events,
+        evidence: Option<Evidence>,
+    ) {
+        if segment.frame > self.until_frame || !connection.directions[side].may_journal(events) {
+            return;
+        }
+        if journal(connection, side, segment, events, evidence) {
+            self.entries += 1;
+            if let Some(frames) = &mut self.frames {
+                frames.push(segment.frame);
+            }
+            if self.entries == MOST_JOURNALED {
+                self.until_frame = segment.frame;
+            }
+        }
+    }
+}
+
+#[cold]
+fn journal(
+    connection: &mut Connection,
+    side: usize,
+    segment: &Segment,
+    events: Events,
+    evidence: Option<Evidence>,
+) -> bool {
+    let journal = &mut connection.incidents_mut().journal;
+    let journal = journal.get_or_insert_with(Box::default);
+    let is_kept = journal.note(side, segment, events, evidence);
+    let full = journal.full();
+    connection.directions[side].cold_state().journal_full = full;
+    is_kept
+}

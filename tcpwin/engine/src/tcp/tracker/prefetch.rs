@@ -1,0 +1,96 @@
+//! Looking ahead: the connections of the next segments are brought into the cache before they are needed.
+//!
+//! With thousands of connections nearly every segment meets one that is in no cache, in a dozen lines behind three
+//! pointers. Here the lines of a whole batch are asked for at once, one depth of pointers after the other. Never changes
+//! anything.
+
+use crate::cache::{ask_for, ask_for_all, from, LINE_BYTES};
+use crate::sequence::Seq;
+use crate::tcp::connection::arena::Arena;
+use crate::tcp::connection::direction::Direction;
+use crate::tcp::connection::state::Connection;
+use crate::tcp::path::pace::Pace;
+use crate::tcp::timing::estimator::RttEstimator;
+use crate::tcp::tracker::slot::Slot;
+use crate::tcp::window::sender_view::{Known, SenderView};
+use crate::wire::Segment;
+
+/// Ask for what the full way looks at in a connection, beside what the short way does.
+#[inline(always)]
+pub fn ask_for_rare(connection: &Connection) {
+    for direction in &connection.directions {
+        if let Some(cold_state) = &direction.cold_state {
+            ask_for_all(cold_state.as_ref());
+        }
+    }
+}
+
+/// Stands for what is not there. Nothing is skipped: a branch on what is there cannot be predicted.
+pub struct Ahead {
+    connection: Connection,
+    pace: Pace,
+    view: SenderView,
+}
+
+impl Default for Ahead {
+    fn default() -> Self {
+        let known = Known {
+            una: Seq(0),
+            edge: Seq(0),
+        };
+        Ahead {
+            connection: Connection::new(&Segment::EMPTY, 0),
+            pace: Pace::new(RttEstimator::default(), 0, Seq(0)),
+            view: SenderView::new(0, known, Seq(0), 0),
+        }
+    }
+}
+
+impl Ahead {
+    /// Ask for all that ordinary segments of these connections need.
+    #[inline(never)]
+    pub fn look<const N: usize>(&self, connections: &Arena, slots: &[Slot; N]) {
+        let connections = slots.map(|slot| {
+            let connection = connections.get(slot.0).unwrap_or(&self.connection);
+            let start = from(connection);
+            for line in 0..size_of::<Connection>().div_ceil(LINE_BYTES) {
+                ask_for(start.wrapping_add(line * LINE_BYTES));
+            }
+            connection
+        });
+        let paces = connections.map(|connection| {
+            // Both data and its ACKs move the direction that carries the data; the other has little to move.
+            let [first, second] = &connection.directions;
+            let busier = usize::from(first.payload_bytes < second.payload_bytes);
+            self.pace(&connection.directions[busier])
+        });
+        let views = paces.map(|pace| self.view(pace));
+        for view in views {
+            ask_for(view.first_on_the_way().cast());
+        }
+    }
+
+    #[inline(always)]
+    fn pace<'a>(&'a self, direction: &'a Direction) -> &'a Pace {
+        let pace = direction.pace().unwrap_or(&self.pace);
+        ask_for(from(pace));
+        ask_for(from(pace).wrapping_add(LINE_BYTES));
+        ask_for(from(pace).wrapping_add(2 * LINE_BYTES));
+        ask_for(from(&pace.late));
+        pace
+    }
+
+    #[inline(always)]
+    fn view<'a>(&'a self, pace: &'a Pace) -> &'a SenderView {
+        let view = pace.view.as_deref().unwrap_or(&self.view);
+        ask_for(from(view));
+        ask_for(from(view).wrapping_add(LINE_BYTES));
+        // An ACK takes out several of the oldest, four to a line; data is put behind the newest.
+        let (older, newer) = pace.rest.as_slices();
+        ask_for(older.as_ptr().cast());
+        ask_for(older.as_ptr().cast::<u8>().wrapping_add(LINE_BYTES));
+        let newest = if newer.is_empty() { older } else { newer };
+        ask_for(newest.as_ptr_range().end.cast());
+        view
+    }
+}

@@ -1,0 +1,373 @@
+//! The sender's half of a direction: what its own data moves.
+//!
+//! Whoever moves SND.MAX does it here, where the order is kept: what a pause before the data means is judged while SND.MAX
+//! is still where it was, the time until now counts with what was in flight then, and only after that the data is entered
+//! and counted.
+
+use crate::event::{self, Events};
+use crate::sequence::Seq;
+use crate::tcp::budget::idle_restart::{restart_window, Gap};
+use crate::tcp::connection::direction::Direction;
+use crate::tcp::path::pace::INITIAL_WINDOW_SEGMENTS;
+use crate::tcp::timing::messages::PAUSE_MIN_NS;
+use crate::tcp::tracker::time_charge::open_state;
+use crate::wire::{Segment, FIN};
+
+/// Options that a sender may leave out make room for as much payload.
+const MSS_SLACK_BYTES: u32 = 12;
+/// Data this soon after the ACK had been waiting for it.
+const AT_ONCE_NS: i64 = 2_000_000;
+/// [`Direction::first_answer_us`] of a side that answered nothing, or more than once.
+const NO_ANSWER: u32 = 0;
+
+/// A direction before its next ordinary data.
+struct BeforeData {
+    /// SND.MAX.
+    nxt: Seq,
+    mss: u32,
+    /// Since the last data.
+    since_data_ns: i64,
+    /// The data's TSval, where it is another than the last one's.
+    new_tsval: Option<u32>,
+}
+
+impl Direction {
+    /// New data or a FIN, at SND.MAX or beyond it, up to `end`. `was_known`: what was in flight until now was.
+    #[inline]
+    pub(super) fn send(
+        &mut self,
+        peer: &Direction,
+        segment: &Segment,
+        end: Seq,
+        was_known: bool,
+    ) -> Events {
+        let seq = Seq(segment.seq);
+        let events = self.resume_sending(peer, segment);
+        let from = self.flight.extend(end, segment.time_ns, was_known);
+        // The first segment captured says nothing of when that was sent which is missing before it.
+        if end.is_after(seq) && (self.is_seen || from == seq) {
+            self.enter(segment, from);
+        }
+        self.count_data(segment);
+        events
+    }
+
+    /// Data that begins below SND.MAX, for which the time until now counts already: what of it is beyond is new.
+    pub(super) fn send_rest(&mut self, segment: &Segment, end: Seq) {
+        debug_assert!(self.flight.is_counted_until(segment.time_ns));
+        if self.flight.nxt.is_before(end) {
+            let from = std::mem::replace(&mut self.flight.nxt, end);
+            self.enter(segment, from);
+        }
+        self.count_data(segment);
+    }
+
+    /// One byte into a closed window, which will be sent again: it is neither timed nor a burst. Tells whether it was sent
+    /// before.
+    pub(super) fn send_probe(&mut self, segment: &Segment, end: Seq) -> bool {
+        let is_resent = !self.flight.nxt.is_before(end);
+        let (nxt, is_known) = (self.flight.nxt.max(end), self.is_flight_known());
+        self.flight.extend(nxt, segment.time_ns, is_known);
+        self.count_data(segment);
+        is_resent
+    }
+
+    /// [`Direction::send`] for an ordinary segment with data, whose TSval, where it is another than the last one's, is
+    /// `new_tsval`. Called once all else of the segment was taken in; says at once what the sender does then.
+    #[inline(always)]
+    pub(super) fn send_ordinary(&mut self, segment: &Segment, new_tsval: Option<u32>) -> Events {
+        let now_ns = segment.time_ns;
+        let before = BeforeData {
+            nxt: Seq(segment.seq),
+            mss: self.segment_size(),
+            since_data_ns: now_ns.wrapping_sub(self.last_data_ns),
+            new_tsval,
+        };
+        let end = before.nxt + segment.payload_len;
+        self.flight.extend_ordinary(end, now_ns);
+        self.has_only_syn = false;
+        self.count_data(segment);
+        let events = judge_edge(self, segment, end);
+        self.limit_ordinary(now_ns);
+        self.enter_ordinary(segment, &before);
+        events
+    }
+
+    /// New data that may follow a pause, SND.MAX being where it was.
+    #[inline]
+    fn resume_sending(&mut self, peer: &Direction, segment: &Segment) -> Events {
+        if segment.payload_len == 0 {
+            return 0;
+        }
+        // Without the SYNs the way to the sender is found later, by timestamps.
+        let may_be_late = !self.is_mss_certain && self.data_segments.is_power_of_two();
+        if self.data_segments == 2 || may_be_late {
+            self.begin_view(peer, segment.time_ns);
+        }
+        if self.ledger.is_followed() {
+            self.follow_late_ack(peer, segment);
+        }
+        let may_begin = self.data_segments == 0 || self.is_resuming(peer, segment.time_ns);
+        if may_begin && self.begin_message(peer, segment) || !self.ledger.is_followed() {
+            return 0;
+        }
+        self.follow_ramp(segment)
+    }
+
+    /// Count the payload, which [`Direction::enter`] compares with what was before it.
+    #[inline(always)]
+    pub(super) fn count_data(&mut self, segment: &Segment) {
+        if segment.payload_len == 0 {
+            return;
+        }
+        if self.data_segments == 0 {
+            self.first_data_ns = segment.time_ns;
+        }
+        self.data_segments += 1;
+        self.payload_bytes += u64::from(segment.payload_len);
+        self.max_payload = self.max_payload.max(segment.payload_len);
+        self.last_data_ns = segment.time_ns;
+        if self.mss > 0 && segment.payload_len > u32::from(self.mss) + MSS_SLACK_BYTES {
+            self.cold_state().super_segments += 1;
+        }
+    }
+
+    /// Whether new data follows a pause, or data of the peer, with nothing in flight.
+    #[inline(always)]
+    pub(super) fn is_resuming(&self, peer: &Direction, now_ns: i64) -> bool {
+        self.flight.una == self.flight.nxt
+            && (peer.last_data_ns > self.last_data_ns
+                || now_ns.wrapping_sub(self.last_data_ns) > self.pause_ns())
+    }
+
+    /// Silence that parts two messages.
+    fn pause_ns(&self) -> i64 {
+        self.pace().map_or(PAUSE_MIN_NS, |pace| pace.pause_ns)
+    }
+
+    /// Enter new data, SND.MAX having moved to its end from `was_nxt`, into the ledger and what follows its pace.
+    #[inline(never)]
+    fn enter(&mut self, segment: &Segment, was_nxt: Seq) {
+        let (una, now_ns) = (self.flight.una, segment.time_ns);
+        self.ledger
+            .sent(self.flight.nxt, una, now_ns, segment.frame);
+        let (mss, least_room) = (self.segment_size(), self.least_room());
+        let nxt = self.flight.nxt;
+        let since_ns = now_ns.wrapping_sub(self.last_data_ns);
+        if let Some(pace) = self.ledger.pace_mut() {
+            if segment.payload_len > 0 {
+                let ahead_bytes = una.to(was_nxt).max(0) as u32;
+                pace.note_payload(segment, ahead_bytes, mss);
+                if ahead_bytes > 0 {
+                    pace.late.budget.note_gap(since_ns);
+                }
+            }
+            if let Some(view) = &mut pace.view {
+                view.sent(nxt, least_room, now_ns);
+            }
+        } else if una.is_before(was_nxt) && una.to(was_nxt) < mss as i32 && segment.payload_len > 0
+        {
+            self.ledger.note_tinygram();
+        }
+    }
+
+    /// [`Direction::enter`] for ordinary data, with its TSval and what the sender does now, in one look at its pace.
+    #[inline(never)]
+    fn enter_ordinary(&mut self, segment: &Segment, before: &BeforeData) {
+        let now_ns = segment.time_ns;
+        let (una, nxt, mss) = (self.flight.una, self.flight.nxt, self.segment_size());
+        let (is_limited, least_room) = (self.is_limited, self.least_room());
+        if let Some(tsval) = before.new_tsval {
+            self.echo.sent(tsval, now_ns);
+        }
+        let ahead_bytes = una.to(before.nxt).max(0) as u32;
+        let Some(pace) = self.ledger.sent(nxt, una, now_ns, segment.frame) else {
+            if ahead_bytes > 0 && ahead_bytes < before.mss {
+                self.ledger.note_tinygram();
+            }
+            return;
+        };
+        if before.new_tsval.is_some() {
+            pace.tick_ns = now_ns;
+        }
+        pace.note_payload(segment, ahead_bytes, before.mss);
+        if ahead_bytes > 0 {
+            pace.late.budget.note_gap(before.since_data_ns);
+        }
+        let ran_out = pace.last_payload < mss;
+        let budget = &pace.late.budget;
+        let (state, is_same) = match &mut pace.view {
+            None => {
+                let state = open_state(is_limited, true, ran_out);
+                (state, state == budget.state)
+            }
+            Some(view) => {
+                view.sent(nxt, least_room, now_ns);
+                let state = open_state(view.is_blocked(), view.bytes() > 0, ran_out);
+                let has_drained = view.drained_ns > budget.since_ns();
+                (state, (state == budget.state) & !has_drained)
+            }
+        };
+        if !is_same {
+            self.turn_ordinary(state, now_ns, true);
+        }
+    }
+
+    /// New data with nothing in flight, after a silence or after the peer spoke: a message begins, or an idle sender
+    /// goes on. True where it begins another message.
+    #[cold]
+    pub(super) fn begin_message(&mut self, peer: &Direction, segment: &Segment) -> bool {
+        let now_ns = segment.time_ns;
+        let is_first = self.data_segments == 0;
+        let is_answer =
+            peer.data_segments > 0 && (is_first || peer.last_data_ns > self.last_data_ns);
+        let delay_ns = now_ns.saturating_sub(peer.last_data_ns).max(0);
+        if is_first {
+            if is_answer {
+                let delay_us = u32::try_from(delay_ns / 1000).unwrap_or(u32::MAX - 1);
+                self.first_answer_us = delay_us.saturating_add(1);
+            }
+            return true;
+        }
+        let rtt_to_sender_ns = peer.rtt_to_receiver_ns().unwrap_or(0);
+        let path_ns = self.path_ns(peer);
+        let silence_ns = now_ns.saturating_sub(self.last_data_ns);
+        if !is_answer && silence_ns <= path_ns.saturating_mul(2).max(PAUSE_MIN_NS) {
+            return false;
+        }
+        let (first_ns, last_ns, una) = (self.first_data_ns, self.last_data_ns, self.flight.una);
+        let first_answer_ns = self.first_answer_ns();
+        self.first_answer_us = NO_ANSWER;
+        let pace = self.ledger.pace_from(una);
+        let turns = pace.turns.get_or_insert_with(Box::default);
+        turns.next_message(first_ns, last_ns, now_ns);
+        if let Some(delay_ns) = first_answer_ns {
+            turns.answer(delay_ns);
+        }
+        if is_answer {
+            turns.answer(delay_ns);
+        }
+        if let Some(idle) = &mut pace.idle {
+            idle.end();
+        }
+        let rto_ns = self.ledger.rto_ns(rtt_to_sender_ns);
+        if silence_ns > rto_ns {
+            self.begin_idle_restart(segment, path_ns, rto_ns);
+        }
+        true
+    }
+
+    /// Nothing was in flight for longer than the timeout.
+    fn begin_idle_restart(&mut self, segment: &Segment, round_trip_ns: i64, rto_ns: i64) {
+        let now_ns = segment.time_ns;
+        self.end_round(now_ns, None);
+        let mss = self.segment_size();
+        let gap_ns = now_ns.saturating_sub(self.last_data_ns);
+        let idle_ns = now_ns.saturating_sub(self.last_ack_ns.max(self.last_data_ns));
+        let has_room = self.has_room_behind(segment);
+        let Some(pace) = self.ledger.pace_mut() else {
+            return;
+        };
+        let window_bytes = pace.window_before_pause();
+        let initial_bytes = mss.saturating_mul(INITIAL_WINDOW_SEGMENTS);
+        let predicted_bytes = restart_window(window_bytes, gap_ns, rto_ns, initial_bytes);
+        pace.window_bytes = predicted_bytes;
+        pace.period_peak = 0;
+        let gap = Gap {
+            gap_ns,
+            rto_ns,
+            round_trip_ns,
+            mss,
+            window_bytes,
+            predicted_bytes,
+        };
+        let idle = pace.idle.get_or_insert_with(Box::default);
+        idle.begin(gap, idle_ns, segment, has_room);
+        idle.before = pace.late.budget.mark();
+    }
+
+    /// Whether the window that the sender knew held another segment behind this one, which is its next.
+    fn has_room_behind(&mut self, segment: &Segment) -> bool {
+        let (nxt, mss) = (self.flight.nxt + segment.payload_len, self.segment_size());
+        let view = self.ledger.pace_mut().and_then(|pace| pace.view.as_mut());
+        match view {
+            Some(view) => {
+                view.arrive(segment.time_ns);
+                view.has_room(nxt, mss)
+            }
+            None => nxt.to(self.window.edge) >= mss as i32,
+        }
+    }
+
+    /// New data after a delayed ACK: Nagle's algorithm held it back if it is small and goes out at once.
+    #[cold]
+    fn follow_late_ack(&mut self, peer: &Direction, segment: &Segment) {
+        let waited_ns = segment.time_ns.saturating_sub(self.last_ack_ns);
+        let is_drained = self.flight.una == self.flight.nxt;
+        let is_small = segment.payload_len < self.segment_size();
+        let rtt_to_sender_ns = peer.rtt_to_receiver_ns().unwrap_or(0);
+        // What the peer said since may be what is answered.
+        let is_answer = peer.data_segments > 0 && peer.last_data_ns >= self.last_data_ns;
+        let Some(pace) = self.ledger.pace_mut() else {
+            return;
+        };
+        let is_at_once = waited_ns <= rtt_to_sender_ns + rtt_to_sender_ns / 8 + AT_ONCE_NS;
+        if pace.late_by_ns > 0 && is_drained && is_small && is_at_once && !is_answer {
+            pace.nagle_delays = pace.nagle_delays.saturating_add(1);
+            pace.nagle_ns = pace.nagle_ns.saturating_add(pace.late_by_ns);
+        }
+        pace.late_by_ns = 0;
+    }
+
+    /// New data while the ramp after an idle gap is followed.
+    #[cold]
+    fn follow_ramp(&mut self, segment: &Segment) -> Events {
+        let has_room = self.has_room_behind(segment);
+        let last_data_ns = self.last_data_ns;
+        let flight_bytes = self.flight.bytes();
+        let idle = self.ledger.pace_mut().and_then(|pace| pace.idle.as_mut());
+        let Some(idle) = idle else {
+            return 0;
+        };
+        let has_waited = idle.sent(segment.time_ns, last_data_ns, segment.payload_len, has_room);
+        if idle.is_regained(flight_bytes) {
+            idle.end();
+        }
+        if has_waited {
+            event::IDLE_RESTART
+        } else {
+            0
+        }
+    }
+}
+
+/// The segment's end against the right edge: exactly there, less than a segment short of it, or beyond every edge.
+#[inline]
+pub(super) fn judge_edge(sent: &mut Direction, segment: &Segment, end: Seq) -> Events {
+    let room = end.to(sent.window.edge);
+    if room >= sent.segment_size() as i32 {
+        return 0;
+    }
+    judge_near_edge(sent, segment, end, room)
+}
+
+#[cold]
+fn judge_near_edge(sent: &mut Direction, segment: &Segment, end: Seq, room: i32) -> Events {
+    if segment.flags & FIN != 0 {
+        // The FIN needs no room, the data before it does.
+        let is_beyond = end.minus(1).is_after(sent.window.edge_max);
+        if segment.payload_len > 0 && is_beyond {
+            sent.cold_state().window_overrun += 1;
+        }
+        return 0;
+    }
+    if room == 0 {
+        return event::WINDOW_FULL;
+    }
+    if room > 0 {
+        sent.cold_state().window_near_full += 1;
+    } else if end.is_after(sent.window.edge_max) {
+        sent.cold_state().window_overrun += 1;
+    }
+    0
+}
