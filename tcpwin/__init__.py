@@ -6,6 +6,15 @@
 ...     print(connection)
 """
 
-from tcpwin.lazy import attach
+from tcpwin.lazy import attach, provide
 
 __getattr__, __dir__ = attach(__name__)
+
+# What methods of Analysis and Connection call of the stages after their own.
+provide(
+    draw="tcpwin.figures:draw",
+    draw_timeline="tcpwin.figures:timeline",
+    report="tcpwin.render.report:Report",
+    slice="tcpwin.render:slice_packets",
+    annotate="tcpwin.render:annotate",
+)

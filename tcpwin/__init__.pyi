@@ -1,7 +1,5 @@
-from tcpwin.analysis import Analysis as Analysis
 from tcpwin.analysis import BudgetSeries as BudgetSeries
 from tcpwin.analysis import Capture as Capture
-from tcpwin.analysis import Connection as Connection
 from tcpwin.analysis import Connections as Connections
 from tcpwin.analysis import Direction as Direction
 from tcpwin.analysis import Endpoint as Endpoint
@@ -21,8 +19,10 @@ from tcpwin.errors import SourceError as SourceError
 from tcpwin.errors import TcpwinError as TcpwinError
 from tcpwin.hosts import Bundle as Bundle
 from tcpwin.hosts import SnapshotFile as SnapshotFile
-from tcpwin.hosts import analyze as analyze
+from tcpwin.limits import Analysis as Analysis
+from tcpwin.limits import Connection as Connection
 from tcpwin.limits import Finding as Finding
+from tcpwin.limits import analyze as analyze
 from tcpwin.pairing import Pairing as Pairing
 from tcpwin.pairing import pair as pair
 from tcpwin.paths import WhatIf as WhatIf

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.analysis.names import DirectionName, SeriesName
+from tcpwin.names import DirectionName, SeriesName
 
 ROW_COLUMNS: list[str]
 VIEW_COLUMNS: list[str]

@@ -1,4 +1,4 @@
-"""Public names of a package that are imported when they are first used (PEP 562), so that its import costs little."""
+"""Names that are imported on first use: those of a package (PEP 562), and functions that a later stage provides."""
 
 from __future__ import annotations
 
@@ -51,3 +51,19 @@ def _homes(package: str) -> dict[str, str]:
         for each in node.names
         if each.asname == each.name
     }
+
+
+_later: dict[str, str] = {}
+
+
+def provide(**functions: str) -> None:
+    """Register functions of later stages, as ``module:function``, under the names that earlier stages call."""
+    _later.update(functions)
+
+
+def provided(name: str) -> Any:
+    """Return the function that a later stage provides under a name."""
+    from importlib import import_module
+
+    module, _, function = _later[name].partition(":")
+    return getattr(import_module(module), function)

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from tcpwin import Analysis
-from tcpwin.analysis import Connection, Direction
-from tcpwin.limits import LIMITS, Finding, Verdict
+from tcpwin.analysis import Direction
+from tcpwin.limits import LIMITS, Connection, Finding, Verdict
 
 NS = 1e-9
 MOST_CONNECTIONS = 50

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tcpwin.analysis import Analysis, Connection, Direction
+from tcpwin.analysis import Direction
 from tcpwin.errors import SourceError
-from tcpwin.limits import Budget, Finding, describe_verdict, plain, role_of
+from tcpwin.limits import Analysis, Budget, Connection, Finding, describe_verdict, plain, role_of
 from tcpwin.model import marked_fields
 from tcpwin.pairing import Pairing
 from tcpwin.units import name_text

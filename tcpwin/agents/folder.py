@@ -18,7 +18,7 @@ from tcpwin.errors import SourceError
 from tcpwin.sources import Selection
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Analysis
+    from tcpwin.limits import Analysis
 
 MOST_LISTED = 100
 MOST_LOOKED_AT = 20_000
@@ -100,7 +100,7 @@ class Folder:
             TcpwinError: it cannot be read, or the filter is none.
             ArgumentError: the span is none.
         """
-        from tcpwin.hosts import analyze
+        from tcpwin.limits import analyze
 
         path = self.path(name)
         check_filter(filter)

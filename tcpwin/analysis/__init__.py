@@ -1,4 +1,4 @@
-"""What was measured, typed: captures, connections, directions, events and series."""
+"""The measurements of a capture as types: captures, connections, directions, events and series."""
 
 from tcpwin.lazy import attach
 

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from tcpwin.analysis.caching import cached
 from tcpwin.analysis.direction import Direction, Percentiles, RoundTrips
 from tcpwin.analysis.endpoint import Endpoint
-from tcpwin.analysis.rooms import later, room
 from tcpwin.analysis.series import Series, Stall
-from tcpwin.model.connection import ConnectionFields
-from tcpwin.model.event import Event
+from tcpwin.model import ConnectionFields, Event
 
 if TYPE_CHECKING:
     from tcpwin import _engine
-    from tcpwin.analysis.analysis import Analysis
-    from tcpwin.analysis.names import DirectionName, FigureName, PercentilesName, SeriesName
+    from tcpwin.analysis.measurement import Measurement
     from tcpwin.analysis.table import Table
     from tcpwin.analysis.view import View
-    from tcpwin.hosts import Host, JoinedSample, ScaleClaim, SocketSample
-    from tcpwin.limits import Budget, Finding, Verdict
+    from tcpwin.names import DirectionName, PercentilesName, SeriesName
 
 
 class _Fields(dict[str, Any]):
@@ -35,24 +31,14 @@ class _Fields(dict[str, Any]):
         return value
 
 
-class Connection(ConnectionFields):
+class MeasuredConnection(ConnectionFields):
     """A four-tuple and epoch. ``a`` is the initiator (known by a SYN, or guessed), ``b`` the responder.
 
-    Numbers are at hand; series, percentiles, events and segments are read from the source when they are asked for, what
-    limited it is judged then.
+    Its fields come from the first reading; series, percentiles, events and segments are read from the source on use.
+    `tcpwin.limits.Connection` adds what the hosts recorded and what limited it.
     """
 
-    budget: dict[str, Budget] = room("tcpwin.limits", "budgets_of", "Where the sender's time went, by direction.")
-    verdict: Verdict = room(
-        "tcpwin.limits",
-        "verdict_of",
-        "What limited the direction that lost most, or has more data, and who can change it; asks the rules.",
-    )
-    verdicts: dict[DirectionName, Verdict] = room(
-        "tcpwin.limits", "verdicts_of", "What limited each direction; asks the rules."
-    )
-
-    def __init__(self, analysis: Analysis, id: int) -> None:
+    def __init__(self, analysis: Measurement, id: int) -> None:
         self._analysis = analysis
         self._fields = _Fields(analysis._engine, id)
         self.id = id
@@ -126,7 +112,7 @@ class Connection(ConnectionFields):
     ) -> View:
         """Series, events, stalls and rows of a span of the connection's life, or of all of it.
 
-        Reads the source again, but for a view of the whole life that was read before. `Analysis.views` reads those of
+        Reads the source again, but for a view of the whole life that was read before. `Measurement.views` reads
         several connections at once.
 
         Args:
@@ -142,87 +128,21 @@ class Connection(ConnectionFields):
         [view] = self._analysis._views([self], start_ns, end_ns, buckets, rows)
         return view
 
-    @property
-    def analysis(self) -> Analysis:
-        """The analysis that it is part of."""
-        return self._analysis
-
-    @property
-    def hosts(self) -> dict[str, Host]:
-        """The host at each side, ``a`` or ``b``, of whose socket there are samples."""
-        return {side: host for host, side, _ in self._analysis.sockets_of(self.id)}
-
-    @property
-    def socket_samples(self) -> dict[str, tuple[SocketSample, ...]]:
-        """The samples of this connection's sockets as they were taken, by side; free, unlike `snapshots`."""
-        found: dict[str, tuple[SocketSample, ...]] = {}
-        for _, side, samples in self._analysis.sockets_of(self.id):
-            found[side] = (*found.get(side, ()), *samples)
-        return found
-
-    @cached
-    def snapshots(self) -> tuple[JoinedSample, ...]:
-        """The samples of this connection's sockets at both ends beside the packets, in order of time."""
-        return self._analysis.joined(self.id)
-
-    @property
-    def scale_claims(self) -> tuple[ScaleClaim, ...]:
-        """What the samples say of the window scales."""
-        return self._analysis.scale_claims(self.id)
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What the rules found of this connection, the costliest first."""
-        return self._analysis.findings.of(self.id)
-
-    def figure(
-        self,
-        name: FigureName = "window",
-        *,
-        direction: DirectionName | None = None,
-        start_ns: int | None = None,
-        end_ns: int | None = None,
-        points: int = 1000,
-        theme: str = "light",
-    ) -> Any:
-        """A figure as a ``plotly.graph_objects.Figure``, which notebooks show; `figures.draw` says what is raised.
-
-        Args:
-            name: one of ``tcpwin.figures.names("connection")``; ``timeline`` is several on one time axis.
-        """
-        options: dict[str, Any] = {"direction": direction, "start_ns": start_ns, "end_ns": end_ns}
-        options |= {"points": points, "theme": theme}
-        if name == "timeline":
-            return later("tcpwin.figures", "timeline")(self, **options)
-        return later("tcpwin.figures", "draw")(name, self, **options)
-
     def segments(self) -> Table:
         """The per-segment table of this connection."""
         return self._analysis.segments(connection=self.id)
 
-    def __copy__(self) -> Connection:
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Connection:
-        """Itself, as of its analysis."""
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return the same connection: its analysis is not read again."""
         return self
 
     def __reduce_ex__(self, protocol: Any, /) -> Any:
-        return Connection, (self._analysis, self.id)
+        return type(self), (self._analysis, self.id)
 
     def __repr__(self) -> str:
         seconds = self.duration_ns / 1e9
         sent = f"{self.a_to_b.payload_bytes} B out, {self.b_to_a.payload_bytes} B back"
-        return f"<Connection {self.id}: {self.a} → {self.b}, {seconds:.3f} s, {sent}, {self.close}>"
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        rows = []
-        for name in ("payload_bytes", "goodput_bps", "receive_window_max_bytes", "flight_max_bytes", "zero_window_ns"):
-            cells = "".join(f"<td>{escape(str(getattr(d, name)))}</td>" for d in (self.a_to_b, self.b_to_a))
-            rows.append(f"<tr><th>{name}</th>{cells}</tr>")
-        roles = [later("tcpwin.limits", "role_of")(self, side) for side in ("a", "b")]
-        heads = "".join(f"<th>{sender} → {receiver}</th>" for sender, receiver in (roles, reversed(roles)))
-        title = f"Connection {self.id}: {self.a} → {self.b}"
-        return f"<table><caption>{escape(title)}</caption><tr><th></th>{heads}</tr>{''.join(rows)}</table>"
+        return f"<{type(self).__name__} {self.id}: {self.a} → {self.b}, {seconds:.3f} s, {sent}, {self.close}>"

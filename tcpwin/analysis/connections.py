@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from tcpwin import _engine
-from tcpwin.analysis.connection import Connection
+from tcpwin.analysis.connection import MeasuredConnection
 
 if TYPE_CHECKING:
     import pandas
@@ -14,33 +14,37 @@ if TYPE_CHECKING:
     import pyarrow
     from numpy.typing import NDArray
 
-    from tcpwin.analysis.analysis import Analysis
+    from tcpwin.analysis.measurement import Measurement
     from tcpwin.analysis.table import Coded, Table
 
 
-class Connections(Sequence[Connection]):
+C = TypeVar("C", bound=MeasuredConnection, covariant=True)
+
+
+class Connections(Sequence[C]):
     """The connections of a capture, in the order of their first segments.
 
     A column of all connections is ``connections.column("b_to_a.zero_window_ns")``; :meth:`table` has all of them.
     """
 
-    def __init__(self, analysis: Analysis) -> None:
+    def __init__(self, analysis: Measurement, kind: Callable[[Any, int], C]) -> None:
         self._analysis = analysis
+        self._kind = kind
 
     def __len__(self) -> int:
         return len(self._analysis._engine)
 
     @overload
-    def __getitem__(self, index: int) -> Connection: ...
+    def __getitem__(self, index: int) -> C: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Connection]: ...
-    def __getitem__(self, index: int | slice) -> Connection | list[Connection]:
+    def __getitem__(self, index: slice) -> list[C]: ...
+    def __getitem__(self, index: int | slice) -> C | list[C]:
         if isinstance(index, slice):
-            return [Connection(self._analysis, id) for id in range(*index.indices(len(self)))]
+            return [self._kind(self._analysis, id) for id in range(*index.indices(len(self)))]
         id = index + len(self) if index < 0 else index
         if not 0 <= id < len(self):
             raise IndexError(f"no connection {index}: the capture has {len(self)}")
-        return Connection(self._analysis, id)
+        return self._kind(self._analysis, id)
 
     @property
     def column_names(self) -> list[str]:

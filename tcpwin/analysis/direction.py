@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcpwin import _engine
-from tcpwin.model.direction import DirectionFields
+from tcpwin.model import DirectionFields
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 from tcpwin import _engine
 from tcpwin.analysis.direction import ZeroWindowEpisode
 from tcpwin.analysis.series import Stall
-from tcpwin.model.event import Event
+from tcpwin.model import Event
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

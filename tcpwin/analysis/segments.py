@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars
     from numpy.typing import NDArray
 
-    from tcpwin.analysis.analysis import Shifts
+    from tcpwin.analysis.measurement import Shifts
     from tcpwin.sources import Source
 
 

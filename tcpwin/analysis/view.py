@@ -9,13 +9,13 @@ from tcpwin import _engine
 from tcpwin.analysis.direction import Percentiles, RoundTrips
 from tcpwin.analysis.series import BudgetSeries, Series, Stall
 from tcpwin.errors import ArgumentError
-from tcpwin.model.event import Event
+from tcpwin.model import Event
 
 if TYPE_CHECKING:
-    from tcpwin.analysis.connection import Connection
+    from tcpwin.analysis.connection import MeasuredConnection
     from tcpwin.analysis.event_columns import EventColumns, StallColumns, ZeroWindowColumns
-    from tcpwin.analysis.names import DirectionName, PercentilesName, SeriesName
     from tcpwin.analysis.table import Table
+    from tcpwin.names import DirectionName, PercentilesName, SeriesName
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
@@ -30,7 +30,7 @@ class View:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: MeasuredConnection,
         details: _engine.Details,
         *,
         start_ns: int | None = None,
@@ -130,8 +130,8 @@ class View:
     def rows(self) -> Table | None:
         """The segments of the span, or None where there are more than were asked for.
 
-        The columns of `Connection.segments`, and places on the axis of the series ``sequence``, in bytes from the
-        connection's start with the SYN as one, masked where there is none. On the axis of the sender's own data:
+        The columns of `MeasuredConnection.segments`, and places on the axis of the series ``sequence``, in bytes from
+        the connection's start with the SYN as one, masked where there is none. On the axis of the sender's own data:
         ``sequence``, the segment's first byte. On that of the other direction's data, which the segment acknowledges:
         ``acknowledged``, ``right_edge`` (that plus the window, where its scale is certain), and the ends of up to four
         SACK blocks, ``sack_left_1`` and ``sack_right_1`` to ``sack_left_4`` and ``sack_right_4``, a DSACK among them.

@@ -29,7 +29,7 @@ from tcpwin.cli.terminal import colour_option, show
 from tcpwin.sources import public_name
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Analysis
+    from tcpwin.limits import Analysis
     from tcpwin.render import CaptureRow
 
 CONNECTIONS_SHOWN = 10

@@ -21,8 +21,7 @@ from tcpwin.cli.ss import Output, choose_output, write_document, write_lines
 from tcpwin.cli.terminal import colour_option, plain_lines, show
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Analysis, Connection
-    from tcpwin.limits import Findings, Kind, Known, Rule
+    from tcpwin.limits import Analysis, Connection, Findings, Kind, Known, Rule
     from tcpwin.render import ConnectionTable
 
 FORMS = ("text", "json", "sarif", "github", "junit")

@@ -19,8 +19,7 @@ from tcpwin.sources import public_name
 from tcpwin.units import name_text
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Analysis
-    from tcpwin.limits import Baseline, Kind, Known
+    from tcpwin.limits import Analysis, Baseline, Kind, Known
     from tcpwin.render import ConnectionTable
 
 

@@ -103,12 +103,12 @@ def _references(_: click.Context) -> Iterator[tuple[str, str]]:
 def _connections(_: click.Context) -> Iterator[tuple[str, str]]:
     from click.shell_completion import split_arg_string
 
-    from tcpwin.analysis import measure
+    from tcpwin.analysis import Measurement
 
     # click knows no arguments yet where an option still lacks its value.
     captures = [each for each in split_arg_string(os.environ.get("COMP_WORDS", ""))[1:] if Path(each).is_file()]
     if captures and sum(Path(each).stat().st_size for each in captures) <= MOST_BYTES:
-        for connection in measure(captures).connections:
+        for connection in Measurement.measure(captures).connections:
             yield str(connection.id), f"{connection.a} → {connection.b}"
 
 

@@ -12,8 +12,8 @@ from tcpwin.cli.inputs import check_connection
 from tcpwin.cli.snapshot_options import measure
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Analysis
     from tcpwin.lab import Scenario
+    from tcpwin.limits import Analysis
     from tcpwin.reference import Measured, Prediction, Run
 
 
@@ -69,7 +69,7 @@ def read_tried(
 
 def report_tried(tried: Tried, bundle: Path) -> None:
     """Print the run beside the capture and the prediction."""
-    from tcpwin.hosts import analyze
+    from tcpwin.limits import analyze
     from tcpwin.reference import against, measure_connection
     from tcpwin.render import render_against
 

@@ -15,7 +15,7 @@ from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.errors import OutputError
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Analysis, Connection
+    from tcpwin.limits import Analysis, Connection
 
 TIMELINE = "timeline"
 

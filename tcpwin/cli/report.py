@@ -19,7 +19,7 @@ from tcpwin.render.report import CONNECTIONS_SHOWN, FORMS, THEMES, Report, form_
 from tcpwin.sources import public_name
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Analysis
+    from tcpwin.limits import Analysis
     from tcpwin.render import CaptureRow
 
 

@@ -27,9 +27,9 @@ from tcpwin.sources import public_name
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from tcpwin.analysis import Analysis
     from tcpwin.cli.ss import Output
     from tcpwin.hosts import Member
+    from tcpwin.limits import Analysis
 
 T = TypeVar("T")
 SCHEMA = "tcpwin/captures/1"

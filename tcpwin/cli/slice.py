@@ -16,9 +16,7 @@ from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.errors import OutputError
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Analysis
-    from tcpwin.limits import Finding
-    from tcpwin.render import Slice
+    from tcpwin.limits import Analysis, Finding, Slice
 
 SCHEMA = "tcpwin/slice/1"
 

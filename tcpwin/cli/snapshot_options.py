@@ -20,7 +20,7 @@ from tcpwin.cli.selection_options import check_selection, selected
 from tcpwin.sources import Source
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Analysis
+    from tcpwin.limits import Analysis
 
 _MAX_OFFSET_NS = 100 * 366 * 86_400 * 1_000_000_000
 _UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "min": 60_000_000_000, "h": 3_600_000_000_000}
@@ -181,7 +181,7 @@ def measure(
     Args:
         keep: standard input will be read again; so it is with snapshots.
     """
-    from tcpwin.hosts import analyze
+    from tcpwin.limits import analyze
 
     check_selection()
     source = _source(captures, member, keep=keep or bool(snapshots or window_scales()))

@@ -23,7 +23,7 @@ from tcpwin.cli.terminal import colour_option
 from tcpwin.units import count_text, name_text, time_text
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Analysis
+    from tcpwin.limits import Analysis
     from tcpwin.render import ConnectionTable
     from tcpwin.watch import Round, Strike, Told
 
@@ -264,6 +264,7 @@ def _with_sketches(table: ConnectionTable, analysis: Analysis, ids: Sequence[int
     from tcpwin.figures import SKETCH_BUCKETS, draw_blocks
 
     views = analysis.views(ids, buckets=SKETCH_BUCKETS)
-    sketches = [draw_blocks(view, view.connection.verdict.direction or "a_to_b") for view in views]
+    verdicts = [analysis.connections[id].verdict for id in ids]
+    sketches = [draw_blocks(view, each.direction or "a_to_b") for view, each in zip(views, verdicts, strict=True)]
     heads = {**table.heads, "window": False, "flight": False}
     return replace(table, heads=heads, rows=[(*row, *each) for row, each in zip(table.rows, sketches, strict=True)])

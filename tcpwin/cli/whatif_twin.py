@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Analysis, Connection
     from tcpwin.lab.twin import Twin
+    from tcpwin.limits import Analysis, Connection
     from tcpwin.paths import Changes
 
 _WIDTH = 120

@@ -1,6 +1,8 @@
 from tcpwin.figures.budget_words import ITEM_WORDS as ITEM_WORDS
 from tcpwin.figures.drawing.kind import FigureKind as FigureKind
 from tcpwin.figures.drawing.theme import THEMES as THEMES
+from tcpwin.figures.event_names import CAUSE_WORDS as CAUSE_WORDS
+from tcpwin.figures.event_names import event_words as event_words
 from tcpwin.figures.figure import draw as draw
 from tcpwin.figures.figure import get as get
 from tcpwin.figures.figure import names as names

@@ -22,9 +22,9 @@ from tcpwin.figures.kinds import all_figures
 from tcpwin.figures.svg import draw_still
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Analysis, Connection
     from tcpwin.figures.drawing.kind import FigureKind
     from tcpwin.figures.drawing.request import Request
+    from tcpwin.limits import Analysis, Connection
 
 
 def names(scope: str | None = None) -> list[str]:

@@ -21,7 +21,7 @@ from tcpwin.fleet.staging import Staged
 from tcpwin.fleet.task import Outcome, Performed, Task
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Analysis
+    from tcpwin.limits import Analysis
 
 CAPTURE_COLUMNS = (
     *("packets", "segments", "not_tcp", "unread", "malformed", "first_time_ns", "last_time_ns", "duration_ns"),
@@ -102,7 +102,7 @@ def _version() -> str:
 def _measured(task: Task, threads: int) -> Iterator[Analysis]:
     """The analysis of a task; what was copied for it stays as long as a `with` statement lasts."""
     from tcpwin.fleet.objects import fetched
-    from tcpwin.hosts import analyze
+    from tcpwin.limits import analyze
     from tcpwin.sources import is_address
 
     how: dict[str, Any] = {"events": task.is_small, "threads": threads if task.is_large else 1}

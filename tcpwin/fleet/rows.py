@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tcpwin.analysis import DIRECTIONS, Analysis
+from tcpwin.analysis import DIRECTIONS
 from tcpwin.fleet.columns import Rows
 from tcpwin.fleet.schema import NO_DAY, SERIES_VALUES, arrow_schema
-from tcpwin.limits import ITEMS, Findings, budget_columns, verdict_columns, verdict_parts
+from tcpwin.limits import ITEMS, Analysis, Findings, budget_columns, verdict_columns, verdict_parts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -27,6 +27,8 @@ from tcpwin.hosts.field_distribution import last_samples as last_samples
 from tcpwin.hosts.field_distribution import number_of as number_of
 from tcpwin.hosts.file import SnapshotFile as SnapshotFile
 from tcpwin.hosts.format import formats_of as formats_of
+from tcpwin.hosts.given_scales import given_shifts as given_shifts
+from tcpwin.hosts.given_scales import override_shifts as override_shifts
 from tcpwin.hosts.given_scales import read_scales as read_scales
 from tcpwin.hosts.histogram import Bucket as Bucket
 from tcpwin.hosts.histogram import HistogramSample as HistogramSample
@@ -39,10 +41,9 @@ from tcpwin.hosts.lines import Unknown as Unknown
 from tcpwin.hosts.lines import UnknownLine as UnknownLine
 from tcpwin.hosts.load import Host as Host
 from tcpwin.hosts.load import SnapshotFacts as SnapshotFacts
+from tcpwin.hosts.load import Snapshots as Snapshots
 from tcpwin.hosts.load import not_read as not_read
 from tcpwin.hosts.match import Translated as Translated
-from tcpwin.hosts.measure import analyze as analyze
-from tcpwin.hosts.measure import analyze_again as analyze_again
 from tcpwin.hosts.rows import check_extra as check_extra
 from tcpwin.hosts.rows import write_rows as write_rows
 from tcpwin.hosts.samples import CounterSample as CounterSample

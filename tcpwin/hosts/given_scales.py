@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 
-from tcpwin.analysis import Analysis, Connection, Shifts
+from tcpwin.analysis import MeasuredConnection, Measurement, Shifts
 from tcpwin.errors import ArgumentError, SourceError
 from tcpwin.hosts.scale import MAX_SHIFT
 
@@ -43,7 +43,7 @@ def read_scales(scales: Mapping[str, int]) -> dict[str, int]:
     return read
 
 
-def given_shifts(analysis: Analysis, scales: Mapping[str, int]) -> tuple[Shifts, tuple[str, ...]]:
+def given_shifts(analysis: Measurement, scales: Mapping[str, int]) -> tuple[Shifts, tuple[str, ...]]:
     """Shifts of the connections whose handshake does not tell them, and warnings.
 
     Raises:
@@ -56,7 +56,7 @@ def given_shifts(analysis: Analysis, scales: Mapping[str, int]) -> tuple[Shifts,
         given = _Given()
         for side in SIDES:
             for id, _ in analysis.select("connection", [(f"{side}_address", "==", host)]):
-                _give(analysis, Connection(analysis, id), side, shift, shifts, given)
+                _give(analysis, MeasuredConnection(analysis, id), side, shift, shifts, given)
         notes += given.notes
         if not given.connections:
             notes.append(f"window scale of {host}: the capture has no such host")
@@ -65,7 +65,7 @@ def given_shifts(analysis: Analysis, scales: Mapping[str, int]) -> tuple[Shifts,
     return shifts, tuple(notes)
 
 
-def override_shifts(analysis: Analysis, of_sockets: Shifts, by_hand: Shifts) -> tuple[Shifts, tuple[str, ...]]:
+def override_shifts(analysis: Measurement, of_sockets: Shifts, by_hand: Shifts) -> tuple[Shifts, tuple[str, ...]]:
     """Both, of which what was given by hand counts, and a warning where a socket says another."""
     both = dict(of_sockets)
     notes = []
@@ -85,7 +85,9 @@ def override_shifts(analysis: Analysis, of_sockets: Shifts, by_hand: Shifts) -> 
     return both, tuple(notes)
 
 
-def _give(analysis: Analysis, connection: Connection, side: str, shift: int, shifts: Shifts, given: _Given) -> None:
+def _give(
+    analysis: Measurement, connection: MeasuredConnection, side: str, shift: int, shifts: Shifts, given: _Given
+) -> None:
     """Take the shift for a side of a connection, unless its handshake tells it."""
     given.connections += 1
     # A direction's scale is that of the windows that come back.

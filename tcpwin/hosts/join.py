@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tcpwin.analysis import Connection
+from tcpwin.analysis import MeasuredConnection
 from tcpwin.hosts.clock import READ_NS, ClockOffset
 from tcpwin.hosts.socket import SocketSample
 from tcpwin.hosts.socket_track import SocketTrack, known_count
@@ -77,7 +77,7 @@ class JoinedSample:
 
 
 def join(
-    connection: Connection, side: str, samples: list[SocketSample], clock: ClockOffset, track: SocketTrack
+    connection: MeasuredConnection, side: str, samples: list[SocketSample], clock: ClockOffset, track: SocketTrack
 ) -> list[JoinedSample]:
     """Put each sample of one side's socket beside the capture."""
     joined = []

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
-from tcpwin.analysis import Analysis, Connection, Shifts, View
+from tcpwin.analysis import MeasuredConnection, Measurement, Shifts, View
 from tcpwin.hosts.clock import Bounds, ClockOffset, estimate, given
 from tcpwin.hosts.document import describe_host, describe_joined
 from tcpwin.hosts.join import JoinedSample, join
@@ -37,12 +37,12 @@ class Joined:
         notes: sentences on what was not read of bundles, and on samples that could not be put in order.
     """
 
-    def __init__(self, analysis: Analysis) -> None:
+    def __init__(self, analysis: Measurement) -> None:
         self._analysis = analysis
         self.hosts: tuple[Host, ...] = ()
         self.notes: tuple[str, ...] = ()
 
-    def beside(self, analysis: Analysis) -> Joined:
+    def beside(self, analysis: Measurement) -> Joined:
         """The same snapshots beside the same capture measured again."""
         beside = Joined(analysis)
         beside.hosts, beside.notes = self.hosts, self.notes
@@ -87,8 +87,9 @@ class Joined:
         found = []
         for match, samples in self._sockets.get((host.label, head), ()):
             if len(epochs) > 1:
-                end_ns = Connection(self._analysis, epochs[place + 1]).start_ns if place + 1 < len(epochs) else None
-                first_ns = Connection(self._analysis, id).start_ns if place else None
+                connections = self._analysis.connections
+                end_ns = connections[epochs[place + 1]].start_ns if place + 1 < len(epochs) else None
+                first_ns = connections[id].start_ns if place else None
                 samples = _within(samples, first_ns, end_ns, offset_ns)
             if samples:
                 found.append((match.side, samples))
@@ -114,7 +115,7 @@ class Joined:
 
     def _track(self, id: int, side: str) -> SocketTrack:
         if id not in self._wide:
-            self._wide = {id: Connection(self._analysis, id).view(buckets=JOINED_BUCKETS)}
+            self._wide = {id: MeasuredConnection(self._analysis, id).view(buckets=JOINED_BUCKETS)}
         return SocketTrack(self._wide[id], side)
 
     @cached_property
@@ -159,7 +160,7 @@ class Joined:
             for id, _ in self._analysis.select("direction", [("window_scale_state", "==", state)])
         }
         for id in unsure & {match.connection for host in self.hosts for match in host.found}:
-            connection = Connection(self._analysis, id)
+            connection = MeasuredConnection(self._analysis, id)
             # A direction's scale is that of the windows that come back.
             scales = {"b": connection.a_to_b.window_scale, "a": connection.b_to_a.window_scale}
             is_unsure = any(scale.shift is None for scale in scales.values())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
-from tcpwin.analysis import Analysis
+from tcpwin.analysis import Measurement
 from tcpwin.hosts.socket import SocketSample
 
 FourTuple = tuple[str, int, str, int]
@@ -44,7 +44,7 @@ class Translated:
 class Matcher:
     """The four-tuples of a capture's connections."""
 
-    def __init__(self, analysis: Analysis) -> None:
+    def __init__(self, analysis: Measurement) -> None:
         connections = analysis.connections
         columns = [connections.column(name).tolist() for name in ("a_address", "a_port", "b_address", "b_port")]
         self._connections: dict[FourTuple, list[Match]] = defaultdict(list)

@@ -14,7 +14,7 @@ from tcpwin.units import bytes_text, rate_text, share_text, time_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tcpwin.analysis import Connection
+    from tcpwin.limits import Connection
     from tcpwin.reference import Measured
 
 CURVE_POINTS = 400

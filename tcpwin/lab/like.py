@@ -20,7 +20,8 @@ from tcpwin.paths import PAYLOAD_SHARE, QUEUE, RANDOM, Changes, Path, fit_path
 from tcpwin.units import name_text
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Analysis, Connection, Direction
+    from tcpwin.analysis import Direction
+    from tcpwin.limits import Analysis, Connection
     from tcpwin.reference import Run
 
 ASSUMED_RATES_MBPS = (1_000, 10_000, 100_000, 400_000)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.analysis import BudgetSeries, Connection, Direction, DirectionName
+from tcpwin.analysis import BudgetSeries, Direction, DirectionName
+from tcpwin.limits import Connection
 
 BUCKETS = 4096
 """Of the series that are read: a pace of a millisecond for four seconds."""

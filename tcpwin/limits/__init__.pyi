@@ -1,5 +1,8 @@
 from tcpwin.limits.algorithm import Algorithm as Algorithm
 from tcpwin.limits.algorithm import algorithms_of as algorithms_of
+from tcpwin.limits.analysis import Analysis as Analysis
+from tcpwin.limits.analysis import Report as Report
+from tcpwin.limits.analysis import Slice as Slice
 from tcpwin.limits.baseline import Baseline as Baseline
 from tcpwin.limits.baseline import Kind as Kind
 from tcpwin.limits.baseline import Known as Known
@@ -19,6 +22,7 @@ from tcpwin.limits.comparison import Comparison as Comparison
 from tcpwin.limits.comparison import FindingChange as FindingChange
 from tcpwin.limits.comparison import Pair as Pair
 from tcpwin.limits.comparison import compare as compare
+from tcpwin.limits.connection import Connection as Connection
 from tcpwin.limits.crossing import Crossing as Crossing
 from tcpwin.limits.document import HEADINGS as HEADINGS
 from tcpwin.limits.document import SCHEMA as SCHEMA
@@ -38,18 +42,12 @@ from tcpwin.limits.findings import check as check
 from tcpwin.limits.findings import choose as choose
 from tcpwin.limits.life import Life as Life
 from tcpwin.limits.life import life_of as life_of
+from tcpwin.limits.measuring import analyze as analyze
 from tcpwin.limits.ranking import problems as problems
 from tcpwin.limits.ranking import worst as worst
 from tcpwin.limits.roles import role_of as role_of
 from tcpwin.limits.roles import roles_of as roles_of
 from tcpwin.limits.roles import way_of as way_of
-from tcpwin.limits.rooms import budgets_of as budgets_of
-from tcpwin.limits.rooms import findings_of as findings_of
-from tcpwin.limits.rooms import problems_of as problems_of
-from tcpwin.limits.rooms import summary_of as summary_of
-from tcpwin.limits.rooms import verdict_of as verdict_of
-from tcpwin.limits.rooms import verdicts_of as verdicts_of
-from tcpwin.limits.rooms import worst_verdict_of as worst_verdict_of
 from tcpwin.limits.rule import ENTRY_POINTS as ENTRY_POINTS
 from tcpwin.limits.rule import Rule as Rule
 from tcpwin.limits.rule import Threshold as Threshold

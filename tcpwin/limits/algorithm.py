@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tcpwin.analysis import DIRECTIONS, Analysis, Connection
+from tcpwin.analysis import DIRECTIONS
+from tcpwin.limits.analysis import Analysis
+from tcpwin.limits.connection import Connection
 from tcpwin.units import count_text, share_text
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from tcpwin.analysis import Analysis, DirectionName
+from tcpwin.analysis import DirectionName
 from tcpwin.errors import SourceError
+from tcpwin.limits.analysis import Analysis
 from tcpwin.limits.finding import Finding
 from tcpwin.limits.findings import Findings
 

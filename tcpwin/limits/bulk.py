@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any
 
-from tcpwin.analysis import DIRECTIONS, Analysis
+from tcpwin.analysis import DIRECTIONS
+from tcpwin.limits.analysis import Analysis
 from tcpwin.limits.division import (
     GROUPS_WEIGHED,
     MIN_COST_NS,

@@ -10,7 +10,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tcpwin.analysis import Analysis, Connection, Direction, DirectionName, Event, Stall, cached
+from tcpwin.analysis import Direction, DirectionName, Event, Stall, cached
+from tcpwin.limits.analysis import Analysis
+from tcpwin.limits.connection import Connection
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.reading import Reading, count_first_events, first_events, reading_of
 from tcpwin.limits.roles import ENDS, the_end

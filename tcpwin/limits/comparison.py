@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tcpwin.analysis import DIRECTIONS, Analysis, DirectionName, Endpoint
+from tcpwin.analysis import DIRECTIONS, DirectionName, Endpoint
+from tcpwin.limits.analysis import Analysis
 from tcpwin.limits.division import MIN_COST_NS
 from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.findings import Findings, check

@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass
 from numbers import Integral, Real
 from typing import Any
 
-from tcpwin.analysis import Analysis
+from tcpwin.limits.analysis import Analysis
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule
 

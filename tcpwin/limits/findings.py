@@ -10,10 +10,12 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from tcpwin.analysis import Analysis, Connection, DirectionName
+from tcpwin.analysis import DirectionName
 from tcpwin.errors import ArgumentError, TcpwinError
+from tcpwin.limits.analysis import Analysis
 from tcpwin.limits.case import Case, Picks, Subject
 from tcpwin.limits.claims import Claims, narrow_first
+from tcpwin.limits.connection import Connection
 from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.prices import excused, price
 from tcpwin.limits.reading import reading_of

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tcpwin.analysis import Connection, DirectionName
+from tcpwin.analysis import DirectionName
+from tcpwin.limits.connection import Connection
 from tcpwin.limits.division import ORDER, pick_one
 from tcpwin.limits.finding import Finding
 from tcpwin.limits.gains import Carried, Gain, gain_of

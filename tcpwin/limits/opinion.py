@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tcpwin.analysis import Connection, Direction, DirectionName, cached
+from tcpwin.analysis import Direction, DirectionName, cached
 from tcpwin.limits.budget import Budget
+from tcpwin.limits.connection import Connection
 from tcpwin.limits.division import (
     ORDER,
     Traits,

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tcpwin.analysis import DIRECTIONS, Analysis, DirectionName
+from tcpwin.analysis import DIRECTIONS, DirectionName
+from tcpwin.limits.analysis import Analysis
 
 BULK_BYTES = 100_000
 """Transfers of at least as much are bulk: their rate says something, less is gone in the first few round trips."""

@@ -10,8 +10,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tcpwin.analysis import Connection, DirectionName
+from tcpwin.analysis import DirectionName
 from tcpwin.limits.claims import claimed_limit
+from tcpwin.limits.connection import Connection
 from tcpwin.limits.division import ORDER, by_limit, pick_one
 from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.opinion import Situation

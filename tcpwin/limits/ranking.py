@@ -11,7 +11,7 @@ from heapq import nlargest
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from tcpwin.analysis import Analysis
+from tcpwin.limits.analysis import Analysis
 from tcpwin.limits.bulk import Ranked, known_closely, rank, set_apart
 from tcpwin.limits.findings import Findings
 from tcpwin.limits.verdict import weigh_connection

@@ -17,7 +17,8 @@ from tcpwin.errors import TcpwinError
 
 if TYPE_CHECKING:
     from tcpwin import _engine
-    from tcpwin.analysis import Analysis, Table
+    from tcpwin.analysis import Table
+    from tcpwin.limits.analysis import Analysis
 
 SMALL_PACKETS = 1_000_000
 """A larger capture is not read again: its walk would cost more than all judging."""

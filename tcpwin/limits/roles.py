@@ -5,7 +5,8 @@ In: a connection and a side, ``a`` or ``b``. Out: words. It reads no packets.
 
 from __future__ import annotations
 
-from tcpwin.analysis import Connection, DirectionName
+from tcpwin.analysis import DirectionName
+from tcpwin.limits.connection import Connection
 
 ENDS = {"a": "client", "b": "server"}
 """Machine names: a opened the connection, or probably did."""

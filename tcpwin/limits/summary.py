@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tcpwin.analysis import Analysis
+from tcpwin.limits.analysis import Analysis
 from tcpwin.limits.division import MIN_COST_NS, MIN_SHARE
 from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.ranking import MOST_COUNTED, problems, problems_by_limit, worst

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from tcpwin.analysis import Connection, DirectionName, cached
+from tcpwin.analysis import DirectionName, cached
 from tcpwin.limits.budget import Budget
 from tcpwin.limits.claims import claimed_limit
+from tcpwin.limits.connection import Connection
 from tcpwin.limits.division import (
     GROUPS_WEIGHED,
     MIN_COST_NS,

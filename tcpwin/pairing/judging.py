@@ -17,7 +17,8 @@ from tcpwin.limits import Budget, Crossing, Verdict, choose_direction, judge_dir
 from tcpwin.pairing.connection import PairedConnection, PairedDirection
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Analysis, Connection, Direction, Endpoint
+    from tcpwin.analysis import Direction, Endpoint
+    from tcpwin.limits import Analysis, Connection
 
 _OTHER = {"a": "b", "b": "a"}
 

@@ -14,8 +14,8 @@ from tcpwin.units import count_text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tcpwin.analysis import Analysis
     from tcpwin.hosts import Bundle
+    from tcpwin.limits import Analysis
     from tcpwin.sources import Moment, Packets
 
 _NAMED = 10
@@ -96,7 +96,7 @@ class _Input:
     bundle: Any = None
 
     def analyze(self) -> Analysis:
-        from tcpwin.hosts import analyze
+        from tcpwin.limits import analyze
 
         return analyze(self.source, snapshots=() if self.bundle is None else (self.bundle,))
 

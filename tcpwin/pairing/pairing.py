@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tcpwin.analysis import Analysis
+    from tcpwin.limits import Analysis
 
     _Measure = Callable[[str], Analysis]
     _Read = Callable[[Callable[[dict[str, NDArray[Any]]], object]], object]

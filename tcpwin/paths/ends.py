@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tcpwin.analysis import Connection, DirectionName
+from tcpwin.analysis import DirectionName
 from tcpwin.hosts import Host
 from tcpwin.kernel import Kernel, adv_win_scale_of, kernel_of
-from tcpwin.limits import role_of
+from tcpwin.limits import Connection, role_of
 
 _WORDS = {
     "client": ("client",),

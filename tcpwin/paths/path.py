@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tcpwin.analysis import Connection, Direction, DirectionName
-from tcpwin.limits import Algorithm, Finding, Life, algorithms_of, life_of
+from tcpwin.analysis import Direction, DirectionName
+from tcpwin.limits import Algorithm, Connection, Finding, Life, algorithms_of, life_of
 from tcpwin.paths.ends import End, ends_of
 from tcpwin.units import count_text, rate_text, share_text, time_text
 

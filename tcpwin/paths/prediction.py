@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tcpwin.analysis import Connection, Direction
+from tcpwin.analysis import Direction
 from tcpwin.errors import TcpwinError
 from tcpwin.kernel import memory_models
-from tcpwin.limits import LIMIT_NAMES, Life, Verdict, life_of
+from tcpwin.limits import LIMIT_NAMES, Connection, Life, Verdict, life_of
 from tcpwin.paths.changes import LIFTABLE, Changes, read_changes
 from tcpwin.paths.model import PAYLOAD_SHARE, REACHED, SELF_PACED, Lived, choices, live
 from tcpwin.paths.path import Path, fit_path

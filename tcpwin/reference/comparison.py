@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log2
 
-from tcpwin.analysis import Connection
 from tcpwin.kernel import SCALING_RATIO_SINCE, AdvWinScale
-from tcpwin.limits import Verdict
+from tcpwin.limits import Connection, Verdict
 from tcpwin.reference.measured import COUNTERS, WINDOW_LIMITS, Measured, measure_connection
 from tcpwin.reference.model import RateRange, Run
 from tcpwin.reference.nearness import Nearness, nearest

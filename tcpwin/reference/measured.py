@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypedDict
 
-from tcpwin.analysis import Connection, DirectionName
+from tcpwin.analysis import DirectionName
 from tcpwin.hosts import Host, SettingsSample
 from tcpwin.kernel import adv_win_scale_of
-from tcpwin.limits import GROUPS, Verdict
+from tcpwin.limits import GROUPS, Connection, Verdict
 from tcpwin.paths import RANDOM, fit_path, host_of
 from tcpwin.reference.pace import BULK, MESSAGES, OSCILLATING, SECOND_NS, Pace, pace_of
 from tcpwin.units import count_text

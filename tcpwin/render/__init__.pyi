@@ -52,6 +52,5 @@ from tcpwin.render.text.summary import render_summary as render_summary
 from tcpwin.render.text.whatif import render_whatif as render_whatif
 from tcpwin.render.verdict_words import frames_filter as frames_filter
 from tcpwin.render.wireshark.slicing import AROUND as AROUND
-from tcpwin.render.wireshark.slicing import Slice as Slice
 from tcpwin.render.wireshark.slicing import annotate as annotate
 from tcpwin.render.wireshark.slicing import slice_packets as slice_packets

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tcpwin.analysis import Analysis
-from tcpwin.limits import LIMIT_NAMES, Findings, Verdict, advice_label, cost_sentence, judge_connection, worst
+from tcpwin.limits import LIMIT_NAMES, Analysis, Findings, Verdict, advice_label, cost_sentence, judge_connection, worst
 from tcpwin.units import name_text
 
 

@@ -14,9 +14,8 @@ from pathlib import Path
 from threading import Condition
 from typing import Any
 
-from tcpwin.analysis import Analysis
 from tcpwin.errors import TcpwinError
-from tcpwin.limits import roles_of
+from tcpwin.limits import Analysis, roles_of
 from tcpwin.watch.run import Round, Told
 from tcpwin.watch.strikes import Strike
 
@@ -109,7 +108,7 @@ def worst_of(analysis: Analysis) -> list[dict[str, Any]]:
         views = analysis.views([each.id for each in worst], buckets=SKETCH_BUCKETS)
     except TcpwinError:
         views = []
-    sketches = [draw_sketch(view, view.connection.verdict.direction or "a_to_b") for view in views]
+    sketches = [draw_sketch(view, each.verdict.direction or "a_to_b") for view, each in zip(views, worst, strict=False)]
     found = []
     for place, connection in enumerate(worst):
         verdict, roles = connection.verdict, roles_of(connection)

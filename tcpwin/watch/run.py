@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tcpwin.analysis import Analysis
 from tcpwin.errors import OutputError, SnapshotError
-from tcpwin.limits import Findings, Rule, check
+from tcpwin.limits import Analysis, Findings, Rule, check
 from tcpwin.watch.bundles import Bundles
 from tcpwin.watch.chunk import PacketSource
 from tcpwin.watch.recent import Recent
@@ -232,7 +231,7 @@ class Watch:
         return Round(*counts, analysis, found, problems, time.monotonic_ns() - begin_ns)
 
     def _analyze(self, data: bytes, *, keeps_events: bool) -> Analysis:
-        from tcpwin.hosts import analyze
+        from tcpwin.limits import analyze
 
         snapshots = [path for path in self._snapshots() if path.exists()]
         try:

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tcpwin.analysis import Analysis
-from tcpwin.limits import Finding, Severity
+from tcpwin.limits import Analysis, Finding, Severity
 
 MOST_KNOWN = 10_000
 """So many that go on are told apart; of more the oldest are forgotten, and strike again."""

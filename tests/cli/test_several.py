@@ -19,8 +19,8 @@ from cli.command import CAPTURES, TCPWIN, TEXT
 from live import HANG_S, until
 
 import tcpwin as library
-from tcpwin.analysis import Analysis
 from tcpwin.cli.several import tell_each
+from tcpwin.limits import Analysis
 
 LAB = CAPTURES / "lab"
 READER = LAB / "slow-reader.pcap.gz"

@@ -21,8 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tcpwin as library
-from tcpwin.analysis import Connection
 from tcpwin.fleet import Dataset, asked
+from tcpwin.limits import Connection
 
 PAGE = (Path(library.__file__).parent / "docs" / "fleet.md").read_text(encoding="utf8")
 QUESTIONS = {

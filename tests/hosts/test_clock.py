@@ -24,8 +24,9 @@ from lab.runs import Run
 from lab.selection import COPIES, LATE, on
 from spread import some_by_day
 
-from tcpwin.hosts import ClockOffset, Host, JoinedSample, SnapshotFile, analyze
+from tcpwin.hosts import ClockOffset, Host, JoinedSample, SnapshotFile
 from tcpwin.hosts.clock import CONTRADICTION, Bounds, estimate, given
+from tcpwin.limits import analyze
 
 HOUR_NS = 3600 * SECOND_NS
 SKEWS_NS = {

@@ -14,8 +14,8 @@ from lab.selection import COPIES, SLOW_READER, STALL, on
 
 import tcpwin
 from tcpwin import hosts
-from tcpwin.analysis import Analysis
-from tcpwin.hosts import ClockOffset, Limits, Seen, SnapshotFile, analyze
+from tcpwin.hosts import ClockOffset, Limits, Seen, SnapshotFile
+from tcpwin.limits import Analysis, analyze
 
 OWN_SHARE = 0.95
 # The others were read by `ss` up to 89 µs after their stamp.

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 from hosts.joined import Transfer, socket_text, write_pcap, write_stamp
 
-from tcpwin.hosts import analyze
+from tcpwin.limits import analyze
 from tcpwin.render import render, render_connection
 
 SCHEMA = json.loads(files("tcpwin.analysis").joinpath("schema.json").read_text(encoding="utf8"))

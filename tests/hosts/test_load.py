@@ -14,7 +14,6 @@ from hosts.joined import SECOND_NS, Transfer, copied_run, socket_text, ss_text, 
 from lab.runs import Run
 
 import tcpwin
-from tcpwin.analysis import Analysis
 from tcpwin.hosts import (
     Bundle,
     CounterSample,
@@ -24,13 +23,13 @@ from tcpwin.hosts import (
     SnapshotFacts,
     SnapshotFile,
     SocketSample,
-    analyze,
 )
 from tcpwin.hosts import load as load_module
 from tcpwin.hosts.joined import Joined, _within
 from tcpwin.hosts.load import load
 from tcpwin.hosts.match import Match, Matcher
 from tcpwin.hosts.sample_store import Kept
+from tcpwin.limits import Analysis, analyze
 from tcpwin.limits.evidence.hosts import growth
 from tcpwin.sources import FileSource
 

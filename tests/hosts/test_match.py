@@ -17,9 +17,9 @@ from hosts.joined import (
     write_stamp,
 )
 
-from tcpwin.analysis import Analysis
-from tcpwin.hosts import SnapshotFile, SocketSample, Translated, analyze
+from tcpwin.hosts import SnapshotFile, SocketSample, Translated
 from tcpwin.hosts.match import Match, Matcher, four_tuple
+from tcpwin.limits import Analysis, analyze
 
 IPV6 = Transfer(client=("2001:db8::1", 40000), server=("2001:db8::2", 443))
 

@@ -21,8 +21,9 @@ from lab.runs import Run
 from lab.selection import COPIES, LATE, on
 
 import tcpwin
-from tcpwin.hosts import ScaleClaim, SnapshotFile, SocketSample, analyze
+from tcpwin.hosts import ScaleClaim, SnapshotFile, SocketSample
 from tcpwin.hosts.scale import find_scale
+from tcpwin.limits import analyze
 
 BUNDLES = Path(__file__).parents[2] / "captures" / "bundles"
 WITH_SYN = [name for scenario, _, name in COPIES if scenario not in LATE]

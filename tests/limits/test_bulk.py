@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tcpwin
-from tcpwin.analysis import Analysis, Table
-from tcpwin.limits import VERDICT_COLUMNS, verdict_columns
+from tcpwin.analysis import Table
+from tcpwin.limits import VERDICT_COLUMNS, Analysis, verdict_columns
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 FOLDERS = ("lab", "wild", "broken")

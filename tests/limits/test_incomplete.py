@@ -33,8 +33,7 @@ from stories import incomplete
 from stories.lab_table import RUNS
 
 import tcpwin
-from tcpwin.analysis import Connection
-from tcpwin.limits import GROUPS, Verdict
+from tcpwin.limits import GROUPS, Connection, Verdict
 from tcpwin.limits.roles import main_direction
 from tcpwin.limits.verdict import judge_connection
 

@@ -16,8 +16,7 @@ from reference import LAB_RUNS
 from stories.lab_table import RUNS, Blamed, Cell
 
 import tcpwin
-from tcpwin.analysis import Connection
-from tcpwin.limits import Severity
+from tcpwin.limits import Connection, Severity
 
 CELLS: tuple[Cell, ...] = tuple((end, told) for end in ENDS for told in (False, True))
 CLEAN = [scenario for scenario in SCENARIOS if RUNS[scenario].is_clean]

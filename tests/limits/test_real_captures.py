@@ -19,8 +19,7 @@ from stories.opened import open_capture
 from stories.shown import CHECKS, Shown, belongs
 
 from tcpwin import analyze
-from tcpwin.analysis import Analysis
-from tcpwin.limits import Finding, all_rules
+from tcpwin.limits import Analysis, Finding, all_rules
 
 HAND_CHECKS = Path(__file__).parent / "hand_checks.toml"
 FEWEST = 40

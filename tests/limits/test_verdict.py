@@ -15,7 +15,6 @@ from report.made_findings import STALL, bundled
 from stories.story import Story, judged
 
 import tcpwin
-from tcpwin.analysis import Connection
 from tcpwin.limits import (
     CONFIDENCES,
     ITEM_LIMITS,
@@ -23,6 +22,7 @@ from tcpwin.limits import (
     LIMITS,
     OWNERS,
     Budget,
+    Connection,
     Finding,
     KernelLimits,
     Severity,

@@ -12,8 +12,8 @@ from itertools import pairwise
 
 from stories.opened import ACK, FIN, MODULO, RST, SYN, Opened, Segment, step
 
-from tcpwin.analysis import Analysis, Connection, Endpoint
-from tcpwin.limits import Finding
+from tcpwin.analysis import Endpoint
+from tcpwin.limits import Analysis, Connection, Finding
 
 LEAST_TIMEOUT_NS = 150_000_000
 """A timer of Linux takes 200 ms at least, a probe two round trips; less is an ACK's work."""

@@ -110,7 +110,7 @@ def draw(case: FileSet, folder: Path, asked: Asked) -> str:
 
 
 def test_findings_are_read_as_they_were_described() -> None:
-    from tcpwin.hosts import analyze
+    from tcpwin.limits import analyze
 
     for path in WHOLE:
         analysis = analyze(path)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tcpwin.analysis import Event
-from tcpwin.figures.event_words import CAUSE_WORDS, event_words
+from tcpwin.figures.event_names import CAUSE_WORDS, event_words
 from tcpwin.units import time_text
 
 if TYPE_CHECKING:

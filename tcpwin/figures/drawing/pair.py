@@ -20,9 +20,9 @@ from tcpwin.limits import role_of
 from tcpwin.units import name_text
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Connection
     from tcpwin.figures.drawing.kind import FigureKind
     from tcpwin.figures.drawing.request import Request
+    from tcpwin.limits import Connection
 
 UPPER, LOWER = "y2", "yaxis4"
 TITLE_HEIGHT = 70

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.analysis import DIRECTIONS, Analysis, Connection, DirectionName, Series, SeriesName
+from tcpwin.analysis import DIRECTIONS, DirectionName, Series, SeriesName
 from tcpwin.errors import ArgumentError
 from tcpwin.figures.drawing.kind import Nothing
 from tcpwin.figures.drawing.theme import Theme, find_theme
+from tcpwin.limits import Analysis, Connection
 
 if TYPE_CHECKING:
     from tcpwin.analysis import Direction, EventColumns, StallColumns, Table, View
@@ -161,7 +162,7 @@ def make_request(
     found = find_theme(theme)
     if not isinstance(subject, Connection | Analysis):
         raise TypeError(f"a figure is drawn of a Connection or an Analysis, not of a {type(subject).__name__}")
-    analysis = subject if isinstance(subject, Analysis) else subject._analysis
+    analysis = subject if isinstance(subject, Analysis) else subject.analysis
     if scope == "analysis":
         return Request(analysis, None, direction or "a_to_b", start_ns or 0, end_ns or 0, points, found, False, field)
     if isinstance(subject, Analysis):

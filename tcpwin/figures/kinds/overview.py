@@ -23,9 +23,10 @@ from tcpwin.figures.drawing.theme import BELOW_ONE, BUDGET_COLOURS, BUDGET_SYMBO
 from tcpwin.limits import LIMIT_GROUPS, LIMIT_NAMES, LIMITS
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Connection, Connections
+    from tcpwin.analysis import Connections
     from tcpwin.figures.drawing.panel import Trace
     from tcpwin.figures.drawing.request import Request
+    from tcpwin.limits import Connection
 
 CEILINGS = ((64 << 10, "64 KiB"), (1 << 20, "1 MiB"), (16 << 20, "16 MiB"), (256 << 20, "256 MiB"))
 """Windows that are drawn: without scaling, and in steps of 16 from there on."""
@@ -79,7 +80,7 @@ def draw(request: Request) -> Panel:
 
 
 def _measures(
-    connections: Connections,
+    connections: Connections[Connection],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
     """Of each connection: round trip in ns (0: not known), goodput in bit/s, bytes, and whether ``a`` sent more."""
 
@@ -95,7 +96,7 @@ def _measures(
 
 def _points(
     request: Request,
-    connections: Connections,
+    connections: Connections[Connection],
     members: NDArray[np.int64],
     trips: NDArray[np.int64],
     rates: NDArray[np.float64],

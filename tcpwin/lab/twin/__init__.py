@@ -13,19 +13,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpwin.hosts import analyze
 from tcpwin.lab.behaviour import Behaviour, behaviour_of, behaviour_rows, score
 from tcpwin.lab.lift import read_times
 from tcpwin.lab.like import is_own_pace, scenario_like, series_like, series_of
 from tcpwin.lab.run import run_scenario
 from tcpwin.lab.scenario import Scenario, ScenarioError
-from tcpwin.limits import LIMIT_NAMES, life_of
+from tcpwin.limits import LIMIT_NAMES, analyze, life_of
 from tcpwin.paths import Changes, Range, fit_path
 from tcpwin.reference import Measured, against, measure_connection
 from tcpwin.units import rate_text, time_text
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Analysis, Connection
+    from tcpwin.limits import Analysis, Connection
 
 ERROR = 0.1
 """Of a duration: two runs of one transfer differ by as much."""

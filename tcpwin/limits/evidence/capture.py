@@ -12,7 +12,8 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.reading import first_events
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Connection, Table
+    from tcpwin.analysis import Table
+    from tcpwin.limits.connection import Connection
 
 FRAMES = 6
 READ_PACKETS = 1_000_000

@@ -14,9 +14,9 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.roles import ENDS
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Connection
     from tcpwin.hosts import CounterSample, Host
     from tcpwin.kernel import Kernel
+    from tcpwin.limits.connection import Connection
 
 FIRST_LOOKED_AT = 1000
 """Connections of a host that are looked at one by one."""

@@ -12,12 +12,13 @@ from itertools import islice
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from tcpwin.analysis import Analysis, Endpoint
+from tcpwin.analysis import Endpoint
+from tcpwin.limits.analysis import Analysis
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import FIRST_LOOKED_AT, FRAMES
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Connection
+    from tcpwin.limits.connection import Connection
 
 PORTS = 100
 """Ports that a capture is told of, those with most attempts: a scan touches thousands."""

@@ -34,7 +34,7 @@ from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import bytes_text, rate_text, time_text
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Connection
+    from tcpwin.limits.connection import Connection
 
 SETTING = "net.ipv4.tcp_moderate_rcvbuf"
 

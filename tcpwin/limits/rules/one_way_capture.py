@@ -27,8 +27,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from tcpwin.analysis import Connection, Direction
+from tcpwin.analysis import Direction
 from tcpwin.limits.case import Case
+from tcpwin.limits.connection import Connection
 from tcpwin.limits.evidence.capture import FIRST_LOOKED_AT, first_frames, share_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold

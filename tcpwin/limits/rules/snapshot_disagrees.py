@@ -38,8 +38,8 @@ from tcpwin.limits.roles import the_end
 from tcpwin.limits.rule import Rule, Threshold
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Connection
     from tcpwin.hosts import JoinedSample
+    from tcpwin.limits.connection import Connection
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -37,7 +37,7 @@ from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Connection
+    from tcpwin.limits.connection import Connection
 
 MOST = 10_000
 """Connections without the option that are looked at."""

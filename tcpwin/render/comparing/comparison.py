@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from tcpwin.analysis import Analysis, Connection
-from tcpwin.limits import Change, Comparison, FindingChange, Pair, Verdict, advice_label, role_of
+from tcpwin.limits import Analysis, Change, Comparison, Connection, FindingChange, Pair, Verdict, advice_label, role_of
 from tcpwin.render.text.connections import cost_text
 from tcpwin.render.text.findings import arrow_of
 from tcpwin.render.verdict_words import limit_words

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcpwin.analysis import Analysis, Connection
 from tcpwin.hosts import ClockOffset, JoinedSample, Seen, SocketSample, count_disagreements
 from tcpwin.kernel import Kernel, parse_kernel, receive_memory
-from tcpwin.limits import role_of
+from tcpwin.limits import Analysis, Connection, role_of
 from tcpwin.units import bytes_text, count_text, name_text, share_text, time_text
 
 ROWS_SHOWN = 24

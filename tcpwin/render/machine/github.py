@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from tcpwin.analysis import Analysis
-from tcpwin.limits import Finding, Findings, Severity
+from tcpwin.limits import Analysis, Finding, Findings, Severity
 from tcpwin.render.text.findings import details, heading, title, verdicts_on
 from tcpwin.render.verdict_words import closing_line, connection_line
 from tcpwin.units import name_text

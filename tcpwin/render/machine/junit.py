@@ -9,8 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from xml.etree.ElementTree import Element, SubElement, fromstring, indent, tostring
 
-from tcpwin.analysis import Analysis
-from tcpwin.limits import Finding, Findings, Rule, Severity, describe_capture
+from tcpwin.limits import Analysis, Finding, Findings, Rule, Severity, describe_capture
 from tcpwin.render.text.findings import counts_line, details, heading, verdicts_on
 from tcpwin.render.verdict_words import connection_line
 from tcpwin.units import name_text

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tcpwin.analysis import Analysis
 from tcpwin.limits import (
     HEADINGS,
+    Analysis,
     Finding,
     Findings,
     Rule,

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tcpwin.analysis import Connection, Direction, Event
-from tcpwin.figures.budget_words import ITEM_WORDS
-from tcpwin.limits import GROUPS, ITEMS, Budget, Finding, Verdict, role_of
+from tcpwin.analysis import Direction, Event
+from tcpwin.figures import ITEM_WORDS
+from tcpwin.limits import GROUPS, ITEMS, Budget, Connection, Finding, Verdict, role_of
 from tcpwin.render.kernel.hosts import render_sockets
 from tcpwin.render.text.analysis import close_text, render_direction
 from tcpwin.render.text.summary import longest_stalls

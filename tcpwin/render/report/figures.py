@@ -16,12 +16,12 @@ import numpy as np
 
 from tcpwin import figures
 from tcpwin.analysis import DIRECTIONS, DirectionName
-from tcpwin.figures.drawing.theme import BUDGET_COLOURS, THEMES
+from tcpwin.figures.drawing import BUDGET_COLOURS, THEMES
 from tcpwin.render.report.json_form import script_json
 from tcpwin.render.report.table import pack
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Connection
+    from tcpwin.limits import Connection
     from tcpwin.render.report.report import Report
 
 FIGURES_BYTES = 1_500_000

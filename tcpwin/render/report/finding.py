@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tcpwin.analysis import Analysis
-from tcpwin.limits import Finding, Remedy, Verdict, role_of
+from tcpwin.limits import Analysis, Finding, Remedy, Verdict, role_of
 from tcpwin.render.text.findings import owner_text, ruled_out_words, span_text, value_words, weigh
 from tcpwin.render.verdict_words import frames_filter
 from tcpwin.units import begin, name_text, time_text

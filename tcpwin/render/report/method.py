@@ -16,9 +16,8 @@ from tcpwin.render.text.analysis import unread_text
 from tcpwin.units import bytes_text, clock_text, count_text, name_text, rate_text, share_text, time_text
 
 if TYPE_CHECKING:
-    from tcpwin.analysis import Analysis
     from tcpwin.hosts import Host
-    from tcpwin.limits import Rule, Threshold
+    from tcpwin.limits import Analysis, Rule, Threshold
     from tcpwin.render.report.report import Report
 
 FILES_SHOWN = 100

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from tcpwin.figures.ladder import draw_ladder
+from tcpwin.figures import draw_ladder
 from tcpwin.render.comparing.pairing import (
     capture_names,
     direction_lines,

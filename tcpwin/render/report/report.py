@@ -12,9 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from tcpwin.analysis import Analysis, Connection
 from tcpwin.errors import ArgumentError
 from tcpwin.limits import (
+    Analysis,
+    Connection,
     Finding,
     Findings,
     Rule,

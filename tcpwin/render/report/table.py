@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpwin.analysis import DIRECTIONS, Analysis
-from tcpwin.limits import CONFIDENCES, LIMIT_NAMES, LIMITS, worst
+from tcpwin.analysis import DIRECTIONS
+from tcpwin.limits import CONFIDENCES, LIMIT_NAMES, LIMITS, Analysis, worst
 
 if TYPE_CHECKING:
     from tcpwin.render.report.report import Report

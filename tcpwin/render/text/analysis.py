@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcpwin.analysis import Analysis, Capture, Connection, Direction
-from tcpwin.limits import role_of, roles_of
+from tcpwin.analysis import Capture, Direction
+from tcpwin.limits import Analysis, Connection, role_of, roles_of
 from tcpwin.render.text.connections import ConnectionTable, render_table, tabulate_connections
 from tcpwin.render.text.loss import render_loss
 from tcpwin.render.text.summary import render_answer, render_summary, render_verdict

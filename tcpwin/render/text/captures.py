@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tcpwin.analysis import Analysis
+from tcpwin.limits import Analysis
 from tcpwin.render.text.connections import NOTHING, ConnectionTable, cost_text
 from tcpwin.render.text.summary import render_verdict
 from tcpwin.render.verdict_words import limit_words

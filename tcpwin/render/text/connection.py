@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcpwin.analysis import DIRECTIONS, Connection, Direction, DirectionName, Event, Percentiles
-from tcpwin.limits import algorithms_of, roles_of, way_of
+from tcpwin.analysis import DIRECTIONS, Direction, DirectionName, Event, Percentiles
+from tcpwin.limits import Connection, algorithms_of, roles_of, way_of
 from tcpwin.render.text.analysis import head_line
 from tcpwin.render.text.loss import render_loss
 from tcpwin.render.text.resent import render_resent

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tcpwin.analysis import Analysis, Connection
-from tcpwin.limits import LIMIT_NAMES, Findings, Verdict, judge_connection, roles_of
+from tcpwin.limits import LIMIT_NAMES, Analysis, Connection, Findings, Verdict, judge_connection, roles_of
 from tcpwin.units import bytes_text, rate_text, share_text, time_text
 
 HEADS = {

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from tcpwin.analysis import Analysis, Connection, DirectionName
+from tcpwin.analysis import DirectionName
 from tcpwin.limits import (
     CONFIDENCES,
     LIMIT_NAMES,
+    Analysis,
+    Connection,
     Evidence,
     Finding,
     Findings,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tcpwin.analysis import Connection, Direction
+from tcpwin.analysis import Direction
+from tcpwin.limits import Connection
 from tcpwin.units import bytes_text, count_text, share_text, time_text
 
 JUDGED = {"receiver": ", judged near the receiver", "unknown": ", capture point unknown"}

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tcpwin.analysis import Analysis, Connection, Stall
-from tcpwin.figures.budget_words import ITEM_WORDS
-from tcpwin.limits import ITEMS, Budget, Summary, Verdict, roles_of
+from tcpwin.analysis import Stall
+from tcpwin.figures import ITEM_WORDS
+from tcpwin.limits import ITEMS, Analysis, Budget, Connection, Summary, Verdict, roles_of
 from tcpwin.render.verdict_words import verdict_words
 from tcpwin.units import bytes_text, count_text, name_text, share_text, time_text
 

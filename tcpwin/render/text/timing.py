@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcpwin.analysis import Connection, Direction, Event, RoundTrips
-from tcpwin.limits import Algorithm
+from tcpwin.analysis import Direction, Event, RoundTrips
+from tcpwin.limits import Algorithm, Connection
 from tcpwin.units import bytes_text, count_text, time_text
 
 MESSAGES_FOR_SHARES = 5

@@ -18,9 +18,8 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 import numpy as np
 
 from tcpwin import _engine
-from tcpwin.analysis import Analysis
 from tcpwin.errors import OutputError, SourceError, TcpwinError
-from tcpwin.limits import CONFIDENCES, LIMITS, OWNERS
+from tcpwin.limits import CONFIDENCES, LIMITS, OWNERS, Analysis
 from tcpwin.output import open_whole
 from tcpwin.render.verdict_words import verdict_words
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import IO
 
 from tcpwin import _engine
-from tcpwin.analysis import FIRST_NS, LAST_NS, Analysis
+from tcpwin.analysis import FIRST_NS, LAST_NS
 from tcpwin.errors import ArgumentError, OutputError, TcpwinError
-from tcpwin.figures.event_words import CAUSE_WORDS, event_words
-from tcpwin.limits import Finding, role_of
+from tcpwin.figures import CAUSE_WORDS, event_words
+from tcpwin.limits import Analysis, Finding, Slice, role_of
 from tcpwin.output import open_whole
 from tcpwin.render.verdict_words import verdict_words
 from tcpwin.units import name_text, short_name
@@ -33,23 +33,6 @@ QUIET = (
     "congestion_echo",
 )
 """Events of many segments, which are named only beside others."""
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """What was written.
-
-    Attributes:
-        packets: written.
-        packets_cut: those of which bytes behind the headers were left out.
-        packets_commented: those at which something was found.
-        packets_skipped: those of the capture that cannot be copied, as nothing describes their interface.
-    """
-
-    packets: int
-    packets_cut: int
-    packets_commented: int
-    packets_skipped: int
 
 
 @dataclass(slots=True)

@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from tcpwin.analysis import Connection
-from tcpwin.limits import compare, plain
+from tcpwin.limits import Connection, compare, plain
 from tcpwin.render import headline, render, seen_twice
 from tcpwin.render.report import Note, Report, render_page
 from tcpwin_web.anonymise.cryptopan import CryptoPan

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from tcpwin import figures
-from tcpwin.analysis import DIRECTIONS, EVENT_FIELDS, Analysis, Connection, View
+from tcpwin.analysis import DIRECTIONS, EVENT_FIELDS, View
 from tcpwin.figures import SKETCH_BUCKETS, draw_life, draw_sketch
 from tcpwin.hosts import describe_joined
-from tcpwin.limits import algorithms_of, describe_algorithms, plain, role_of
+from tcpwin.limits import Analysis, Connection, algorithms_of, describe_algorithms, plain, role_of
 from tcpwin.reference import compare, describe_comparison
 from tcpwin.units import count_text
 from tcpwin_web.jobs.drawing import OVERVIEW, TIMELINE, store_figures
@@ -54,7 +54,7 @@ def sketched(analysis: Analysis, ids: Sequence[int]) -> dict[int, dict[str, Any]
     known = [id for id in ids if id < len(analysis)]
     views = analysis.views(known, buckets=SKETCH_BUCKETS)
     return {
-        id: plain(draw_sketch(view, view.connection.verdict.direction or "a_to_b"))
+        id: plain(draw_sketch(view, analysis.connections[id].verdict.direction or "a_to_b"))
         for id, view in zip(known, views, strict=True)
     }
 

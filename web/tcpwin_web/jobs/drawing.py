@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tcpwin import figures
-from tcpwin.analysis import Analysis, Connection, DirectionName
+from tcpwin.analysis import DirectionName
+from tcpwin.limits import Analysis, Connection
 from tcpwin.render.report import typed
 from tcpwin.units import count_text
 from tcpwin_web.jobs.executor import JobError

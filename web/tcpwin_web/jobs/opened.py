@@ -10,9 +10,8 @@ import json
 from collections.abc import Collection
 from pathlib import Path
 
-from tcpwin.analysis import Analysis, reopen
 from tcpwin.figures.drawing import MAX_ROWS
-from tcpwin.limits import Findings, read_finding
+from tcpwin.limits import Analysis, Findings, read_finding
 from tcpwin_web.jobs.work import FileSet
 from tcpwin_web.results import layout
 from tcpwin_web.results.queries import findings_of
@@ -39,7 +38,7 @@ def _by_index(file_set: FileSet, ids: Collection[int], buckets: int) -> Analysis
         documents = findings_of(Path(results), ids)
     except OSError:
         return None
-    analysis = reopen(file_set.source, index, ids, told, buckets=buckets, rows=MAX_ROWS)
+    analysis = Analysis.reopen(file_set.source, index, ids, told, buckets=buckets, rows=MAX_ROWS)
     if analysis is None:
         return None
     analysis.findings = Findings(tuple(read_finding(each) for each in documents))

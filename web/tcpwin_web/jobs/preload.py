@@ -16,7 +16,7 @@ import tsdownsample
 from tcpwin import figures
 from tcpwin.analysis import event_columns, segments, table
 from tcpwin.figures.drawing import compose, pair
-from tcpwin.limits import all_rules, rooms, verdict_document
+from tcpwin.limits import all_rules, findings, summary, verdict_document
 from tcpwin.reference import references
 from tcpwin.render.report import document, markdown_form
 from tcpwin_web.jobs import answers, detail
@@ -24,6 +24,6 @@ from tcpwin_web.jobs import answers, detail
 PRELOADED = (
     *(np, numpy.ma, polars, tsdownsample, jinja2, statistics, email.parser, encodings.unicode_escape),
     *(event_columns, segments, table, compose, pair, document, markdown_form, answers, detail),
-    *(rooms, verdict_document, all_rules(), figures.names(), references()),
+    *(findings, summary, verdict_document, all_rules(), figures.names(), references()),
 )
 """Rules, figures and references are found and loaded when they are first asked for: that is now."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tcpwin.analysis import Connection
 from tcpwin.lab import Scenario, check_kernel, run_needs, series_like
 from tcpwin.lab.twin import describe_twin, run_twin, twin_scenarios
+from tcpwin.limits import Connection
 from tcpwin.paths import ChangeError, Changes, WhatIfError, fit_path, read_changes, whatif
 from tcpwin.units import bytes_text, time_text
 from tcpwin_web.jobs.executor import JobError

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tcpwin.analysis import Analysis, Capture, Connection
+from tcpwin.analysis import Capture
 from tcpwin.figures import budget_bar
-from tcpwin.hosts import SnapshotFile, analyze, describe_host
-from tcpwin.limits import describe_finding, plain, roles_of
+from tcpwin.hosts import SnapshotFile, describe_host
+from tcpwin.limits import Analysis, Connection, analyze, describe_finding, plain, roles_of
 from tcpwin.render import WHOLE, quality_remarks
 from tcpwin.sources import HeadersSource, SelectedSource, Selection, Source
 from tcpwin_web.jobs.executor import JobError

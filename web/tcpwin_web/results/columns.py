@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import polars
 
-from tcpwin.analysis import DIRECTIONS, SERIES_NAMES, Analysis, Connection, Series, View
-from tcpwin.limits import VERDICT_COLUMNS, Severity, describe_finding, plain, verdict_columns
+from tcpwin.analysis import DIRECTIONS, SERIES_NAMES, Series, View
+from tcpwin.limits import VERDICT_COLUMNS, Analysis, Connection, Severity, describe_finding, plain, verdict_columns
 from tcpwin.model import marked_fields, text_fields
 from tcpwin.render import verdicts_on, weigh
 from tcpwin_web.results import layout

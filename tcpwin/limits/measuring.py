@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from tcpwin import _engine
-from tcpwin.analysis import Analysis, Shifts, measure
+from tcpwin.analysis import Shifts
 from tcpwin.errors import SnapshotError
-from tcpwin.hosts.again import Question, question_of
-from tcpwin.hosts.bundle_capture import open_capture, opened
+from tcpwin.hosts import open_capture, opened
+from tcpwin.limits.analysis import Analysis
+from tcpwin.limits.question import Question, question_of
 from tcpwin.sources import Moment, Packets, SelectedSource, Selection, Source, resolve
 
 if TYPE_CHECKING:
     # Without snapshots none of this is needed, and numpy's import costs more than reading a million packets.
-    from tcpwin.hosts.bundle import Bundle
-    from tcpwin.hosts.load import Snapshots
+    from tcpwin.hosts import Bundle, Snapshots
 
 
 def analyze(
@@ -136,7 +136,7 @@ def _analyze(
         selection = Selection(filter, start, end)
         if selection:
             packets = SelectedSource(resolve(packets), selection)
-        analysis = measure(
+        analysis = Analysis.measure(
             packets,
             follow=chosen,
             events=events,
@@ -150,13 +150,13 @@ def _analyze(
             return analysis
         shifts: Shifts = {}
         if wanted:
-            from tcpwin.hosts.joined import Joined
+            from tcpwin.hosts import Joined
 
             joined = analysis._joined = Joined(analysis)
             shifts = joined.take(wanted, clock_offset_ns)
             analysis.notes = joined.notes
         if window_scales:
-            from tcpwin.hosts.given_scales import given_shifts, override_shifts
+            from tcpwin.hosts import given_shifts, override_shifts
 
             by_hand, notes = given_shifts(analysis, window_scales)
             shifts, differing = override_shifts(analysis, shifts, by_hand)

@@ -1,0 +1,358 @@
+"""What one reading of a capture measured."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+from tcpwin import _engine
+from tcpwin.analysis.capture import Capture
+from tcpwin.analysis.connection import MeasuredConnection
+from tcpwin.analysis.connections import Connections
+from tcpwin.analysis.threads import threads_for
+from tcpwin.analysis.view import View
+from tcpwin.errors import ArgumentError, TcpwinError
+from tcpwin.sources import Packets, SelectedSource, Selection, Source, resolve
+
+if TYPE_CHECKING:
+    from tcpwin.analysis.table import Table
+    from tcpwin.names import DirectionName
+
+SCHEMA = "tcpwin/analysis/2"
+"""Version of the JSON document: the number grows when a name goes or changes its meaning; additions keep it."""
+
+FIRST_NS, LAST_NS = -(1 << 63), (1 << 63) - 1
+
+Shifts = dict[int, tuple[tuple[int, bool] | None, tuple[int, bool] | None]]
+"""Window scale shifts from elsewhere, by connection: of the first segment's sender and of the other side, each with
+whether it was given by hand."""
+
+
+class Measurement:
+    """The measured connections of one input; iterating yields them.
+
+    `tcpwin.limits.Analysis` adds what the hosts recorded and what limited each connection.
+
+    Attributes:
+        notes: sentences on what was not read of bundles, and on samples that could not be ordered.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        engine: _engine.Result,
+        *,
+        buckets: int = 1024,
+        rows: int = 0,
+        shifts: Shifts | None = None,
+        index: str | os.PathLike[str] | None = None,
+        events: bool = False,
+    ) -> None:
+        self._source = source
+        self._engine = engine
+        self._buckets = buckets
+        self._rows = rows
+        self._shifts = shifts
+        self._index = None if index is None else os.fspath(index)
+        self.notes: tuple[str, ...] = ()
+        kept = engine.details()
+        # Events and stalls of all connections, without series, where the first reading kept them.
+        self._noted = kept if events else None
+        self._details = {} if events else dict.fromkeys(kept.ids(), kept)
+
+    @classmethod
+    def measure(
+        cls,
+        source: Packets | Source,
+        *,
+        follow: Iterable[int] | None = None,
+        events: bool = False,
+        buckets: int = 1024,
+        rows: int = 0,
+        index: str | os.PathLike[str] | None = None,
+        threads: int | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> Self:
+        """Read a capture once and measure every connection in it.
+
+        Args:
+            source: a path, several paths (read in time order), an open binary file, scapy packets or a dpkt reader.
+            follow: numbers of connections whose series and events are kept in this first pass already; others are read
+                when they are asked for.
+            events: keep events and stalls of all connections in this pass, if none are followed: some hundred bytes
+                each, for captures that rules will judge.
+            buckets: most buckets a series has.
+            rows: most rows that a view of a whole connection has without reading the source again.
+            index: a file of the positions of each connection's packets, eight bytes a packet, with which details are
+                read without the rest of the capture. Written in this pass if it is missing or of another capture; for
+                one uncompressed file only, other sources are read without.
+            threads: that track connections in parallel; by default the cores available, where that helps. The results
+                are the same. With `follow`, `events` or `index` there is one.
+            progress: called now and then with the bytes read so far.
+
+        Raises:
+            CaptureError: nothing can be read at all.
+            SourceError: it is no source of packets.
+            ArgumentError: `threads` is less than one.
+        """
+        if threads is not None and threads < 1:
+            raise ArgumentError(f"threads is {threads}: one at least reads the capture")
+        resolved = resolve(source)
+        chosen = None if follow is None else set(follow)
+        events = events and chosen is None
+        engine = _engine.analyze(
+            resolved.open(),
+            name=resolved.name,
+            follow="events" if events else chosen,
+            buckets=buckets,
+            rows=rows,
+            index=index,
+            threads=threads_for(resolved) if threads is None else threads,
+            progress=progress,
+        )
+        return cls(resolved, engine, buckets=buckets, rows=rows, index=index, events=events)
+
+    @classmethod
+    def reopen(
+        cls,
+        source: Packets | Source,
+        index: str | os.PathLike[str],
+        connections: Iterable[int],
+        totals: Mapping[str, Any],
+        *,
+        buckets: int = 1024,
+        rows: int = 0,
+    ) -> Self | None:
+        """Some connections of a capture that was measured before, without reading the rest of it.
+
+        Args:
+            index: the file that `measure` wrote.
+            connections: their numbers; others cannot be asked for.
+            totals: what `totals` said.
+
+        Returns:
+            None where the index does not fit the source.
+        """
+        resolved = resolve(source)
+        # Of totals that went through JSON the numbers are text, and the pairs are lists.
+        told = ((int(id), [given and tuple(given) for given in pair]) for id, pair in totals.get("shifts", {}).items())
+        shifts: Shifts = {id: (pair[0], pair[1]) for id, pair in told}
+        engine = _engine.reopen(
+            resolved.open(),
+            index,
+            set(connections),
+            facts=totals["facts"],
+            counters=totals["counters"],
+            buckets=buckets,
+            rows=rows,
+            shifts=shifts,
+        )
+        if engine is None:
+            return None
+        return cls(resolved, engine, buckets=buckets, rows=rows, shifts=shifts, index=index)
+
+    @property
+    def name(self) -> str:
+        """The file, or what was read instead of one."""
+        return self._source.name
+
+    @property
+    def selection(self) -> Selection | None:
+        """Which packets were looked at; None for all."""
+        return self._source.selection if isinstance(self._source, SelectedSource) else None
+
+    @cached_property
+    def capture(self) -> Capture:
+        """Facts and quality of the capture itself."""
+        capture = Capture.from_engine(self._source.facts or self._engine.facts(), self._engine.counters())
+        if self.selection is None or (first_ns := capture.first_time_ns) is None:
+            return capture
+        start_ns, end_ns = self.selection.span_ns(first_ns)
+        return replace(capture, span_start_ns=start_ns, span_end_ns=end_ns)
+
+    @property
+    def connections(self) -> Connections[MeasuredConnection]:
+        """The connections, in the order of their first segments."""
+        return Connections(self, MeasuredConnection)
+
+    def select(
+        self, scope: str, conditions: Sequence[tuple[str, str, float | str | bool | None]]
+    ) -> Sequence[tuple[int, DirectionName | None]]:
+        """Connections, or their directions, whose fields meet all conditions, without looking at each from Python.
+
+        Args:
+            scope: ``connection`` or ``direction``.
+            conditions: name of a field, one of ``>= <= > < ==``, value; a direction's condition may be on a field of
+                its connection, as ``connection.duration_ns``. A field without a value meets ``== None`` only.
+
+        Returns:
+            Each connection's number, with None or the direction's name; eight bytes each until they are looked at.
+
+        Raises:
+            KeyError: there is no such field.
+        """
+        return self.select_all([(scope, conditions)])[0]
+
+    def select_all(
+        self, questions: Iterable[tuple[str, Sequence[tuple[str, str, float | str | bool | None]]]]
+    ) -> list[Sequence[tuple[int, DirectionName | None]]]:
+        """What `select` gives for each scope with its conditions, in one walk over the connections for all.
+
+        Raises:
+            KeyError: there is no such field.
+        """
+        return self._engine.select([(scope == "direction", conditions) for scope, conditions in questions])
+
+    def responders(
+        self, scope: str, conditions: Sequence[tuple[str, str, float | str | bool | None]]
+    ) -> dict[tuple[str, int], int]:
+        """How many connections to each address and port meet all conditions: themselves, or their direction a_to_b.
+
+        Raises:
+            KeyError: there is no such field.
+        """
+        return self._engine.responders(scope == "direction", conditions)
+
+    def segments(self, *, connection: int | None = None) -> Table:
+        """The per-segment table, of one connection or of all. Reads the source again; grows with the segments.
+
+        Raises:
+            IndexError: there is no such connection.
+            SourceError: the source changed, or could be read only once.
+        """
+        from tcpwin.analysis.segments import as_table
+
+        source, name = self._source.open, self._source.name
+        if connection is None:
+            columns = _engine.row_columns(source(), name=name, shifts=self._shifts)
+        else:
+            id = self.connections[connection].id
+            columns, is_same = self._engine.segments(source(), id, name=name, shifts=self._shifts, index=self._index)
+            self._check_same(is_same)
+        return as_table(columns, _engine.ROW_COLUMNS)
+
+    def follow(self, connections: Iterable[int]) -> None:
+        """Read series and events of several connections in one go, so that asking for each is free."""
+        wanted = {id for id in connections if id not in self._details}
+        if wanted:
+            details = self._read_details(wanted, buckets=self._buckets)
+            self._details.update(dict.fromkeys(wanted, details))
+
+    def follow_events(self, connections: Iterable[int]) -> None:
+        """Read events and stalls of several connections in one go, if they were not kept, so that asking is free."""
+        if self._noted is None:
+            self.follow(connections)
+
+    def views(
+        self,
+        connections: Iterable[int],
+        start_ns: int | None = None,
+        end_ns: int | None = None,
+        *,
+        buckets: int | None = None,
+        rows: int = 0,
+    ) -> list[View]:
+        """What `MeasuredConnection.view` gives, of several connections by their numbers, reading the source once.
+
+        Raises:
+            IndexError: there is no such connection.
+            ArgumentError: the span ends before it begins.
+            SourceError: the source changed, or could be read only once.
+        """
+        return self._views([self.connections[id] for id in connections], start_ns, end_ns, buckets, rows)
+
+    def _views(
+        self,
+        connections: Sequence[MeasuredConnection],
+        start_ns: int | None,
+        end_ns: int | None,
+        buckets: int | None,
+        rows: int,
+    ) -> list[View]:
+        if not connections:
+            return []
+        for name, time_ns in (("begins", start_ns), ("ends", end_ns)):
+            if time_ns is not None and not FIRST_NS <= time_ns <= LAST_NS:
+                raise ArgumentError(f"the span {name} at {time_ns} ns, which is no time")
+        if start_ns is not None and end_ns is not None and end_ns < start_ns:
+            raise ArgumentError(f"the span ends at {end_ns} ns, before it begins at {start_ns} ns")
+        buckets = self._buckets if buckets is None else buckets
+        is_life = start_ns is None and end_ns is None and buckets == self._buckets
+        if is_life and rows <= self._rows:
+            self.follow(connection.id for connection in connections)
+            return [View(each, self._details[each.id], rows=rows) for each in connections]
+        ids = {connection.id for connection in connections}
+        details = self._read_details(ids, start_ns=start_ns, end_ns=end_ns, buckets=buckets, rows=rows)
+        return [View(each, details, start_ns=start_ns, end_ns=end_ns, rows=rows) for each in connections]
+
+    def _happened(self, connection: MeasuredConnection) -> View:
+        """Where events and stalls of a connection are."""
+        if self._noted is None or connection.id in self._details:
+            return self._life(connection)
+        return View(connection, self._noted)
+
+    def _life(self, connection: MeasuredConnection) -> View:
+        self.follow([connection.id])
+        return View(connection, self._details[connection.id])
+
+    def _read_details(
+        self,
+        connections: Iterable[int],
+        *,
+        start_ns: int | None = None,
+        end_ns: int | None = None,
+        buckets: int,
+        rows: int | None = None,
+    ) -> _engine.Details:
+        details = self._engine.follow(
+            self._source.open(),
+            set(connections),
+            name=self._source.name,
+            buckets=buckets,
+            rows=self._rows if rows is None else rows,
+            start_ns=FIRST_NS if start_ns is None else start_ns,
+            end_ns=LAST_NS if end_ns is None else end_ns,
+            shifts=self._shifts,
+            index=self._index,
+        )
+        self._check_same(details.is_same)
+        return details
+
+    def _check_same(self, is_same: bool) -> None:
+        if not is_same:
+            raise TcpwinError(f"{self.name} changed since it was analysed; analyse it again")
+
+    def _listed(self, id: int) -> tuple[list[tuple[Any, ...]], int]:
+        """Return a connection's events and how many were left out."""
+        self.follow([id])
+        return self._details[id].events(id)
+
+    def totals(self) -> dict[str, Any]:
+        """Facts and counts of the whole capture as plain values: what `reopen` is told."""
+        return {"facts": self._engine.facts(), "counters": self._engine.counters(), "shifts": self._shifts or {}}
+
+    def __iter__(self) -> Iterator[MeasuredConnection]:
+        return iter(self.connections)
+
+    def __len__(self) -> int:
+        return len(self._engine)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Itself, as of other objects that nobody changes: the capture is not read again."""
+        return self
+
+    def __repr__(self) -> str:
+        capture = self.capture
+        warned = f", {len(capture.warnings)} warnings" if capture.warnings else ""
+        return f"<{type(self).__name__} of {self.name}: {capture.packets} packets, {len(self)} connections{warned}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<p>{escape(repr(self)[1:-1])}</p>{self.connections._repr_html_()}"

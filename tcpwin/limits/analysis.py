@@ -1,0 +1,237 @@
+"""A measured capture with what its hosts recorded and what limited its connections."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import IO, TYPE_CHECKING, Any, Protocol
+
+from tcpwin._engine import EVENT_FIELDS
+from tcpwin.analysis import SCHEMA, Connections, Measurement, cached
+from tcpwin.errors import ArgumentError
+from tcpwin.lazy import provided
+from tcpwin.limits.connection import Connection
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tcpwin.analysis import CaptureFigureName
+    from tcpwin.hosts import Host, Joined, JoinedSample, ScaleClaim, SocketSample
+    from tcpwin.limits.findings import Findings
+    from tcpwin.limits.question import Question
+    from tcpwin.limits.summary import Summary
+    from tcpwin.limits.verdict import Verdict
+
+
+class Report(Protocol):
+    """A report, which `tcpwin.render.report` makes."""
+
+    def html(self, *, theme: str = "auto") -> str:
+        """Return one page that needs no network."""
+
+    def pdf(self) -> bytes:
+        """Return the page as PDF."""
+
+    def markdown(self) -> str:
+        """Return the report as Markdown."""
+
+    def json(self) -> str:
+        """Return the report as a JSON document."""
+
+    def write(self, path: str | Path, *, form: str | None = None, theme: str = "auto") -> None:
+        """Write the report to a file, in the form that its name implies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The counts of a file of packets.
+
+    Attributes:
+        packets: written.
+        packets_cut: those of which bytes after the headers were left out.
+        packets_commented: those at which something was found.
+        packets_skipped: those of the capture that cannot be copied, as nothing describes their interface.
+    """
+
+    packets: int
+    packets_cut: int
+    packets_commented: int
+    packets_skipped: int
+
+
+class Analysis(Measurement):
+    """All that was measured of one input, what its hosts recorded, and what limited it. Iterating yields connections.
+
+    Attributes:
+        notes: sentences on what was not read of bundles, and on samples that could not be ordered.
+    """
+
+    _joined: Joined | None = None
+    _question: Question | None = None
+
+    @property
+    def connections(self) -> Connections[Connection]:
+        """The connections, in the order of their first segments."""
+        return Connections(self, Connection)
+
+    def __iter__(self) -> Iterator[Connection]:
+        return iter(self.connections)
+
+    @cached
+    def findings(self) -> Findings:
+        """The findings of all rules with their default thresholds; `tcpwin.limits.check` takes others."""
+        from tcpwin.limits.findings import check
+
+        return check(self)
+
+    @cached
+    def problems(self) -> Sequence[int]:
+        """The numbers of the connections with a problem, the worst first."""
+        from tcpwin.limits.ranking import problems
+
+        return problems(self, self.findings)
+
+    @cached
+    def verdict(self) -> Verdict | None:
+        """What limited the worst connection; None without any."""
+        from tcpwin.limits.ranking import worst
+
+        ids = self.problems[:1] or worst(self, 1)
+        return self.connections[ids[0]].verdict if ids else None
+
+    @cached
+    def summary(self) -> Summary:
+        """The capture in words, with the findings that cost most."""
+        from tcpwin.limits.summary import summarize
+
+        return summarize(self, self.findings)
+
+    def worst(self, limit: int = 10) -> Sequence[Connection]:
+        """Return the connections that lost most time to limits that somebody can change, the worst first."""
+        from tcpwin.limits.ranking import worst
+
+        return [Connection(self, id) for id in worst(self, limit)]
+
+    @property
+    def hosts(self) -> tuple[Host, ...]:
+        """The hosts of the snapshots; empty without any."""
+        return self._joined.hosts if self._joined is not None else ()
+
+    def joined(self, id: int) -> tuple[JoinedSample, ...]:
+        """Return the samples of a connection's sockets joined with the packets, in order of time."""
+        return self._joined.samples_beside(id) if self._joined is not None else ()
+
+    def sockets_of(self, id: int) -> list[tuple[Host, str, list[SocketSample]]]:
+        """Return each host's samples of a connection, with the side, ``a`` or ``b``, whose socket they are."""
+        return self._joined.sockets_of(id) if self._joined is not None else []
+
+    def scale_claims(self, id: int) -> tuple[ScaleClaim, ...]:
+        """Return the window scales that the samples of a connection's sockets report."""
+        return self._joined.scale_claims(id) if self._joined is not None else ()
+
+    def figure(self, name: CaptureFigureName = "overview", *, points: int = 1000, theme: str = "light") -> Any:
+        """Draw all connections as a ``plotly.graph_objects.Figure``; `figures.draw` lists the errors.
+
+        Args:
+            name: one of ``tcpwin.figures.names("analysis")``.
+        """
+        return provided("draw")(name, self, points=points, theme=theme)
+
+    def report(self, path: str | Path | None = None, *, limit: int = 10, theme: str = "auto") -> Report:
+        """Make the standalone report: HTML, PDF, JSON or Markdown.
+
+        >>> analysis.report("report.html")
+        >>> print(analysis.report(limit=3).markdown())
+
+        Args:
+            path: a file to write it to, in the form that its name implies; `Report.write` lists the errors.
+            limit: most connections shown in full.
+            theme: of HTML: ``auto``, ``light`` or ``dark``.
+        """
+        made: Report = provided("report")(self, limit=limit, given=self.findings)
+        if path is not None:
+            made.write(path, theme=theme)
+        return made
+
+    def slice(self, path: str | Path, **chosen: Any) -> Slice:
+        """Write the packets of connections, of a span or of findings to a pcapng file with comments.
+
+        >>> analysis.slice("worst.pcapng", connections=[analysis.worst(1)[0].id])
+
+        Args:
+            chosen: `connections`, `start_ns` and `end_ns`, `findings` and `around`, `headers_only`, `comments`: see
+                `tcpwin.render.slice_packets`.
+        """
+        made: Slice = provided("slice")(self, path, **chosen)
+        return made
+
+    def annotate(self, path: str | Path) -> Slice:
+        """Write the whole capture to a pcapng file with a comment at each packet where something was found."""
+        made: Slice = provided("annotate")(self, path)
+        return made
+
+    def write_json(self, file: IO[str], *, connection: int | None = None, events: bool = False) -> None:
+        """Write the analysis as one JSON document: all connections, or one, which can come with its events.
+
+        Each connection comes with its verdict and its time budget, so the rules run.
+
+        Raises:
+            ArgumentError: events of all connections.
+            IndexError: there is no such connection.
+            SourceError: the source, read again for the events, changed, or could be read only once.
+        """
+        from tcpwin.limits.verdict_document import describe_capture, judged_members
+
+        if events and connection is None:
+            raise ArgumentError("events come with one connection: say which")
+        id = None if connection is None else self.connections[connection].id
+        # Before a byte is written: what cannot be read must not leave half a document behind.
+        listed = self._listed(id) if events and id is not None else None
+        more = self._joined.describe_samples(id) if listed and id is not None and self._joined is not None else {}
+        head: dict[str, Any] = {"schema": SCHEMA, "name": self.name, "capture": asdict(self.capture)}
+        if self.selection is not None:
+            head["selection"] = self.selection.to_dict()
+        head |= describe_capture(self)
+        if self._joined is not None:
+            head |= self._joined.describe()
+        judged = judged_members(self, only=id)
+        file.write(json.dumps(head)[:-1])
+        file.write(', "connections": [')
+        first, last = (0, len(self)) if id is None else (id, id + 1)
+        for number, members in zip(range(first, last), judged, strict=True):
+            between = ",\n" if number > first else "\n"
+            end = "}" if listed is None else ""
+            file.write(f"{between}{self._engine.json(number, number + 1)[:-1]}, {members}{end}")
+            if listed is not None:
+                _write_events(file, *listed, more)
+                file.write("}")
+        file.write("]}\n")
+
+    def to_json(self) -> str:
+        """Return the whole analysis as one JSON document; ``tcpwin fields`` lists its fields."""
+        file = io.StringIO()
+        self.write_json(file)
+        return file.getvalue()
+
+    def __reduce_ex__(self, protocol: Any, /) -> Any:
+        """Pickle what was asked, which is analysed again on unpickling: files and bytes, which can be read again."""
+        from tcpwin.limits.measuring import analyze_again
+
+        if self._question is None:
+            raise TypeError(
+                "an Analysis of what can be read but once cannot be pickled: it reads its capture again when it is "
+                "asked. Hand over what is wanted of it, as analysis.to_json(), or analyse a file"
+            )
+        return analyze_again, (self._question,)
+
+
+def _write_events(file: IO[str], records: list[tuple[Any, ...]], omitted: int, more: dict[str, Any]) -> None:
+    """Add events, one a line, and further members to the object of a connection."""
+    file.write(', "events": [')
+    for position, record in enumerate(records):
+        file.write((",\n" if position else "\n") + json.dumps(dict(zip(EVENT_FIELDS, record, strict=True))))
+    file.write(f'], "events_omitted": {omitted}')
+    for name, values in more.items():
+        file.write(f", {json.dumps(name)}: {json.dumps(values)}")
