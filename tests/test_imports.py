@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
+from cases import all_cases
 
 import tcpwin
 import tcpwin_web
@@ -37,7 +37,7 @@ def imports_of_files(source: str, stage: str) -> Iterator[str]:
             yield module
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{stage_of(path)}-{path.stem}")
+@all_cases("path", FILES, ids=lambda path: f"{stage_of(path)}-{path.stem}")
 def test_other_stages_are_imported_from_their_packages(path: Path) -> None:
     assert list(imports_of_files(path.read_text(), stage_of(path))) == []
 
@@ -48,7 +48,7 @@ def test_an_import_from_a_file_is_seen() -> None:
     assert list(imports_of_files(source, "limits")) == []
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "package",
     sorted({path.parent for path in LIBRARY.rglob("__init__.py")} - {LIBRARY}),
     ids=lambda folder: ".".join(folder.relative_to(LIBRARY).parts),
@@ -60,7 +60,7 @@ def test_what_a_package_offers_is_there(package: Path) -> None:
         assert getattr(module, offered) is not None
 
 
-@pytest.mark.parametrize("stub", sorted(LIBRARY.rglob("__init__.pyi")), ids=lambda stub: stub.parent.name)
+@all_cases("stub", sorted(LIBRARY.rglob("__init__.pyi")), ids=lambda stub: stub.parent.name)
 def test_no_lazy_name_is_that_of_a_file(stub: Path) -> None:
     """Whoever imports the file would find it under the name of what the package offers."""
     names = {each.name for node in ast.parse(stub.read_text()).body for each in getattr(node, "names", ())}

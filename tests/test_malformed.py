@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from live import HANG_S
 from reference import ABSENT, REFERENCE_CAPTURES
 
@@ -96,7 +97,7 @@ def expected_packets(path: Path) -> int | None:
     return entry["tshark"]["frames"] or None
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
+@all_cases("path", FILES, ids=name_of)
 def test_analysis_or_one_line(path: Path) -> None:
     done, most_bytes = run("analyze", "--json", path)
     rows, rows_most_bytes = run("packets", path)
@@ -124,7 +125,7 @@ def test_analysis_or_one_line(path: Path) -> None:
     assert rows.stdout.count(b"\n") == 1 + document["capture"]["segments"]
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
+@all_cases("path", FILES, ids=name_of)
 def test_damage_that_others_found_is_told(path: Path) -> None:
     entry = json.loads((EXPECTED / f"{path.relative_to(MALFORMED)}.expect.json").read_text(encoding="utf8"))
     said = (entry["capinfos"]["err"] + entry["tshark"]["err"] + entry["tcpdump_libpcap"]["err"]).lower()

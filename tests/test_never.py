@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from analysis.bundled import CAPTURES
+from cases import all_cases
 from never import of_direction, of_remedy, of_verdict, violations
 
 import tcpwin
@@ -22,7 +23,7 @@ BUNDLED = sorted(
 )
 
 
-@pytest.mark.parametrize("path", BUNDLED, ids=lambda path: path.name)
+@all_cases("path", BUNDLED, ids=lambda path: path.name)
 def test_bundled(path: Path) -> None:
     try:
         analysis = tcpwin.analyze(path)
@@ -46,7 +47,7 @@ def test_public_and_malformed_captures(reference_captures: Path) -> None:
     assert found == {}
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("field", "value"),
     [
         ("share", 1.5),

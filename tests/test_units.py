@@ -6,6 +6,7 @@ import re
 import sys
 
 import pytest
+from cases import all_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,7 +30,7 @@ TIMES = {"µs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9, "d": 86_400e
 AMOUNTS = st.integers(0, 10**15) | st.floats(0, 1e15)
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("count", "text"),
     [
         (0, "0 B"),
@@ -54,7 +55,7 @@ def test_sizes(count: float | None, text: str) -> None:
     assert bytes_text(count) == text
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("rate", "text"),
     [(0, "0 bit/s"), (7.14, "7 bit/s"), (6_034_567, "6.03 Mbit/s"), (14.1e9, "14.1 Gbit/s"), (None, "no rate")],
 )
@@ -62,7 +63,7 @@ def test_rates(rate: float | None, text: str) -> None:
     assert rate_text(rate) == text
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("ns", "text"),
     [
         (0, "0 s"),
@@ -98,14 +99,14 @@ def test_names_stay_on_one_line_and_harmless() -> None:
     assert name_text("a\nb\tc\x1b[31m\x7f\u2028\ufffd") == "a\\nb\\tc\\x1b[31m\\x7f\\u2028\ufffd"
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("count", "text"), [(0, "0 B"), (1000, "0.977 KiB"), (65_536, "64 KiB"), (6 << 20, "6 MiB"), (512 << 20, "512 MiB")]
 )
 def test_sizes_in_powers_of_1024(count: int, text: str) -> None:
     assert binary_text(count) == text
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("share", "text"), [(0, "0 %"), (0.0001, "<1 %"), (0.006, "1 %"), (0.894, "89 %"), (1, "100 %"), (None, "unknown")]
 )
 def test_shares(share: float | None, text: str) -> None:
@@ -171,7 +172,7 @@ def test_one_is_singular_and_nothing_else_is(count: int) -> None:
     assert noun == ("time" if count == 1 else "times")
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("whole_ns", "part_ns", "text"),
     [
         (13_340_000_000, 12_566_000_000, "700 ms"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from analysis.bundled import READABLE, WHOLE, analyze, name_of, plain_bytes, rows_of
+from cases import all_cases
 
 import tcpwin
 from tcpwin.limits import VERDICT_FIELDS, algorithms_of, describe_algorithms
@@ -55,7 +56,7 @@ def test_segments_of_a_connection_are_its_rows() -> None:
         analysis.segments(connection=65)
 
 
-@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+@all_cases("path", WHOLE, ids=name_of)
 def test_worst_first(path: Path) -> None:
     analysis = analyze(path)
 
@@ -122,7 +123,7 @@ def test_details_are_the_same_however_they_were_read() -> None:
     assert early.events == late.events
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@all_cases("path", READABLE, ids=name_of)
 def test_events_of_the_first_pass_are_those_of_the_second(path: Path) -> None:
     source, other = (Counting(io.BytesIO(path.read_bytes())) for _ in range(2))
     early, late = tcpwin.analyze(source, events=True), tcpwin.analyze(other)
@@ -135,7 +136,7 @@ def test_events_of_the_first_pass_are_those_of_the_second(path: Path) -> None:
         assert there.series("flight").max.tolist() == back.series("flight").max.tolist()
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@all_cases("path", READABLE, ids=name_of)
 def test_events_are_the_rows_that_have_any(path: Path) -> None:
     columns = ("frame", "time_ns", "direction", "seq", "ack", "length", "window_raw")
     expected: dict[int, list[tuple[Any, ...]]] = {}
@@ -150,7 +151,7 @@ def test_events_are_the_rows_that_have_any(path: Path) -> None:
         assert told == expected.get(connection.id, [])
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@all_cases("path", READABLE, ids=name_of)
 def test_json_equals_the_attributes(path: Path) -> None:
     analysis = analyze(path)
     document = json.loads(analysis.to_json(), parse_constant=pytest.fail)

@@ -8,6 +8,7 @@ from typing import Any
 import ladder
 import pytest
 from analysis.bundled import READABLE, analyze, name_of
+from cases import all_cases
 from reference import LAB_RUNS
 
 import tcpwin
@@ -41,8 +42,8 @@ def compare(view: tcpwin.View, most: int) -> None:
             assert (budget.start_ns[1:] == budget.end_ns[:-1]).all()
 
 
-@pytest.mark.parametrize("buckets", [1024, 5])
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@all_cases("buckets", [1024, 5])
+@all_cases("path", READABLE, ids=name_of)
 def test_sums_are_the_fields(path: Path, buckets: int) -> None:
     analysis = analyze(path)
     for view in analysis.views(range(len(analysis)), buckets=buckets):

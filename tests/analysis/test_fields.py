@@ -9,6 +9,7 @@ from typing import Any, get_type_hints
 
 import pytest
 from analysis.bundled import READABLE, TRUTHS, analyze, name_of
+from cases import all_cases
 from live import HANG_S
 
 import tcpwin
@@ -60,7 +61,7 @@ def test_connection_has_every_field_of_the_engine() -> None:
         assert connection.fields[name] == (ends[name] if name in ends else getattr(connection, name)), name
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@all_cases("path", READABLE, ids=name_of)
 def test_values_are_of_the_kind_told(path: Path) -> None:
     kinds = {
         group: {name: KINDS[kind] for name, kind, _ in _engine.fields(group)} for group in ("connection", "direction")
@@ -101,7 +102,7 @@ def test_command_lists_the_same_fields() -> None:
             assert any(line.split() == [name, kind, *meaning.split()] for line in text.splitlines()), name
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@all_cases("path", READABLE, ids=name_of)
 def test_columns_equal_the_attributes_and_are_masked_where_none(path: Path) -> None:
     analysis = analyze(path)
     connections = analysis.connections
@@ -128,7 +129,7 @@ def test_bundled_captures_are_there() -> None:
     assert tcpwin.__version__
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@all_cases("path", READABLE, ids=name_of)
 def test_budgets_and_their_sums_are_those_of_the_fields(path: Path) -> None:
     analysis = analyze(path)
     engine, items = analysis._engine, ITEMS

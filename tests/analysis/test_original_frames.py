@@ -9,8 +9,8 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from analysis.bundled import READABLE, analyze, name_of
+from cases import all_cases
 
 import tcpwin
 
@@ -58,7 +58,7 @@ def wrong(analysis: tcpwin.Analysis) -> Iterator[str]:
                 yield f"frame {event.frame} ({event.cause}): {event.original_frame} instead of {truth}"
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@all_cases("path", READABLE, ids=name_of)
 def test_of_the_bundled_captures(path: Path) -> None:
     assert not list(wrong(analyze(path)))
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import pytest
 from analysis.bundled import READABLE, WHOLE, analyze, name_of
+from cases import all_cases
 
 from tcpwin import _engine
 from tcpwin.analysis import Capture, CaptureFile, CaptureWarning, Event, Interface, ZeroWindowEpisode
@@ -30,7 +30,7 @@ def test_schema_is_a_schema() -> None:
     assert SCHEMA["title"] == SCHEMA["properties"]["schema"]["const"] == "tcpwin/analysis/2"
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("group", "kind"),
     [
         ("capture", Capture),
@@ -73,7 +73,7 @@ def test_schema_lists_every_event_and_cause() -> None:
     assert tuple(event["required"]) == _engine.EVENT_FIELDS
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@all_cases("path", READABLE, ids=name_of)
 def test_schema_accepts_every_bundled_capture(path: Path) -> None:
     problems = [problem.message for problem in VALIDATOR.iter_errors(json.loads(analyze(path).to_json()))]
     assert not problems
@@ -98,7 +98,7 @@ def put(value: Any, *keys: Any) -> Callable[[Any], None]:
     return change
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "change",
     [
         delete("schema"),

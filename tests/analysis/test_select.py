@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from analysis.bundled import READABLE, analyze, name_of
+from cases import all_cases
 
 from tcpwin import _engine
 from tcpwin.analysis import Direction
@@ -28,7 +29,7 @@ QUESTIONS: list[tuple[str, list[tuple[str, str, Any]]]] = [
 ]
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@all_cases("path", READABLE, ids=name_of)
 def test_one_walk_answers_all_questions_as_each_alone_and_as_the_fields_say(path: Any) -> None:
     analysis = analyze(path)
     found = analysis.select_all(QUESTIONS)
@@ -56,7 +57,7 @@ def holds(connection: Any, way: str | None, name: str, sign: str, wanted: Any) -
     return (value is None) == (wanted is None) and (wanted is None or SIGNS[sign](value, wanted))
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@all_cases("path", READABLE, ids=name_of)
 def test_each_field_is_asked_for_as_it_reads(path: Any) -> None:
     """What few have is looked for only where it may be: that must not miss any, nor those that have none."""
     analysis = analyze(path)
@@ -82,7 +83,7 @@ def test_a_wrong_question_is_refused() -> None:
         analysis.select("direction", [("unique_bytes", "!=", 0)])
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@all_cases("path", READABLE, ids=name_of)
 def test_responders_are_counted_by_address_and_port(path: Any) -> None:
     analysis = analyze(path)
     established = [connection for connection in analysis.connections if connection.fields["established_ns"]]

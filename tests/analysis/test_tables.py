@@ -8,6 +8,7 @@ import polars
 import pyarrow
 import pytest
 from analysis.bundled import READABLE, WHOLE, analyze, name_of, rows_of
+from cases import all_cases
 
 import tcpwin
 
@@ -50,7 +51,7 @@ def arrow_types(types: dict[str, Any]) -> dict[str, pyarrow.DataType]:
     return {name: ARROW_TYPES[kind] for name, kind in types.items()}
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@all_cases("path", READABLE, ids=name_of)
 def test_segments_as_polars_and_arrow(path: Path) -> None:
     rows = rows_of(path)
     table = analyze(path).segments()
@@ -66,7 +67,7 @@ def test_segments_as_polars_and_arrow(path: Path) -> None:
         assert {field.name: field.type for field in arrow.schema} == types
 
 
-@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+@all_cases("path", WHOLE, ids=name_of)
 def test_connections_as_polars_and_arrow(path: Path) -> None:
     from tcpwin import _engine
 
@@ -112,7 +113,7 @@ def test_named_columns_only() -> None:
     assert list(table.rows()) == [{"b_to_a.segments": connections[0].b_to_a.segments, "id": 0}]
 
 
-@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+@all_cases("path", WHOLE, ids=name_of)
 def test_columns_taken_together_are_the_fields_of_each_connection(path: Path) -> None:
     analysis = analyze(path)
     rows = list(analysis.connections.table().rows())

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from analysis.bundled import CAPTURES
+from cases import all_cases
 
 import tcpwin
 from tcpwin import TcpwinError
@@ -34,7 +35,7 @@ def _said(source: object, number: int) -> object:
     return json.loads(analysis.to_json()), analysis.totals(), [str(each) for each in analysis.findings]
 
 
-@pytest.mark.parametrize("path", BUNDLED, ids=lambda path: path.name)
+@all_cases("path", BUNDLED, ids=lambda path: path.name)
 def test_bundled(path: Path) -> None:
     assert _said(path, 3) == _said(path, 1)
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from analysis import truth
 from analysis.bundled import WHOLE, analyze, name_of, rows_of
+from cases import all_cases
 
 import tcpwin
 from tcpwin import _engine
@@ -53,7 +54,7 @@ def cut(buckets: list[tuple[int, ...]], start_ns: int, end_ns: int, carried: boo
     return inside
 
 
-@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+@all_cases("path", WHOLE, ids=name_of)
 def test_series_of_a_span_are_cut_out_of_the_whole(path: Path) -> None:
     analysis = tcpwin.analyze(path, follow=[0], buckets=FINEST)
     connection = analysis.connections[0]
@@ -75,7 +76,7 @@ def test_series_of_a_span_are_cut_out_of_the_whole(path: Path) -> None:
             assert as_buckets(fine.series(name, direction=direction)) == expected, (name, direction, start_ns)
 
 
-@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+@all_cases("path", WHOLE, ids=name_of)
 def test_events_and_stalls_of_a_span(path: Path) -> None:
     connection = tcpwin.analyze(path, follow=[0]).connections[0]
     for start_ns, end_ns in spans_of(connection):
@@ -85,7 +86,7 @@ def test_events_and_stalls_of_a_span(path: Path) -> None:
         assert view.stalls == touching
 
 
-@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+@all_cases("path", WHOLE, ids=name_of)
 def test_rows_are_the_segments_of_the_span(path: Path) -> None:
     rows = [row for row in rows_of(path) if row["connection"] == 0]
     connection = analyze(path).connections[0]
@@ -99,7 +100,7 @@ def test_rows_are_the_segments_of_the_span(path: Path) -> None:
             assert connection.view(start_ns, end_ns, rows=len(expected) - 1).rows is None
 
 
-@pytest.mark.parametrize("path", [path for path in WHOLE if "mid-connection" not in path.name], ids=name_of)
+@all_cases("path", [path for path in WHOLE if "mid-connection" not in path.name], ids=name_of)
 def test_places_are_counted_from_the_syn(path: Path) -> None:
     rows = [row for row in rows_of(path) if row["connection"] == 0]
     isn = {row["direction"]: row["seq"] for row in rows if row["flags"] & truth.SYN}
@@ -150,7 +151,7 @@ def test_sack_blocks_lie_on_the_axis_beyond_a_wrap(tmp_path: Path) -> None:
     assert connection.series("sequence").last.tolist()[-1] == 4001
 
 
-@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+@all_cases("path", WHOLE, ids=name_of)
 def test_bytes_over_time_add_up_to_the_fields(path: Path) -> None:
     analysis = analyze(path)
     for view in analysis.views(range(min(len(analysis), 8))):

@@ -18,6 +18,7 @@ from typing import Any
 
 import ladder
 import pytest
+from cases import all_cases
 from craft import broken
 from live import HANG_S
 from reference import LAB_RUNS
@@ -37,7 +38,7 @@ def read(path: Path) -> dict[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf8"))
 
 
-@pytest.mark.parametrize("path", TRUTHS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@all_cases("path", TRUTHS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_capture_is_what_its_toml_says(path: Path) -> None:
     truth = read(path)
     assert truth.keys() - OPTIONAL_KEYS in (KEYS | FILE_KEYS, KEYS | {"error"})
@@ -69,7 +70,7 @@ def check(analysis: tcpwin.Analysis, truth: dict[str, Any]) -> None:
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize("path", [path for path in TRUTHS if "exit_code" in read(path)], ids=lambda path: path.stem)
+@all_cases("path", [path for path in TRUTHS if "exit_code" in read(path)], ids=lambda path: path.stem)
 def test_damage_ends_in_an_exit_code_and_no_traceback(path: Path) -> None:
     truth = read(path)
     command = [Path(sys.executable).with_name("tcpwin"), "analyze", path.parent / truth["file"]]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import all_cases
 
 import tcpwin
 from tcpwin.lab import Scenario, find_scenario
@@ -44,7 +45,7 @@ def sender_of(bundle: Path) -> tcpwin.Connection:
     return tcpwin.analyze(bundle, capture="sender.pcap.gz").connections[0]
 
 
-@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+@all_cases("path", RUNS, ids=lambda path: path.stem)
 def test_a_run_is_what_its_toml_says(path: Path) -> None:
     said = tomllib.loads(path.with_suffix(".toml").read_text(encoding="utf8"))
     assert said.keys() == {"title", "file", "command", "origin", "licence", "sha256"}
@@ -54,13 +55,13 @@ def test_a_run_is_what_its_toml_says(path: Path) -> None:
     assert said["command"].startswith(f"tcpwin lab run {truth['scenario']} --kernel {truth['kernel']}")
 
 
-@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+@all_cases("path", RUNS, ids=lambda path: path.stem)
 def test_a_run_was_made_by_the_scenario_of_today(path: Path) -> None:
     scenario = scenario_of(path)
     assert member(path, "scenario.toml") in (scenario.text, scenario.without_capture().text)
 
 
-@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+@all_cases("path", RUNS, ids=lambda path: path.stem)
 def test_a_run_came_out_as_expected(path: Path) -> None:
     truth = truth_of(path)
     claims = scenario_of(path).expect[truth["kernel"]]
@@ -68,8 +69,8 @@ def test_a_run_came_out_as_expected(path: Path) -> None:
     assert [claim.text for claim in claims if not claim.holds(truth)] == []
 
 
-@pytest.mark.parametrize("path", WITH_PACKETS, ids=lambda path: path.stem)
-@pytest.mark.parametrize("end", ["sender", "receiver"])
+@all_cases("path", WITH_PACKETS, ids=lambda path: path.stem)
+@all_cases("end", ["sender", "receiver"])
 def test_the_packets_are_all_there(path: Path, end: str) -> None:
     truth = truth_of(path)
     analysis = tcpwin.analyze(path, capture=f"{end}.pcap.gz")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from analysis.bundled import READABLE, TRUTHS, UNREADABLE, WHOLE, name_of, plain_bytes
+from cases import all_cases
 from cli.command import CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TCPWIN, TEXT, refused, tcpwin
 
 # The captures of whose titles a person would say: here a receive window held a connection back.
@@ -30,7 +31,7 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+@all_cases("path", WHOLE, ids=name_of)
 def test_check_exits_with_1_where_time_was_lost(path: Path) -> None:
     done = tcpwin("analyze", "--check", path)
     assert done.returncode == (1 if path.name in PROBLEMS else 0)
@@ -44,7 +45,7 @@ def test_check_with_json_and_of_one_connection() -> None:
     assert tcpwin("analyze", "--check", "--connection", 3, MANY_SHORT).returncode == 0
 
 
-@pytest.mark.parametrize("path", UNREADABLE, ids=name_of)
+@all_cases("path", UNREADABLE, ids=name_of)
 def test_unreadable_input_exits_with_3_and_one_line(path: Path) -> None:
     assert refused("analyze", path).startswith(f"tcpwin: {path}: ")
     assert refused("packets", path).startswith(f"tcpwin: {path}: ")
@@ -61,7 +62,7 @@ def test_inputs_that_cannot_be_read(command: str, tmp_path: Path) -> None:
     assert "standard input: not a pcap or pcapng file" in refused(command, "-", input=b"no capture at all, but text")
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("arguments", "words"),
     [
         (["analyze"], "Missing argument 'FILE...'"),
@@ -92,7 +93,7 @@ def test_version_and_help() -> None:
     assert b"Exit status: 0 " in tcpwin("--help").stdout
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@all_cases("path", READABLE, ids=name_of)
 def test_damage_is_a_warning_with_its_byte(path: Path) -> None:
     warnings = TRUTHS[path]["warnings"]
     for arguments in (["analyze"], ["analyze", "--json"], ["packets"]):
@@ -109,7 +110,7 @@ def test_damage_is_a_warning_with_its_byte(path: Path) -> None:
     assert text.count("damaged: ") == len(warnings)
 
 
-@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+@all_cases("path", WHOLE, ids=name_of)
 def test_standard_input_gives_what_the_file_gives(path: Path) -> None:
     from_file = json.loads(tcpwin("analyze", "--json", path).stdout)
     from_stdin = json.loads(tcpwin("analyze", "--json", "-", input=path.read_bytes()).stdout)
@@ -139,7 +140,7 @@ def test_several_files_are_one_capture(tool: Callable[[str], str], tmp_path: Pat
     assert len(alone["connections"]) == 65
 
 
-@pytest.mark.parametrize(("limit", "shown"), [(0, 0), (1, 1), (5, 5), (65, 65), (100, 65)])
+@all_cases(("limit", "shown"), [(0, 0), (1, 1), (5, 5), (65, 65), (100, 65)])
 def test_limit(limit: int, shown: int) -> None:
     text = tcpwin("analyze", "--limit", limit, MANY_SHORT).stdout.decode()
     # A row each; the first three in full below.

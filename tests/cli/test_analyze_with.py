@@ -10,6 +10,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from cases import all_cases
 from cli.command import SLOW_READER, refused, tcpwin
 from hosts.joined import SECOND_NS, Transfer, copied_run, moved, ss_text, write_pcap
 
@@ -115,7 +116,7 @@ def test_status_is_that_of_the_windows_still() -> None:
     assert tcpwin("analyze", "--check", "--json", SLOW_READER, "--with", SND).returncode == 1
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "words",
     [
         (SLOW_READER, "--with", SND, RCV),
@@ -131,7 +132,7 @@ def test_words_of_with(words: tuple[object, ...]) -> None:
     assert [each["label"] for each in document(*words)["hosts"]] == ["rcv", "snd"]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("words", "told"),
     [
         ((SLOW_READER, "--with"), "Option '--with' requires an argument"),

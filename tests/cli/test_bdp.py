@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 import pytest
+from cases import all_cases
 from cli.command import refused, tcpwin
 
 from tcpwin.cli.bdp import parse_rate, parse_rtt, parse_size
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "rtt_ns"),
     [
         ("300ms", 300_000_000),
@@ -33,7 +34,7 @@ def test_times(text: str, rtt_ns: int) -> None:
     assert parse_rtt(text) == rtt_ns
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "rate_bps"),
     [
         ("3.5gbit", 3_500_000_000),
@@ -62,7 +63,7 @@ def test_rates(text: str, rate_bps: int) -> None:
     assert parse_rate(text) == rate_bps
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "size_bytes"),
     [
         ("65535", 65_535),
@@ -93,23 +94,19 @@ def test_nothing_is_lost_in_a_float() -> None:
     assert parse_size("0.1K") == Fraction(1024, 10)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "ms", "300", "300m", "300 m s", "3,5ms", "-1ms", "+1ms", "1ms1", "nan", "inf", "0x1ms"]
-)
+@all_cases("text", ["", "ms", "300", "300m", "300 m s", "3,5ms", "-1ms", "+1ms", "1ms1", "nan", "inf", "0x1ms"])
 def test_times_that_are_not_understood(text: str) -> None:
     with pytest.raises(click.BadParameter, match=r"is not understood: write it as 300ms, 0.3s or 85us\.$"):
         parse_rtt(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "fast", "10ms", "125MB", "125B", "10Mbp", "10ibit", "10M/h", "1e", "1e999", "1" * 21]
-)
+@all_cases("text", ["", "fast", "10ms", "125MB", "125B", "10Mbp", "10ibit", "10M/h", "1e", "1e999", "1" * 21])
 def test_rates_that_are_not_understood(text: str) -> None:
     with pytest.raises(click.BadParameter, match=r"is not understood: write it as 3\.5gbit"):
         parse_rate(text)
 
 
-@pytest.mark.parametrize("text", ["", "64kb", "64Kb", "64kbit", "64 K B", "1E", "64iB", "9" * 5000])
+@all_cases("text", ["", "64kb", "64Kb", "64kbit", "64 K B", "1E", "64iB", "9" * 5000])
 def test_sizes_that_are_not_understood(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is not understood: write it as 64K"):
         parse_size(text)
@@ -162,7 +159,7 @@ def test_the_window_of_a_path() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("arguments", "first"),
     [
         (["--rtt", "85ms", "--rate", "10mbit"], "10 Mbit/s over a round trip of 85 ms need 106 kB in flight."),
@@ -294,7 +291,7 @@ def test_what_the_caller_says_of_the_kernel_counts(tmp_path: Path) -> None:
     assert "          net.ipv4.tcp_rmem = 8192 2097152 262500000" in lines
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("arguments", "words"),
     [
         ([], "give two of --rtt, --rate and --window: the third follows from them"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
-import pytest
+from cases import all_cases
 from cli.command import CAPTURES, tcpwin
 
 ROOT = CAPTURES.parent
@@ -17,7 +17,7 @@ def test_ten_are_shown() -> None:
     assert len(SHOWN) == PAGE.count("\nAfter:\n") == 10
 
 
-@pytest.mark.parametrize(("command", "after"), SHOWN, ids=[command for command, _ in SHOWN])
+@all_cases(("command", "after"), SHOWN, ids=[command for command, _ in SHOWN])
 def test_after_is_what_is_printed_today(command: str, after: str) -> None:
     """Lines at `…` are left out."""
     printed = tcpwin(*shlex.split(command), cwd=ROOT).stdout.decode()

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 from analysis.bundled import UNREADABLE, name_of
+from cases import all_cases
 from cli.command import CAPTURES, CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TEXT, refused, tcpwin
 from live import HANG_S
 
@@ -66,7 +67,7 @@ def test_text() -> None:
     assert told[-2:] == ["", SUMMARY]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("arguments", "status"),
     [
         (TW201, 1),
@@ -198,7 +199,7 @@ def test_choice_of_rules() -> None:
     assert asked("--select", "TW2,TW3", "--ignore", "TW2") == [code for code in every if code.startswith("TW3")]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("arguments", "words"),
     [
         ([], "Missing argument 'FILE...'"),
@@ -228,7 +229,7 @@ def test_wrong_usage_exits_with_2(arguments: list[object], words: str) -> None:
     assert words in " ".join(refused("check", *arguments, status=2).split())
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("value", "is_found"),
     [
         ("6095703000", True),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import all_cases
 from cli.command import CAPTURES, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TEXT, refused, tcpwin
 
 from tcpwin.render.comparing.comparison import render_comparison
@@ -68,7 +69,7 @@ def test_what_decided_is_named_where_the_goodput_did_not() -> None:
     assert not [line for line in lines(SLOW, FAST) if "tcpwin pair" in line]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("arguments", "status"),
     [
         ((SLOW, FAST, "--fail-on", "worse"), 0),
@@ -157,7 +158,7 @@ def test_standard_input_is_one_of_them() -> None:
     assert told[3] == "Better: goodput × 14.1 between first data and last ACK; whole duration 13.3 s → 1.03 s (-92 %)."
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("arguments", "words"),
     [
         ([SLOW], "Missing argument 'NEW'"),

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from cli.command import MANY_SHORT, tcpwin
 
 
@@ -15,7 +16,7 @@ def offered(words: str) -> list[str]:
     return [line.partition(",")[2] for line in done.stdout.decode().splitlines() if line]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("words", "word"),
     [
         ("tcpwin explain TW20", "TW201"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from cases import all_cases
 from cli.command import refused, tcpwin
 
 from tcpwin.limits import all_rules
@@ -51,7 +52,7 @@ def test_json() -> None:
     assert tuple(read["sections"]) == HEADINGS
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("word", "ending"),
     [
         ("zero-window-stal", "did you mean TW201 (zero-window-stall)?"),

@@ -9,6 +9,7 @@ from typing import Any
 import polars
 import pyarrow
 import pytest
+from cases import all_cases
 from cli.command import TEXT, refused, tcpwin
 from reference import LAB_RUNS
 
@@ -331,7 +332,7 @@ def test_samples_out_of_order_have_no_rates() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "arguments", "says"),
     [
         (b"", [], "standard input: empty"),
@@ -350,7 +351,7 @@ def test_samples_out_of_order_have_no_rates() -> None:
         ),
     ],
 )
-@pytest.mark.parametrize("form", ["table", "csv", "json"])
+@all_cases("form", ["table", "csv", "json"])
 def test_input_without_an_answer(text: bytes, arguments: list[str], says: str, form: str) -> None:
     done = tcpwin("nstat", "-", "--format", form, *arguments, input=text)
     assert (done.returncode, done.stdout) == (3, b"")

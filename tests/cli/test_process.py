@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from cases import all_cases
 from cli.command import CAPTURES, CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TCPWIN, TEXT, refused, tcpwin
 from live import HANG_S, is_asleep, until
 
@@ -37,7 +38,7 @@ ODD_NAMES = [
 ]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "arguments",
     [
         ["packets", SLOW_READER],
@@ -51,7 +52,7 @@ ODD_NAMES = [
     ],
     ids=lambda arguments: "-".join(str(part).rpartition("/")[2] for part in arguments),
 )
-@pytest.mark.parametrize("wanted_bytes", [0, 10])
+@all_cases("wanted_bytes", [0, 10])
 def test_a_reader_that_leaves_is_no_error(arguments: list[object], wanted_bytes: int) -> None:
     command = [TCPWIN, *map(str, arguments)]
     reader, writer = os.pipe()

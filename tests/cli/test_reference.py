@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from cases import all_cases
 from cli.command import CAPTURES, SLOW_READER, refused, tcpwin
 
 from tcpwin.reference import references
@@ -44,7 +45,7 @@ def test_one_run() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", references())
+@all_cases("name", references())
 def test_each_reference_says_its_source_and_all_its_runs(name: str) -> None:
     lines = lines_of(name)
     found = references()[name]
@@ -142,7 +143,7 @@ def test_a_comparison_as_json() -> None:
     assert comparison["why_not"] is None
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("arguments", "told"),
     [
         (["cloudflare-osci"], "there is no reference 'cloudflare-osci': did you mean cloudflare-oscil-"),

@@ -14,6 +14,7 @@ from typing import Any
 import polars
 import pyarrow
 import pytest
+from cases import all_cases
 from cli.command import CAPTURES, TCPWIN, TEXT, refused, tcpwin
 from live import HANG_S
 
@@ -431,7 +432,7 @@ def test_samples_of_the_collector(tmp_path: Path) -> None:
 COUNTERS = b"#kernel\nTcpInSegs                       100                0.0\n"
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("data", "says"),
     [
         (b"", "standard input: empty"),
@@ -441,7 +442,7 @@ COUNTERS = b"#kernel\nTcpInSegs                       100                0.0\n"
         (COUNTERS, "standard input: no TCP socket in it (nstat)"),
     ],
 )
-@pytest.mark.parametrize("form", ["table", "csv"])
+@all_cases("form", ["table", "csv"])
 def test_input_without_sockets(data: bytes, says: str, form: str) -> None:
     done = tcpwin("ss", "-", "--format", form, input=data)
     assert (done.returncode, done.stdout) == (3, b"")

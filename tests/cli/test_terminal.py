@@ -10,6 +10,7 @@ from fcntl import ioctl
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from cli.command import CAPTURES, MANY_SHORT, SLOW_READER, TCPWIN
 from live import HANG_S
 
@@ -89,7 +90,7 @@ def test_two_captures_are_told_in_colour_as_well(arguments: tuple[str, ...]) -> 
 SLOW_SOCKETS = CAPTURES / "bundles" / "slow-reader.zip"
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "arguments",
     [
         ("whatif", SLOW_READER),

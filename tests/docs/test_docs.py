@@ -11,7 +11,7 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-import pytest
+from cases import all_cases
 
 import tcpwin
 from tcpwin import _engine
@@ -118,37 +118,37 @@ def test_the_engines_fields_are_found() -> None:
     assert {*loss, *time} <= FIELDS["direction"]
 
 
-@pytest.mark.parametrize("name", [*fields_of("loss_fields.rs"), *fields_of("time_fields.rs")])
+@all_cases("name", [*fields_of("loss_fields.rs"), *fields_of("time_fields.rs")])
 def test_every_field_of_loss_and_time_is_explained(name: str) -> None:
     assert any(name in codes(page) for page in PAGES.values())
 
 
-@pytest.mark.parametrize("name", _engine.EVENT_NAMES)
+@all_cases("name", _engine.EVENT_NAMES)
 def test_every_event_is_explained(name: str) -> None:
     assert name in codes(PAGES["retransmissions.md"])
 
 
-@pytest.mark.parametrize("name", _engine.SERIES_NAMES)
+@all_cases("name", _engine.SERIES_NAMES)
 def test_every_series_has_its_row(name: str) -> None:
     table = PAGES["views.md"].partition("## Series")[2].partition("\n## ")[0]
     assert f"`{name}`" in table
 
 
-@pytest.mark.parametrize("cause", _engine.CAUSES)
+@all_cases("cause", _engine.CAUSES)
 def test_every_cause_has_its_row(cause: str) -> None:
     table = PAGES["retransmissions.md"].partition("## The causes")[2].partition("\n## ")[0]
     first_cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     assert any(cause in CODE.findall(cell) for cell in first_cells)
 
 
-@pytest.mark.parametrize("page", PAGES)
+@all_cases("page", PAGES)
 def test_names_in_backticks_exist(page: str) -> None:
     said = {word for code in codes(PAGES[page]) for word in NAME.findall(code) if not code.startswith("captures/")}
     sysctls = {word for word in said if f"net.ipv4.{word}" in PAGES[page]}
     assert said - known_names() - LINUX - RUNS - sysctls == set()
 
 
-@pytest.mark.parametrize("page", PAGES)
+@all_cases("page", PAGES)
 def test_captures_and_links_exist(page: str) -> None:
     captures = re.findall(r"captures/[\w./-]+\w", PAGES[page])
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", PAGES[page]) if "://" not in link]
@@ -166,7 +166,7 @@ def test_pages_quote_commands() -> None:
     assert len({page for page, _, _ in quotations()}) >= 3
 
 
-@pytest.mark.parametrize(("page", "arguments", "quoted"), quotations())
+@all_cases(("page", "arguments", "quoted"), quotations())
 def test_quoted_output_is_what_the_command_prints(page: str, arguments: str, quoted: str) -> None:
     """Whole lines, in their order; what stands between them may be left out."""
     done = subprocess.run(

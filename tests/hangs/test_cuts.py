@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from analysis.bundled import CAPTURES
+from cases import all_cases
 from hangs.captures import analyze, cut
 from hangs.judge import Place, Way, places, read
 from reference import LAB_RUNS
@@ -73,7 +74,7 @@ def cut_everywhere(path: Path) -> Counter[str]:
     return seen
 
 
-@pytest.mark.parametrize("path", BUNDLED, ids=lambda path: path.name)
+@all_cases("path", BUNDLED, ids=lambda path: path.name)
 def test_cuts_of_a_bundled_capture(path: Path) -> None:
     cut_everywhere(path)
 
@@ -98,7 +99,7 @@ def test_cuts_of_the_labs_captures_at_both_ends(step: int, least: int) -> None:
     assert seen["unacknowledged"] >= least
 
 
-@pytest.mark.parametrize("path", BUNDLED, ids=lambda path: path.name)
+@all_cases("path", BUNDLED, ids=lambda path: path.name)
 def test_a_capture_begun_anywhere_lacks_nothing(path: Path) -> None:
     """The lab's captures lost no frame: wherever one begins, none is said to be missing."""
     header, records = read(path)

@@ -10,6 +10,7 @@ import struct
 from typing import Any
 
 import pytest
+from cases import all_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -109,7 +110,7 @@ def test_words_that_changed_are_told_with_those_that_are_gone() -> None:
     }
 
 
-@pytest.mark.parametrize("at", [0, 1, 4, 20, 44, USER_AT, USER_AT + 4])
+@all_cases("at", [0, 1, 4, 20, 44, USER_AT, USER_AT + 4])
 def test_what_seldom_changes_needs_the_whole(at: int) -> None:
     assert told({at: 250}) is None
 
@@ -165,7 +166,7 @@ def test_messages_of_another_length_need_the_whole() -> None:
     assert comparison_of(len(message()), parts).changes(message(), message() + bytes(4)) is None
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "wrong",
     [
         {"steady": [(0, 9)]},

@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from hosts.joined import (
     MS_NS,
     SECOND_NS,
@@ -75,7 +76,7 @@ def test_given_is_certain() -> None:
         given(10**30)
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("bounds", "expected", "uncertainty_ns"),
     [
         ([(-5 * MS_NS, 3 * MS_NS)], (0, -5 * MS_NS - READ_NS, 3 * MS_NS, "same_clock"), 5 * MS_NS + READ_NS),
@@ -153,9 +154,9 @@ def test_clocks_that_drift_are_within_the_bounds_from_first_to_last() -> None:
     assert SECOND_NS + 9_900_000 <= clock.most_ns <= SECOND_NS + 13 * MS_NS
 
 
-@pytest.mark.parametrize("ppm", [0.3, 1, 7.5, 12.4, 37, 62.6, 150])
-@pytest.mark.parametrize("seconds", [10, 60, 600, 3600])
-@pytest.mark.parametrize("width_ns", [300_000, 2 * MS_NS, 40 * MS_NS])
+@all_cases("ppm", [0.3, 1, 7.5, 12.4, 37, 62.6, 150])
+@all_cases("seconds", [10, 60, 600, 3600])
+@all_cases("width_ns", [300_000, 2 * MS_NS, 40 * MS_NS])
 def test_no_drift_makes_the_bounds_lie(ppm: float, seconds: int, width_ns: int) -> None:
     """Rather nothing is said than a wrong number. Sockets are read up to 0.1 ms late."""
     chance = random.Random(1)
@@ -237,8 +238,8 @@ def test_a_clock_that_drifts_does_not_make_it_lie(run: Run) -> None:
     check_skewed(run, SKEWS_NS["two hours behind"], drift_ppm=100)
 
 
-@pytest.mark.parametrize("by_ns", [0, SKEWS_NS["half a second ahead"]], ids=["right", "half a second ahead"])
-@pytest.mark.parametrize("name", [name for scenario, _, name in COPIES if scenario not in LATE])
+@all_cases("by_ns", [0, SKEWS_NS["half a second ahead"]], ids=["right", "half a second ahead"])
+@all_cases("name", [name for scenario, _, name in COPIES if scenario not in LATE])
 def test_stamps_of_whole_seconds_do_not_lie(name: str, by_ns: int) -> None:
     """As `date` prints them. What the kernel said is then within the range of more than a second."""
     run = copied_run(name)

@@ -6,7 +6,7 @@ import csv
 from decimal import Decimal
 from pathlib import Path
 
-import pytest
+from cases import all_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import LAB_RUNS
@@ -86,7 +86,7 @@ def test_a_time_from_0_is_no_time() -> None:
     assert unknown.first == [UnknownLine(4, "nan,3"), UnknownLine(5, "-1,4")]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("name", "full"),
     [
         ("PruneCalled", "TcpExtPruneCalled"),
@@ -106,7 +106,7 @@ def test_short_names_are_completed_where_one_section_has_them(name: str, full: s
     assert full_name(name) == full
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "sure"),
     [
         ("t,PruneCalled\n", 90),

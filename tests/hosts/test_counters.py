@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import LAB_RUNS
@@ -233,7 +234,7 @@ def test_what_falls_between_two_samples() -> None:
     assert falls(before, sample(None, {"TcpInSegs": 4, "TcpOutSegs": 1}))
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("names", "order"),
     [
         (["nstat_rcv_after.txt", "nstat_rcv_before.txt"], [1, 0]),

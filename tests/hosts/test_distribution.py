@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import all_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,7 +37,7 @@ TRUTHS: list[tuple[list[float], Distribution]] = [
 ]
 
 
-@pytest.mark.parametrize(("values", "expected"), TRUTHS)
+@all_cases(("values", "expected"), TRUTHS)
 def test_numbers(values: list[float], expected: Distribution) -> None:
     assert distribution(values) == expected
 
@@ -118,7 +119,7 @@ def test_the_last_sample_of_each_socket_counts() -> None:
     assert last_samples([*first, *again]) == again
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("first", "second", "is_one"),
     [
         ({}, {}, True),

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import pytest
+from cases import all_cases
 from hosts.truth_files import ANY_TEXT, TRUTH
 from hypothesis import given
 
@@ -60,7 +61,7 @@ def test_a_file_is_read_anew_each_time() -> None:
     assert (file.name, repr(file)) == ("x", "<SnapshotFile x: netsh>")
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("data", "message"),
     [
         (b"", "text: empty"),

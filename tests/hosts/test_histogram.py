@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cases import all_cases
 from hosts.truth_files import ANY_TEXT, read, read_text
 from hypothesis import given
 from hypothesis import strategies as st
@@ -115,7 +116,7 @@ def test_a_counter_is_no_histogram() -> None:
     assert unknown == [(1, "@cnt: 5")]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("share", "expected"),
     [
         # 26,000 in all: 25,984 are below 16 ms, then 1, 6, 6 and 3.

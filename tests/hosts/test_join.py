@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from hosts.joined import MS_NS, SECOND_NS, Transfer, read_run, socket_text, ss_text, write_pcap, write_stamp
 from lab.runs import Run
 from lab.selection import COPIES, SLOW_READER, STALL, on
@@ -271,7 +272,7 @@ def test_samples_outside_of_the_capture_have_no_packets_beside_them(tmp_path: Pa
     assert [each.busy_ns for each in spans] == [0] * 21
 
 
-@pytest.mark.parametrize("name", [name for _, _, name in COPIES])
+@all_cases("name", [name for _, _, name in COPIES])
 def test_samples_without_times_are_kept_and_not_compared(name: str) -> None:
     from hosts.joined import copied_run
 

@@ -8,6 +8,7 @@ import struct
 import sys
 
 import pytest
+from cases import all_cases
 from hosts.archive import archive, metadata, record
 from hosts.truth_files import ANY_TEXT, read, read_text
 from hypothesis import given
@@ -76,7 +77,7 @@ def test_a_socket_as_it_says_itself() -> None:
     assert (sample.snd_wscale, sample.rcv_wscale) == (info[6] & 15, info[6] >> 4)
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "text",
     [
         '{"Timestamp":"2026-11-25T03:27:14.5Z","RawIDM":"AAAA","Attributes":[]}',

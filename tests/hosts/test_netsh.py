@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import all_cases
 from hosts.truth_files import read, read_text
 from hypothesis import given
 from hypothesis import strategies as st
@@ -126,7 +127,7 @@ def test_the_article_has_both_outputs() -> None:
     assert samples == [WindowsSample(None, 29, "normal", WINDOWS_10), WindowsSample(None, 59, "disabled", DISABLED)]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("level", "shift", "field", "initial_bytes", "largest_bytes"),
     [
         # techjourney: 256 with a factor of 8, 16,384 with a factor of 2, 65536 where disabled; 16 MB for normal.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from cases import all_cases
 from hosts.truth_files import ANY_TEXT, read_text
 from hypothesis import given
 
@@ -79,7 +79,7 @@ def test_each_table_is_a_look() -> None:
     assert {sample.time_ns for sample in samples} == {1_795_288_970 * 10**9, 1_795_288_975 * 10**9}
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "row",
     [
         "tcp6       0      0  2a02:8109:a4c0:13.58090 2607:f8b0:4005:80.443  ESTABLISHED",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+from cases import all_cases
 
 from tcpwin.hosts import CounterSample, SnapshotFile
 from tcpwin.hosts.formats.netstat_s import SENTENCES
@@ -88,7 +88,7 @@ def test_stamps_and_repetition_begin_samples() -> None:
     assert unknown == []
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "line",
     [
         "    12 words that no release prints",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+from cases import all_cases
 
 from tcpwin.hosts import CounterSample, KernelSample, MemorySample, SnapshotFile
 
@@ -81,7 +81,7 @@ def test_pages_are_as_large_as_both_numbers_of_memory_say() -> None:
     assert ("TCP", "mem_bytes") not in memory.values
 
 
-@pytest.mark.parametrize("value", ["NaN", "+Inf", "1.5", "1e40", "--3", "e"])
+@all_cases("value", ["NaN", "+Inf", "1.5", "1e40", "--3", "e"])
 def test_a_value_that_counts_nothing_is_named(value: str) -> None:
     file = SnapshotFile(f"node_netstat_Tcp_InSegs {value}\nnode_netstat_Tcp_OutSegs 2\n".encode())
     (sample,) = file

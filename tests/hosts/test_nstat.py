@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
+from cases import all_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import LAB_RUNS
@@ -133,7 +133,7 @@ def test_broken_rows_are_kept_as_unknown_and_the_rest_is_read() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "kinds"),
     [
         ("#kernel\nTcpInSegs 5 0.0\n", [None]),
@@ -172,7 +172,7 @@ def test_only_the_first_samples_are_held_back() -> None:
     assert lines.number == HELD_SAMPLES + 1
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "sure"),
     [
         ("#kernel\nTcpInSegs 5 0.0\n", 95),

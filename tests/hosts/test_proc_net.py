@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from string import ascii_letters, ascii_uppercase, digits
 
-import pytest
+from cases import all_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -108,7 +108,7 @@ def test_a_pair_that_does_not_fit_is_rejected_and_a_section_that_comes_again_is_
     assert unknown.count == 6
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "text",
     [
         "Tcp: MaxConn\nTcp: " + "9" * 5000 + "\n",
@@ -128,7 +128,7 @@ def test_numbers_that_no_kernel_prints_are_rejected_with_their_names(text: str) 
     assert unknown.count == 2
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "sure"),
     [
         ("TcpExt: SyncookiesSent PruneCalled\nTcpExt: 0 0\n", 95),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import LAB_RUNS
@@ -43,7 +44,7 @@ PASTED = {
 }
 
 
-@pytest.mark.parametrize("text", PASTED.values(), ids=PASTED)
+@all_cases("text", PASTED.values(), ids=PASTED)
 def test_a_socket_is_read_as_if_it_had_not_been_pasted(text: str) -> None:
     (plain,) = SnapshotFile(SS.encode())
     file = SnapshotFile(text.encode())
@@ -83,7 +84,7 @@ def test_a_file_that_was_not_pasted_is_left_as_it_is() -> None:
         assert find_quoting(lines) == Quoting(), path
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "text",
     [
         "kernel.core_pattern=\nnet.ipv4.tcp_rmem=4096 131072 6291456\n",

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from itertools import islice
 
 import pytest
+from cases import all_cases
 from hosts.truth_files import TRUTH
 from reference import LAB_RUNS
 
@@ -43,17 +44,19 @@ def truths() -> list[Truth]:
     return inputs
 
 
-def test_there_are_truths() -> None:
-    assert {"netsh", "iperf3", "iperf3_json", "histogram"} <= {truth.format for truth in truths()}
-    assert {truth.format for truth in truths()} <= set(formats())
+def test_every_format_has_a_truth() -> None:
+    """Each has a test of its fields, and inputs for it: files in `truth/FORMAT`, or `TRUTHS` in that test."""
+    given = {truth.format for truth in truths()} | {path.parent.name for path in TRUTH.glob("*/*.toml")}
+    assert given == set(formats())
+    assert [name for name in formats() if not find_spec(f"hosts.test_{name}")] == []
 
 
-@pytest.mark.parametrize("truth", truths(), ids=lambda truth: f"{truth.format}-{truth.name}")
+@all_cases("truth", truths(), ids=lambda truth: f"{truth.format}-{truth.name}")
 def test_a_truth_is_recognised(truth: Truth) -> None:
     assert SnapshotFile(truth.content).format == truth.format
 
 
-@pytest.mark.parametrize("truth", truths(), ids=lambda truth: f"{truth.format}-{truth.name}")
+@all_cases("truth", truths(), ids=lambda truth: f"{truth.format}-{truth.name}")
 def test_only_one_format_is_sure_of_a_truth(truth: Truth) -> None:
     """A second one that is as sure would win or lose by its name."""
     stamps = Stamps()
@@ -65,7 +68,7 @@ def test_only_one_format_is_sure_of_a_truth(truth: Truth) -> None:
     assert [name for name, score in scores.items() if score == best] == [truth.format]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "text",
     [
         "Dear all,\n\nthe transfer is slow: 5 Mbit/s.\n",

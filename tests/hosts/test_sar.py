@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from cases import all_cases
 from hosts.truth_files import ANY_TEXT, read, read_text
 from hypothesis import given
 
@@ -84,7 +85,7 @@ def test_midnight() -> None:
     assert [(sample.values["TcpOutSegs"], sample.values["TcpRetransSegs"]) for sample in samples] == [(4, 5), (9, 10)]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "day"),
     [
         ("11/25/26", (2026, 11, 25)),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import all_cases
 from hosts.joined import (
     Transfer,
     copied_run,
@@ -129,7 +130,7 @@ def test_tcp_information_without_wscale_says_that_nothing_is_scaled() -> None:
     assert find_scale("b", [socket(line=4)]) == [ScaleClaim("a", 0, "b", 1, 0, 4), ScaleClaim("b", 0, "b", 1, 0, 4)]
 
 
-@pytest.mark.parametrize("shifts", [(15, 7), (7, 15), (99, 99), (255, 300), (-1, 7), (10**30, 10**30)])
+@all_cases("shifts", [(15, 7), (7, 15), (99, 99), (255, 300), (-1, 7), (10**30, 10**30)])
 def test_a_shift_above_14_is_none(shifts: tuple[int, int]) -> None:
     """RFC 7323 2.3: the largest is 14."""
     assert find_scale("a", [socket(snd_wscale=shifts[0], rcv_wscale=shifts[1])]) == []

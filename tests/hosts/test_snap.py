@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-import pytest
+from cases import all_cases
 from hosts.truth_files import TRUTH
 from hypothesis import given
 from hypothesis import strategies as st
@@ -179,7 +179,7 @@ def test_files_one_after_the_other_are_read_on() -> None:
     assert (sockets_of(samples), unknown) == (SOCKETS + second, 0)
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "line",
     [
         b"[]",
@@ -210,7 +210,7 @@ def test_a_wrong_line_is_counted(line: bytes) -> None:
     assert unknown == 1
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "socket",
     [
         {"state": "ESTAB"},

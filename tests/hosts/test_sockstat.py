@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+from cases import all_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import LAB_RUNS
@@ -100,7 +100,7 @@ def test_sections_of_a_sample_are_bounded() -> None:
     assert unknown.count == 100 - MAX_SECTIONS
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "sure"),
     [
         ("sockets: used 165\n", 95),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-import pytest
+from cases import all_cases
 from hosts.ss_truth import Case, cases, plain, read_lines, read_text
 from lab import ss_text
 from reference import LAB_RUNS
@@ -42,14 +42,14 @@ OTHER_PROGRAMS = [
 ]
 
 
-@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+@all_cases("case", cases(), ids=lambda case: case.name)
 def test_every_field_of_a_truth(case: Case) -> None:
     sockets, unknown = read_text(case.text)
     assert [plain(socket) for socket in sockets] == case.sockets
     assert unknown.count == case.rejected
 
 
-@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+@all_cases("case", cases(), ids=lambda case: case.name)
 def test_a_truth_reads_alike_with_blanks_for_tabs_and_carriage_returns(case: Case) -> None:
     sockets, _ = read_text(case.text.replace("\t", "        ").replace("\n", "\r\n"))
     assert [plain(socket) for socket in sockets] == case.sockets
@@ -80,20 +80,20 @@ def test_a_counter_that_ss_leaves_out_is_zero_where_there_is_information() -> No
     assert socket.count("fwmark") is None
 
 
-@pytest.mark.parametrize("header", HEADERS)
+@all_cases("header", HEADERS)
 def test_a_header_alone_is_of_ss(header: str) -> None:
     assert FORMAT.recognise([header, "", header]) == 95
     assert read_text(header) == ([], read_text("")[1])
 
 
-@pytest.mark.parametrize("case", [case for case in cases() if not case.rejected], ids=lambda case: case.name)
+@all_cases("case", [case for case in cases() if not case.rejected], ids=lambda case: case.name)
 def test_a_truth_is_recognised_without_its_header(case: Case) -> None:
     lines = [line for line in case.text.split("\n") if "Local Address:Port" not in line and line[:1] != "#"]
     if all("state" in socket for socket in case.sockets):
         assert FORMAT.recognise(lines) >= 70
 
 
-@pytest.mark.parametrize("text", OTHER_PROGRAMS)
+@all_cases("text", OTHER_PROGRAMS)
 def test_what_other_programs_print_is_left_to_others(text: str) -> None:
     assert FORMAT.recognise(text.split("\n")) <= 20
     sockets, unknown = read_text(text)
@@ -189,7 +189,7 @@ CONNECTED = "ESTAB  0      0      10.0.0.1:40000   10.0.0.2:443\n"
 LISTENING = "LISTEN 0      128    0.0.0.0:22          0.0.0.0:*\n"
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "states"),
     [
         # ss -uam: a UDP socket that is not connected is UNCONN; one that is connected looks as one of TCP does.

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
+from cases import all_cases
 from hosts.ss_truth import cases, read_lines, read_text
 from hosts.ss_writer import END_ORDER, LAST_ORDER, PLAIN_ORDER, WINDOW_ORDER, Info, Options, State, send_rate, write
 from hypothesis import HealthCheck, assume, given, settings
@@ -388,7 +389,7 @@ LONG_CHARACTERS = 1 << 20
 ROW = "ESTAB 0 0 10.0.0.1:1 10.0.0.2:2 "
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "line",
     [
         "x" * LONG_CHARACTERS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
+from cases import all_cases
 
 from tcpwin.analysis import Series
 from tcpwin.hosts import Seen
@@ -26,7 +26,7 @@ def test_ends() -> None:
     assert ALONE.times.tolist() == [100, 200, 300, 400]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("steps", "value", "reached_ns", "exceeded_ns"),
     [
         # It began there, and left with the second sample.
@@ -60,14 +60,12 @@ def test_a_first_value_that_was_not_known_yet_is_below_the_second() -> None:
     assert [late.exceeded_ns(value) for value in (-501, -500, -1, 50)] == [100, 300, 400, None]
 
 
-@pytest.mark.parametrize(
-    ("time_ns", "value"), [(99, None), (100, 0), (199, 0), (200, 10), (399, 10), (400, 25), (10**18, 25)]
-)
+@all_cases(("time_ns", "value"), [(99, None), (100, 0), (199, 0), (200, 10), (399, 10), (400, 25), (10**18, 25)])
 def test_value_at_a_time(time_ns: int, value: int | None) -> None:
     assert ALONE.at(time_ns) == value
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("first_ns", "at_ns", "last_ns", "expected"),
     [
         (150, 150, 150, Seen(0, 0, 0)),
@@ -83,7 +81,7 @@ def test_values_between_two_times(first_ns: int, at_ns: int, last_ns: int, expec
     assert ALONE.seen(first_ns, at_ns, last_ns) == expected
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("first_ns", "at_ns", "last_ns", "expected"),
     [
         # Anywhere in the bucket: all that it had.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+from cases import all_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -129,7 +129,7 @@ def test_settings_of_a_sample_are_bounded() -> None:
     assert unknown.count > 190_000
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "sure"),
     [
         ("net.ipv4.tcp_sack = 1\n", 90),

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
+from cases import all_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -229,7 +230,7 @@ AT_232 = {
 AT_280 = {**AT_232, "rcv_wnd_bytes": 65_536, "rehash": 4}
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("length", "expected"),
     [(104, AT_104), (192, AT_192), (232, AT_232), (240, AT_280), (280, AT_280), (1000, AT_280)],
 )
@@ -254,7 +255,7 @@ def test_zeros_are_left_out() -> None:
     assert values_of(280) == NEVER_HAPPENED
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("members", "expected"),
     [
         ({"rtt": 1, "rttvar": 0}, {"rtt_ns": 1000, "rttvar_ns": 0}),

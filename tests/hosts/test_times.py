@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 import pytest
+from cases import all_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,7 +27,7 @@ def read(text: str, **options: object) -> tuple[list[tuple[str, int | None, int]
     return [(line, lines.time_ns, lines.block) for line in lines], stamps
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("line", "time_ns"),
     [
         ("### 1795288970", NOW),
@@ -76,7 +77,7 @@ def test_a_line_that_is_a_time(line: str, time_ns: int) -> None:
     assert stamps.notes == set()
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "line",
     [
         "Sat Nov 21 19:22:50 2026",
@@ -113,7 +114,7 @@ def test_a_zone_of_two_meanings_or_none_that_is_known_is_noted() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "line",
     [
         "",
@@ -270,8 +271,8 @@ def test_a_file_without_times_is_read_as_it_comes_and_its_separators_hold() -> N
     assert stamps.notes == set()
 
 
-@pytest.mark.parametrize("end", [".", ".N", ".%N", "N", "%N", ".3N", ".%3N"])
-@pytest.mark.parametrize("mark", ["### ", "# ", "Time: ", ""])
+@all_cases("end", [".", ".N", ".%N", "N", "%N", ".3N", ".%3N"])
+@all_cases("mark", ["### ", "# ", "Time: ", ""])
 def test_a_date_that_knows_no_nanoseconds(mark: str, end: str) -> None:
     """BusyBox and macOS: %N is left out, or a part of it stays."""
     text = f"{mark}1795288970{end}\na\n{mark}1795288971{end}\nb\n"
@@ -340,7 +341,7 @@ def test_a_sample_too_long_for_its_time_is_given_without() -> None:
     assert stamps.notes == {"a sample is so long that the time after it was not found"}
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("prefix", "kind", "time_ns", "notes"),
     [
         ("1795288970.336046 ", "epoch", NOW + 336_046_000, set()),  # ts '%.s'
@@ -366,7 +367,7 @@ def test_a_prefix_of_every_line(prefix: str, kind: str, time_ns: int, notes: set
     assert stamps.notes == notes
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("prefix", "kind", "time_ns"),
     [
         # journalctl -o short-precise, short-iso, short-iso-precise, short-unix; the third is rsyslog's, too.
@@ -377,8 +378,8 @@ def test_a_prefix_of_every_line(prefix: str, kind: str, time_ns: int, notes: set
         ("Nov 21 19:22:50 ", "syslog", NOW),  # rsyslog 8.2302, RSYSLOG_TraditionalFileFormat
     ],
 )
-@pytest.mark.parametrize("tab", ["\t", "#011"])
-@pytest.mark.parametrize("head", ["", "-- Journal begins at Sat 2026-11-21 19:00:00 UTC. --\n"])
+@all_cases("tab", ["\t", "#011"])
+@all_cases("head", ["", "-- Journal begins at Sat 2026-11-21 19:00:00 UTC. --\n"])
 def test_host_and_program_of_a_log_are_no_text(prefix: str, kind: str, time_ns: int, tab: str, head: str) -> None:
     text = (
         f"{head}{prefix}web-1.example ss[2399]: State Recv-Q\n{prefix}web-1.example ss[2401]: ESTAB 0 0\n"

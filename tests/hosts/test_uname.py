@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+from cases import all_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,7 +60,7 @@ def test_hostnamectl() -> None:
     assert unknown.count == 1
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "release", "hostname"),
     [
         ("6.1.0-18-amd64\n", "6.1.0-18-amd64", None),
@@ -79,7 +79,7 @@ def test_forms_of_uname(text: str, release: str, hostname: str | None) -> None:
     assert unknown == Unknown()
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "lines"),
     [
         ("4096\n", [1]),  # Of which host is not said.
@@ -103,7 +103,7 @@ def test_what_contradicts_is_unknown() -> None:
     assert unknown.first == [UnknownLine(3, "16384")]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "sure"),
     [
         ("Linux vm 6.18.44 #1 SMP\n", 80),

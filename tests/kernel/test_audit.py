@@ -1,6 +1,7 @@
 """A host's settings against a path: each setting alone, all fields of what is said of it, and whole hosts."""
 
 import pytest
+from cases import all_cases
 
 from tcpwin.hosts import SettingsSample
 from tcpwin.kernel import Advice, audit
@@ -262,7 +263,7 @@ def test_a_short_path_needs_nothing() -> None:
     assert audit(settings, 1 * MS, 100 * MBIT, kernel=(6, 1)) == []
 
 
-@pytest.mark.parametrize("text", ["", "x", "1", "1 2", "1 2 x", "4096 131072", "9" * 5000, "nan nan nan"])
+@all_cases("text", ["", "x", "1", "1 2", "1 2 x", "4096 131072", "9" * 5000, "nan nan nan"])
 def test_settings_that_say_nothing_are_not_judged(text: str) -> None:
     names = ("tcp_rmem", "tcp_wmem", "tcp_mem", "tcp_adv_win_scale")
     settings = settings_of(**{name: text for name in names if text != "1" or name != "tcp_adv_win_scale"})

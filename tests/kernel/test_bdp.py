@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import pytest
+from cases import all_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +13,7 @@ MS = 10**6
 MBIT = 10**6
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("rtt_ns", "rate_bps", "window_bytes"),
     [
         # Cloudflare, 2022: "a BDP of 131MB".
@@ -83,7 +84,7 @@ def test_segments_are_whole() -> None:
     assert segments(0, 1448) == 0
 
 
-@pytest.mark.parametrize("value", [0, -1, -0.5, float("nan"), float("inf"), float("-inf"), 10**31, 1e-31, 10**400])
+@all_cases("value", [0, -1, -0.5, float("nan"), float("inf"), float("-inf"), 10**31, 1e-31, 10**400])
 def test_what_is_no_measure_is_refused(value: float) -> None:
     with pytest.raises(ValueError, match="round trip"):
         bdp_bytes(value, 1)

@@ -1,6 +1,7 @@
 """Defaults by version, and versions."""
 
 import pytest
+from cases import all_cases
 
 from tcpwin.kernel import Defaults, kernel_defaults, parse_kernel
 
@@ -8,7 +9,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 WMEM = (4096, 16_384, 4 * MIB)
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("kernel", "expected"),
     [
         ((2, 4), Defaults((2, 6), (4096, 87_380, 4 * MIB), WMEM, 2)),
@@ -28,7 +29,7 @@ def test_defaults_of_a_version(kernel: tuple[int, int] | None, expected: Default
     assert kernel_defaults(kernel) == expected
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("memory_bytes", "receive", "send"),
     [
         (24 * GIB, 32 * MIB, 4 * MIB),
@@ -47,7 +48,7 @@ def test_small_hosts_have_smaller_buffers(memory_bytes: int, receive: int, send:
     )
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("release", "version"),
     [
         ("6.1", (6, 1)),
@@ -62,7 +63,7 @@ def test_versions(release: str, version: tuple[int, int]) -> None:
     assert parse_kernel(release) == version
 
 
-@pytest.mark.parametrize("release", ["", "6", "v6.1", "x", "6.", "-1.2", "6.12345", "9" * 5000])
+@all_cases("release", ["", "6", "v6.1", "x", "6.", "-1.2", "6.12345", "9" * 5000])
 def test_no_versions(release: str) -> None:
     with pytest.raises(ValueError, match="not a kernel version"):
         parse_kernel(release)

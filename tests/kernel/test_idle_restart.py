@@ -1,13 +1,14 @@
 """The congestion window after a pause: tcp_cwnd_restart, worked by hand."""
 
 import pytest
+from cases import all_cases
 
 from tcpwin.kernel import cwnd_after_idle, round_trips_to_regain
 
 MS = 10**6
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("cwnd_segments", "idle_ms", "rto_ms", "after"),
     [
         # 180 ms of round trip, RTO 380 ms, a second of silence: two halvings.
@@ -47,7 +48,7 @@ def test_what_is_no_window_is_refused(cwnd: int, rto_ns: int, initial: int) -> N
         cwnd_after_idle(cwnd, 1, rto_ns, initial_window_segments=initial)
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("before", "after", "round_trips"),
     [(80, 20, 2), (81, 20, 3), (80, 80, 0), (20, 80, 0), (80, 10, 3), (11, 10, 1), (1, 1, 0)],
 )

@@ -1,6 +1,7 @@
 """Windows that buffers allow: Cloudflare's table, the kernel's formulas, and their inverses."""
 
 import pytest
+from cases import all_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,7 +10,7 @@ from tcpwin.kernel import FIRST_RATIO, HALF_RATIO, AdvWinScale, ScalingRatio, me
 MIB = 1 << 20
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("scale", "sixteenths"),
     [(4, 15), (3, 14), (2, 12), (1, 8), (0, 16), (-1, 8), (-2, 4), (-3, 2)],
 )
@@ -19,7 +20,7 @@ def test_every_row_of_cloudflares_table(scale: int, sixteenths: int) -> None:
     assert AdvWinScale(scale).space_from_window(sixteenths * 1000) == 16_000
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("space_bytes", "scale", "window_bytes"),
     [
         (512 * MIB, -2, 128 * MIB),
@@ -45,7 +46,7 @@ def test_windows_before_6_6(space_bytes: int, scale: int, window_bytes: int) -> 
     assert AdvWinScale(scale).window_from_space(space_bytes) == window_bytes
 
 
-@pytest.mark.parametrize(("scale", "overhead"), [(-2, 4), (1, 2), (2, 1.33), (3, 1.14), (4, 1.07), (0, 1)])
+@all_cases(("scale", "overhead"), [(-2, 4), (1, 2), (2, 1.33), (3, 1.14), (4, 1.07), (0, 1)])
 def test_overhead_is_cloudflares_column(scale: int, overhead: float) -> None:
     """ "buffer metadata to user payload ratio"."""
     assert round(float(AdvWinScale(scale).overhead), 2) == overhead
@@ -57,7 +58,7 @@ def test_start_ratios_are_the_kernels() -> None:
     assert HALF_RATIO == 128
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("space_bytes", "ratio", "window_bytes"),
     [
         # Hechao Li, 697a6c8cec03: SO_RCVBUF of 65536 gives 131072 bytes, "~0.25 of rcvbuf", then half.
@@ -75,7 +76,7 @@ def test_windows_from_6_6_on(space_bytes: int, ratio: int, window_bytes: int) ->
     assert ScalingRatio(ratio).window_from_space(space_bytes) == window_bytes
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("payload_bytes", "truesize_bytes", "ratio"),
     [
         (1448, 2304, 160),
@@ -107,7 +108,7 @@ def test_names() -> None:
     assert ScalingRatio(128).name == "scaling_ratio 128/256"
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("kernel", "adv_win_scale", "models"),
     [
         (None, None, (AdvWinScale(1), ScalingRatio(128))),

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
+from cases import all_cases
 
 import tcpwin
 from tcpwin.kernel import (
@@ -52,7 +52,7 @@ def test_the_shifts() -> None:
     assert f"10 Mbit/s over 200 ms are {segments(bdp_bytes(200_000_000, 10_000_000))} of them" in text
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("scale", "share"),
     [(4, "15/16"), (3, "7/8"), (2, "3/4"), (1, "1/2"), (0, "all"), (-1, "1/2"), (-2, "1/4"), (-3, "1/8")],
 )

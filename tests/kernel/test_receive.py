@@ -1,6 +1,7 @@
 """Memory of a socket and of a host, from lines of the lab's runs and of the tuning article."""
 
 import pytest
+from cases import all_cases
 
 from tcpwin.hosts import MemorySample, SettingsSample, SocketSample
 from tcpwin.kernel import (
@@ -114,9 +115,7 @@ def test_numbers_beyond_a_float_do_not_stop_it() -> None:
     assert (found.fill, found.is_over, found.measured_overhead, found.measured_window_bytes) == (None, True, None, 0)
 
 
-@pytest.mark.parametrize(
-    ("text", "scale"), [("1", 1), ("-31", -31), ("31", 31), ("32", None), ("x", None), ("1 2", None)]
-)
+@all_cases(("text", "scale"), [("1", 1), ("-31", -31), ("31", 31), ("32", None), ("x", None), ("1 2", None)])
 def test_only_a_scale_that_the_kernel_accepts_counts(text: str, scale: int | None) -> None:
     assert adv_win_scale_of(settings_of(tcp_adv_win_scale=text)) == scale
 
@@ -134,7 +133,7 @@ def memory(pages: int | None, page_size_bytes: int = 4096) -> MemorySample:
     return MemorySample(None, 1, 5, 0, 0, 6, pages, None, page_size_bytes, {})
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("pages", "state"),
     [
         (1054, "low"),

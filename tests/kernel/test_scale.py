@@ -1,13 +1,14 @@
 """Shifts: what Linux and Windows offer, and what a window needs."""
 
 import pytest
+from cases import all_cases
 
 from tcpwin.kernel import MAX_WINDOW_BYTES, WINDOWS_SHIFTS, linux_shift, smallest_shift, windows_shift
 
 MIB = 1 << 20
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("window_bytes", "shift"),
     [
         (0, 0),
@@ -32,7 +33,7 @@ def test_the_largest_window() -> None:
     assert MAX_WINDOW_BYTES == 1_073_725_440
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("tcp_rmem_max_bytes", "shift"),
     [
         (6 * MIB, 7),

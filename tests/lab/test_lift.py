@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from cli.command import refused, tcpwin
 from reference import NO_LAB
 
@@ -104,7 +105,7 @@ def test_a_scenario_has_the_lifts_of_the_limits_that_it_can_have() -> None:
     assert "idle_restart" not in {lift.name for lift in lifts_of(read_scenario("mine", off))}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@all_cases("name", NAMES)
 def test_a_lift_changes_one_thing(name: str) -> None:
     before, after = change(EVERYTHING, name)
     changed = {heading for heading in before | after if before.get(heading) != after.get(heading)}

@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from lab.runs import Run
 from lab.selection import on
 
@@ -59,8 +60,8 @@ def is_bare_ack(packet: bytes) -> bool:
     return from_receiver and total_bytes - header_bytes == (tcp[12] >> 4) * 4 and tcp[13] == 0x10
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("name", ["receive-buffer-64k.pcap.gz", "loss-1-percent.pcap.gz", "mid-connection.pcap.gz"])
+@all_cases("seed", range(4))
+@all_cases("name", ["receive-buffer-64k.pcap.gz", "loss-1-percent.pcap.gz", "mid-connection.pcap.gz"])
 def test_each_ack_taken_out_is_missing(name: str, seed: int) -> None:
     packets, gone, _ = thinned(name, 0.05, seed)
     assert gone > 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import all_cases
 
 from tcpwin.lab import find_scenario, run_needs, scenarios, workloads
 
@@ -38,7 +39,7 @@ def test_a_small_window_and_loss_make_a_run_long(name: str, seconds: float) -> N
     assert run_needs([(scenario, "stock")]).processor_s == pytest.approx(expected, rel=0.05)
 
 
-@pytest.mark.parametrize("name", workloads())
+@all_cases("name", workloads())
 def test_every_workload_says_how_far_it_goes(name: str) -> None:
     workload = workloads()[name]
     slow = workload.extent(workload.serve_settings(), workload.drive_settings(), 1e6)

@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
+from cases import all_cases
 
 from tcpwin.lab import scenarios
 
@@ -39,7 +39,7 @@ def test_the_whole_matrix_was_run() -> None:
     assert len(RUNS) == 60
 
 
-@pytest.mark.parametrize("name", [name for name in RUNS if name.startswith("oscil-300ms")])
+@all_cases("name", [name for name in RUNS if name.startswith("oscil-300ms")])
 def test_the_signs_are_the_articles(name: str) -> None:
     """Stock collapses under +2, +3 and +4; patched drops there; neither happens at −2 and +1."""
     counters = RUNS[name]["counters"]
@@ -50,12 +50,12 @@ def test_the_signs_are_the_articles(name: str) -> None:
     assert (counters[DROPPED] > 0) == (overflows and not is_stock)
 
 
-@pytest.mark.parametrize("name", RUNS)
+@all_cases("name", RUNS)
 def test_patched_never_collapses_and_stock_never_drops(name: str) -> None:
     assert RUNS[name]["counters"][DROPPED if name.endswith("stock") else COLLAPSED] == 0
 
 
-@pytest.mark.parametrize("name", [name for name in RUNS if name.startswith("bulk")])
+@all_cases("name", [name for name in RUNS if name.startswith("bulk")])
 def test_a_bulk_transfer_shows_none_of_it(name: str) -> None:
     assert set(RUNS[name]["counters"].values()) == {0}
     assert RUNS[name]["throughput_mbps"] == [[941, 941]]
@@ -67,8 +67,8 @@ def rows(workload: str, rtt: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-@pytest.mark.parametrize("workload", HEADINGS)
-@pytest.mark.parametrize("rtt", ROUND_TRIPS)
+@all_cases("workload", HEADINGS)
+@all_cases("rtt", ROUND_TRIPS)
 def test_the_page_has_the_datas_numbers(workload: str, rtt: str) -> None:
     told = rows(workload, ROUND_TRIPS[rtt])
     assert len(told) == 10

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from cli.command import refused, tcpwin
 
 from tcpwin.lab import (
@@ -27,7 +28,7 @@ PLAIN = 'title = "A"\n[workload]\nname = "bulk"\n'
 EVERY = list(scenarios())
 
 
-@pytest.mark.parametrize("scenario", EVERY, ids=lambda each: each.name)
+@all_cases("scenario", EVERY, ids=lambda each: each.name)
 def test_a_scenario_is_whole(scenario: Scenario) -> None:
     assert scenario.sets
     assert scenario.route.rtt_ms > 0
@@ -60,7 +61,7 @@ def test_the_published_settings_are_the_articles() -> None:
     assert scenario.hosts.collapse_max_bytes == 6291456
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "said"),
     [
         ("title = ", "Invalid value"),

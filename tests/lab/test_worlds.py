@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from cli.command import tcpwin
 from reference import NO_LAB
 
@@ -29,7 +30,7 @@ def test_every_story_comes_once_in_a_round() -> None:
     assert Counter(story(SEED, number) for number in MANY) == dict.fromkeys(STORIES, 3)
 
 
-@pytest.mark.parametrize("number", MANY)
+@all_cases("number", MANY)
 def test_a_world_is_within_what_is_stated_and_can_be_lifted(number: int) -> None:
     scenario = world(SEED, number)
     route = scenario.route

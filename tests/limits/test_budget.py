@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 import ladder
-import pytest
+from cases import all_cases
 from stories.story import Story
 
 import tcpwin
@@ -40,7 +40,7 @@ def assert_adds_up(analysis: tcpwin.Analysis) -> int:
     return len(analysis.connections)
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: f"{path.parent.name}/{path.name}")
+@all_cases("path", CAPTURES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_adds_up_to_the_duration(path: Path) -> None:
     try:
         analysis = tcpwin.analyze(path)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from report.made_findings import NOTE, STALL, bundled, found
 from stories.story import Story
 
@@ -255,7 +256,7 @@ def shape(volume_bytes: int, direction: str = "a_to_b", duration_ns: int = 10**9
     return Shape(id, ("10.0.0.2", 80), volume_bytes, direction, duration_ns)
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("old", "new", "expected"),
     [
         (shape(100), shape(10_000), True),

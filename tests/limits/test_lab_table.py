@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from lab.selection import COPIES, ENDS, SCENARIOS
 from reference import LAB_RUNS
 from stories.lab_table import RUNS, Blamed, Cell
@@ -110,7 +111,7 @@ def test_the_first_finding_is_the_cause(scenario: str, cell: Cell, judged: tcpwi
     _expect_first(scenario, cell, judged)
 
 
-@pytest.mark.parametrize(("scenario", "end", "copy"), COPIES, ids=[copy for _, _, copy in COPIES])
+@all_cases(("scenario", "end", "copy"), COPIES, ids=[copy for _, _, copy in COPIES])
 def test_the_projects_copies_tell_the_same(scenario: str, end: str, copy: str) -> None:
     analysis = tcpwin.analyze(CAPTURES / f"{copy}.pcap.gz")
     _expect_budget(scenario, (end, False), analysis)

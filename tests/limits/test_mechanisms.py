@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+from cases import all_cases
 
 TESTS = Path(__file__).parents[1]
 MECHANISMS = {
@@ -86,7 +86,7 @@ MECHANISMS = {
 }
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@all_cases("mechanism", MECHANISMS)
 def test_each_mechanism_keeps_its_tests(mechanism: str) -> None:
     for place in MECHANISMS[mechanism]:
         name, _, function = place.partition("::")

@@ -8,7 +8,7 @@ import sys
 from inspect import signature
 from pathlib import Path
 
-import pytest
+from cases import all_cases
 
 import tcpwin
 from tcpwin import _engine
@@ -16,7 +16,7 @@ from tcpwin.limits import all_rules
 from tcpwin.limits.document import HEADINGS, sections
 
 RULES = {code: rule for code, rule in all_rules().items() if rule.judge.__module__.startswith("tcpwin.")}
-EACH = pytest.mark.parametrize("code", RULES)
+EACH = all_cases("code", RULES)
 TCPWIN = Path(sys.executable).with_name("tcpwin")
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 import pytest
+from cases import all_cases
 from live import HANG_S
 
 from tcpwin import _engine
@@ -33,7 +34,7 @@ OWN = {
 }
 FIELDS = {group: {name: kind for name, kind, _ in _engine.fields(group)} for group in ("connection", "direction")}
 UNITS = {"ns", "bytes", "bps", "share", "count", "times"}
-EACH = pytest.mark.parametrize("name", OWN)
+EACH = all_cases("name", OWN)
 
 
 def asked_by(rule: Rule) -> list[tuple[str, str, str, float | str | bool | None]]:

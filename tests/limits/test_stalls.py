@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from lab import conftest
 from lab.runs import Run
 from lab.selection import SCENARIOS, on
@@ -46,7 +47,7 @@ def assert_consistent(connection: tcpwin.Connection) -> None:
         assert stall.sender in "ab"
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+@all_cases("path", CAPTURES, ids=lambda path: path.name)
 def test_sums_and_frames_hold_on_every_capture(path: Path) -> None:
     for connection in tcpwin.analyze(path).connections:
         assert_consistent(connection)

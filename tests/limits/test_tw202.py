@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from reference import LAB_RUNS
 from stories.story import Story, judged
 from stories.window_stories import full, one, rounds, sample, scaled
@@ -87,9 +88,7 @@ def test_the_senders_kernel_decides(tmp_path: Path, limited_ms: int, found: int)
     assert len(judged(grown().analyze(tmp_path, snapshots={"ss_a.txt": text}), "TW202")) == found
 
 
-@pytest.mark.parametrize(
-    "name", ["window-scaling", "loss-1-percent", "offload-big-frames", "cooked-any", "idle-restart"]
-)
+@all_cases("name", ["window-scaling", "loss-1-percent", "offload-big-frames", "cooked-any", "idle-restart"])
 def test_does_not_fire_on_a_fast_reader(name: str) -> None:
     assert not judged(tcpwin.analyze(CAPTURES / f"{name}.pcap.gz"), "TW202")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from analysis.bundled import CAPTURES, READABLE
+from cases import all_cases
 from report.made_findings import STALL, bundled
 from stories.story import Story, judged
 
@@ -42,7 +43,7 @@ def verdict_on(name: str) -> Verdict:
     return judge_connection(bundled(name).connections[0])
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("name", "limit", "owner", "share", "confidence"),
     [
         ("slow-reader.pcap.gz", "receiver_application", "client_application", 0.93, "certain"),
@@ -102,7 +103,7 @@ TWO_THIRDS = ("send_buffer", "application", "policer")
 """Items of whose time so much is gained where the path's rate does not show (`tcpwin.limits.gains`)."""
 
 
-@pytest.mark.parametrize("item", [item for item in ITEMS if item != "closed"])
+@all_cases("item", [item for item in ITEMS if item != "closed"])
 def test_each_items_time_is_its_limits(item: str) -> None:
     verdict = judge_connection(made(**{item: 1000}))
     assert (verdict.limit, verdict.share) == (ITEM_LIMITS[item], 1.0)
@@ -276,7 +277,7 @@ def test_of_two_directions_that_lost_the_one_that_lost_more_speaks(tmp_path: Pat
     assert verdict_columns(analysis, few=0)["lost_ns"][0] == there.lost_ns
 
 
-@pytest.mark.parametrize("path", READABLE, ids=lambda path: path.name)
+@all_cases("path", READABLE, ids=lambda path: path.name)
 def test_every_capture_has_verdicts_that_hold_together(path: Path) -> None:
     analysis = tcpwin.analyze(path)
     lost, lossy = rank(analysis, len(analysis))
@@ -303,7 +304,7 @@ def test_every_capture_has_verdicts_that_hold_together(path: Path) -> None:
             assert weighed.limit == ((verdict.also or verdict.limit) if verdict.is_problem else None)
 
 
-@pytest.mark.parametrize("path", READABLE, ids=lambda path: path.name)
+@all_cases("path", READABLE, ids=lambda path: path.name)
 def test_connections_that_lost_nothing_are_told_apart(path: Path) -> None:
     analysis = tcpwin.analyze(path)
     many = len(analysis)
@@ -323,7 +324,7 @@ def test_connections_that_lost_nothing_are_told_apart(path: Path) -> None:
         assert set_apart(analysis, many, len(lossy) - 1) is None
 
 
-@pytest.mark.parametrize("path", READABLE, ids=lambda path: path.name)
+@all_cases("path", READABLE, ids=lambda path: path.name)
 def test_one_verdict_orders_filters_and_counts(path: Path) -> None:
     """Order, problems, summary and findings of each connection follow from its verdict."""
     analysis = tcpwin.analyze(path)
@@ -340,7 +341,7 @@ def test_one_verdict_orders_filters_and_counts(path: Path) -> None:
             assert limit == (verdict.also or verdict.limit)
 
 
-@pytest.mark.parametrize("path", READABLE, ids=lambda path: path.name)
+@all_cases("path", READABLE, ids=lambda path: path.name)
 def test_costs_of_findings_are_parts_of_the_budget(path: Path) -> None:
     analysis = tcpwin.analyze(path)
     for connection in analysis.connections[:70]:

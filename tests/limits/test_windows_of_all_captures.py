@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+from cases import all_cases
 from reference import LAB_RUNS
 from stories.window_stories import codes_on_windows
 
@@ -69,7 +69,7 @@ RUNS = {
 AT_THE_RECEIVER = {"oscil_10mbit_300ms_170p2_guard": ["TW211"]}
 
 
-@pytest.mark.parametrize("name", FOUND)
+@all_cases("name", FOUND)
 def test_the_projects_captures(name: str) -> None:
     assert codes_on_windows(tcpwin.analyze(CAPTURES / name)) == FOUND[name]
 
@@ -84,8 +84,8 @@ def test_no_capture_is_left_out() -> None:
     assert present == set(FOUND)
 
 
-@pytest.mark.parametrize("end", ["snd", "rcv"])
-@pytest.mark.parametrize("scenario", RUNS)
+@all_cases("end", ["snd", "rcv"])
+@all_cases("scenario", RUNS)
 def test_the_labs_runs(scenario: str, end: str) -> None:
     folder = LAB_RUNS / scenario
     snapshots = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from pairing.packets import Packet, each, read, skewed, write
 from pairing.pairs import ack_direction, captures, data_direction, frames_by_fate, lost_frames
 from reference import LAB_RUNS
@@ -97,7 +98,7 @@ def test_an_open_file(tmp_path: Path) -> None:
         assert data_direction(tcpwin.pair(file)).lost == len(lost_frames(LOSSY)["data"])
 
 
-@pytest.mark.parametrize("name", sorted(folder.name for folder in LAB_RUNS.iterdir() if folder.is_dir())[::4])
+@all_cases("name", sorted(folder.name for folder in LAB_RUNS.iterdir() if folder.is_dir())[::4])
 def test_a_capture_of_one_point_is_refused(name: str) -> None:
     with pytest.raises(SourceError, match="one point"):
         tcpwin.pair(captures(name)[0])

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from pairing.pairs import captures, data_direction
 from reference import ROOT
 from worlds.truths import Truth, read_truths
@@ -42,7 +43,7 @@ def other_end(path: Path) -> Path:
     return path.with_name(path.name.replace("sender", "receiver"))
 
 
-@pytest.mark.parametrize("path", WORLDS, ids=ids)
+@all_cases("path", WORLDS, ids=ids)
 def test_what_one_capture_says_rightly_both_say(path: Path) -> None:
     """Also where they are named in the other order."""
     truth = truth_of(path).result
@@ -62,7 +63,7 @@ def test_losses_of_a_full_queue_are_the_paths_rate(path: Path) -> None:
     assert both.verdict.lost_ns < 0.1 * both.budget.total_ns
 
 
-@pytest.mark.parametrize("name", RUNS)
+@all_cases("name", RUNS)
 def test_a_verdict_by_both_is_one_as_any(name: str) -> None:
     pairing = tcpwin.pair(*captures(name))
     for connection in pairing.connections:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from worlds.truths import Truth, read_truths
 
 import tcpwin
@@ -19,7 +20,7 @@ def truth_of(path: Path) -> Truth:
     return next(each for each in read_truths(1) if each.number == int(re.findall(r"\d+", path.name)[1]))
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda each: each.name)
+@all_cases("path", CAPTURES, ids=lambda each: each.name)
 def test_the_path_is_the_one_that_was_drawn(path: Path) -> None:
     drawn = truth_of(path).drawn["path"]
     fitted = fit_path(tcpwin.analyze(path).connections[0])

@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from worlds.changes import FILE, SEED, asked_of, every
 from worlds.truths import read_truths
 
@@ -57,8 +58,8 @@ def test_a_change_takes_as_long_as_its_run(path: Path, run: dict[str, object]) -
     assert predicted.duration_ns.low <= predicted.duration_ns.likely <= predicted.duration_ns.high
 
 
-@pytest.mark.parametrize("capture", ["sender.pcap.gz", "receiver.pcap.gz"])
-@pytest.mark.parametrize(
+@all_cases("capture", ["sender.pcap.gz", "receiver.pcap.gz"])
+@all_cases(
     ("settings", "seconds", "binds"),
     [
         ({}, 3.505, "receiver_window"),
@@ -102,7 +103,7 @@ def test_the_model_is_that_of_the_receivers_kernel() -> None:
     assert read_changes(path, {"receiver.tcp_adv_win_scale": "-2"}).adv_win_scale == -2
 
 
-@pytest.mark.parametrize("path", [*CAPTURES, *sorted((REAL / "lab").glob("*.pcap.gz"))], ids=lambda each: each.name)
+@all_cases("path", [*CAPTURES, *sorted((REAL / "lab").glob("*.pcap.gz"))], ids=lambda each: each.name)
 def test_the_verdicts_limit_lifted_gains_what_the_verdict_says(path: Path) -> None:
     chosen = connection(path)
     verdict = chosen.verdict
@@ -114,7 +115,7 @@ def test_the_verdicts_limit_lifted_gains_what_the_verdict_says(path: Path) -> No
     assert predicted.gain_ns == verdict.cost_ns
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda each: each.name)
+@all_cases("path", CAPTURES, ids=lambda each: each.name)
 def test_no_change_is_no_other_duration_and_more_is_never_slower(path: Path) -> None:
     chosen = connection(path)
     found = tcpwin.whatif(chosen, each=True)
@@ -157,7 +158,7 @@ def test_what_the_capture_cannot_say_is_refused() -> None:
     assert with_rate.gain_ns > 0.8 * slow.verdict.cost_ns
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("settings", "more", "said"),
     [
         ({"receiver.tcp_sack": "0"}, {}, "not modelled"),
@@ -180,7 +181,7 @@ def test_a_change_that_is_none_is_refused_by_name(settings: dict[str, str], more
         read_changes(path, settings, **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("path", sorted((REAL / "wild").glob("*.pcap*")), ids=lambda each: each.name)
+@all_cases("path", sorted((REAL / "wild").glob("*.pcap*")), ids=lambda each: each.name)
 def test_whatever_the_capture_an_answer_is_a_number_or_a_reason(path: Path) -> None:
     for chosen in list(tcpwin.analyze(path).connections)[:10]:
         for settings, more in (

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from reference import NO_LAB
 
 import tcpwin
@@ -174,7 +175,7 @@ def test_from_6_6_on_a_connections_own_share_counts(share: int, words: str) -> N
     assert prediction.allowed.words.startswith(words)
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("other", "told"),
     [
         ({"limit": "path_rate", "limited_by": "limited by the path"}, "would not help: it was limited by the path."),
@@ -195,7 +196,7 @@ def test_no_gain_is_promised(other: dict[str, object], told: str) -> None:
     assert told in found.text
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("other", "told"),
     [
         ({"rtt_ns": 2_000 * MS}, "yours is 2 s"),
@@ -212,7 +213,7 @@ def test_what_is_far_from_all_gets_no_verdict(other: dict[str, object], told: st
     assert (found.nearest, found.best, found.verdict, found.prediction, found.rows) == ((), None, None, None, ())
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("name", "told"),
     [
         ("bundles/slow-reader.zip", "a reader that was slow or stood still"),
@@ -254,7 +255,7 @@ def test_a_send_buffer_that_is_left_bounds_the_prediction() -> None:
     assert "A larger receive buffer alone would not help: the sender's tcp_wmem of 1 MiB" in left.text
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("other", "told"),
     [
         ({"loss_share": 0.01}, "its path loses 1.00 % of the segments by chance, and no reference's does"),

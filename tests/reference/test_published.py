@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import all_cases
 
 from tcpwin.hosts import Distribution
 from tcpwin.reference import Bucket, Latency, RateRange, Run, reference, references
@@ -79,7 +80,7 @@ def check_settings(run: Run) -> None:
     assert (run.window_bytes, run.memory_ratio) == (window_mib * MIB, ratio)
 
 
-@pytest.mark.parametrize("name", PATCHED)
+@all_cases("name", PATCHED)
 def test_the_tables_of_the_patched_kernel(name: str) -> None:
     found = reference(name)
     assert (found.source.article, found.source.publisher) == (CLOUDFLARE, "Cloudflare")

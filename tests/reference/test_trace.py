@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 
 import tcpwin
 from tcpwin.errors import SnapshotError
@@ -49,7 +50,7 @@ def test_sender_and_packets_agree() -> None:
     assert found.acked_bytes[-1] <= data.acked_bytes
 
 
-@pytest.mark.parametrize("run", TRACED, ids=name_of)
+@all_cases("run", TRACED, ids=name_of)
 def test_every_shipped_trace_is_possible(run: Run) -> None:
     found = trace(run)
     assert found is not None

@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-import pytest
+from cases import all_cases
 from report.made_findings import NASTY, NASTY_SHOWN, NOTE, RULES, STALL, bundled, found
 
 from tcpwin.limits import Evidence, Severity
@@ -87,7 +87,7 @@ def test_nothing_acts_on_a_terminal() -> None:
     assert all(line.isprintable() for line in lines)
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("name", "value", "text"),
     [
         ("window_bytes", 65_535, "window 65.5 kB"),
@@ -162,7 +162,7 @@ def test_page_tells_whom_a_rule_leaves_time_to() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("default", "unit", "text"),
     [
         (200_000_000, "ns", "200ms"),

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 from analysis.bundled import READABLE, name_of
+from cases import all_cases
 from report.made_findings import NASTY, NASTY_SHOWN, NASTY_TEXT, NOTE, PAGE, RULES, STALL, bundled, found
 
 import tcpwin
@@ -108,7 +109,7 @@ def test_numbers_that_are_none_become_null(analysis: tcpwin.Analysis) -> None:
     jsonschema.Draft202012Validator({"$ref": "#/$defs/finding", "$defs": DOCUMENT["$defs"]}).validate(described)
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@all_cases("path", READABLE, ids=name_of)
 def test_findings_of_every_capture_keep_to_the_schema(path: Path) -> None:
     analysis = tcpwin.analyze(path)
     validator = jsonschema.Draft202012Validator({"$ref": "#/$defs/finding", "$defs": DOCUMENT["$defs"]})

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from analysis.bundled import READABLE, WHOLE, analyze, name_of
+from cases import all_cases
 
 import tcpwin
 from tcpwin.limits import advice_label
@@ -370,7 +371,7 @@ def test_start_and_congestion_window_in_the_detail() -> None:
     assert not any(line.startswith(("start:", "congestion window:")) for line in lines_of("loss-1-percent.pcap.gz"))
 
 
-@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+@all_cases("path", WHOLE, ids=name_of)
 def test_every_retransmission_has_a_cause_in_words(path: Path) -> None:
     from tcpwin.render.text.loss import causes_of
 
@@ -382,7 +383,7 @@ def test_every_retransmission_has_a_cause_in_words(path: Path) -> None:
             assert bool(counts) == bool(direction.retransmissions)
 
 
-@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+@all_cases("path", WHOLE, ids=name_of)
 def test_table_of_what_was_sent_again_fits_a_terminal(path: Path) -> None:
     for connection in analyze(path).worst(3):
         lines = [*render_connection(connection).splitlines(), ""]

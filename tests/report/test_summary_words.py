@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from analysis.bundled import CAPTURES, WHOLE, name_of
+from cases import all_cases
 from report.made_findings import NASTY, NASTY_SHOWN, NASTY_TEXT, bundled, found
 
 import tcpwin
@@ -75,7 +76,7 @@ def test_budget_of_a_stall() -> None:
     assert len([line for line in lines if line.startswith("where")]) == 1
 
 
-@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+@all_cases("path", WHOLE, ids=name_of)
 def test_shares_of_a_budget_add_up(path: object) -> None:
     for connection in tcpwin.analyze(str(path)).connections[:5]:
         rows = [match for line in render_budgets(connection) if (match := ROW.fullmatch(line))]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from analysis.bundled import WHOLE, analyze, name_of
+from cases import all_cases
 
 from tcpwin import Connection
 from tcpwin.limits import LIMIT_NAMES, role_of
@@ -83,7 +84,7 @@ def compare_verdict(connection: Connection, block: str) -> None:
         assert evidence[2] == verdict.code
 
 
-@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+@all_cases("path", WHOLE, ids=name_of)
 def test_numbers_of_the_text_are_the_fields(path: Path) -> None:
     text = render(analyze(path), limit=100)
     compared = 0

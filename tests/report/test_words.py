@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from analysis.bundled import READABLE, TRUTHS, WHOLE, analyze, name_of
+from cases import all_cases
 
 import tcpwin
 from tcpwin.limits import LIMIT_NAMES, Verdict, roles_of
@@ -333,7 +334,7 @@ def test_a_dear_connection_without_a_problem_hides_none_with_one(tmp_path: Path)
         assert paragraph_of(render(analysis, limit=limit)) == paragraph
 
 
-@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+@all_cases("path", WHOLE, ids=name_of)
 def test_every_connection_can_be_told_in_full(path: Path) -> None:
     for connection in analyze(path).worst(3):
         text = render_connection(connection)
@@ -345,7 +346,7 @@ def test_every_connection_can_be_told_in_full(path: Path) -> None:
         assert ("window closed at" in text) == bool(episodes)
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@all_cases("path", READABLE, ids=name_of)
 def test_no_report_tells_of_a_missing_value(path: Path) -> None:
     text = render(analyze(path), limit=100)
     for word in ("None", "nan", "inf", "unknown at", "no rate"):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-import pytest
+from cases import all_cases
 from hypothesis import given, settings
 from simulator.capture import MODULO, SCALE, Numbers, write
 from simulator.draw import draw
@@ -131,7 +131,7 @@ def test_every_cause_comes_up_often_on_both_sides() -> None:
 BULK = Settings(writes=((0, 40 * 1448),), data_link=Link(delay_ns=20 * MILLISECOND_NS, rate_bps=50_000_000))
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("changed", "causes"),
     [
         ({"drops": frozenset({("a", 12, 0)})}, {Cause.FAST: 1}),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from cli.command import KEEP_ALIVE, SLOW_READER, TEXT, refused, tcpwin
 
 import tcpwin as library
@@ -129,7 +130,7 @@ def test_redirects_do_not_leave_https() -> None:
         handler.redirect_request(asked, None, 302, "Found", None, "http://127.0.0.1/capture.pcap")
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("address", "words"),
     [
         ("http://127.0.0.1:1/a.pcap", "Connection refused"),

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import dpkt
-import pytest
 from analysis.bundled import READABLE, TRUTHS, WHOLE, analyze, name_of, plain_bytes, rows_of
+from cases import all_cases
 
 import tcpwin
 
@@ -23,8 +23,8 @@ def rows(analysis: tcpwin.Analysis) -> list[dict[str, Any]]:
     return list(analysis.segments().rows())
 
 
-@pytest.mark.parametrize("universal", [True, False], ids=["UniversalReader", "Reader"])
-@pytest.mark.parametrize("path", READ_ALIKE, ids=name_of)
+@all_cases("universal", [True, False], ids=["UniversalReader", "Reader"])
+@all_cases("path", READ_ALIKE, ids=name_of)
 def test_reader_gives_what_the_file_gives(path: Path, universal: bool, tool: Callable[[str], str]) -> None:
     file = io.BytesIO(plain_bytes(path, tool))
     reader = dpkt.pcap.UniversalReader(file) if universal else READERS[TRUTHS[path]["format"]](file)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from analysis.bundled import READABLE, UNREADABLE, WHOLE, analyze, name_of, plain_bytes, rows_of
+from cases import all_cases
 
 import tcpwin
 from tcpwin.sources import PathSource
@@ -110,7 +111,7 @@ def test_an_empty_list_is_no_packets() -> None:
         PathSource([])
 
 
-@pytest.mark.parametrize("path", UNREADABLE, ids=name_of)
+@all_cases("path", UNREADABLE, ids=name_of)
 def test_no_capture_is_an_error_that_names_it(path: Path) -> None:
     with pytest.raises(tcpwin.CaptureError) as raised:
         tcpwin.analyze(path)

@@ -12,6 +12,7 @@ from pathlib import Path
 import dpkt
 import pytest
 from analysis.bundled import plain_bytes
+from cases import all_cases
 from cli.command import CAPTURES, KEEP_ALIVE, MANY_SHORT, SLOW_READER, refused, tcpwin
 from live import HANG_S
 
@@ -206,7 +207,7 @@ def test_a_program_that_might_not_end_is_refused() -> None:
         library.analyze(IPV6, filter="ip6 protochain 6")
 
 
-@pytest.mark.parametrize("text", ["", "x", "-1", "25:00", "10:60", "2026-13-01", "1e3", "10:05:30Z", "9999999999999"])
+@all_cases("text", ["", "x", "-1", "25:00", "10:60", "2026-13-01", "1e3", "10:05:30Z", "9999999999999"])
 def test_what_is_no_moment_is_wrong_usage(text: str) -> None:
     said = refused("analyze", KEEP_ALIVE, f"--from={text}", status=2)
     assert "is no time such as" in said

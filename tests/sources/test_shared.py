@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from analysis.bundled import WHOLE, rows_of
+from cases import all_cases
 from ladder import parse
 
 import tcpwin
@@ -90,7 +91,7 @@ def told(analysis: tcpwin.Analysis) -> list[Any]:
     return [list(analysis.segments().rows()), analysis.connections[0].view(buckets=50).series("flight").max.tolist()]
 
 
-@pytest.mark.parametrize("make", KINDS)
+@all_cases("make", KINDS)
 def test_threads_read_one_open_file(make: Callable[[bytes], Any]) -> None:
     analysis = tcpwin.analyze(make(LONG.read_bytes()))
     expected = told(tcpwin.analyze(LONG))
@@ -119,7 +120,7 @@ def test_threads_analyse_one_open_file(make: Callable[[bytes], Any]) -> None:
     assert file.tell() == 0
 
 
-@pytest.mark.parametrize("make", KINDS)
+@all_cases("make", KINDS)
 def test_the_child_of_a_fork_reads_on(make: Callable[[bytes], Any]) -> None:
     """While another thread of the parent reads, and both at once."""
     analysis = tcpwin.analyze(make(LONG.read_bytes()))

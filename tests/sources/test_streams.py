@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from analysis.bundled import CAPTURES, READABLE, WHOLE, analyze, name_of, plain_bytes, rows_of
+from cases import all_cases
 
 import tcpwin
 from tcpwin.sources import FileSource, PathSource, resolve
@@ -59,7 +60,7 @@ def open_files() -> Iterator[Callable[[], int]]:
     assert count() == before
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@all_cases("path", READABLE, ids=name_of)
 def test_open_file(path: Path) -> None:
     with path.open("rb") as file:
         analysis = tcpwin.analyze(file)
@@ -188,7 +189,7 @@ def test_a_file_given_open_is_left_open() -> None:
         assert not file.closed
 
 
-@pytest.mark.parametrize("value", [None, 17, 3.5, object(), ["a.pcap", 17], [17], {1: "a.pcap"}])
+@all_cases("value", [None, 17, 3.5, object(), ["a.pcap", 17], [17], {1: "a.pcap"}])
 def test_what_is_no_source(value: Any) -> None:
     with pytest.raises(tcpwin.SourceError):
         tcpwin.analyze(value)

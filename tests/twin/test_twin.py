@@ -12,6 +12,7 @@ from pathlib import Path
 import dpkt
 import pytest
 from analysis.bundled import BROKEN, READABLE, TRUTHS, UNREADABLE, WHOLE, analyze, name_of
+from cases import all_cases
 from spread import some_by_day
 from twin.frames import read_frames
 from twin.table import EVENTS, Row, read_table
@@ -41,7 +42,7 @@ def describe(number: int, row: Row | None, twin: Row | None) -> str:
     return "\n".join([f"{place}:", *lines, f"  engine's row: {row}"])
 
 
-@pytest.mark.parametrize("path", READABLE, ids=name_of)
+@all_cases("path", READABLE, ids=name_of)
 def test_every_packet_before_the_damage_is_a_frame(path: Path, tool: Tool) -> None:
     """Numbers and counts as the capture's TOML states them; a packet of an undescribed interface has a number only."""
     frames = list(read_frames(path, tool))
@@ -50,7 +51,7 @@ def test_every_packet_before_the_damage_is_a_frame(path: Path, tool: Tool) -> No
     assert numbers == sorted(set(numbers))
 
 
-@pytest.mark.parametrize("path", UNREADABLE, ids=name_of)
+@all_cases("path", UNREADABLE, ids=name_of)
 def test_what_the_engine_refuses_the_twin_refuses(path: Path, tool: Tool) -> None:
     with pytest.raises((ValueError, dpkt.dpkt.NeedData)):
         list(read_frames(path, tool))

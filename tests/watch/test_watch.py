@@ -54,11 +54,12 @@ def of_kind(told: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 
 
 STRIKES = {
-    "reader": ({"TW201", "TW203"}, "receiver_application"),
-    "down": ({"TW201", "TW203"}, "receiver_application"),
-    "loss": ({"TW307"}, "path_loss"),
-    # The application's pauses take most of the time, as its verdict says; what can be mended is named beside it.
-    "idle": ({"TW401"}, "sender_application"),
+    "reader": ({"TW201", "TW203"}, {"receiver_application"}),
+    "down": ({"TW201", "TW203"}, {"receiver_application"}),
+    # On a busy machine the forwarder gets the processor late and is itself the bottleneck: then path_rate is right.
+    "loss": ({"TW307"}, {"path_loss", "path_rate"}),
+    # The application's pauses take most of the time, so they are the limit; the restarts are a finding.
+    "idle": ({"TW401"}, {"sender_application"}),
 }
 
 
@@ -84,11 +85,11 @@ def recorded(kind: str, folder: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("kind", STRIKES)
 def test_stalls_of_this_kernel_are_caught(kind: str, tmp_path: Path) -> None:
     told = recorded(kind, tmp_path)
-    rules, limit = STRIKES[kind]
+    rules, limits = STRIKES[kind]
     assert rules & {each["rule"] for each in of_kind(told, "strike")}
     bundle = max((tmp_path / "bundles").glob("2*"))
     [connection] = [each for each in library.analyze(bundle).connections if each.verdict.is_problem]
-    assert connection.verdict.limit == limit
+    assert connection.verdict.limit in limits
     assert rules & {each.code for each in connection.findings}
     # The host's sockets of that moment are in it, and tell the same connection.
     assert connection.snapshots

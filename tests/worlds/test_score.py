@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from worlds.peers import APPLICATION, NETWORK, NOTHING, RECEIVER, SEND_BUFFER, by_chronographs, by_tcptrace, by_tshark
 from worlds.score import Answer, Row, algorithms, beside, confusion, main, rows_of, summary
 from worlds.truths import read_truths
@@ -38,7 +39,7 @@ def test_a_limit_that_gains_alike_is_right() -> None:
     assert row("send_buffer").is_right("tshark")
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("named", "cost_s", "is_near"),
     [
         ("receiver_window", 8, True),
@@ -84,7 +85,7 @@ def test_the_table_of_algorithms_counts_what_is_told() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("samples", "limits"),
     [
         ("### 1.0\n busy:100ms rwnd_limited:80ms(80.0%)\n### 2.0\n busy:900ms rwnd_limited:600ms(66.7%)\n", RECEIVER),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from cases import all_cases
 from worlds.truths import SEEDS, Truth, read_truths
 
 from tcpwin.lab import drawn, story, world
@@ -18,19 +18,19 @@ def name(truth: Truth) -> str:
     return f"{truth.seed}-{truth.number}"
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@all_cases("seed", SEEDS)
 def test_worlds_are_there_once_each_and_in_order(seed: int) -> None:
     numbers = [truth.number for truth in read_truths(seed)]
     assert numbers == list(range(len(numbers)))
 
 
-@pytest.mark.parametrize("truth", TRUTHS, ids=name)
+@all_cases("truth", TRUTHS, ids=name)
 def test_a_truth_is_of_the_world_that_the_seed_draws(truth: Truth) -> None:
     assert truth.drawn == drawn(world(truth.seed, truth.number))
     assert truth.story == story(truth.seed, truth.number)
 
 
-@pytest.mark.parametrize("truth", TRANSFERS, ids=name)
+@all_cases("truth", TRANSFERS, ids=name)
 def test_no_run_is_faster_than_its_path(truth: Truth) -> None:
     """Payload at the narrowest rate, and a round trip for the handshake; a policer's bucket came for nothing."""
     scenario = truth.result.scenario

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from worlds.truths import Truth, read_truths
 
 import tcpwin
@@ -32,7 +33,7 @@ def test_there_are_captures_of_both_ends() -> None:
     assert len(CAPTURES) == 2 * len(names)
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=ids)
+@all_cases("path", CAPTURES, ids=ids)
 def test_the_limit_is_one_whose_lifting_gains_most(path: Path) -> None:
     truth = truth_of(path)
     verdict = tcpwin.analyze(path).connections[0].verdict
@@ -40,7 +41,7 @@ def test_the_limit_is_one_whose_lifting_gains_most(path: Path) -> None:
     assert verdict.direction == "b_to_a"
 
 
-@pytest.mark.parametrize("path", [path for path in CAPTURES if truth_of(path).result.limit == "path_rate"], ids=ids)
+@all_cases("path", [path for path in CAPTURES if truth_of(path).result.limit == "path_rate"], ids=ids)
 def test_the_rate_of_the_path_is_the_bottlenecks(path: Path) -> None:
     """The slowest place of the path: a queue in the router, or the sender's card where there is none."""
     drawn = truth_of(path).drawn["path"]
@@ -60,7 +61,7 @@ def test_a_standing_queue_is_measured(path: Path) -> None:
     assert 0.1 * longest_ns < data.queue_mean_ns <= data.queue_max_ns <= 1.1 * longest_ns
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=ids)
+@all_cases("path", CAPTURES, ids=ids)
 def test_the_senders_algorithm_is_told_or_not_known(path: Path) -> None:
     told = tcpwin.analyze(path).connections[0].b_to_a.sender_algorithm
     drawn = truth_of(path).drawn["sysctl"]["net.ipv4.tcp_congestion_control"]

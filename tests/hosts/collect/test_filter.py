@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable
 
 import pytest
+from cases import all_cases
 from hosts.collect.messages import message
 
 from tcpwin.errors import TcpwinError
@@ -18,7 +19,7 @@ LISTENER = message(10, ("0.0.0.0", 80), ("0.0.0.0", 0))
 CLOSED = message(6, ("192.0.2.1", 50_002), ("198.51.100.7", 80))
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "wanted"),
     [
         ("dport = :443 and dst 10.0.0.0/8", [WEB]),
@@ -65,7 +66,7 @@ STATE_WORDS = (
 BEGINNINGS = "dport, sport, dst, src, state, exclude, not or ("
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "said", "position"),
     [
         ("", f"expected {BEGINNINGS}", 1),
@@ -94,7 +95,7 @@ def test_a_filter_that_is_wrong_is_told_where(text: str, said: str, position: in
     assert caught.value.position == position
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "packets"),
     [
         ("state established", "tcp"),

@@ -125,8 +125,10 @@ def test_a_sample_is_what_getsockopt_gives(pairs: Pairs) -> None:
 def test_the_bytes_that_were_sent_are_counted(pairs: Pairs) -> None:
     records = {each["local_port"]: each for each in look(Filter(f"dport = :{pairs.port}"))}
     sender = records[pairs.read[0].getsockname()[1]]
-    # The SYN counts as one byte that was acknowledged (RFC 4898).
-    assert (sender["bytes_sent"], sender["bytes_acked"]) == (300_000, 300_001)
+    # The kernel counts retransmitted bytes as sent, too: on a busy machine even loopback retransmits.
+    assert sender["bytes_sent"] - sender.get("bytes_retrans", 0) == 300_000
+    # The SYN counts as one acknowledged byte (RFC 4898).
+    assert sender["bytes_acked"] == 300_001
     assert sender["bytes_received"] == 6
     unread = next(
         each for each in look(Filter(f"sport = :{pairs.port} and state established")) if each["recv_q_bytes"] == 1000

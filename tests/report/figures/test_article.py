@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import all_cases
 from reference import LAB_RUNS
 from report.figures.drawn import named, trace
 
@@ -51,8 +52,8 @@ def between(curve: Any, first: float, last: float) -> np.ndarray:
     return y[(x >= first) & (x <= last)]
 
 
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("run", SHARE)
+@all_cases("side", SIDES)
+@all_cases("run", SHARE)
 def test_the_window_is_at_most_the_share_of_the_buffer_that_the_setting_leaves(run: str, side: str) -> None:
     """ "The maximum value that the receive window can be is limited by the amount of free memory"."""
     most = max(trace(drawn("window", run, side), "receive window").y)
@@ -62,8 +63,8 @@ def test_the_window_is_at_most_the_share_of_the_buffer_that_the_setting_leaves(r
         assert most > 0.99 * memory * share
 
 
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("run", SHARE)
+@all_cases("side", SIDES)
+@all_cases("run", SHARE)
 def test_the_window_goes_up_while_the_reader_is_fast_and_down_while_it_is_slow(run: str, side: str) -> None:
     """ "The size of the receive window can and does go up and down during the course of a TCP session"."""
     window = trace(drawn("window", run, side), "receive window")
@@ -87,8 +88,8 @@ def test_in_flight_stays_under_an_open_window_and_follows_one_that_closes(run: s
         assert between(flight, start + 11.5, start + 20).max() < 200_000
 
 
-@pytest.mark.parametrize("run", SHARE)
-@pytest.mark.parametrize("first", [6.0, 13.0, 26.0, 52.0])
+@all_cases("run", SHARE)
+@all_cases("first", [6.0, 13.0, 26.0, 52.0])
 def test_no_more_is_in_flight_than_the_window_that_was_offered(run: str, first: float) -> None:
     """ "The maximum number of unacknowledged user payload bytes the sender should transmit (bytes-in-flight)"."""
     figure = drawn("window", run, "snd", first, first + 1.2)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import plotly.io
 import pytest
+from cases import all_cases
 from live import HANG_S
 from report.figures.drawn import BUNDLE, MANY_SHORT, NAMES, SLOW_READER, analyzed, connection, drawn
 
@@ -41,7 +42,7 @@ def test_names_by_scope() -> None:
     assert set(NAMES) == {*figures.names("connection"), *figures.names("analysis")}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@all_cases("name", NAMES)
 def test_every_figure_says_what_it_is(name: str) -> None:
     kind = figures.get(name)
     assert kind.name == name

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import all_cases
 from report.figures.drawn import LOSS, SLOW_READER, STALL, connection, drawn, named, trace, zoomed
 from report.standalone.made import of_a_week
 from stories.story import Story
@@ -145,8 +146,8 @@ def test_of_many_pauses_of_one_length_those_drawn_are_spread_over_the_axis(tmp_p
     assert np.diff(np.append(hours, 7 * 24)).max() < 4
 
 
-@pytest.mark.parametrize("name", ["messages", "socket-distribution"])
-@pytest.mark.parametrize("span", [{"start_ns": 1}, {"end_ns": 1}, {"start_ns": 1, "end_ns": 2}])
+@all_cases("name", ["messages", "socket-distribution"])
+@all_cases("span", [{"start_ns": 1}, {"end_ns": 1}, {"start_ns": 1, "end_ns": 2}])
 def test_a_figure_of_all_of_a_life_takes_no_span(name: str, span: dict[str, int]) -> None:
     """Its numbers are of the whole connection: with a span it would seem to be of that."""
     subject = connection(SLOW_READER)

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import report.figures.drawn as of
+from cases import all_cases
 from report.figures.drawn import LOSS, MANY_SHORT, NAMES, SLOW_READER, analyzed, connection
 
 import tcpwin
@@ -55,8 +56,8 @@ def heights(path: str) -> list[float]:
     return [float(each) for each in re.findall(r"(?:M[-\d.]+ |V|L[-\d.]+ )([-\d.]+)", path)]
 
 
-@pytest.mark.parametrize("path", [SLOW_READER, LOSS, MANY_SHORT], ids=lambda path: path.name)
-@pytest.mark.parametrize("name", NAMES)
+@all_cases("path", [SLOW_READER, LOSS, MANY_SHORT], ids=lambda path: path.name)
+@all_cases("name", NAMES)
 def test_every_figure_is_a_picture_that_any_page_may_show(name: str, path: Any) -> None:
     figure = figures.plain(name, subject(name, path), **OPTIONS)
     for width in (360, 1000):
@@ -141,7 +142,7 @@ def test_hours_have_dates() -> None:
     assert hours == ["Nov 14, 23:00", "Nov 15, 00:00", "01:00", "02:00", "03:00", "04:00"]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("value", "step", "prefixed", "text"),
     [
         (0, 1, True, "0"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import all_cases
 from report.figures.drawn import BUNDLE, NAMES, drawn
 
 from tcpwin.figures import THEMES
@@ -33,8 +34,8 @@ def test_the_contrast_of_black_and_white() -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
 
 
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("colour", sorted(EVERY))
+@all_cases("theme", THEMES)
+@all_cases("colour", sorted(EVERY))
 def test_every_colour_stands_out_from_both_backgrounds(theme: str, colour: str) -> None:
     """WCAG 2.2, 1.4.11: 3:1 for parts of graphics."""
     assert contrast(colour, THEMES[theme].background) >= 3
@@ -53,7 +54,7 @@ def test_every_group_of_the_budget_has_its_colour_and_symbol() -> None:
     assert set(BUDGET_COLOURS) == set(BUDGET_SYMBOLS) == set(GROUPS)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@all_cases("name", NAMES)
 def test_themes_differ_in_colours_only(name: str) -> None:
     light, dark = (drawn(name, BUNDLE, theme=theme) for theme in THEMES)
     assert [each.name for each in light.data] == [each.name for each in dark.data]
@@ -62,19 +63,19 @@ def test_themes_differ_in_colours_only(name: str) -> None:
     assert THEMES["light"].background not in {each.font.color for each in dark.layout.annotations}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@all_cases("name", NAMES)
 def test_names_fit_two_columns_of_a_phone(name: str) -> None:
     for each in drawn(name, BUNDLE).data:
         assert len(each.name) <= 18 or not each.showlegend, each.name
 
 
-@pytest.mark.parametrize("name", NAMES)
+@all_cases("name", NAMES)
 def test_no_button_uploads_the_figure(name: str) -> None:
     """Since plotly.js 4 a button sends a figure, data and all, to another host, unless it is left out."""
     assert "sendChartToCloud" in drawn(name, BUNDLE).layout.modebar.remove
 
 
-@pytest.mark.parametrize("name", NAMES)
+@all_cases("name", NAMES)
 def test_lines_of_the_title_fit_a_phone(name: str) -> None:
     first, *lines = drawn(name, BUNDLE).layout.title.text.split("<br>")
     # Beside the buttons: 28 letters, in bold.

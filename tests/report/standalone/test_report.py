@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from analysis.bundled import CAPTURES
+from cases import all_cases
 from craft.broken import ACK, PSH, segment
 from report.standalone.made import MARKUP, handshake, hostile, of_a_week, of_many, one_packet, one_way, write_pcap
 
@@ -72,7 +73,7 @@ def test_the_json_document_keeps_its_structure() -> None:
     assert structure(document) == kept
 
 
-@pytest.mark.parametrize("capture", [BUNDLE, LOSSY, MANY, EMPTY, CUT], ids=lambda path: path.name)
+@all_cases("capture", [BUNDLE, LOSSY, MANY, EMPTY, CUT], ids=lambda path: path.name)
 def test_the_json_document_holds_analysis_findings_and_budgets(capture: Path) -> None:
     analysis = tcpwin.analyze(capture)
     report = analysis.report(limit=2)
@@ -169,7 +170,7 @@ def test_markdown_shows_markup_as_text(tmp_path: Path) -> None:
     assert "<script" not in outside.replace("\\<", "")
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "shown"),
     [
         ("a_b*c*", "a\\_b\\*c\\*"),
@@ -262,7 +263,7 @@ def test_the_plotly_of_the_page_is_that_of_the_figures() -> None:
     assert tomllib.loads(read_asset("plotly-basic.toml").decode())["version"] == get_plotlyjs_version()
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("path", "form"),
     [("r.html", "html"), ("r.HTM", "html"), ("r.pdf", "pdf"), ("r.json", "json"), ("r.md", "md"), ("r", "html")],
 )

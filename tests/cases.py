@@ -1,0 +1,48 @@
+"""Run a quick check on every case within one test, and report every case that fails."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from traceback import extract_tb
+from typing import Any
+
+import pytest
+
+Ids = Callable[[Any], object] | Sequence[str] | None
+
+
+def all_cases(
+    names: str | Sequence[str], values: Iterable[Any] | Callable[[], Iterable[Any]], *, ids: Ids = None
+) -> Callable[[Any], Any]:
+    """Take the place of `pytest.mark.parametrize` for checks that cost less than a test's set-up.
+
+    The cases share the fixtures of one test. A function of values is called when the test runs, not at its import.
+    """
+    fields = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+
+    given = values if callable(values) else list(values)
+
+    def decorate(check: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(check)
+        others = [value for name, value in signature.parameters.items() if name not in fields]
+
+        @functools.wraps(check)
+        def run(**fixtures: Any) -> None:
+            failures = []
+            for place, case in enumerate(given() if callable(given) else given):
+                arguments = dict(zip(fields, [case] if len(fields) == 1 else case, strict=True))
+                try:
+                    check(**arguments, **fixtures)
+                except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - the other cases must still run
+                    line = [each.lineno for each in extract_tb(error.__traceback__) if each.name == check.__name__]
+                    name = ids[place] if isinstance(ids, Sequence) else ids(case) if ids else repr(case)[:200]
+                    failures.append(f"[{name}], line {line[-1:]}: {type(error).__name__}: {error}")
+            if failures:
+                pytest.fail(f"{len(failures)} cases:\n" + "\n".join(failures), pytrace=False)
+
+        run.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+        return run
+
+    return decorate
