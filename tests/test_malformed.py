@@ -10,6 +10,8 @@ import re
 import resource
 import subprocess
 import sys
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -70,22 +72,49 @@ def _needs_the_files() -> None:
         pytest.skip(f"{ABSENT}: set TCPWIN_REFERENCE_CAPTURES to their folder")
 
 
-def run(*arguments: object) -> tuple[subprocess.CompletedProcess[bytes], int]:
-    """A command's result and the most memory that it had, in bytes."""
-    command = [TCPWIN, *map(str, arguments)]
-    # A process of its own between, whose only child is the command: its ru_maxrss is the command's.
-    measure = (
-        "import json, resource, subprocess, sys\n"
-        "done = subprocess.run(sys.argv[1:], capture_output=True)\n"
-        "most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n"
-        "print(json.dumps([done.returncode, done.stdout.decode('latin1'), done.stderr.decode('latin1'), most]))\n"
-    )
-    told = subprocess.run(
-        [sys.executable, "-c", measure, *command], capture_output=True, check=True, timeout=HANG_S
-    ).stdout
-    status, stdout, stderr, most_kib = json.loads(told)
-    done = subprocess.CompletedProcess(command, status, stdout.encode("latin1"), stderr.encode("latin1"))
-    return done, most_kib * 1024
+MEASURE = """
+import io, json, resource, sys
+from unittest.mock import patch
+from tcpwin.cli import main
+
+def run(*arguments):
+    streams = {name: io.TextIOWrapper(io.BytesIO(), "utf-8", "surrogateescape", write_through=True)
+               for name in ("stdout", "stderr")}
+    with patch.multiple(sys, **streams):
+        try:
+            main(arguments)
+            status = 0
+        except SystemExit as leave:
+            status = leave.code
+        told = [each.buffer.getvalue().decode("latin1") for each in streams.values()]
+    return [status, *told]
+
+for path in sys.argv[1:]:
+    done = [run("analyze", "--json", path), run("packets", path), run("analyze", path)]
+    print(json.dumps([path, done, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
+"""
+"""Three commands on each file, and the most memory that the process had by then, in kibibytes."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended on a file."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+@cache
+def results() -> dict[Path, tuple[list[Done], int]]:
+    """Run the commands on every file, smallest first, as the peak of memory only grows; return memory in bytes."""
+    files = sorted(FILES, key=lambda path: path.stat().st_size)
+    command = [sys.executable, "-c", MEASURE, *files]
+    told = subprocess.run(command, capture_output=True, check=True, timeout=HANG_S).stdout
+    return {
+        Path(path): ([Done(*each) for each in done], most_kib * 1024)
+        for path, done, most_kib in map(json.loads, told.splitlines())
+    }
 
 
 def expected_packets(path: Path) -> int | None:
@@ -99,18 +128,17 @@ def expected_packets(path: Path) -> int | None:
 
 @all_cases("path", FILES, ids=name_of)
 def test_analysis_or_one_line(path: Path) -> None:
-    done, most_bytes = run("analyze", "--json", path)
-    rows, rows_most_bytes = run("packets", path)
-    for result in (done, rows):
-        assert result.returncode in (0, 3), result.stderr
-        for word in (b"Traceback", b"panicked", b"internal error", b"Exception"):
+    (done, rows, text), most_bytes = results()[path]
+    for result in (done, rows, text):
+        assert result.status in (0, 3), result.stderr
+        for word in ("Traceback", "panicked", "internal error", "Exception"):
             assert word not in result.stderr
-        assert all(line.startswith(b"tcpwin: ") for line in result.stderr.splitlines())
-    assert max(most_bytes, rows_most_bytes) < BASE_BYTES + 20 * path.stat().st_size
-    assert done.returncode == rows.returncode
-    if done.returncode == 3:
-        assert done.stderr.count(b"\n") == rows.stderr.count(b"\n") == 1
-        assert done.stdout == b""
+        assert all(line.startswith("tcpwin: ") for line in result.stderr.splitlines())
+    assert most_bytes < BASE_BYTES + 20 * path.stat().st_size
+    assert done.status == rows.status == text.status
+    if done.status == 3:
+        assert done.stderr.count("\n") == rows.stderr.count("\n") == 1
+        assert done.stdout == ""
         assert expected_packets(path) in (None, 0) or exception(REFUSED, path), done.stderr
         return
     assert not exception(REFUSED, path)
@@ -121,8 +149,8 @@ def test_analysis_or_one_line(path: Path) -> None:
     else:
         assert packets == expected_packets(path)
     told = [warning for file in document["capture"]["files"] for warning in file["warnings"]]
-    assert done.stderr.count(b"\n") == rows.stderr.count(b"\n") == len(told)
-    assert rows.stdout.count(b"\n") == 1 + document["capture"]["segments"]
+    assert done.stderr.count("\n") == rows.stderr.count("\n") == len(told)
+    assert rows.stdout.count("\n") == 1 + document["capture"]["segments"]
 
 
 @all_cases("path", FILES, ids=name_of)
@@ -130,10 +158,10 @@ def test_damage_that_others_found_is_told(path: Path) -> None:
     entry = json.loads((EXPECTED / f"{path.relative_to(MALFORMED)}.expect.json").read_text(encoding="utf8"))
     said = (entry["capinfos"]["err"] + entry["tshark"]["err"] + entry["tcpdump_libpcap"]["err"]).lower()
     is_cut = "cut short" in said or "damaged or corrupt" in said
-    done = subprocess.run([TCPWIN, "analyze", path], capture_output=True, timeout=HANG_S, check=False)
+    [_, _, text], _ = results()[path]
     if is_cut:
-        assert done.stderr, said
-    assert b"(at byte " in done.stderr or done.returncode == 3 or not done.stderr
+        assert text.stderr, said
+    assert "(at byte " in text.stderr or text.status == 3 or not text.stderr
 
 
 @pytest.mark.parametrize("command", ["analyze", "packets"])

@@ -1,6 +1,7 @@
 """`tcpwin` as a user starts it, by the same `main`."""
 
 import io
+import os
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import forked
 from live import HANG_S
 
 from tcpwin.cli import main
@@ -22,10 +24,14 @@ CUT_BLOCK = CAPTURES / "broken" / "cut-block.pcapng"
 TEXT = CAPTURES / "broken" / "text.pcap"
 
 
-def tcpwin(*arguments: object, **more: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run a command to its end, in this process unless more than input is asked for: a start of Python takes seconds.
+STARTUP = ("LANG", "LC_ALL", "PYTHONPATH", "PYTHONIOENCODING", "PYTHONUNBUFFERED")
+"""Variables that Python and the loader read before any module."""
 
-    Whatever happens, nobody wants to see a traceback.
+
+def tcpwin(*arguments: object, **more: Any) -> subprocess.CompletedProcess[bytes]:
+    """Run a command to its end, in this process, or in one forked from it if more than input is given.
+
+    Python starts on its own where its environment sets that up (`PYTHON*`, the locale). No output holds a traceback.
     """
     command = [str(TCPWIN), *map(str, arguments)]
     if more.keys() <= {"input"}:
@@ -33,7 +39,10 @@ def tcpwin(*arguments: object, **more: Any) -> subprocess.CompletedProcess[bytes
     else:
         if "input" not in more:
             more.setdefault("stdin", subprocess.DEVNULL)
-        done = subprocess.run(command, capture_output=True, timeout=HANG_S, check=False, **more)
+        environment = more.get("env") or os.environ
+        is_own = any(environment.get(name) != os.environ.get(name) for name in STARTUP)
+        run = subprocess.run if is_own else forked.run
+        done = run(command, capture_output=True, timeout=HANG_S, check=False, **more)
     assert b"Traceback" not in done.stderr
     assert b"panicked" not in done.stderr
     assert b"Exception ignored" not in done.stderr

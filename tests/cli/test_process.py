@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import IO
 
+import forked
 import pytest
 from cases import all_cases
 from cli.command import CAPTURES, CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TCPWIN, TEXT, refused, tcpwin
@@ -56,7 +57,7 @@ ODD_NAMES = [
 def test_a_reader_that_leaves_is_no_error(arguments: list[object], wanted_bytes: int) -> None:
     command = [TCPWIN, *map(str, arguments)]
     reader, writer = os.pipe()
-    with subprocess.Popen(command, stdout=writer, stderr=subprocess.PIPE) as process:
+    with forked.start(command, stdout=writer, stderr=subprocess.PIPE) as process:
         os.close(writer)
         if wanted_bytes:
             assert len(os.read(reader, wanted_bytes)) == wanted_bytes
@@ -100,7 +101,7 @@ class Feed(threading.Thread):
 def test_interrupt_while_a_fifo_is_read(command: str, record: bytes, tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    with subprocess.Popen([TCPWIN, command, fifo], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+    with forked.start([TCPWIN, command, fifo], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         descriptor = os.open(fifo, os.O_WRONLY)
         feed = Feed(descriptor, record)
         feed.start()
@@ -149,18 +150,16 @@ def test_file_names_of_all_kinds(name: bytes, tmp_path: Path) -> None:
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name))
     path.write_bytes(KEEP_ALIVE.read_bytes())
     raw = os.fsencode(path)
-    expected = subprocess.run([TCPWIN, "packets", KEEP_ALIVE], capture_output=True, check=True, timeout=HANG_S).stdout
+    expected = forked.run([TCPWIN, "packets", KEEP_ALIVE], capture_output=True, check=True, timeout=HANG_S).stdout
     for arguments, check in (
         ([b"analyze"], lambda out: b"21 packets" in out and out.count(b"\n") > 5),
         ([b"analyze", b"--json"], lambda out: len(json.loads(out)["connections"]) == 1),
         ([b"packets"], lambda out: out == expected),
     ):
-        done = subprocess.run([os.fsencode(TCPWIN), *arguments, raw], capture_output=True, timeout=HANG_S, check=False)
+        done = forked.run([os.fsencode(TCPWIN), *arguments, raw], capture_output=True, timeout=HANG_S, check=False)
         assert (done.returncode, done.stderr) == (0, b"")
         assert check(done.stdout)
-    first = subprocess.run(
-        [os.fsencode(TCPWIN), b"analyze", raw], capture_output=True, check=True, timeout=HANG_S
-    ).stdout
+    first = forked.run([os.fsencode(TCPWIN), b"analyze", raw], capture_output=True, check=True, timeout=HANG_S).stdout
     assert first.decode().splitlines()[0].endswith(" (pcap)")
     assert b"\x1b" not in first
 
@@ -227,7 +226,7 @@ def test_encodings_that_lack_a_character() -> None:
 )
 def test_a_full_disk_is_said_in_one_line(arguments: list[object]) -> None:
     with FULL.open("wb") as full:
-        done = subprocess.run(
+        done = forked.run(
             [TCPWIN, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, timeout=HANG_S, check=False
         )
     said = done.stderr.decode()

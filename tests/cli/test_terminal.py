@@ -9,6 +9,7 @@ import termios
 from fcntl import ioctl
 from pathlib import Path
 
+import forked
 import pytest
 from cases import all_cases
 from cli.command import CAPTURES, MANY_SHORT, SLOW_READER, TCPWIN
@@ -24,16 +25,18 @@ HEAD = re.compile(r" *id  client → server +limited by +share +cost +bytes +rat
 def on_terminal(*arguments: object, columns: int = 120, has_input: bool = False, **environment: str) -> str:
     """What a terminal of so many columns gets."""
     ours, theirs = pty.openpty()
-    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     plain = {
-        name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "FORCE_COLOR", "LESS")
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("NO_COLOR", "COLUMNS", "LINES", "FORCE_COLOR", "LESS")
     }
-    child = subprocess.Popen(
+    child = forked.start(
         [TCPWIN, *map(str, arguments)],
         stdin=theirs if has_input else subprocess.DEVNULL,
         stdout=theirs,
         stderr=subprocess.PIPE,
-        env={**plain, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **environment},
+        env={**plain, "TERM": "xterm-256color", **environment},
     )
     os.close(theirs)
     told = b""
@@ -53,7 +56,7 @@ def on_terminal(*arguments: object, columns: int = 120, has_input: bool = False,
 
 
 def in_pipe(*arguments: object) -> str:
-    return subprocess.run(
+    return forked.run(
         [TCPWIN, *map(str, arguments)], capture_output=True, timeout=HANG_S, check=False, env={**os.environ}
     ).stdout.decode()
 
@@ -144,7 +147,7 @@ def test_colour_as_asked_for() -> None:
     ],
 )
 def test_colour_in_a_pipe_where_it_is_forced(environment: dict[str, str], is_coloured: bool) -> None:
-    done = subprocess.run(
+    done = forked.run(
         [TCPWIN, "analyze", SLOW_READER], capture_output=True, timeout=HANG_S, check=True, env=os.environ | environment
     )
     assert (b"\x1b[" in done.stdout) == is_coloured
