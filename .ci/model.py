@@ -17,9 +17,11 @@ from tcpwin import _engine
 
 ROOT = Path(__file__).resolve().parents[1]
 MODEL = ROOT / "tcpwin" / "model"
-SCHEMA = ROOT / "tcpwin" / "analysis" / "schema.json"
+SCHEMAS = [ROOT / "tcpwin" / stage / "schema.json" for stage in ("analysis", "limits", "pairing")]
+DASHBOARD = ROOT / "web" / "tcpwin_web" / "api" / "model.py"
 GENERATED = "generated from the engine's tables by `just model`"
 KINDS = {"bool": "boolean", "int": "integer", "float": "number", "str": "string"}
+DIRECTIONS = ["a_to_b", "b_to_a"]
 LARGEST = {"port": 65_535, "octet": 255, "shift": 14}
 WIDTH = 120
 
@@ -42,19 +44,62 @@ def field_schema(row: Row) -> dict[str, Any]:
     return schema | {"maximum": min(largest)} if largest else schema
 
 
-def document_schema() -> str:
-    """Return the schema of the analysis document, its generated parts brought up to date."""
-    document = json.loads(SCHEMA.read_text(encoding="utf8"))
+def verdict_choices() -> dict[str, list[str]]:
+    """Return the values of the kinds of a verdict's fields that have a fixed set."""
+    return {
+        "limit": [row["name"] for row in _engine.limits()],
+        "confidence": _engine.CONFIDENCES[::-1],
+        # Only findings may belong to an application or a host of either end.
+        "owner": [each for each in _engine.OWNERS if each not in ("application", "host")],
+        "side": _engine.ENDS,
+        "direction": DIRECTIONS,
+    }
+
+
+def verdict_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a verdict's fields."""
+    numbers = {
+        "share": {"type": "number", "minimum": 0, "maximum": 1},
+        "time": {"type": "integer", "minimum": 0},
+        "bool": {"type": "boolean"},
+    }
+    properties: dict[str, Any] = {}
+    for row in _engine.verdict_fields():
+        if row["is_column_only"]:
+            continue
+        kind, is_nullable = row["kind"], row["is_nullable"]
+        schema: dict[str, Any] = {"description": row["doc"]}
+        if kind in (choices := verdict_choices()):
+            schema["enum"] = [*choices[kind], None] if is_nullable else choices[kind]
+        elif kind == "text":
+            schema |= {"type": ["string", "null"]} if is_nullable else {"type": "string", "minLength": 1}
+        else:
+            schema |= numbers[kind]
+        properties[row["name"]] = schema
+    return {"required": list(properties), "properties": properties}
+
+
+def document_schema(path: Path) -> str:
+    """Return a document's schema with its generated parts brought up to date."""
+    document = json.loads(path.read_text(encoding="utf8"))
     definitions = document["$defs"]
-    definitions["event"] = json.loads(_engine.EVENT_SCHEMA)
-    for group in ("connection", "direction"):
-        entry = definitions[group]
-        fields = {row[0]: field_schema(row) for row in _engine.field_table(group)}
-        # What is nested, and what is only written on request, is described by hand.
-        nested = {name: value for name, value in entry["properties"].items() if not _is_plain(value)}
-        always = [name for name in entry["required"] if name in nested]
-        entry["required"] = [*fields, *always]
-        entry["properties"] = fields | nested
+    definitions["verdict"] |= verdict_schema()
+    definitions["spending"]["properties"]["items_ns"] |= {
+        "properties": {
+            row["name"]: {"description": row["doc"], "type": "integer", "minimum": 1} for row in _engine.budget_items()
+        },
+        "additionalProperties": False,
+    }
+    if "event" in definitions:
+        definitions["event"] = json.loads(_engine.EVENT_SCHEMA)
+        for group in ("connection", "direction"):
+            entry = definitions[group]
+            fields = {row[0]: field_schema(row) for row in _engine.field_table(group)}
+            # What is nested, and what is only written on request, is described by hand.
+            nested = {name: value for name, value in entry["properties"].items() if not _is_plain(value)}
+            always = [name for name in entry["required"] if name in nested]
+            entry["required"] = [*fields, *always]
+            entry["properties"] = fields | nested
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -114,6 +159,80 @@ def connection_class() -> str:
     return "\n".join(lines) + "\n"
 
 
+def names_module() -> str:
+    """Return the module of the names that users pass and read, as types."""
+    choices = verdict_choices()
+    listed = {
+        "SeriesName": (_engine.SERIES_NAMES, "A series of a connection."),
+        "DirectionName": (DIRECTIONS, "Whose data: those of the first end, a, or of the second, b."),
+        "LimitName": (choices["limit"], "What limits a connection."),
+        "ItemName": (_engine.BUDGET_ITEMS, "An item of the time budget."),
+        "ConfidenceName": (choices["confidence"], "How sure a verdict or a finding is."),
+        "OwnerName": (choices["owner"], "Who can change what limited a connection."),
+        "EndName": (choices["side"], "An end of a connection, by its role."),
+    }
+    lines = [f'"""Names that users pass and read, as types: {GENERATED}."""', ""]
+    lines += ["from typing import Literal, TypeAlias"]
+    for name, (values, doc) in listed.items():
+        one_line = f"{name}: TypeAlias = Literal[{', '.join(json.dumps(each) for each in values)}]"
+        if len(one_line) <= WIDTH:
+            lines += ["", one_line]
+        else:
+            lines += ["", f"{name}: TypeAlias = Literal[", *(f"    {json.dumps(each)}," for each in values), "]"]
+        lines.append(f'"""{doc}"""')
+    return "\n".join(lines) + "\n"
+
+
+def columns_module() -> str:
+    """Return the module of the column sets that the tables mark."""
+    lines = [f'"""Column sets, by group and mark: {GENERATED}."""', ""]
+    lines += ["MARKED: dict[tuple[str, str], tuple[str, ...]] = {"]
+    for group in ("connection", "direction"):
+        for mark in ("list", "brief"):
+            names = [row[0] for row in _engine.field_table(group) if mark in row[2]]
+            lines += [f'    ("{group}", "{mark}"): (', *(f'        "{name}",' for name in names), "    ),"]
+    lines += ["}", '"""Fields that the dashboard lists, and those of short answers to agents."""', ""]
+    lines += ["TEXTS: dict[str, frozenset[str]] = {"]
+    for group in ("connection", "direction"):
+        names = [row[0] for row in _engine.field_table(group) if row[1] == "str"]
+        lines += [
+            f'    "{group}": frozenset(',
+            "        {",
+            *(f'            "{each}",' for each in names),
+            "        }",
+            "    ),",
+        ]
+    lines += ["}", '"""Fields that hold text."""']
+    return "\n".join(lines) + "\n"
+
+
+def dashboard_module() -> str:
+    """Return the module of the dashboard's pydantic model of a verdict."""
+    annotations = {
+        "limit": "LimitName",
+        "confidence": "ConfidenceName",
+        "owner": "OwnerName",
+        "side": "EndName",
+        "direction": "DirectionName",
+        "share": "float",
+        "time": "int",
+        "bool": "bool",
+        "text": "str",
+    }
+    names = sorted(each for each in annotations.values() if each.endswith("Name"))
+    lines = [f'"""The verdict in answers of the API: {GENERATED}."""', ""]
+    lines += ["from pydantic import BaseModel, ConfigDict", ""]
+    lines += [f"from tcpwin.model.names import {', '.join(names)}", "", "", "class Verdict(BaseModel):"]
+    lines += ['    """What limited a connection, what that cost, and who can change it."""', ""]
+    lines += ['    model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)', ""]
+    for row in _engine.verdict_fields():
+        annotation = annotations[row["kind"]] + (" | None" if row["is_nullable"] else "")
+        default = " = 0" if row["is_column_only"] else ""
+        lines += [f"    {row['name']}: {annotation}{default}"]
+        lines += _wrapped(f'"""{row["doc"]}"""', indent=4, hanging=4)
+    return "\n".join(lines) + "\n"
+
+
 def _plain_rows(group: str) -> list[Row]:
     return [row for row in _engine.field_table(group) if "composed" not in row[2]]
 
@@ -136,7 +255,10 @@ def outputs() -> dict[Path, str]:
         MODEL / "event.py": event_class(),
         MODEL / "direction.py": direction_class(),
         MODEL / "connection.py": connection_class(),
-        SCHEMA: document_schema(),
+        MODEL / "names.py": names_module(),
+        MODEL / "columns.py": columns_module(),
+        DASHBOARD: dashboard_module(),
+        **{path: document_schema(path) for path in SCHEMAS},
     }
 
 

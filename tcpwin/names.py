@@ -2,31 +2,10 @@
 
 from typing import Literal, TypeAlias
 
-SeriesName: TypeAlias = Literal[
-    "receive_window",
-    "right_edge",
-    "flight",
-    "pipe",
-    "sequence",
-    "throughput",
-    "rtt",
-    "rtt_smoothed",
-    "rto",
-    "sender_flight",
-    "cwnd_model",
-    "acknowledged",
-    "window_raw",
-    "goodput",
-    "resent",
-    "sacked",
-    "sender_window",
-    "delivery_rate",
-    "queue_delay",
-]
-"""What a series may be of; `Series` says what each is."""
+from tcpwin.model.names import DirectionName, SeriesName
 
-DirectionName: TypeAlias = Literal["a_to_b", "b_to_a"]
-"""Whose data: those of the first end, a, or of the second, b."""
+__all__ = ["DIRECTIONS", "CaptureFigureName", "DirectionName", "FigureName", "PercentilesName", "SeriesName"]
+
 DIRECTIONS: tuple[DirectionName, DirectionName] = ("a_to_b", "b_to_a")
 
 PercentilesName: TypeAlias = Literal["receive_window", "flight", "pipe"]

@@ -77,24 +77,6 @@ _CAPTURE_TEXTS = {
     "worst_connection": ("int", "Number of the connection that lost most; null without any."),
     "summary": ("str", "The capture in words."),
 }
-_VERDICT = {
-    "limit": ("str", "What limited it most: one of the limits that `tcpwin compare` and findings.md name."),
-    "second_limit": ("str", "Another of like size."),
-    "share": ("float", "Of the connection's duration that the limit has, 0 to 1."),
-    "cost_ns": ("int", "By how much sooner it would have ended with the limit alone lifted."),
-    "cost_low_ns": ("int", "Its lower bound."),
-    "cost_high_ns": ("int", "Its upper bound."),
-    "confidence": ("str", "possible, likely or certain."),
-    "owner": ("str", "Who can change it."),
-    "side": ("str", "client or server: the end at which to change something."),
-    "direction": ("str", "a_to_b or b_to_a: whose data was limited."),
-    "fix": ("str", "What to change."),
-    "text": ("str", "The answer in a line."),
-    "lost_ns": ("int", "Time lost to limits that somebody can mend."),
-    "also": ("str", "The largest limit of that time, where the first is none that can be mended."),
-    "is_problem": ("bool", "So much was lost that somebody should look."),
-    "named_ns": ("int", "What the limit that the fix is about cost."),
-}
 _FINDING = {
     "rule": ("str", "Code of the rule."),
     "name": ("str", "Its name."),
@@ -120,6 +102,11 @@ def _columns(texts: dict[str, tuple[str, str]]) -> tuple[Column, ...]:
     return tuple(Column(name, kind, meaning) for name, (kind, meaning) in texts.items())
 
 
+def _verdict() -> tuple[Column, ...]:
+    kinds = {"share": "float", "time": "int", "bool": "bool"}
+    return tuple(Column(row["name"], kinds.get(row["kind"], "str"), row["doc"]) for row in _engine.verdict_fields())
+
+
 def _fields(group: str) -> tuple[Column, ...]:
     return tuple(Column(name, kind, meaning) for name, kind, meaning in _engine.fields(group))
 
@@ -139,7 +126,7 @@ def tables() -> dict[str, tuple[Column, ...]]:
         "connections": (
             _KEY,
             *_fields("connection"),
-            Column("verdict", "struct", "What limited it.", _columns(_VERDICT)),
+            Column("verdict", "struct", "What limited it.", _verdict()),
             *(Column(side, "struct", f"Of the data from {side.replace('_', ' ')}.", direction) for side in DIRECTIONS),
         ),
         "findings": (_KEY, *_columns(_FINDING)),

@@ -1,11 +1,10 @@
-"""The model that every surface shares: types and column sets generated from the engine's tables (`just model`)."""
+"""The model that every surface shares, generated from the engine's tables by `just model`; it imports nothing."""
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Literal
 
-from tcpwin import _engine
+from tcpwin.model.columns import MARKED, TEXTS
 from tcpwin.model.connection import ConnectionFields
 from tcpwin.model.direction import DirectionFields
 from tcpwin.model.event import Event
@@ -15,17 +14,11 @@ __all__ = ["ConnectionFields", "DirectionFields", "Event", "marked_fields", "tex
 Group = Literal["connection", "direction"]
 
 
-@cache
-def marked_fields(group: Group, mark: str) -> tuple[str, ...]:
-    """Return the names of a group's fields that the engine's table marks, in its order.
-
-    Args:
-        mark: one of `_engine.FIELD_MARKS`: ``list`` for the dashboard's lists, ``brief`` for agents' answers.
-    """
-    return tuple(name for name, _, marks, _, _ in _engine.field_table(group) if mark in marks)
+def marked_fields(group: Group, mark: Literal["list", "brief"]) -> tuple[str, ...]:
+    """Return the fields that the dashboard lists (``list``), or that short answers to agents give (``brief``)."""
+    return MARKED[group, mark]
 
 
-@cache
 def text_fields(group: Group) -> frozenset[str]:
-    """Return the names of a group's fields that hold text."""
-    return frozenset(name for name, kind, _, _, _ in _engine.field_table(group) if kind == "str")
+    """Return the fields of a group that hold text."""
+    return TEXTS[group]

@@ -9,7 +9,8 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from sqlalchemy.exc import SQLAlchemyError
 
-from tcpwin_web.api.parts import Analysed, CaptureId, Limit, Offset, ServiceOf, Verdict, Words, as_json, plain
+from tcpwin_web.api.model import Verdict
+from tcpwin_web.api.parts import Analysed, CaptureId, Limit, Offset, ServiceOf, Words, as_json, plain
 from tcpwin_web.captures import NotFoundError
 from tcpwin_web.jobs import answers, both_ends
 from tcpwin_web.results import layout, queries

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from tcpwin.model.names import DirectionName, LimitName
+from tcpwin_web.api.model import Verdict
 from tcpwin_web.api.parts import (
     ARROW_RESPONSE,
-    DIRECTIONS,
     MAX_OFFSET,
     Analysed,
     ConnectionId,
@@ -19,11 +20,9 @@ from tcpwin_web.api.parts import (
     Format,
     Having,
     Limit,
-    Limits,
     Offset,
     ServiceOf,
     StartNs,
-    Verdict,
     Words,
     arrow,
     as_json,
@@ -83,7 +82,7 @@ async def list_connections(
     sort: Annotated[
         str, Query(max_length=100, description="worst, or a column; - before it: the greatest first")
     ] = queries.WORST,
-    limited_by: Annotated[Limits | None, Query(description="those whose verdict names this limit")] = None,
+    limited_by: Annotated[LimitName | None, Query(description="those whose verdict names this limit")] = None,
     problem: Annotated[bool | None, Query(description="those with a problem, or without")] = None,
     column: Annotated[list[str] | None, Query(max_length=100, description="columns wanted; all by default")] = None,
     offset: Offset = 0,
@@ -130,7 +129,7 @@ async def show_series(
     capture: Having,
     connection_id: ConnectionId,
     name: str,
-    direction: DIRECTIONS = "a_to_b",
+    direction: DirectionName = "a_to_b",
     start_ns: StartNs = None,
     end_ns: EndNs = None,
     points: Annotated[int, Query(ge=1, le=20_000, description="buckets at most")] = 1000,

@@ -11,16 +11,8 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, HTTPException, Query, Response
 
 from tcpwin import figures
-from tcpwin_web.api.parts import (
-    DIRECTIONS,
-    Analysed,
-    ConnectionId,
-    Detailed,
-    EndNs,
-    ServiceOf,
-    StartNs,
-    as_json,
-)
+from tcpwin.model.names import DirectionName
+from tcpwin_web.api.parts import Analysed, ConnectionId, Detailed, EndNs, ServiceOf, StartNs, as_json
 from tcpwin_web.jobs.both_ends import draw_ladder_of
 from tcpwin_web.jobs.drawing import POINTS, TIMELINE, Asked, draw_figure, draw_pair
 from tcpwin_web.service import Service
@@ -93,7 +85,7 @@ async def show_connection_figure(
     panel: Annotated[
         list[str] | None, Query(max_length=10, description="of a timeline, from top to bottom", examples=[["window"]])
     ] = None,
-    direction: DIRECTIONS | None = None,
+    direction: DirectionName | None = None,
     start_ns: StartNs = None,
     end_ns: EndNs = None,
     points: Points = POINTS,
@@ -124,7 +116,7 @@ async def show_pair_figure(
     new: CaptureQuery,
     old_connection: ConnectionQuery,
     new_connection: ConnectionQuery,
-    direction: DIRECTIONS = "a_to_b",
+    direction: DirectionName = "a_to_b",
     theme: ThemeName = "light",
 ) -> Response:
     """A figure over time of a connection of one capture, above its partner of another, on the same axes."""

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, HTTPException, Query
 from pydantic import BaseModel, Field
 
-from tcpwin_web.api.parts import Limits, Offset, ServiceOf, Words
+from tcpwin.model.names import LimitName
+from tcpwin_web.api.parts import Offset, ServiceOf, Words
 from tcpwin_web.history import Found, Point, Question, judge_change
 
 router = APIRouter(tags=["history"])
@@ -24,7 +25,7 @@ def question(
     address: Address = "",
     port: Port = None,
     host: Annotated[Words, Query(max_length=255, description="a part of a host's name in bundles and snapshots")] = "",
-    limited_by: Annotated[Limits | None, Query()] = None,
+    limited_by: Annotated[LimitName | None, Query()] = None,
     tag: Annotated[Words, Query(max_length=64)] = "",
 ) -> Question:
     """Which rows are wanted."""
@@ -39,7 +40,7 @@ class HostPairEntry(BaseModel):
     client: str
     server: str
     port: int
-    limited_by: Limits
+    limited_by: LimitName
     connections: int
     problems: int
     lost_ns: int
@@ -78,7 +79,7 @@ class HistoryPoint(BaseModel):
     data_bytes: int
     rate_bps: int | None
     rtt_ns: int | None
-    limits: list[Limits]
+    limits: list[LimitName]
     change: Annotated[str | None, Field(description="against the capture before: better, worse or about the same")]
 
     @classmethod

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import polars
 from fastapi import Depends, HTTPException, Path, Query, Request
 from fastapi.responses import Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator
 
 from tcpwin.units import count_text
 from tcpwin_web.captures import ConflictError
@@ -21,48 +21,6 @@ ARROW = "application/vnd.apache.arrow.stream"
 MAX_ROWS = 10_000
 MAX_OFFSET = 1 << 40
 MAX_NS = (1 << 63) - 1
-DIRECTIONS = Literal["a_to_b", "b_to_a"]
-Limits = Literal[
-    "receiver_window",
-    "receiver_application",
-    "sender_application",
-    "send_buffer",
-    "path_rate",
-    "path_loss",
-    "path_policer",
-    "congestion_control",
-    "idle_restart",
-    "retransmission_timer",
-    "delayed_ack",
-    "handshake",
-    "peer_silent",
-    "capture",
-    "none",
-]
-"""What limits a connection: `tcpwin.limits.LIMITS`."""
-
-
-class Verdict(BaseModel):
-    """What limited a connection, what that cost, and who can change it."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    limit: Limits
-    second_limit: Limits | None
-    share: Annotated[float, Field(description="of the connection's duration")]
-    cost_ns: int
-    cost_low_ns: int
-    cost_high_ns: int
-    confidence: Literal["certain", "likely", "possible"]
-    owner: Literal["client_application", "server_application", "client_host", "server_host", "network", "nobody"]
-    side: Literal["client", "server"] | None
-    direction: Literal["a_to_b", "b_to_a"] | None
-    fix: str | None
-    text: str
-    is_problem: bool
-    lost_ns: int
-    named_ns: Annotated[int, Field(description="what the limit that `fix` is about cost, as pages show it")] = 0
-    also: Limits | None
 
 
 def service_of(request: Request) -> Service:

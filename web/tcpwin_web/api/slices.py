@@ -6,7 +6,8 @@ from typing import IO, Annotated
 from fastapi import APIRouter, HTTPException, Query
 from fastapi.responses import StreamingResponse
 
-from tcpwin_web.api.parts import DIRECTIONS, Analysed, EndNs, ServiceOf, StartNs, attachment, check_span
+from tcpwin.model.names import DirectionName
+from tcpwin_web.api.parts import Analysed, EndNs, ServiceOf, StartNs, attachment, check_span
 from tcpwin_web.jobs.slices import write_slice
 
 router = APIRouter(tags=["slices"])
@@ -29,7 +30,7 @@ async def show_slice(
         str | None,
         Query(max_length=10, description="a rule: the frames that prove its finding", examples=["TW201"]),
     ] = None,
-    direction: Annotated[DIRECTIONS | None, Query(description="of the finding")] = None,
+    direction: Annotated[DirectionName | None, Query(description="of the finding")] = None,
     start_ns: StartNs = None,
     end_ns: EndNs = None,
 ) -> StreamingResponse:

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, HTTPException, Query
 from fastapi.responses import Response
 
-from tcpwin_web.api.parts import ConnectionId, Having, Limits, ServiceOf, Words, as_json
+from tcpwin.model.names import LimitName
+from tcpwin_web.api.parts import ConnectionId, Having, ServiceOf, Words, as_json
 from tcpwin_web.jobs.whatif import Asked, predict
 
 router = APIRouter(tags=["what if"])
@@ -21,7 +22,7 @@ Settings = Annotated[
         examples=[["receiver.tcp_rmem=32M", "sender.tcp_wmem=32M"]],
     ),
 ]
-Lift = Annotated[list[Limits], Query(max_length=MOST, description="a limit that is lifted; may be repeated")]
+Lift = Annotated[list[LimitName], Query(max_length=MOST, description="a limit that is lifted; may be repeated")]
 Loss = Annotated[float | None, Query(ge=0, lt=100, allow_inf_nan=False, description="by chance, of the path")]
 RoundTrip = Annotated[float | None, Query(gt=0, le=60_000, allow_inf_nan=False, description="of the path")]
 Rate = Annotated[

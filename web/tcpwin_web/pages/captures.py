@@ -13,9 +13,10 @@ from markupsafe import Markup
 from starlette.datastructures import UploadFile
 
 from tcpwin.limits import LIMIT_NAMES
+from tcpwin.model.names import LimitName
 from tcpwin_web.api.captures import Sort
 from tcpwin_web.api.connections import verdict_conditions
-from tcpwin_web.api.parts import Analysed, CaptureId, Limits, Offset, ServiceOf, Words
+from tcpwin_web.api.parts import Analysed, CaptureId, Offset, ServiceOf, Words
 from tcpwin_web.jobs.detail import sketch_connections
 from tcpwin_web.pages.kept import Kept
 from tcpwin_web.pages.parts import require_own_form, show
@@ -57,7 +58,7 @@ class ListAsked:
     search: Annotated[Words, Query(max_length=100)] = ""
     port: Annotated[str, Query(pattern=r"^[0-9]{0,5}$")] = ""
     only: Only = ""
-    limited_by: Annotated[Literal[""] | Limits, Query()] = ""
+    limited_by: Annotated[Literal[""] | LimitName, Query()] = ""
     begin: Annotated[Seconds, Query(alias="from")] = ""
     until: Annotated[Seconds, Query(alias="to")] = ""
     sort: Annotated[str, Query(max_length=100)] = queries.WORST

@@ -10,8 +10,9 @@ from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
 from tcpwin.limits import LIMIT_NAMES
+from tcpwin.model.names import LimitName
 from tcpwin_web.api.history import Port
-from tcpwin_web.api.parts import Limits, Offset, ServiceOf, Words
+from tcpwin_web.api.parts import Offset, ServiceOf, Words
 from tcpwin_web.history import AddressError, Found, Point, Question, judge_change
 from tcpwin_web.pages.parts import show
 
@@ -57,7 +58,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         address: Annotated[Words, Query(max_length=64)] = "",
         port: Annotated[str, Query(pattern=r"^[0-9]{0,5}$")] = "",
         host: Annotated[Words, Query(max_length=255)] = "",
-        limited_by: Annotated[Literal[""] | Limits, Query()] = "",
+        limited_by: Annotated[Literal[""] | LimitName, Query()] = "",
         tag: Annotated[Words, Query(max_length=64)] = "",
         offset: Offset = 0,
     ) -> Response:

@@ -1,0 +1,87 @@
+"""Names that users pass and read, as types: generated from the engine's tables by `just model`."""
+
+from typing import Literal, TypeAlias
+
+SeriesName: TypeAlias = Literal[
+    "receive_window",
+    "right_edge",
+    "flight",
+    "pipe",
+    "sequence",
+    "throughput",
+    "rtt",
+    "rtt_smoothed",
+    "rto",
+    "sender_flight",
+    "cwnd_model",
+    "acknowledged",
+    "window_raw",
+    "goodput",
+    "resent",
+    "sacked",
+    "sender_window",
+    "delivery_rate",
+    "queue_delay",
+]
+"""A series of a connection."""
+
+DirectionName: TypeAlias = Literal["a_to_b", "b_to_a"]
+"""Whose data: those of the first end, a, or of the second, b."""
+
+LimitName: TypeAlias = Literal[
+    "receiver_window",
+    "receiver_application",
+    "sender_application",
+    "send_buffer",
+    "path_rate",
+    "path_loss",
+    "path_policer",
+    "congestion_control",
+    "idle_restart",
+    "retransmission_timer",
+    "delayed_ack",
+    "handshake",
+    "peer_silent",
+    "capture",
+    "none",
+]
+"""What limits a connection."""
+
+ItemName: TypeAlias = Literal[
+    "handshake",
+    "zero_window",
+    "small_window",
+    "window_full",
+    "reader",
+    "slow_start",
+    "congestion",
+    "after_loss",
+    "fast_recovery",
+    "timeout",
+    "tail",
+    "peer_silent",
+    "idle_restart",
+    "application",
+    "send_buffer",
+    "path",
+    "policer",
+    "closed",
+    "unknown",
+]
+"""An item of the time budget."""
+
+ConfidenceName: TypeAlias = Literal["certain", "likely", "possible"]
+"""How sure a verdict or a finding is."""
+
+OwnerName: TypeAlias = Literal[
+    "client_application",
+    "server_application",
+    "client_host",
+    "server_host",
+    "network",
+    "nobody",
+]
+"""Who can change what limited a connection."""
+
+EndName: TypeAlias = Literal["client", "server"]
+"""An end of a connection, by its role."""
