@@ -1,3 +1,4 @@
+from tcpwin.figures.budget_words import GROUP_WORDS as GROUP_WORDS
 from tcpwin.figures.budget_words import ITEM_WORDS as ITEM_WORDS
 from tcpwin.figures.drawing.kind import FigureKind as FigureKind
 from tcpwin.figures.drawing.theme import THEMES as THEMES
@@ -17,10 +18,8 @@ from tcpwin.figures.progress import plain_progress as plain_progress
 from tcpwin.figures.svg.picture import LEAST_WIDTH as LEAST_WIDTH
 from tcpwin.figures.svg.sketch import LIFE_COLUMNS as LIFE_COLUMNS
 from tcpwin.figures.svg.sketch import SKETCH_BUCKETS as SKETCH_BUCKETS
-from tcpwin.figures.svg.sketch import BarPart as BarPart
-from tcpwin.figures.svg.sketch import Life as Life
+from tcpwin.figures.svg.sketch import LifeSketch as LifeSketch
 from tcpwin.figures.svg.sketch import Sketch as Sketch
-from tcpwin.figures.svg.sketch import budget_bar as budget_bar
 from tcpwin.figures.svg.sketch import colours_css as colours_css
 from tcpwin.figures.svg.sketch import draw_blocks as draw_blocks
 from tcpwin.figures.svg.sketch import draw_life as draw_life

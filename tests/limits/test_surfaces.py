@@ -42,11 +42,9 @@ from tcpwin.render.report.figures import Drawn
 from tcpwin.render.report.markdown_form import plain
 from tcpwin.render.report.report import Report
 from tcpwin.render.report.table import make_table
-from tcpwin.render.verdict_words import limit_words, verdict_words
+from tcpwin.render.view.verdict import verdict_row, view_verdict
 from tcpwin.units import rate_text, time_text
 from tcpwin_web import Settings, create_app
-from tcpwin_web.pages.verdicts import limit_words as limit_words_of
-from tcpwin_web.pages.verdicts import problem_words
 from tcpwin_web.results import columns, layout, queries
 
 check_module = import_module("tcpwin.cli.check")
@@ -98,7 +96,7 @@ class Told:
 
     def words(self, id: int) -> list[str]:
         """What each text form has to say of a connection: answer, reason, cost and fix."""
-        words = verdict_words(self.verdicts[id])
+        words = view_verdict(self.verdicts[id])
         beside = words.beside.removeprefix("What can be fixed: ")
         return [each for each in (words.answer, words.why, beside, words.cost, words.fix, words.evidence) if each]
 
@@ -127,7 +125,7 @@ def says(text: str, words: str) -> bool:
 def test_the_words_hold_the_machine_fields(told: Told) -> None:
     """Text surfaces are asked for words; so the words themselves must say limit, share, cost and confidence."""
     for verdict in told.verdicts.values():
-        words = verdict_words(verdict)
+        words = view_verdict(verdict)
         if verdict.limit not in ("none", "capture"):
             share, confidence = re.findall(r"\((\d+) ?% of the time, (\w+)\)", words.answer)[0]
             assert (int(share), confidence) == (round(verdict.share * 100), verdict.confidence)
@@ -153,7 +151,7 @@ def test_text(told: Told) -> None:
     for id in told.report.shown_ids:
         text, _ = run(told, "--connection", str(id))
         verdict = told.verdicts[id]
-        words = verdict_words(verdict)
+        words = view_verdict(verdict)
         assert all(says(text, each) for each in (words.answer, words.beside, words.cost, words.fix))
 
 
@@ -303,11 +301,11 @@ def test_github(told: Told, checked: Callable[[str], str]) -> None:
     closing = annotations.pop()
     [worst] = told.analysis.worst(1)
     assert closing.startswith(f"Connection {worst.id}: ")
-    words = verdict_words(told.verdicts[worst.id])
+    words = view_verdict(told.verdicts[worst.id])
     assert all(says(closing, each) for each in (words.answer, words.beside, words.cost))
     for finding, line in zip(told.analysis.findings, annotations, strict=True):
         if finding.connection is not None:
-            words = verdict_words(told.verdicts[finding.connection])
+            words = view_verdict(told.verdicts[finding.connection])
             assert all(each.replace("%", "%25") in line for each in (words.answer, words.beside, words.cost))
 
 
@@ -400,7 +398,7 @@ def test_comparison(told: Told) -> None:
         assert (lost.old, lost.new) == (pair.old_verdict.lost_ns, pair.new_verdict.lost_ns)
     text = "\n".join(render_comparison(told.analysis, told.analysis, comparison, limit=1))
     for pair in comparison.pairs[:1]:
-        assert f"{limit_words(pair.old_verdict)} → {limit_words(pair.new_verdict)}" in text
+        assert f"{view_verdict(pair.old_verdict).label} → {view_verdict(pair.new_verdict).label}" in text
 
 
 @pytest.mark.parametrize("told", some_by_day(captures()), ids=name_of, indirect=True)
@@ -463,14 +461,13 @@ def test_pages_of_the_service(told: Told, service: TestClient) -> None:
         assert row["verdict"] == {name: verdict[name] for name in row["verdict"]}
     page = service.get(f"/captures/{id}").text
     badges = [unescape(each) for each in re.findall(r'<span class="badge problem">([^<]*)</span>', page)]
-    problems = [row["verdict"] for row in rows if row["verdict"]["is_problem"]]
-    in_rows = [(problem_words if each["also"] else limit_words_of)(each) for each in problems]
-    assert badges == ([problem_words(entry["verdict"]), *in_rows] if problems else [])
+    problems = [verdict_row(row["verdict"]) for row in rows if row["verdict"]["is_problem"]]
+    in_rows = [each.problem if each.is_elsewhere else each.limits for each in problems]
+    assert badges == ([verdict_row(entry["verdict"]).problem, *in_rows] if problems else [])
     text = one_line(unescape(re.sub(r"<[^>]+>", " ", page)))
     for row in rows:
-        verdict = row["verdict"]
-        cost = time_text(verdict["named_ns"]) if verdict["is_problem"] else "–"
-        assert f" {verdict['share'] * 100:.0f} % {verdict['confidence']} {cost} " in text
+        shown = verdict_row(row["verdict"])
+        assert f" {shown.share or '–'} {shown.confidence} {shown.cost or '–'} " in text
     for finding in told.analysis.findings:
         lost, sure = told.weight(finding)
         cost = f"{'' if ' of ' in lost else 'time lost '}{lost} " if lost else ""

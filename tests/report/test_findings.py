@@ -10,8 +10,9 @@ from cases import all_cases
 from report.made_findings import NASTY, NASTY_SHOWN, NOTE, RULES, STALL, bundled, found
 
 from tcpwin.limits import Evidence, Severity
-from tcpwin.render.text.findings import render_findings, value_text
+from tcpwin.render.text.findings import render_findings
 from tcpwin.render.text.rules import render_page, render_rules, threshold_text
+from tcpwin.render.view.finding import value_words
 
 
 def test_whole_report() -> None:
@@ -110,7 +111,7 @@ def test_nothing_acts_on_a_terminal() -> None:
     ],
 )
 def test_values(name: str, value: float | str, text: str) -> None:
-    assert value_text(name, value) == text
+    assert " ".join(value_words(name, value)) == text
 
 
 def test_list_of_rules() -> None:

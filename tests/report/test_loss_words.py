@@ -373,7 +373,7 @@ def test_start_and_congestion_window_in_the_detail() -> None:
 
 @all_cases("path", WHOLE, ids=name_of)
 def test_every_retransmission_has_a_cause_in_words(path: Path) -> None:
-    from tcpwin.render.text.loss import causes_of
+    from tcpwin.render.view.loss import causes_of
 
     for connection in analyze(path).worst(5):
         for direction in (connection.a_to_b, connection.b_to_a):

@@ -9,10 +9,11 @@ import pytest
 from web.crafted import written, zero_window_connection
 
 import tcpwin
-from tcpwin.figures import LIFE_COLUMNS, SKETCH_BUCKETS, Sketch, budget_bar, draw_life, draw_sketch
+from tcpwin.figures import LIFE_COLUMNS, SKETCH_BUCKETS, Sketch, draw_life, draw_sketch
 from tcpwin.figures.drawing.theme import BUDGET_COLOURS
-from tcpwin.figures.svg.sketch import BAR, COLUMNS, HEIGHT, colours_css
+from tcpwin.figures.svg.sketch import COLUMNS, HEIGHT, colours_css
 from tcpwin.limits import GROUPS
+from tcpwin.render.view.budget import BAR_WIDTH, budget_bar
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 
@@ -102,7 +103,7 @@ def test_a_bar_is_the_budget(name: str) -> None:
     connection = tcpwin.analyze(CAPTURES / "lab" / f"{name}.pcap.gz").connections[0]
     budget = connection.budget["b_to_a"]
     parts = budget_bar(budget.items_ns)
-    assert sum(each.width for each in parts) == pytest.approx(BAR, abs=0.1)
+    assert sum(each.width for each in parts) == pytest.approx(BAR_WIDTH, abs=0.1)
     assert [each.width for each in parts] == sorted((each.width for each in parts), reverse=True)
     assert {each.group for each in parts} == {group for group, ns in budget.groups_ns.items() if ns}
     assert parts[0].group == budget.largest

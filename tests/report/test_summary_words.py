@@ -18,7 +18,7 @@ from tcpwin.limits.verdict import judge_connection
 from tcpwin.render import render, render_connection
 from tcpwin.render.text.findings import render_findings
 from tcpwin.render.text.summary import BAR, render_budgets, render_stalls, render_summary
-from tcpwin.render.verdict_words import verdict_words
+from tcpwin.render.view.verdict import view_verdict
 from tcpwin.units import share_text, time_text
 
 ROW = re.compile(r"(?P<item>\D.*?) +(?P<time>[\d.]+ (?:µs|ms|s|min)) +(?P<share>[\d.]+) %(?:   (?P<bar>#+))?")
@@ -157,7 +157,7 @@ def test_words_of_a_verdict_are_harmless() -> None:
     connection = analysis.connections[0]
     verdict = judge_connection(connection, [finding])
     assert (verdict.fix, verdict.reason, verdict.code) == (NASTY_TEXT, NASTY_TEXT, finding.code)
-    words = verdict_words(verdict)
+    words = view_verdict(verdict)
     assert (words.fix, words.why) == (NASTY_SHOWN, NASTY_SHOWN)
     assert all(text.isprintable() for text in (words.answer, words.cost, words.evidence))
 

@@ -10,9 +10,9 @@ from cases import all_cases
 
 from tcpwin import Connection
 from tcpwin.limits import LIMIT_NAMES, role_of
-from tcpwin.render import render
+from tcpwin.render import render, view_verdict
 from tcpwin.render.text.summary import render_verdict
-from tcpwin.render.text.timing import render_timing
+from tcpwin.render.view.timing import render_timing
 
 SCALES = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 RATES = {"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
@@ -148,7 +148,7 @@ def test_numbers_of_the_text_are_the_fields(path: Path) -> None:
                 assert direction.message_delay_p95_ns == near(delays[3], TIMES)
                 assert direction.message_delay_p99_ns == near(delays[4], TIMES)
             compared += 1
-        said = render_verdict(connection.verdict)
+        said = render_verdict(view_verdict(connection.verdict))
         assert text.count(said[0]) >= 1
         compare_verdict(connection, "\n".join(f"    {line}" for line in said))
     assert compared

@@ -5,7 +5,6 @@ import re
 import time
 from collections.abc import Iterator
 from html import unescape
-from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
@@ -19,9 +18,9 @@ from web.test_journey import check
 import tcpwin
 from tcpwin.figures import SKETCH_BUCKETS, draw_sketch
 from tcpwin.figures.budget_words import GROUP_WORDS
+from tcpwin.render import group_findings, view_verdict
 from tcpwin.units import bytes_text, rate_text, time_text
 from tcpwin_web import Settings, create_app
-from tcpwin_web.results import columns, queries
 
 LAB = ROOT / "captures" / "lab"
 STALLS = 7
@@ -73,7 +72,7 @@ def test_the_answer_stands_first_with_its_numbers(served: TestClient, name: str)
     assert verdict.answer in answer
     assert ("Fix" in answer, "cost" in answer.lower()) == (verdict.is_problem, verdict.is_problem)
     if verdict.is_problem:
-        assert f"cost {time_text(verdict.named_ns)} " in answer
+        assert f" {view_verdict(verdict).row.cost} " in answer
         assert str(verdict.fix).replace("`", "") in answer
     assert f"duration {time_text(connection.duration_ns)} data {bytes_text(data.acked_bytes or 0)} " in answer
     assert f" {rate_text(data.goodput_bps or 0)} " in answer
@@ -83,29 +82,25 @@ def test_the_answer_stands_first_with_its_numbers(served: TestClient, name: str)
     assert page.index("Answer") < page.index('id="connections-title"') < page.index('id="findings"')
 
 
-def test_findings_of_a_kind_are_one_group(served: TestClient, tmp_path: Path) -> None:
+def test_findings_of_a_kind_are_one_group(served: TestClient) -> None:
     data = many_stalls()
     analysis = tcpwin.analyze(data)
     kinds = {(each.code, each.owner) for each in analysis.findings}
-    columns.write_findings(analysis, tmp_path / "findings.parquet")
-    groups, total = queries.group_findings(tmp_path, groups=100, worst=3)
-    assert {(each.code, each.owner) for each in groups} == kinds
-    assert (total, len(groups)) == (len(kinds), len(kinds))
+    groups = group_findings(analysis.findings)
+    assert {(each.worst.code, each.worst.owner) for each in groups} == kinds
+    assert len(groups) == len(kinds)
     for group in groups:
-        own = [each for each in analysis.findings if (each.code, each.owner) == (group.code, group.owner)]
-        assert (group.count, group.cost_ns) == (len(own), sum(each.cost_ns or 0 for each in own))
-        assert [each["text"] for each in group.worst] == [each.text for each in own[:3]]
+        kind = (group.worst.code, group.worst.owner)
+        own = [each for each in analysis.findings if (each.code, each.owner) == kind]
+        assert (group.findings, group.cost_ns) == (own, sum(each.cost_ns or 0 for each in own))
     assert [each.cost_ns for each in groups] == sorted((each.cost_ns for each in groups), reverse=True)
     assert groups[0].count == STALLS
-    fewer, total = queries.group_findings(tmp_path, groups=1, worst=1)
-    assert ([len(each.worst) for each in fewer], total) == ([1], len(kinds))
 
     id = analysed(served, data)
     page = served.get(f"/captures/{id}").text
     first = groups[0]
-    heading = (
-        f"{first.code} {first.worst[0]['name']} ×{STALLS}, {time_text(first.cost_ns)} in all in {STALLS} connections"
-    )
+    worst = first.worst
+    heading = f"{worst.code} {worst.name} ×{STALLS}, {time_text(first.cost_ns)} in all in {STALLS} connections"
     assert heading in words(page)
     assert page.count('<article class="finding') == len(kinds)
 

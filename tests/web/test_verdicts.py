@@ -12,10 +12,10 @@ from fastapi.testclient import TestClient
 from web.crafted import API, CLIENT, SERVER, analysed, segment, settle, written, zero_window_connection
 
 import tcpwin
-from tcpwin.limits import LIMIT_NAMES, LIMITS, OWNERS, VERDICT_COLUMNS, Severity, algorithms_of
+from tcpwin.limits import LIMIT_NAMES, LIMITS, VERDICT_COLUMNS, Severity, algorithms_of
+from tcpwin.render import verdict_row
 from tcpwin.units import time_text
 from tcpwin_web import Settings, create_app
-from tcpwin_web.pages.verdicts import OWNER_WORDS, limit_words, problem_words
 from tcpwin_web.results import layout
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -86,16 +86,16 @@ def test_everything_says_the_verdict_of_the_library(served: TestClient, name: st
     assert {**entry["verdict"], "text": worst.text} == {each: getattr(worst, each) for each in entry["verdict"]}
     assert entry["problems"] == len(problems)
     capture, connection = words(served, f"/captures/{id}"), words(served, f"/captures/{id}/connections/{rows[0]['id']}")
-    first = rows[0]["verdict"]
-    told = f"{limit_words(first)} {problem_words(first) + ' ' if first['also'] else ''}{first['share'] * 100:.0f} % "
-    assert told + first["confidence"] in capture
+    first = verdict_row(rows[0]["verdict"])
+    badge = f"{first.problem} " if first.is_elsewhere else ""
+    assert f"{first.limits} {badge}{first.share or '–'} {first.confidence} {first.cost or '–'}" in capture
     assert worst.answer in capture if len(analysis) == 1 else f"{worst.share * 100:.0f} %" in capture
     shown = analysis.connections[rows[0]["id"]].verdict
     assert shown.answer in connection
     said = shown.beside_text or f": {shown.cost_text}."
     assert (said in connection and time_text(shown.named_ns) in said) == shown.is_problem
     badges = re.findall(r'<span class="badge ([a-z]+)">([^<]*)</span>', served.get(f"/captures/{id}").text)
-    assert (badges[0] == ("problem", problem_words(entry["verdict"]))) == bool(problems)
+    assert (badges[0] == ("problem", verdict_row(entry["verdict"]).problem)) == bool(problems)
     # What is damaged, or has a finding for which `check` fails, is never called well.
     worst_finding = analysis.findings.worst
     warned = worst_finding is not None and worst_finding >= Severity.WARNING
@@ -128,7 +128,6 @@ def test_a_closed_window_is_the_servers_reader(served: TestClient) -> None:
 
 def test_each_machine_name_has_words() -> None:
     assert set(LIMIT_NAMES) == set(LIMITS)
-    assert set(OWNER_WORDS) == set(OWNERS)
 
 
 def test_results_of_an_earlier_version_are_made_anew(tmp_path: Path, capture: bytes) -> None:

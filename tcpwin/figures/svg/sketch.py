@@ -6,15 +6,12 @@ draw before a script runs. Colours are those of the figures.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tcpwin.analysis import DirectionName
-from tcpwin.figures.budget_words import GROUP_WORDS
 from tcpwin.figures.drawing.theme import BUDGET_COLOURS, COLOURS
-from tcpwin.limits import GROUPS
-from tcpwin.units import share_text, time_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,8 +31,6 @@ BLOCKS = " ▁▂▃▄▅▆▇█"
 """Heights that a terminal can show: of nothing known, then from 0 to the top."""
 BLOCK_COLUMNS = 3
 """Columns of a sketch in a character."""
-BAR = 1000
-"""Width of a bar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,27 +51,10 @@ class Sketch:
 
 
 @dataclass(frozen=True, slots=True)
-class Life(Sketch):
+class LifeSketch(Sketch):
     """A sketch of `LIFE_COLUMNS`, with bands where silences took more than half of a column."""
 
     silent: str
-
-
-@dataclass(frozen=True, slots=True)
-class BarPart:
-    """A part of a bar: a group of the time budget, its place and width of `BAR`; its name, time and share as text."""
-
-    group: str
-    words: str
-    start: float
-    width: float
-    time: str
-    share: str
-
-    @property
-    def name(self) -> str:
-        """The group as the name of a class."""
-        return class_name(self.group)
 
 
 def draw_sketch(view: View, direction: DirectionName) -> Sketch:
@@ -84,9 +62,9 @@ def draw_sketch(view: View, direction: DirectionName) -> Sketch:
     return Sketch(*_draw(view, direction, COLUMNS))
 
 
-def draw_life(view: View, direction: DirectionName) -> Life:
+def draw_life(view: View, direction: DirectionName) -> LifeSketch:
     """Draw the same in finer columns, with the silences of both sides."""
-    return Life(*_draw(view, direction, LIFE_COLUMNS), _bands(_silent(view, LIFE_COLUMNS)))
+    return LifeSketch(*_draw(view, direction, LIFE_COLUMNS), _bands(_silent(view, LIFE_COLUMNS)))
 
 
 def _draw(view: View, direction: DirectionName, columns: int) -> tuple[str, str, str, int, int]:
@@ -196,23 +174,6 @@ def _line(values: list[int | None]) -> Iterator[tuple[str, int, int]]:
     for begin, y, count in _runs(values):
         yield ("V" if begin == end else f"M{begin} "), y, count
         end = begin + count
-
-
-def budget_bar(items_ns: Mapping[str, int]) -> list[BarPart]:
-    """A time budget as a bar, the group with most time first."""
-    total_ns = sum(items_ns.values())
-    groups_ns = {group: sum(items_ns.get(item, 0) for item in items) for group, items in GROUPS.items()}
-    parts: list[BarPart] = []
-    start = 0.0
-    for group, ns in sorted(groups_ns.items(), key=lambda each: -each[1]):
-        if ns:
-            width = BAR * ns / total_ns
-            words = GROUP_WORDS[group]
-            parts.append(
-                BarPart(group, words, round(start, 2), round(width, 2), time_text(ns), share_text(ns / total_ns))
-            )
-            start += width
-    return parts
 
 
 def class_name(group: str) -> str:

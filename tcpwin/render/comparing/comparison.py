@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from tcpwin.limits import Analysis, Change, Comparison, Connection, FindingChange, Pair, Verdict, advice_label, role_of
-from tcpwin.render.text.connections import cost_text
-from tcpwin.render.text.findings import arrow_of
-from tcpwin.render.verdict_words import limit_words
+from tcpwin.limits import Analysis, Change, Comparison, Connection, FindingChange, Pair, advice_label, role_of
+from tcpwin.render.view.finding import arrow_of
+from tcpwin.render.view.verdict import VerdictView, view_verdict
 from tcpwin.units import bytes_text, change_text, count_text, name_text, rate_text, share_text, time_text
 
 NAMES = {
@@ -148,9 +148,9 @@ def _pair(each: Pair, old: Connection, new: Connection) -> Iterator[str]:
     yield name_text(
         f"old #{match.old}, new #{match.new}  {each.server} {arrow_of(old, each.direction)}  {each.verdict}{alike}"
     )
-    was, now = limit_words(each.old_verdict), limit_words(each.new_verdict)
-    yield f"    {'limited by':<{WIDTH}} {was} → {now}"
-    costs = [_saving(verdict) for verdict in (each.old_verdict, each.new_verdict)]
+    was, now = (view_verdict(verdict) for verdict in (each.old_verdict, each.new_verdict))
+    yield f"    {'limited by':<{WIDTH}} {was.label} → {now.label}"
+    costs = [_saving(was), _saving(now)]
     if costs != ["none", "none"]:
         yield f"    {'cost of the limit':<{WIDTH}} {' → '.join(costs)}"
     receiver = role_of(old, each.direction[-1])
@@ -159,15 +159,14 @@ def _pair(each: Pair, old: Connection, new: Connection) -> Iterator[str]:
         if (change.old or change.new) and change.name not in left_out:
             yield f"    {_change(change, receiver)}"
     yield from (f"    {_finding(finding, old)}" for finding in each.findings)
-    verdict = each.new_verdict
-    yield name_text(f"    now: {_small(verdict.answer)}")
-    if verdict.is_problem and verdict.fix:
-        yield name_text(f"    {advice_label('Fix', verdict)}: {verdict.fix}")
+    yield f"    now: {_small(now.answer)}"
+    if now.fix:
+        yield f"    {advice_label('Fix', each.new_verdict)}: {now.fix}"
 
 
-def _saving(verdict: Verdict) -> str:
+def _saving(verdict: VerdictView) -> str:
     """A verdict's cost, as its own sentence says it."""
-    return cost_text(verdict).replace("≤", "up to").replace("~", "about") or "none"
+    return verdict.row.cost.replace("≤", "up to").replace("~", "about") or "none"
 
 
 def _small(text: str) -> str:
@@ -190,14 +189,29 @@ def _left_out(each: Pair, old: Connection, new: Connection) -> set[str]:
     return names
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeView:
+    """A quantity of a pair: before, after, by how much, and ``better`` or ``worse`` if it is either."""
+
+    old: str
+    new: str
+    change: str
+    verdict: str
+
+
+def view_change(name: str, old: float | None, new: float | None, verdict: str | None) -> ChangeView:
+    """Put the change of a quantity in words."""
+    factor = new / old if old and new is not None and name != "resent_share" else 1
+    change = change_text(factor) if abs(factor - 1) >= SAME else ""
+    judged = verdict if verdict in ("better", "worse") else ""
+    return ChangeView(value_text(name, old), value_text(name, new), change, judged or "")
+
+
 def _change(change: Change, receiver: str) -> str:
-    old, new = value_text(change.name, change.old), value_text(change.name, change.new)
-    text = f"{NAMES[change.name].replace('receiver', receiver):<{WIDTH}} {old} → {new}"
-    if change.old and change.new is not None and change.name != "resent_share":
-        factor = change.new / change.old
-        if abs(factor - 1) >= SAME:
-            text += f" ({change_text(factor)})"
-    return f"{text}  {change.verdict}" if change.verdict in ("better", "worse") else text
+    shown = view_change(change.name, change.old, change.new, change.verdict)
+    text = f"{NAMES[change.name].replace('receiver', receiver):<{WIDTH}} {shown.old} → {shown.new}"
+    text += f" ({shown.change})" if shown.change else ""
+    return f"{text}  {shown.verdict}" if shown.verdict else text
 
 
 def value_text(name: str, value: float | None) -> str:

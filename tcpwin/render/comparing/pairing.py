@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tcpwin.render.verdict_words import frames_filter, limit_words, verdict_words
+from tcpwin.render.view.verdict import frames_filter, view_verdict
 from tcpwin.units import bytes_text, count_text, name_text, share_text, short_name, time_text
 
 if TYPE_CHECKING:
@@ -202,16 +202,18 @@ def _connection_lines(connection: PairedConnection, judged: JudgedConnection | N
 
 
 def verdict_lines(judged: JudgedConnection) -> Iterator[str]:
-    """What limited a paired connection by both captures, what to do, and what either capture alone says otherwise."""
-    verdict, main = judged.verdict, judged.main
-    words = verdict_words(verdict)
-    yield words.answer
-    for label, text in words.advice:
-        if label != "Evidence":
-            yield f"{label}: {text}"
+    """Render what limited a paired connection by both captures, what to do, and where one capture alone differs."""
+    yield from (f"{label}: {text}" if label else text for label, text in verdict_parts(judged))
+
+
+def verdict_parts(judged: JudgedConnection) -> Iterator[tuple[str, str]]:
+    """Return the same as labels and texts; what needs no label has an empty one."""
+    main, words = judged.main, view_verdict(judged.verdict)
+    yield "", words.answer
+    yield from (each for each in words.advice if each[0] != "Evidence")
     frames = f"; in {main.judged_in}: {words.evidence}" if words.evidence else ""
-    yield f"Why: {words.why}{frames}"
-    yield from alone_lines(main)
+    yield "Why", f"{words.why}{frames}"
+    yield from (("", line) for line in alone_lines(main))
 
 
 def alone_lines(judged: JudgedDirection) -> Iterator[str]:
@@ -222,7 +224,8 @@ def alone_lines(judged: JudgedDirection) -> Iterator[str]:
 
 
 def _limited(verdict: Verdict) -> str:
-    return limit_words(verdict) if verdict.limit in ("none", "capture") else f"limited by {limit_words(verdict)}"
+    label = view_verdict(verdict).label
+    return label if verdict.limit in ("none", "capture") else f"limited by {label}"
 
 
 def view_lines(judged: JudgedDirection) -> Iterator[str]:

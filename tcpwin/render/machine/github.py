@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from tcpwin.limits import Analysis, Finding, Findings, Severity
-from tcpwin.render.text.findings import details, heading, title, verdicts_on
-from tcpwin.render.verdict_words import closing_line, connection_line
+from tcpwin.render.text.findings import details, heading
+from tcpwin.render.view.finding import FindingViews
+from tcpwin.render.view.verdict import closing_line, connection_line
 from tcpwin.units import name_text
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
@@ -26,13 +27,14 @@ def render_github(analysis: Analysis, found: Findings, findings: Iterable[Findin
     """
     files = analysis.capture.files
     file = f"file={_property(files[0].file)}," if len(files) == 1 else ""
-    verdict_on = verdicts_on(analysis, found)
+    view = FindingViews(analysis, found)
     for finding in findings:
-        lines = [heading(analysis, finding, verdict_on(finding)), *details(analysis, finding)]
+        shown = view(finding)
+        lines = [heading(analysis, shown), *details(shown)]
         if finding.connection is not None:
             lines.insert(1, connection_line(analysis, finding.connection, found))
         message = _message("\n".join(lines))
-        yield f"::{_COMMANDS[finding.severity]} {file}title={_property(title(finding))}::{message}"
+        yield f"::{_COMMANDS[finding.severity]} {file}title={_property(shown.title)}::{message}"
     closing = closing_line(analysis, found)
     if closing is not None:
         yield closing

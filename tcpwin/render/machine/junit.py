@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from xml.etree.ElementTree import Element, SubElement, fromstring, indent, tostring
 
 from tcpwin.limits import Analysis, Finding, Findings, Rule, Severity, describe_capture
-from tcpwin.render.text.findings import counts_line, details, heading, verdicts_on
-from tcpwin.render.verdict_words import connection_line
+from tcpwin.render.text.findings import details, heading
+from tcpwin.render.view.finding import FindingViews, counts_line
+from tcpwin.render.view.verdict import connection_line
 from tcpwin.units import name_text
 
 
@@ -43,6 +44,7 @@ def junit_document(
         for name, value in verdict.items():
             text = value if isinstance(value, str) else json.dumps(value)
             SubElement(properties, "property", name=f"verdict.{name}", value=name_text(text))
+    view = FindingViews(analysis, found)
     failed = 0
     for rule in asked:
         case = SubElement(suite, "testcase", classname="tcpwin", name=name_text(f"{rule.code} {rule.name}"))
@@ -53,9 +55,9 @@ def junit_document(
         failed += bool(failures)
         for each in failures:
             failure = SubElement(case, "failure", type=str(each.severity), message=name_text(each.text))
-            failure.text = _body(analysis, found, each)
+            failure.text = _body(analysis, found, view, each)
         if others:
-            SubElement(case, "system-out").text = "\n\n".join(_body(analysis, found, each) for each in others)
+            SubElement(case, "system-out").text = "\n\n".join(_body(analysis, found, view, each) for each in others)
     suite.set("failures", str(failed))
     SubElement(suite, "system-out").text = name_text(counts_line(analysis, found, asked=len(asked)))
     return _text(root)
@@ -78,9 +80,9 @@ def _text(root: Element) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 
 
-def _body(analysis: Analysis, found: Findings, finding: Finding) -> str:
-    verdict = verdicts_on(analysis, found)(finding)
-    lines = [heading(analysis, finding, verdict), *details(analysis, finding)]
+def _body(analysis: Analysis, found: Findings, view: FindingViews, finding: Finding) -> str:
+    shown = view(finding)
+    lines = [heading(analysis, shown), *details(shown)]
     if finding.connection is not None:
         lines.insert(1, connection_line(analysis, finding.connection, found))
     return "\n".join(lines)

@@ -20,7 +20,6 @@ from tcpwin.limits import (
     Findings,
     Rule,
     Severity,
-    Verdict,
     describe_capture,
     describe_finding,
     describe_rule,
@@ -28,7 +27,7 @@ from tcpwin.limits import (
     plain,
     sections,
 )
-from tcpwin.render.text.findings import arrow_of, frames_text, verdicts_on, weight_words
+from tcpwin.render.view.finding import FindingView, FindingViews, frames_text
 from tcpwin.units import name_text
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
@@ -47,6 +46,7 @@ def sarif_document(
     """
     places = {rule.code: place for place, rule in enumerate(rules)}
     uris = [_uri(file.file) for file in analysis.capture.files]
+    view = FindingViews(analysis, found)
     seen: dict[str, int] = {}
     return {
         "$schema": SARIF_SCHEMA,
@@ -55,7 +55,7 @@ def sarif_document(
             {
                 "tool": {"driver": {"name": "tcpwin", "version": version, "rules": [_rule(rule) for rule in rules]}},
                 "artifacts": [{"location": {"uri": uri}} for uri in uris],
-                "results": [_result(analysis, found, each, places[each.code], uris, seen) for each in findings],
+                "results": [_result(analysis, view, each, places[each.code], uris, seen) for each in findings],
                 "properties": plain(describe_capture(analysis, found)),
             }
         ],
@@ -102,18 +102,18 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _result(
-    analysis: Analysis, found: Findings, finding: Finding, rule: int, uris: Sequence[str], seen: dict[str, int]
+    analysis: Analysis, view: FindingViews, finding: Finding, rule: int, uris: Sequence[str], seen: dict[str, int]
 ) -> dict[str, Any]:
     described = describe_finding(finding, analysis)
-    verdict = verdicts_on(analysis, found)(finding)
+    shown, verdict = view(finding), view.verdict(finding)
     return {
         "ruleId": finding.code,
         "ruleIndex": rule,
         # A level other than none goes with no other kind (section 3.27.10).
         "kind": "fail",
         "level": _LEVELS[finding.severity],
-        "message": {"text": _message(finding, verdict)},
-        "locations": [_location(analysis, described, uris)],
+        "message": {"text": _message(shown)},
+        "locations": [_location(shown, described, uris)],
         "partialFingerprints": {"finding/v1": _fingerprint(described, seen)},
         "properties": {
             **{name: value for name, value in described.items() if name not in ("code", "name", "severity", "text")},
@@ -122,16 +122,16 @@ def _result(
     }
 
 
-def _message(finding: Finding, verdict: Verdict | None) -> str:
-    text = f"{finding.text} ({', '.join(weight_words(finding, verdict))})."
-    if finding.evidence.frames:
-        text += f" See {frames_text(finding.evidence.frames)}."
+def _message(finding: FindingView) -> str:
+    text = f"{finding.text} ({', '.join(finding.weight)})."
+    if finding.frames:
+        text += f" See {frames_text(finding.frames)}."
     if finding.remedy is not None:
         text += f" {finding.remedy.text}"
-    return name_text(text)
+    return text
 
 
-def _location(analysis: Analysis, described: dict[str, Any], uris: Sequence[str]) -> dict[str, Any]:
+def _location(finding: FindingView, described: dict[str, Any], uris: Sequence[str]) -> dict[str, Any]:
     """The capture where it is one file (frames are counted over all of several), and the connection in it."""
     location: dict[str, Any] = {}
     if len(uris) == 1:
@@ -139,8 +139,7 @@ def _location(analysis: Analysis, described: dict[str, Any], uris: Sequence[str]
     if described["connection"] is not None:
         name = f"#{described['connection']}"
         ends = f"{described['a']}→{described['b']}"
-        direction = described["direction"]
-        arrow = direction and arrow_of(analysis.connections[described["connection"]], direction)
+        arrow = finding.direction.replace(" ", "")
         location["logicalLocations"] = [
             {
                 "name": f"{name} {arrow}" if arrow else name,

@@ -14,8 +14,8 @@ from tcpwin.limits import describe_finding, describe_rule, plain
 if TYPE_CHECKING:
     from tcpwin.limits import Budget
     from tcpwin.reference import Comparison
-    from tcpwin.render.report.connection_facts import ConnectionView
     from tcpwin.render.report.report import Report
+    from tcpwin.render.view.connection import ConnectionView
 
 SCHEMA = "tcpwin/report/2"
 """The number grows when a name goes or changes its meaning; additions keep it."""

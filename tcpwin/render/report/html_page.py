@@ -11,14 +11,14 @@ from typing import Any
 
 from tcpwin.errors import ArgumentError
 from tcpwin.limits import role_of
-from tcpwin.render.report.finding import tell_findings, tell_groups
+from tcpwin.render.report.findings import view_findings, view_groups
 from tcpwin.render.report.method import capture_facts, file_rows, host_views, method_text, rule_views, unread
 from tcpwin.render.report.references import tell_likeness
 from tcpwin.render.report.report import THEMES, Report
 from tcpwin.render.report.shell import fill, require
 from tcpwin.render.report.table import ConnectionTable, make_table
-from tcpwin.render.text.analysis import WHOLE, quality_remarks
-from tcpwin.render.text.findings import counts_line
+from tcpwin.render.view.capture import WHOLE, quality_remarks
+from tcpwin.render.view.finding import counts_line
 from tcpwin.units import count_text, name_text, short_name
 
 
@@ -72,16 +72,16 @@ def _words(report: Report) -> dict[str, Any]:
         "facts": capture_facts(analysis),
         "summary": name_text(report.summary.text),
         "ends": [] if only is None else [(role_of(only, "a"), str(only.a)), (role_of(only, "b"), str(only.b))],
-        "worst": tell_findings(report, report.summary.worst),
+        "worst": view_findings(report, report.summary.worst),
         "remarks": quality_remarks(analysis.capture),
         "notes": report.notes,
         "whole": WHOLE,
         "counted": counts_line(analysis, report.findings, asked=len(report.rules)),
-        "findings": tell_groups(report),
+        "findings": view_groups(report),
         "left": left,
         "left_words": f"{count_text(sum(report.findings_left.values()), 'more finding')}, less costly, of these rules:",
         "connections": [
-            {"told": each, "findings": tell_findings(report, each.findings)} for each in report.connections
+            {"told": each, "findings": view_findings(report, each.findings)} for each in report.connections
         ],
         "connections_words": "The connection" if len(analysis) == 1 else "The worst connections",
         "like": like,

@@ -9,16 +9,16 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tcpwin.render.report.finding import FindingView, tell_findings, tell_groups
+from tcpwin.render.report.findings import ReportFinding, view_findings, view_groups
 from tcpwin.render.report.method import capture_facts, file_rows, host_views, method_text, unread
 from tcpwin.render.report.references import FarView, LikeView, tell_likeness
-from tcpwin.render.text.analysis import WHOLE, quality_remarks
-from tcpwin.render.text.findings import counts_line
+from tcpwin.render.view.capture import WHOLE, quality_remarks
+from tcpwin.render.view.finding import counts_line
 from tcpwin.units import begin, count_text, date_text, name_text, short_name
 
 if TYPE_CHECKING:
-    from tcpwin.render.report.connection_facts import ConnectionView, DirectionView
     from tcpwin.render.report.report import Report
+    from tcpwin.render.view.connection import ConnectionView, DirectionView
 
 _ACTING = re.compile(r"([\\`*_{}\[\]<>#|!~&$@])")
 """Characters that act in Markdown, in HTML, or as a mention."""
@@ -41,7 +41,7 @@ def render_markdown(report: Report) -> Iterator[str]:
     yield from _notes(report)
     yield from _findings(report)
     for each in report.connections:
-        yield from _connection(each, tell_findings(report, each.findings))
+        yield from _connection(each, view_findings(report, each.findings))
     yield from _beside(*tell_likeness(zip(report.connections, report.comparisons, strict=True)))
     for host in host_views(analysis):
         yield from ("## Host " + plain(host.label), "")
@@ -73,17 +73,17 @@ def _notes(report: Report) -> Iterator[str]:
 
 def _findings(report: Report) -> Iterator[str]:
     yield from ("## Findings", "", plain(counts_line(report.analysis, report.findings, asked=len(report.rules))), "")
-    found = tell_groups(report)
+    found = view_groups(report)
     if found:
         rows = [
             (
-                each.code,
-                each.name,
+                each.view.code,
+                each.view.name,
                 f"{each.count:,}",
-                each.severity,
-                (each.total if each.count > 1 else each.cost) or each.lost,
-                _place(each),
-                each.confidence,
+                each.view.severity,
+                (each.total if each.count > 1 else each.view.lost) or each.view.rate,
+                each.view.place,
+                each.view.confidence,
             )
             for each in found
         ]
@@ -96,51 +96,39 @@ def _findings(report: Report) -> Iterator[str]:
         yield from (f"{count_text(sum(left.values()), 'more finding')}: {rest}.", "")
 
 
-def _finding(finding: FindingView) -> Iterator[str]:
-    yield f"### {finding.code} {plain(finding.name)}, {_place(finding)}"
+def _finding(entry: ReportFinding) -> Iterator[str]:
+    finding = entry.view
+    yield f"### {finding.code} {plain(finding.name)}, {finding.place}"
     yield ""
     yield plain(begin(finding.text))
     yield ""
-    weight = [
-        finding.severity,
-        *(f"time lost {finding.cost} {finding.whole}".rstrip() for _ in finding.cost[:1]),
-        *(f"lost {finding.lost}" for _ in finding.lost[:1]),
-    ]
-    yield f"- **weight:** {', '.join(weight)}, confidence {finding.confidence}"
-    if finding.count > 1:
-        others = ", ".join(f"connection {id} {cost}".strip() for id, cost in finding.others if id is not None)
-        yield (
-            f"- **of its kind:** {finding.count:,}"
-            + (f", {finding.total} in all" if finding.total else "")
-            + (f"; next {others}" if others else "")
-        )
-    if finding.ends:
-        yield f"- **ends:** {plain(finding.ends)}"
-    yield f"- **owner:** {plain(finding.owner)}"
-    if finding.frames:
-        yield f"- **frames:** {', '.join(map(str, finding.frames))} (`{finding.filter}`)"
-    if finding.when:
-        yield f"- **when:** {plain(finding.when)}"
-    if finding.values:
-        yield "- **values:** " + plain(", ".join(f"{words} {value}" for words, value in finding.values))
-    if finding.ruled_out:
-        yield f"- **{finding.ruling.lower()}:** {plain(finding.ruled_out)}"
-    if finding.remedy is not None:
-        yield f"- **change:** {plain(finding.remedy.text)}"
-        if finding.remedy.side_effects:
-            yield f"- **beware:** {plain(finding.remedy.side_effects)}"
-        if finding.remedy.settings:
-            yield from ("", *_fenced(finding.remedy.settings))
+    lost = (f"time lost {finding.cost}" if finding.lost else "", f"lost {finding.rate}" if finding.rate else "")
+    yield f"- **weight:** {', '.join(filter(None, (finding.severity, *lost)))}, confidence {finding.confidence}"
+    if entry.count > 1:
+        others = ", ".join(f"connection {id} {cost}".strip() for id, cost in entry.others if id is not None)
+        total, others = entry.total and f", {entry.total} in all", others and f"; next {others}"
+        yield f"- **of its kind:** {entry.count:,}{total}{others}"
+    frames = f"{', '.join(map(str, finding.frames))} (`{finding.filter}`)" if finding.frames else ""
+    values = ", ".join(map(" ".join, finding.values))
+    remedy, beware = (finding.remedy.text, finding.remedy.side_effects or "") if finding.remedy else ("", "")
+    for name, text in (
+        ("ends", plain(finding.ends)),
+        ("owner", plain(finding.owner)),
+        ("frames", frames),
+        ("when", plain(finding.when)),
+        ("values", plain(values)),
+        (finding.ruling.lower(), plain(finding.ruled_out)),
+        ("change", plain(remedy)),
+        ("beware", plain(beware)),
+    ):
+        if text:
+            yield f"- **{name}:** {text}"
+    if finding.remedy is not None and finding.remedy.settings:
+        yield from ("", *_fenced(finding.remedy.settings))
     yield ""
 
 
-def _place(finding: FindingView) -> str:
-    if finding.connection is None:
-        return "the capture"
-    return f"connection {finding.connection} {finding.direction}".rstrip()
-
-
-def _connection(told: ConnectionView, findings: Sequence[FindingView]) -> Iterator[str]:
+def _connection(told: ConnectionView, findings: Sequence[ReportFinding]) -> Iterator[str]:
     yield f"## Connection {told.connection.id}: {plain(told.ends)}"
     yield ""
     yield plain(f"{told.duration}, {told.close}, first frame {told.connection.first_frame}.")
@@ -150,7 +138,10 @@ def _connection(told: ConnectionView, findings: Sequence[FindingView]) -> Iterat
     yield ""
     yield from (f"- **{name}:** {plain(text)}" for name, text in words.advice)
     yield from ("",) if words.advice else ()
-    yield from (f"- {each.code} {plain(each.name)} {each.direction} {each.cost}".rstrip() for each in findings)
+    yield from (
+        f"- {each.code} {plain(each.name)} {each.direction} {each.lost}".rstrip()
+        for each in (one.view for one in findings)
+    )
     yield from ("",) if findings else ()
     for direction in told.directions:
         yield from _direction(direction)

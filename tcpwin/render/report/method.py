@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tcpwin.render.kernel.hosts import render_hosts
 from tcpwin.render.kernel.sockets import span_text
-from tcpwin.render.text.analysis import unread_text
+from tcpwin.render.view.capture import unread_text
 from tcpwin.units import bytes_text, clock_text, count_text, name_text, rate_text, share_text, time_text
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from tcpwin.units import name_text
 
 if TYPE_CHECKING:
     from tcpwin.reference import Comparison
-    from tcpwin.render.report.connection_facts import ConnectionView
+    from tcpwin.render.view.connection import ConnectionView
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,8 @@ from tcpwin.limits import (
     summarize,
 )
 from tcpwin.output import open_whole
-from tcpwin.render.report.connection_facts import ConnectionView, tell_connection
+from tcpwin.render.view.connection import ConnectionView, view_connection
+from tcpwin.render.view.finding import FindingGroup, group_findings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,8 +46,6 @@ SOUND_SHOWN = 3
 """Of them at most, where no rule found anything of note."""
 FINDINGS_SHOWN = 20
 """Kinds of findings of which the worst is told in full; connections told in full have lists of their own besides."""
-OTHERS_SHOWN = 3
-"""Of each kind, the next ones, in a line."""
 PRINTED_CONNECTIONS, PRINTED_FINDINGS = 3, 4
 """The same of a report on paper, which nobody searches: at most twelve pages."""
 
@@ -65,21 +64,6 @@ def form_of(path: str | Path | None) -> str:
             f"the name {path} says no form: let it end in one of {', '.join(_ENDINGS)}, or name the form"
         )
     return _ENDINGS[ending]
-
-
-@dataclass(frozen=True, slots=True)
-class FindingGroup:
-    """Findings of one rule that the same people can mend.
-
-    Attributes:
-        worst: the costliest; `others` are the next ones.
-        cost_ns: of all of them.
-    """
-
-    worst: Finding
-    others: Sequence[Finding]
-    count: int
-    cost_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,17 +133,8 @@ class Report:
 
     @cached_property
     def finding_groups(self) -> Sequence[FindingGroup]:
-        """The findings by rule and by who can mend them, the costliest kinds first; those of which one is told."""
-        kinds: dict[tuple[str, str], list[Finding]] = {}
-        for each in self.findings:
-            kinds.setdefault((each.code, each.owner), []).append(each)
-        groups = [
-            FindingGroup(own[0], own[1 : 1 + OTHERS_SHOWN], len(own), sum(each.cost_ns or 0 for each in own))
-            for own in kinds.values()
-        ]
-        # What cost no time keeps its place: the order of findings.
-        groups.sort(key=lambda group: -group.cost_ns)
-        return groups[: PRINTED_FINDINGS if self.is_printed else FINDINGS_SHOWN]
+        """The costliest kinds of findings: of each, the worst is shown in full."""
+        return group_findings(self.findings)[: PRINTED_FINDINGS if self.is_printed else FINDINGS_SHOWN]
 
     @cached_property
     def shown_findings(self) -> Sequence[Finding]:
@@ -196,7 +171,7 @@ class Report:
         if self.shown_ids:
             self.analysis.follow(self.shown_ids)
         return [
-            tell_connection(Connection(self.analysis, id), self.verdict(id), self.findings.of(id))
+            view_connection(Connection(self.analysis, id), self.verdict(id), self.findings.of(id))
             for id in self.shown_ids
         ]
 

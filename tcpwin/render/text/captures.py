@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcpwin.limits import Analysis
-from tcpwin.render.text.connections import NOTHING, ConnectionTable, cost_text
+from tcpwin.render.text.connections import NOTHING, ConnectionTable
 from tcpwin.render.text.summary import render_verdict
-from tcpwin.render.verdict_words import limit_words
-from tcpwin.units import count_text, name_text, share_text
+from tcpwin.render.view.verdict import view_verdict
+from tcpwin.units import count_text, name_text
 
 HEADS = {
     "capture": False,
@@ -53,14 +53,15 @@ def capture_row(analysis: Analysis, file: str) -> CaptureRow:
     if verdict is None:
         return CaptureRow((name_text(file), *counts, NOTHING, NOTHING, NOTHING), 0, len(problems), ())
     worst = analysis.worst(1)[0].id
-    first, *more = render_verdict(verdict)
+    shown = view_verdict(verdict)
+    first, *more = render_verdict(shown)
     return CaptureRow(
         (
             name_text(file),
             *counts,
-            limit_words(verdict).split(" (")[0],
-            share_text(verdict.share),
-            cost_text(verdict) or NOTHING,
+            shown.label.split(" (")[0],
+            shown.row.share or NOTHING,
+            shown.row.cost or NOTHING,
         ),
         verdict.named_ns if verdict.is_problem else 0,
         len(problems),

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from tcpwin.analysis import DIRECTIONS, Direction, DirectionName, Event, Percentiles
 from tcpwin.limits import Connection, algorithms_of, roles_of, way_of
 from tcpwin.render.text.analysis import head_line
-from tcpwin.render.text.loss import render_loss
-from tcpwin.render.text.resent import render_resent
 from tcpwin.render.text.summary import render_budgets, render_stalls, render_verdict
-from tcpwin.render.text.timing import (
+from tcpwin.render.view.loss import render_loss
+from tcpwin.render.view.resent import render_resent
+from tcpwin.render.view.timing import (
     render_acks,
     render_algorithm,
     render_restart_frames,
@@ -19,6 +19,7 @@ from tcpwin.render.text.timing import (
     render_start,
     render_timing,
 )
+from tcpwin.render.view.verdict import view_verdict
 from tcpwin.units import bytes_text, count_text, rate_text, time_text
 
 EPISODES_SHOWN = 20
@@ -26,7 +27,7 @@ EPISODES_SHOWN = 20
 
 def render_connection(connection: Connection) -> str:
     """Everything about a connection. Reads the source again for percentiles and events."""
-    lines = [head_line(connection), *_indent(render_verdict(connection.verdict))]
+    lines = [head_line(connection), *_indent(render_verdict(view_verdict(connection.verdict)))]
     events = connection.events
     lines += ["", *_indent(_render_handshake(connection)), "", *_indent(_render_options(connection))]
     lines += _indent([*render_budgets(connection), *render_stalls(connection)])

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tcpwin.limits import LIMIT_NAMES, Analysis, Connection, Findings, Verdict, judge_connection, roles_of
-from tcpwin.units import bytes_text, rate_text, share_text, time_text
+from tcpwin.limits import Analysis, Connection, Findings, Verdict, judge_connection, roles_of
+from tcpwin.render.view.verdict import row_of
+from tcpwin.units import bytes_text, rate_text, time_text
 
 HEADS = {
     "id": True,
@@ -46,13 +47,6 @@ def tabulate_connections(analysis: Analysis, ids: Iterable[int], found: Findings
     return ConnectionTable(HEADS, rows, problems)
 
 
-def cost_text(verdict: Verdict) -> str:
-    """What the limit that the fix is about cost, as exactly as the verdict's sentence says; empty without a problem."""
-    if not verdict.is_problem:
-        return ""
-    return f"{'≤' if verdict.cost_text.startswith('up to ') else '~'} {time_text(verdict.named_ns)}"
-
-
 def render_table(table: ConnectionTable) -> Iterator[str]:
     """Aligned lines; none of an empty table."""
     if not table.rows:
@@ -71,13 +65,13 @@ def _row(connection: Connection, verdict: Verdict) -> tuple[str, ...]:
         # The capture does not tell who opened it.
         ends = (f"{client} {ends[0]}", f"{server} {ends[1]}")
     data = connection.a_to_b if verdict.direction == "a_to_b" else connection.b_to_a
-    is_known = verdict.limit not in ("none", "capture")
+    shown = row_of(verdict)
     return (
         str(connection.id),
         " → ".join(ends),
-        LIMIT_NAMES[verdict.limit],
-        share_text(verdict.share) if is_known else NOTHING,
-        cost_text(verdict) or NOTHING,
+        shown.limit,
+        shown.share or NOTHING,
+        shown.cost or NOTHING,
         bytes_text(max(data.acked_bytes or 0, data.unique_bytes or 0)),
         NOTHING if data.goodput_bps is None else rate_text(data.goodput_bps),
         NOTHING if connection.path_rtt_ns is None else time_text(connection.path_rtt_ns),

@@ -21,7 +21,7 @@ from tcpwin import _engine
 from tcpwin.errors import OutputError, SourceError, TcpwinError
 from tcpwin.limits import CONFIDENCES, LIMITS, OWNERS, Analysis
 from tcpwin.output import open_whole
-from tcpwin.render.verdict_words import verdict_words
+from tcpwin.render.view.verdict import view_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -192,7 +192,7 @@ def _connections(analysis: Analysis, texts: bytearray) -> NDArray[Any]:
     places: dict[bytes, tuple[int, int]] = {}
     for record, connection in zip(table, analysis, strict=False):
         verdict = connection.verdict
-        words = verdict_words(verdict)
+        words = view_verdict(verdict)
         answer, fix = (_cut(text) for text in (words.answer, words.fix))
         if (text := _padded(answer + fix)) not in places:
             places[text] = (len(texts), _sum(text))

@@ -19,7 +19,7 @@ from tcpwin.errors import ArgumentError, OutputError, TcpwinError
 from tcpwin.figures import CAUSE_WORDS, event_words
 from tcpwin.limits import Analysis, Finding, Slice, role_of
 from tcpwin.output import open_whole
-from tcpwin.render.verdict_words import verdict_words
+from tcpwin.render.view.verdict import view_verdict
 from tcpwin.units import name_text, short_name
 
 AROUND = 20
@@ -71,7 +71,7 @@ class _Told:
     def verdict(self, id: int) -> str:
         """What limited a connection, and what to do."""
         connection = self._analysis.connections[id]
-        words = verdict_words(connection.verdict)
+        words = view_verdict(connection.verdict)
         a, b = (f"{role_of(connection, side)} {getattr(connection, side)}" for side in ("a", "b"))
         parts = [f"tcpwin: connection {id}, {a}, {b}: {words.answer}"]
         parts += [f"{label}: {text}" for label, text in words.advice if text != words.evidence]

@@ -114,7 +114,8 @@ async def _read_shared(service: Service, opened: Opened) -> dict[str, Any]:
     if mapping is not None:
         folder = await service.queue.shared(opened.capture.id)
     document = await asyncio.to_thread(queries.read_document, folder, layout.CAPTURE)
-    findings, _ = await asyncio.to_thread(queries.list_findings, folder, limit=SHOWN_FINDINGS, is_weighed=True)
+    answer = (await asyncio.to_thread(queries.read_document, folder, layout.VIEW))["answer"]
+    findings, _ = await asyncio.to_thread(queries.list_findings, folder, limit=SHOWN_FINDINGS, has_view=True)
     page = await asyncio.to_thread(queries.list_connections, folder, limit=SHOWN_CONNECTIONS)
     shown = {
         "name": document["name"],
@@ -123,6 +124,7 @@ async def _read_shared(service: Service, opened: Opened) -> dict[str, Any]:
         "capture": document["capture"],
         "summary": document["summary"],
         "verdict": document["verdict"],
+        "answer": answer,
         "total_connections": page.total,
         "connections": queries.describe_rows(page.rows),
         "total_findings": sum(document["findings"]["counts"].values()),

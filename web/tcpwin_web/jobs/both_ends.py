@@ -12,7 +12,7 @@ from tcpwin import Pairing, pair
 from tcpwin.figures import draw_ladder
 from tcpwin.limits import LIMIT_NAMES
 from tcpwin.pairing import PairedConnection
-from tcpwin.render import change_on_the_way, most_lost_first, summarize_pairing, verdict_lines
+from tcpwin.render import change_on_the_way, most_lost_first, summarize_pairing, verdict_parts
 from tcpwin.units import count_text
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.work import FileSet
@@ -51,7 +51,7 @@ def _tell(pairing: Pairing, connection: PairedConnection) -> dict[str, Any]:
     return {
         "number": connection.number,
         "ends": f"{first.source} ↔ {first.target}",
-        "verdict": [] if judged is None else list(verdict_lines(judged)),
+        "verdict": [] if judged is None else list(verdict_parts(judged)),
         "directions": [
             {
                 "ends": f"{direction.source} → {direction.target}",

@@ -17,6 +17,7 @@ from tcpwin.figures import SKETCH_BUCKETS, draw_life, draw_sketch
 from tcpwin.hosts import describe_joined
 from tcpwin.limits import Analysis, Connection, algorithms_of, describe_algorithms, plain, role_of
 from tcpwin.reference import compare, describe_comparison
+from tcpwin.render import overview
 from tcpwin.units import count_text
 from tcpwin_web.jobs.drawing import OVERVIEW, TIMELINE, store_figures
 from tcpwin_web.jobs.executor import JobError
@@ -130,6 +131,7 @@ def _write(connection: Connection, view: View, folder: Path) -> None:
         "snapshot_count": len(snapshots),
     }
     (folder / layout.CONNECTION).write_text(json.dumps(document))
+    (folder / layout.VIEW).write_text(json.dumps(plain(overview(connection))))
     (folder / layout.SNAPSHOTS).write_text(json.dumps(snapshots))
     (folder / layout.LIFE).write_text(json.dumps({side: plain(draw_life(view, side)) for side in DIRECTIONS}))
     events = [{name: getattr(event, name) for name in EVENT_FIELDS} for event in view.events]

@@ -15,17 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from tcpwin.analysis import Capture
-from tcpwin.figures import budget_bar
 from tcpwin.hosts import SnapshotFile, describe_host
-from tcpwin.limits import Analysis, Connection, analyze, describe_finding, plain, roles_of
-from tcpwin.render import WHOLE, quality_remarks
+from tcpwin.limits import Analysis, analyze, describe_finding, plain
+from tcpwin.render import WHOLE, FindingViews, glance, group_findings, quality_remarks, view_capture
 from tcpwin.sources import HeadersSource, SelectedSource, Selection, Source
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.results import columns, layout, queries
 from tcpwin_web.results.host_pairs import group_by_hosts
 
-NEAR_RATE = 1.03
-"""Rates this near are called one: the last round trip is in the one and not in the other."""
+SHOWN_GROUPS, WORST_FINDINGS = 20, 3
+"""Kinds of findings on a capture's page, and findings of each."""
 PREPARED = 4
 """Worst connections whose details are written with the analysis' own results."""
 PROGRESS_SECONDS = 0.1
@@ -163,11 +162,11 @@ def _write(file_set: FileSet, analysis: Analysis, new: Path) -> dict[str, Any]:
         "verdict": verdict,
         "findings": {"counts": dict(findings.counts), "kept": len(findings), "worst": severity},
         "worst": worst,
-        "glance": _glance(analysis.connections[worst[0]]) if worst else None,
         "hosts": [plain(describe_host(host)) for host in analysis.hosts],
         "notes": list(analysis.notes),
     }
     (new / layout.CAPTURE).write_text(json.dumps(document))
+    _write_view(analysis, worst, new / layout.VIEW)
     (new / layout.PROGRESS).unlink(missing_ok=True)
     pairs, all_pairs = group_by_hosts(new)
     return {
@@ -184,27 +183,28 @@ def _write(file_set: FileSet, analysis: Analysis, new: Path) -> dict[str, Any]:
     }
 
 
-def _glance(connection: Connection) -> dict[str, Any]:
-    """What a capture's page shows of its worst connection."""
-    verdict, roles = connection.verdict, roles_of(connection)
-    name = verdict.direction or "a_to_b"
-    data = connection.b_to_a if name == "b_to_a" else connection.a_to_b
-    carried_bytes = max(data.acked_bytes or 0, data.unique_bytes or 0)
-    return {
-        "id": connection.id,
-        "ends": f"{roles['a']} {connection.a} → {roles['b']} {connection.b}",
-        "duration_ns": connection.duration_ns,
-        "bytes": carried_bytes,
-        "goodput_bps": data.goodput_bps,
-        "is_rate_of_a_part": _is_rate_of_a_part(data.goodput_bps, carried_bytes, connection.duration_ns),
-        "path_rtt_ns": connection.path_rtt_ns,
-        "bar": plain(budget_bar(connection.budget[name].items_ns)),
+def _write_view(analysis: Analysis, worst: Sequence[int], path: Path) -> None:
+    """Write what a capture's page says: the answer, its worst connection, and the costliest kinds of findings."""
+    answer = view_capture(analysis)
+    view = FindingViews(analysis, analysis.findings)
+    groups = group_findings(analysis.findings)
+    document = {
+        "answer": answer,
+        "glance": glance(analysis.connections[worst[0]]) if worst and answer.verdict else None,
+        "total_groups": len(groups),
+        "groups": [
+            {
+                "count": each.count,
+                "connections": each.connections,
+                "total": each.total,
+                "worst": [
+                    {**describe_finding(one, analysis), "view": view(one)} for one in each.findings[:WORST_FINDINGS]
+                ],
+            }
+            for each in groups[:SHOWN_GROUPS]
+        ],
     }
-
-
-def _is_rate_of_a_part(goodput_bps: float | None, carried_bytes: int, duration_ns: int) -> bool:
-    """Whether the rate, from the first data to its last ACK, is another than data and duration beside it give."""
-    return goodput_bps is not None and goodput_bps * duration_ns > NEAR_RATE * carried_bytes * 8e9
+    path.write_text(json.dumps(plain(document)))
 
 
 def _selected(analysis: Analysis) -> dict[str, Any] | None:

@@ -29,8 +29,6 @@ from tcpwin_web.uploads.stream import Arriving, UploadError
 
 PAGE_CAPTURES = 50
 PAGE_CONNECTIONS = 100
-PAGE_GROUPS, WORST_FINDINGS = 20, 3
-"""Kinds of findings, and findings of each."""
 MOST_SKETCHES = PAGE_CONNECTIONS + 1
 FORM_PART_BYTES = 1 << 20
 LISTED = (
@@ -136,10 +134,10 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             return show(templates, request, "waiting.html", capture=capture, others=others)
         folder = service.data.results(capture_id)
         document, mark = await asyncio.to_thread(_read_marked, folder)
-        drawn, sketches, (groups, total_groups) = await asyncio.gather(
+        drawn, sketches, view = await asyncio.gather(
             asyncio.to_thread(queries.read_figures, folder),
             asyncio.to_thread(queries.read_sketches, folder),
-            asyncio.to_thread(queries.group_findings, folder, groups=PAGE_GROUPS, worst=WORST_FINDINGS),
+            asyncio.to_thread(queries.read_document, folder, layout.VIEW),
         )
 
         async def draw_table() -> Markup:
@@ -171,8 +169,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             capture=capture,
             others=others,
             document=document,
-            groups=groups,
-            total_groups=total_groups,
+            view=view,
             table=table,
             asked=asked.fields,
             filters=[(key, words) for key, (words, _) in FILTERS.items()],

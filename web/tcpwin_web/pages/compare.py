@@ -1,6 +1,5 @@
 """Two captures of the same workload as a page: what became better or worse, connection by connection."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -8,24 +7,14 @@ from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
 from tcpwin import figures
-from tcpwin.render import NAMES, value_text
-from tcpwin.units import change_text, time_text
+from tcpwin.render import NAMES, view_change
+from tcpwin.units import time_text
 from tcpwin_web.api.parts import ServiceOf
 from tcpwin_web.jobs.answers import ENDS_TOLD, compare_file_sets
 from tcpwin_web.pages.parts import show
 from tcpwin_web.pages.two import HEIGHT, CaptureAsked, both_file_sets
 
 TOLERANCE = 0.1
-
-
-@dataclass(frozen=True)
-class ChangeView:
-    """A quantity of a pair: before, after, by how much, and whether that is better."""
-
-    old: str
-    new: str
-    change: str
-    verdict: str | None
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:
@@ -54,7 +43,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             asked={"old": old, "new": new},
             pairs=pairs,
             names=_names(pairs),
-            told=[{each["name"]: tell_change(each) for each in one["changes"]} for one in pairs],
+            changes_of_pairs=[{each["name"]: view_change(**each) for each in one["changes"]} for one in pairs],
             chosen=pair if pair < len(pairs) else 0,
             kinds=[kind for kind in map(figures.get, figures.names("connection")) if kind.has_time_axis],
             cost_text=lambda cost_ns: time_text(cost_ns) if cost_ns else "–",
@@ -68,13 +57,3 @@ def _names(pairs: list[dict[str, Any]]) -> dict[str, str]:
     """The quantities of which any pair has a value, with their words."""
     known = {each["name"] for one in pairs for each in one["changes"] if each["old"] or each["new"]}
     return {name: words for name, words in NAMES.items() if name in known}
-
-
-def tell_change(change: dict[str, Any]) -> ChangeView:
-    """Put a change in words."""
-    old, new = change["old"], change["new"]
-    told = ""
-    if old and new is not None and change["name"] != "resent_share":
-        factor = new / old
-        told = change_text(factor) if abs(factor - 1) >= 0.005 else ""
-    return ChangeView(value_text(change["name"], old), value_text(change["name"], new), told, change["verdict"])

@@ -8,12 +8,12 @@ from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
 from tcpwin import figures
-from tcpwin.figures import LIFE_COLUMNS, FigureKind, budget_bar
+from tcpwin.figures import LIFE_COLUMNS, FigureKind
+from tcpwin.render import measures, percentiles
 from tcpwin_web.api.connections import find_elsewhere
 from tcpwin_web.api.parts import ConnectionId, Detailed, ServiceOf
 from tcpwin_web.jobs.detail import BESIDE
 from tcpwin_web.jobs.drawing import TIMELINE
-from tcpwin_web.pages.measures import measures, percentiles
 from tcpwin_web.pages.parts import show
 from tcpwin_web.results import layout, queries
 
@@ -29,17 +29,19 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         request: Request, service: ServiceOf, capture: Detailed, connection_id: ConnectionId
     ) -> Response:
         folder = service.data.results(capture.id)
-        document, (findings, _), drawn, life = await asyncio.gather(
-            asyncio.to_thread(queries.read_document, folder / layout.connection(connection_id), layout.CONNECTION),
+        place = folder / layout.connection(connection_id)
+        document, overview, (findings, _), drawn, life = await asyncio.gather(
+            asyncio.to_thread(queries.read_document, place, layout.CONNECTION),
+            asyncio.to_thread(queries.read_document, place, layout.VIEW),
             asyncio.to_thread(
                 queries.list_findings,
                 folder,
                 connection=connection_id,
                 limit=PAGE_FINDINGS,
-                is_weighed=True,
+                has_view=True,
             ),
-            asyncio.to_thread(queries.read_figures, folder / layout.connection(connection_id)),
-            asyncio.to_thread(queries.read_document, folder / layout.connection(connection_id), layout.LIFE),
+            asyncio.to_thread(queries.read_figures, place),
+            asyncio.to_thread(queries.read_document, place, layout.LIFE),
         )
         limit = document["verdict"]["limit"]
         timeline = drawn.get(TIMELINE, {}).get("meta", {})
@@ -57,7 +59,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             panels=[kind for kind in kinds if kind.has_time_axis and not _is_empty(kind, limit, timeline)],
             others=[kind for kind in kinds if not kind.has_time_axis],
             beside=[kind for kind in compared if document["comparison"]["nearest"]],
-            bar_parts=budget_bar(document["budget"][document["verdict"]["direction"] or "a_to_b"]["items_ns"]),
+            overview=overview,
             busier=timeline.get("direction", "a_to_b"),
             drawn=drawn,
             life=life,

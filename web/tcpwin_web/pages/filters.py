@@ -13,12 +13,9 @@ from typing import Any
 import jinja2
 from fastapi import Request
 
-from tcpwin.figures import ITEM_WORDS
-from tcpwin.render import frames_filter, threshold_text
-from tcpwin.units import begin, bytes_text, date_text, rate_text, time_text
+from tcpwin.render import frames_filter, line_markup, page_markup, threshold_text, verdict_row
+from tcpwin.units import begin, bytes_text, date_text, rate_text, share_text, time_text
 from tcpwin_web.assets import asset_url
-from tcpwin_web.pages.prose import inline, prose
-from tcpwin_web.pages.verdicts import OWNER_WORDS, limit_words, problem_words
 from tcpwin_web.security.scopes import Scope
 
 NUMBERS_KEPT = 8192
@@ -34,14 +31,11 @@ def environment(folder: Path) -> jinja2.Environment:
         count=lambda value: "–" if value is None else f"{value:,.0f}",
         moment=date_text,
         begin=begin,
-        prose=prose,
-        inline=inline,
-        limit=limit_words,
-        problem=problem_words,
-        owner=OWNER_WORDS.__getitem__,
+        prose=page_markup,
+        inline=line_markup,
+        verdict_row=verdict_row,
+        percent=share_text,
         threshold=threshold_text,
-        percent=lambda share: f"{share * 100:.0f} %",
-        item=ITEM_WORDS.__getitem__,
         display_filter=frames_filter,
         sum_values=lambda counts: sum(counts.values()),
         iso=lambda value: datetime.fromtimestamp(value / 1e9, UTC).isoformat(timespec="seconds"),

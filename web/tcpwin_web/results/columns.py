@@ -13,7 +13,7 @@ import polars
 from tcpwin.analysis import DIRECTIONS, SERIES_NAMES, Series, View
 from tcpwin.limits import VERDICT_COLUMNS, Analysis, Connection, Severity, describe_finding, plain, verdict_columns
 from tcpwin.model import marked_fields, text_fields
-from tcpwin.render import verdicts_on, weigh
+from tcpwin.render import FindingViews
 from tcpwin_web.results import layout
 
 ROW_GROUP = 50_000
@@ -47,7 +47,7 @@ _FINDINGS_SCHEMA = {
     "cost_ns": polars.Int64,
     "owner": polars.String,
     "document": polars.String,
-    "weight": polars.String,
+    "view": polars.String,
 }
 
 
@@ -85,9 +85,9 @@ def _data(side: str) -> polars.Expr:
 
 
 def write_findings(analysis: Analysis, path: Path) -> None:
-    """Write findings, in their order, each with its whole document, and how much it weighs in words."""
-    verdict_on = verdicts_on(analysis, analysis.findings)
-    described = ((describe_finding(each, analysis), weigh(each, verdict_on(each))) for each in analysis.findings)
+    """Write findings, in their order, each with its whole document, and with its words."""
+    view = FindingViews(analysis, analysis.findings)
+    described = ((describe_finding(each, analysis), view(each)) for each in analysis.findings)
     rows = [
         {
             "position": position,
@@ -97,9 +97,9 @@ def write_findings(analysis: Analysis, path: Path) -> None:
             "cost_ns": each["cost_ns"] or 0,
             "owner": each["owner"],
             "document": json.dumps(each),
-            "weight": json.dumps(plain(weight)),
+            "view": json.dumps(plain(shown)),
         }
-        for position, (each, weight) in enumerate(described)
+        for position, (each, shown) in enumerate(described)
     ]
     polars.DataFrame(rows, schema=_FINDINGS_SCHEMA).write_parquet(path, row_group_size=ROW_GROUP)
 

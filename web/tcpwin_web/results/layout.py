@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-VERSION = 10
+VERSION = 11
 """Of the results: what an earlier version wrote is written anew when the service starts."""
 
 CAPTURE = "capture.json"
@@ -17,6 +17,9 @@ ENGINE = "engine.json"
 """What the engine told of the capture, which the packets of some connections do not tell: facts and counts."""
 SHARED = "shared"
 """Folder of the same without what the hosts said: for links that replace addresses, once one was opened."""
+
+VIEW = "view.json"
+"""A capture, or a connection, in the words of its page."""
 
 CONNECTION = "connection.json"
 EVENTS = "events.json"

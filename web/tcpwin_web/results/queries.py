@@ -195,56 +195,6 @@ def read_sketches(folder: Path) -> dict[str, Any]:
     return found
 
 
-@dataclass(frozen=True)
-class FindingGroup:
-    """Findings of one rule that the same people can mend.
-
-    Attributes:
-        cost_ns: of all of them together.
-        worst: the costliest, with their weights.
-    """
-
-    code: str
-    owner: str
-    count: int
-    cost_ns: int
-    connections: int
-    worst: Sequence[Any]
-
-
-def group_findings(folder: Path, *, groups: int, worst: int) -> tuple[list[FindingGroup], int]:
-    """Findings by rule and owner, the costliest group first, and how many groups there are."""
-    frame = polars.read_parquet(folder / layout.FINDINGS)
-    grouped = (
-        frame.group_by("code", "owner")
-        .agg(
-            polars.len().alias("count"),
-            polars.col("cost_ns").sum(),
-            polars.col("connection").n_unique().alias("connections"),
-            polars.col("severity").max(),
-            polars.col("position").min(),
-            polars.col("document").sort_by("position").head(worst),
-            polars.col("weight").sort_by("position").head(worst),
-        )
-        .sort(["cost_ns", "severity", "position"], descending=[True, True, False])
-    )
-    found = [
-        FindingGroup(
-            row["code"],
-            row["owner"],
-            row["count"],
-            row["cost_ns"],
-            row["connections"],
-            [
-                {**json.loads(document), "weight": json.loads(weight)}
-                for document, weight in zip(row["document"], row["weight"], strict=True)
-            ],
-        )
-        for row in grouped.head(groups).to_dicts()
-    ]
-    return found, grouped.height
-
-
 def list_findings(
     folder: Path,
     *,
@@ -253,12 +203,12 @@ def list_findings(
     severity: int = 0,
     offset: int = 0,
     limit: int,
-    is_weighed: bool = False,
+    has_view: bool = False,
 ) -> tuple[list[Any], int]:
     """A page of findings, the costliest first, and how many fit.
 
     Args:
-        is_weighed: each has a `weight`: what it cost and how sure that is, in the words of the terminal.
+        has_view: each has its words as `view`.
     """
     frame = polars.scan_parquet(folder / layout.FINDINGS).filter(polars.col("severity") >= severity)
     if connection is not None:
@@ -266,11 +216,11 @@ def list_findings(
     if code:
         frame = frame.filter(polars.col("code").str.starts_with(code))
     found = frame.sort("position").collect()
-    page = found.select("document", "weight").slice(offset, limit)
+    page = found.select("document", "view").slice(offset, limit)
     documents = [json.loads(each) for each in page.get_column("document")]
-    if is_weighed:
-        weights = map(json.loads, page.get_column("weight"))
-        documents = [{**each, "weight": weight} for each, weight in zip(documents, weights, strict=True)]
+    if has_view:
+        views = map(json.loads, page.get_column("view"))
+        documents = [{**each, "view": view} for each, view in zip(documents, views, strict=True)]
     return documents, found.height
 
 

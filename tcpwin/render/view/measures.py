@@ -100,7 +100,7 @@ def percentiles(connection: Facts) -> list[Percentiles]:
     """Distributions over time of windows and flight, and of round trips over their ACKs; those that are known."""
     found: list[Percentiles] = []
     for side in DIRECTIONS:
-        direction = f"{side[0]} → {side[-1]}"
+        direction = " → ".join(connection["roles"][end] for end in (side[0], side[-1]))
         if not connection[side]["payload_bytes"] and not connection[side]["acked_bytes"]:
             continue
         of_time = connection["percentiles"][side]

@@ -1,6 +1,6 @@
-"""A rule's page as HTML: paragraphs, tables, `code` and **emphasis**, the Markdown that these pages are written in.
+"""Convert the Markdown of rule pages to HTML: paragraphs, tables, `code` and **emphasis**.
 
-In: text with lines broken anywhere. Out: markup; everything else is text, escaped. It fetches nothing.
+In: text with line breaks anywhere. Out: markup, in which everything else is escaped.
 """
 
 import re
@@ -12,15 +12,15 @@ _STRONG = re.compile(r"\*\*([^*]+)\*\*")
 _RULE = re.compile(r"[-:| ]+")
 
 
-def prose(text: str) -> Markup:
-    """Markup of a text whose paragraphs are parted by empty lines."""
+def page_markup(text: str) -> Markup:
+    """Convert a text whose paragraphs are separated by empty lines."""
     return Markup("").join(_block(block.splitlines()) for block in re.split(r"\n\s*\n", text.strip()) if block)
 
 
 def _block(lines: list[str]) -> Markup:
     if all(line.startswith("|") for line in lines):
         return _table([[cell.strip() for cell in line.strip("| ").split("|")] for line in lines if not _is_rule(line)])
-    return Markup("<p>{}</p>").format(inline(" ".join(line.strip() for line in lines)))
+    return Markup("<p>{}</p>").format(line_markup(" ".join(line.strip() for line in lines)))
 
 
 def _is_rule(line: str) -> bool:
@@ -37,11 +37,11 @@ def _table(rows: list[list[str]]) -> Markup:
 
 
 def _cells(row: list[str], form: Markup) -> Markup:
-    return Markup("").join(form.format(inline(cell)) for cell in row)
+    return Markup("").join(form.format(line_markup(cell)) for cell in row)
 
 
-def inline(text: str) -> Markup:
-    """Markup of a text within a paragraph."""
+def line_markup(text: str) -> Markup:
+    """Convert a text within a paragraph."""
     # Escaping leaves backticks and asterisks as they are.
     marked = _CODE.sub(r"<code>\1</code>", str(escape(text)))
     return Markup(_STRONG.sub(r"<strong>\1</strong>", marked))

@@ -1,0 +1,86 @@
+"""A capture in words: the answer on it, and its quality.
+
+In: an analysis. Out: sentences, and remarks, the most serious first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tcpwin.analysis import Capture
+from tcpwin.limits import LIMIT_NAMES, Analysis
+from tcpwin.render.view.verdict import VerdictView, view_verdict
+from tcpwin.units import bytes_text, count_text, name_text
+
+WHOLE = "no drops, gaps, duplicates or damage found"
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureView:
+    """The answer on a capture.
+
+    Attributes:
+        lead: what it carried, and what limited it or how many connections have a problem.
+        worst: what is special about the connection that `verdict` is on: ``Worst``; empty if it is the only one.
+        verdict: of the worst connection; None if there is none, or if findings of sound connections are the answer.
+        caveat: what the capture lacks; empty for a complete one.
+    """
+
+    lead: str
+    worst: str
+    verdict: VerdictView | None
+    caveat: str
+
+
+def view_capture(analysis: Analysis) -> CaptureView:
+    """Put the answer on a capture in words."""
+    summary, verdict, count = analysis.summary, analysis.verdict, len(analysis)
+    shown = None if verdict is None else view_verdict(verdict)
+    answer, worst = "", ""
+    if shown is not None and count == 1:
+        answer = shown.answer
+    elif summary.problems:
+        limits = ", ".join(f"{LIMIT_NAMES[limit]} ({len(ids):,})" for limit, ids in summary.problems.items())
+        answer = f"{len(analysis.problems):,} with a problem: {limits}."
+    elif summary.serious:
+        answer, shown = f"No connection lost time. Also found: {summary.serious}.", None
+    elif count:
+        answer = "No problem found."
+    if verdict is not None and count > 1:
+        worst = "Worst" if verdict.is_problem else "Slowest" if verdict.lost_ns else "Most data"
+    return CaptureView(name_text(f"{summary.carried} {answer}".rstrip()), worst, shown, summary.caveat)
+
+
+def quality_remarks(capture: Capture) -> list[str]:
+    """What weakens a capture's numbers, most serious first; nothing of a whole one."""
+    remarks = [f"damaged: {name_text(warning.message)} (at byte {warning.byte_offset})" for warning in capture.warnings]
+    kinds = ", ".join(f"LINKTYPE {link}" for link, _ in capture.unknown_link_types)
+    counted = [
+        (capture.interface_drops or 0, "packet", "dropped by the capturing interface"),
+        (capture.connections_one_way, "connection", "of which only one side was captured"),
+        (capture.connections_without_syn, "connection", "without its SYN"),
+        (capture.unknown_link, "frame", f"of a link type that is not understood ({kinds})"),
+        (capture.capture_duplicates, "segment", "captured twice, counted once"),
+        (capture.time_backwards, "packet", "with a time before that of the packet before"),
+        (capture.header_cut + capture.options_cut, "TCP header", "cut by the snapshot length"),
+        (capture.datagrams_incomplete, "fragmented datagram", "incomplete"),
+        (capture.malformed, "frame", "with malformed headers"),
+        (capture.super_segments, "segment", "larger than the MSS: captured on a host with offload"),
+    ]
+    if capture.packets and capture.first_time_ns is None:
+        remarks.append("no packet has a time: durations, rates and round trips mean nothing")
+    if capture.connections_sampled:
+        count = count_text(capture.connections_sampled, "connection")
+        remarks.append(f"{count} captured in samples (sFlow): no loss and no cause is certain")
+    if capture.unread:
+        remarks.append(f"not understood: {unread_text(capture)}")
+    if capture.missed_bytes:
+        remarks.append(f"{bytes_text(capture.missed_bytes)} were acknowledged that the capture does not hold")
+    return remarks + [f"{count_text(count, noun)} {what}" for count, noun, what in counted if count]
+
+
+def unread_text(capture: Capture) -> str:
+    """The frames whose content is not understood, by kind."""
+    kinds = [f"{count_text(count, 'frame')} of {kind}" for kind, count in capture.unread_kinds]
+    more = capture.unread - sum(count for _, count in capture.unread_kinds)
+    return ", ".join([*kinds, f"{count_text(more, 'frame')} of other kinds"] if more else kinds)
