@@ -13,6 +13,7 @@ from tcpwin.limits import Evidence, Severity
 from tcpwin.render.text.findings import render_findings
 from tcpwin.render.text.rules import render_page, render_rules, threshold_text
 from tcpwin.render.view.finding import value_words
+from tcpwin.units import begin
 
 
 def test_whole_report() -> None:
@@ -80,7 +81,7 @@ def test_nothing_acts_on_a_terminal() -> None:
     assert lines[0].endswith(f"(error, time lost 6.1 s, certain): {NASTY_SHOWN}")
     assert lines[4:9] == [
         f"    values     who {NASTY_SHOWN}",
-        f"    ruled out  {NASTY_SHOWN}",
+        f"    ruled out  {begin(NASTY_SHOWN)}",
         f"    remedy     {NASTY_SHOWN}",
         f"               {NASTY_SHOWN}",
         f"    beware     {NASTY_SHOWN}",
