@@ -14,6 +14,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -43,6 +44,10 @@ UNSEEN = (
 
 Chromium obeys the last list of them that it is given: so it holds Playwright's, too.
 """
+
+BROWSER = pytest.StashKey[tuple["Browser", ExitStack]]()
+BROWSED = pytest.StashKey[set[Path]]()
+"""Files with tests that use the browser."""
 
 SLOW = ("browser", "wheel", "make_server", "make_client")
 """Fixtures that take time, the one of the longest files first."""
@@ -122,20 +127,24 @@ def tool() -> Callable[[str], str]:
     return find
 
 
-@pytest.fixture(scope="module")
-def browser(tool: Callable[[str], str]) -> Iterator["Browser"]:
-    """Return the system's Chromium, without a window. Of a module: while it runs, no other event loop may."""
+@pytest.fixture
+def browser(request: pytest.FixtureRequest, tool: Callable[[str], str]) -> "Browser":
+    """Return this process's Chromium, without a window. It is shared by consecutive files that use it."""
     from live import HANG_S
     from playwright.sync_api import sync_playwright
 
-    arguments = ["--no-sandbox", "--disable-gpu", f"--disable-features={','.join(UNSEEN)}"]
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=tool("chromium"), args=arguments, timeout=HANG_S * 1000)
-        yield found
-        found.close()
+    path, stash = tool("chromium"), request.session.stash
+    if BROWSER not in stash:
+        arguments = ["--no-sandbox", "--disable-gpu", f"--disable-features={','.join(UNSEEN)}"]
+        stack = ExitStack()
+        chromium = stack.enter_context(sync_playwright()).chromium
+        found = chromium.launch(executable_path=path, args=arguments, timeout=HANG_S * 1000)
+        stack.callback(found.close)
+        stash[BROWSER] = found, stack
+    return stash[BROWSER][0]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
     """Files that use a browser take longest, then those that start services or build wheels, as `SLOW` names them.
 
     They come first, or one process would work alone in the end.
@@ -145,6 +154,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         place = min((SLOW.index(each) for each in getattr(item, "fixturenames", ()) if each in SLOW), default=len(SLOW))
         places[item.path] = min(place, places.get(item.path, place))
     items.sort(key=lambda item: places[item.path])
+    session.stash[BROWSED] = {path for path, place in places.items() if place == SLOW.index("browser")}
 
 
 def pytest_collection_finish() -> None:
@@ -157,6 +167,10 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """What a file leaves behind, imported modules and what is remembered of captures, stays until the end too."""
     yield
     if nextitem is None or nextitem.path != item.path:
+        # The browser's event loop runs in this thread: other files could not run theirs.
+        if BROWSER in item.session.stash and (nextitem is None or nextitem.path not in item.session.stash[BROWSED]):
+            item.session.stash[BROWSER][1].close()
+            del item.session.stash[BROWSER]
         keep_for_good()
 
 

@@ -1,16 +1,15 @@
-"""Pages of a browser, and a service of captures for them: what tests of pages begin with."""
+"""Fixtures of the browser tests: pages, and services that show captures."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 from live import HANG_S, until
 from playwright.sync_api import Browser, Page, expect
-from web.crafted import API
-from web.running import MakeServer, start_server
+from web.crafted import API, analysed
+from web.running import Host, hosted
 
 WAIT_MS = HANG_S * 1000
 TOKEN = "a token of these tests"
@@ -21,7 +20,7 @@ expect.set_options(timeout=WAIT_MS)
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[OpenPage]:
-    """Open pages that say nothing on their console; all are closed with the test."""
+    """Open pages; the test fails if one writes to its console. All are closed with the test."""
     said: list[str] = []
     pages: list[Page] = []
 
@@ -50,39 +49,36 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
 
 
 @pytest.fixture
-def serve(make_server: MakeServer, tmp_path: Path) -> Serve:
-    """Start a service with the given captures; returns its address and their ids, in order."""
+def serve(host: Host, tmp_path: Path) -> Serve:
+    """Start a service that shows the given captures; return its address and their ids, in order."""
 
-    return partial(_serve, make_server, tmp_path)
+    def start(*captures: bytes, **settings: Any) -> tuple[str, list[str]]:
+        paths = [tmp_path / f"capture-{number}.pcap" for number in range(len(captures))]
+        for path, content in zip(paths, captures, strict=True):
+            path.write_bytes(content)
+        address = host(*paths, **settings)
+        headers = {"Authorization": f"Bearer {settings['token']}"} if "token" in settings else {}
+
+        def ids() -> list[str]:
+            found = httpx2.get(f"{address}{API}/captures", headers=headers, timeout=None).json()["captures"]
+            done = {each["name"]: each["id"] for each in found if each["status"] == "done"}
+            return [done[path.name] for path in paths] if len(done) == len(paths) else []
+
+        return address, until(ids) if paths else []
+
+    return start
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def show(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
-    """As `serve`, for tests that change nothing: all of a file look at one service of the same captures."""
-    made: dict[tuple[bytes, ...], tuple[str, list[str]]] = {}
-    with ExitStack() as stack:
+    """Like `serve`, for tests that change nothing: all of them look at one service, which keeps every capture."""
+    ids: dict[bytes, str] = {}
+    with hosted(tmp_path_factory.mktemp("shown")) as address, httpx2.Client(base_url=address, timeout=None) as client:
 
         def start(*captures: bytes) -> tuple[str, list[str]]:
-            if captures not in made:
-                folder = tmp_path_factory.mktemp("shown")
-                made[captures] = _serve(partial(start_server, stack, folder / "served"), folder, *captures)
-            return made[captures]
+            for content in captures:
+                if content not in ids:
+                    ids[content] = analysed(client, content, f"capture-{len(ids)}.pcap")
+            return address, [ids[content] for content in captures]
 
         yield start
-
-
-def _serve(make_server: MakeServer, folder: Path, *captures: bytes, **environment: str) -> tuple[str, list[str]]:
-    names = []
-    for number, content in enumerate(captures):
-        names.append(f"capture-{number}.pcap")
-        (folder / names[-1]).write_bytes(content)
-    _, address = make_server(*(folder / name for name in names), **environment)
-    headers = {"Authorization": f"Bearer {TOKEN}"} if environment else {}
-
-    def ids() -> list[str]:
-        found = httpx2.get(f"{address}{API}/captures", headers=headers, timeout=None).json()["captures"]
-        done = {each["name"]: each["id"] for each in found if each["status"] == "done"}
-        return [done[name] for name in names] if done.keys() >= set(names) else []
-
-    # Given none, it shows the bundled ones: nobody waits for them.
-    return address, until(ids) if names else []

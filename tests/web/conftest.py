@@ -14,8 +14,8 @@ from fastapi.testclient import TestClient
 from reference import NO_RIGHT
 from web.browsing import open_page, serve, show
 from web.crafted import capture_bytes
-from web.postgres import Postgres
-from web.running import MakeServer, start_server
+from web.postgres import SQLITE_BY_DAY, Postgres
+from web.running import Host, MakeServer, hosted, start_server
 from web.stalling import running
 
 from tcpwin_web import Settings, create_app
@@ -33,21 +33,6 @@ structlog.configure(
 )
 
 
-ASK_NOTHING_OF_THEIR_OWN = (
-    *("test_attacked", "test_bundles", "test_index", "test_references", "test_reports", "test_resumable"),
-    *("test_security", "test_weight", "test_whatif", "test_words"),
-)
-"""Files on what has no queries of its own: their tests use the database as others do, on PostgreSQL at night."""
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-        if item.path.stem in ASK_NOTHING_OF_THEIR_OWN and parameters.get("database_url") == "postgres":
-            item.add_marker(pytest.mark.nightly)
-
-
 @pytest.fixture(scope="session")
 def capture() -> bytes:
     """A pcap of one connection: 2,000 bytes from the client, then the server's window is 0 from 0.3 s to 2.8 s."""
@@ -63,14 +48,13 @@ def postgres(tool: Callable[[str], str], tmp_path_factory: pytest.TempPathFactor
         yield server
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def database_url(request: pytest.FixtureRequest) -> Iterator[str | None]:
-    """The URL of an empty database."""
+@pytest.fixture(params=SQLITE_BY_DAY)
+def database_url(request: pytest.FixtureRequest) -> str | None:
+    """Return the URL of an empty database; None is SQLite in the data folder."""
     if request.param == "sqlite":
-        yield None
-        return
+        return None
     server: Postgres = request.getfixturevalue("postgres")
-    yield server.new_database()
+    return server.new_database()
 
 
 @pytest.fixture
@@ -81,7 +65,7 @@ def on_database(database_url: str | None) -> list[str]:
 
 @pytest.fixture
 def make_client(tmp_path: Path, database_url: str | None) -> Iterator[MakeClient]:
-    """Start a service with the given settings, on either database; it ends with the test."""
+    """Start a service in process with the given settings; it ends with the test."""
     with ExitStack() as stack:
 
         def make(*, shown: Any = (), headers: dict[str, str] | None = None, **settings: Any) -> TestClient:
@@ -92,6 +76,17 @@ def make_client(tmp_path: Path, database_url: str | None) -> Iterator[MakeClient
             )
 
         yield make
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Host]:
+    """Start a service in a thread, with the given captures and settings; return its address. It ends with the test."""
+    with ExitStack() as stack:
+
+        def start(*shown: Path, **settings: Any) -> str:
+            return stack.enter_context(hosted(tmp_path / "served", shown, **settings))
+
+        yield start
 
 
 @pytest.fixture

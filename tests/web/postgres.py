@@ -21,8 +21,9 @@ UNPRIVILEGED = ("postgres", "nobody")
 """As whom the server runs where the tests run as root, which it refuses."""
 
 
-SECOND_AT_NIGHT = ["sqlite", pytest.param("postgres", marks=pytest.mark.nightly)]
-"""Databases for a test that takes long, or asks of them only what others do as well."""
+SQLITE_BY_DAY = ["sqlite", pytest.param("postgres", marks=pytest.mark.nightly)]
+ON_BOTH = pytest.mark.parametrize("database_url", ["sqlite", "postgres"], indirect=True)
+"""For tests of what the two databases do differently: locks, claims, concurrent changes, queries in their dialect."""
 
 
 class Postgres:

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from live import HANG_S, until
 from web.crafted import API, many_connections
-from web.postgres import Postgres
+from web.postgres import SQLITE_BY_DAY, Postgres
 from web.running import start_server
 from web.wire import ask
 from web.workers import command, descendants, let_go, stop_all, workers
@@ -57,12 +57,11 @@ class Running:
         return os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, self.pid)
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+@pytest.fixture(scope="session", params=SQLITE_BY_DAY)
 def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A server that stands back itself, as one under `Nice=` of systemd does, on either database."""
     folder = tmp_path_factory.mktemp("stalls")
-    (folder / "none").mkdir()
-    arguments = [folder / "none", "--workers", "1"]
+    arguments = ["--workers", "1"]
     if request.param == "postgres":
         postgres: Postgres = request.getfixturevalue("postgres")
         arguments += ["--database-url", postgres.new_database()]

@@ -14,6 +14,8 @@ from pydantic import ValidationError
 from sqlalchemy import text
 from web.conftest import MakeClient
 from web.crafted import API, analysed
+from web.postgres import ON_BOTH
+from web.running import hosted
 
 from tcpwin_web import Settings, create_app
 from tcpwin_web.anonymise.cryptopan import CryptoPan
@@ -30,22 +32,19 @@ def entries(client: TestClient) -> list[dict[str, Any]]:
     return found
 
 
-def test_only_configured_proxies_say_who_asks(make_server: Any, tmp_path: Path) -> None:
+def test_only_configured_proxies_say_who_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On loopback too: any program of this machine could otherwise be anybody."""
-    (tmp_path / "none").mkdir()
 
-    def address_told(**environment: str) -> str:
-        server, address = make_server(tmp_path / "none", **environment)
-        httpx2.post(f"{address}{API}/captures", json={"name": "x"}, headers=FORWARDED, timeout=HANG_S)
-        told = str(httpx2.get(f"{address}{API}/audit", timeout=HANG_S).json()["entries"][0]["address"])
-        server.terminate()
-        server.wait()
-        return told
+    def logged_address(**settings: str) -> str:
+        with hosted(tmp_path / "data", **settings) as address:
+            httpx2.post(f"{address}{API}/captures", json={"name": "x"}, headers=FORWARDED, timeout=HANG_S)
+            return str(httpx2.get(f"{address}{API}/audit", timeout=HANG_S).json()["entries"][0]["address"])
 
-    # uvicorn's own variable does not count either.
-    assert address_told(FORWARDED_ALLOW_IPS="*") == "127.0.0.1"
-    # From the right, the first that is no proxy: what stands to the left of it anybody may have written.
-    assert address_told(TCPWIN_TRUSTED_PROXIES="127.0.0.0/8, 198.51.100.7") == "203.0.113.9"
+    # uvicorn's own variable must not count.
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")
+    assert logged_address() == "127.0.0.1"
+    # The rightmost address that is not a proxy: anybody could have written those to its left.
+    assert logged_address(trusted_proxies="127.0.0.0/8, 198.51.100.7") == "203.0.113.9"
 
 
 @pytest.mark.parametrize("given", ["proxy.example", "10.0.0.0/33", "10.0.0.1/8"])
@@ -152,6 +151,7 @@ def test_a_login_that_was_ended_opens_nothing_wherever_its_cookie_was_copied(mak
     assert client.get(f"{API}/captures").status_code == 200
 
 
+@ON_BOTH
 def test_the_audit_log_has_a_most_size(make_client: MakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tcpwin_web.audit.MOST_ROWS", 3)
     client = make_client()
@@ -178,8 +178,7 @@ def test_others_may_read_nothing_also_where_the_folder_was_there(tmp_path: Path,
 
 
 def test_what_the_real_server_writes_is_for_nobody_else(make_server: Any, tmp_path: Path, capture: bytes) -> None:
-    (tmp_path / "none").mkdir()
-    _, address = make_server(tmp_path / "none")
+    _, address = make_server()
     id = httpx2.post(f"{address}{API}/uploads", params={"name": "a.pcap"}, content=capture, timeout=HANG_S).json()["id"]
     until(lambda: httpx2.get(f"{address}{API}/captures/{id}", timeout=HANG_S).json()["status"] == "done")
     assert httpx2.get(f"{address}{API}/captures/{id}/connections/0", timeout=HANG_S).status_code == 200

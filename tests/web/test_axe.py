@@ -1,4 +1,4 @@
-"""Every page as axe sees it, at three widths and in both themes, and none wider than its window."""
+"""axe finds nothing on any page, and no page is wider than its window: one width and theme by day, all at night."""
 
 from pathlib import Path
 from typing import Any
@@ -14,15 +14,13 @@ from web.browsing import TOKEN, OpenPage, Serve
 from web.crafted import API, many_connections
 from web.test_weight import SLOW_READER
 
-VIEWS = [
-    (375, "dark"),
-    (1440, "light"),
-    *(pytest.param(*view, marks=pytest.mark.nightly) for view in ((375, "light"), (1440, "dark"))),
-    *(pytest.param(2560, theme, marks=pytest.mark.nightly) for theme in ("light", "dark")),
-]
+VIEWS = [(width, theme) for width in (375, 1440, 2560) for theme in ("dark", "light")]
 
 
-AS_SEEN = pytest.mark.parametrize(("width", "theme"), VIEWS)
+def seen_by_day(*by_day: int | str) -> pytest.MarkDecorator:
+    """Ask for every width and theme, all but one of them at night."""
+    views = [view if view == by_day else pytest.param(*view, marks=pytest.mark.nightly) for view in VIEWS]
+    return pytest.mark.parametrize(("width", "theme"), views)
 
 
 def found_by_axe(page: Page) -> list[Any]:
@@ -31,20 +29,20 @@ def found_by_axe(page: Page) -> list[Any]:
 
 
 def check_all(page: Page, what: str) -> None:
-    """Nothing that axe finds, and nothing wider than the window."""
+    """Assert that axe finds nothing, and that the page is no wider than its window."""
     assert found_by_axe(page) == [], what
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), what
 
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data set of two captures and of a file that is none."""
+    """Return a data set of two captures and an unreadable file."""
     folder = tmp_path_factory.mktemp("fleet") / "set"
     run_fleet(READER, MANY, TEXT, "-o", folder, status=3)
     return folder
 
 
-@AS_SEEN
+@seen_by_day(375, "dark")
 def test_axe_finds_nothing(show: Serve, open_page: OpenPage, width: int, theme: str) -> None:
     address, (slow, many) = show(SLOW_READER, many_connections(150))
     page = open_page(address, width=width, scheme=theme)
@@ -72,17 +70,12 @@ def test_axe_finds_nothing(show: Serve, open_page: OpenPage, width: int, theme: 
         check_all(page, path)
 
 
-@AS_SEEN
+@seen_by_day(1440, "light")
 def test_axe_finds_nothing_on_pages_that_few_services_have(
     serve: Serve, open_page: OpenPage, browser: Browser, dataset: Path, width: int, theme: str
 ) -> None:
-    """Login, wrong and right; a shared page; of a recorder that is away; a data set's; of no files; one not there."""
-    environment = {
-        "TCPWIN_TOKEN": TOKEN,
-        "TCPWIN_WATCH": f"http://127.0.0.1:{free_port()}",
-        "TCPWIN_FLEET": str(dataset),
-    }
-    address, (slow,) = serve(SLOW_READER, **environment)
+    """Logins, share links, a recorder that is away, a data set, a capture without files, and missing pages."""
+    address, (slow,) = serve(SLOW_READER, token=TOKEN, watch=f"http://127.0.0.1:{free_port()}", fleet=dataset)
     with httpx2.Client(base_url=address, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=None) as client:
         share = f"{API}/captures/{slow}/shares"
         shared = [client.post(share, json={"days": 1, "anonymise": each}).json()["path"] for each in (True, False)]

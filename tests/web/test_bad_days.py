@@ -17,6 +17,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import text
 from web.conftest import MakeClient
 from web.crafted import API, analysed, bomb, many_connections, settle, upload
+from web.postgres import ON_BOTH
 from web.workers import CONNECTIONS, forkers, held_analysis, is_there, let_go, stop_all
 
 from tcpwin_web import Settings, create_app
@@ -237,6 +238,7 @@ def test_a_call_begun_while_the_process_that_forks_is_dying() -> None:
         executor.shutdown(cancel_futures=True)
 
 
+@ON_BOTH
 def test_a_restart_in_the_middle_of_an_analysis_loses_nothing(
     tmp_path: Path, database_url: str | None, capture: bytes
 ) -> None:
@@ -333,6 +335,7 @@ def test_details_of_a_capture_that_is_deleted_meanwhile_do_not_stay(make_client:
     assert [path.name for path in (data / "results").iterdir()] == [other]
 
 
+@ON_BOTH
 def test_requests_that_meet_at_one_capture(make_client: MakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both have read it before either writes; with SQLite the second reads once the first has written."""
     client = make_client()
@@ -368,6 +371,7 @@ def test_half_a_character_is_refused(make_client: MakeClient) -> None:
         assert answer.status_code == 422
 
 
+@ON_BOTH
 def test_many_uploads_at_once(make_client: MakeClient, capture: bytes) -> None:
     client = make_client()
     done: list[str] = []
@@ -410,7 +414,6 @@ def test_shown_captures_are_taken_in_once(tmp_path: Path, capture: bytes) -> Non
     assert len(ids) == 1
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_database_that_is_away_is_a_problem_document(make_client: MakeClient, postgres: Any) -> None:
     url = postgres.new_database()
     client = make_client(database_url=url)

@@ -15,9 +15,9 @@ SHOWN = """() => ({ from: span.from, to: span.to, losses, whole: whole.to - whol
 
 
 @pytest.fixture
-def page(serve: Serve, open_page: OpenPage) -> Page:
+def page(show: Serve, open_page: OpenPage) -> Page:
     both = [(WILD / f"lossy-path{name}").read_bytes() for name in (".pcapng.gz", "-receiver.pcap.gz")]
-    address, (a, b) = serve(*both)
+    address, (a, b) = show(*both)
     page = open_page(address)
     page.goto(f"/pair?a={a}&b={b}")
     expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")

@@ -16,10 +16,11 @@ from live import HANG_S, until
 from reference import ROOT
 from web.conftest import MakeClient
 from web.crafted import API, capture_bytes, many_connections, settle, upload
-from web.running import MakeServer
+from web.running import Host, hosted
 
 from tcpwin.client import Client
 from tcpwin_web import bundles
+from tcpwin_web.shown import find_shown
 from tcpwin_web.storage.models import File
 
 CAPTURES = ROOT / "captures"
@@ -221,9 +222,7 @@ def test_a_bundle_that_is_refused_in_its_middle_leaves_nothing(make_client: Make
     assert blobs(client) == []
 
 
-def test_a_folder_shows_every_capture_below_it_and_says_what_it_skips(
-    make_server: MakeServer, tmp_path: Path, both_ends: bytes
-) -> None:
+def test_a_folder_shows_every_capture_below_it_and_says_what_it_skips(tmp_path: Path, both_ends: bytes) -> None:
     folder = tmp_path / "shown"
     (folder / "below").mkdir(parents=True)
     (folder / "below" / "both.zip").write_bytes(both_ends)
@@ -231,10 +230,10 @@ def test_a_folder_shows_every_capture_below_it_and_says_what_it_skips(
     (folder / "nonsense.pcap").write_bytes(b"nonsense")
     (folder / "samples.zip").write_bytes(SAMPLES_ONLY.read_bytes())
     (folder / "README.md").write_text("of no interest")
-    server, address = make_server(folder)
+    paths, data = find_shown([folder]), tmp_path / "data"
     shown = {"both.zip: receiver.pcap.gz", "both.zip: sender.pcap.gz", "zero.pcap"}
     for _ in range(2):
-        with httpx2.Client(base_url=address, timeout=HANG_S) as client:
+        with hosted(data, paths) as address, httpx2.Client(base_url=address, timeout=HANG_S) as client:
 
             def list_all(client: httpx2.Client = client) -> Any:
                 found = client.get(f"{API}/captures").json()
@@ -250,24 +249,16 @@ def test_a_folder_shows_every_capture_below_it_and_says_what_it_skips(
             assert re.search(r"<summary>2 files .*not shown</summary>", page)
             # One that people deleted does not come back while the other end is there.
             (gone,) = (each["id"] for each in found["captures"] if each["name"] == "both.zip: receiver.pcap.gz")
-        server.terminate()
-        server.wait()
-        server, address = make_server(folder)
-    with Client(address) as named:
+    with hosted(data, paths) as address, Client(address) as named:
         named.delete(gone)
-        server.terminate()
-        server.wait()
-        _, address = make_server(folder)
-    with Client(address) as named:
+    with hosted(data, paths) as address, Client(address) as named:
         until(lambda: len(httpx2.get(f"{address}{API}/captures", timeout=HANG_S).json()["skipped"]) == 2)
         assert {each["name"] for each in named.captures()} == shown - {"both.zip: receiver.pcap.gz"}
 
 
-def test_the_client_finds_the_other_end(make_server: MakeServer, tmp_path: Path, both_ends: bytes) -> None:
-    (tmp_path / "none").mkdir()
+def test_the_client_finds_the_other_end(host: Host, tmp_path: Path, both_ends: bytes) -> None:
     (tmp_path / "both.zip").write_bytes(both_ends)
-    _, address = make_server(tmp_path / "none")
-    with Client(address) as client:
+    with Client(host()) as client:
         entry = client.upload(tmp_path / "both.zip")
         ends = [client.wait(each["id"]) for each in client.captures(bundle=entry["bundle_id"])]
         assert len(ends) == 2

@@ -1,21 +1,20 @@
-"""The library's client against the real server."""
+"""The library's client against a running service."""
 
 import io
 from pathlib import Path
 
 import polars
 import pytest
-from web.running import MakeServer
+from web.running import Host
 
 from tcpwin.client import Client, ServiceError
 
 TOKEN = "correct horse battery"
 
 
-def test_from_upload_to_delete(make_server: MakeServer, tmp_path: Path, capture: bytes) -> None:
-    (tmp_path / "none").mkdir()
+def test_from_upload_to_delete(host: Host, tmp_path: Path, capture: bytes) -> None:
     (tmp_path / "zero window.pcap").write_bytes(capture)
-    _, address = make_server(tmp_path / "none", TCPWIN_TOKEN=TOKEN)
+    address = host(token=TOKEN)
     with Client(address) as stranger, pytest.raises(ServiceError) as refused:
         list(stranger.captures())
     assert refused.value.status == 401

@@ -10,7 +10,7 @@ import aiosqlite
 import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
-from web.postgres import Postgres
+from web.postgres import ON_BOTH, Postgres
 
 from tcpwin_web.storage import Database
 from tcpwin_web.storage.files import DataFolder
@@ -61,6 +61,7 @@ def test_a_task_cancelled_at_rest_leaves_no_error(
     assert [record.getMessage() for record in caplog.records] == []
 
 
+@ON_BOTH
 def test_who_writes_waits_for_his_turn_and_never_in_vain(
     database_url: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

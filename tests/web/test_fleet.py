@@ -4,11 +4,10 @@ import json
 from html import unescape
 from pathlib import Path
 
-import httpx2
 import pytest
 from cli.command import TEXT
 from fleet.sets import LAB, run_fleet, tcpwin
-from web.running import MakeServer
+from web.conftest import MakeClient
 
 
 @pytest.fixture(scope="module")
@@ -18,25 +17,23 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_page_says_what_the_command_says(make_server: MakeServer, dataset: Path) -> None:
-    told = json.loads(tcpwin("fleet", "show", dataset, "--json").stdout)
-    _, address = make_server(TCPWIN_FLEET=str(dataset))
-    with httpx2.Client(base_url=address, timeout=None) as client:
-        text = unescape(client.get("/fleet").text)
-        assert f"{told['totals']['connections']:,} connections, {told['totals']['problems']:,} with a problem" in text
-        assert told["worst"]
-        for row in told["worst"]:
-            assert row["text"] in text
-        for row in told["unreadable"]:
-            assert row["error"] in text
-        for group, rows in told["limits"].items():
-            page = unescape(client.get(f"/fleet?by={group}").text)
-            assert all(str(row[group]) in page for row in rows if group != "limit" and row[group] is not None)
-        assert client.get("/fleet?by=nonsense").status_code == 422
-        assert 'href="/fleet"' in client.get("/").text
+def test_the_page_says_what_the_command_says(make_client: MakeClient, dataset: Path) -> None:
+    shown = json.loads(tcpwin("fleet", "show", dataset, "--json").stdout)
+    client = make_client(fleet=dataset)
+    text = unescape(client.get("/fleet").text)
+    assert f"{shown['totals']['connections']:,} connections, {shown['totals']['problems']:,} with a problem" in text
+    assert shown["worst"]
+    for row in shown["worst"]:
+        assert row["text"] in text
+    for row in shown["unreadable"]:
+        assert row["error"] in text
+    for group, rows in shown["limits"].items():
+        page = unescape(client.get(f"/fleet?by={group}").text)
+        assert all(str(row[group]) in page for row in rows if group != "limit" and row[group] is not None)
+    assert client.get("/fleet?by=nonsense").status_code == 422
+    assert 'href="/fleet"' in client.get("/").text
 
 
-def test_without_a_data_set_a_sentence_says_so(make_server: MakeServer, tmp_path: Path) -> None:
-    _, address = make_server(TCPWIN_FLEET=str(tmp_path / "none"))
-    answer = httpx2.get(f"{address}/fleet", timeout=None)
+def test_without_a_data_set_a_sentence_says_so(make_client: MakeClient, tmp_path: Path) -> None:
+    answer = make_client(fleet=tmp_path / "none").get("/fleet")
     assert (answer.status_code, "no data set of" in unescape(answer.text)) == (503, True)

@@ -9,12 +9,13 @@ from pathlib import Path
 import httpx2
 import pytest
 from cli.command import CAPTURES, TCPWIN
+from fastapi.testclient import TestClient
 from live import until
 from playwright.sync_api import expect
 from pydantic import ValidationError
 from watch.test_live import free_port
 from web.browsing import OpenPage
-from web.running import MakeServer
+from web.running import Host
 from web.test_axe import found_by_axe
 
 import tcpwin
@@ -24,7 +25,7 @@ STALLED = CAPTURES / "lab" / "zero-window-stall.pcap.gz"
 PIECE_BYTES = 2000
 
 
-def test_a_recorder_is_followed(make_server: MakeServer, open_page: OpenPage, tmp_path: Path) -> None:
+def test_a_recorder_is_followed(host: Host, open_page: OpenPage, tmp_path: Path) -> None:
     path, port = tmp_path / "growing.pcap", free_port()
     data = gzip.decompress(STALLED.read_bytes())
     path.write_bytes(data[:PIECE_BYTES])
@@ -32,8 +33,7 @@ def test_a_recorder_is_followed(make_server: MakeServer, open_page: OpenPage, tm
         [TCPWIN, "watch", "--follow", path, "--every", "1s", "--metrics", str(port)], stdout=subprocess.DEVNULL
     )
     try:
-        _, address = make_server(TCPWIN_WATCH=f"http://127.0.0.1:{port}")
-        page = open_page(address)
+        page = open_page(host(watch=f"http://127.0.0.1:{port}"))
         page.goto("/")
         page.get_by_role("link", name="Live").click()
         status = page.get_by_role("status").filter(has_text="growing.pcap")
@@ -59,7 +59,7 @@ def test_a_recorder_is_followed(make_server: MakeServer, open_page: OpenPage, tm
 
 
 def test_a_file_that_was_complete_before_anybody_looked_is_shown(
-    make_server: MakeServer, open_page: OpenPage, tmp_path: Path
+    host: Host, open_page: OpenPage, tmp_path: Path
 ) -> None:
     path, port = tmp_path / "complete.pcap", free_port()
     path.write_bytes(gzip.decompress(STALLED.read_bytes()))
@@ -69,8 +69,7 @@ def test_a_file_that_was_complete_before_anybody_looked_is_shown(
     try:
         packets = f"tcpwin_watch_packets_total {tcpwin.analyze(path).capture.packets}\n"
         until(lambda: packets in metrics(port))
-        _, address = make_server(TCPWIN_WATCH=f"http://127.0.0.1:{port}")
-        page = open_page(address)
+        page = open_page(host(watch=f"http://127.0.0.1:{port}"))
         page.goto("/watch")
         expect(page.get_by_role("status").first).to_contain_text("complete.pcap")
         row = page.get_by_role("table").get_by_role("row").nth(1)
@@ -89,14 +88,13 @@ def metrics(port: int) -> str:
         return ""
 
 
-def test_without_a_recorder_there_is_no_page(make_server: MakeServer) -> None:
-    _, address = make_server()
-    assert httpx2.get(f"{address}/watch", timeout=None).status_code == 404
-    assert httpx2.get(f"{address}/watch/events", timeout=None).status_code == 404
-    assert "/watch" not in httpx2.get(f"{address}/", timeout=None).text
+def test_without_a_recorder_there_is_no_page(client: TestClient) -> None:
+    for path in ("/watch", "/watch/events"):
+        assert client.get(path).status_code == 404
+    assert "/watch" not in client.get("/").text
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:9464", "https://x:1", "http://x", "http://x:1/path", "http://x:99999"])
-def test_what_is_no_address_of_a_recorder_is_refused(address: str) -> None:
-    with pytest.raises(ValidationError, match=r"no address such as http://127\.0\.0\.1:9464"):
-        Settings(watch=address)
+def test_an_invalid_address_of_a_recorder_is_refused() -> None:
+    for address in ("127.0.0.1:9464", "https://x:1", "http://x", "http://x:1/path", "http://x:99999"):
+        with pytest.raises(ValidationError, match=r"no address such as http://127\.0\.0\.1:9464"):
+            Settings(watch=address)

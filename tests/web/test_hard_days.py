@@ -1,12 +1,12 @@
 """What happens to machines: a disk full or read-only, a clock that jumps, a database that ends, lost processes."""
 
+import asyncio
 import gzip
 import os
 import shutil
 import signal
 import struct
 import subprocess
-import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,15 +14,19 @@ from typing import Any
 
 import httpx2
 import pytest
+from fastapi.testclient import TestClient
 from live import HANG_S, until
 from web.conftest import MakeClient
 from web.crafted import API, analysed, many_connections, settle, upload
-from web.postgres import SECOND_AT_NIGHT, Postgres
-from web.running import start_server
+from web.postgres import ON_BOTH, Postgres
+from web.running import Host, MakeServer, hosted, start_server
 from web.test_bad_days import fill, held_by
 from web.workers import CONNECTIONS, forkers, held_analysis, is_there
 
+from tcpwin_web import Settings, create_app
+from tcpwin_web.storage import Database
 from tcpwin_web.storage.clock import JUMP_SECONDS, STEADY_SECONDS, Clock
+from tcpwin_web.storage.database import InUseError
 
 FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
 
@@ -42,14 +46,12 @@ def test_a_full_disk_can_be_freed(make_client: MakeClient, small_disk: Path, cap
     assert {"share.revoke", "capture.delete"} <= set(done)
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_service_starts_on_a_full_disk(make_client: MakeClient, small_disk: Path, capture: bytes) -> None:
-    with ExitStack() as first:
-        _, address = start_server(first, small_disk / "data", small_disk, "--workers", "1")
+    with hosted(small_disk / "data", workers=1) as address:
         sent = httpx2.post(f"{address}{API}/uploads", params={"name": "a.pcap"}, content=capture, timeout=HANG_S).json()
         until(lambda: httpx2.get(f"{address}{API}/captures/{sent['id']}", timeout=HANG_S).json()["status"] == "done")
     fill(small_disk / "filler")
-    client = make_client(data=small_disk / "data", database_url=None)
+    client = make_client(data=small_disk / "data")
     assert client.get("/readyz").json()["detail"] == "The disk is nearly full."
     assert client.delete(f"{API}/captures/{sent['id']}").status_code == 204
 
@@ -103,16 +105,13 @@ def test_a_clock_is_believed_again_once_it_has_gone_on_for_a_while(tmp_path: Pat
     assert soon.go_on(0)
 
 
-@pytest.mark.parametrize("database_url", SECOND_AT_NIGHT, indirect=True)
 def test_a_clock_that_jumps_ahead_deletes_nothing(on_database: list[str], tmp_path: Path, capture: bytes) -> None:
     """A real server under libfaketime, whose wall clock jumps by 40 days between two looks at what is over."""
     if FAKETIME is None:
         pytest.skip("libfaketime is not installed")
-    (tmp_path / "none").mkdir()
     shift = tmp_path / "shift"
     shift.write_text("+0")
     data = tmp_path / "data"
-    arguments = (tmp_path / "none", *on_database)
     faked = {
         "LD_PRELOAD": str(FAKETIME),
         "FAKETIME_TIMESTAMP_FILE": str(shift),
@@ -120,7 +119,7 @@ def test_a_clock_that_jumps_ahead_deletes_nothing(on_database: list[str], tmp_pa
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
     }
     with ExitStack() as stack:
-        server, address = start_server(stack, data, *arguments, TCPWIN_RETENTION_DAYS="30", **faked)
+        server, address = start_server(stack, data, *on_database, TCPWIN_RETENTION_DAYS="30", **faked)
         sent = httpx2.post(f"{address}{API}/uploads", params={"name": "a.pcap"}, content=capture, timeout=HANG_S).json()
         until(lambda: httpx2.get(f"{address}{API}/captures/{sent['id']}", timeout=HANG_S).json()["status"] == "done")
         shift.write_text("+40d")
@@ -132,36 +131,40 @@ def test_a_clock_that_jumps_ahead_deletes_nothing(on_database: list[str], tmp_pa
         server.terminate()
         server.wait()
         # A service that starts looks at once for what is over.
-        _, address = start_server(stack, data, *arguments, TCPWIN_RETENTION_DAYS="30", **faked)
-        before = (data / "clock").stat().st_mtime_ns
-        until(lambda: (data / "clock").stat().st_mtime_ns > 0 and float((data / "clock").read_text()) > time.time() + 1)
-        assert before
+        _, address = start_server(stack, data, *on_database, TCPWIN_RETENTION_DAYS="30", **faked)
+        until(lambda: float((data / "clock").read_text()) > time.time() + 1)
         assert httpx2.get(f"{address}{API}/captures/{sent['id']}", timeout=HANG_S).status_code == 200
 
 
-def run_second(tmp_path: Path, *arguments: Any) -> subprocess.CompletedProcess[str]:
-    program = Path(sys.executable).parent / "tcpwin-web"
-    return subprocess.run(
-        [program, tmp_path / "none", "--port", "0", "--data", tmp_path / "second", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=HANG_S,
-    )
+def is_claimed(url: str) -> bool:
+    """Whether a service works on a database."""
+
+    async def claim() -> bool:
+        database = Database(url)
+        try:
+            await database.claim()
+        except InUseError:
+            return True
+        finally:
+            await database.close()
+        return False
+
+    return asyncio.run(claim())
 
 
-def test_two_servers_on_one_database(make_server: Any, tmp_path: Path, database_url: str | None) -> None:
-    (tmp_path / "none").mkdir()
+@ON_BOTH
+def test_two_servers_on_one_database(
+    make_server: MakeServer, host: Host, tmp_path: Path, database_url: str | None
+) -> None:
     url = database_url or f"sqlite+aiosqlite:///{tmp_path / 'x.db'}"
-    server, _ = make_server(tmp_path / "none", "--database-url", url)
-    done = run_second(tmp_path, "--database-url", url)
-    assert done.returncode not in (0, None)
-    assert "another service works on this database" in done.stderr
-    assert "Traceback" not in done.stderr
+    server, _ = make_server("--database-url", url)
+    second = create_app(Settings(data=tmp_path / "second", database_url=url))
+    with pytest.raises(InUseError, match="another service works on this database"), TestClient(second):
+        pass
     # One that was killed leaves nothing that keeps the next one out.
     server.kill()
     server.wait()
-    make_server(tmp_path / "none", "--database-url", url)
+    assert httpx2.get(f"{host(database_url=url)}/readyz", timeout=HANG_S).status_code == 200
 
 
 @pytest.mark.parametrize("sig", [pytest.param(signal.SIGINT, marks=pytest.mark.nightly), signal.SIGQUIT])
@@ -169,9 +172,8 @@ def test_a_database_that_ends_in_mid_work(
     postgres: Postgres, tmp_path: Path, capture: bytes, sig: signal.Signals
 ) -> None:
     """PostgreSQL is restarted, or killed, while an analysis runs, and the service is killed while another does."""
-    (tmp_path / "none").mkdir()
     data, url = tmp_path / "data", postgres.new_database()
-    arguments = (tmp_path / "none", "--workers", "1", "--database-url", url)
+    arguments = ("--workers", "1", "--database-url", url)
     with ExitStack() as stack:
         server, address = start_server(stack, data, *arguments)
 
@@ -194,16 +196,15 @@ def test_a_database_that_ends_in_mid_work(
                 until(lambda each=each: client.get(f"{API}/captures/{each}").json().get("status") == "done")
             assert client.get(f"{API}/captures/{id}/connections").json()["total"] == CONNECTIONS
             until(lambda: client.get("/readyz").status_code == 200)
-            # It has the database again, and nobody else gets it.
-            until(lambda: "another service" in run_second(tmp_path, "--database-url", url).stderr, every_s=1)
+            # It has claimed the database again, and no other service can.
+            assert is_claimed(url)
             with held_analysis(server.pid, data, send) as (id, pids):
                 server.kill()
                 server.wait()
             # Workers end with the service that was killed.
             until(lambda: not any(is_there(pid) for pid in pids))
-        _, address = start_server(stack, data, *arguments)
-        with httpx2.Client(base_url=address, timeout=HANG_S) as client:
-            until(lambda: client.get(f"{API}/captures/{id}").json()["status"] == "done")
+    with hosted(data, database_url=url) as address, httpx2.Client(base_url=address, timeout=HANG_S) as client:
+        until(lambda: client.get(f"{API}/captures/{id}").json()["status"] == "done")
 
 
 def test_the_process_that_forks_workers_is_killed(make_client: MakeClient, capture: bytes) -> None:
@@ -228,15 +229,13 @@ def test_readiness_says_what_is_wrong(make_client: MakeClient) -> None:
     assert (answer.status_code, answer.json()["detail"]) == (503, "Analyses are not taken.")
 
 
-@pytest.mark.parametrize("database_url", SECOND_AT_NIGHT, indirect=True)
 def test_a_server_that_is_held_to_little_memory(on_database: list[str], tmp_path: Path, capture: bytes) -> None:
     """By prlimit: an analysis that needs more fails and says so; all others go on."""
     prlimit = shutil.which("prlimit")
     if prlimit is None:
         pytest.skip("prlimit is not installed")
-    (tmp_path / "none").mkdir()
     with ExitStack() as stack:
-        server, address = start_server(stack, tmp_path / "data", tmp_path / "none", "--workers", "1", *on_database)
+        server, address = start_server(stack, tmp_path / "data", "--workers", "1", *on_database)
         with httpx2.Client(base_url=address, timeout=HANG_S) as client:
 
             def outcome(content: bytes) -> dict[str, Any]:
@@ -286,9 +285,8 @@ def test_a_bomb_of_tiny_packets(make_client: MakeClient, capture: bytes) -> None
     analysed(client, capture)
 
 
-@pytest.mark.parametrize("database_url", SECOND_AT_NIGHT, indirect=True)
 def test_a_sparse_file_of_ten_gigabytes(
-    on_database: list[str], make_server: Any, tmp_path: Path, capture: bytes
+    on_database: list[str], make_server: MakeServer, tmp_path: Path, capture: bytes
 ) -> None:
     """It holds no block but its head; whoever copies or keeps it finds ten gigabytes."""
     given = tmp_path / "given"

@@ -1,6 +1,7 @@
 """The dashboard in Debian's chromium as people use it: from dropping a file to deleting it, on a phone and a desk."""
 
 import base64
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,11 +10,10 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from live import HANG_S, until
+from live import HANG_S
 from playwright.sync_api import Browser, Page, expect
-from web.browsing import WAIT_MS
+from web.browsing import WAIT_MS, Serve
 from web.crafted import API, capture_bytes
-from web.running import MakeServer
 from web.workers import held_analysis
 
 SIZES = {"phone": (375, 800), "desk": (1280, 900)}
@@ -32,20 +32,9 @@ DROP = """([place, files]) => {
 
 
 @pytest.fixture
-def served(make_server: MakeServer, tmp_path: Path) -> tuple[int, str]:
-    """A service that shows one capture and analyses one at a time: its process and its address."""
-    (tmp_path / "before.pcap").write_bytes(capture_bytes())
-    server, address = make_server(tmp_path / "before.pcap", "--workers", "1")
-    return server.pid, address
-
-
-@pytest.fixture
-def address(served: tuple[int, str]) -> str:
-    """A service with one capture that is analysed."""
-    _, address = served
-    with httpx2.Client(base_url=address, timeout=HANG_S) as client:
-        until(lambda: [each["status"] for each in client.get(f"{API}/captures").json()["captures"]] == ["done"])
-    return address
+def address(serve: Serve) -> str:
+    """Return the address of a service that shows one capture and analyses one at a time."""
+    return serve(capture_bytes(), workers=1)[0]
 
 
 @pytest.fixture(params=SIZES)
@@ -148,7 +137,7 @@ def test_from_dropping_a_file_to_deleting_it(page: Page, capture: bytes) -> None
     expect(page.get_by_role("link", name="night")).to_be_visible()
 
     page.get_by_role("link", name="Compare with another").click()
-    page.get_by_label("After").select_option(label="before.pcap")
+    page.get_by_label("After").select_option(label="capture-0.pcap")
     page.get_by_role("button", name="Compare").click()
     expect(page.get_by_role("heading", level=2).first).to_contain_text("same")
     check(page)
@@ -160,17 +149,14 @@ def test_from_dropping_a_file_to_deleting_it(page: Page, capture: bytes) -> None
 
 
 @ON_A_DESK
-def test_the_progress_of_an_analysis_is_watched(
-    page: Page, served: tuple[int, str], tmp_path: Path, capture: bytes
-) -> None:
+def test_the_progress_of_an_analysis_is_watched(page: Page, address: str, tmp_path: Path, capture: bytes) -> None:
     """While another one stands still: it waits, it runs, its answer comes by itself, and another can be cancelled."""
-    pid, address = served
 
     def send(data: bytes) -> str:
         answer = httpx2.post(f"{address}{API}/uploads", params={"name": "large.pcap"}, content=data, timeout=HANG_S)
         return str(answer.json()["id"])
 
-    with held_analysis(pid, tmp_path / "served", send) as (large, _):
+    with held_analysis(os.getpid(), tmp_path / "served", send) as (large, _):
         page.goto("/upload")
         page.evaluate(DROP, ["#drop", [["watched.pcap", base64.b64encode(capture).decode()]]])
         expect(page.get_by_role("heading", level=1)).to_contain_text("watched.pcap")

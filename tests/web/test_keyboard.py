@@ -41,8 +41,8 @@ def walk(page: Page) -> list[dict[str, Any]]:
     return told
 
 
-def test_tab_goes_through_every_page_in_its_order(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
-    address, (first, many) = serve(capture, many_connections(150))
+def test_tab_goes_through_every_page_in_its_order(show: Serve, open_page: OpenPage, capture: bytes) -> None:
+    address, (first, many) = show(capture, many_connections(150))
     page = open_page(address)
     for path in (
         *("/", "/upload", "/rules", "/rules/TW201", "/compare", f"/compare?old={first}&new={first}"),

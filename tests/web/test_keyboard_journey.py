@@ -161,7 +161,7 @@ def test_captures_are_uploaded_noted_shared_compared_and_searched(serve: Serve, 
 
 
 def test_tokens_are_made_copied_and_revoked(serve: Serve, open_page: OpenPage) -> None:
-    address, _ = serve(TCPWIN_TOKEN=TOKEN)
+    address, _ = serve(token=TOKEN)
     page = open_page(address)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.on("dialog", lambda dialog: dialog.accept())

@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 from playwright.sync_api import expect
 from web.browsing import OpenPage, Serve
 from web.crafted import API, analysed, many_connections
+from web.postgres import ON_BOTH
 from web.test_journey import check
 
 from tcpwin_web.notes import MOST_NOTES
@@ -19,6 +20,7 @@ def write(client: TestClient, id: str, text: str = "seen", **about: Any) -> Any:
     return client.post(f"{API}/captures/{id}/notes", json={"text": text, **about})
 
 
+@ON_BOTH
 def test_notes_are_kept_and_deleted(client: TestClient) -> None:
     id = analysed(client, many_connections(3), "many.pcap")
     whole = write(client, id, "Before the change.", author="Ada").json()
@@ -90,8 +92,8 @@ def test_every_report_has_them_but_those_of_guests(client: TestClient) -> None:
         assert "no heading" not in answer.text
 
 
-def test_written_by_hand(show: Serve, open_page: OpenPage) -> None:
-    address, (id,) = show(SLOW_READER.read_bytes())
+def test_written_by_hand(serve: Serve, open_page: OpenPage) -> None:
+    address, (id,) = serve(SLOW_READER.read_bytes())
     page = open_page(address)
     page.goto(f"/captures/{id}/connections/0")
     expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")

@@ -14,18 +14,20 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+from click.testing import CliRunner
+from fastapi.testclient import TestClient
 from live import HANG_S, until
 from reference import ROOT
 from web.crafted import API
-from web.postgres import SECOND_AT_NIGHT
-from web.running import MakeServer
+from web.running import Host, MakeServer
 from web.workers import CONNECTIONS, held_analysis
 
+from tcpwin_web import Settings, create_app
 from tcpwin_web.api.captures import MAX_WATCHED
 from tcpwin_web.results import layout
+from tcpwin_web.server import main
 
 
-@pytest.mark.parametrize("database_url", SECOND_AT_NIGHT, indirect=True)
 def test_it_opens_with_what_it_was_given_and_ends_when_told(
     make_server: MakeServer, on_database: list[str], tmp_path: Path, capture: bytes
 ) -> None:
@@ -42,12 +44,8 @@ def test_it_opens_with_what_it_was_given_and_ends_when_told(
     assert server.wait() in (0, -signal.SIGTERM)
 
 
-@pytest.mark.parametrize("database_url", SECOND_AT_NIGHT, indirect=True)
-def test_a_broken_off_upload_leaves_nothing(
-    make_server: MakeServer, on_database: list[str], tmp_path: Path, capture: bytes
-) -> None:
-    (tmp_path / "none").mkdir()
-    _, address = make_server(tmp_path / "none", *on_database)
+def test_a_broken_off_upload_leaves_nothing(host: Host, tmp_path: Path, capture: bytes) -> None:
+    address = host()
     ends = urlsplit(address)
     assert ends.hostname is not None
     assert ends.port is not None
@@ -63,24 +61,22 @@ def test_a_broken_off_upload_leaves_nothing(
     assert list((tmp_path / "served" / "incoming").iterdir()) == []
 
 
-@pytest.mark.parametrize("database_url", SECOND_AT_NIGHT, indirect=True)
-def test_so_many_streams_of_progress_and_no_more(
-    make_server: MakeServer, on_database: list[str], tmp_path: Path
-) -> None:
-    (tmp_path / "none").mkdir()
-    server, address = make_server(tmp_path / "none", "--workers", "1", *on_database)
-    host, port = urlsplit(address).hostname, urlsplit(address).port
+def test_so_many_streams_of_progress_and_no_more(host: Host, tmp_path: Path) -> None:
+    address = host(workers=1)
+    place = urlsplit(address)
 
     def send(data: bytes) -> str:
         answer = httpx2.post(f"{address}{API}/uploads", params={"name": "large.pcap"}, content=data, timeout=HANG_S)
         return str(answer.json()["id"])
 
     def watch(stack: ExitStack, id: str) -> http.client.HTTPResponse:
-        connection = stack.enter_context(closing(http.client.HTTPConnection(str(host), port, timeout=HANG_S)))
+        connection = stack.enter_context(
+            closing(http.client.HTTPConnection(str(place.hostname), place.port, timeout=HANG_S))
+        )
         connection.request("GET", f"{API}/captures/{id}/progress")
         return stack.enter_context(closing(connection.getresponse()))
 
-    with held_analysis(server.pid, tmp_path / "served", send) as (id, _), ExitStack() as streams:
+    with held_analysis(os.getpid(), tmp_path / "served", send) as (id, _), ExitStack() as streams:
         first = streams.enter_context(ExitStack())
         assert watch(first, id).status == 200
         assert {watch(streams, id).status for _ in range(MAX_WATCHED - 1)} == {200}
@@ -95,10 +91,14 @@ def test_so_many_streams_of_progress_and_no_more(
 
 
 def test_uploads_that_a_kill_broke_off_are_told_and_can_go_on(
-    make_server: MakeServer, on_database: list[str], tmp_path: Path, capture: bytes
+    make_server: MakeServer,
+    host: Host,
+    on_database: list[str],
+    database_url: str | None,
+    tmp_path: Path,
+    capture: bytes,
 ) -> None:
-    (tmp_path / "none").mkdir()
-    server, address = make_server(tmp_path / "none", *on_database)
+    server, address = make_server(*on_database)
     ends = urlsplit(address)
     assert (ends.hostname, ends.port) != (None, None)
     with httpx2.Client(base_url=address, timeout=HANG_S) as client:
@@ -113,8 +113,7 @@ def test_uploads_that_a_kill_broke_off_are_told_and_can_go_on(
                 time.sleep(0.01)
             server.kill()
             server.wait()
-    _, address = make_server(tmp_path / "none", *on_database)
-    with httpx2.Client(base_url=address, timeout=HANG_S) as client:
+    with httpx2.Client(base_url=host(database_url=database_url), timeout=HANG_S) as client:
         listed = {each["name"]: each for each in client.get(f"{API}/captures").json()["captures"]}
         assert {name: each["status"] for name, each in listed.items()} == {"x.pcap": "failed", "a case": "failed"}
         for each in listed.values():
@@ -128,12 +127,11 @@ def test_uploads_that_a_kill_broke_off_are_told_and_can_go_on(
         assert client.post(f"{API}/captures/{case}/analysis").status_code == 202
 
 
-def test_two_servers_on_one_folder(make_server: MakeServer, tmp_path: Path) -> None:
-    (tmp_path / "none").mkdir()
-    make_server(tmp_path / "none")
+def test_two_servers_on_one_folder(host: Host, tmp_path: Path) -> None:
+    host()
     program = Path(sys.executable).parent / "tcpwin-web"
     done = subprocess.run(
-        [program, tmp_path / "none", "--port", "0", "--data", tmp_path / "served"],
+        [program, "--port", "0", "--data", tmp_path / "served"],
         capture_output=True,
         text=True,
         check=False,
@@ -143,9 +141,8 @@ def test_two_servers_on_one_folder(make_server: MakeServer, tmp_path: Path) -> N
     assert "Traceback" not in done.stderr
 
 
-def test_beyond_loopback_it_wants_the_token(make_server: MakeServer, tmp_path: Path) -> None:
-    (tmp_path / "none").mkdir()
-    _, address = make_server(tmp_path / "none", "--host", "0.0.0.0", TCPWIN_TOKEN="correct horse battery")
+def test_beyond_loopback_it_wants_the_token(make_server: MakeServer) -> None:
+    _, address = make_server("--host", "0.0.0.0", TCPWIN_TOKEN="correct horse battery")
     local = address.replace("0.0.0.0", "127.0.0.1")
     assert httpx2.get(f"{local}{API}/captures", timeout=HANG_S).status_code == 401
     shown = {"authorization": "Bearer correct horse battery"}
@@ -196,45 +193,44 @@ def test_the_readmes_first_command_ends_with_the_dashboard_open(tmp_path: Path) 
     assert "Traceback" not in errors
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (["--data", "/proc/nothing"], "the data folder /proc/nothing cannot be used"),
-        (["--database-url", "postgresql+psycopg://me:secret@127.0.0.1:9/x"], "the database cannot be used"),
-        (["--database-url", "postgresql://me:secret@127.0.0.1:9/x"], "the database cannot be used"),
-        (["--database-url", "secret"], "TCPWIN_DATABASE_URL: no URL of a database such as postgresql+psycopg://"),
-        (["--database-url", "mysql://me:secret@127.0.0.1/x"], "TCPWIN_DATABASE_URL: mysql is not supported"),
-        (["--database-url", "postgresql+asyncpg://me:secret@127.0.0.1/x"], "postgresql+asyncpg is not supported"),
-    ],
-)
-def test_what_keeps_it_from_starting_is_said_in_words(tmp_path: Path, options: list[str], says: str) -> None:
-    (tmp_path / "none").mkdir()
+def test_a_database_that_cannot_be_used_is_reported_in_words(tmp_path: Path) -> None:
     program = Path(sys.executable).parent / "tcpwin-web"
+    url = "postgresql://me:secret@127.0.0.1:9/x"
     done = subprocess.run(
-        [program, tmp_path / "none", "--port", "0", "--data", tmp_path / "data", *options],
+        [program, "--port", "0", "--data", tmp_path / "data", "--database-url", url],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode not in (0, None)
-    assert says in done.stderr
+    assert "the database cannot be used" in done.stderr
     assert "Traceback" not in done.stderr
     assert "secret" not in done.stderr
 
 
-@pytest.mark.parametrize("database_url", SECOND_AT_NIGHT, indirect=True)
-def test_analyses_of_one_caller_do_not_keep_another_waiting(
-    make_server: MakeServer, on_database: list[str], tmp_path: Path, capture: bytes
-) -> None:
-    (tmp_path / "none").mkdir()
-    server, address = make_server(tmp_path / "none", "--workers", "1", *on_database)
+def test_other_reasons_not_to_start_are_reported_in_words() -> None:
+    app = create_app(Settings(data=Path("/proc/nothing")))
+    with pytest.raises(OSError, match="nothing"), TestClient(app):
+        pass
+    assert app.state.service.failure.startswith("the data folder /proc/nothing cannot be used")
+    for url, says in (
+        ("secret", "TCPWIN_DATABASE_URL: no URL of a database such as postgresql+psycopg://"),
+        ("mysql://me:secret@127.0.0.1/x", "TCPWIN_DATABASE_URL: mysql is not supported"),
+        ("postgresql+asyncpg://me:secret@127.0.0.1/x", "postgresql+asyncpg is not supported"),
+    ):
+        done = CliRunner().invoke(main, ["--database-url", url])
+        assert (done.exit_code, says in done.output, "secret" in done.output) == (2, True, False), done.output
+
+
+def test_analyses_of_one_caller_do_not_keep_another_waiting(host: Host, tmp_path: Path, capture: bytes) -> None:
+    address = host(workers=1)
 
     def send(data: bytes, source: str = "127.0.0.2") -> str:
         with httpx2.Client(transport=httpx2.HTTPTransport(local_address=source), timeout=HANG_S) as client:
             answer = client.post(f"{address}{API}/uploads", params={"name": "x.pcap"}, content=data)
         return str(answer.json()["id"])
 
-    with held_analysis(server.pid, tmp_path / "served", send):
+    with held_analysis(os.getpid(), tmp_path / "served", send):
         first = [send(capture) for _ in range(3)]
         other = send(capture, "127.0.0.3")
     places = {id: tmp_path / "served" / "results" / id / layout.CAPTURE for id in (*first, other)}
@@ -245,11 +241,9 @@ def test_analyses_of_one_caller_do_not_keep_another_waiting(
 
 
 def test_told_to_end_it_stops_streams_and_the_next_one_goes_on(
-    make_server: MakeServer, on_database: list[str], tmp_path: Path
+    make_server: MakeServer, host: Host, on_database: list[str], database_url: str | None, tmp_path: Path
 ) -> None:
-    (tmp_path / "none").mkdir()
-    arguments = (tmp_path / "none", "--workers", "1", *on_database)
-    server, address = make_server(*arguments)
+    server, address = make_server("--workers", "1", *on_database)
 
     def send(data: bytes) -> str:
         answer = httpx2.post(f"{address}{API}/uploads", params={"name": "large.pcap"}, content=data, timeout=HANG_S)
@@ -263,7 +257,7 @@ def test_told_to_end_it_stops_streams_and_the_next_one_goes_on(
             rest = [line for line in lines if line]
         server.wait()
     assert "event: end" not in rest
-    _, address = make_server(*arguments)
+    address = host(database_url=database_url)
     with httpx2.Client(base_url=address, timeout=HANG_S) as client:
         while (entry := client.get(f"{API}/captures/{id}").json())["status"] in ("queued", "running"):
             time.sleep(0.05)

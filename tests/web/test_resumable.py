@@ -22,7 +22,7 @@ from reference import ROOT
 from web.browsing import WAIT_MS, Serve
 from web.conftest import MakeClient
 from web.crafted import API, settle
-from web.running import MakeServer
+from web.running import Host
 
 from tcpwin_web import Settings, create_app
 
@@ -232,9 +232,9 @@ def cutters() -> Iterator[list[Cutter]]:
         each.close()
 
 
-def test_what_came_before_a_cut_stays(make_server: MakeServer, on_database: list[str], cutters: list[Cutter]) -> None:
+def test_what_came_before_a_cut_stays(host: Host, cutters: list[Cutter]) -> None:
     content = gzip.decompress((ROOT / "captures" / "lab" / "slow-reader.pcap.gz").read_bytes())
-    _, address = make_server(*on_database)
+    address = host()
     cutters.append(Cutter(address, 200_000))
     with httpx2.Client(base_url=address, timeout=None) as client:
         id, place = begun(client, len(content))

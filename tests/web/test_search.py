@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 from playwright.sync_api import expect
 from web.browsing import OpenPage, Serve
 from web.crafted import API, CLIENT, SERVER, many_connections, segment, settle, upload, written, zero_window_connection
+from web.postgres import ON_BOTH
 from web.test_journey import check
 
 from tcpwin_web.history import Point, judge_change
@@ -44,6 +45,7 @@ def search(client: TestClient, **asked: Any) -> list[tuple[str, str, str, int]]:
     return sorted((row["capture"], row["client"], row["server"], row["port"]) for row in found["found"])
 
 
+@ON_BOTH
 def test_what_is_found_and_what_is_not(client: TestClient) -> None:
     id = add(client, ZERO, "zero", "before")
     add(client, many_connections(3), "many", "scan")
@@ -70,6 +72,7 @@ def test_what_is_found_and_what_is_not(client: TestClient) -> None:
     assert row["rate_bps"] == pytest.approx(own["goodput_bps"], abs=1)
 
 
+@ON_BOTH
 def test_a_host_is_found_by_its_name(client: TestClient) -> None:
     id = client.post(f"{API}/captures", json={"name": "a case"}).json()["id"]
     counters = b"t,PruneCalled,TCPRcvCollapsed\n1700000000.0,0,0\n1700000003.0,90,9000\n"
@@ -105,6 +108,7 @@ def test_a_wrong_question_is_answered_in_words(client: TestClient, path: str, as
         assert (page.status_code, said in html.unescape(page.text)) == (200, True)
 
 
+@ON_BOTH
 def test_it_got_better_after_the_change(client: TestClient) -> None:
     after = add(client, healthy(2), "after", "shop")
     before = add(client, ZERO, "before", "shop")
@@ -155,8 +159,8 @@ def test_of_too_many_pairs_those_that_lost_most_are_kept(
     assert (len(rows), total) == (2, 5)
 
 
-def test_searched_by_hand(show: Serve, open_page: OpenPage) -> None:
-    address, (before, after, _) = show(ZERO, healthy(2), many_connections(3))
+def test_searched_by_hand(serve: Serve, open_page: OpenPage) -> None:
+    address, (before, after, _) = serve(ZERO, healthy(2), many_connections(3))
     for width in (375, 1440):
         page = open_page(address, width=width)
         page.goto("/")

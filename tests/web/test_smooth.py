@@ -52,9 +52,9 @@ def scroll_through(page: Page) -> None:
 
 
 @pytest.mark.parametrize("width", [375, pytest.param(1280, marks=pytest.mark.nightly)])
-def test_nothing_jumps_while_a_page_loads(serve: Serve, open_page: OpenPage, capture: bytes, width: int) -> None:
+def test_nothing_jumps_while_a_page_loads(show: Serve, open_page: OpenPage, capture: bytes, width: int) -> None:
     reader = (LAB / "slow-reader.pcap.gz").read_bytes()
-    address, (first, many, slow) = serve(capture, many_connections(150), reader)
+    address, (first, many, slow) = show(capture, many_connections(150), reader)
     for path in (
         *("/", "/upload", "/rules", "/rules/TW201", "/references", "/compare", f"/compare?old={first}&new={first}"),
         *(f"/captures/{first}", f"/captures/{many}", f"/captures/{many}/connections/77"),
@@ -77,10 +77,10 @@ MARGINS = """() => { const place = document.getElementById("figure"), { l, r, b 
 return [[l, r, b], ["l", "r", "b"].map((side) => place._fullLayout._size[side])]; }"""
 
 
-def test_every_axis_is_drawn_once(serve: Serve, open_page: OpenPage) -> None:
+def test_every_axis_is_drawn_once(show: Serve, open_page: OpenPage) -> None:
     """Margins are foreseen: where plotly.js needs more than they have, it draws all axes twice, half of its time."""
     lossy, reader = ((LAB / name).read_bytes() for name in ("loss-1-percent.pcap.gz", "slow-reader.pcap.gz"))
-    address, ids = serve(lossy, reader)
+    address, ids = show(lossy, reader)
     for width in (1280, 375):
         page = open_page(address, width=width)
         for id in ids:

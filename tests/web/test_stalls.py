@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from live import HANG_S, until
 from web.crafted import API
-from web.postgres import SECOND_AT_NIGHT, Postgres
+from web.postgres import Postgres
 from web.running import MakeServer
 from web.stalling import CONNECTIONS, Running, analysed, browsers, held_answer, held_print
 from web.wire import answer, ask, begin_upload, dial, status
@@ -32,7 +32,6 @@ def test_uploads_that_stand_still_keep_nobody_waiting_and_end(running: Running) 
     until(lambda: list((running.data / "incoming").iterdir()) == [])
 
 
-@pytest.mark.parametrize("running", SECOND_AT_NIGHT, indirect=True)
 def test_an_upload_that_brings_next_to_nothing_ends_as_well(running: Running) -> None:
     with ExitStack() as stack:
         slow = begin_upload(stack, running.address, b"")
@@ -110,7 +109,6 @@ def test_guests_are_counted(running: Running) -> None:
         assert status(ask(stack, running.address, f"{API}{made['path']}", source="127.0.3.2")) == 200
 
 
-@pytest.mark.parametrize("running", SECOND_AT_NIGHT, indirect=True)
 def test_a_print_that_nobody_waits_for_ends_and_lets_the_next_one_in(
     running: Running, tool: Callable[[str], str]
 ) -> None:
@@ -130,14 +128,12 @@ def test_a_print_that_nobody_waits_for_ends_and_lets_the_next_one_in(
     until(lambda: browsers(running) == [])
 
 
-@pytest.mark.parametrize("database_url", SECOND_AT_NIGHT, indirect=True)
 def test_it_ends_when_told_whatever_runs(
     make_server: MakeServer, on_database: list[str], tmp_path: Path, tool: Callable[[str], str]
 ) -> None:
     """Uploads that stand still, heads that do not end, answers and prints that hang, requests that wait."""
     tool("chromium")
-    (tmp_path / "none").mkdir()
-    server, address = make_server(tmp_path / "none", "--workers", "1", *on_database)
+    server, address = make_server("--workers", "1", *on_database)
     running = Running(server.pid, address, tmp_path / "served", analysed(address, 2000))
     with ExitStack() as stack:
         for _ in range(6):
@@ -158,8 +154,7 @@ def test_it_ends_although_its_database_stands_still(
 ) -> None:
     """Nothing ends a query that the database never answers: what is left then is left."""
     assert END_SECONDS + BROWSER_SECONDS < 10
-    (tmp_path / "none").mkdir()
-    server, address = make_server(tmp_path / "none", "--workers", "1", *on_database)
+    server, address = make_server("--workers", "1", *on_database)
     assert httpx2.get(f"{address}{API}/captures", timeout=HANG_S).status_code == 200
     with ExitStack() as stack:
         if on_database:

@@ -9,10 +9,10 @@ import httpx2
 import pytest
 from fastapi.testclient import TestClient
 from playwright.sync_api import expect
-from web.browsing import TOKEN, OpenPage
+from web.browsing import TOKEN, OpenPage, Serve
 from web.conftest import MakeClient
 from web.crafted import API, analysed
-from web.running import MakeServer
+from web.postgres import ON_BOTH
 from web.test_journey import check
 from web.test_security import every_route
 
@@ -184,6 +184,7 @@ def test_a_service_without_a_token_has_none(client: TestClient) -> None:
     assert "TCPWIN_TOKEN" in client.get("/tokens").text
 
 
+@ON_BOTH
 def test_they_outlive_the_service(database_url: str | None, tmp_path: Path) -> None:
     settings = Settings(host="0.0.0.0", token=OWNER, data=tmp_path, database_url=database_url)
     with TestClient(create_app(settings), headers=bearer(OWNER)) as first:
@@ -194,11 +195,8 @@ def test_they_outlive_the_service(database_url: str | None, tmp_path: Path) -> N
         refused(second.get(f"{API}/captures", headers=bearer(over["secret"])), 401, "revoked")
 
 
-def test_made_used_and_revoked_by_hand(
-    make_server: MakeServer, open_page: OpenPage, tmp_path: Path, capture: bytes
-) -> None:
-    (tmp_path / "shown.pcap").write_bytes(capture)
-    _, address = make_server(tmp_path / "shown.pcap", TCPWIN_TOKEN=TOKEN)
+def test_made_used_and_revoked_by_hand(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
+    address, _ = serve(capture, token=TOKEN)
 
     def log_in(token: str, width: int = 1440) -> Any:
         page = open_page(address, width=width)
@@ -224,7 +222,7 @@ def test_made_used_and_revoked_by_hand(
     reader = log_in(shown, 375)
     for name in ("Upload", "Tokens"):
         expect(reader.get_by_role("link", name=name)).to_have_count(0)
-    reader.get_by_role("link", name="shown.pcap").click()
+    reader.get_by_role("link", name="capture-0.pcap").click()
     expect(reader.locator("#rows table")).to_be_visible()
     for name in ("Delete", "Save", "Add note", "Create a link"):
         expect(reader.get_by_role("button", name=name)).to_have_count(0)

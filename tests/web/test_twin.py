@@ -241,8 +241,8 @@ def test_who_may_add_captures_may_run_twins() -> None:
 
 @built
 @pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1440, "light")])
-def test_a_twin_is_run_in_the_browser(serve: Serve, open_page: OpenPage, width: int, scheme: str) -> None:
-    address, (id,) = serve(NARROW.read_bytes())
+def test_a_twin_is_run_in_the_browser(show: Serve, open_page: OpenPage, width: int, scheme: str) -> None:
+    address, (id,) = show(NARROW.read_bytes())
     page = open_page(address, width=width, scheme=scheme)
     page.goto(f"/captures/{id}/connections/0/whatif")
     page.get_by_label("Receiver's tcp_rmem, most").fill("64M")

@@ -36,8 +36,8 @@ class Wire:
         self.bytes += int(event["encodedDataLength"])
 
 
-def test_the_first_page_and_the_first_figure_are_light(show: Serve, open_page: OpenPage) -> None:
-    address, (slow, many) = show(SLOW_READER, many_connections(50))
+def test_the_first_page_and_the_first_figure_are_light(serve: Serve, open_page: OpenPage) -> None:
+    address, (slow, many) = serve(SLOW_READER, many_connections(50))
     page = open_page(address)
     wire = Wire(page)
     page.goto("/")

@@ -160,8 +160,8 @@ def test_the_page_keeps_what_was_typed_and_says_what_is_wrong(
         assert f'value="{typed}"' in page
 
 
-def test_a_change_is_tried_in_the_browser(serve: Serve, open_page: OpenPage) -> None:
-    address, (id,) = serve(NARROW.read_bytes())
+def test_a_change_is_tried_in_the_browser(show: Serve, open_page: OpenPage) -> None:
+    address, (id,) = show(NARROW.read_bytes())
     page = open_page(address)
     page.goto(f"/captures/{id}/connections/0")
     page.get_by_role("link", name="What if …").click()

@@ -5,11 +5,8 @@ import time
 from contextlib import ExitStack, suppress
 
 import pytest
-from web.postgres import SECOND_AT_NIGHT
 from web.stalling import Running
 from web.wire import HOST, answer, await_end, dial, send_until_closed, status
-
-pytestmark = pytest.mark.parametrize("running", SECOND_AT_NIGHT, indirect=True)
 
 
 def test_a_short_body_that_does_not_come_ends(running: Running) -> None:

@@ -1,6 +1,6 @@
-"""An application in, a server that listens out: says where it is, opens a browser there, ends in good order.
+"""Serve an application over HTTP: print its address, open a browser there, and shut down in order.
 
-What keeps it from starting is told in one sentence, never as a traceback.
+What keeps it from starting is reported in one sentence, never as a traceback.
 """
 
 import gc
@@ -25,20 +25,35 @@ from tcpwin_web.service import Service
 from tcpwin_web.settings import Settings
 
 GRACE_SECONDS = 4
-"""For requests that are being answered when the server is told to end."""
+"""For requests in progress when the server is asked to stop."""
 END_SECONDS, BROWSER_SECONDS = 8.5, 0.5
-"""After which it ends whatever still runs: who told it to end kills after ten."""
+"""After these the process exits whatever still runs: service managers kill after ten seconds."""
 OPEN_FILES = 65_536
 SWITCH_SECONDS = 0.0005
-"""After which a thread that waits for the interpreter gets it. Each step of a query goes to a thread and back, and
-waits so long each time while the loop draws pages: with 5 ms, as Python has it, most of a busy service's time."""
+"""Python's thread switch interval. Each step of a query goes to a thread and back, and waits this long each time while
+the event loop renders pages: Python's default, 5 ms, would be most of a busy service's time."""
 log = structlog.get_logger("tcpwin.server")
 
 BROWSER_VARIABLES = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
 
 
 def listen(app: FastAPI, host: str, port: int, *, opens: bool) -> int:
-    """Serve until a signal says to end (again at once: without waiting for anybody); return the exit status."""
+    """Serve until a signal; a second signal stops without waiting for requests. Return the exit status."""
+    service: Service = app.state.service
+    server = _Server(server_config(app, host, port), service, opens=opens)
+    # Files written by this process and its workers are for their owner only.
+    os.umask(0o077)
+    _allow_many_connections()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        server.run()
+    except KeyboardInterrupt:
+        return 0
+    return 0 if server.started else 1
+
+
+def server_config(app: FastAPI, host: str, port: int) -> uvicorn.Config:
+    """Return uvicorn's configuration, with this service's limits on connections."""
     service: Service = app.state.service
 
     async def app_with_reason(scope: Scope, receive: Receive, send: Send) -> None:
@@ -49,7 +64,7 @@ def listen(app: FastAPI, host: str, port: int, *, opens: bool) -> int:
 
         await app(scope, receive, send_with_reason)
 
-    config = uvicorn.Config(
+    return uvicorn.Config(
         app_with_reason,
         host=host,
         port=port,
@@ -58,20 +73,10 @@ def listen(app: FastAPI, host: str, port: int, *, opens: bool) -> int:
         server_header=False,
         http=_connection_class(service.settings),
         ws="none",
-        # Who may say where a request comes from is a setting of the application's.
+        # The application has its own setting for trusted proxies.
         proxy_headers=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    server = _Server(config, service, opens=opens)
-    # What this process and its workers write is for nobody else.
-    os.umask(0o077)
-    _allow_many_connections()
-    sys.setswitchinterval(SWITCH_SECONDS)
-    try:
-        server.run()
-    except KeyboardInterrupt:
-        return 0
-    return 0 if server.started else 1
 
 
 class _Server(uvicorn.Server):
@@ -84,7 +89,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if not self.started:
             return
-        # What is loaded stays: without this Python looks through all of it again and again for what nobody needs.
+        # Loaded modules stay for good: keep the garbage collector from scanning them each time.
         gc.collect()
         gc.freeze()
         address = _address(*self.servers[0].sockets[0].getsockname()[:2])
@@ -114,8 +119,8 @@ def _connection_class(settings: Settings) -> type[Connection]:
 
 
 def _end(sig: int, service: Service) -> None:
-    """Leave what still runs: workers end with this process, and rows are as a killed service leaves them."""
-    log.error("some work did not end in time and is left", seconds=END_SECONDS)
+    """Exit although work is still running: workers end with this process, and rows are as after a kill."""
+    log.error("some work did not end in time and was abandoned", seconds=END_SECONDS)
     service.give_up_prints()
     time.sleep(BROWSER_SECONDS)
     os._exit(128 + sig)
@@ -135,7 +140,7 @@ def _address(host: str, port: int) -> str:
 
 
 def _open(address: str) -> None:
-    """Show a page in the user's browser; without a screen there is none, but one for the terminal, which has a use."""
+    """Open a page in the user's browser, if there is a screen or BROWSER names a program."""
     if sys.platform == "darwin" or any(os.environ.get(name) for name in BROWSER_VARIABLES):
-        # Some browsers are waited for until they end.
+        # webbrowser.open waits for some browsers until they exit.
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

@@ -11,7 +11,7 @@ from tcpwin_web.jobs import JobError, ProcessExecutor
 from tcpwin_web.jobs.queue import Queue
 from tcpwin_web.places import Places
 from tcpwin_web.storage import Database, DataFolder
-from tcpwin_web.storage.database import InUseError
+from tcpwin_web.storage.database import InUseError, unbroken
 
 LEAST_FREE_BYTES = 64 << 20
 DATABASE_SECONDS = 3.0
@@ -70,7 +70,8 @@ class Readiness:
         try:
             async with asyncio.timeout(DATABASE_SECONDS):
                 await self._claim()
-                await self._service.database.check()
+                # A connection abandoned while it is being opened would never be closed.
+                await unbroken(self._service.database.check())
         except InUseError:
             return "Another service works on the database."
         except (SQLAlchemyError, OSError, TimeoutError):

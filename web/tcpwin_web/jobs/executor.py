@@ -27,8 +27,8 @@ T = TypeVar("T")
 PRELOADED = "tcpwin_web.jobs.preload"
 """Imported once: a call then starts in a few milliseconds."""
 GRACE_SECONDS = 2.0
-STARTS = 5
-"""How often a process is begun before it is given up: the one that forks may have been killed a moment ago."""
+START_SECONDS = 10.0
+"""For how long starting a process is tried: a fork server that was killed takes a moment to end, longer under load."""
 DYING_SECONDS = 0.1
 SAFE_PATH = "PYTHONSAFEPATH"
 PR_SET_PDEATHSIG = 1
@@ -209,17 +209,19 @@ _starting = threading.Lock()
 
 
 def _start(process: ForkServerProcess | SpawnProcess) -> None:
-    """Start a process, once more where the one that forks is seen to be dying.
+    """Start a process, trying again while the fork server is dying.
 
-    multiprocessing begins another as soon as the kernel says that this one has ended. Killed, it refuses or drops
-    connections some moments before.
+    multiprocessing starts another fork server once the kernel reports that the old one has ended. A killed one refuses
+    or drops connections before that.
     """
-    for _ in range(STARTS - 1):
-        with contextlib.suppress(ConnectionError, EOFError):
-            _begin(process)
-            return
+    end = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            return _begin(process)
+        except (ConnectionError, EOFError):
+            if time.monotonic() > end:
+                raise
         time.sleep(DYING_SECONDS)
-    _begin(process)
 
 
 def _begin(process: ForkServerProcess | SpawnProcess) -> None:

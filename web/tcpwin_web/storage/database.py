@@ -148,19 +148,23 @@ class Database:
 
         The driver's thread works on for a task that was cancelled; SQLAlchemy logs an error for each such connection.
         """
-        self._may_open.clear()
         try:
-            while self._open_sessions:
-                self._all_closed.clear()
-                await self._all_closed.wait()
+            await self._close_sessions()
             yield
         finally:
             self._may_open.set()
 
+    async def _close_sessions(self) -> None:
+        """Wait until every session is closed; new ones wait from now on."""
+        self._may_open.clear()
+        while self._open_sessions:
+            self._all_closed.clear()
+            await self._all_closed.wait()
+
     async def check(self) -> None:
-        """Ask the database something; raises where it does not answer."""
-        async with self._engine.connect() as connection:
-            await connection.execute(text("SELECT 1"))
+        """Raise an error if the database does not answer."""
+        async with self.begin() as session:
+            await session.execute(text("SELECT 1"))
 
     async def forget(self) -> None:
         """Empty SQLite's log of writes, in which the bytes of rows that are deleted by now may still stand."""
@@ -171,7 +175,8 @@ class Database:
                     await connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))
 
     async def close(self) -> None:
-        """Close all connections, and let another service use the database."""
+        """Close all connections, and let another service use the database; no session can be opened afterwards."""
+        await self._close_sessions()
         if self._claim is not None:
             with suppress(SQLAlchemyError):
                 # The server would learn late that the connection is closed, and refuse a service that comes at once.
