@@ -115,5 +115,5 @@ def test_without_a_scheduler_the_capture_says_so(make_server: MakeServer, captur
 
 @pytest.mark.parametrize("address", ["tcp://10.0.0.5:8786", "dask://10.0.0.5", "dask://x:1/y", "10.0.0.5:8786"])
 def test_what_is_no_scheduler_is_refused(address: str) -> None:
-    with pytest.raises(ValidationError, match="no address of a scheduler such as dask://"):
+    with pytest.raises(ValidationError, match="not a scheduler's address such as dask://"):
         Settings(executor=address)

@@ -1,6 +1,7 @@
 """Sessions of the service's database, as tasks that are told to end leave them."""
 
 import asyncio
+import gc
 import logging
 import subprocess
 from collections.abc import Awaitable, Callable
@@ -10,6 +11,7 @@ import aiosqlite
 import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
+from web.conftest import MakeClient
 from web.postgres import ON_BOTH, Postgres
 
 from tcpwin_web.storage import Database
@@ -114,6 +116,27 @@ def test_a_process_that_holds_the_descriptors_keeps_no_service_out(tmp_path: Pat
             asyncio.run(next_database.close())
         finally:
             holder.kill()
+
+
+def test_a_check_that_is_given_up_leaves_no_connection_open(
+    make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is given up while its connection is being opened; pytest reports one that nobody closes."""
+    client = make_client()
+    service, connect = client.app.state.service, aiosqlite.Connection._connect
+
+    async def late(connection: aiosqlite.Connection) -> aiosqlite.Connection:
+        found = await connect(connection)
+        await asyncio.sleep(0.2)
+        return found
+
+    assert client.portal is not None
+    client.portal.call(service.database._engine.dispose)
+    monkeypatch.setattr(aiosqlite.Connection, "_connect", late)
+    monkeypatch.setattr("tcpwin_web.readiness.DATABASE_SECONDS", 0.05)
+    assert client.get("/readyz").json()["detail"] == "The database does not respond."
+    client.portal.call(service.database.close)
+    gc.collect()
 
 
 def test_a_claim_ends_before_its_connection(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,5 +96,5 @@ def test_without_a_recorder_there_is_no_page(client: TestClient) -> None:
 
 def test_an_invalid_address_of_a_recorder_is_refused() -> None:
     for address in ("127.0.0.1:9464", "https://x:1", "http://x", "http://x:1/path", "http://x:99999"):
-        with pytest.raises(ValidationError, match=r"no address such as http://127\.0\.0\.1:9464"):
+        with pytest.raises(ValidationError, match=r"not an address such as http://127\.0\.0\.1:9464"):
             Settings(watch=address)

@@ -226,7 +226,7 @@ def test_readiness_says_what_is_wrong(make_client: MakeClient) -> None:
     client.portal.call(service.queue.stop)
     service.readiness._asking = None
     answer = client.get("/readyz")
-    assert (answer.status_code, answer.json()["detail"]) == (503, "Analyses are not taken.")
+    assert (answer.status_code, answer.json()["detail"]) == (503, "No analyses are being started.")
 
 
 def test_a_server_that_is_held_to_little_memory(on_database: list[str], tmp_path: Path, capture: bytes) -> None:

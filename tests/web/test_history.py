@@ -115,7 +115,7 @@ def test_a_frame_that_is_not_there_is_said(show: Serve, browser: Browser, asked:
     # Of a page of its own: the browser itself says on the console that an answer was no success.
     page = browser.new_page(base_url=address)
     page.goto(f"/captures/{id}/connections/0?{asked}")
-    expect(page.locator("#said")).to_have_text("Frame 999,999 is no segment of this connection.")
+    expect(page.locator("#said")).to_have_text("Frame 999,999 is not a segment of this connection.")
     drawn(page)
     expect(page.locator("#figure")).to_have_attribute("data-marked", "")
     page.close()

@@ -19,7 +19,7 @@ from tcpwin.limits.document import describe_finding, read_finding
 from tcpwin.sources import write_headers
 from tcpwin_web.jobs import opened
 from tcpwin_web.jobs.detail import detail_connections, write_series_of
-from tcpwin_web.jobs.drawing import Asked, draw_figure, draw_pair
+from tcpwin_web.jobs.drawing import FigureQuery, draw_figure, draw_pair
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.opened import open_connections
 from tcpwin_web.jobs.work import FileSet, StoredFile, analyze_file_set
@@ -86,8 +86,10 @@ def test_details_are_those_of_the_whole(path: Path, tmp_path: Path, request: pyt
         connection = analysis.connections[id]
         third_ns = connection.duration_ns // 3
         spans[id] = (connection.start_ns + third_ns, connection.start_ns + 2 * third_ns + 1)
-        asked += [Asked(name, id, theme="dark", points=100) for name in ("timeline", *figures.names("connection"))]
-        asked.append(Asked("timeline", id, start_ns=spans[id][0], end_ns=spans[id][1]))
+        asked += [
+            FigureQuery(name, id, theme="dark", points=100) for name in ("timeline", *figures.names("connection"))
+        ]
+        asked.append(FigureQuery("timeline", id, start_ns=spans[id][0], end_ns=spans[id][1]))
     drawn = [draw(whole, expected, each) for each in asked]
     pair = draw_pair(whole, whole, (ids[0], ids[-1]), "window", "a_to_b", "light")
     request.getfixturevalue("never_whole")
@@ -102,7 +104,7 @@ def test_details_are_those_of_the_whole(path: Path, tmp_path: Path, request: pyt
     assert draw_pair(case, case, (ids[0], ids[-1]), "window", "a_to_b", "light") == pair
 
 
-def draw(case: FileSet, folder: Path, asked: Asked) -> str:
+def draw(case: FileSet, folder: Path, asked: FigureQuery) -> str:
     try:
         return draw_figure(case, str(folder), asked)
     except JobError as error:

@@ -10,7 +10,7 @@ import pytest
 from tcpwin_web.jobs import ProcessExecutor
 from tcpwin_web.jobs.answers import compare_file_sets, render_report
 from tcpwin_web.jobs.detail import detail_connections
-from tcpwin_web.jobs.drawing import Asked, draw_figure, draw_pair
+from tcpwin_web.jobs.drawing import FigureQuery, draw_figure, draw_pair
 from tcpwin_web.jobs.work import FileSet, StoredFile, analyze_file_set
 
 
@@ -47,7 +47,7 @@ def test_a_worker_imports_next_to_nothing(
     arguments: dict[Callable[..., object], list[tuple[Any, ...]]] = {
         analyze_file_set: [(case, str(tmp_path / "results"), str(tmp_path / "new"))],
         detail_connections: [(case, str(tmp_path / "other"), [0])],
-        draw_figure: [(case, str(tmp_path), Asked("window", 0)), (case, str(tmp_path), Asked("overview"))],
+        draw_figure: [(case, str(tmp_path), FigureQuery("window", 0)), (case, str(tmp_path), FigureQuery("overview"))],
         draw_pair: [(case, case, (0, 0), "window", "a_to_b", "light")],
         compare_file_sets: [(case, case, 0.1)],
         render_report: [(case, form, 10) for form in ("text", "html", "pdf", "md", "json")],

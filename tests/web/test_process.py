@@ -117,7 +117,7 @@ def test_uploads_that_a_kill_broke_off_are_told_and_can_go_on(
         listed = {each["name"]: each for each in client.get(f"{API}/captures").json()["captures"]}
         assert {name: each["status"] for name, each in listed.items()} == {"x.pcap": "failed", "a case": "failed"}
         for each in listed.values():
-            assert each["failure"] == "the service ended while its files were arriving: send again what is missing"
+            assert each["failure"] == "the service stopped while files were arriving: send the missing ones again"
         assert list((tmp_path / "served" / "incoming").iterdir()) == []
         kept = [path.name for path in (tmp_path / "served" / "files").rglob("*") if path.is_file()]
         assert kept == [first["files"][0]["sha256"]]
@@ -214,7 +214,7 @@ def test_other_reasons_not_to_start_are_reported_in_words() -> None:
         pass
     assert app.state.service.failure.startswith("the data folder /proc/nothing cannot be used")
     for url, says in (
-        ("secret", "TCPWIN_DATABASE_URL: no URL of a database such as postgresql+psycopg://"),
+        ("secret", "TCPWIN_DATABASE_URL: not a database URL such as postgresql+psycopg://"),
         ("mysql://me:secret@127.0.0.1/x", "TCPWIN_DATABASE_URL: mysql is not supported"),
         ("postgresql+asyncpg://me:secret@127.0.0.1/x", "postgresql+asyncpg is not supported"),
     ):

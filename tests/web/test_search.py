@@ -87,15 +87,15 @@ def test_a_host_is_found_by_its_name(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("path", "asked", "said"),
     [
-        ("search", {"address": "server"}, "is no address, as 10.0.0.1"),
-        ("search", {"address": "x."}, "the beginning of no address"),
-        ("search", {"address": "10.0.0.256"}, "is no address"),
+        ("search", {"address": "server"}, "neither an address such as 10.0.0.1"),
+        ("search", {"address": "x."}, "not the beginning of an address"),
+        ("search", {"address": "10.0.0.256"}, "is neither an address"),
         ("search", {"limited_by": "weather"}, "receiver_window"),
         ("search", {"port": 70000}, "65535"),
         ("history", {"a": "10.0.0.1"}, "two hosts"),
         ("history", {}, "two hosts"),
         ("history", {"a": "10.0.0.1", "b": "10.0.0.2", "tag": "x"}, "two hosts"),
-        ("history", {"a": "10.0.0.1", "b": "me"}, "is no address"),
+        ("history", {"a": "10.0.0.1", "b": "me"}, "is neither an address"),
     ],
 )
 def test_a_wrong_question_is_answered_in_words(client: TestClient, path: str, asked: dict[str, Any], said: str) -> None:
@@ -171,7 +171,7 @@ def test_searched_by_hand(serve: Serve, open_page: OpenPage) -> None:
         expect(rows).to_have_count(2)
         check(page)
         page.get_by_label("Address").fill("nobody")
-        expect(page.get_by_role("alert")).to_contain_text("'nobody' is no address")
+        expect(page.get_by_role("alert")).to_contain_text("'nobody' is neither an address")
         page.goto("/search?address=192.0.2.1")
         expect(rows).to_have_count(2)
         page.get_by_role("link", name="history of 192.0.2.1 and 198.51.100.2").first.click()

@@ -27,7 +27,7 @@ def test_uploads_that_stand_still_keep_nobody_waiting_and_end(running: Running) 
         assert running.is_answering()
         for each in stalled:
             response = answer(each)
-            assert (response.status, b"stood still" in response.read()) == (408, True)
+            assert (response.status, b"stalled" in response.read()) == (408, True)
     until(lambda: running.get(f"{API}/captures").json()["total"] == 1)
     until(lambda: list((running.data / "incoming").iterdir()) == [])
 

@@ -18,7 +18,7 @@ from web.crafted import API, analysed
 from web.test_axe import check_all
 
 from tcpwin.lab import kernel_path
-from tcpwin_web.jobs.whatif import Asked
+from tcpwin_web.jobs.whatif import WhatIfQuery
 from tcpwin_web.security.scopes import Scope, needed_scope
 
 LEFT = ROOT / "tests" / "paths" / "send-buffer-left.zip"
@@ -97,10 +97,10 @@ def test_who_asks_in_the_same_moment_waits_for_the_same_run(make_client: MakeCli
     twins = client.app.state.service.twins
 
     async def ask_at_once() -> tuple[set[str], int]:
-        states = await asyncio.gather(*(twins.start(id, 0, Asked()) for _ in range(3)))
+        states = await asyncio.gather(*(twins.start(id, 0, WhatIfQuery()) for _ in range(3)))
         running = [each.get_coro() for each in asyncio.all_tasks()]
         count = sum(getattr(each, "__qualname__", "") == "Twins._run" for each in running)
-        await twins.cancel(id, 0, Asked())
+        await twins.cancel(id, 0, WhatIfQuery())
         return {each.status for each in states}, count
 
     assert client.portal is not None
@@ -197,7 +197,7 @@ def test_each_kernel_that_is_built_is_a_choice(
     assert client.get(place(id)).json()["kernels"] == ["6.1", "7.3"]
     refused = client.post(place(id), params={"kernel": "6.12"})
     assert refused.status_code == 409
-    assert "kernel 6.12 is not built on this server: `tcpwin lab build --kernel 6.12`" in refused.json()["detail"]
+    assert "kernel 6.12 is not built on this server: run `tcpwin lab build --kernel 6.12`" in refused.json()["detail"]
     assert client.post(place(id), params={"kernel": "5.15"}).status_code == 422
     kernel_path("6.1").unlink()
     page = page_of(client, id)

@@ -77,7 +77,7 @@ def test_snapshots_of_a_bundle_are_used(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ({"setting": "receiver.tcp_rmem"}, "no setting with its value"),
+        ({"setting": "receiver.tcp_rmem"}, "not a setting with a value"),
         ({"setting": "sender.tcp_rmem=1M"}, "bounds nothing here"),
         ({"setting": "receiver.colour=blue"}, "is not modelled"),
         ({"lift": "gravity"}, "lift"),

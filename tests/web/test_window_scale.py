@@ -80,8 +80,8 @@ def test_the_form_without_a_script_takes_it(served: TestClient, capture: bytes) 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["10.0.0.1"], "is no host with its window scale"),
-        (["10.0.0.1=x"], "is no host with its window scale"),
+        (["10.0.0.1"], "is not a host with its window scale"),
+        (["10.0.0.1=x"], "is not a host with its window scale"),
         (["10.0.0.1=15"], "0 to 14"),
         (["server=7"], "not an IP address"),
         (["10.0.0.1=7", "10.0.0.1=8"], "both 7 and 8"),

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -65,6 +66,7 @@ def _stop_workers(service_pid: int, results: Path) -> list[int]:
     while not results.exists():
         # Its worker made this folder.
         if not new.exists():
+            time.sleep(0.001)
             continue
         pids = stop_all(service_pid)
         # An index that is begun can be thrown away, which would give a full disk room for the results.

@@ -1,6 +1,6 @@
-"""The dashboard: captures uploaded, analysed, shown as pages and as an API, and shared.
+"""The dashboard: upload captures, analyse them, show them as pages and as an API, share them.
 
-`create_app` takes the settings and returns the application; `tcpwin serve` runs it.
+`create_app` creates the application from settings; `tcpwin serve` runs it.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ __all__ = ["Settings", "create_app"]
 
 
 def __getattr__(name: str) -> Any:
-    # Processes that work for the service import parts of this package, and need nothing of the application.
+    # Worker processes import parts of this package, and need nothing of the application.
     if name == "create_app":
         from tcpwin_web._app import create_app
 

@@ -1,6 +1,6 @@
-"""Settings in, the application out: its routes, its assets, its errors, its gate.
+"""Build the application from the settings: routes, assets, errors, middleware.
 
-Binds nothing; opens the data folder and the database when it is started.
+Opens no socket; the data folder and the database are opened when the application starts.
 """
 
 import asyncio
@@ -35,20 +35,20 @@ from tcpwin_web.settings import Settings
 from tcpwin_web.tracing import tracing
 
 FORM_BYTES = 1 << 20
-"""Of an upload's form, beside its files."""
+"""Size of an upload form besides its files."""
 PACKED_FROM_BYTES = 1024
 PACKING = 5
-"""By gzip: more takes longer than it saves on a fast network."""
+"""gzip level: a higher one takes longer than it saves on a fast network."""
 NOT_PACKED = (*DEFAULT_EXCLUDED_CONTENT_TYPES, MEDIA["pdf"], SLICE_MEDIA, ARROW)
-"""Streams of events, and what is compressed already or of numbers that do not compress."""
+"""Event streams, and formats that are compressed already or do not compress."""
 
 
 def create_app(settings: Settings, shown: Sequence[Path] = (), *, executor: Executor | None = None) -> FastAPI:
-    """Make the application.
+    """Create the application.
 
     Args:
-        shown: captures or bundles that are there from the start.
-        executor: what runs analyses; by default processes of this machine.
+        shown: captures or bundles to show from the start.
+        executor: runs analyses; by default in processes on this machine.
     """
     service = Service(settings, shown, executor)
 
@@ -64,7 +64,7 @@ def create_app(settings: Settings, shown: Sequence[Path] = (), *, executor: Exec
         finally:
             await asyncio.to_thread(tracing.stop)
 
-    # The documentation pages of FastAPI load their scripts from another host.
+    # FastAPI's documentation pages load their scripts from another host.
     app = FastAPI(
         title="tcpwin",
         version=version("tcpwin-web"),
@@ -78,7 +78,7 @@ def create_app(settings: Settings, shown: Sequence[Path] = (), *, executor: Exec
     app.router.routes.extend(_routes().routes)
     app.add_api_route(f"{PREFIX}{{name:path}}", send_asset, include_in_schema=False)
     problems.install(app)
-    # The one added last is outermost.
+    # The middleware added last is outermost.
     app.add_middleware(
         GZipMiddleware, minimum_size=PACKED_FROM_BYTES, compresslevel=PACKING, exclude_content_types=NOT_PACKED
     )
@@ -111,7 +111,7 @@ def _templates() -> Jinja2Templates:
 
 @cache
 def _routes() -> APIRouter:
-    """The routes of the API and of the pages, which know of no application: to make them takes half a second."""
+    """Return the routes of the API and of the pages, shared by all applications: creating them takes half a second."""
     router = APIRouter()
     router.include_router(api.routes())
     router.include_router(pages.routes(_templates()))

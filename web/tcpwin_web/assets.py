@@ -1,6 +1,6 @@
-"""The pages' own files: styles, scripts, plotly.js. Read and compressed once, and kept by browsers for good.
+"""Static files of the pages: styles, scripts, plotly.js. Read and compressed once, and cached by browsers indefinitely.
 
-The address of a file holds a part of its hash: another version of it has another address.
+A file's address contains part of its hash, so that each version has its own address.
 """
 
 import gzip
@@ -19,32 +19,32 @@ from tcpwin.figures.assets import PLOTLY, read_asset
 PREFIX = "/static/"
 PLOTLY_NAME = "plotly.min.js"
 FOR_GOOD = "public, max-age=31536000, immutable"
-"""A year: the most that RFC 9111 knows caches to care about."""
+"""A year: the longest lifetime that caches need to support (RFC 9111)."""
 ASKED_AGAIN = "no-cache"
-"""Of an address without the hash: a browser asks whether its copy is the newest."""
+"""For addresses without a hash: browsers must revalidate their copy."""
 
 
 @dataclass(frozen=True)
 class Asset:
-    """A file as it is sent."""
+    """A file and its headers."""
 
     content: bytes
     media: str
 
     @cached_property
     def version(self) -> str:
-        """A part of its hash."""
+        """Part of its hash."""
         return sha256(self.content).hexdigest()[:12]
 
     @cached_property
     def packed(self) -> bytes:
-        """Compressed by gzip."""
+        """The gzip-compressed content."""
         return gzip.compress(self.content, 9, mtime=0)
 
 
 @cache
 def assets() -> Mapping[str, Asset]:
-    """All of them, by name."""
+    """All files by name."""
     found = {
         each.name: each.read_bytes() for each in files("tcpwin_web").joinpath("static").iterdir() if each.is_file()
     }
@@ -54,12 +54,12 @@ def assets() -> Mapping[str, Asset]:
 
 
 def asset_url(name: str) -> str:
-    """The address of a file, by which it never changes."""
+    """Return a file's address, which changes with its content."""
     return f"{PREFIX}{name}?v={assets()[name].version}"
 
 
 def send_asset(request: Request, name: str) -> Response:
-    """Send a file, as small as the browser takes it."""
+    """Send a file, compressed if the browser accepts that."""
     asset = assets().get(name)
     if asset is None:
         raise HTTPException(404)

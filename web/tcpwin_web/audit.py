@@ -1,7 +1,7 @@
-"""Who saw, shared, changed and deleted what, as rows. Ids only: of what was deleted nothing else stays.
+"""The audit log: who read, shared, changed and deleted what, as rows. It holds ids only.
 
-What was done is written down before it is answered. What was seen is written within seconds, once a minute at most for
-the same caller and the same thing: a reader waits for no write, and none of them fills the log.
+Changes are logged before they are answered. Reads are logged within seconds, and at most once a minute for the same
+caller and subject: no reader waits for a write, and none can flood the log.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ from tcpwin_web.storage.reserve import Reserve
 
 KEPT_DAYS = 365
 MOST_ROWS = 1_000_000
-"""About 200 MB; beyond, the oldest go first."""
+"""About 200 MB; beyond, the oldest are deleted first."""
 DAY_NS = 86_400 * 10**9
 WRITE_SECONDS = 2.0
 SAME_SECONDS = 60.0
 MOST_WAITING = 10_000
-"""Entries of what was seen, while the database takes none."""
+"""Maximum number of reads remembered while the database is unavailable."""
 
 READ = {
     "show_report": "report.read",
@@ -41,7 +41,7 @@ READ = {
 }
 NOT_READ = ("watch_analysis",)
 COMPARED = ("old", "new", "a", "b")
-"""Of questions about two captures."""
+"""Query parameters of comparisons of two captures."""
 
 log = structlog.get_logger("tcpwin.audit")
 
@@ -57,7 +57,7 @@ class AuditLog:
         self._writing = asyncio.Lock()
 
     async def note(self, request: Request, action: str, subject: str | None = None, *, link: str | None = None) -> None:
-        """Write down what the caller of a request did."""
+        """Log an action of a request's caller."""
 
         async def write() -> None:
             async with self._database.change() as session:
@@ -66,7 +66,7 @@ class AuditLog:
         await self._reserve.spend(write)
 
     def seen(self, request: Request, action: str, subject: str | None = None, *, link: str | None = None) -> None:
-        """Remember what the caller of a request saw; `write` writes it down."""
+        """Remember what a request's caller read, for `write`."""
         entry = _entry(request, action, subject, link)
         same = (entry.action, entry.subject, entry.actor, entry.address, entry.login, entry.link, entry.token)
         now = time.monotonic()
@@ -76,10 +76,10 @@ class AuditLog:
         self._seen.append(entry)
 
     async def write(self) -> None:
-        """Write down what was seen since the last time."""
+        """Log the reads since the last time."""
         now = time.monotonic()
         self._last = {same: at for same, at in self._last.items() if now - at < SAME_SECONDS}
-        # Who waits for this finds written down what another began to write.
+        # Wait for a write in progress, so that its entries are visible to this caller as well.
         async with self._writing:
             entries, self._seen = self._seen, []
             if not entries:
@@ -88,26 +88,26 @@ class AuditLog:
                 async with self._database.change() as session:
                     session.add_all(entries)
             except SQLAlchemyError:
-                # A full disk, or a database that is away: not lost, as long as it is not too much.
+                # The disk may be full, or the database unavailable: keep the entries, within bounds.
                 self._seen = [*(_copied(each) for each in entries), *self._seen][:MOST_WAITING]
                 raise
 
     async def keep_writing(self) -> None:
-        """Write until the service ends."""
+        """Keep writing until the service ends."""
         while True:
             try:
                 await self.write()
             except SQLAlchemyError as error:
-                log.warning("what was seen could not be written down yet", reason=type(error).__name__)
+                log.warning("reads could not be logged yet", reason=type(error).__name__)
             await asyncio.sleep(WRITE_SECONDS)
 
     async def list(self, *, offset: int, limit: int) -> Sequence[Audit]:
-        """Rows, the newest first."""
+        """Return rows, newest first."""
         async with self._database.begin() as session:
             return (await session.scalars(select(Audit).order_by(Audit.id.desc()).offset(offset).limit(limit))).all()
 
     async def sweep(self) -> None:
-        """Delete rows older than `KEPT_DAYS`, and the oldest of those beyond `MOST_ROWS`."""
+        """Delete rows older than `KEPT_DAYS`, and the oldest beyond `MOST_ROWS`."""
         async with self._database.change() as session:
             await session.execute(delete(Audit).where(Audit.at_ns < now_ns() - KEPT_DAYS * DAY_NS))
             newest = await session.scalar(select(func.max(Audit.id)))
@@ -115,7 +115,7 @@ class AuditLog:
 
 
 class Seen:
-    """ASGI middleware: what was read, by what answered it. Share links are written down where they are opened."""
+    """ASGI middleware: log what was read, by endpoint. Share links are logged where they are opened."""
 
     def __init__(self, app: ASGIApp, audit: AuditLog) -> None:
         self._app = app
@@ -159,6 +159,6 @@ def _entry(request: Request, action: str, subject: str | None, link: str | None)
 
 
 def _copied(entry: Audit) -> Audit:
-    """The same as a new row: one that could not be written belongs to the session that failed."""
+    """Copy a row: one that could not be written belongs to the session that failed."""
     columns = (column.key for column in Audit.__table__.columns if column.key != "id")
     return Audit(**{name: getattr(entry, name) for name in columns})

@@ -1,4 +1,4 @@
-"""The row of a bundle with several captures in, a row for each of them out. Knows no database."""
+"""Split a bundle with several captures into one row per capture. Does not access the database."""
 
 from collections.abc import Sequence, Set
 
@@ -8,7 +8,7 @@ MAX_NAME = 255
 
 
 def tell_apart(files: Sequence[File], taken: Set[str]) -> None:
-    """Give captures of a bundle other names where another bundle of the same upload has captures of these names."""
+    """Rename captures of a bundle whose names another bundle of the same upload has taken."""
     if not taken & {file.part for file in files if file.part}:
         return
     number = 2
@@ -20,9 +20,9 @@ def tell_apart(files: Sequence[File], taken: Set[str]) -> None:
 
 
 def split(capture: Capture) -> list[Capture]:
-    """Captures for all but the first of those that came in a bundle together; the first keeps the row.
+    """Create captures for all but the first capture in a bundle, which keeps the row.
 
-    Each has all snapshots: a connection has two ends, and which of them a host was is found by its sockets.
+    Each has all snapshots: a connection has two ends, and its sockets show which of them a host was.
     """
     parts = list(dict.fromkeys(file.part for file in capture.files if file.kind == "capture"))
     if len(parts) < 2:

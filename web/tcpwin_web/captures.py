@@ -1,6 +1,6 @@
-"""Captures as rows: made, listed, changed, started, deleted. Knows no request and no page.
+"""Captures as rows: create, list, change, start, delete. Independent of requests and pages.
 
-Deleted means gone: the rows, the results, and every file that no other capture has.
+Deleting a capture removes its rows, its results, and every file that no other capture uses.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ from sqlalchemy.orm import selectinload
 from tcpwin.sources import Selection
 from tcpwin_web import bundles, shown
 from tcpwin_web.jobs.queue import Queue
-from tcpwin_web.places import current_caller
 from tcpwin_web.results import layout
 from tcpwin_web.selecting import check_filter
 from tcpwin_web.settings import Settings
+from tcpwin_web.slots import current_caller
 from tcpwin_web.storage import Database, DataFolder
 from tcpwin_web.storage.models import Capture, File, Job, Tag, now_ns
 from tcpwin_web.uploads.kinds import Kind
@@ -34,7 +34,7 @@ MAX_TAGS = 20
 NO_CAPTURE = (
     "no capture among the files, only host snapshots: add their capture, or read them with tcpwin ss and tcpwin nstat"
 )
-BROKEN_OFF = "the service ended while its files were arriving: send again what is missing"
+BROKEN_OFF = "the service stopped while files were arriving: send the missing ones again"
 SORTS = {
     "created": Capture.created_ns,
     "name": Capture.name,
@@ -53,7 +53,7 @@ class NotFoundError(Exception):
 
 
 class ConflictError(Exception):
-    """The capture is in a state that does not allow it; the message says which."""
+    """The capture's state does not allow it; the message says why."""
 
 
 class Captures:
@@ -62,17 +62,17 @@ class Captures:
     def __init__(
         self, settings: Settings, database: Database, data: DataFolder, queue: Queue, threads: ThreadPoolExecutor
     ) -> None:
-        """Make them.
+        """Create the collection.
 
         Args:
-            threads: in which uploads are received, and nothing else: each of them waits for somebody's network.
+            threads: for receiving uploads only: each of them waits for somebody's network.
         """
         self._settings = settings
         self._threads = threads
         self._database = database
         self._data = data
         self._queue = queue
-        # Between a file's arrival and its row nobody may take it for one that no capture has.
+        # Between a file's arrival and the insertion of its row, it must not be deleted as unused.
         self._files = asyncio.Lock()
 
     async def create(
@@ -84,10 +84,10 @@ class Captures:
         window_scales: Mapping[str, int] | None = None,
         selection: Selection | None = None,
     ) -> Capture:
-        """Make a capture without files.
+        """Create a capture without files.
 
         Raises:
-            JobError: its filter is none.
+            JobError: its filter is invalid.
         """
         if selection is not None and selection.filter is not None:
             await self._queue.run(check_filter, selection.filter)
@@ -106,16 +106,16 @@ class Captures:
         return capture
 
     async def get(self, capture_id: str) -> Capture:
-        """The capture with its files and tags.
+        """Return a capture with its files and tags.
 
         Raises:
-            NotFoundError: there is none of that id.
+            NotFoundError: there is none with this id.
         """
         async with self._database.begin() as session:
             return await self._load(session, capture_id)
 
     async def of_bundle(self, capture: Capture) -> Sequence[Capture]:
-        """The other captures that came in the same bundle, as that of the other end; none of one that came alone."""
+        """Return the other captures of the same bundle, such as that of the other end."""
         if capture.bundle_id is None:
             return ()
         async with self._database.begin() as session:
@@ -133,7 +133,7 @@ class Captures:
         offset: int = 0,
         limit: int = 50,
     ) -> tuple[Sequence[Capture], int]:
-        """A page of captures, and how many fit."""
+        """Return a page of captures, and the total number of matches."""
         conditions: list[ColumnElement[bool]] = []
         if text:
             words = Capture.name.icontains(text, autoescape=True)
@@ -148,26 +148,26 @@ class Captures:
         order = column.desc() if sort.startswith("-") else column.asc()
         async with self._database.begin() as session:
             total = await session.scalar(select(func.count()).select_from(Capture).where(*conditions))
-            # Without a value last, on both databases alike.
+            # Rows without a value last, in both databases.
             query = select(Capture).where(*conditions).order_by(column.is_(None), order, Capture.id)
             found = (await session.scalars(query.offset(offset).limit(limit))).all()
         return found, total or 0
 
     async def choices(self, *, limit: int = 1000) -> list[tuple[str, str]]:
-        """Ids and names of the newest captures that are analysed."""
+        """Return ids and names of the newest analysed captures."""
         async with self._database.begin() as session:
             query = select(Capture.id, Capture.name).where(Capture.status == "done")
             rows = await session.execute(query.order_by(Capture.created_ns.desc(), Capture.id).limit(limit))
             return [(id, name) for id, name in rows]
 
     async def tags(self) -> list[tuple[str, int]]:
-        """Every tag, and how many captures have it."""
+        """Return every tag with its number of captures."""
         async with self._database.begin() as session:
             rows = await session.execute(select(Tag.tag, func.count()).group_by(Tag.tag).order_by(Tag.tag))
             return [(tag, count) for tag, count in rows]
 
     async def change(self, capture_id: str, *, name: str | None, tags: Sequence[str] | None) -> Capture:
-        """Give a capture another name or other tags."""
+        """Change the name or tags of a capture."""
         async with self._database.change() as session:
             capture = await self._load(session, capture_id)
             if name is not None:
@@ -186,13 +186,13 @@ class Captures:
         *,
         threads: ThreadPoolExecutor | None = None,
     ) -> Sequence[File]:
-        """Store an upload as files of a capture that is still open.
+        """Store an upload as files of an open capture.
 
         Args:
-            threads: others than those of uploads in one request.
+            threads: other threads than those of uploads in one request.
 
         Raises:
-            NotFoundError, ConflictError, UploadError, OSError: it cannot be taken.
+            NotFoundError, ConflictError, UploadError, OSError: it cannot be accepted.
         """
         await self.require_open(capture_id)
         with self._data.incoming() as incoming:
@@ -208,7 +208,7 @@ class Captures:
                 raise
 
     async def require_open(self, capture_id: str) -> None:
-        """Raise NotFoundError or ConflictError where a capture takes no files."""
+        """Raise NotFoundError or ConflictError if a capture accepts no files."""
         _check_open(await self.get(capture_id))
 
     async def _store(self, capture_id: str, received: Sequence[Received], received_bytes: int) -> Sequence[File]:
@@ -228,15 +228,15 @@ class Captures:
         return files
 
     async def start(self, capture_id: str) -> Sequence[Capture]:
-        """Want an analysis of a capture: a new row, unless one is waiting or running.
+        """Queue an analysis of a capture, unless one is queued or running.
 
-        Of a bundle with several captures each becomes a capture of its own, beside the same snapshots; return all that
-        were started, the one of this id first.
+        Each capture of a bundle becomes its own capture, with the same snapshots; return all captures that were
+        queued, the one with this id first.
         """
         async with self._database.change() as session:
             capture = await self._load(session, capture_id)
             if capture.status in ("queued", "running"):
-                raise ConflictError("the analysis is on its way already")
+                raise ConflictError("the analysis is already queued or running")
             if not capture.files:
                 raise ConflictError("the capture has no files yet")
             if not any(file.kind == "capture" for file in capture.files):
@@ -251,7 +251,7 @@ class Captures:
         return started
 
     async def cancel(self, capture_id: str) -> Capture:
-        """End the analysis of a capture, whether it waits or runs."""
+        """Cancel the analysis of a capture, queued or running."""
         async with self._database.change() as session:
             capture = await self._load(session, capture_id)
             jobs = (await session.scalars(select(Job).where(Job.capture_id == capture_id))).all()
@@ -263,7 +263,7 @@ class Captures:
         return capture
 
     async def delete(self, capture_id: str) -> None:
-        """Delete a capture and all that there is of it, on a full disk too."""
+        """Delete a capture with everything that belongs to it, even on a full disk."""
         await self._data.reserve.spend(lambda: self._delete(capture_id))
 
     async def _delete(self, capture_id: str) -> None:
@@ -294,7 +294,7 @@ class Captures:
             await asyncio.to_thread(self._data.forget, sha256)
 
     async def recover(self) -> None:
-        """Clear up after an earlier service before this one takes anything; results of its version are made anew."""
+        """Clean up after an earlier service before this one starts, and queue results of earlier versions again."""
         hashes, ids = self._data.doubtful()
         await self._forget_unused(hashes)
         async with self._database.change() as session:
@@ -311,14 +311,14 @@ class Captures:
         await asyncio.to_thread(self._data.clear_incoming)
 
     async def delete_if_empty(self, capture_id: str) -> None:
-        """Delete a capture that still waits for the files of an upload that will not come any more."""
+        """Delete a capture that waits for files of an upload that was abandoned."""
         with suppress(NotFoundError):
             capture = await self.get(capture_id)
             if capture.status == "open" and not capture.files:
                 await self.delete(capture_id)
 
     async def sweep(self) -> int:
-        """Delete the captures whose time is over; return how many there were."""
+        """Delete expired captures; return their number."""
         async with self._database.begin() as session:
             over = (await session.scalars(select(Capture.id).where(Capture.expires_ns < now_ns()))).all()
         for capture_id in over:
@@ -330,24 +330,24 @@ class Captures:
         return len(over)
 
     async def take_in(self, path: Path) -> str | None:
-        """Store a file that the service was started with, unless it is stored already as it is now.
+        """Store a file named when the service started, unless its current version is already stored.
 
         Returns:
-            Why it cannot be shown, in words; None where it is.
+            Why it cannot be shown, in words; None if it can.
         """
         status = await asyncio.to_thread(path.stat)
         name = text_name(path.name)
-        # Two names that are no text stay two.
+        # Distinct names that are not valid text must stay distinct.
         place = os.fsencode(path.resolve()).decode("utf8", "backslashreplace")
         origin = f"{place}:{status.st_size}:{status.st_mtime_ns}"
         async with self._database.begin() as session:
-            # Of a bundle, any that was not deleted since.
+            # For a bundle, any of its captures that still exists.
             is_it = or_(Capture.origin == origin, Capture.origin.startswith(f"{origin}#", autoescape=True))
             known = (await session.scalars(select(Capture).where(is_it).options(selectinload(Capture.jobs)))).all()
         if any(each.jobs for each in known):
             return None
         for each in known:
-            # It was not taken then, or only half.
+            # It was not stored then, or only in part.
             await self.delete(each.id)
         capture = await self.create(name, ["bundled"] if shown.is_bundled(path) else [], origin=origin)
         try:
@@ -356,7 +356,7 @@ class Captures:
             try:
                 await self.add(capture.id, file, name)
             finally:
-                # A file that is refused is not read to its end: nobody waits to be told so, as who uploads one does.
+                # Stop reading a refused file: no client waits for the answer.
                 feeding.cancel()
                 await asyncio.gather(feeding, return_exceptions=True)
                 file.abandon()
@@ -375,7 +375,7 @@ class Captures:
 
 def _check_open(capture: Capture) -> None:
     if capture.status != "open" and capture.failure != BROKEN_OFF:
-        raise ConflictError(f"files can be added to a capture that is open; this one is {capture.status}")
+        raise ConflictError(f"files can only be added to an open capture; this one is {capture.status}")
 
 
 async def _chunks(path: Path) -> AsyncIterator[bytes]:

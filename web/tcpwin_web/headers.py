@@ -1,6 +1,6 @@
-"""Security headers on every response, errors included.
+"""Security headers of every response, errors included.
 
-No script, style or connection but the service's own; never relaxed for a page.
+Only the service's own scripts, styles and connections are allowed; no page relaxes this.
 """
 
 import base64
@@ -17,8 +17,8 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-# plotly.js makes an empty <style> element, which it fills by CSSOM, and style attributes in the texts of figures: of
-# <b>, and of <span style>, whose color becomes that of SVG.
+# plotly.js creates an empty <style> element, which it fills by CSSOM, and style attributes in the texts of figures: of
+# <b>, and of <span style>, whose color it turns into SVG's.
 _PLOTLY_STYLES = (
     "",
     "font-weight:bold",
@@ -31,7 +31,7 @@ HEADERS = {
             "default-src 'none'",
             "script-src 'self'",
             f"style-src 'self' 'unsafe-hashes' {' '.join(map(_hash, _PLOTLY_STYLES))}",
-            # A figure saved as an image goes through a data or blob address.
+            # Saving a figure as an image goes through a data or blob address.
             "img-src 'self' data: blob:",
             "connect-src 'self'",
             "base-uri 'none'",
@@ -41,13 +41,13 @@ HEADERS = {
     ),
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    # With no-referrer a browser says "Origin: null" of the service's own forms, which are then refused.
+    # With no-referrer, browsers send "Origin: null" with the service's own forms, which are then refused.
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
 
 NOT_KEPT = "no-store"
-"""What is deleted, or was seen before a logout, must not stay in a browser or on the way to it."""
+"""Deleted data, or pages seen before a logout, must not stay in a browser or a cache."""
 
 
 class SecurityHeaders:

@@ -1,4 +1,4 @@
-"""What all captures say of hosts: found by address, port, name, limit or tag; and how a pair or a tag went on."""
+"""Search all captures by host address, port, name, limit or tag, and follow a pair of hosts or a tag over time."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -11,23 +11,23 @@ from tcpwin_web.storage import Database
 from tcpwin_web.storage.models import Capture, File, HostPair, Tag
 
 MOST_POINTS = 200
-"""Of a history: the newest."""
+"""Maximum number of points in a history: the newest."""
 CHANGED_SHARE, CHANGED_RATE = 0.1, 0.1
-"""By so much of the time, or of the rate, one capture must differ from another to be better or worse."""
+"""Least difference in lost time, or in rate, by which a capture is better or worse than another."""
 
 
 class AddressError(Exception):
-    """What is no address, nor the beginning of one."""
+    """The text is neither an address nor the beginning of one."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """Which rows are wanted: all that is named must hold.
+    """Conditions of a search; all must hold.
 
     Attributes:
-        address: of either end; one that ends with a dot or a colon stands for all that begin with it.
+        address: of either end; a trailing dot or colon matches every address with this prefix.
         port: of the server.
-        host: a part of the name by which a bundle or a snapshot calls a host.
+        host: part of the name that a bundle or a snapshot gives a host.
     """
 
     address: str = ""
@@ -42,7 +42,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Found:
-    """Connections of one capture between two hosts that the same limited."""
+    """Connections of one capture between two hosts with the same limit."""
 
     capture: Capture
     pair: HostPair
@@ -50,11 +50,11 @@ class Found:
 
 @dataclass(frozen=True)
 class Point:
-    """What one capture says of a pair of hosts, or of all its hosts.
+    """One capture in the history of a pair of hosts, or of all its hosts.
 
     Attributes:
-        limits: of its connections, those that lost most time first.
-        rate_bps: of the connection with most data.
+        limits: of its connections, by time lost.
+        rate_bps: of the connection with the most data.
     """
 
     capture: Capture
@@ -70,21 +70,21 @@ class Point:
 
     @property
     def lost_share(self) -> float:
-        """Of the time of all its connections."""
+        """Share of the total time of all connections."""
         return min(self.lost_ns / self.duration_ns, 1.0) if self.duration_ns > 0 else 0.0
 
 
 class History:
-    """Rows of all captures that are analysed."""
+    """Rows of all analysed captures."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def search(self, asked: Question, *, offset: int, limit: int) -> tuple[Sequence[Found], int]:
-        """A page of what fits, the newest first, and how much fits.
+        """Return a page of matches, newest first, and their total number.
 
         Raises:
-            AddressError: the address is none.
+            AddressError: the address is invalid.
         """
         conditions = _conditions(asked)
         async with self._database.begin() as session:
@@ -95,10 +95,10 @@ class History:
             return [Found(capture, pair) for pair, capture in rows], total or 0
 
     async def of_pair(self, one: str, other: str, *, port: int | None = None) -> list[Point]:
-        """What each capture says of two hosts, whichever of them served; the oldest first.
+        """Return the history of two hosts, whichever was the server; oldest first.
 
         Raises:
-            AddressError: an address is none.
+            AddressError: an address is invalid.
         """
         first, second = _whole(one), _whole(other)
         both = or_(
@@ -108,7 +108,7 @@ class History:
         return await self._points(both, *([HostPair.port == port] if port is not None else []))
 
     async def of_tag(self, tag: str) -> list[Point]:
-        """What each capture with a tag says of all its hosts; the oldest first."""
+        """Return the history of the captures with a tag, over all their hosts; oldest first."""
         return await self._points(Capture.id.in_(select(Tag.capture_id).where(Tag.tag == tag)))
 
     async def _points(self, *conditions: ColumnElement[bool]) -> list[Point]:
@@ -130,7 +130,7 @@ class History:
 
 
 def judge_change(before: Point, after: Point) -> str:
-    """Whether it got better, worse, or is about the same: by the rate, as comparisons judge, else by the time lost."""
+    """Judge whether it got better or worse: by rate as in comparisons, otherwise by lost time."""
     if before.rate_bps and after.rate_bps:
         rate = after.rate_bps / before.rate_bps - 1
         if abs(rate) >= CHANGED_RATE:
@@ -181,7 +181,7 @@ def _conditions(asked: Question) -> list[ColumnElement[bool]]:
 def _of_either_end(text: str) -> ColumnElement[bool]:
     if text.endswith((".", ":")) and not text.endswith("::"):
         if not set(text.lower()) <= set("0123456789abcdef.:"):
-            raise AddressError(f"{text!r} is the beginning of no address")
+            raise AddressError(f"{text!r} is not the beginning of an address")
         begin = text.lower()
         return or_(*(end.startswith(begin, autoescape=True) for end in (HostPair.client, HostPair.server)))
     address = _whole(text)
@@ -193,5 +193,5 @@ def _whole(text: str) -> str:
         return str(ipaddress.ip_address(text.strip().strip("[]")))
     except ValueError:
         raise AddressError(
-            f"{text!r} is no address, as 10.0.0.1 or 2001:db8::1, nor the beginning of one, as 10.0.0."
+            f"{text!r} is neither an address such as 10.0.0.1 or 2001:db8::1, nor the beginning of one such as 10.0.0."
         ) from None

@@ -1,6 +1,6 @@
-"""How often one caller may do something: by the address, and by the token or login that was shown.
+"""Rate limits per caller: by address, and by the token or login shown.
 
-Counted on a clock that never jumps: a clock that is set back must not lock anybody out.
+Counted on a monotonic clock: setting the wall clock back must lock nobody out.
 """
 
 import ipaddress
@@ -14,13 +14,13 @@ from fastapi import HTTPException, Request
 from limits import RateLimitItem, parse
 
 COUNTED_IPV6_BITS = 64
-"""Of an address, those that a site gives to one network (RFC 4291 section 2.5.4): its hosts count as one."""
+"""Prefix that a site gives to one network (RFC 4291 section 2.5.4): its addresses count as one."""
 MOST_COUNTED = 100_000
-"""Callers of whom it is known what they did; beyond, those are forgotten who did something longest ago."""
+"""Maximum number of callers remembered; those whose last action is oldest are forgotten first."""
 
 
 class Rates:
-    """Counts what each caller does: a moving window for each."""
+    """Counts actions per caller in a sliding window."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic, **rates: str) -> None:
         self._clock = clock
@@ -28,7 +28,7 @@ class Rates:
         self._times: dict[tuple[str, str], deque[float]] = {}
 
     def take(self, name: str, request: Request) -> None:
-        """Count one.
+        """Count an action.
 
         Raises:
             HTTPException: 429, there were too many.
@@ -37,20 +37,20 @@ class Rates:
         for key in _counted(request):
             times = self._times.pop((name, key), None) or deque()
             times.append(self._clock())
-            # The last one is the one that did something last.
+            # Keep callers in order of their last action.
             self._times[name, key] = times
         while len(self._times) > MOST_COUNTED:
             del self._times[next(iter(self._times))]
 
     def require(self, name: str, request: Request) -> None:
-        """Count nothing, and raise as `take` does where there were too many already."""
+        """Raise as `take` does if the limit is reached, without counting."""
         rate = self._rates[name]
         waits = [self._wait(name, key, rate) for key in _counted(request)]
         if max(waits) > 0:
             self._refuse(rate, max(waits))
 
     def _wait(self, name: str, key: str, rate: RateLimitItem) -> float:
-        """Seconds until the next one is taken; 0 where it is taken now."""
+        """Return the seconds until the next action is allowed; 0 if it is now."""
         times = self._times.get((name, key))
         if times is None:
             return 0
@@ -68,13 +68,13 @@ class Rates:
 
 
 def _counted(request: Request) -> list[str]:
-    """Whose counts it adds to: the address', and the login's or token's where one was shown."""
+    """Return the keys that count for a request: its address, and its login or token if any."""
     credential = request.scope.get("state", {}).get("credential")
     return [counted_address(request), *([f"credential {credential}"] if credential else [])]
 
 
 def counted_address(request: Request) -> str:
-    """The caller's address; one who has a network of IPv6 has more addresses in it than could be counted."""
+    """Return the caller's address; addresses of one IPv6 network count as one."""
     address = address_of(request)
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
@@ -86,5 +86,5 @@ def counted_address(request: Request) -> str:
 
 
 def address_of(request: Request) -> str:
-    """The caller's address."""
+    """Return the caller's address."""
     return request.client.host if request.client else "unknown"

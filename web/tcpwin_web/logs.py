@@ -1,4 +1,4 @@
-"""What the service writes to stderr: one line an event, for people or, as JSON, for collectors."""
+"""Logging to stderr: one line per event, for people or, as JSON, for collectors."""
 
 import logging
 import sys
@@ -8,7 +8,7 @@ import structlog
 
 
 def set_up(*, as_json: bool) -> None:
-    """Write every log, the server's too, in one form."""
+    """Format every log the same way, including the server's."""
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -36,6 +36,6 @@ def set_up(*, as_json: bool) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.INFO)
-    # Each request is counted and logged by `Observed`, by what answers it and without secrets of share links.
+    # `Observed` logs each request by endpoint, without the secrets of share links.
     logging.getLogger("uvicorn.access").disabled = True
     logging.getLogger("alembic").setLevel(logging.WARNING)

@@ -14,6 +14,6 @@ ANALYSIS_SECONDS = Histogram(
     buckets=(0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000),
     registry=REGISTRY,
 )
-WAITING = Gauge("tcpwin_waiting", "Requests that wait for a place.", ["kind"], registry=REGISTRY)
-TAKEN = Gauge("tcpwin_taken", "Places in which something is being done.", ["kind"], registry=REGISTRY)
-FREE_BYTES = Gauge("tcpwin_free_bytes", "Room left on the disk of the data folder.", registry=REGISTRY)
+WAITING = Gauge("tcpwin_waiting", "Requests waiting for a slot.", ["kind"], registry=REGISTRY)
+TAKEN = Gauge("tcpwin_taken", "Slots in use.", ["kind"], registry=REGISTRY)
+FREE_BYTES = Gauge("tcpwin_free_bytes", "Free space on the disk of the data folder.", registry=REGISTRY)

@@ -1,4 +1,4 @@
-"""What people write beside a capture, a connection, a frame or a finding, as rows."""
+"""Notes on a capture, a connection, a frame or a finding, as rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from tcpwin_web.storage import Database
 from tcpwin_web.storage.models import Capture, Note
 
 MOST_NOTES = 500
-"""Of one capture: a page shows them all."""
+"""Maximum number of notes per capture: a page shows all of them."""
 
 
 @dataclass(frozen=True)
 class About:
-    """What a note is about: the whole capture where nothing is named.
+    """Subject of a note: the whole capture unless something is named.
 
     Attributes:
-        connection, frame: numbers, as the analysis has them.
+        connection, frame: numbers in the analysis.
         rule: code of a finding's rule.
     """
 
@@ -29,7 +29,7 @@ class About:
 
     @property
     def text(self) -> str:
-        """The same in words."""
+        """The subject in words."""
         parts = [
             self.rule or "",
             "" if self.connection is None else f"connection {self.connection}",
@@ -49,7 +49,7 @@ class Notes:
         self._database = database
 
     async def write(self, capture_id: str, text: str, about: About, author: str = "") -> Note:
-        """Keep a note.
+        """Store a note.
 
         Raises:
             NotFoundError: there is no such capture.
@@ -61,14 +61,14 @@ class Notes:
             if capture is None:
                 raise NotFoundError(capture_id)
             if capture.status != "done":
-                raise ConflictError(f"notes are of an analysis that is done; this one is {capture.status}")
+                raise ConflictError(f"notes need a finished analysis; this one is {capture.status}")
             if about.connection is not None and about.connection >= (capture.connections or 0):
                 raise UnknownPlaceError(f"The capture has no connection {about.connection}.")
             if about.frame is not None and about.frame > (capture.packets or 0):
                 raise UnknownPlaceError(f"The capture has no frame {about.frame:,}.")
             count = await session.scalar(select(func.count()).select_from(Note).where(Note.capture_id == capture_id))
             if (count or 0) >= MOST_NOTES:
-                raise ConflictError(f"a capture may have {MOST_NOTES} notes at most: delete one first")
+                raise ConflictError(f"a capture can have at most {MOST_NOTES} notes: delete one first")
             note = Note(
                 capture_id=capture_id,
                 text=text,
@@ -81,7 +81,7 @@ class Notes:
         return note
 
     async def list(self, capture_id: str, *, connection: int | None = None) -> Sequence[Note]:
-        """The notes of a capture, or of one of its connections, the oldest first."""
+        """Return the notes of a capture, or of one of its connections, oldest first."""
         query = select(Note).where(Note.capture_id == capture_id)
         if connection is not None:
             query = query.where(Note.connection == connection)
@@ -89,7 +89,7 @@ class Notes:
             return (await session.scalars(query.order_by(Note.created_ns, Note.id))).all()
 
     async def delete(self, note_id: str) -> str | None:
-        """Delete a note and return its capture's id; None where there is none of that id."""
+        """Delete a note; return its capture's id, or None if there is no such note."""
         async with self._database.change() as session:
             note = await session.get(Note, note_id)
             if note is None:
@@ -99,10 +99,10 @@ class Notes:
 
 
 def about_of(note: Note) -> About:
-    """What a note is about."""
+    """Return a note's subject."""
     return About(note.connection, note.frame, note.rule)
 
 
 def reported(notes: Sequence[Note]) -> list[ReportNote]:
-    """Notes as a report shows them."""
+    """Return notes in the form that reports take."""
     return [ReportNote(each.text, about_of(each).text, each.author, each.created_ns) for each in notes]

@@ -1,4 +1,4 @@
-"""ASGI middleware: count and time every request by what answers it, not by its path: that may hold a secret."""
+"""ASGI middleware: count and time requests by endpoint, not by path, which may contain a secret."""
 
 import time
 from typing import Any
@@ -7,13 +7,13 @@ import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tcpwin_web import metrics
-from tcpwin_web.tracing import failed, told, tracing
+from tcpwin_web.tracing import failed, set_attributes, tracing
 
 log = structlog.get_logger("tcpwin.http")
 
 
 def _name(endpoint: Any) -> str:
-    """As ``api.captures.list_captures``; none where nothing answers the path."""
+    """Return a name such as ``api.captures.list_captures``; empty if nothing answers the path."""
     name = getattr(endpoint, "__name__", None)
     if name is None:
         return "none"
@@ -21,16 +21,16 @@ def _name(endpoint: Any) -> str:
 
 
 def _tell(span: Any, method: str, endpoint: str, status: int) -> None:
-    """Name a request's span by what answered it (OpenTelemetry, semantic conventions for HTTP spans)."""
+    """Name a request's span by its endpoint (OpenTelemetry, semantic conventions for HTTP spans)."""
     if span is not None:
         span.update_name(f"{method} {endpoint}")
         if status >= 500:
             failed(span)
-        told(span, http__request__method=method, http__route=endpoint, http__response__status_code=status)
+        set_attributes(span, http__request__method=method, http__route=endpoint, http__response__status_code=status)
 
 
 class Observed:
-    """Watches requests from outside all else."""
+    """The outermost middleware."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

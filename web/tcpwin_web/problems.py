@@ -1,6 +1,6 @@
-"""Errors in, problem documents (RFC 9457) out; a browser that asks for a page gets the same facts as a page.
+"""Answer errors as problem documents (RFC 9457), or as pages with the same facts for browsers.
 
-Never carries a traceback or a path of the server.
+Never reveals a traceback or a path on the server.
 """
 
 import errno
@@ -23,8 +23,8 @@ from tcpwin_web.headers import HEADERS, NOT_KEPT
 from tcpwin_web.history import AddressError
 from tcpwin_web.jobs import JobError
 from tcpwin_web.jobs.executor import NoRoomError
-from tcpwin_web.places import RETRY_SECONDS, BusyError, GoneError
 from tcpwin_web.results.queries import QueryError
+from tcpwin_web.slots import RETRY_SECONDS, BusyError, GoneError
 from tcpwin_web.storage.database import is_full, is_read_only
 from tcpwin_web.uploads.stream import UploadError
 
@@ -57,14 +57,14 @@ log = structlog.get_logger("tcpwin.http")
 
 
 def wants_page(path: str, accept: str) -> bool:
-    """Whether who asks is a browser that asks for a page."""
+    """Whether a browser asks for a page."""
     return not path.startswith("/api/") and "text/html" in accept
 
 
 def respond(
     request: Request, status: int, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
 ) -> Response:
-    """Make the problem document, or the page, that says what is wrong."""
+    """Build the problem document, or the page, for an error."""
     # RFC 9457 section 4.2.1: with "about:blank" the title is the status code's own phrase.
     problem = {"type": "about:blank", "title": _phrase(status), "status": status, "detail": detail, **members}
     if wants_page(request.url.path, request.headers.get("accept", "")):
@@ -80,7 +80,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     def refuse(request: Request, error: HTTPException) -> Response:
-        # Where no route fits, starlette says the title once more.
+        # If no route matches, starlette only repeats the title.
         is_bare = error.status_code == 404 and error.detail == _phrase(404)
         detail = f"There is nothing at {request.url.path}." if is_bare else error.detail
         return respond(request, error.status_code, detail, headers=error.headers)
@@ -113,8 +113,8 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(GoneError)
     def drop(request: Request, error: GoneError) -> Response:  # noqa: ARG001 (the signature is starlette's)
-        # Nobody reads it; the log and the counters do.
-        return respond(request, 499, "The client went before its answer.")
+        # Nobody reads this answer; the log and the counters record it.
+        return respond(request, 499, "The client disconnected before the answer.")
 
     @app.exception_handler(NoRoomError)
     def lack_room(request: Request, error: NoRoomError) -> Response:
@@ -136,7 +136,7 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(StaleDataError)
     def collide(request: Request, error: Exception) -> Response:
         log.info("two requests met", error=type(error).__name__)
-        return respond(request, 409, "Another request changed or deleted it at this moment; ask for it again.")
+        return respond(request, 409, "Another request changed or deleted it at the same time; try again.")
 
     @app.exception_handler(OperationalError)
     @app.exception_handler(InterfaceError)
@@ -152,14 +152,14 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     def fail(request: Request, error: Exception) -> Response:
         log.error("a request failed", path=request.url.path, exc_info=error)
-        # It is answered outside of what adds these to others, and its connection is closed.
+        # Answered outside the middleware that adds these headers; the connection is closed.
         headers = {**HEADERS, "Cache-Control": NOT_KEPT, "Connection": "close"}
         return respond(request, 500, "Internal error; see the service's log.", headers=headers)
 
     @app.exception_handler(FileNotFoundError)
     def deleted(request: Request, error: Exception) -> Response:
-        log.warning("results went away while they were read", path=request.url.path, error=str(error))
-        return respond(request, 404, "It was deleted at this moment.")
+        log.warning("results were deleted while they were read", path=request.url.path, error=str(error))
+        return respond(request, 404, "It has just been deleted.")
 
 
 def _phrase(status: int) -> str:

@@ -1,4 +1,4 @@
-"""Whether the service can do its work now: what it needs is tried, not assumed; however often it is asked."""
+"""Readiness: try what the service needs, however often it is asked."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tcpwin_web.jobs import JobError, ProcessExecutor
 from tcpwin_web.jobs.queue import Queue
-from tcpwin_web.places import Places
+from tcpwin_web.slots import FairSemaphore
 from tcpwin_web.storage import Database, DataFolder
 from tcpwin_web.storage.database import InUseError, unbroken
 
@@ -17,7 +17,7 @@ LEAST_FREE_BYTES = 64 << 20
 DATABASE_SECONDS = 3.0
 WORKER_SECONDS = 3.0
 FRESH_SECONDS = 1.0
-"""For so long an answer holds: whoever may ask needs no token."""
+"""Lifetime of an answer: anyone may ask without a token."""
 
 
 class Parts(Protocol):
@@ -32,11 +32,11 @@ class Parts(Protocol):
     prober: ProcessExecutor
 
     @property
-    def places(self) -> Mapping[str, Places]: ...
+    def slots(self) -> Mapping[str, FairSemaphore]: ...
 
 
 class Readiness:
-    """Tries what the service needs."""
+    """Checks what the service needs."""
 
     def __init__(self, service: Parts) -> None:
         self._service = service
@@ -45,7 +45,7 @@ class Readiness:
         self._claiming: asyncio.Task[None] | None = None
 
     async def reason(self) -> str | None:
-        """Why the service cannot work, as a sentence; None where it can."""
+        """Return why the service cannot work, as a sentence; None if it can."""
         if self._asking is None or (self._asking.done() and time.monotonic() - self._asked > FRESH_SECONDS):
             self._asked = time.monotonic()
             self._asking = asyncio.create_task(self._try())
@@ -56,10 +56,10 @@ class Readiness:
         if service.is_ending or not service.is_ready:
             return service.failure or "The service is starting or stopping; try again."
         if not service.queue.is_working:
-            return "Analyses are not taken."
+            return "No analyses are being started."
         database, worker = await asyncio.gather(self._ask_database(), self._try_worker())
         data = service.data
-        full = next((kind for kind, places in service.places.items() if places.is_full), None)
+        full = next((kind for kind, slots in service.slots.items() if slots.is_full), None)
         if not data.is_writable:
             return "The data folder cannot be written to."
         if data.free_bytes < LEAST_FREE_BYTES:
@@ -79,16 +79,16 @@ class Readiness:
         return None
 
     async def _claim(self) -> None:
-        """Before it has the database for itself, as after a restart of PostgreSQL, a service is not ready."""
+        """Claim the database: until it has it again, as after a restart of PostgreSQL, a service is not ready."""
         if self._claiming is None or self._claiming.done():
             self._claiming = asyncio.create_task(self._service.database.claim())
-            # Where nobody waits for it any more, the next one who asks is told why it failed.
+            # Once nobody waits for this attempt, the next caller learns why it failed.
             self._claiming.add_done_callback(lambda task: task.cancelled() or task.exception())
-        # Left in its midst the connection that holds the claim would be lost, and the claim with it.
+        # Interrupting it would lose the connection that holds the claim, and the claim with it.
         await asyncio.shield(self._claiming)
 
     async def _try_worker(self) -> str | None:
-        """Let a process be started, as for an analysis, beside those that work."""
+        """Start a process as for an analysis, in addition to the working ones."""
         try:
             await asyncio.wait_for(asyncio.wrap_future(self._service.prober.submit(int)), WORKER_SECONDS)
         except (JobError, TimeoutError):

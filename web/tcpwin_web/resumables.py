@@ -1,7 +1,7 @@
-"""Uploads of a file in several requests: what arrived of one stays while its connection is away.
+"""Uploads of a file in several requests: what has arrived stays while the connection is away.
 
-What arrives goes on through the reader that an upload in one request has: packets' payloads are cut before anything
-reaches the disk. So an unfinished upload holds a thread, and what there is of it ends with the service.
+The data passes through the same reader as an upload in one request: payloads are cut before anything reaches the disk.
+An unfinished upload therefore holds a thread, and is lost when the service ends.
 """
 
 import asyncio
@@ -14,14 +14,14 @@ import structlog
 
 from tcpwin_web import metrics
 from tcpwin_web.captures import Captures
-from tcpwin_web.places import BusyError, current_caller
 from tcpwin_web.settings import Settings
+from tcpwin_web.slots import BusyError, current_caller
 from tcpwin_web.storage.models import File, new_id
 from tcpwin_web.uploads.kinds import Kind
 from tcpwin_web.uploads.stream import Arriving, UploadError
 
 MOST_FINISHED = 1000
-"""Of which is still known that they came to their end, for who did not hear so; beyond, the oldest are forgotten."""
+"""Finished uploads that are remembered for clients that missed the answer; the oldest are forgotten first."""
 
 log = structlog.get_logger("tcpwin.uploads")
 
@@ -32,9 +32,9 @@ class Resumable:
 
     Attributes:
         length_bytes: of the whole file.
-        touched: when something of it arrived last, seconds on the clock that never jumps.
-        storing: what becomes of it: its files.
-        taking: the request that brings some of it now.
+        touched: time of the last arrival, seconds on a monotonic clock.
+        storing: the task that stores it, with its files as the result.
+        taking: the request that is sending a part now.
     """
 
     id: str
@@ -49,22 +49,22 @@ class Resumable:
 
     @property
     def offset_bytes(self) -> int:
-        """How much of it arrived."""
+        """Number of bytes that have arrived."""
         return self.file.received_bytes
 
     @property
     def is_finished(self) -> bool:
-        """Whether it is stored, or was refused: a capture may have ended before its file does."""
+        """Whether it is stored or refused: a capture may end before its file does."""
         return self.storing.done()
 
     async def let_go(self) -> None:
-        """End the request that brings some of it: whoever asks anew knows that its connection is gone."""
+        """End the request that is sending a part: a client asks again only after it lost that connection."""
         if self.taking is not None:
             self.taking.cancel()
             await asyncio.wait({self.taking})
 
     async def settle(self) -> None:
-        """Where all of it arrived, wait until it is stored; raise why it cannot be taken, where that is known."""
+        """Once all of it has arrived, wait until it is stored; raise the reason if it was refused."""
         if self.offset_bytes == self.length_bytes and not self.has_ended:
             self.has_ended = True
             self.file.end()
@@ -72,14 +72,14 @@ class Resumable:
             await asyncio.shield(self.storing)
 
     async def fail(self, error: UploadError) -> None:
-        """Give it up; what was stored of it is deleted."""
+        """Give it up, and delete what was stored of it."""
         await self.let_go()
         self.file.fail(error)
         await asyncio.wait({self.storing})
 
 
 class Resumables:
-    """All unfinished uploads of the service, and the last that were finished."""
+    """All unfinished uploads of the service, and the last finished ones."""
 
     def __init__(self, settings: Settings, captures: Captures) -> None:
         self._captures = captures
@@ -92,10 +92,10 @@ class Resumables:
         self._is_closed = False
 
     async def create(self, capture_id: str, name: str, kind: Kind | None, length_bytes: int) -> Resumable:
-        """Begin one.
+        """Begin an upload.
 
         Raises:
-            NotFoundError, ConflictError, UploadError: the capture takes no file, or none of this length.
+            NotFoundError, ConflictError, UploadError: the capture accepts no file, or none of this size.
             BusyError: too many are unfinished.
         """
         if length_bytes > self._max_bytes:
@@ -116,24 +116,24 @@ class Resumables:
         return made
 
     async def get(self, capture_id: str, id: str) -> Resumable:
-        """One that is known, as far as it arrived: whatever brought some of it has ended.
+        """Return an upload, after ending any request that is sending a part of it.
 
         Raises:
-            UploadError: 404, there is none, or its time is over; or why it was refused.
+            UploadError: 404, it does not exist or has expired; or the reason why it was refused.
         """
         await self.sweep()
         found = self._known.get(id)
         if found is None or found.capture_id != capture_id:
-            raise UploadError(404, "no upload has this id: it was deleted, not resumed in time, or of an earlier run")
+            raise UploadError(404, "no upload has this id: it was deleted, expired, or lost when the service restarted")
         await found.let_go()
         await self._settle(found)
         return found
 
     async def write(self, upload: Resumable, chunks: AsyncIterator[bytes]) -> None:
-        """Take more of one, and all that arrives where the connection is lost meanwhile.
+        """Receive a part; if the connection is lost, keep what arrived.
 
         Raises:
-            UploadError: 423, another request goes on with it; or why it cannot be taken.
+            UploadError: 423, another request is sending a part; or the reason why it was refused.
         """
         before = upload.offset_bytes
         taking = upload.taking = asyncio.create_task(upload.file.take(_at_most(upload, chunks)))
@@ -147,42 +147,42 @@ class Resumables:
             if self._is_closed and upload.offset_bytes < upload.length_bytes:
                 upload.file.fail(_ENDS)
         if taking.cancelled():
-            raise UploadError(423, "another request goes on with this upload")
+            raise UploadError(423, "another request is sending a part of this upload")
         if upload.is_finished or taking.exception() is None:
             await self._settle(upload)
         taking.result()
 
     async def delete(self, upload: Resumable) -> None:
-        """Forget one; of an unfinished one nothing stays."""
+        """Delete an upload, with the data of an unfinished one."""
         self._known.pop(upload.id, None)
         if not upload.is_finished:
             await upload.fail(UploadError(499, "the upload was deleted"))
 
     def left_seconds(self, upload: Resumable) -> float:
-        """How long it can still be resumed, if nothing of it comes."""
+        """Return the time left for resuming it."""
         return max(upload.touched + self._seconds - time.monotonic(), 0)
 
     async def sweep(self) -> None:
-        """Give up those whose time is over, with captures that waited for nothing else."""
+        """Give up expired uploads, and captures that waited only for them."""
         for each in [each for each in self._known.values() if each.taking is None and not self.left_seconds(each)]:
             was_finished = each.is_finished
             await self.delete(each)
             if not was_finished:
-                log.info("an upload was not resumed", capture=each.capture_id, received_bytes=each.offset_bytes)
+                log.info("an upload was not resumed in time", capture=each.capture_id, received_bytes=each.offset_bytes)
                 await self._captures.delete_if_empty(each.capture_id)
         finished = [each.id for each in self._known.values() if each.is_finished]
         for id in finished[: max(len(finished) - MOST_FINISHED, 0)]:
             del self._known[id]
 
     def close(self) -> None:
-        """Take no more, and give up those that no request brings now."""
+        """Accept no more uploads, and give up those that no request is sending."""
         self._is_closed = True
         for each in self._known.values():
             if each.taking is None and not each.has_ended:
                 each.file.fail(_ENDS)
 
     async def stop(self) -> None:
-        """Give up all; wait until nothing of them is being stored."""
+        """Give up all uploads; wait until none of them is being stored."""
         self.close()
         for each in self._known.values():
             if not each.is_finished:
@@ -199,18 +199,18 @@ class Resumables:
             raise
 
 
-_ENDS = UploadError(503, "the service ends: send the file again to the next one")
+_ENDS = UploadError(503, "the service is stopping: send the file again later")
 
 
 def _stored(task: "asyncio.Task[Sequence[File]]", file: Arriving) -> None:
     file.abandon()
-    # It is asked for by whoever resumes; nobody may.
+    # Its client may never ask for the result.
     if not task.cancelled():
         task.exception()
 
 
 async def _at_most(upload: Resumable, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The chunks of a request, as long as the file has so many bytes."""
+    """Yield a request's chunks up to the file's announced size."""
     left = upload.length_bytes - upload.offset_bytes
     async for chunk in chunks:
         if len(chunk) > left:

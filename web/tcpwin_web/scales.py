@@ -1,4 +1,4 @@
-"""Window scales given by hand, as people write them: a host's address and its shift, ``10.0.0.1=7``."""
+"""Parse window scales given by hand: a host's address and its shift, ``10.0.0.1=7``."""
 
 import re
 from collections.abc import Iterable
@@ -10,16 +10,16 @@ MAX_SCALES = 100
 
 
 def scales_of(words: Iterable[str]) -> dict[str, int]:
-    """The shifts by address.
+    """Return the shifts by address.
 
     Raises:
-        UploadError: one is no host with its shift, or a host is given two shifts.
+        UploadError: one is not HOST=SHIFT, or a host has two shifts.
     """
     found: dict[str, int] = {}
     for word in words:
         host, _, shift = word.strip().rpartition("=")
         if not host or not re.fullmatch(r"\d{1,3}", shift, re.ASCII):
-            raise UploadError(422, f"{word!r} is no host with its window scale, such as 10.0.0.1=7")
+            raise UploadError(422, f"{word!r} is not a host with its window scale, such as 10.0.0.1=7")
         try:
             [(host, number)] = read_scales({host: int(shift)}).items()
         except ValueError as error:

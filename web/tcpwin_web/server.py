@@ -1,4 +1,4 @@
-"""The `tcpwin serve` command, also `tcpwin-web`: settings and captures in, a service that listens out."""
+"""The `tcpwin serve` command, also installed as `tcpwin-web`."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from tcpwin_web.settings import Settings
 
 
 class _WithSettings(click.Command):
-    """A command whose help also says every setting that the environment may give."""
+    """A command whose help lists every setting of the environment."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Environment"):
@@ -33,22 +33,22 @@ def _help_of(name: str) -> str:
 @click.option("--port", metavar="PORT", type=click.IntRange(0, 65535), help="TCP port; 0 takes any free one.")
 @click.option("--data", metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path), help="Folder of all data.")
 @click.option("--database-url", metavar="URL", help="As postgresql+psycopg://…; by default SQLite in the folder.")
-@click.option("--workers", metavar="N", type=click.IntRange(1, 256), help="Analyses at the same time.")
+@click.option("--workers", metavar="N", type=click.IntRange(1, 256), help="Number of analyses at the same time.")
 @click.option("--keep-payloads", is_flag=True, default=None, help="Keep packets whole, not only their headers.")
-@click.option("--retention-days", metavar="DAYS", type=float, help="Delete uploads after so long; 0 keeps them.")
+@click.option("--retention-days", metavar="DAYS", type=float, help="Delete uploads after this many days; 0 keeps them.")
 @click.option("--log-json", is_flag=True, default=None, help="Write the log as one JSON object a line.")
-@click.option("--open", "opens", is_flag=True, help="Show the dashboard in a browser, where there is one.")
+@click.option("--open", "opens", is_flag=True, help="Open the dashboard in a browser, if there is one.")
 @click.version_option(package_name="tcpwin-web")
 @click.pass_context
 def main(context: click.Context, /, captures: tuple[Path, ...], *, opens: bool, **options: Any) -> None:
     """Serve the dashboard and its API until Ctrl-C.
 
-    CAPTURES (captures, bundles, or folders of them) are there from the start; without any, those of a source checkout.
-    Options go before the environment.
+    CAPTURES (captures, bundles, or folders of them) are shown from the start; by default those of a source checkout.
+    Options override the environment.
     """
     settings = _settings({name: value for name, value in options.items() if value is not None})
 
-    # Loaded after the settings are known to be good.
+    # Import only after the settings are valid: it takes seconds.
     from tcpwin_web import logs, shown
     from tcpwin_web._app import create_app
     from tcpwin_web.listening import listen

@@ -1,4 +1,4 @@
-"""Everything that the service is made of, put together, started and ended in order."""
+"""The service: all its parts, started and stopped in order."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,6 @@ from tcpwin_web.jobs import Executor, ProcessExecutor
 from tcpwin_web.jobs.queue import Queue
 from tcpwin_web.limiting import Rates
 from tcpwin_web.notes import Notes
-from tcpwin_web.places import Places
 from tcpwin_web.readiness import WORKER_SECONDS, Readiness
 from tcpwin_web.resumables import Resumables
 from tcpwin_web.security.access import Gate
@@ -30,6 +29,7 @@ from tcpwin_web.security.tokens import Tokens
 from tcpwin_web.settings import Settings
 from tcpwin_web.sharing.keys import AddressKeys
 from tcpwin_web.sharing.links import Links
+from tcpwin_web.slots import FairSemaphore
 from tcpwin_web.storage import Database, DataFolder
 from tcpwin_web.storage.clock import Clock
 from tcpwin_web.storage.database import InUseError
@@ -39,21 +39,21 @@ from tcpwin_web.uploads.receive import text_name
 SWEEP_SECONDS = 600
 CLAIM_SECONDS = 5
 UPLOAD_WAIT_SECONDS = 60.0
-"""For a place: with none an upload is refused, and may come again."""
+"""Maximum wait for a slot: then the upload is refused, and may be tried again."""
 PAGE_THREADS = 32
 LOOKS = 4
-"""Of streams of progress at the database at the same time: however many they are, pages find it free."""
+"""Concurrent database queries of progress streams: however many there are, pages find the database free."""
 PRINTS = 2
 SHARED_PAGES = 2
 ANALYSIS_NICENESS, ANSWER_NICENESS = 10, 5
-"""Nobody looks at an analysis while it runs; somebody waits for an answer or a print; pages go before both."""
+"""Nobody waits for an analysis to run; people wait for answers and prints; pages come first."""
 
 log = structlog.get_logger("tcpwin.service")
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """A file that the service was started with and does not show, and why."""
+    """A file named when the service started that cannot be shown, and why."""
 
     name: str
     reason: str
@@ -70,32 +70,32 @@ class Service:
         limits: dict[str, Any] = {"memory_bytes": settings.job_memory_bytes, "seconds": settings.job_seconds}
         workers = settings.workers
         self.executor = executor or _analyses_of(settings, **limits, niceness=ANALYSIS_NICENESS)
-        # Who looks at a page does not wait until the analysis of another capture is over.
+        # Readers of a page do not wait for the analysis of another capture.
         self.answers = executor or ProcessExecutor(workers + 1, **limits, niceness=ANSWER_NICENESS)
         self.prober = ProcessExecutor(1, memory_bytes=settings.job_memory_bytes, seconds=WORKER_SECONDS)
         self.upload_threads = ThreadPoolExecutor(settings.uploads, thread_name_prefix="upload")
         self.printing: set[threading.Event] = set()
-        """Of each browser that prints: to be set where it shall end."""
+        """One event per printing browser; setting it ends the browser."""
         self.print_threads = ThreadPoolExecutor(PRINTS, thread_name_prefix="print")
         self._page_threads = ThreadPoolExecutor(PAGE_THREADS, thread_name_prefix="page")
-        self._uploads = Places(
+        self._uploads = FairSemaphore(
             settings.uploads, each=max(settings.uploads * 3 // 4, 1), guests=0, each_waiting=256, guests_waiting=0
         )
-        answers = Places(
+        answers = FairSemaphore(
             workers + 1, each=workers, guests=max((workers + 1) // 2, 1), each_waiting=256, guests_waiting=32
         )
         # A browser takes hundreds of megabytes.
-        self.prints = Places(PRINTS, each=1, guests=1, each_waiting=64, guests_waiting=16)
-        self.shared_pages = Places(
+        self.prints = FairSemaphore(PRINTS, each=1, guests=1, each_waiting=64, guests_waiting=16)
+        self.shared_pages = FairSemaphore(
             SHARED_PAGES, each=SHARED_PAGES, guests=SHARED_PAGES, each_waiting=256, guests_waiting=256
         )
-        self.places = {
+        self.slots = {
             "uploads": self._uploads,
             "answers": answers,
             "prints": self.prints,
             "shared pages": self.shared_pages,
         }
-        self.queue = Queue(self.database, self.data, self.executor, self.answers, workers=workers, places=answers)
+        self.queue = Queue(self.database, self.data, self.executor, self.answers, workers=workers, slots=answers)
         self.captures = Captures(settings, self.database, self.data, self.queue, self.upload_threads)
         self.twins = Twins(settings, self.data, self.queue)
         self.resumables = Resumables(settings, self.captures)
@@ -115,21 +115,21 @@ class Service:
         )
         self.readiness = Readiness(self)
         self.skipped: list[Skipped] = []
-        """What it was started with and does not show."""
+        """Files named when the service started that cannot be shown."""
         self._clock = Clock(self.data.path / "clock")
         self.is_ready = False
         self.failure: str | None = None
-        """Why it could not start, in words."""
+        """Why the service could not start, in words."""
         self.is_ending = False
-        """Whether it was told to end: streams that go on stop, so that nobody waits for them."""
+        """Whether the service was asked to stop: open streams end, so that nobody waits for them."""
         self.watched = 0
-        """Streams of progress that are open."""
+        """Number of open streams of progress."""
         self.looks = asyncio.Semaphore(LOOKS)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Open the data folder and the database, and begin to work."""
-        # Pages read files in threads that are only theirs.
+        """Open the data folder and the database, and start working."""
+        # Pages read files in threads of their own.
         asyncio.get_running_loop().set_default_executor(self._page_threads)
         try:
             await self._open()
@@ -140,7 +140,7 @@ class Service:
             self.failure = f"the data folder {self.data.path} cannot be used: {error.strerror or error}"
             raise
         except SQLAlchemyError as error:
-            # Its text may hold the URL's password; what the driver says does not.
+            # Its text may contain the URL's password; the driver's message does not.
             self.failure = f"the database cannot be used: {getattr(error, 'orig', None) or type(error).__name__}"
             raise
         work = (self._take_in(), self._sweep(), self._keep_claim(), self.audit.keep_writing())
@@ -157,33 +157,33 @@ class Service:
             await self.data.reserve.spend(self.captures.recover)
             await self.data.reserve.spend(self.queue.start)
         except BaseException:
-            # What was taken is left to the next service.
+            # Release everything for the next service.
             await self.database.close()
             self.data.release()
             raise
 
     def begin_to_end(self) -> None:
-        """Hand out no more places, and stop streams: what is being answered goes on."""
+        """Grant no more slots, and end streams; answers in progress continue."""
         self.is_ending = True
-        for each in self.places.values():
+        for each in self.slots.values():
             each.close()
         self.resumables.close()
 
     def give_up_prints(self) -> None:
-        """Have all browsers ended, by the threads that wait for them: they know nothing of this process's end."""
+        """End all printing browsers through the threads that wait for them: browsers outlive this process otherwise."""
         for unwanted in tuple(self.printing):
             unwanted.set()
 
     @asynccontextmanager
     async def uploads(self) -> AsyncIterator[None]:
-        """A place for an upload. What is kept for deleting on a full disk is not given to it."""
+        """Hold a slot for an upload. The disk space reserved for deleting is not available to it."""
         async with self._uploads.take(UPLOAD_WAIT_SECONDS):
             if await asyncio.to_thread(lambda: self.data.reserve.is_short):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             yield
 
     async def stop(self) -> None:
-        """End in order: running analyses begin again with the next service."""
+        """Stop in order: running analyses start again with the next service."""
         self.is_ready = False
         self.begin_to_end()
         async with self.database.at_rest():
@@ -200,7 +200,7 @@ class Service:
         await self.database.close()
         self.upload_threads.shutdown(wait=False, cancel_futures=True)
         self.give_up_prints()
-        # The process ends by the signal that it was sent, and waits for no thread then.
+        # The process ends by the signal it received, and then waits for no thread.
         await asyncio.to_thread(self.print_threads.shutdown, cancel_futures=True)
         self.data.release()
 
@@ -210,8 +210,8 @@ class Service:
             try:
                 reason = await self.captures.take_in(path)
             except Exception as error:
-                log.exception("a capture could not be taken in", file=name)
-                reason = f"the service could not take it ({type(error).__name__})"
+                log.exception("a capture could not be stored", file=name)
+                reason = f"the service could not store it ({type(error).__name__})"
             if reason is not None:
                 reason = reason.removeprefix(f"{name}: ")
                 log.warning("skipped", file=name, reason=reason)
@@ -228,11 +228,11 @@ class Service:
                     await self.data.reserve.spend(self.audit.sweep)
                 self.data.reserve.keep()
             except Exception:
-                log.exception("what is over could not be deleted yet")
+                log.exception("expired data could not be deleted yet")
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def _keep_claim(self) -> None:
-        """Work only while no other service works on the database: PostgreSQL forgets who did when it restarts."""
+        """Work only while no other service has the database: PostgreSQL forgets the claim when it restarts."""
         while True:
             await asyncio.sleep(CLAIM_SECONDS)
             try:
@@ -248,7 +248,7 @@ class Service:
 
 
 def _analyses_of(settings: Settings, **limits: Any) -> Executor:
-    """What runs analyses: processes of this machine, or a cluster."""
+    """Return what runs analyses: processes on this machine, or a cluster."""
     if settings.executor is None:
         return ProcessExecutor(settings.workers, **limits)
     from tcpwin_web.jobs.cluster import ClusterExecutor

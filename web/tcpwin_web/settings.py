@@ -1,6 +1,6 @@
-"""The service's settings: from options, then from environment variables `TCPWIN_…`, then these defaults.
+"""The service's settings: from options, environment variables `TCPWIN_…`, and defaults, in this order.
 
-Opens nothing and creates nothing.
+Opens and creates nothing.
 """
 
 import ipaddress
@@ -17,7 +17,7 @@ LOOPBACK_NAMES = ("127.0.0.1", "[::1]", "localhost")
 MIN_TOKEN_CHARACTERS = 16
 URL_EXAMPLE = "postgresql+psycopg://…"
 DRIVERS = {"sqlite": "aiosqlite", "postgresql": "psycopg"}
-"""Databases, each with the driver by which it can be asked without waiting."""
+"""Supported databases with their asynchronous drivers."""
 SUPPORTED = " or ".join("+".join(each) for each in DRIVERS.items())
 
 
@@ -27,51 +27,51 @@ def _default_data() -> Path:
 
 
 class Settings(BaseSettings):
-    """Every setting; the description is what `tcpwin serve --help` and the documentation say of it."""
+    """All settings; `tcpwin serve --help` and the documentation show the descriptions."""
 
     model_config = SettingsConfigDict(env_prefix="TCPWIN_", extra="ignore", frozen=True)
 
-    host: str = Field("127.0.0.1", description="address to listen on; any but a loopback one needs a token")
+    host: str = Field("127.0.0.1", description="address to listen on; any but a loopback address needs a token")
     port: int = Field(8642, ge=0, le=65535, description="TCP port; 0 takes any free one")
-    token: SecretStr | None = Field(None, description="secret that callers must show; at least 16 characters")
+    token: SecretStr | None = Field(None, description="secret that callers must present; at least 16 characters")
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="further names, separated by commas, by which the service may be called"
+        (), description="further host names of the service, separated by commas"
     )
     data: Path = Field(default_factory=_default_data, description="folder of files, results and the SQLite database")
     database_url: str | None = Field(
         None, description="SQLAlchemy URL such as postgresql+psycopg://…; by default SQLite in the data folder"
     )
-    keep_payloads: bool = Field(False, description="keep packets whole; otherwise only headers are kept of an upload")
+    keep_payloads: bool = Field(False, description="keep packets whole; by default only their headers are kept")
     retention_days: float = Field(30, ge=0, description="days after which an upload is deleted; 0 keeps it")
-    max_upload_bytes: int = Field(4 << 30, gt=0, description="most bytes of one uploaded file")
-    max_unpacked_bytes: int = Field(8 << 30, gt=0, description="most bytes that one upload may unpack to")
-    max_snapshot_bytes: int = Field(256 << 20, gt=0, description="most bytes of one file of snapshots")
-    max_files: int = Field(64, gt=0, description="most files of one capture")
+    max_upload_bytes: int = Field(4 << 30, gt=0, description="maximum size of an uploaded file, bytes")
+    max_unpacked_bytes: int = Field(8 << 30, gt=0, description="maximum unpacked size of an upload, bytes")
+    max_snapshot_bytes: int = Field(256 << 20, gt=0, description="maximum size of a snapshot file, bytes")
+    max_files: int = Field(64, gt=0, description="maximum number of files per capture")
     workers: int = Field(
-        default_factory=lambda: os.cpu_count() or 1, gt=0, le=256, description="analyses at the same time"
+        default_factory=lambda: os.cpu_count() or 1, gt=0, le=256, description="number of analyses at the same time"
     )
     executor: str | None = Field(
         None,
-        description="cluster that does analyses, as dask://HOST:8786; its workers see the data folder by the same path",
+        description="cluster for analyses, as dask://HOST:8786; its workers need the data folder under the same path",
     )
-    job_seconds: float = Field(900, gt=0, description="most seconds that one analysis may take")
-    job_memory_bytes: int = Field(4 << 30, ge=1 << 30, description="most memory that one analysis may take")
-    uploads: int = Field(64, gt=0, le=1024, description="uploads that arrive at the same time; others wait")
-    stall_seconds: float = Field(30, gt=0, description="seconds after which a request ends that sends nothing")
-    resume_minutes: float = Field(60, gt=0, description="minutes in which a broken-off upload can be resumed")
-    print_seconds: float = Field(120, gt=0, description="most seconds that a report may take to be printed")
+    job_seconds: float = Field(900, gt=0, description="time limit of an analysis, seconds")
+    job_memory_bytes: int = Field(4 << 30, ge=1 << 30, description="memory limit of an analysis, bytes")
+    uploads: int = Field(64, gt=0, le=1024, description="number of uploads at the same time; others wait")
+    stall_seconds: float = Field(30, gt=0, description="seconds without data after which a request ends")
+    resume_minutes: float = Field(60, gt=0, description="minutes during which an interrupted upload can be resumed")
+    print_seconds: float = Field(120, gt=0, description="time limit for printing a report, seconds")
     upload_rate: str = Field("240/minute", description="uploads that one address, login or token may begin")
     login_rate: str = Field("10/minute", description="logins, and wrong tokens, that one address may try")
-    guest_rate: str = Field("120/minute", description="what one address may open by share links")
-    guest_report_rate: str = Field("10/minute", description="reports that one address may ask for by share links")
+    guest_rate: str = Field("120/minute", description="share link requests that one address may make")
+    guest_report_rate: str = Field("10/minute", description="reports that one address may request through share links")
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="addresses or networks, separated by commas, of proxies whose X-Forwarded-For is believed"
+        (), description="trusted proxies (addresses or networks, separated by commas) whose X-Forwarded-For is used"
     )
-    share_days: float = Field(30, gt=0, description="most days that a share link may live")
-    session_hours: float = Field(12, gt=0, description="hours until a login ends")
-    fleet: Path | None = Field(None, description="data set of `tcpwin fleet run` that the page /fleet shows")
+    share_days: float = Field(30, gt=0, description="longest lifetime of a share link, days")
+    session_hours: float = Field(12, gt=0, description="lifetime of a login, hours")
+    fleet: Path | None = Field(None, description="data set of `tcpwin fleet run` to show on the page /fleet")
     watch: str | None = Field(
-        None, description="recorder that the page /watch follows, as http://127.0.0.1:9464 of `tcpwin watch --metrics`"
+        None, description="recorder for the page /watch, as http://127.0.0.1:9464 of `tcpwin watch --metrics`"
     )
     log_json: bool = Field(False, description="write the log as one JSON object a line")
 
@@ -95,7 +95,7 @@ class Settings(BaseSettings):
             try:
                 ipaddress.ip_network(each)
             except ValueError:
-                raise ValueError(f"{each} is no address or network, such as 10.0.0.5 or 10.0.0.0/24") from None
+                raise ValueError(f"{each} is not an address or network such as 10.0.0.5 or 10.0.0.0/24") from None
         return value
 
     @field_validator("executor")
@@ -104,7 +104,7 @@ class Settings(BaseSettings):
         if value is None:
             return None
         if _place_of(value, scheme="dask") is None:
-            raise ValueError(f"{value} is no address of a scheduler such as dask://10.0.0.5:8786")
+            raise ValueError(f"{value} is not a scheduler's address such as dask://10.0.0.5:8786")
         if find_spec("distributed") is None:
             raise ValueError("a Dask cluster needs another package: pip install 'tcpwin[fleet]'")
         return value
@@ -113,13 +113,13 @@ class Settings(BaseSettings):
     @classmethod
     def _check_watch(cls, value: str | None) -> str | None:
         if value is not None and _place_of(value) is None:
-            raise ValueError(f"{value} is no address such as http://127.0.0.1:9464")
+            raise ValueError(f"{value} is not an address such as http://127.0.0.1:9464")
         return value
 
     @field_validator("database_url")
     @classmethod
     def _check_database(cls, value: str | None) -> str | None:
-        """Say what is wrong without the URL: it may hold a password."""
+        """Report errors without the URL, which may contain a password."""
         if value is None:
             return None
         from sqlalchemy.engine import make_url
@@ -128,7 +128,7 @@ class Settings(BaseSettings):
         try:
             url = make_url(value)
         except ArgumentError:
-            raise ValueError(f"no URL of a database such as {URL_EXAMPLE}") from None
+            raise ValueError(f"not a database URL such as {URL_EXAMPLE}") from None
         kind, _, driver = url.drivername.partition("+")
         if kind not in DRIVERS or driver not in ("", DRIVERS[kind]):
             raise ValueError(f"{url.drivername} is not supported: {SUPPORTED} is")
@@ -141,7 +141,9 @@ class Settings(BaseSettings):
         if self.token is not None and len(self.token.get_secret_value().strip()) < MIN_TOKEN_CHARACTERS:
             raise ValueError(f"the token must have at least {MIN_TOKEN_CHARACTERS} characters")
         if self.token is None and not self.is_loopback:
-            raise ValueError(f"{self.host} is not a loopback address: set TCPWIN_TOKEN, which callers must then show")
+            raise ValueError(
+                f"{self.host} is not a loopback address: set TCPWIN_TOKEN, which callers must then present"
+            )
         return self
 
     @property
@@ -154,26 +156,26 @@ class Settings(BaseSettings):
 
     @property
     def watch_place(self) -> tuple[str, int]:
-        """Host and port of the recorder."""
+        """The recorder's host and port."""
         return _place_of(self.watch or "") or ("127.0.0.1", 0)
 
     @property
     def secret(self) -> str | None:
-        """The token in the clear; None where none is needed."""
+        """The token in clear text; None if there is none."""
         return None if self.token is None else self.token.get_secret_value()
 
     @property
     def url(self) -> str:
-        """Where the database is."""
+        """The database's URL."""
         return self.database_url or f"sqlite+aiosqlite:///{self.data / 'tcpwin.sqlite3'}"
 
     @property
     def trusted_hosts(self) -> list[str]:
-        """The names by which the service may be called: a page of another site must not reach it by its own."""
+        """Host names of the service: another site's page must not reach it under the site's own name."""
         if self.is_loopback:
             return [*LOOPBACK_NAMES, *self.allowed_hosts]
         anywhere = ipaddress.ip_address(self.host).is_unspecified if _is_address(self.host) else False
-        # Behind a wildcard address the token keeps others out; a name is checked where the operator says which.
+        # With a wildcard address the token keeps others out; names are checked only if the operator lists some.
         if anywhere and not self.allowed_hosts:
             return ["*"]
         own = f"[{self.host}]" if ":" in self.host else self.host

@@ -1,4 +1,4 @@
-"""Which captures the service shows from the start: files and folders that were named, or those of a source checkout."""
+"""Find the captures to show from the start: named files and folders, or those of a source checkout."""
 
 import re
 from collections.abc import Iterable
@@ -6,22 +6,22 @@ from pathlib import Path
 
 SUFFIXES = re.compile(r"\.((pcap|pcapng|cap|dmp)\d*(\.(gz|zst|lz4))?|zip|tar|tar\.gz|tgz)$", re.IGNORECASE)
 BUNDLED = ("lab", "wild", "bundles")
-"""Folders of a checkout's captures; its broken ones are for tests."""
+"""Folders of a checkout's captures, without its broken ones, which are for tests."""
 
 
 def find_shown(paths: Iterable[Path]) -> list[Path]:
-    """The given files, and every capture and bundle under the given folders, in the order given."""
+    """Return the given files, and every capture and bundle under the given folders, in order."""
     return [file for path in paths for file in _files(path)]
 
 
 def bundled() -> list[Path]:
-    """The folders of bundled captures, where this package runs from a checkout; none of an installed one."""
+    """Return the folders of bundled captures in a source checkout; empty if installed."""
     captures = Path(__file__).resolve().parents[2] / "captures"
     return [captures / name for name in BUNDLED if (captures / name).is_dir()]
 
 
 def is_bundled(path: Path) -> bool:
-    """Whether it lies in one of these folders."""
+    """Whether a file is in one of the bundled folders."""
     return any(path.resolve().is_relative_to(folder) for folder in bundled())
 
 

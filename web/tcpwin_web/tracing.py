@@ -1,8 +1,8 @@
-"""Spans of OpenTelemetry, sent to a collector where one is named: requests by what answers them, analyses, answers.
+"""OpenTelemetry spans of requests, analyses and answers, sent to a collector if one is configured.
 
-A span holds no path, query, address, name or text of an error: these may hold secrets of share links, and what people
-uploaded. Settings are those of OpenTelemetry (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME, …). Without an endpoint
-nothing is imported.
+A span contains no path, query, address, file name or error text: these may hold secrets of share links, or uploaded
+data. It is configured by OpenTelemetry's variables (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME, …). Without an
+endpoint nothing is imported.
 """
 
 import os
@@ -19,31 +19,31 @@ INSTALL = "pip install 'tcpwin-web[otel]'"
 
 
 def is_wanted(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a collector is named, and not switched off (OpenTelemetry, SDK environment variables)."""
+    """Whether a collector is configured and not disabled (OpenTelemetry, SDK environment variables)."""
     is_off = environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
     return not is_off and any(environment.get(name, "").strip() for name in ENDPOINTS)
 
 
 def why_not() -> str | None:
-    """Why nothing can be sent, where a collector is named."""
+    """Return why no traces can be sent although a collector is configured."""
     if not is_wanted():
         return None
     try:
         is_there = all(find_spec(name) for name in MODULES)
     except ModuleNotFoundError:
         is_there = False
-    return None if is_there else f"a collector of traces is named ({', '.join(ENDPOINTS)}): {INSTALL}"
+    return None if is_there else f"a trace collector is configured ({', '.join(ENDPOINTS)}): {INSTALL}"
 
 
 class Tracing:
-    """Spans of one service; those of one that is not wanted cost a look at an attribute."""
+    """The spans of one service; an unwanted one costs only an attribute lookup."""
 
     def __init__(self) -> None:
         self._provider: Any = None
         self._tracer: Any = None
 
     def start(self) -> None:
-        """Begin to send, where a collector is named, and the packages are there."""
+        """Start sending if a collector is configured and the packages are installed."""
         if not is_wanted() or why_not():
             return
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -57,14 +57,14 @@ class Tracing:
         self._tracer = self._provider.get_tracer(NAME)
 
     def stop(self) -> None:
-        """Send what is left; blocks as long as the collector takes, or its time limit."""
+        """Send the remaining spans; blocks until the collector accepts them, or its timeout."""
         if self._provider is not None:
             self._provider.shutdown()
             self._provider = self._tracer = None
 
     @contextmanager
     def request(self, headers: Iterable[tuple[bytes, bytes]]) -> Iterator[Any]:
-        """A request's span, below the caller's where it names one (W3C Trace Context); None without a collector."""
+        """Open a request's span, below the caller's if it sent one (W3C Trace Context); None without a collector."""
         if self._tracer is None:
             yield None
             return
@@ -78,7 +78,7 @@ class Tracing:
 
     @contextmanager
     def span(self, name: str) -> Iterator[Any]:
-        """A span of work, below the one that is under way; None without a collector."""
+        """Open a span of work below the current one; None without a collector."""
         if self._tracer is None:
             yield None
             return
@@ -86,18 +86,18 @@ class Tracing:
             yield span
 
 
-def told(span: Any, **facts: str | int) -> None:
-    """Write attributes into a span, dots in place of double underscores; nothing where there is none."""
+def set_attributes(span: Any, **facts: str | int) -> None:
+    """Set a span's attributes, with dots for double underscores; ignores None."""
     if span is not None:
         span.set_attributes({name.replace("__", "."): value for name, value in facts.items()})
 
 
 def failed(span: Any) -> None:
-    """Mark a span as one of an error."""
+    """Mark a span as failed."""
     from opentelemetry.trace import StatusCode
 
     span.set_status(StatusCode.ERROR)
 
 
 tracing = Tracing()
-"""Of this process, as its metrics are."""
+"""The spans of this process."""

@@ -1,7 +1,7 @@
-"""Twins of connections that are wanted, run or done: one at a time, in a process of its own, within limits.
+"""Twins of connections: requested, running or done; one at a time, in its own process, within limits.
 
-A twin's answer is kept with its capture's results, and goes with them. One that runs when the service ends is begun
-again by whoever asks for it again.
+A twin's result is stored with its capture's results, and deleted with them. A twin that runs when the service ends
+must be requested again.
 """
 
 import asyncio
@@ -21,16 +21,16 @@ from tcpwin_web.captures import ConflictError
 from tcpwin_web.jobs import JobError, ProcessExecutor
 from tcpwin_web.jobs.queue import Queue
 from tcpwin_web.jobs.twin import CANCELLED, PROGRESS, Limits, try_twin
-from tcpwin_web.jobs.whatif import Asked
+from tcpwin_web.jobs.whatif import WhatIfQuery
 from tcpwin_web.settings import Settings
 from tcpwin_web.storage import DataFolder
 
 NICENESS = 15
-"""Behind all else that the service does."""
+"""The lowest priority in the service."""
 KERNEL_BYTES = 2 << 30
-"""Addresses that a kernel takes beside its hosts' memory, and the program that starts it."""
+"""Address space of a kernel and of the program that starts it, besides its hosts' memory."""
 GRACE_SECONDS = 20.0
-"""In which a run that is cancelled, or at its limit, ends by itself and leaves nothing behind."""
+"""Time for a run that is cancelled, or over its limit, to end by itself and clean up."""
 MOST_WAITING = 16
 
 Status = Literal["none", "waiting", "running", "done", "failed"]
@@ -40,12 +40,12 @@ log = structlog.get_logger("tcpwin.twins")
 
 @dataclass(frozen=True, slots=True)
 class TwinState:
-    """Where a twin is: status none, waiting, running, done or failed.
+    """State of a twin: none, waiting, running, done or failed.
 
     Attributes:
         progress: of a running one: run, runs, elapsed_ns by the run's own clock, share of all.
         failure: of a failed one, in words.
-        twin: of one that is done: as `tcpwin.lab.describe_twin` tells it, with `rows`.
+        twin: of a finished one: as `tcpwin.lab.describe_twin` describes it, with `rows`.
     """
 
     status: Status = "none"
@@ -56,7 +56,7 @@ class TwinState:
 
 @dataclass(eq=False)
 class _Wanted:
-    """One that waits or runs."""
+    """A queued or running twin."""
 
     place: Path | None = None
     is_cancelled: bool = False
@@ -64,7 +64,7 @@ class _Wanted:
     task: "asyncio.Task[None] | None" = field(default=None, repr=False)
 
     def cancel(self) -> None:
-        """End it: by itself where it runs, so that its kernel's files go with it."""
+        """Cancel it; a running one ends by itself, so that its kernel's files are deleted."""
         self.is_cancelled = True
         if self.future is None or self.place is None or self.future.done():
             return
@@ -96,35 +96,35 @@ class Twins:
 
     @staticmethod
     def kernels() -> tuple[str, ...]:
-        """The kernels of the lab that are built here; none: the lab is not set up."""
+        """Return the lab's kernels that are built here; empty if the lab is not set up."""
         return tuple(series for series in SERIES if kernel_path(series).is_file())
 
-    async def start(self, capture_id: str, connection: int, asked: Asked, kernel: str = "") -> TwinState:
-        """Run it, unless it waits or runs already; what an earlier run came to is forgotten.
+    async def start(self, capture_id: str, connection: int, asked: WhatIfQuery, kernel: str = "") -> TwinState:
+        """Run a twin, unless it is queued or running; an earlier result is discarded.
 
         Args:
-            kernel: which of the lab; empty: the one that counts receive memory as the receiver's does.
+            kernel: a kernel of the lab; empty: the one that accounts receive memory as the receiver's does.
 
         Raises:
-            ConflictError: the lab is not set up here, or too many wait.
+            ConflictError: the lab is not set up here, or too many twins wait.
         """
         there = await asyncio.to_thread(self.kernels)
         if not there or (kernel and kernel not in there):
             which, option = (f" {kernel}", f" --kernel {kernel}") if kernel else ("", "")
             raise ConflictError(
-                f"the lab's kernel{which} is not built on this server: `tcpwin lab build{option}` does it once"
+                f"the lab's kernel{which} is not built on this server: run `tcpwin lab build{option}` once"
             )
         key = _key(capture_id, connection, asked, kernel)
         if key not in self._wanted:
             if len(self._wanted) >= MOST_WAITING:
                 raise ConflictError(f"{MOST_WAITING} twins wait already")
-            # Before anything is waited for: who asks in the same moment finds it.
+            # Before the first await: a concurrent request finds it.
             self._wanted[key] = wanted = _Wanted()
             wanted.task = asyncio.create_task(self._run(key, wanted, asked, kernel))
         return await self.state(capture_id, connection, asked, kernel)
 
-    async def state(self, capture_id: str, connection: int, asked: Asked, kernel: str = "") -> TwinState:
-        """Where it is."""
+    async def state(self, capture_id: str, connection: int, asked: WhatIfQuery, kernel: str = "") -> TwinState:
+        """Return the state of a twin."""
         key = _key(capture_id, connection, asked, kernel)
         wanted = self._wanted.get(key)
         if wanted is not None:
@@ -133,8 +133,8 @@ class Twins:
         stored = await asyncio.to_thread(_read, self._stored(key))
         return TwinState() if stored is None else TwinState(**stored)
 
-    async def cancel(self, capture_id: str, connection: int, asked: Asked, kernel: str = "") -> TwinState:
-        """End it where it waits or runs, and see it gone."""
+    async def cancel(self, capture_id: str, connection: int, asked: WhatIfQuery, kernel: str = "") -> TwinState:
+        """Cancel a queued or running twin, and wait for its end."""
         wanted = self._wanted.get(_key(capture_id, connection, asked, kernel))
         if wanted is not None and wanted.task is not None:
             wanted.cancel()
@@ -142,13 +142,13 @@ class Twins:
         return await self.state(capture_id, connection, asked, kernel)
 
     def forget(self, capture_id: str) -> None:
-        """End those of a capture that is deleted, or analysed again."""
+        """Cancel the twins of a capture that is deleted or analysed again."""
         for key, wanted in self._wanted.items():
             if key[0] == capture_id:
                 wanted.cancel()
 
     async def stop(self) -> None:
-        """End all, and take no more."""
+        """Cancel all twins, and accept no more."""
         tasks = [each.task for each in self._wanted.values() if each.task is not None]
         for each in list(self._wanted.values()):
             each.cancel()
@@ -156,7 +156,7 @@ class Twins:
             await asyncio.wait(tasks)
         await asyncio.to_thread(self._executor.shutdown, cancel_futures=True)
 
-    async def _run(self, key: Key, wanted: _Wanted, asked: Asked, kernel: str) -> None:
+    async def _run(self, key: Key, wanted: _Wanted, asked: WhatIfQuery, kernel: str) -> None:
         capture_id, connection, _ = key
         outcome: dict[str, Any] = {"status": "failed", "failure": "the service could not run it"}
         try:
@@ -187,7 +187,7 @@ class Twins:
 
     def _store(self, key: Key, outcome: dict[str, Any]) -> None:
         path = self._stored(key)
-        # Where the results are gone, nothing of a twin stays.
+        # If the results are gone, nothing of the twin is kept.
         with contextlib.suppress(OSError):
             path.parent.mkdir(mode=0o700, exist_ok=True)
             new = path.with_name(f"{path.name}.{os.getpid()}")
@@ -195,7 +195,7 @@ class Twins:
             new.replace(path)
 
 
-def _key(capture_id: str, connection: int, asked: Asked, kernel: str) -> Key:
+def _key(capture_id: str, connection: int, asked: WhatIfQuery, kernel: str) -> Key:
     return capture_id, connection, hashlib.sha256((repr(asked) + kernel).encode()).hexdigest()[:16]
 
 

@@ -1,7 +1,7 @@
-"""Addresses in, other addresses out: what shares n leading bits before shares n leading bits after, and nothing more.
+"""Map addresses so that two share exactly as many leading bits afterwards as before.
 
-Crypto-PAn: Xu, Fan, Ammar, Moon, "Prefix-Preserving IP Address Anonymization" (ICNP 2002), with AES-128 as its authors'
-program has it: the key's second half, encrypted, is the padding.
+Crypto-PAn: Xu, Fan, Ammar, Moon, "Prefix-Preserving IP Address Anonymization" (ICNP 2002), with AES-128 as in the
+authors' program: the key's second half, encrypted, is the padding.
 """
 
 import ipaddress
@@ -18,12 +18,12 @@ _CANDIDATE = re.compile(
 
 
 class CryptoPan:
-    """One key's mapping."""
+    """The mapping of one key."""
 
     def __init__(self, key: bytes) -> None:
         if len(key) != KEY_BYTES:
             raise ValueError(f"the key has {KEY_BYTES} bytes")
-        # The article's own mode: each block stands alone.
+        # The article's mode: each block is independent.
         self._aes = Cipher(algorithms.AES128(key[:16]), modes.ECB()).encryptor()
         self._padding = int.from_bytes(self._aes.update(key[16:]))
         self._cached = lru_cache(maxsize=100_000)(self._map)
@@ -32,7 +32,7 @@ class CryptoPan:
         """Map an IPv4 or IPv6 address.
 
         Raises:
-            ValueError: it is none.
+            ValueError: it is not an address.
         """
         return self._cached(text)
 
@@ -56,7 +56,7 @@ class CryptoPan:
 
     def _replace(self, match: re.Match[str]) -> str:
         found = match[0]
-        # Of fe80::1:443 and of times such as 10:20:30 only what is an address is mapped; a port stays behind it.
+        # Leave ports after addresses, such as fe80::1:443, and times such as 10:20:30 as they are.
         for end in range(len(found), max(len(found) - 7, 1), -1):
             rest = found[end:]
             if rest and not rest.startswith(":"):
@@ -68,7 +68,7 @@ class CryptoPan:
         return found
 
     def document(self, value: Any) -> Any:
-        """Map every address in a JSON value, keys left as they are."""
+        """Map every address in a JSON value; keys stay as they are."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):

@@ -1,6 +1,6 @@
-"""A standalone report in, the same with every address replaced out: in its text, its figures and its table.
+"""Replace every address in a standalone report: in its text, figures and table.
 
-Scripts and styles stay as they are: the page's policy knows them by their hashes.
+Scripts and styles stay as they are: the page's policy allows them by their hashes.
 """
 
 import base64
@@ -14,7 +14,7 @@ _DATA = re.compile(r'id="packed-(?!plotly")')
 
 
 def replace_in_page(page: str, mapping: CryptoPan) -> str:
-    """Map every address of a report's page."""
+    """Map every address in a report's page."""
     parts, end = [], 0
     for found in _ELEMENT.finditer(page):
         parts.append(mapping.text(page[end : found.start()]))

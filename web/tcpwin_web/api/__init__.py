@@ -26,12 +26,12 @@ from tcpwin_web.api import (
 
 PREFIX = "/api/v1"
 UPLOADS = re.compile(r".*/(uploads|files|upload)|.*/uploads/[^/]+")
-"""The paths whose bodies are files, which have limits of their own."""
+"""Paths whose request bodies are files, with their own size limits."""
 STREAM_ENDINGS = ("/progress",)
 
 
 def routes() -> APIRouter:
-    """All routes of the API."""
+    """Return all routes of the API."""
     router = APIRouter(prefix=PREFIX, responses=problems.RESPONSES)
     for each in (
         captures,

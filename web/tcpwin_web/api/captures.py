@@ -1,4 +1,4 @@
-"""Captures: listed, made, changed, analysed, watched, deleted."""
+"""Captures: list, create, change, analyse, watch, delete."""
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator
@@ -24,26 +24,26 @@ router = APIRouter(tags=["captures"])
 
 WATCH_SECONDS = 0.2
 MAX_WATCHED = 256
-"""Streams of progress at the same time: each asks the database every `WATCH_SECONDS`, or less often where many do."""
+"""Streams of progress open at the same time; each polls the database every `WATCH_SECONDS`, or less often."""
 LOOKS_A_SECOND = 50
-"""At the database, of all streams together: others who use the service are not to notice them."""
+"""Database queries of all streams together, so that other users do not notice them."""
 WAITING = ("open", "queued", "running")
 Tags = Annotated[list[Annotated[Words, Field(max_length=64), AfterValidator(plain)]], Field(max_length=20)]
 Filter = Annotated[
     Words,
-    Field(
-        max_length=MOST_FILTER, description="only packets that it takes, in libpcap's language", examples=["port 443"]
-    ),
+    Field(max_length=MOST_FILTER, description="only packets that match this libpcap filter", examples=["port 443"]),
 ]
 Begin = Annotated[
     Words,
     Field(
         max_length=MOST_MOMENT,
-        description="only packets from it on: seconds since the first packet, a time of day, or a date, in UTC",
+        description="only packets from this time on: seconds since the first packet, a time of day, or a date, in UTC",
         examples=["12.5", "10:05:30", "2026-11-25T10:05:30Z"],
     ),
 ]
-End = Annotated[Words, Field(max_length=MOST_MOMENT, description="only packets before it, given as `from` is")]
+End = Annotated[
+    Words, Field(max_length=MOST_MOMENT, description="only packets before this time, in the same formats as `from`")
+]
 Sort = Literal[
     "created",
     "-created",
@@ -63,7 +63,7 @@ Sort = Literal[
 
 
 class Selected(BaseModel):
-    """Which packets of a capture are looked at."""
+    """The packets of a capture that are analysed."""
 
     filter: str | None
     start: str | None
@@ -124,7 +124,7 @@ class CaptureEntry(BaseModel):
     name: str
     status: Literal["open", "queued", "running", "done", "failed", "cancelled"]
     failure: str | None
-    bundle_id: Annotated[str | None, Field(description="the same for captures that came in one bundle")]
+    bundle_id: Annotated[str | None, Field(description="the same for captures uploaded in one bundle")]
     created_ns: int
     expires_ns: int | None
     uploaded_bytes: int
@@ -132,14 +132,14 @@ class CaptureEntry(BaseModel):
     connections: int | None
     findings: int | None
     severity: str | None
-    host_pairs: Annotated[int | None, Field(description="rows that a search may find, before any were left out")]
+    host_pairs: Annotated[int | None, Field(description="rows available to searches, before any limit")]
     problems: Annotated[int | None, Field(description="connections with a problem")]
     verdict: Annotated[Verdict | None, Field(description="what limited the worst connection")]
     summary: str | None
     tags: list[str]
     is_bundled: Annotated[bool, Field(description="shown from the start: bundled, or named when the service started")]
-    window_scales: Annotated[dict[str, int] | None, Field(description="shifts given by hand, by address")]
-    selection: Annotated[Selected | None, Field(description="which packets are looked at; null: all")]
+    window_scales: Annotated[dict[str, int] | None, Field(description="window scale shifts given by hand, by address")]
+    selection: Annotated[Selected | None, Field(description="which packets are analysed; null: all")]
 
     @classmethod
     def of(cls, capture: Capture) -> "CaptureEntry":
@@ -173,7 +173,7 @@ class CaptureWithFiles(CaptureEntry):
 
 
 class SkippedFile(BaseModel):
-    """A file that the service was started with and does not show."""
+    """A file named when the service started that cannot be shown."""
 
     name: str
     reason: str
@@ -184,11 +184,13 @@ class CaptureList(BaseModel):
 
     captures: list[CaptureEntry]
     total: int
-    skipped: Annotated[list[SkippedFile], Field(description="what the service was started with and does not show")]
+    skipped: Annotated[
+        list[SkippedFile], Field(description="files named when the service started that cannot be shown")
+    ]
 
 
 class NewCapture(BaseModel):
-    """What a capture is to be called."""
+    """Name and settings of a new capture."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "the slow backup", "tags": ["backup"]}]})
 
@@ -204,14 +206,14 @@ class NewCapture(BaseModel):
 
 
 class CaptureChange(BaseModel):
-    """What is to be changed; what is left out stays."""
+    """Changes to a capture; absent fields stay as they are."""
 
     name: Annotated[Words, Field(min_length=1, max_length=255)] | None = None
     tags: Tags | None = None
 
 
 class Progress(BaseModel):
-    """Where an analysis is."""
+    """State of an analysis."""
 
     status: str
     bytes_read: int | None
@@ -226,13 +228,13 @@ async def list_captures(
     tag: Annotated[Words, Query(max_length=64)] = "",
     status: Literal["", "open", "queued", "running", "done", "failed", "cancelled"] = "",
     bundle: Annotated[
-        str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$", description="captures of one bundle: their bundle_id")
+        str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$", description="captures of this bundle (bundle_id)")
     ] = "",
     sort: Sort = "-created",
     offset: Offset = 0,
     limit: Limit = 50,
 ) -> CaptureList:
-    """List captures, the newest first."""
+    """List captures, newest first."""
     found, total = await service.captures.search(
         text=search, tag=tag, status=status, bundle=bundle, sort=sort, offset=offset, limit=limit
     )
@@ -242,7 +244,7 @@ async def list_captures(
 
 @router.post("/captures", status_code=201)
 async def create_capture(service: ServiceOf, request: Request, new: NewCapture) -> CaptureEntry:
-    """Make a capture; files are then added, and its analysis started."""
+    """Create a capture; then add files and start its analysis."""
     service.rates.take("upload", request)
     capture = await service.captures.create(
         new.name,
@@ -256,7 +258,7 @@ async def create_capture(service: ServiceOf, request: Request, new: NewCapture) 
 
 @router.get("/captures/{capture_id}")
 async def show_capture(service: ServiceOf, capture_id: CaptureId) -> CaptureWithFiles:
-    """One capture, with its files."""
+    """Return one capture with its files."""
     capture = await service.captures.get(capture_id)
     entry = CaptureEntry.of(capture)
     return CaptureWithFiles(**entry.model_dump(), files=[FileEntry.of(file) for file in capture.files])
@@ -266,7 +268,7 @@ async def show_capture(service: ServiceOf, capture_id: CaptureId) -> CaptureWith
 async def change_capture(
     service: ServiceOf, request: Request, capture_id: CaptureId, change: CaptureChange
 ) -> CaptureEntry:
-    """Give a capture another name or other tags."""
+    """Change the name or the tags of a capture."""
     capture = await service.captures.change(capture_id, name=change.name, tags=change.tags)
     await service.audit.note(request, "capture.change", capture_id)
     return CaptureEntry.of(capture)
@@ -285,7 +287,7 @@ async def delete_capture(service: ServiceOf, request: Request, capture_id: Captu
 async def start_analysis(service: ServiceOf, request: Request, capture_id: CaptureId) -> CaptureEntry:
     """Start the analysis of a capture, or start it again.
 
-    The captures of a bundle become captures of their own, each with the bundle's snapshots: `bundle_id` leads to them.
+    A bundle with several captures becomes several captures, each with the bundle's snapshots, linked by `bundle_id`.
     """
     started = await service.captures.start(capture_id)
     service.twins.forget(capture_id)
@@ -296,7 +298,7 @@ async def start_analysis(service: ServiceOf, request: Request, capture_id: Captu
 
 @router.delete("/captures/{capture_id}/analysis")
 async def cancel_analysis(service: ServiceOf, request: Request, capture_id: CaptureId) -> CaptureEntry:
-    """End the analysis of a capture, whether it waits or runs."""
+    """Cancel the analysis of a capture, queued or running."""
     capture = await service.captures.cancel(capture_id)
     await service.audit.note(request, "analysis.cancel", capture_id)
     return CaptureEntry.of(capture)
@@ -304,7 +306,7 @@ async def cancel_analysis(service: ServiceOf, request: Request, capture_id: Capt
 
 @router.get("/captures/{capture_id}/analysis")
 async def show_analysis(service: ServiceOf, capture: Analysed) -> Response:
-    """The answer: facts and quality of the capture, the summary in words, what was found, the hosts."""
+    """Return the result: facts and quality of the capture, summary, findings, hosts."""
     folder = service.data.results(capture.id)
     return as_json(await asyncio.to_thread(queries.read_document, folder, layout.CAPTURE))
 
@@ -321,17 +323,17 @@ async def _watching(service: ServiceOf) -> AsyncIterator[None]:
 
 @router.get("/captures/{capture_id}/progress", response_class=EventSourceResponse, dependencies=[Depends(_watching)])
 async def watch_analysis(service: ServiceOf, capture_id: CaptureId) -> AsyncIterable[ServerSentEvent]:
-    """Server-sent events `progress` while the analysis waits or runs, then one event `end`.
+    """Server-sent events: `progress` while the analysis is queued or running, then one `end`.
 
-    The stream stops without it where the service ends: a browser then asks the next one.
+    If the service stops, the stream ends without `end`; browsers then reconnect.
     """
     before = None
     while not service.is_ending:
         try:
-            # A client may go at any moment.
+            # A client may disconnect at any moment.
             capture = await unbroken(_look(service, capture_id))
         except SQLAlchemyError:
-            # The database is busy, or away for a while: the stream goes on when it is back.
+            # The database is busy or unavailable: the stream continues once it is back.
             await service.queue.wait(WATCH_SECONDS)
             continue
         except NotFoundError:
@@ -361,7 +363,7 @@ async def _look(service: Service, capture_id: str) -> Capture:
 
 @router.get("/tags")
 async def list_tags(service: ServiceOf) -> dict[str, int]:
-    """Every tag, and how many captures have it."""
+    """Return every tag with its number of captures."""
     return dict(await service.captures.tags())
 
 
@@ -370,9 +372,11 @@ async def compare(
     service: ServiceOf,
     old: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]+$")],
     new: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]+$")],
-    tolerance: Annotated[float, Query(ge=0, le=1, description="what differs by no more of it is the same")] = 0.1,
+    tolerance: Annotated[
+        float, Query(ge=0, le=1, description="relative difference up to which values count as the same")
+    ] = 0.1,
 ) -> Response:
-    """Whether the same workload went better or worse than before, as `tcpwin compare` says it."""
+    """Compare two captures of the same workload, as `tcpwin compare` does."""
     file_sets = []
     for capture_id in (old, new):
         await service.captures.get(capture_id)
@@ -386,7 +390,7 @@ async def pair(
     a: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]+$")],
     b: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$", description="empty: `a` holds both")] = "",
 ) -> Response:
-    """What became of each packet between two captures of the same traffic, as `tcpwin pair --json` says it."""
+    """Return what happened to each packet between two captures of the same traffic, as `tcpwin pair --json` does."""
     file_sets = []
     for capture_id in (a, b) if b else (a,):
         await service.captures.get(capture_id)

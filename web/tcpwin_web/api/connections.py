@@ -1,4 +1,4 @@
-"""Connections: pages of all, and everything about one: series, events, stalls, segments, samples."""
+"""Connections: pages of all of them, and series, events, stalls, segments and samples of one."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ ONE = "/{connection_id}"
 
 
 class ConnectionRow(BaseModel):
-    """A connection as lists show it: the columns wanted, those of its verdict as one object."""
+    """A connection as lists show it: the requested columns, with those of its verdict as one object."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -49,13 +49,13 @@ class ConnectionRow(BaseModel):
 class ConnectionList(BaseModel):
     """A page of connections."""
 
-    total: Annotated[int, Field(description="that meet the conditions")]
+    total: Annotated[int, Field(description="connections that meet the conditions")]
     connections: list[ConnectionRow]
 
 
 @dataclass(frozen=True)
 class PartAsked:
-    """Rows between two times that are wanted."""
+    """Rows between two times."""
 
     start_ns: StartNs = None
     end_ns: EndNs = None
@@ -77,19 +77,19 @@ async def list_connections(
     search: Annotated[Words, Query(max_length=100, description="a part of address:port of either end")] = "",
     where: Annotated[
         list[Annotated[str, Query(max_length=200)]] | None,
-        Query(max_length=20, description="conditions, all to be met", examples=[["verdict.limit=path_loss"]]),
+        Query(max_length=20, description="conditions; all must hold", examples=[["verdict.limit=path_loss"]]),
     ] = None,
     sort: Annotated[
-        str, Query(max_length=100, description="worst, or a column; - before it: the greatest first")
+        str, Query(max_length=100, description="`worst`, or a column; with a leading - in descending order")
     ] = queries.WORST,
-    limited_by: Annotated[LimitName | None, Query(description="those whose verdict names this limit")] = None,
-    problem: Annotated[bool | None, Query(description="those with a problem, or without")] = None,
-    column: Annotated[list[str] | None, Query(max_length=100, description="columns wanted; all by default")] = None,
+    limited_by: Annotated[LimitName | None, Query(description="connections with this limit")] = None,
+    problem: Annotated[bool | None, Query(description="connections with a problem (true) or without (false)")] = None,
+    column: Annotated[list[str] | None, Query(max_length=100, description="columns to return; all by default")] = None,
     offset: Offset = 0,
     limit: Limit = 100,
     format: Format = None,
 ) -> Response:
-    """A page of connections, each with its verdict; by default those that lost most time to a problem come first."""
+    """List connections with their verdicts; by default those that lost most time to a problem come first."""
     page = await asyncio.to_thread(
         queries.list_connections,
         service.data.results(capture.id),
@@ -107,13 +107,13 @@ async def list_connections(
 
 @router.get(ONE)
 async def show_connection(service: ServiceOf, capture: Detailed, connection_id: ConnectionId) -> Response:
-    """Everything measured of one connection: its fields, verdict, budget, stalls, percentiles, nearest references."""
+    """Return all measurements of one connection: fields, verdict, budget, stalls, percentiles, nearest references."""
     return as_json(await _document(service, capture.id, connection_id, layout.CONNECTION))
 
 
 @router.get(ONE + "/elsewhere")
 async def list_elsewhere(service: ServiceOf, capture: Detailed, connection_id: ConnectionId) -> Response:
-    """The same connection in the other captures of its bundle, as in that of its other end."""
+    """Return the same connection in the other captures of its bundle, such as that of its other end."""
     document = await _document(service, capture.id, connection_id, layout.CONNECTION)
     found = [
         {"capture_id": other.id, "name": other.name, "connection": number}
@@ -135,7 +135,7 @@ async def show_series(
     points: Annotated[int, Query(ge=1, le=20_000, description="buckets at most")] = 1000,
     format: Format = None,
 ) -> Response:
-    """A series between two times as extremes per bucket; while samples stand alone `width_ns` is 1."""
+    """Return a series between two times as extremes per bucket; `width_ns` is 1 for single samples."""
     check_span(start_ns, end_ns)
     span = await asyncio.to_thread(
         queries.read_series,
@@ -154,14 +154,14 @@ async def show_series(
 
 @router.get(ONE + "/events")
 async def list_events(service: ServiceOf, capture: Detailed, connection_id: ConnectionId, part: Part) -> Response:
-    """Segments at which something happened, in order."""
+    """Return segments with events, in order."""
     found = await _document(service, capture.id, connection_id, layout.EVENTS)
     return _send_part("events", queries.within(found, "time_ns", "time_ns", part.start_ns, part.end_ns), part)
 
 
 @router.get(ONE + "/stalls")
 async def list_stalls(service: ServiceOf, capture: Detailed, connection_id: ConnectionId, part: Part) -> Response:
-    """Long silences, and what each waited for."""
+    """Return long silences, and what each waited for."""
     document = await _document(service, capture.id, connection_id, layout.CONNECTION)
     stalls = queries.within(document["stalls"], "start_ns", "end_ns", part.start_ns, part.end_ns)
     return _send_part("stalls", stalls, part)
@@ -169,7 +169,7 @@ async def list_stalls(service: ServiceOf, capture: Detailed, connection_id: Conn
 
 @router.get(ONE + "/snapshots")
 async def list_samples(service: ServiceOf, capture: Detailed, connection_id: ConnectionId, part: Part) -> Response:
-    """What the hosts said of this connection's sockets, beside the packets; times are by the capture's clock."""
+    """Return the host samples of this connection's sockets; times are on the capture's clock."""
     found = await _document(service, capture.id, connection_id, layout.SNAPSHOTS)
     return _send_part("snapshots", queries.within(found, "time_ns", "time_ns", part.start_ns, part.end_ns), part)
 
@@ -182,11 +182,11 @@ async def list_segments(
     connection_id: ConnectionId,
     part: Part,
     frame: Annotated[
-        int | None, Query(ge=1, le=MAX_OFFSET, description="the rows around this frame, in place of an offset")
+        int | None, Query(ge=1, le=MAX_OFFSET, description="return the rows around this frame, instead of an offset")
     ] = None,
     format: Format = None,
 ) -> Response:
-    """The per-segment table between two times: the columns of `tcpwin packets`."""
+    """Return the per-segment table between two times: the columns of `tcpwin packets`."""
     page = await asyncio.to_thread(
         queries.list_segments,
         service.data.results(capture.id),
@@ -203,7 +203,7 @@ async def list_segments(
 
 
 def verdict_conditions(limited_by: str | None, problem: bool | None) -> list[str]:
-    """The conditions on verdicts as `queries.list_connections` takes them."""
+    """Translate query parameters into conditions on verdicts for `queries.list_connections`."""
     conditions = [f"verdict.limit={limited_by}"] if limited_by else []
     if problem is not None:
         conditions.append(f"verdict.is_problem={str(problem).lower()}")
@@ -211,7 +211,7 @@ def verdict_conditions(limited_by: str | None, problem: bool | None) -> list[str
 
 
 async def find_elsewhere(service: Service, capture: Capture, document: Mapping[str, Any]) -> list[tuple[Capture, int]]:
-    """The other captures of the bundle that hold a connection, with its number there."""
+    """Find a connection in the other captures of its bundle: captures with the connection's number there."""
     found = []
     for other in await service.captures.of_bundle(capture):
         if other.status == "done":

@@ -1,7 +1,4 @@
-"""Figures as plotly's plain data: what `tcpwin plot` draws, of any span, in finer detail the shorter it is.
-
-Or as pictures.
-"""
+"""Figures as plotly JSON, as `tcpwin plot` draws them, with more detail for shorter spans; or as pictures."""
 
 import asyncio
 import json
@@ -14,14 +11,14 @@ from tcpwin import figures
 from tcpwin.model.names import DirectionName
 from tcpwin_web.api.parts import Analysed, ConnectionId, Detailed, EndNs, ServiceOf, StartNs, as_json
 from tcpwin_web.jobs.both_ends import draw_ladder_of
-from tcpwin_web.jobs.drawing import POINTS, TIMELINE, Asked, draw_figure, draw_pair
+from tcpwin_web.jobs.drawing import POINTS, TIMELINE, FigureQuery, draw_figure, draw_pair
 from tcpwin_web.service import Service
 
 router = APIRouter(tags=["figures"])
 CAPTURE = "/captures/{capture_id}"
 
-FieldName = Annotated[str | None, Query(max_length=60, description="of sockets, for the figure that draws any")]
-Points = Annotated[int, Query(ge=16, le=4000, description="of a curve, at most")]
+FieldName = Annotated[str | None, Query(max_length=60, description="of sockets, for figures with a choice of fields")]
+Points = Annotated[int, Query(ge=16, le=4000, description="maximum per curve")]
 CaptureQuery = Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 ConnectionQuery = Annotated[int, Query(ge=0, le=(1 << 32) - 1)]
 ThemeName = Literal["light", "dark"]
@@ -32,10 +29,10 @@ AS_PICTURE: dict[int | str, dict[str, Any]] = {200: {"content": {SVG: {"schema":
 
 @dataclass(frozen=True)
 class Form:
-    """What a figure is wanted as."""
+    """Output format of a figure."""
 
     format: Annotated[
-        Literal["json", "svg"], Query(description="json: as plotly draws it; svg: a picture, for who runs no scripts")
+        Literal["json", "svg"], Query(description="json: plotly's data; svg: a picture for browsers without scripts")
     ] = "json"
     width: Annotated[int, Query(ge=figures.LEAST_WIDTH, le=MOST_WIDTH, description="of a picture, in pixels")] = 1000
 
@@ -45,7 +42,7 @@ FormAsked = Annotated[Form, Depends()]
 
 @router.get("/figures")
 def list_figures() -> Response:
-    """The figures there are of a capture, and of each of its connections."""
+    """List the figures available for captures and for connections."""
     found = [
         {
             "name": kind.name,
@@ -70,9 +67,9 @@ async def show_capture_figure(
     theme: ThemeName = "light",
     field: FieldName = None,
 ) -> Response:
-    """A figure of all connections, as plotly draws it: `data` and `layout`."""
+    """Return a figure of all connections as plotly's `data` and `layout`."""
     _require(name, "analysis")
-    return await draw(service, capture.id, Asked(name, theme=theme, field=field), form)
+    return await draw(service, capture.id, FigureQuery(name, theme=theme, field=field), form)
 
 
 @router.get(CAPTURE + "/connections/{connection_id}/figures/{name}", responses=AS_PICTURE)
@@ -91,17 +88,17 @@ async def show_connection_figure(
     points: Points = POINTS,
     theme: ThemeName = "light",
 ) -> Response:
-    """A figure of a connection between two times, as plotly draws it; `timeline`: several on one time axis.
+    """Return a figure of a connection between two times as plotly's JSON; `timeline`: panels on one time axis.
 
-    Where segments are few, each is drawn with its frame. `layout.meta` says which connection, direction and span it is,
-    and, as `nothing`, why there is nothing to show.
+    Where there are few segments, each is drawn with its frame. `layout.meta` names the connection, direction and span,
+    and says under `nothing` why there is nothing to show.
     """
     panels = tuple(panel or ())
     for each in (name, *panels):
         _require(each, "connection", also=TIMELINE if each is name else None)
     if any(not figures.get(each).has_time_axis for each in panels):
         raise HTTPException(422, "Only figures over time can share an axis.")
-    asked = Asked(name, connection_id, panels, direction, start_ns, end_ns, points, theme)
+    asked = FigureQuery(name, connection_id, panels, direction, start_ns, end_ns, points, theme)
     if start_ns is not None and end_ns is not None and end_ns <= start_ns:
         raise HTTPException(422, "The span ends before it begins.")
     return await draw(service, capture.id, asked, form)
@@ -119,7 +116,7 @@ async def show_pair_figure(
     direction: DirectionName = "a_to_b",
     theme: ThemeName = "light",
 ) -> Response:
-    """A figure over time of a connection of one capture, above its partner of another, on the same axes."""
+    """Return a figure over time of a connection above its counterpart in another capture, on the same axes."""
     _require(name, "connection")
     if not figures.get(name).has_time_axis:
         raise HTTPException(422, "Only figures over time can share an axis.")
@@ -141,7 +138,7 @@ async def show_ladder(
     end_ns: EndNs = None,
     theme: ThemeName = "light",
 ) -> Response:
-    """The ladder of a connection that both captures have: two time lines, and each packet between them."""
+    """Return the ladder of a connection that both captures contain: two time lines, and each packet between them."""
     captures = (a, b) if b else (a,)
     for capture_id in captures:
         await service.captures.get(capture_id)
@@ -150,8 +147,8 @@ async def show_ladder(
     return await answer(drawn, form)
 
 
-async def draw(service: Service, capture_id: str, asked: Asked, form: Form = Form()) -> Response:
-    """The figure that is kept, or one drawn now."""
+async def draw(service: Service, capture_id: str, asked: FigureQuery, form: Form = Form()) -> Response:
+    """Return the stored figure, or draw it."""
     folder = service.data.results(capture_id)
     drawn = None
     if asked.stored_name is not None and (path := folder / asked.stored_name).exists():
@@ -163,7 +160,7 @@ async def draw(service: Service, capture_id: str, asked: Asked, form: Form = For
 
 
 async def answer(drawn: str, form: Form) -> Response:
-    """A figure that was drawn as JSON, in the form that is wanted."""
+    """Convert a figure's JSON to the requested format."""
     if form.format == "json":
         return Response(drawn, media_type="application/json")
     picture = await asyncio.to_thread(lambda: figures.still(json.loads(drawn), width=form.width))

@@ -1,4 +1,4 @@
-"""Findings of a capture, and the rules that made them."""
+"""Findings of a capture, and the rules that report them."""
 
 import asyncio
 from typing import Annotated, Any, Literal
@@ -17,14 +17,12 @@ async def list_findings(
     service: ServiceOf,
     capture: Analysed,
     connection: Annotated[int | None, Query(ge=0, le=(1 << 32) - 1)] = None,
-    code: Annotated[
-        str, Query(max_length=10, description="a rule, or the beginning of its code", examples=["TW1"])
-    ] = "",
+    code: Annotated[str, Query(max_length=10, description="a rule's code, or its beginning", examples=["TW1"])] = "",
     severity: Annotated[Literal["info", "warning", "error"], Query(description="at least")] = "info",
     offset: Offset = 0,
     limit: Limit = 100,
 ) -> Response:
-    """What the rules found, the costliest first: evidence with frames, cost, whom to ask, what to change."""
+    """List findings, costliest first: evidence with frames, cost, owner, remedy."""
     found, total = await asyncio.to_thread(
         queries.list_findings,
         service.data.results(capture.id),
@@ -39,13 +37,13 @@ async def list_findings(
 
 @router.get("/rules")
 def list_rules() -> Response:
-    """The rules, with their thresholds."""
+    """List the rules with their thresholds."""
     return as_json({"rules": [plain(describe_rule(rule)) for rule in all_rules().values()]})
 
 
 @router.get("/rules/{code}")
 def show_rule(code: Annotated[str, Path(max_length=10, examples=["TW201"])]) -> Response:
-    """One rule with its page: what it finds, how it is judged, when it is wrong, what to do."""
+    """Return one rule with its page: what it finds, how it is judged, when it is wrong, what to do."""
     rule: Any = all_rules().get(code.upper())
     if rule is None:
         raise HTTPException(404, "No rule has this code; /api/v1/rules lists them.")

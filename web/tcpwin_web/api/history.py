@@ -1,4 +1,4 @@
-"""Searches over all captures, and how a pair of hosts or a tag went on from capture to capture."""
+"""Searches over all captures, and the history of a pair of hosts or of a tag."""
 
 from typing import Annotated, Any
 
@@ -14,9 +14,7 @@ router = APIRouter(tags=["history"])
 MOST_FOUND = 1000
 Address = Annotated[
     Words,
-    Query(
-        max_length=64, description="of either end; ends with . or : for all that begin with it", examples=["10.0.0."]
-    ),
+    Query(max_length=64, description="of either end; a trailing . or : matches a prefix", examples=["10.0.0."]),
 ]
 Port = Annotated[int | None, Query(ge=0, le=65535, description="the server's")]
 
@@ -28,12 +26,12 @@ def question(
     limited_by: Annotated[LimitName | None, Query()] = None,
     tag: Annotated[Words, Query(max_length=64)] = "",
 ) -> Question:
-    """Which rows are wanted."""
+    """Conditions of a search."""
     return Question(address.strip(), port, host.strip(), limited_by or "", tag.strip().lower())
 
 
 class HostPairEntry(BaseModel):
-    """Connections of one capture between two hosts that the same limited."""
+    """Connections of one capture between two hosts with the same limit."""
 
     capture_id: str
     capture: Annotated[str, Field(description="its name")]
@@ -59,14 +57,14 @@ class HostPairEntry(BaseModel):
 
 
 class SearchResult(BaseModel):
-    """What was found, the newest first."""
+    """Rows found, newest first."""
 
     total: int
     found: list[HostPairEntry]
 
 
 class HistoryPoint(BaseModel):
-    """What one capture says."""
+    """One capture in a history."""
 
     capture_id: str
     capture: str
@@ -75,12 +73,14 @@ class HistoryPoint(BaseModel):
     problems: int
     lost_ns: int
     duration_ns: int
-    lost_share: Annotated[float, Field(description="of the time of all connections")]
+    lost_share: Annotated[float, Field(description="of the total time of all connections")]
     data_bytes: int
     rate_bps: int | None
     rtt_ns: int | None
     limits: list[LimitName]
-    change: Annotated[str | None, Field(description="against the capture before: better, worse or about the same")]
+    change: Annotated[
+        str | None, Field(description="compared with the capture before: better, worse or about the same")
+    ]
 
     @classmethod
     def of(cls, point: Point, before: Point | None) -> "HistoryPoint":
@@ -93,7 +93,7 @@ class HistoryPoint(BaseModel):
 
 
 class HistoryList(BaseModel):
-    """One point a capture, the oldest first; the newest 200 of more."""
+    """One point per capture, oldest first; at most the newest 200."""
 
     points: list[HistoryPoint]
 
@@ -105,7 +105,7 @@ async def search(
     offset: Offset = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_FOUND)] = 100,
 ) -> SearchResult:
-    """Look through all captures for pairs of hosts; all that is named must hold."""
+    """Search all captures for pairs of hosts; all conditions must hold."""
     found, total = await service.history.search(asked, offset=offset, limit=limit)
     return SearchResult(total=total, found=[HostPairEntry.of(each) for each in found])
 
@@ -116,9 +116,9 @@ async def show_history(
     a: Annotated[Words, Query(max_length=64, description="address of one host")] = "",
     b: Annotated[Words, Query(max_length=64, description="address of the other")] = "",
     port: Port = None,
-    tag: Annotated[Words, Query(max_length=64, description="in place of a pair: all captures that have it")] = "",
+    tag: Annotated[Words, Query(max_length=64, description="instead of a pair: all captures with this tag")] = "",
 ) -> HistoryList:
-    """How a pair of hosts, or the captures of a tag, went on: did it get better?"""
+    """Return the history of a pair of hosts, or of the captures with a tag: did it get better?"""
     if bool(a and b) == bool(tag) or (bool(a) != bool(b)):
         raise HTTPException(422, "Name two hosts (a and b), or a tag.")
     points = await (service.history.of_tag(tag.strip().lower()) if tag else service.history.of_pair(a, b, port=port))

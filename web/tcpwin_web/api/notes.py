@@ -1,4 +1,4 @@
-"""Notes of people beside a capture and what is in it."""
+"""Notes on a capture and its parts."""
 
 from typing import Annotated
 
@@ -24,7 +24,7 @@ Number = Annotated[int, Field(ge=0, lt=1 << 62)]
 
 
 class NewNote(BaseModel):
-    """A note, and what it is about: the whole capture where nothing is named."""
+    """A note and its subject: the whole capture unless something is named."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"text": "Before the change of tcp_rmem", "connection": 0, "author": "Ada"}]}
@@ -34,11 +34,11 @@ class NewNote(BaseModel):
     connection: Annotated[Number | None, Field(description="its number")] = None
     frame: Annotated[int | None, Field(ge=1, lt=1 << 62)] = None
     rule: Annotated[str | None, Field(pattern="^[A-Z]{2,4}[0-9]{3,5}$", description="code of a finding's rule")] = None
-    author: Annotated[Author, Field(description="who writes it, as they call themselves")] = ""
+    author: Annotated[Author, Field(description="the author's name, as entered")] = ""
 
 
 class NoteEntry(BaseModel):
-    """A note that is kept."""
+    """A stored note."""
 
     id: str
     created_ns: int
@@ -55,14 +55,14 @@ class NoteEntry(BaseModel):
 
 
 class NoteList(BaseModel):
-    """Notes, the oldest first."""
+    """Notes, oldest first."""
 
     notes: list[NoteEntry]
 
 
 @router.post("/captures/{capture_id}/notes", status_code=201)
 async def write_note(service: ServiceOf, request: Request, capture_id: CaptureId, new: NewNote) -> NoteEntry:
-    """Write a note beside a capture, a connection, a frame or a finding."""
+    """Write a note on a capture, a connection, a frame or a finding."""
     about = About(new.connection, new.frame, new.rule)
     try:
         note = await service.notes.write(capture_id, new.text, about, new.author)
@@ -78,7 +78,7 @@ async def list_notes(
     capture_id: CaptureId,
     connection: Annotated[int | None, Query(ge=0, lt=1 << 62, description="of this connection only")] = None,
 ) -> NoteList:
-    """The notes of a capture."""
+    """List the notes of a capture."""
     await service.captures.get(capture_id)
     return NoteList(notes=[NoteEntry.of(each) for each in await service.notes.list(capture_id, connection=connection)])
 

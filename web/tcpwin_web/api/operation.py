@@ -1,4 +1,4 @@
-"""For operators: whether the service is well, what it does, who did what."""
+"""For operators: health, metrics and the audit log."""
 
 from typing import Annotated
 
@@ -14,13 +14,13 @@ api = APIRouter(tags=["operation"])
 
 
 class Health(BaseModel):
-    """The service answers."""
+    """The service is alive."""
 
     status: str
 
 
 class AuditEntry(BaseModel):
-    """One thing that somebody did or saw."""
+    """One action of a caller."""
 
     id: int
     at_ns: int
@@ -28,26 +28,26 @@ class AuditEntry(BaseModel):
     subject: str | None
     actor: str
     address: str | None
-    login: Annotated[str | None, Field(description="the same for all that one login did")]
-    link: Annotated[str | None, Field(description="the share link that was made, revoked, or opened")]
+    login: Annotated[str | None, Field(description="the same for all actions of one login")]
+    link: Annotated[str | None, Field(description="the share link that was created, revoked, or opened")]
     token: Annotated[str | None, Field(description="the API token that the caller showed, or logged in with")]
 
 
 class AuditList(BaseModel):
-    """What was done, the newest first."""
+    """Entries of the audit log, newest first."""
 
     entries: list[AuditEntry]
 
 
 @router.get("/healthz")
 async def health() -> Health:
-    """Say that the service answers."""
+    """Return 200 while the process is alive."""
     return Health(status="ok")
 
 
 @router.get("/readyz", responses={503: {"description": "not ready"}})
 async def readiness(service: ServiceOf) -> Health:
-    """Say whether the service can do its work now: its database, its disk, its workers, and room for more requests."""
+    """Check that the service can work: its database, its disk, its workers, and room for more requests."""
     if reason := await service.readiness.reason():
         raise HTTPException(503, reason, {"Retry-After": "5"})
     return Health(status="ready")
@@ -55,17 +55,17 @@ async def readiness(service: ServiceOf) -> Health:
 
 @router.get("/metrics", response_class=Response)
 async def show_metrics(service: ServiceOf) -> Response:
-    """Counters and times, as Prometheus reads them."""
+    """Return counters and times in Prometheus format."""
     metrics.FREE_BYTES.set(service.data.free_bytes)
-    for kind, places in service.places.items():
-        metrics.WAITING.labels(kind).set(places.waiting)
-        metrics.TAKEN.labels(kind).set(places.taken)
+    for kind, slots in service.slots.items():
+        metrics.WAITING.labels(kind).set(slots.waiting)
+        metrics.TAKEN.labels(kind).set(slots.taken)
     return Response(generate_latest(metrics.REGISTRY), media_type=CONTENT_TYPE_LATEST)
 
 
 @api.get("/audit")
 async def list_audit(service: ServiceOf, offset: Offset = 0, limit: Limit = 100) -> AuditList:
-    """Who did what, the newest first."""
+    """List the audit log, newest first."""
     rows = await service.audit.list(offset=offset, limit=limit)
     names = AuditEntry.model_fields
     return AuditList(entries=[AuditEntry(**{name: getattr(row, name) for name in names}) for row in rows])

@@ -1,4 +1,4 @@
-"""What routes have in common: the service, parameters, and how tables are written."""
+"""Common parts of the routes: the service, query parameters, and tables as JSON or Arrow."""
 
 import io
 import json
@@ -24,7 +24,7 @@ MAX_NS = (1 << 63) - 1
 
 
 def service_of(request: Request) -> Service:
-    """The running service."""
+    """Return the running service."""
     return cast(Service, request.app.state.service)
 
 
@@ -33,22 +33,22 @@ ServiceOf = Annotated[Service, Depends(service_of)]
 
 ID_PATTERN = r"^[A-Za-z0-9_-]+$"
 TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-"""Characters that set the direction of others (Unicode Standard Annex 9 §2)."""
+"""Characters that change text direction (Unicode Standard Annex 9 §2)."""
 
 
 def storable(text: str) -> str:
-    """The text, where a database can store it; raises ValueError otherwise."""
-    # PostgreSQL stores no NUL, and no text holds one on purpose.
+    """Return a text that the database can store; raise ValueError otherwise."""
+    # PostgreSQL cannot store NUL.
     if "\0" in text:
         raise ValueError("a NUL character cannot be stored")
-    # JSON can say halves of characters, which are none.
+    # JSON can contain lone surrogates, which are not characters.
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise ValueError("half of a character cannot be stored")
     return text
 
 
 def plain(text: str) -> str:
-    """The text without what moves a terminal's cursor, or turns the order of letters around, as reports repeat it."""
+    """Replace control characters and direction marks, since reports repeat the text on terminals."""
 
     def shown(character: str) -> str:
         is_control = category(character) == "Cc" and character not in "\n\t"
@@ -61,7 +61,7 @@ Words = Annotated[str, AfterValidator(storable)]
 CaptureId = Annotated[str, Path(max_length=64, pattern=ID_PATTERN, examples=["k3QWqxB0yJ8s2rTn"])]
 RowId = Annotated[str, Path(max_length=64, pattern=ID_PATTERN)]
 ConnectionId = Annotated[int, Path(ge=0, le=(1 << 32) - 1, examples=[0])]
-Offset = Annotated[int, Query(ge=0, le=MAX_OFFSET, description="rows left out before the first")]
+Offset = Annotated[int, Query(ge=0, le=MAX_OFFSET, description="rows to skip")]
 Limit = Annotated[int, Query(ge=1, le=MAX_ROWS, description="rows at most")]
 StartNs = Annotated[int | None, Query(ge=-MAX_NS, le=MAX_NS, description="from this time, ns since the Unix epoch")]
 EndNs = Annotated[int | None, Query(ge=-MAX_NS, le=MAX_NS, description="up to this time, ns since the Unix epoch")]
@@ -69,13 +69,13 @@ Format = Annotated[Literal["json", "arrow"] | None, Query(description="json, or 
 
 
 def check_span(start_ns: int | None, end_ns: int | None) -> None:
-    """Refuse two times of which the second is earlier: nothing lies between them."""
+    """Refuse a span that ends before it begins."""
     if start_ns is not None and end_ns is not None and end_ns < start_ns:
         raise HTTPException(422, "The span ends before it begins.")
 
 
 async def analysed(service: ServiceOf, capture_id: CaptureId) -> Capture:
-    """The capture, whose results are there; 404 or 409 otherwise."""
+    """Return a capture with results; answer 404 or 409 otherwise."""
     capture = await service.captures.get(capture_id)
     if capture.status == "done":
         return capture
@@ -88,7 +88,7 @@ Analysed = Annotated[Capture, Depends(analysed)]
 
 
 def having(capture: Analysed, connection_id: ConnectionId) -> Capture:
-    """The capture; 404 if it has no such connection."""
+    """Return a capture; answer 404 if it has no such connection."""
     count = capture.connections or 0
     if connection_id >= count:
         raise HTTPException(404, f"This capture has {count_text(count, 'connection')}, numbered from 0.")
@@ -99,7 +99,7 @@ Having = Annotated[Capture, Depends(having)]
 
 
 async def detailed(service: ServiceOf, capture: Having, connection_id: ConnectionId) -> Capture:
-    """The capture, with the details of a connection made if need be; 404 if it has no such connection."""
+    """Return a capture with the connection's details, made if necessary; answer 404 if it has no such connection."""
     await service.queue.detail(capture.id, connection_id)
     return capture
 
@@ -112,19 +112,19 @@ ARROW_RESPONSE: dict[int | str, dict[str, Any]] = {
 
 
 def wants_arrow(request: Request, format: str | None) -> bool:
-    """Whether rows are wanted as Arrow: by the parameter, else by the Accept header."""
+    """Whether the client wants Arrow, by the parameter or the Accept header."""
     return format == "arrow" if format else ARROW in request.headers.get("accept", "")
 
 
 def arrow(rows: polars.DataFrame, **headers: Any) -> Response:
-    """Rows as an Arrow IPC stream; what does not fit into columns goes into headers."""
+    """Return rows as an Arrow IPC stream; values that are not columns go into headers."""
     out = io.BytesIO()
     rows.write_ipc_stream(out)
     return Response(out.getvalue(), media_type=ARROW, headers={name: str(value) for name, value in headers.items()})
 
 
 def as_json(value: Any) -> Response:
-    """A document of plain values; numbers that are none (nan, infinity) are null."""
+    """Return plain values as JSON, with null for nan and infinity."""
     try:
         text = json.dumps(value, allow_nan=False)
     except ValueError:
@@ -143,7 +143,7 @@ def _finite(value: Any) -> Any:
 
 
 def attachment(name: str, ending: str, *, suffix: str = "") -> str:
-    """The Content-Disposition of a file that is made of a capture, named as that was."""
+    """Content-Disposition of a file derived from a capture, named after it."""
     stem = re.sub(r"(\.(pcap|pcapng|cap|zip|tar|tgz|gz|zst|lz4))+$", "", name, flags=re.IGNORECASE) or "report"
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.") or "report"
     return (

@@ -1,4 +1,4 @@
-"""Published results and the lab's own runs, and both beside each other."""
+"""Published results next to the lab's own runs."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ router = APIRouter(tags=["references"])
 
 @router.get("/references")
 def list_references() -> Response:
-    """Every reference with its source, notes and runs; and the published matrix beside the lab's, cell by cell."""
+    """Return all references with sources, notes and runs, and the published matrix next to the lab's."""
     return as_json(
         {
             "references": [describe_reference(each) for each in references().values()],
@@ -23,7 +23,7 @@ def list_references() -> Response:
 
 @router.get("/references/{name}")
 def show_reference(name: Annotated[str, Path(max_length=64, examples=["cloudflare-oscil-300ms"])]) -> Response:
-    """One reference with its runs."""
+    """Return one reference with its runs."""
     found = references().get(name)
     if found is None:
         raise HTTPException(404, "No reference has this name; /api/v1/references lists them.")

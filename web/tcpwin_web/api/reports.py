@@ -1,4 +1,4 @@
-"""Reports to download: of a capture, and of what a share link shows."""
+"""Reports to download, for captures and for share links."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -16,8 +16,8 @@ from tcpwin_web.jobs import JobError
 from tcpwin_web.jobs.answers import ReportForm, render_report
 from tcpwin_web.jobs.work import FileSet
 from tcpwin_web.notes import reported
-from tcpwin_web.places import current_caller
 from tcpwin_web.service import ANSWER_NICENESS, Service
+from tcpwin_web.slots import current_caller
 
 router = APIRouter(tags=["reports"])
 
@@ -31,14 +31,14 @@ MEDIA = {
     "json": "application/json",
 }
 Format = Annotated[ReportForm, Query(description="text as `tcpwin analyze`, the others as `tcpwin report` writes them")]
-Limit = Annotated[int, Query(ge=0, le=1000, description="connections shown in full, at most")]
+Limit = Annotated[int, Query(ge=0, le=1000, description="maximum number of connections in full")]
 
 
 @router.get("/captures/{capture_id}/report", response_class=Response)
 async def show_report(
     service: ServiceOf, capture: Analysed, format: Format = "text", limit: Limit = CONNECTIONS_SHOWN
 ) -> Response:
-    """The answer as a report: as text, or as a file to keep and to send, which needs no network."""
+    """Return the report as text, or as a self-contained file."""
     file_set = await service.queue.file_set(capture.id)
     notes = reported(await service.notes.list(capture.id))
     return await _render(service, file_set, capture.name, format, limit, notes=notes)
@@ -48,7 +48,7 @@ async def show_report(
 async def show_shared_report(
     service: ServiceOf, request: Request, secret: Secret, format: Literal["html", "pdf", "md"] = "html"
 ) -> Response:
-    """The report of what a link shows, with the addresses that the link shows. Needs no token."""
+    """Return the report of a share link, with the addresses it shows. Needs no token."""
     opened = await open_link(service, request, secret)
     service.rates.take("guest_report", request)
     service.audit.seen(request, "report.read", opened.capture.id, link=opened.link_id)
@@ -58,7 +58,7 @@ async def show_shared_report(
         file_set = await service.queue.file_set(opened.capture.id)
         return await _render(service, file_set, name, format, CONNECTIONS_SHOWN, opened.address_key)
 
-    # Many who open the same link ask for the same.
+    # Many people may open the same link at once: render once.
     made = await service.queue.once(opened.capture.id, f"report-{opened.link_id}-{format}", render)
     return Response(
         made.body, media_type=MEDIA[format], headers={"Content-Disposition": made.headers["content-disposition"]}
@@ -80,13 +80,13 @@ async def _render(
     if form == "pdf":
         assert isinstance(told, str)
         told = await _print(service, told)
-    # Never shown as a page of the service: its scripts are not the service's.
+    # Sent as a download, never as a page of the service: its scripts are not the service's.
     headers = {} if form == "text" else {"Content-Disposition": attachment(name, form)}
     return Response(told, media_type=MEDIA[form], headers=headers)
 
 
 async def _print(service: Service, page: str) -> bytes:
-    """Print in a thread of those that only print; the browser ends where nobody waits any more."""
+    """Print in a printing thread; end the browser if the caller leaves."""
     unwanted = Event()
     loop = asyncio.get_running_loop()
     async with service.prints.take(service.settings.print_seconds):
@@ -99,7 +99,7 @@ async def _print(service: Service, page: str) -> bytes:
             return await current_caller().await_unless_gone(asyncio.shield(printing))
         finally:
             unwanted.set()
-            # Its place is free when the browser is gone.
+            # Its slot is free once the browser has ended.
             await asyncio.gather(printing, return_exceptions=True)
             service.printing.discard(unwanted)
 

@@ -1,7 +1,7 @@
-"""Uploads that can be resumed: tus 1.0.0 (https://tus.io/protocols/resumable-upload), of a file of a capture.
+"""Resumable uploads of a capture's files: tus 1.0.0 (https://tus.io/protocols/resumable-upload).
 
-With its extensions creation, termination and expiration. A request that asks how far an upload is ends the one that
-was bringing it: only who lost its connection asks.
+Extensions: creation, termination and expiration. Asking for an upload's offset ends the request that is sending it:
+a client asks only after it lost its connection.
 """
 
 import base64
@@ -33,9 +33,9 @@ BODY = {
 
 async def speaks_tus(
     service: ServiceOf,
-    tus_resumable: Annotated[str, Header(description="the protocol's version", examples=[VERSION])] = "",
+    tus_resumable: Annotated[str, Header(description="protocol version", examples=[VERSION])] = "",
 ) -> Service:
-    """The service, for a client of this version of the protocol."""
+    """Return the service for a client of this protocol version."""
     if tus_resumable != VERSION:
         raise HTTPException(412, f"Say Tus-Resumable: {VERSION}.", {"Tus-Version": VERSION})
     return service
@@ -48,9 +48,9 @@ _UPLOAD = re.compile(r"/api/v1/captures/[^/]+/uploads/[^/]+")
 
 
 class TusHeaders:
-    """ASGI middleware: say the protocol's version on every answer to its clients, errors included.
+    """ASGI middleware: add the protocol version to every answer to tus clients, errors included.
 
-    Who cannot send PATCH or DELETE says so with POST (`X-HTTP-Method-Override`); all three need the same scope.
+    Clients that cannot send PATCH or DELETE use POST with `X-HTTP-Method-Override`; all three need the same scope.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -73,7 +73,7 @@ class TusHeaders:
 
 @router.options(PLACE, status_code=204)
 async def describe_uploads(service: ServiceOf, capture_id: CaptureId) -> Response:  # noqa: ARG001 (of the path)
-    """Say what of the protocol the service knows."""
+    """Report the supported parts of the protocol."""
     most = str(service.settings.max_upload_bytes)
     headers = {
         "Tus-Resumable": VERSION,
@@ -94,12 +94,12 @@ async def begin_upload(
         str,
         Header(
             max_length=4096,
-            description="`filename`, and `kind` (capture, snapshot, bundle) where the content does not tell; in base64",
+            description="`filename`, and `kind` (capture, snapshot, bundle) to override detection; in base64",
             examples=["filename c2xvdy5wY2Fw"],
         ),
     ] = "",
 ) -> Response:
-    """Begin an upload of a file of a capture that is open: `Location` is its address, `Upload-Expires` its end."""
+    """Begin an upload of a file to an open capture: `Location` is its address, `Upload-Expires` its deadline."""
     if upload_length is None:
         raise HTTPException(400, "Upload-Length is missing.")
     told = _metadata(upload_metadata)
@@ -114,7 +114,7 @@ async def begin_upload(
 
 @router.get(f"{PLACE}/{{upload_id}}", status_code=204)
 async def show_upload(service: Tus, capture_id: CaptureId, upload_id: RowId) -> Response:
-    """Say how much of an upload arrived (`Upload-Offset`); to HEAD, too."""
+    """Report how much of an upload has arrived (`Upload-Offset`); also for HEAD."""
     found = await service.resumables.get(capture_id, upload_id)
     return Response(status_code=204, headers={"Upload-Length": str(found.length_bytes), **_state(service, found)})
 
@@ -125,9 +125,11 @@ async def go_on_with_upload(
     request: Request,
     capture_id: CaptureId,
     upload_id: RowId,
-    upload_offset: Annotated[int | None, Header(ge=0, le=MAX_LENGTH, description="where the body begins")] = None,
+    upload_offset: Annotated[
+        int | None, Header(ge=0, le=MAX_LENGTH, description="offset of the body in the file")
+    ] = None,
 ) -> Response:
-    """Bring more of a file, as the body. With its last byte the file belongs to the capture."""
+    """Send the next part of a file as the body. After its last byte the file belongs to the capture."""
     if request.headers.get("content-type") != MEDIA:
         raise HTTPException(415, f"The body is of the type {MEDIA}.")
     if upload_offset is None:
@@ -149,7 +151,7 @@ async def go_on_with_upload(
 
 @router.delete(f"{PLACE}/{{upload_id}}", status_code=204)
 async def end_upload(service: Tus, capture_id: CaptureId, upload_id: RowId) -> Response:
-    """Give an upload up: nothing of an unfinished one stays, a file of a finished one does."""
+    """Cancel an upload: an unfinished one is deleted, the file of a finished one stays."""
     await service.resumables.delete(await service.resumables.get(capture_id, upload_id))
     return Response(status_code=204)
 
@@ -160,12 +162,12 @@ def _state(service: Service, upload: Resumable) -> dict[str, str]:
 
 
 def _metadata(header: str) -> dict[str, str]:
-    """What the client says of the file: keys, each with a value in base64, or none."""
+    """Parse the client's metadata: keys with optional base64 values."""
     told = {}
     for pair in filter(None, map(str.strip, header.split(","))):
         key, _, value = pair.partition(" ")
         try:
             told[key] = storable(base64.b64decode(value, validate=True).decode())
         except (binascii.Error, ValueError):
-            raise HTTPException(400, f"Upload-Metadata: the value of {key} is no text in base64.") from None
+            raise HTTPException(400, f"Upload-Metadata: the value of {key} is not base64 text.") from None
     return told

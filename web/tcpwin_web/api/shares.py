@@ -1,4 +1,4 @@
-"""Share links, and what they show to those who have one."""
+"""Share links, and what guests see through them."""
 
 import asyncio
 from typing import Annotated, Any
@@ -17,16 +17,16 @@ router = APIRouter(tags=["sharing"])
 SHOWN_FINDINGS = 100
 SHOWN_CONNECTIONS = 200
 SHARED_SECONDS = 60.0
-"""For a guest's turn."""
-GONE = "This link is revoked, over, or never was."
+"""Wait of a guest for a slot."""
+GONE = "This link has been revoked, has expired, or never existed."
 Secret = Annotated[str, Path(max_length=128)]
 
 
 class NewShare(BaseModel):
-    """What a link is to show, and for how long."""
+    """Settings of a new link."""
 
     days: Annotated[float, Field(gt=0, le=3650, examples=[7])] = 7
-    anonymise: Annotated[bool, Field(description="map addresses, keeping what prefixes they share")] = True
+    anonymise: Annotated[bool, Field(description="map addresses, preserving shared prefixes")] = True
 
 
 class ShareEntry(BaseModel):
@@ -49,7 +49,7 @@ class ShareEntry(BaseModel):
 
 
 class MadeShare(ShareEntry):
-    """A new link; its path is shown this once."""
+    """A new link; its path is shown only once."""
 
     path: str
 
@@ -62,7 +62,7 @@ class ShareList(BaseModel):
 
 @router.post("/captures/{capture_id}/shares", status_code=201)
 async def create_share(service: ServiceOf, request: Request, capture_id: CaptureId, new: NewShare) -> MadeShare:
-    """Make a link by which anybody who has it may read this capture's answer."""
+    """Create a link that lets anyone who has it read this capture's results."""
     if new.days > service.settings.share_days:
         raise HTTPException(422, f"A link can be valid for at most {service.settings.share_days:g} days.")
     share, secret = await service.links.create(capture_id, days=new.days, anonymise=new.anonymise)
@@ -72,7 +72,7 @@ async def create_share(service: ServiceOf, request: Request, capture_id: Capture
 
 @router.get("/captures/{capture_id}/shares")
 async def list_shares(service: ServiceOf, capture_id: CaptureId) -> ShareList:
-    """The links of a capture that are not over."""
+    """List the unexpired links of a capture."""
     return ShareList(shares=[ShareEntry.of(each) for each in await service.links.list(capture_id)])
 
 
@@ -88,12 +88,12 @@ async def revoke_share(service: ServiceOf, request: Request, share_id: RowId) ->
 
 @router.get("/shared/{secret}")
 async def show_shared(service: ServiceOf, request: Request, secret: Secret) -> Response:
-    """What a link shows: the summary, the findings that cost most, the worst connections. Needs no token."""
+    """Return the summary, the costliest findings and the worst connections. Needs no token."""
     return as_json(await read_shared(service, await open_link(service, request, secret)))
 
 
 async def open_link(service: Service, request: Request, secret: str) -> Opened:
-    """What a link leads to; 404 where it leads nowhere. Counted, so that nobody tries many."""
+    """Return a link's capture, or answer 404; counted, so that nobody can try many secrets."""
     service.rates.take("guest", request)
     opened = await service.links.open(secret)
     if opened is None:
@@ -103,7 +103,7 @@ async def open_link(service: Service, request: Request, secret: str) -> Opened:
 
 
 async def read_shared(service: Service, opened: Opened) -> dict[str, Any]:
-    """The document of a link, its addresses mapped where they are not to be seen."""
+    """Return a link's document, with mapped addresses if the link hides them."""
     async with service.shared_pages.take(SHARED_SECONDS):
         return await _read_shared(service, opened)
 
@@ -132,7 +132,7 @@ async def _read_shared(service: Service, opened: Opened) -> dict[str, Any]:
     }
     if mapping is not None:
         shown["name"] = "a capture"
-        # Names of files and interfaces may tell hosts as well as addresses do.
+        # Names of files and interfaces can reveal hosts as addresses do.
         shown["capture"] = {name: value for name, value in document["capture"].items() if name != "files"}
         shown = await asyncio.to_thread(mapping.document, shown)
     return shown

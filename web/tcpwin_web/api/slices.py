@@ -1,4 +1,4 @@
-"""Packets to download: of a connection, of a span, or those that prove a finding, with what was found at each."""
+"""Packets to download: those of a connection, of a span, or the evidence of a finding, with comments."""
 
 from collections.abc import Iterator
 from typing import IO, Annotated
@@ -13,7 +13,7 @@ from tcpwin_web.jobs.slices import write_slice
 router = APIRouter(tags=["slices"])
 
 MEDIA = "application/vnd.tcpdump.pcap"
-"""As browsers and Wireshark know both pcap and pcapng."""
+"""Browsers and Wireshark use this type for pcap and pcapng."""
 CHUNK_BYTES = 1 << 18
 
 
@@ -28,15 +28,15 @@ async def show_slice(
     connection: Annotated[int | None, Query(ge=0, le=(1 << 32) - 1, description="its number")] = None,
     code: Annotated[
         str | None,
-        Query(max_length=10, description="a rule: the frames that prove its finding", examples=["TW201"]),
+        Query(max_length=10, description="a rule's code: the frames that prove its finding", examples=["TW201"]),
     ] = None,
     direction: Annotated[DirectionName | None, Query(description="of the finding")] = None,
     start_ns: StartNs = None,
     end_ns: EndNs = None,
 ) -> StreamingResponse:
-    """Packets as pcapng for Wireshark: the headers that are kept, with comments that say what was found at each.
+    """Return packets as pcapng for Wireshark: the stored headers, with comments that explain the findings.
 
-    Of a connection, of a span or of both, or those that prove a finding with what is around them.
+    Select a connection, a span, both, or the evidence of a finding with its surroundings.
     """
     check_span(start_ns, end_ns)
     if connection is None and code is None and start_ns is None and end_ns is None:
@@ -49,7 +49,7 @@ async def show_slice(
         await service.queue.run(
             write_slice, file_set, str(path), connection, code and code.upper(), direction, start_ns, end_ns
         )
-        # Its name goes with the folder; its bytes stay until they are sent.
+        # Unlinking removes the name at once; the open file is still sent.
         file, size = path.open("rb"), path.stat().st_size
     what = "".join(
         f"-{part}" for part in (None if connection is None else f"connection-{connection}", code) if part is not None

@@ -1,4 +1,4 @@
-"""API tokens: made, listed, revoked, by whoever may do everything."""
+"""API tokens: create, list, revoke; for callers with full access."""
 
 from typing import Annotated, Literal
 
@@ -21,7 +21,7 @@ ScopeField = Annotated[
 
 
 class NewToken(BaseModel):
-    """Who is to have a token, for what and for how long."""
+    """Name, scope and lifetime of a new token."""
 
     name: Annotated[Name, Field(examples=["CI of the web shop"])]
     scope: ScopeField = "read"
@@ -54,22 +54,22 @@ class TokenEntry(BaseModel):
 
 
 class MadeToken(TokenEntry):
-    """A new token; its secret is shown this once."""
+    """A new token; its secret is shown only once."""
 
     secret: str
 
 
 class TokenList(BaseModel):
-    """Tokens, the newest first; those that are over are listed for 90 days."""
+    """Tokens, newest first; expired and revoked ones are listed for 90 days."""
 
     tokens: list[TokenEntry]
 
 
 @router.post("/tokens", status_code=201)
 async def create_token(service: ServiceOf, request: Request, new: NewToken) -> MadeToken:
-    """Make a token by which a script, or a person, is let in."""
+    """Create a token for a script or a person."""
     if not service.gate.is_closed:
-        raise ConflictError("this service lets everybody in who can reach it: set TCPWIN_TOKEN first")
+        raise ConflictError("anyone who can reach this service has full access: set TCPWIN_TOKEN first")
     token, secret = await service.tokens.create(new.name, Scope(new.scope), days=new.days)
     await service.audit.note(request, "token.create", token.id)
     return MadeToken(**TokenEntry.of(token).model_dump(), secret=secret)
@@ -77,14 +77,14 @@ async def create_token(service: ServiceOf, request: Request, new: NewToken) -> M
 
 @router.get("/tokens")
 async def list_tokens(service: ServiceOf) -> TokenList:
-    """All tokens but the service's own."""
+    """List all tokens except the service's own."""
     return TokenList(tokens=[TokenEntry.of(each) for each in service.tokens.list()])
 
 
 @router.delete("/tokens/{token_id}", status_code=204)
 async def revoke_token(service: ServiceOf, request: Request, token_id: RowId) -> Response:
-    """End a token, and the logins that were made with it."""
+    """Revoke a token, and end the logins made with it."""
     if not await service.data.reserve.spend(lambda: service.tokens.revoke(token_id)):
-        raise HTTPException(404, "No token that is valid has this id.")
+        raise HTTPException(404, "No valid token has this id.")
     await service.audit.note(request, "token.revoke", token_id)
     return Response(status_code=204)

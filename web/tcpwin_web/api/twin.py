@@ -1,4 +1,4 @@
-"""A change tried on a twin: a run like the connection in the lab's kernel, and the same with the change."""
+"""A change tried on a twin: a run like the connection in the lab's kernel, and the same run with the change."""
 
 import json
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from tcpwin.lab import SERIES
 from tcpwin_web.api.figures import AS_PICTURE, FormAsked, ThemeName, answer
 from tcpwin_web.api.parts import ConnectionId, Having, ServiceOf
 from tcpwin_web.api.whatif import Lift, Loss, Rate, RoundTrip, Settings, read_asked
-from tcpwin_web.jobs.whatif import Asked
+from tcpwin_web.jobs.whatif import WhatIfQuery
 from tcpwin_web.twins import Status, TwinState
 
 router = APIRouter(tags=["what if"])
@@ -19,20 +19,20 @@ PLACE = "/captures/{capture_id}/connections/{connection_id}/twin"
 
 
 class TwinProgress(BaseModel):
-    """How far the runs are."""
+    """Progress of the runs."""
 
-    run: Annotated[int, Field(description="1: as it was; 2: with the change")]
+    run: Annotated[int, Field(description="1: unchanged; 2: with the change")]
     runs: int
     elapsed_ns: Annotated[int, Field(description="of this run, by its own clock")]
-    share: Annotated[float, Field(description="of all, from 0 to 1")]
+    share: Annotated[float, Field(description="of both runs, from 0 to 1")]
 
 
 class TwinDocument(BaseModel):
-    """Where a twin is, and what it came to."""
+    """State and result of a twin."""
 
     status: Status
     progress: TwinProgress | None
-    failure: Annotated[str | None, Field(description="why there is no answer")]
+    failure: Annotated[str | None, Field(description="reason for a failure")]
     twin: Annotated[
         dict[str, Any] | None,
         Field(
@@ -40,7 +40,7 @@ class TwinDocument(BaseModel):
             "capture, its twin and the changed twin did, side by side"
         ),
     ]
-    kernels: Annotated[list[str], Field(description="of the lab that are built on this server; none: nothing can run")]
+    kernels: Annotated[list[str], Field(description="kernels of the lab built on this server; empty: no twin can run")]
 
 
 def asked_of(
@@ -49,8 +49,8 @@ def asked_of(
     loss_percent: Loss = None,
     rtt_ms: RoundTrip = None,
     rate_mbps: Rate = None,
-) -> Asked:
-    """The changes of a query; without any, the twin as the connection was."""
+) -> WhatIfQuery:
+    """Return the changes of a query; without any, the twin is unchanged."""
     try:
         return read_asked(setting, list(lift), loss_percent, rtt_ms, rate_mbps)
     except ValueError as error:
@@ -63,13 +63,13 @@ def kernel_of(
         Query(description=f"of the lab: {', '.join(SERIES)}; without it what counts receive memory as the receiver's"),
     ] = "",
 ) -> str:
-    """Which Linux of the lab was asked for; empty: the one that fits."""
+    """Return the requested Linux of the lab; empty: the one that fits best."""
     if kernel not in ("", *SERIES):
         raise HTTPException(422, f"kernel is one of {', '.join(SERIES)}.")
     return kernel
 
 
-AskedChange = Annotated[Asked, Depends(asked_of)]
+QueriedChange = Annotated[WhatIfQuery, Depends(asked_of)]
 AskedKernel = Annotated[str, Depends(kernel_of)]
 
 
@@ -79,13 +79,13 @@ async def start_twin(
     request: Request,
     capture: Having,
     connection_id: ConnectionId,
-    asked: AskedChange,
+    asked: QueriedChange,
     kernel: AskedKernel,
 ) -> TwinDocument:
-    """Run a transfer like the connection in the lab's kernel, and the same with the change.
+    """Run a transfer like the connection in the lab's kernel, unchanged and with the change.
 
-    409 where no kernel of the lab, or not the one asked for, is built on the server, or too many wait. What waits or
-    runs already goes on.
+    409 if the requested kernel, or any kernel, of the lab is not built on the server, or too many twins wait. A queued
+    or running twin continues.
     """
     state = await service.twins.start(capture.id, connection_id, asked, kernel)
     await service.audit.note(request, "twin.start", capture.id)
@@ -94,9 +94,9 @@ async def start_twin(
 
 @router.get(PLACE)
 async def show_twin(
-    service: ServiceOf, capture: Having, connection_id: ConnectionId, asked: AskedChange, kernel: AskedKernel
+    service: ServiceOf, capture: Having, connection_id: ConnectionId, asked: QueriedChange, kernel: AskedKernel
 ) -> TwinDocument:
-    """Where the twin of this change is, and what it came to. A run that is no twin says so, and predicts nothing."""
+    """Return the state and result of this change's twin; a run unlike the capture predicts nothing."""
     return _document(service, await service.twins.state(capture.id, connection_id, asked, kernel))
 
 
@@ -106,10 +106,10 @@ async def cancel_twin(
     request: Request,
     capture: Having,
     connection_id: ConnectionId,
-    asked: AskedChange,
+    asked: QueriedChange,
     kernel: AskedKernel,
 ) -> TwinDocument:
-    """End the runs, whether they wait or are under way."""
+    """Cancel the runs, queued or running."""
     state = await service.twins.cancel(capture.id, connection_id, asked, kernel)
     await service.audit.note(request, "twin.cancel", capture.id)
     return _document(service, state)
@@ -120,14 +120,14 @@ async def show_twin_figure(
     service: ServiceOf,
     capture: Having,
     connection_id: ConnectionId,
-    asked: AskedChange,
+    asked: QueriedChange,
     kernel: AskedKernel,
     form: FormAsked,
     theme: ThemeName = "light",
 ) -> Response:
-    """The bytes over time of the capture, its twin and the changed twin on the same axes, as plotly draws them.
+    """Return bytes over time of the capture, its twin and the changed twin on the same axes, as plotly's JSON.
 
-    404 where the twin was not run.
+    404 if the twin was not run.
     """
     state = await service.twins.state(capture.id, connection_id, asked, kernel)
     if state.twin is None:

@@ -1,4 +1,4 @@
-"""Uploads: a file in one request, or files of a capture one after another."""
+"""Uploads: a file in one request, or the files of a capture one after another."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,9 +19,10 @@ from tcpwin_web.uploads.stream import Arriving, UploadError
 
 router = APIRouter(tags=["uploads"])
 
-Name = Annotated[Words, Query(max_length=1024, description="the file's name, to be shown", examples=["slow.pcap"])]
+Name = Annotated[Words, Query(max_length=1024, description="file name to show", examples=["slow.pcap"])]
 Kind = Annotated[
-    Literal["capture", "snapshot", "bundle"] | None, Query(description="what it is; told by its content otherwise")
+    Literal["capture", "snapshot", "bundle"] | None,
+    Query(description="kind of file; detected from its content by default"),
 ]
 BODY = {
     "requestBody": {
@@ -32,7 +33,7 @@ BODY = {
 
 
 class FileList(BaseModel):
-    """The files that an upload became: several of a bundle."""
+    """Captures made from an upload: several for a bundle."""
 
     files: list[FileEntry]
     received_bytes: int
@@ -49,7 +50,7 @@ async def upload(
         list[Annotated[Words, Query(max_length=64)]] | None,
         Query(
             max_length=MAX_SCALES,
-            description="shift of the windows of a host whose SYN the capture lacks, as HOST=N",
+            description="window scale shift of a host whose SYN is missing, as HOST=N",
             examples=[["10.0.0.1=7"]],
         ),
     ] = None,
@@ -57,9 +58,9 @@ async def upload(
     start: Annotated[Begin | None, Query(alias="from")] = None,
     end: Annotated[End | None, Query(alias="to")] = None,
 ) -> CaptureEntry:
-    """Upload one capture or bundle, as the body of the request, and start its analysis.
+    """Upload one capture or bundle as the request body, and start its analysis.
 
-    A bundle with several captures becomes so many captures: `bundle_id` leads to the others.
+    A bundle with several captures becomes several captures, linked by `bundle_id`.
     """
     service.rates.take("upload", request)
     capture = await service.captures.create(
@@ -83,7 +84,7 @@ async def upload(
 async def add_file(
     service: ServiceOf, request: Request, capture_id: CaptureId, name: Name, kind: Kind = None
 ) -> FileList:
-    """Add a file to a capture that is open: a capture, snapshots of its hosts, or a bundle, as the body."""
+    """Add a file to an open capture: a capture, host snapshots, or a bundle, as the request body."""
     service.rates.take("upload", request)
     files, received_bytes = await take(service, request, capture_id, name, kind)
     await service.audit.note(request, "file.upload", capture_id)
@@ -93,7 +94,7 @@ async def add_file(
 async def take(
     service: Service, request: Request, capture_id: str, name: str, kind: Kind
 ) -> tuple[Sequence[File], int]:
-    """Store a request's body as a file of a capture while it arrives."""
+    """Store a request body as a file of a capture while it arrives."""
     async with service.uploads():
         return await _take(service, request, capture_id, name, kind)
 
@@ -110,7 +111,7 @@ async def _take(
         await asyncio.gather(storing, return_exceptions=True)
         raise UploadError(499, "the upload was broken off") from None
     except BaseException:
-        # The reader was told as well; its own words about it are worse.
+        # The reader fails too; its own message explains less.
         await asyncio.gather(storing, return_exceptions=True)
         raise
     finally:

@@ -1,4 +1,4 @@
-"""What would come of a change to a connection: a setting, a limit lifted, another path."""
+"""Effect of a change on a connection: a setting, a lifted limit, another path."""
 
 from typing import Annotated, Any
 
@@ -7,7 +7,7 @@ from fastapi.responses import Response
 
 from tcpwin.model.names import LimitName
 from tcpwin_web.api.parts import ConnectionId, Having, ServiceOf, Words, as_json
-from tcpwin_web.jobs.whatif import Asked, predict
+from tcpwin_web.jobs.whatif import WhatIfQuery, predict
 
 router = APIRouter(tags=["what if"])
 
@@ -18,23 +18,23 @@ Settings = Annotated[
     list[OneSetting],
     Query(
         max_length=MOST,
-        description="an end's setting and its value: receiver.tcp_rmem=32M; may be repeated",
+        description="an end's setting and value: receiver.tcp_rmem=32M; repeatable",
         examples=[["receiver.tcp_rmem=32M", "sender.tcp_wmem=32M"]],
     ),
 ]
-Lift = Annotated[list[LimitName], Query(max_length=MOST, description="a limit that is lifted; may be repeated")]
-Loss = Annotated[float | None, Query(ge=0, lt=100, allow_inf_nan=False, description="by chance, of the path")]
+Lift = Annotated[list[LimitName], Query(max_length=MOST, description="a limit to lift; repeatable")]
+Loss = Annotated[float | None, Query(ge=0, lt=100, allow_inf_nan=False, description="random loss on the path")]
 RoundTrip = Annotated[float | None, Query(gt=0, le=60_000, allow_inf_nan=False, description="of the path")]
 Rate = Annotated[
     float | None,
-    Query(gt=0, le=1e6, allow_inf_nan=False, description="that the path carries, headers included"),
+    Query(gt=0, le=1e6, allow_inf_nan=False, description="rate of the path, headers included"),
 ]
 
 
 def read_asked(
     settings: list[str], lift: list[str], loss_percent: float | None, rtt_ms: float | None, rate_mbps: float | None
-) -> Asked:
-    """The changes of a query.
+) -> WhatIfQuery:
+    """Return the changes of a query.
 
     Raises:
         ValueError: a setting has no value.
@@ -43,9 +43,9 @@ def read_asked(
     for each in settings:
         name, equals, value = each.partition("=")
         if not equals or not value.strip():
-            raise ValueError(f"{each!r} is no setting with its value, such as receiver.tcp_rmem=32M")
+            raise ValueError(f"{each!r} is not a setting with a value, such as receiver.tcp_rmem=32M")
         pairs.append((name.strip(), value.strip()))
-    return Asked(
+    return WhatIfQuery(
         tuple(pairs),
         tuple(lift),
         None if loss_percent is None else loss_percent / 100,
@@ -65,10 +65,10 @@ async def show_whatif(
     rtt_ms: RoundTrip = None,
     rate_mbps: Rate = None,
 ) -> Response:
-    """Duration and throughput after a change, by the cost model of the verdict, with intervals.
+    """Predict duration and throughput after a change from the verdict's cost model, with intervals.
 
-    Besides, every limit lifted alone, the one that gains most first: the document of `tcpwin whatif --each --json`.
-    422 where a change is none, or the capture cannot say what would come of it.
+    Also lifts every limit alone, largest gain first: the document of `tcpwin whatif --each --json`.
+    422 for an invalid change, or if the capture does not allow a prediction.
     """
     try:
         asked = read_asked(setting, list(lift), loss_percent, rtt_ms, rate_mbps)

@@ -1,4 +1,4 @@
-"""Work that takes long: rows of wanted analyses, and processes that do them within limits."""
+"""Long-running work: a queue of analyses in the database, and processes that run them within limits."""
 
 from tcpwin_web.jobs.executor import Executor, JobError, ProcessExecutor
 

@@ -1,6 +1,6 @@
-"""Stored cases in, answers out that people wait for: a report, two captures compared.
+"""Answers that people wait for, made from stored captures: reports, comparisons.
 
-Runs in worker processes, on one more reading of the cases.
+Runs in worker processes, which read the captures again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,11 @@ from tcpwin_web.results import layout
 
 ReportForm = Literal["text", "html", "pdf", "md", "json"]
 ENDS_TOLD = 100
-"""Pairs of which the ends are told; the others have numbers."""
+"""Maximum number of pairs described with their endpoints; the others have numbers."""
 
 
 def compare_file_sets(old: FileSet, new: FileSet, tolerance: float) -> dict[str, Any]:
-    """Say whether the new one went better or worse than the old."""
+    """Compare two captures of the same workload: did the new one go better or worse?"""
     before, after = old.analyze(), new.analyze()
     comparison = compare(before, after, tolerance=tolerance)
     document: dict[str, Any] = plain(comparison)
@@ -45,20 +45,20 @@ def compare_file_sets(old: FileSet, new: FileSet, tolerance: float) -> dict[str,
 
 
 def ends_text(connection: Connection) -> str:
-    """Both ends of a connection."""
+    """Return both endpoints of a connection."""
     return f"{connection.a} → {connection.b}"
 
 
 def render_report(
     file_set: FileSet, form: ReportForm, limit: int, address_key: str | None = None, notes: Sequence[Note] = ()
 ) -> str:
-    """The answer as `tcpwin analyze` prints it (text), or as `tcpwin report` writes it; of a PDF the page to print.
+    """Render a report as `tcpwin analyze` (text) or `tcpwin report` does; for a PDF, the page to print.
 
     Args:
-        limit: most connections that are told in full.
-        address_key: of the mapping of addresses, where they are not to be seen. Nor are names of files then, nor what
-            the hosts said, which may hold anything.
-        notes: of people; the text has none.
+        limit: maximum number of connections in full.
+        address_key: key for mapping the addresses, if they are hidden. File names and host snapshots are left out then:
+            they may contain anything.
+        notes: notes on the capture; text has none.
     """
     if address_key is not None:
         file_set = _without_names(file_set)
@@ -79,7 +79,7 @@ def render_report(
 
 
 def own_names(file_set: FileSet) -> set[str]:
-    """How the capture, its files and their interfaces are called."""
+    """Return the names of a capture, of its files and of their interfaces."""
     names = {file_set.name, *(name for each in file_set.files for name in (each.name, each.label))}
     facts = [each.facts for each in file_set.files if each.facts is not None]
     names.update(each.get("name") or "" for fact in facts for each in fact.get("interfaces", ()))
@@ -87,13 +87,13 @@ def own_names(file_set: FileSet) -> set[str]:
 
 
 def prepare_shared(file_set: FileSet, folder: str) -> None:
-    """Write results of a capture without what its hosts said, and without names, beside its own."""
+    """Write a capture's results without host snapshots and names, next to the original results."""
     place = Path(folder) / layout.SHARED
     analyze_file_set(_without_names(file_set), str(place), f"{place}.new")
 
 
 def _without_names(file_set: FileSet) -> FileSet:
-    """The capture's files alone, with names that tell nothing: those of files and interfaces may tell hosts."""
+    """Return only the capture files, under neutral names: those of files and interfaces may reveal hosts."""
     captures = [each for each in file_set.files if each.kind == "capture"]
     files = [
         replace(each, name=f"file {number}", label="", facts=_without_own_names(each.facts, f"file {number}"), notes=())

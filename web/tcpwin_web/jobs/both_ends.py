@@ -1,6 +1,4 @@
-"""Two stored captures of the same traffic, or one that holds both, in; what became of each packet between them out.
-
-As `tcpwin pair` says it.
+"""Pair two stored captures of the same traffic, or one that holds both, and follow each packet, as `tcpwin pair` does.
 
 Runs in worker processes.
 """
@@ -18,16 +16,16 @@ from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.work import FileSet
 
 CONNECTIONS_TOLD = 100
-"""Of a page: those that lost most."""
+"""Maximum number of connections on a page: those with the most losses."""
 
 
 def pair_file_sets(*captures: FileSet) -> dict[str, Any]:
-    """The document that `tcpwin pair --json` writes."""
+    """Return the document of `tcpwin pair --json`."""
     return _pair(captures).to_dict()
 
 
 def tell_pairing(*captures: FileSet) -> dict[str, Any]:
-    """What the page of two captures shows."""
+    """Return the content of the page of two captures."""
     pairing = _pair(captures)
     first, *rest = summarize_pairing(pairing)
     return {
@@ -45,7 +43,7 @@ def tell_pairing(*captures: FileSet) -> dict[str, Any]:
 
 
 def _tell(pairing: Pairing, connection: PairedConnection) -> dict[str, Any]:
-    """A connection: its verdict by both captures, and its directions."""
+    """Describe a connection: its verdict in both captures, and its directions."""
     judged = pairing.judge(connection.number)
     first = connection.directions[0]
     return {
@@ -66,7 +64,7 @@ def _tell(pairing: Pairing, connection: PairedConnection) -> dict[str, Any]:
 
 
 def draw_ladder_of(captures: Sequence[FileSet], number: int, span_ns: tuple[int | None, int | None], theme: str) -> str:
-    """The ladder of a paired connection, as plotly draws it.
+    """Draw the ladder of a paired connection, as plotly's JSON.
 
     Raises:
         JobError: there is no such connection.

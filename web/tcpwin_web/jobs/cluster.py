@@ -1,6 +1,6 @@
-"""Functions in, futures out: each call on a worker of a Dask cluster, there in a process of its own with its limits.
+"""Run calls on the workers of a Dask cluster, each in its own process with limits.
 
-A worker sees the data folder by the same path. One that ends, or is cut off, loses its calls to the others.
+Workers see the data folder under the same path. Calls of a worker that ends or is cut off go to the others.
 """
 
 import contextlib
@@ -17,24 +17,24 @@ T = TypeVar("T")
 
 PREFIX = "dask://"
 ANSWER_SECONDS = 10
-"""So long a scheduler may take to answer."""
+"""Time for the scheduler to answer."""
 LOOK_SECONDS = 0.5
-"""So often both ends look whether a call is still wanted."""
+"""Interval at which both ends check that a call is still wanted."""
 NANNY = (
-    "a worker that a nanny watches cannot begin processes: start it with --no-nanny, "
+    "a worker under a nanny cannot start processes: start it with --no-nanny, "
     "or with DASK_DISTRIBUTED__WORKER__DAEMON=False"
 )
 
 
 class ClusterExecutor(CallExecutor):
-    """Runs calls on the workers of a cluster, so many at a time; the others wait."""
+    """Runs up to `workers` calls at the same time on a cluster; others wait."""
 
     def __init__(self, address: str, workers: int, *, memory_bytes: int, seconds: float, niceness: int = 0) -> None:
-        """Make it; the scheduler is asked with the first call.
+        """Create the executor; it connects to the scheduler with the first call.
 
         Args:
-            address: of the scheduler, as dask://HOST:PORT.
-            workers: calls at the same time.
+            address: the scheduler, as dask://HOST:PORT.
+            workers: maximum number of calls at the same time.
         """
         self._address = address.replace(PREFIX, "tcp://", 1)
         self._limits = (memory_bytes, seconds, niceness)
@@ -42,7 +42,7 @@ class ClusterExecutor(CallExecutor):
         self._client: Any = None
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more calls; with `cancel_futures` end those that are waiting or running."""
+        """Accept no more calls; with `cancel_futures` end those that wait or run."""
         super().shutdown(wait, cancel_futures=cancel_futures)
         with self._lock:
             if self._client is not None:
@@ -71,7 +71,7 @@ class ClusterExecutor(CallExecutor):
     def _connected(self) -> Any:
         from distributed import Client
 
-        # It tells of every worker that comes and goes.
+        # It logs every worker that comes and goes.
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         with self._lock:
             if self._client is None or self._client.status != "running":
@@ -93,7 +93,7 @@ def _on_worker(
     seconds: float,
     niceness: int,
 ) -> Any:
-    """Run a call in a process of its own, as the service does at home, until it is over or nobody wants it."""
+    """Run a call in its own process, as the service does locally, until it ends or nobody wants it."""
     from distributed import Event
 
     if multiprocessing.current_process().daemon:
@@ -104,7 +104,7 @@ def _on_worker(
         try:
             return call.result(timeout=LOOK_SECONDS)
         except TimeoutError:
-            # A worker that hears nothing of its scheduler is cut off: its call is somebody else's by then.
+            # A worker that cannot reach its scheduler is cut off: another worker has its call by then.
             try:
                 is_unwanted = event.is_set()
             except Exception:  # noqa: BLE001 - whatever it is
@@ -113,11 +113,11 @@ def _on_worker(
                 call.cancel()
                 with contextlib.suppress(Exception):
                     event.clear()
-                raise JobError("nobody wants it any more") from None
+                raise JobError("the call is no longer wanted") from None
 
 
 @cache
 def _processes(memory_bytes: int, seconds: float, niceness: int) -> ProcessExecutor:
-    """A worker gives no more calls than it has threads: so many processes, and no fewer."""
+    """Return a worker's executor: Dask sends a worker no more calls than it has threads."""
     limits: dict[str, Any] = {"memory_bytes": memory_bytes, "seconds": seconds, "niceness": niceness}
     return ProcessExecutor(multiprocessing.cpu_count(), **limits, is_forked=False)

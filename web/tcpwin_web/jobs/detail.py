@@ -1,6 +1,6 @@
-"""A stored capture in, everything about one of its connections out: files that requests read without the capture.
+"""Write everything about single connections of a stored capture into files that requests read.
 
-Runs in worker processes. A reader sees all files of a connection or none.
+Runs in worker processes. Readers see all files of a connection or none.
 """
 
 import contextlib
@@ -26,17 +26,17 @@ from tcpwin_web.jobs.work import FileSet
 from tcpwin_web.results import columns, layout, queries
 
 BUCKETS = 1 << 16
-"""Buckets of a stored series: a connection of fewer segments keeps every sample, at any zoom."""
+"""Buckets of a stored series: a connection with fewer segments keeps every sample at any zoom."""
 MOST_ROWS = 4_000_000
-"""Segments of one connection whose table is stored."""
+"""Maximum number of segments for a stored table."""
 SKETCHED = 100
-"""Connections that are sketched with the capture: those of the first page of its table."""
+"""Connections sketched together with the capture: the first page of its table."""
 BESIDE = "reference-"
-"""How names of figures begin that put a connection beside a reference, whose axes are those of both."""
+"""Prefix of figures that compare a connection with a reference, on the axes of both."""
 
 
 def prepare_capture(file_set: FileSet, folder: str, ids: Sequence[int]) -> None:
-    """Write what is opened first, from one more reading of the capture: the figure of all, these connections."""
+    """Write what people open first: the figure of all connections, and these connections."""
     analysis = file_set.analyze()
     if len(analysis) > 1:
         store_figures(analysis, [OVERVIEW], Path(folder))
@@ -46,12 +46,12 @@ def prepare_capture(file_set: FileSet, folder: str, ids: Sequence[int]) -> None:
 
 
 def sketch_connections(file_set: FileSet, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Windows and flights of connections that were not sketched with the capture."""
+    """Return windows and flights of connections that were not sketched with the capture."""
     return sketched(open_connections(file_set, ids), ids)
 
 
 def sketched(analysis: Analysis, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Sketches by the numbers of the connections: of the direction that the verdict is on."""
+    """Return sketches by connection number, of the direction of the verdict."""
     known = [id for id in ids if id < len(analysis)]
     views = analysis.views(known, buckets=SKETCH_BUCKETS)
     return {
@@ -67,12 +67,12 @@ def _store_sketches(found: dict[int, dict[str, Any]], folder: Path) -> None:
 
 
 def detail_connections(file_set: FileSet, folder: str, ids: Sequence[int]) -> None:
-    """Write what there is of these connections, from their packets."""
+    """Write all details of these connections, from their packets."""
     _detail(open_connections(file_set, ids), Path(folder), ids)
 
 
 def write_series_of(file_set: FileSet, folder: str, id: int) -> None:
-    """Write the series of a connection alone, which need neither figures nor the table of its segments."""
+    """Write only the series of a connection, without figures and segment table."""
     analysis = open_connections(file_set, [id], buckets=BUCKETS)
     with _written(Path(folder) / layout.series(id)) as new:
         columns.write_series(_views(analysis, [id])[0], new)
@@ -94,16 +94,16 @@ def _views(analysis: Analysis, ids: Sequence[int]) -> Sequence[View]:
 
 @contextlib.contextmanager
 def _written(final: Path) -> Iterator[Path]:
-    """A folder to write into, which then stands in its place as a whole."""
+    """Yield a folder to write into, which is then moved into place as a whole."""
     new = final.with_name(f"{final.name}.{os.getpid()}")
-    # Of a process that was ended and had the same number.
+    # Left by a process that was killed and had the same id.
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(mode=0o700, parents=True)
     yield new
     try:
         new.replace(final)
     except OSError:
-        # Another worker was faster; what it wrote is the same.
+        # Another worker was faster; its files are the same.
         shutil.rmtree(new, ignore_errors=True)
 
 

@@ -1,6 +1,6 @@
-"""A stored capture and what of it is to be seen in, a plotly figure as JSON out: as `tcpwin plot` draws it.
+"""Draw figures of a stored capture as plotly's JSON, as `tcpwin plot` does.
 
-Runs in worker processes. Figures of a whole life are kept beside the other results, since everybody opens them.
+Runs in worker processes. Figures of a whole connection are stored with the results, since everyone opens them.
 """
 
 import json
@@ -27,16 +27,16 @@ THEMES = ("light", "dark")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A figure that was asked for.
+class FigureQuery:
+    """A requested figure.
 
     Attributes:
-        name: a figure's, or `TIMELINE`: several above each other.
-        panels: of a timeline, from top to bottom; those that it has by default where there are none.
-        connection: its number; None of a figure of the whole capture.
-        direction: ``a_to_b`` or ``b_to_a``; the one with more data where it is None.
-        start_ns, end_ns: the span, nanoseconds since the epoch; the whole life where both are None.
-        field: of sockets, for a figure that draws any.
+        name: name of a figure, or `TIMELINE` for several panels.
+        panels: of a timeline, from top to bottom; its default panels if empty.
+        connection: number of the connection; None for figures of the whole capture.
+        direction: ``a_to_b`` or ``b_to_a``; None: the one with more data.
+        start_ns, end_ns: the span, nanoseconds since the epoch; both None: the whole connection.
+        field: of sockets, for figures with a choice of fields.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Asked:
 
     @property
     def stored_name(self) -> str | None:
-        """Name of its file within the results; None of one that is not kept."""
+        """File name within the results; None if the figure is not stored."""
         is_whole = self.start_ns is None and self.end_ns is None
         if not is_whole or self.panels or self.field is not None or self.points != POINTS:
             return None
@@ -59,11 +59,11 @@ class Asked:
         return name if self.connection is None else f"{layout.connection(self.connection)}/{name}"
 
 
-def draw_figure(file_set: FileSet, folder: str, asked: Asked) -> str:
+def draw_figure(file_set: FileSet, folder: str, asked: FigureQuery) -> str:
     """Draw one figure.
 
     Raises:
-        JobError: there is no such figure, or it is not of this kind of subject.
+        JobError: there is no such figure, or not for this kind of subject.
     """
     analysis = file_set.analyze() if asked.connection is None else open_connections(file_set, [asked.connection])
     drawn = _as_json(_draw(analysis, asked))
@@ -74,13 +74,13 @@ def draw_figure(file_set: FileSet, folder: str, asked: Asked) -> str:
 
 
 def store_figures(subject: Analysis | Connection, names: Iterable[str], folder: Path) -> None:
-    """Draw what is looked at first, in both themes, into a folder, and write down how much room each takes."""
+    """Draw the figures that people open first, in both themes, into a folder, and write down their layouts."""
     analysis, id = (subject.analysis, subject.id) if isinstance(subject, Connection) else (subject, None)
     assert isinstance(analysis, Analysis)
     laid_out = {}
     for name in names:
         for theme in THEMES:
-            asked = Asked(name, id, theme=theme)
+            asked = FigureQuery(name, id, theme=theme)
             assert asked.stored_name is not None
             drawn = _draw(analysis, asked)
             _store(folder / Path(asked.stored_name).name, _as_json(drawn))
@@ -89,7 +89,7 @@ def store_figures(subject: Analysis | Connection, names: Iterable[str], folder: 
 
 
 def draw_pair(old: FileSet, new: FileSet, ids: tuple[int, int], name: str, direction: DirectionName, theme: str) -> str:
-    """Draw a connection of one capture above its partner of another, on the same axes.
+    """Draw a connection above its counterpart in another capture, on the same axes.
 
     Raises:
         JobError: there is no such connection.
@@ -104,7 +104,7 @@ def draw_pair(old: FileSet, new: FileSet, ids: tuple[int, int], name: str, direc
     return _as_json(drawn)
 
 
-def _draw(analysis: Analysis, asked: Asked) -> Mapping[str, Any]:
+def _draw(analysis: Analysis, asked: FigureQuery) -> Mapping[str, Any]:
     options: dict[str, Any] = {
         "direction": asked.direction,
         "start_ns": asked.start_ns,
@@ -129,7 +129,7 @@ def _as_json(drawn: Mapping[str, Any]) -> str:
 
 
 def _store(path: Path, drawn: str) -> None:
-    """Put a figure in place; who reads it meanwhile sees the whole of it, or none."""
+    """Write a figure so that readers see all of it or nothing."""
     new = path.with_name(f"{path.name}.{os.getpid()}")
     new.write_text(drawn)
     new.replace(path)

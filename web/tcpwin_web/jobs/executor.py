@@ -1,7 +1,7 @@
-"""Functions in, futures out: each call in a process of its own, with limits of time and memory.
+"""Run functions in processes of their own, with limits of time and memory, and return futures.
 
-What `submit` gives is shaped as `concurrent.futures` has it, so that a cluster can take this one's place. A call that
-is killed, or that runs out of memory, fails alone: the next one gets a new process.
+`submit` behaves as in `concurrent.futures`, so that a cluster can replace the processes. A call that is killed or runs
+out of memory fails alone: the next one gets a new process.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from tcpwin.errors import CaptureError, SnapshotError, TcpwinError
 T = TypeVar("T")
 
 PRELOADED = "tcpwin_web.jobs.preload"
-"""Imported once: a call then starts in a few milliseconds."""
+"""Imported once: calls then start within milliseconds."""
 GRACE_SECONDS = 2.0
 START_SECONDS = 10.0
 """For how long starting a process is tried: a fork server that was killed takes a moment to end, longer under load."""
@@ -36,51 +36,51 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class JobError(Exception):
-    """Why a call has no result, in words for the person who asked for it. Survives the way between processes."""
+    """Reason why a call has no result, for the person who asked; can be pickled."""
 
 
 class NoRoomError(JobError):
-    """A disk was full."""
+    """The disk was full."""
 
     def __init__(self) -> None:
-        super().__init__("the service's disk is full: once its operator has made room, it can be started again")
+        super().__init__("the service's disk is full: start it again once its operator has freed space")
 
     def __reduce__(self) -> tuple[type["NoRoomError"], tuple[()]]:
         return type(self), ()
 
 
 class LostError(JobError):
-    """Its process ended without a word; the next one may do better."""
+    """The process ended without a result; another try may succeed."""
 
 
 class Executor(Protocol):
-    """What runs calls: the part of `concurrent.futures.Executor` that the service uses."""
+    """Runs calls: the part of `concurrent.futures.Executor` that the service uses."""
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
-        """Run a call elsewhere. Cancelling its future ends it, also while it runs."""
+        """Run a call elsewhere. Cancelling its future also ends it while it runs."""
         ...
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more calls; with `cancel_futures` end those that are waiting or running."""
+        """Accept no more calls; with `cancel_futures` end those that wait or run."""
         ...
 
 
 class CallExecutor:
-    """Calls, so many at a time, each followed by a thread from where it begins to its result; the others wait."""
+    """Runs up to `workers` calls at the same time, each supervised by a thread; others wait."""
 
     def __init__(self, workers: int, name: str) -> None:
-        """Make it.
+        """Create the executor.
 
         Args:
-            workers: calls at the same time.
-            name: of its threads.
+            workers: maximum number of calls at the same time.
+            name: prefix of thread names.
         """
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix=name)
         self._calls: set[Call] = set()
         self._lock = threading.Lock()
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
-        """Run a call elsewhere. Cancelling its future ends it, also while it runs."""
+        """Run a call elsewhere. Cancelling its future also ends it while it runs."""
         call = Call(fn, args, kwargs)
         with self._lock:
             self._calls.add(call)
@@ -89,7 +89,7 @@ class CallExecutor:
         return call
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more calls; with `cancel_futures` end those that are waiting or running."""
+        """Accept no more calls; with `cancel_futures` end those that wait or run."""
         if cancel_futures:
             with self._lock:
                 calls = list(self._calls)
@@ -106,18 +106,18 @@ class CallExecutor:
 
 
 class ProcessExecutor(CallExecutor):
-    """Runs calls in processes, so many at a time; the others wait."""
+    """Runs up to `workers` calls at the same time in processes; others wait."""
 
     def __init__(
         self, workers: int, *, memory_bytes: int, seconds: float, niceness: int = 0, is_forked: bool = True
     ) -> None:
-        """Make it.
+        """Create the executor.
 
         Args:
-            workers: calls at the same time.
-            niceness: how far its processes stand back where others want the processors (nice(2)).
-            is_forked: of a process that has imported everything. Without, each begins anew, as a child of this very
-                process: it then ends with it, however that ends.
+            workers: maximum number of calls at the same time.
+            niceness: of its processes (nice(2)).
+            is_forked: fork from a server that has imported everything. Otherwise each process is a new child of this
+                one, and ends with it in any case.
         """
         self._memory_bytes = memory_bytes
         self._seconds = seconds
@@ -175,7 +175,7 @@ class ProcessExecutor(CallExecutor):
 
 
 class Call(Future[Any]):
-    """A future whose cancelling also ends the process that works on it."""
+    """A future whose cancellation also kills its process."""
 
     def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         super().__init__()
@@ -189,7 +189,7 @@ class Call(Future[Any]):
             cancelled = super().cancel()
             process = self.process
         if cancelled and process is not None:
-            # Its thread may be faster and have closed it.
+            # Its thread may already have closed it.
             with contextlib.suppress(ValueError):
                 process.kill()
         return cancelled
@@ -225,12 +225,12 @@ def _start(process: ForkServerProcess | SpawnProcess) -> None:
 
 
 def _begin(process: ForkServerProcess | SpawnProcess) -> None:
-    """Start a process that does not import this one's program, as multiprocessing would: the calls need none of it."""
+    """Start a process without importing this process's main program, as multiprocessing would."""
     with _starting:
         program = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")
-        # What starts processes, and what counts their resources, are begun by `python -c` where they do not run: that
-        # would look for modules in the current folder first, where a stranger's captures may lie (cmdoption -P).
+        # The fork server and the resource tracker are started with `python -c`, which would search the current folder
+        # for modules first, where a stranger's captures may lie (cmdoption -P).
         before = os.environ.get(SAFE_PATH)
         os.environ[SAFE_PATH] = "1"
         try:
@@ -244,16 +244,16 @@ def _begin(process: ForkServerProcess | SpawnProcess) -> None:
 
 
 def _ended(code: int | None, memory_bytes: int) -> str:
-    # The engine and the allocator abort where memory is refused; the kernel's last resort is SIGKILL.
+    # The engine and the allocator abort if memory is refused; the kernel's OOM killer sends SIGKILL.
     if code in (-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV):
         name = signal.Signals(-code).name
         allowed = f"at most {memory_bytes:,} bytes are allowed"
-        return f"its process was ended ({name}), by hand or for want of memory ({allowed})"
+        return f"its process was ended ({name}), by hand or for lack of memory ({allowed})"
     return f"its process ended without a result (status {code})"
 
 
 def _in_words(error: Exception) -> JobError | str:
-    # polars says the kernel's reason in its text alone, numpy how much of a write was done.
+    # polars gives the kernel's reason only in its text, numpy only the number of bytes written.
     is_full = isinstance(error, OSError) and (error.errno in FULL or "requested and" in str(error))
     if is_full or any(f"(os error {number})" in str(error) for number in FULL):
         return NoRoomError()
@@ -268,12 +268,12 @@ def _in_words(error: Exception) -> JobError | str:
 def _work(
     there: Any, memory_bytes: int, niceness: int, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
 ) -> None:
-    """Run one call in this process and send back its result, or what went wrong in words."""
+    """Run one call in this process and send back its result, or the error in words."""
     _end_with_the_service()
-    # The service says when to end; an interrupt at its terminal reaches this process too.
+    # The service decides when to end; an interrupt at its terminal reaches this process too.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    # The service itself may be held to less, which only root could raise.
+    # The service itself may have a lower limit, which only root could raise.
     allowed = resource.getrlimit(resource.RLIMIT_AS)[1]
     most = memory_bytes if allowed == resource.RLIM_INFINITY else min(memory_bytes, allowed)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
@@ -284,7 +284,7 @@ def _work(
     except MemoryError:
         answer = (False, f"it needs more than the {most:,} bytes of memory allowed")
     except (CaptureError, SnapshotError) as error:
-        # Its file's name is that of the stored bytes, which says nothing to anybody.
+        # The file has the name of the stored bytes, which means nothing to anybody.
         answer = (False, error.message)
     except JobError as error:
         answer = (False, error)
@@ -298,9 +298,9 @@ def _work(
 
 
 def _end_with_the_service() -> None:
-    """A service that was killed has nobody who waits, and the next one begins the same work again."""
+    """End this process if the service is killed: nobody waits, and the next service starts the same work again."""
     if sys.platform == "linux":
-        # The process that forks ends with the service, and this one with it (prctl(2)); a thread costs address space.
+        # The fork server ends with the service, and this process with it (prctl(2)); a thread would cost address space.
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() == 1:
             os._exit(1)

@@ -1,9 +1,8 @@
-"""A stored capture and numbers of connections in, an analysis that knows these out: the rest is not read.
+"""Open single connections of a stored capture without reading the rest.
 
-Runs in worker processes. What the analysis of the whole told (facts and counts of the capture, findings) comes from its
-results; what the packets tell, from the connections' own, which the index finds. Where there is no index, or it does
-not fit, or hosts said something, which is put beside all connections, the whole capture is read: the answers are the
-same.
+Runs in worker processes. Facts, counts and findings of the whole capture come from its results; the connections'
+packets are found by the index. Without a matching index, or if host samples are assigned to connections, the whole
+capture is read: the answers are the same.
 """
 
 import json
@@ -17,14 +16,14 @@ from tcpwin_web.results import layout
 from tcpwin_web.results.queries import findings_of
 
 BUCKETS = 1024
-"""Of a series, as an analysis has it by default."""
+"""Default of an analysis for its series."""
 
 
 def open_connections(file_set: FileSet, ids: Collection[int], *, buckets: int = BUCKETS) -> Analysis:
-    """The capture, of which these connections can be asked for; others only if it had to be read as a whole.
+    """Return an analysis of these connections; others are available only if the whole capture was read.
 
     Args:
-        buckets: most in a series, where the index finds the packets: those of a whole capture are as by default.
+        buckets: maximum number per series if the index is used; a whole capture has the default.
     """
     return _by_index(file_set, ids, buckets) or file_set.analyze()
 

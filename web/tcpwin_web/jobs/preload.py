@@ -1,6 +1,6 @@
-"""Everything that a worker will need, imported before it is one: forked from here, it begins at once.
+"""Import everything that workers need before they are forked: a worker then starts at once.
 
-Imports only: a thread started here, such as those of polars, would not be in the workers that are forked.
+Imports only: threads started here, such as those of polars, would not exist in the forked workers.
 """
 
 import email.parser
@@ -26,4 +26,4 @@ PRELOADED = (
     *(event_columns, segments, table, compose, pair, document, markdown_form, answers, detail),
     *(findings, summary, verdict_document, all_rules(), figures.names(), references()),
 )
-"""Rules, figures and references are found and loaded when they are first asked for: that is now."""
+"""Load rules, figures and references now, which otherwise happens on first use."""

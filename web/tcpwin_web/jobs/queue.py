@@ -1,6 +1,6 @@
-"""Rows of wanted analyses in, captures with results out: takes the oldest, runs it in a worker, writes down the end.
+"""Run the analyses that rows ask for: take the oldest, run it in a worker, write down how it ended.
 
-An analysis that was running when the service ended begins again when the next one starts. Never blocks the event loop.
+Analyses that were running when a service ended start again with the next one. Never blocks the event loop.
 """
 
 import asyncio
@@ -26,27 +26,27 @@ from tcpwin_web.jobs import work
 from tcpwin_web.jobs.answers import own_names, prepare_shared
 from tcpwin_web.jobs.detail import detail_connections, prepare_capture, write_series_of
 from tcpwin_web.jobs.executor import Executor, JobError, LostError
-from tcpwin_web.places import Caller, GoneError, Places, current_caller, set_caller
 from tcpwin_web.results import layout
+from tcpwin_web.slots import Caller, FairSemaphore, GoneError, current_caller, set_caller
 from tcpwin_web.storage import Database, DataFolder
 from tcpwin_web.storage.models import Capture, File, HostPair, Job, now_ns
-from tcpwin_web.tracing import told, tracing
+from tcpwin_web.tracing import set_attributes, tracing
 
 T = TypeVar("T")
 
 MOST_ATTEMPTS = 3
-"""Starts of one analysis; beyond, the service itself may be what it ends."""
+"""Maximum number of starts of one analysis: beyond, it may be what kills the service."""
 POLL_SECONDS = 2.0
 MAX_REASON = 2000
 MOST_WAIT_SECONDS = 300.0
-"""For a place of one's own among the answers that people wait for."""
+"""Maximum wait for a slot among the answers that people wait for."""
 
 log = structlog.get_logger("tcpwin.jobs")
 
 
 @dataclass(eq=False)
-class _Asked:
-    """Work for which several may wait: it ends where the last of them goes."""
+class _SharedWork:
+    """Work that several callers may wait for; it ends when the last of them leaves."""
 
     task: "asyncio.Future[Any]"
     caller: Caller
@@ -54,7 +54,7 @@ class _Asked:
 
 
 class Queue:
-    """Runs the analyses that rows ask for, as many at a time as there are workers."""
+    """Runs the analyses that rows ask for, up to the number of workers at the same time."""
 
     def __init__(
         self,
@@ -64,39 +64,39 @@ class Queue:
         answers: Executor,
         *,
         workers: int,
-        places: Places,
+        slots: FairSemaphore,
     ) -> None:
-        """Make it.
+        """Create the queue.
 
         Args:
-            executor: what runs analyses.
-            answers: what runs calls for which people wait, as many at a time as there are `places`.
+            executor: runs analyses.
+            answers: runs calls that people wait for, as many at the same time as `slots` allows.
         """
         self._database = database
         self._data = data
         self._executor = executor
         self._answers = answers
-        self._places = places
-        self._slots = asyncio.Semaphore(workers)
+        self._slots = slots
+        self._workers = asyncio.Semaphore(workers)
         self._wake = asyncio.Event()
         self._ended = asyncio.Event()
-        # None while the analysis of a capture is only about to be handed to a worker.
+        # None until the analysis of a capture is submitted to a worker.
         self._running: dict[str, asyncio.Future[Any] | None] = {}
         self._owners: dict[str, str] = {}
         self._served: dict[str, float] = {}
         self._unwanted: set[str] = set()
         self._preparing: dict[str, asyncio.Future[Any]] = {}
-        self._details: dict[tuple[str, str], _Asked] = {}
+        self._details: dict[tuple[str, str], _SharedWork] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._main: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Take up what an earlier service did not finish, and begin."""
+        """Queue again what an earlier service did not finish, and start."""
         async with self._database.change() as session:
             unfinished = (await session.scalars(select(Job).where(Job.status == "running"))).all()
             for job in unfinished:
                 if job.attempts >= MOST_ATTEMPTS:
-                    reason = f"it was begun {job.attempts} times and the service ended each time"
+                    reason = f"it was started {job.attempts} times and the service ended each time"
                     await _finish(session, job, "failed", reason)
                 else:
                     job.status = "queued"
@@ -104,7 +104,7 @@ class Queue:
         self._main = asyncio.create_task(self._loop())
 
     async def stop(self) -> None:
-        """Take nothing more. What runs is left as it is in the rows: it begins again with the next service."""
+        """Take no more analyses. Rows of running ones stay: the next service starts them again."""
         async with self._database.at_rest():
             asked = [each.task for each in self._details.values()]
             tasks = [*self._tasks, *asked, *([self._main] if self._main else [])]
@@ -114,20 +114,20 @@ class Queue:
 
     @property
     def is_working(self) -> bool:
-        """Whether analyses are taken."""
+        """Whether analyses are started."""
         return self._main is not None and not self._main.done()
 
     def wake(self) -> None:
-        """There is a new row."""
+        """Look for new rows now."""
         self._wake.set()
 
     async def wait(self, seconds: float) -> None:
-        """Wait until an analysis has ended, or so long."""
+        """Wait until an analysis has ended, or for this long."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._ended.wait(), seconds)
 
     def end(self, capture_id: str) -> None:
-        """End what is done for a capture: its analysis, if it is running, or what is prepared after it."""
+        """Cancel the work on a capture: its running analysis, or what is prepared after it."""
         if capture_id in self._preparing:
             self._preparing[capture_id].cancel()
         if capture_id in self._running:
@@ -137,14 +137,14 @@ class Queue:
                 running.cancel()
 
     def bytes_read(self, capture_id: str) -> int | None:
-        """How far the running analysis of a capture has read; None where none has said."""
+        """Return the bytes read so far by the running analysis of a capture, or None if unknown."""
         try:
             return int((self._data.unfinished(capture_id) / layout.PROGRESS).read_text() or 0)
         except (OSError, ValueError):
             return None
 
     async def detail(self, capture_id: str, connection: int) -> None:
-        """Make sure that the details of a connection are there; several who ask wait for the same work.
+        """Make the details of a connection if necessary; several callers wait for the same work.
 
         Raises:
             JobError: they cannot be made.
@@ -154,7 +154,7 @@ class Queue:
             await self.once(capture_id, folder, lambda: self._make(capture_id, detail_connections, [connection]))
 
     async def series(self, capture_id: str, connection: int) -> Path:
-        """The folder with the series of a connection, made if need be: they are there long before all its details.
+        """Return the folder with a connection's series, made if necessary: they are ready long before all its details.
 
         Raises:
             JobError: they cannot be made.
@@ -168,7 +168,7 @@ class Queue:
         return results / alone
 
     async def shared(self, capture_id: str) -> Path:
-        """The folder of a capture's results that hold no name and nothing that its hosts said, made if need be.
+        """Return the folder of results without names and host data, made if necessary.
 
         Raises:
             JobError: they cannot be made.
@@ -183,9 +183,9 @@ class Queue:
         return folder / layout.SHARED
 
     async def once(self, capture_id: str, name: str, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """What a call gives; several who ask for the same of a capture wait for one call.
+        """Run a call once for all callers who ask for the same of a capture.
 
-        A request that is given up does not take the work away from the others; the last one does.
+        The work continues if a caller leaves, until the last one does.
         """
         key, caller = (capture_id, name), current_caller()
         while True:
@@ -196,7 +196,7 @@ class Queue:
             except GoneError:
                 if caller.gone.is_set():
                     raise
-                # All others went before; what they waited for is ending.
+                # All other callers left: the work they waited for is ending.
                 continue
             else:
                 return found
@@ -205,20 +205,20 @@ class Queue:
                 if not asked.waiting:
                     asked.caller.gone.set()
 
-    def _begin(self, key: tuple[str, str], make: Callable[[], Coroutine[Any, Any, Any]]) -> _Asked:
+    def _begin(self, key: tuple[str, str], make: Callable[[], Coroutine[Any, Any, Any]]) -> _SharedWork:
         first = current_caller()
         caller = Caller(first.name, first.is_guest)
         context = contextvars.copy_context()
         context.run(set_caller, caller)
         task = asyncio.get_running_loop().create_task(make(), context=context)
-        self._details[key] = asked = _Asked(task, caller)
+        self._details[key] = asked = _SharedWork(task, caller)
         task.add_done_callback(lambda _: self._details.pop(key, None))
-        # Where nobody waits any more, nobody asks how it ended.
+        # Nobody retrieves the exception once the callers have left.
         task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         return asked
 
     async def file_set(self, capture_id: str) -> work.FileSet:
-        """A capture's files as a worker takes them."""
+        """Return a capture's files in the form workers take."""
         async with self._database.begin() as session:
             found = await session.get(Capture, capture_id, options=[selectinload(Capture.files)])
             if found is None:
@@ -228,19 +228,19 @@ class Queue:
             return work.FileSet(found.name, files, str(self._data.results(capture_id)), found.window_scales, selection)
 
     async def run(self, fn: Any, *args: Any) -> Any:
-        """Run a call that somebody waits for, in a worker beside those that analyse; it ends where nobody waits.
+        """Run a call that somebody waits for, in a worker separate from analyses; it ends if the caller leaves.
 
         Raises:
             JobError: it has no result.
-            BusyError: there was no place for it.
-            GoneError: nobody waits any more.
+            BusyError: no slot was free.
+            GoneError: the caller left.
         """
         with tracing.span(fn.__name__):
             return await self._run(fn, *args)
 
     async def _run(self, fn: Any, *args: Any) -> Any:
         caller = current_caller()
-        async with self._places.take(MOST_WAIT_SECONDS):
+        async with self._slots.take(MOST_WAIT_SECONDS):
             try:
                 return await caller.await_unless_gone(asyncio.wrap_future(self._answers.submit(fn, *args)))
             except LostError as error:
@@ -260,7 +260,7 @@ class Queue:
         await self._write_beside(capture_id, prepare_shared, file_set)
 
     async def _write_beside(self, capture_id: str, fn: Any, file_set: work.FileSet, *args: Any) -> None:
-        """Let a worker write into a capture's results; nothing stays of one that is deleted meanwhile."""
+        """Let a worker write into a capture's results; delete them if the capture is deleted meanwhile."""
         try:
             await self.run(fn, file_set, str(self._data.results(capture_id)), *args)
         finally:
@@ -274,15 +274,15 @@ class Queue:
 
     async def _loop(self) -> None:
         while True:
-            await self._slots.acquire()
+            await self._workers.acquire()
             try:
                 job = await self._take()
             except Exception:
-                # The database may be full or away for a while: the row is still there.
+                # The database may be full or unavailable for a while: the row is still there.
                 log.exception("no analysis could be taken")
                 job = None
             if job is None:
-                self._slots.release()
+                self._workers.release()
                 self._wake.clear()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._wake.wait(), POLL_SECONDS)
@@ -295,7 +295,7 @@ class Queue:
         task.add_done_callback(self._tasks.discard)
 
     async def _take(self) -> Job | None:
-        """Mark a waiting row as running and return it: the oldest of the caller whose turn it is."""
+        """Mark a queued row as running and return it: the oldest of the caller whose turn it is."""
         async with self._database.change() as session:
             waiting = select(Job.owner, func.min(Job.created_ns)).where(Job.status == "queued").group_by(Job.owner)
             since: dict[str, int] = dict(list(await session.execute(waiting)))
@@ -321,20 +321,20 @@ class Queue:
         try:
             with tracing.span("analysis") as span:
                 status, reason, shown = await self._outcome(capture_id)
-                told(span, tcpwin__capture__id=capture_id, tcpwin__outcome=status)
+                set_attributes(span, tcpwin__capture__id=capture_id, tcpwin__outcome=status)
         except asyncio.CancelledError:
             await asyncio.shield(self._give_back(job.id))
             raise
         finally:
             self._owners.pop(capture_id, None)
-            self._slots.release()
+            self._workers.release()
         if status != "done":
             await asyncio.to_thread(self._data.forget_unfinished, capture_id)
         metrics.ANALYSES.labels(status).inc()
         metrics.ANALYSIS_SECONDS.observe(time.monotonic() - began)
         log.info("analysis ended", capture=capture_id, outcome=status, reason=reason)
         while not await self._write_down(job, status, reason, shown):
-            # A full disk or a database that is away: what came out must not be lost.
+            # The disk may be full, or the database unavailable: the result must not be lost.
             await asyncio.sleep(POLL_SECONDS)
         self._ended.set()
         self._ended = asyncio.Event()
@@ -342,7 +342,7 @@ class Queue:
             await self._prepare(capture_id)
 
     async def _settle_details(self, capture_id: str) -> None:
-        """Details of an earlier analysis must not come into the results of the next."""
+        """Keep details of an earlier analysis out of the results of the next."""
         if capture_id in self._preparing:
             self._preparing[capture_id].cancel()
         asked = [each.task for (id, _), each in self._details.items() if id == capture_id]
@@ -360,7 +360,7 @@ class Queue:
         except JobError as error:
             return "failed", str(error)[:MAX_REASON], {}
         except asyncio.CancelledError:
-            # Either somebody cancelled the analysis, or the service ends and this task with it.
+            # Either the analysis was cancelled, or the service ends and cancels this task.
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
@@ -382,7 +382,7 @@ class Queue:
         return await future
 
     async def _file_set_when_there(self, capture_id: str) -> work.FileSet:
-        """A database that is away for a while fails no analysis."""
+        """Return a capture's files, waiting while the database is unavailable."""
         while True:
             try:
                 return await self.file_set(capture_id)
@@ -391,7 +391,7 @@ class Queue:
                 await asyncio.sleep(POLL_SECONDS)
 
     async def _write_down(self, job: Job, status: str, reason: str | None, shown: dict[str, Any]) -> bool:
-        """Write down how an analysis ended; False where the database cannot take it now."""
+        """Write down how an analysis ended; return False if the database cannot take it now."""
         try:
             async with self._database.change() as session:
                 row = await session.get(Job, job.id)
@@ -400,12 +400,12 @@ class Queue:
                 else:
                     await _finish(session, row, status, reason, **shown)
         except SQLAlchemyError:
-            log.exception("the end of an analysis could not be written down yet", capture=job.capture_id)
+            log.exception("the end of an analysis could not be written yet", capture=job.capture_id)
             return False
         return True
 
     async def _give_back(self, job_id: str) -> None:
-        """The service ends in good order: that it began an analysis does not count against it."""
+        """Queue a job again as the service stops; this start does not count."""
         async with self._database.change() as session:
             job = await session.get(Job, job_id)
             if job is not None:
@@ -440,10 +440,10 @@ class Queue:
 
 
 def _names_any(folder: Path, names: Collection[str]) -> bool:
-    """Whether the answer to a capture says one of these names: findings name files that are damaged."""
-    from tcpwin_web.results.queries import read_told
+    """Whether the results of a capture contain one of these names: findings name damaged files."""
+    from tcpwin_web.results.queries import read_sentences
 
-    told = read_told(folder)
+    told = read_sentences(folder)
     return any(json.dumps(name)[1:-1] in told for name in names)
 
 

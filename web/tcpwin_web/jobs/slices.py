@@ -1,4 +1,4 @@
-"""A stored capture in, a pcapng file of some of its packets out: the headers that are kept, with comments.
+"""Write some packets of a stored capture to a pcapng file: the stored headers, with comments.
 
 Runs in worker processes.
 """
@@ -20,7 +20,7 @@ def write_slice(
     start_ns: int | None,
     end_ns: int | None,
 ) -> None:
-    """Write the packets of a connection, of a span, or those that prove what a rule found."""
+    """Write the packets of a connection, of a span, or the evidence of a rule's finding."""
     ids = None if connection is None else [connection]
     analysis = file_set.analyze() if ids is None else open_connections(file_set, ids)
     if connection is not None and connection >= len(analysis):

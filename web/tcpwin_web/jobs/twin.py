@@ -1,7 +1,7 @@
-"""A stored connection and a change in, what a run like it in the lab's kernel says of the change out.
+"""Try a change of a stored connection on a twin in the lab's kernel, as `tcpwin whatif --twin` does.
 
-As `tcpwin whatif --twin` says it. Runs in worker processes, within limits of time and memory that are looked at before.
-A run ends where its folder has a file `CANCELLED`.
+Runs in worker processes. Its needs of time and memory are checked before it starts.
+A run ends when a file `CANCELLED` appears in its folder.
 """
 
 import json
@@ -20,7 +20,7 @@ from tcpwin.paths import ChangeError, Changes, WhatIfError, fit_path, read_chang
 from tcpwin.units import bytes_text, time_text
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.opened import open_connections
-from tcpwin_web.jobs.whatif import Asked
+from tcpwin_web.jobs.whatif import WhatIfQuery
 from tcpwin_web.jobs.work import FileSet
 
 PROGRESS, CANCELLED, RUNS = "progress.json", "cancelled", "runs"
@@ -30,21 +30,21 @@ NAME = "capture"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a twin may take: seconds of this machine's time, and memory of the hosts in its kernel."""
+    """Limits of a twin: seconds of processor time, and memory of the hosts in its kernel."""
 
     seconds: float
     memory_bytes: int
 
 
 def try_twin(
-    file_set: FileSet, connection: int, asked: Asked, kernel: str, folder: str, limits: Limits
+    file_set: FileSet, connection: int, asked: WhatIfQuery, kernel: str, folder: str, limits: Limits
 ) -> dict[str, Any]:
-    """Run the twin and the changed twin; their folder is told how far they are.
+    """Run the twin and the changed twin, writing progress to their folder.
 
-    `kernel` is which Linux of the lab; empty: the one that counts receive memory as the receiver's does.
+    `kernel` names a Linux of the lab; empty: the one that accounts receive memory as the receiver's does.
 
     Raises:
-        JobError: no such change, no run that is like the connection, no kernel, or more than the limits allow.
+        JobError: the change is invalid, no run resembles the connection, no kernel is built, or a limit is exceeded.
     """
     ends_at = time.monotonic() + limits.seconds
     analysis = open_connections(file_set, [connection])
@@ -71,20 +71,22 @@ def try_twin(
         told_at = now
         number = names.index(name)
         share = (number + min(elapsed_ns / max(expected_ns[number], 1), 1.0)) / len(names)
-        _tell(place, {"run": number + 1, "runs": len(names), "elapsed_ns": elapsed_ns, "share": round(share, 4)})
+        _write_progress(
+            place, {"run": number + 1, "runs": len(names), "elapsed_ns": elapsed_ns, "share": round(share, 4)}
+        )
 
     try:
         twin = run_twin(analysis, chosen, changes, place / RUNS, name=NAME, series=series, tick=tick)
     finally:
         shutil.rmtree(place / RUNS, ignore_errors=True)
-    # Where the bundles were is the server's own.
+    # Paths of bundles concern only the server.
     document = json.loads(json.dumps(describe_twin(twin)))
     for run in filter(None, (document["as_it_was"], document["changed"])):
         del run["bundle"]
     return {**document, "rows": [[name, *cells] for name, cells in twin.rows]}
 
 
-def _changes(connection: Connection, asked: Asked) -> Changes:
+def _changes(connection: Connection, asked: WhatIfQuery) -> Changes:
     path = fit_path(connection)
     if path is None:
         raise JobError("the connection carried no data")
@@ -102,7 +104,7 @@ def _changes(connection: Connection, asked: Asked) -> Changes:
 
 
 def _check_needs(scenarios: Sequence[Scenario], limits: Limits) -> None:
-    """Refuse before a run what would come to no end within the limits."""
+    """Refuse a run that would exceed the limits."""
     needs = run_needs((each, "stock") for each in scenarios)
     if needs.memory_bytes > limits.memory_bytes:
         raise JobError(
@@ -116,8 +118,8 @@ def _check_needs(scenarios: Sequence[Scenario], limits: Limits) -> None:
         )
 
 
-def _predicted_ns(connection: Connection, asked: Asked) -> float:
-    """How long the changed run may go by its own clock: only for the bar."""
+def _predicted_ns(connection: Connection, asked: WhatIfQuery) -> float:
+    """Predicted duration of the changed run by its own clock, for the progress bar."""
     with suppress(WhatIfError, ChangeError):
         found = whatif(
             connection,
@@ -132,8 +134,8 @@ def _predicted_ns(connection: Connection, asked: Asked) -> float:
     return float(connection.duration_ns)
 
 
-def _tell(place: Path, told: dict[str, Any]) -> None:
-    """Whoever reads it meanwhile reads the whole of it."""
+def _write_progress(place: Path, progress: dict[str, Any]) -> None:
+    """Write a file so that readers see all of it."""
     new = place / f"{PROGRESS}.new"
-    new.write_text(json.dumps(told))
+    new.write_text(json.dumps(progress))
     new.replace(place / PROGRESS)

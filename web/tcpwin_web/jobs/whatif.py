@@ -1,4 +1,4 @@
-"""A stored connection and changes of it in, what would come of them out: as `tcpwin whatif` says it.
+"""Predict the effect of changes on a stored connection, as `tcpwin whatif` does.
 
 Runs in worker processes.
 """
@@ -14,11 +14,11 @@ from tcpwin_web.jobs.work import FileSet
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Changes, as `tcpwin.paths.whatif` takes them; without any every limit is lifted alone.
+class WhatIfQuery:
+    """Changes as `tcpwin.paths.whatif` takes them; without any, every limit is lifted alone.
 
     Attributes:
-        settings: ends' settings with their values, such as ``("receiver.tcp_rmem", "32M")``.
+        settings: settings of an end with their values, such as ``("receiver.tcp_rmem", "32M")``.
     """
 
     settings: tuple[tuple[str, str], ...] = ()
@@ -29,23 +29,23 @@ class Asked:
 
 
 class _NoChange(str):
-    """Why what was asked for is no change."""
+    """Reason why the requested change is invalid."""
 
 
-def predict(file_set: FileSet, connection: int, asked: Asked) -> dict[str, Any]:
-    """The document of `tcpwin whatif --json`, or ``{"refused": why}``: no such change, or the capture cannot say."""
+def predict(file_set: FileSet, connection: int, asked: WhatIfQuery) -> dict[str, Any]:
+    """Return the document of `tcpwin whatif --json`, or ``{"refused": why}``."""
     found = _found(file_set, connection, asked)
     return {"refused": found} if isinstance(found, str) else {"schema": WHATIF_SCHEMA, **describe_whatif(found)}
 
 
-def tell(file_set: FileSet, connection: int, asked: Asked) -> dict[str, Any]:
-    """What the page of a connection under changes shows; `refused` is why there is no prediction of these."""
+def describe_page(file_set: FileSet, connection: int, asked: WhatIfQuery) -> dict[str, Any]:
+    """Return the content of the what-if page; `refused` says why there is no prediction for these changes."""
     found = _found(file_set, connection, asked)
     refused = None
     is_no_change = isinstance(found, _NoChange)
     if isinstance(found, str):
-        # What each limit gains stands on the page whatever was asked for.
-        refused, found = _here(found), _found(file_set, connection, Asked())
+        # The page shows the gain of each limit in any case.
+        refused, found = _here(found), _found(file_set, connection, WhatIfQuery())
     if isinstance(found, str):
         why = _here(found)
         return {"refused": refused, "why_none": why if why != refused else None, "is_no_change": is_no_change}
@@ -67,8 +67,8 @@ def tell(file_set: FileSet, connection: int, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _found(file_set: FileSet, number: int, asked: Asked) -> WhatIf | str:
-    """What is predicted; or why nothing is."""
+def _found(file_set: FileSet, number: int, asked: WhatIfQuery) -> WhatIf | str:
+    """Return the prediction, or why there is none."""
     analysis = open_connections(file_set, [number])
     try:
         return whatif(
@@ -106,7 +106,7 @@ def _told(prediction: Prediction, longest_ns: float) -> dict[str, Any]:
 
 
 def _here(reason: str) -> str:
-    """A reason as the page says it, where the command line has an option that helps."""
+    """Rephrase a reason for the page where it names an option of the command line."""
     return reason.replace("--rate says it", "the path's rate, given here, says it")
 
 
@@ -121,5 +121,5 @@ def _words(change: str) -> str:
 
 
 def _bar(start_ns: float, end_ns: float, longest_ns: float) -> tuple[float, float]:
-    """Where a bar begins and how wide it is, of 1,000."""
+    """Return start and width of a bar, in thousandths."""
     return round(start_ns * 1000 / longest_ns, 1), round((end_ns - start_ns) * 1000 / longest_ns, 1)

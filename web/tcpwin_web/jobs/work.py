@@ -1,7 +1,7 @@
-"""What worker processes do: a stored capture in, files of results out.
+"""Analyse a stored capture in a worker process and write its results.
 
-Results are written to a folder of their own and then put in place: a reader sees all of them or none. Nothing here
-knows the database.
+Results are written to a separate folder and then moved into place: readers see all of them or none. Does not access
+the database.
 """
 
 import contextlib
@@ -26,15 +26,15 @@ from tcpwin_web.results.host_pairs import group_by_hosts
 SHOWN_GROUPS, WORST_FINDINGS = 20, 3
 """Kinds of findings on a capture's page, and findings of each."""
 PREPARED = 4
-"""Worst connections whose details are written with the analysis' own results."""
+"""Worst connections whose details are prepared with the analysis."""
 PROGRESS_SECONDS = 0.1
 PLACE_ATTEMPTS = 100
-"""Of putting results in place, while somebody writes into those of before."""
+"""Attempts to move results into place while somebody writes into the old ones."""
 
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file of a capture as a worker finds it."""
+    """A file of a capture in the form workers take."""
 
     path: str
     name: str
@@ -50,8 +50,8 @@ class FileSet:
 
     Attributes:
         window_scales: given by hand, by address.
-        selection: which packets are looked at; None for all.
-        results: the folder of its results, where there are some.
+        selection: the packets to analyse; None for all.
+        results: the folder of its results, if there are any.
     """
 
     name: str
@@ -62,7 +62,7 @@ class FileSet:
 
     @property
     def source(self) -> Source:
-        """Its captures, or what is selected of them."""
+        """Its captures, or the selected packets of them."""
         captures = [each for each in self.files if each.kind == "capture"]
         if not captures:
             raise JobError("no capture among the files: snapshots alone cannot be analysed here")
@@ -77,10 +77,10 @@ class FileSet:
         return path if path is not None and path.exists() else None
 
     def analyze(self, progress: Callable[[int], object] | None = None, *, index: Path | None = None) -> Analysis:
-        """Read and measure all of it.
+        """Read and measure all packets.
 
         Args:
-            index: where one of its packets is to be written; without, what there is is used.
+            index: write an index of the packets to this path; by default use the existing one.
         """
         source = self.source
         snapshots = [
@@ -100,16 +100,16 @@ class FileSet:
 
 
 def analyze_file_set(file_set: FileSet, folder: str, unfinished: str) -> dict[str, Any]:
-    """Write a capture's results to one folder, at the end move them; return what the list of captures shows."""
+    """Write a capture's results to a temporary folder and move them into place; return its columns in lists."""
     place, new = Path(folder), Path(unfinished)
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(mode=0o700)
     index = new / layout.INDEX
-    analysis = file_set.analyze(_teller(new / layout.PROGRESS), index=index)
+    analysis = file_set.analyze(_progress_writer(new / layout.PROGRESS), index=index)
     try:
         shown = _write(file_set, analysis, new)
     except Exception:
-        # Perhaps the disk is full: the index only saves time, and may have taken the room of what is needed.
+        # The disk may be full: the index only saves time, and may have taken the space of what is needed.
         if not index.exists():
             raise
         index.unlink()
@@ -119,7 +119,7 @@ def analyze_file_set(file_set: FileSet, folder: str, unfinished: str) -> dict[st
 
 
 def put_in_place(new: Path, place: Path) -> None:
-    """Let a folder of results take the place of another, into which somebody may still be writing."""
+    """Replace a folder of results, into which somebody may still be writing."""
     old = layout.replaced(new)
     for left in reversed(range(PLACE_ATTEMPTS)):
         shutil.rmtree(old, ignore_errors=True)
@@ -215,7 +215,7 @@ def _selected(analysis: Analysis) -> dict[str, Any] | None:
 
 
 def _quality(capture: Capture) -> list[str]:
-    """What weakens the numbers beside damage, which is told with each file."""
+    """Return remarks that weaken the numbers, except damage, which is reported with each file."""
     damage = len(capture.warnings)
     return quality_remarks(capture)[damage:] or ([] if damage else [WHOLE])
 
@@ -229,15 +229,15 @@ def _described_capture(analysis: Analysis) -> dict[str, Any]:
     return {**plain(capture), **sums, "first_time_ns": capture.first_time_ns, "last_time_ns": capture.last_time_ns}
 
 
-def _teller(path: Path) -> Callable[[int], None]:
-    """Write the bytes read so far to a file now and then: any worker that shares the data folder can be watched."""
-    told = 0.0
+def _progress_writer(path: Path) -> Callable[[int], None]:
+    """Return a callback that writes the bytes read so far to a file, visible to all who share the data folder."""
+    written = 0.0
 
-    def tell(bytes_read: int) -> None:
-        nonlocal told
+    def write(bytes_read: int) -> None:
+        nonlocal written
         now = time.monotonic()
-        if now - told >= PROGRESS_SECONDS:
-            told = now
+        if now - written >= PROGRESS_SECONDS:
+            written = now
             path.write_text(str(bytes_read))
 
-    return tell
+    return write

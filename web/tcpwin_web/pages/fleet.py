@@ -1,6 +1,6 @@
 """The page of a data set of `tcpwin fleet run`: what limited its connections, and the worst of them.
 
-In: the data set's folder. Out: a page; DuckDB is asked anew for each.
+Every request queries the data set's folder with DuckDB.
 """
 
 from typing import Any, Literal, get_args
@@ -20,7 +20,7 @@ By = Literal["limit", "pair", "subnet", "port", "hour", "day", "site", "kernel"]
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:
-    """Make the routes."""
+    """Create the routes."""
     router = APIRouter()
 
     @router.get("/fleet")

@@ -1,6 +1,6 @@
-"""A recorder that runs on this host, followed: its server-sent events, handed on to pages.
+"""Forward the server-sent events of a recorder on this host to pages.
 
-In: the address of `tcpwin watch --metrics PORT`. Out: its rounds, as it tells them. Nothing of it is kept.
+Connects to the address of `tcpwin watch --metrics PORT`, and stores nothing.
 """
 
 import asyncio
@@ -17,15 +17,15 @@ from tcpwin_web.service import Service
 
 ANSWER_SECONDS = 5.0
 LOOK_SECONDS = 1.0
-"""So often a stream looks whether the service ends."""
+"""Interval at which a stream checks whether the service ends."""
 MOST_LINE_BYTES = 1 << 20
 MOST_FOLLOWERS = 16
 AWAY = b"event: away\ndata: {}\n\n"
-"""The recorder does not answer, or has ended; a browser asks again by itself."""
+"""The recorder does not answer, or has ended; browsers reconnect by themselves."""
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:
-    """Make the routes."""
+    """Create the routes."""
     router = APIRouter()
     followers: set[object] = set()
 
@@ -37,7 +37,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
     async def follow(request: Request) -> Response:
         _address(request)
         if len(followers) >= MOST_FOLLOWERS:
-            raise HTTPException(503, f"{MOST_FOLLOWERS} pages follow the recorder already.", {"Retry-After": "5"})
+            raise HTTPException(503, f"{MOST_FOLLOWERS} pages already follow the recorder.", {"Retry-After": "5"})
 
         async def events() -> AsyncIterator[bytes]:
             follower = object()
@@ -61,7 +61,7 @@ def _address(request: Request) -> str:
 
 
 async def _events(service: Service) -> AsyncIterator[bytes]:
-    """What the recorder tells, until it or the service ends."""
+    """Yield the recorder's events until it or the service ends."""
     host, port = service.settings.watch_place
     try:
         opening = asyncio.open_connection(host, port, limit=MOST_LINE_BYTES)

@@ -14,7 +14,7 @@ from tcpwin.limits import LIMIT_NAMES
 from tcpwin.paths import LIFTABLE
 from tcpwin_web.api.parts import ConnectionId, Detailed, ServiceOf, Words
 from tcpwin_web.api.whatif import read_asked
-from tcpwin_web.jobs.whatif import Asked, tell
+from tcpwin_web.jobs.whatif import WhatIfQuery, describe_page
 from tcpwin_web.pages.parts import show
 from tcpwin_web.results import layout, queries
 
@@ -74,9 +74,9 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             )
         except ValueError as error:
             # Said beside the form, which keeps what was typed.
-            asked, wrong = Asked(), str(error)
+            asked, wrong = WhatIfQuery(), str(error)
         file_set = await service.queue.file_set(capture.id)
-        told: dict[str, Any] = await service.queue.run(tell, file_set, connection_id, asked)
+        told: dict[str, Any] = await service.queue.run(describe_page, file_set, connection_id, asked)
         # What the model cannot say a run may; what is no change, or of a connection without data, nobody tries.
         can_run = wrong is None and not told["is_no_change"] and told.get("path") is not None
         kernel = kernel if kernel in SERIES else ""

@@ -1,1 +1,1 @@
-"""Results of an analysis as files: what workers write, and how requests read it without reading the capture again."""
+"""Results of an analysis as files: written by workers, read by requests without reading the capture again."""

@@ -1,6 +1,6 @@
-"""What was measured, as columns in files: connections and findings as Parquet, series as arrays that can be mapped.
+"""Write measurements as columns: connections and findings as Parquet, series as arrays that can be memory-mapped.
 
-In: an analysis or a connection. Out: files that requests filter, sort and cut without loading all of them.
+Requests filter, sort and slice the files without loading all of them.
 """
 
 import json
@@ -20,9 +20,9 @@ ROW_GROUP = 50_000
 OF_CONNECTIONS = marked_fields("connection", "list")
 OF_DIRECTIONS = marked_fields("direction", "list")
 OF_BOTH = ("goodput_bps", "retransmissions")
-"""Of a connection: the rate of the direction with more data, and what both sent again."""
+"""Per connection: the rate of the direction with more data, and the retransmissions of both."""
 VERDICT = "verdict."
-"""How the columns of a connection's verdict begin."""
+"""Prefix of the columns of a connection's verdict."""
 OF_VERDICTS = tuple(f"{VERDICT}{name}" for name in VERDICT_COLUMNS)
 FLAGS = {"verdict.is_problem"}
 FINDINGS = "findings"
@@ -52,7 +52,7 @@ _FINDINGS_SCHEMA = {
 
 
 def write_connections(analysis: Analysis, path: Path) -> None:
-    """Write the columns that lists show, of all connections."""
+    """Write the columns that lists show, for all connections."""
     names = [*OF_CONNECTIONS, *(f"{side}.{name}" for side in DIRECTIONS for name in OF_DIRECTIONS)]
     frame = analysis.connections.table(names).to_polars()
     verdicts = verdict_columns(analysis).to_polars().rename(lambda name: f"{VERDICT}{name}")
@@ -80,12 +80,12 @@ def write_connections(analysis: Analysis, path: Path) -> None:
 
 
 def _data(side: str) -> polars.Expr:
-    """The data of a direction: acknowledged, or sent where no ACK of it was captured."""
+    """Data bytes of a direction: acknowledged, or sent if no ACK of it was captured."""
     return polars.max_horizontal(polars.col(f"{side}.acked_bytes").fill_null(0), f"{side}.payload_bytes")
 
 
 def write_findings(analysis: Analysis, path: Path) -> None:
-    """Write findings, in their order, each with its whole document, and with its words."""
+    """Write findings in order, each with its whole document and its sentences."""
     view = FindingViews(analysis, analysis.findings)
     described = ((describe_finding(each, analysis), view(each)) for each in analysis.findings)
     rows = [
@@ -105,7 +105,7 @@ def write_findings(analysis: Analysis, path: Path) -> None:
 
 
 def write_series(view: View, folder: Path) -> None:
-    """Write every series of a view, each in one run of columns, and where each run begins."""
+    """Write all series of a view into one run of columns, and the offset of each."""
     runs, parts, first = [], [], 0
     for side, name, series in _all_series(view):
         runs.append({"name": name, "side": side, "width_ns": series.width_ns, "first": first, "count": len(series)})

@@ -1,4 +1,4 @@
-"""A capture's table of connections in, a row for each pair of hosts, port and limit out, to be searched."""
+"""Group a capture's connections by hosts, port and limit, for searches."""
 
 from pathlib import Path
 from typing import Any
@@ -8,13 +8,13 @@ import polars
 from tcpwin_web.results import layout
 
 MOST_PAIRS = 2000
-"""Of one capture; of more, those that lost most time, then those with most data."""
+"""Maximum number of rows per capture: those that lost most time, then those with the most data."""
 
 
 def group_by_hosts(folder: Path) -> tuple[list[dict[str, Any]], int]:
-    """The rows, and how many there are with those beyond `MOST_PAIRS`.
+    """Return the rows, and their number including those beyond `MOST_PAIRS`.
 
-    The server is who answered the handshake; where that is not in the capture, the end with the lower port.
+    The server is the host that answered the handshake, or the end with the lower port if it was not captured.
     """
     a_serves = polars.col("handshake_rtt_ns").is_null() & (polars.col("a_port") < polars.col("b_port"))
     data_bytes = polars.sum_horizontal(

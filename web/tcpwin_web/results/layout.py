@@ -3,7 +3,7 @@
 from pathlib import Path
 
 VERSION = 11
-"""Of the results: what an earlier version wrote is written anew when the service starts."""
+"""Format version of the results; the service rewrites older ones when it starts."""
 
 CAPTURE = "capture.json"
 CONNECTIONS = "connections.parquet"
@@ -12,11 +12,11 @@ PROGRESS = "progress"
 """Bytes read so far, while the analysis runs."""
 
 INDEX = "packets.index"
-"""Where each connection's packets are in the stored capture; absent where that cannot be told, or found no room."""
+"""Where each connection's packets are in the stored capture; absent if unknown, or for lack of space."""
 ENGINE = "engine.json"
-"""What the engine told of the capture, which the packets of some connections do not tell: facts and counts."""
+"""Facts and counts of the whole capture from the engine, which the packets of some connections cannot give."""
 SHARED = "shared"
-"""Folder of the same without what the hosts said: for links that replace addresses, once one was opened."""
+"""Folder of the same without host data, for links that hide addresses; made when one is first opened."""
 
 VIEW = "view.json"
 """A capture, or a connection, in the words of its page."""
@@ -25,31 +25,31 @@ CONNECTION = "connection.json"
 EVENTS = "events.json"
 SNAPSHOTS = "snapshots.json"
 FIGURES = "figures.json"
-"""How much room the figures take that are looked at first, and what they show."""
+"""Layouts of the figures that people open first, and what they show."""
 LIFE = "life.json"
-"""Windows, flights and silences of a connection's whole life, by direction."""
+"""Windows, flights and silences of a whole connection, by direction."""
 SKETCHES = "sketches.json"
 """Windows and flights of the connections that a capture's page shows first, in a few columns."""
 SERIES = "series.npy"
-"""All series one behind another, shape (5, n): what `VALUES` names. Mapped, so that a span costs what it holds."""
+"""All series one after another, shape (5, n), with the columns `VALUES`; memory-mapped."""
 RUNS = "series.json"
-"""Where each series begins."""
+"""Offset of each series."""
 VALUES = ("time_ns", "min", "max", "last", "sum")
 SEGMENTS = "segments.parquet"
 SEGMENT_TIMES = "segments.npy"
-"""The times of the segments: where a span begins is found without the table."""
+"""Times of the segments, to find the start of a span without the table."""
 
 
 def connection(id: int) -> str:
-    """The folder of one connection's details, written when they are first wanted."""
+    """Return the folder of a connection's details, written on first use."""
     return f"details/{id}"
 
 
 def series(id: int) -> str:
-    """The folder of the series alone of a connection whose details nobody wanted yet."""
+    """Return the folder of a connection's series only, until its details are made."""
     return f"series/{id}"
 
 
 def replaced(unfinished: Path) -> Path:
-    """Where the results of before are while others take their place."""
+    """Return the folder of the old results while new ones replace them."""
     return unfinished.with_name(f"{unfinished.name}.old")

@@ -1,7 +1,6 @@
-"""A capture's folder of results in, the part of them that a request asked for out: a page of rows, a span of a series.
+"""Read parts of a capture's results: a page of rows, a span of a series.
 
-Reads files that are there; whether they are, and making them, is for others. Runs in threads: nothing here waits for
-the network.
+Reads existing files; callers make sure that they exist. Runs in threads: nothing here waits for the network.
 """
 
 import json
@@ -18,18 +17,18 @@ from tcpwin_web.results import layout
 from tcpwin_web.results.columns import COLUMNS, FLAGS, TEXTS, VERDICT
 
 WORST = "worst"
-"""The order in which connections with a problem come first, those that lost most time before others."""
+"""Sort order in which problems come first, by time lost."""
 BOOLEANS = {"true": 1.0, "false": 0.0}
 OPERATORS = {">=": "ge", "<=": "le", ">": "gt", "<": "lt", "=": "eq", "!=": "ne"}
 
 
 class QueryError(Exception):
-    """A question that the results cannot answer, in words for who asked."""
+    """A question that the results cannot answer, in words for the caller."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """Some rows of a table, and how many there are in all that fit the question."""
+    """Some rows of a table, and the total number of matching rows."""
 
     rows: polars.DataFrame
     total: int
@@ -37,12 +36,12 @@ class Page:
 
 
 def read_document(folder: Path, name: str) -> Any:
-    """One of the JSON documents."""
+    """Return one of the JSON documents."""
     return json.loads((folder / name).read_bytes())
 
 
 def read_figures(folder: Path) -> dict[str, Any]:
-    """How the figures that are looked at first are laid out, by name; empty while they are not drawn."""
+    """Return the layouts of the figures that people open first, by name; empty until they are drawn."""
     try:
         found: dict[str, Any] = read_document(folder, layout.FIGURES)
     except FileNotFoundError:
@@ -62,18 +61,18 @@ def list_connections(
     limit: int,
     columns: Sequence[str] = (),
 ) -> Page:
-    """A page of connections.
+    """Return a page of connections.
 
     Args:
-        search: a part of an address, ``address:port`` or ``:port``, of either end.
+        search: part of an address, ``address:port`` or ``:port``, of either end.
         port: of either end.
-        span: two times, nanoseconds since the epoch: those that were there between them.
+        span: two times, nanoseconds since the epoch: connections that existed between them.
         where: conditions such as ``a_to_b.zero_window_ns>0``; all must hold.
-        sort: `WORST`, or a column, with ``-`` before it for the greatest first; rows without a value come last.
-        columns: those wanted; all by default.
+        sort: `WORST` or a column, with a leading ``-`` for descending order; rows without a value come last.
+        columns: columns to return; all by default.
 
     Raises:
-        QueryError: there is no such column, or a condition cannot be understood.
+        QueryError: there is no such column, or a condition is invalid.
     """
     frame = polars.scan_parquet(folder / layout.CONNECTIONS)
     if search:
@@ -110,7 +109,7 @@ def _condition(text: str) -> polars.Expr:
             column = polars.col(name).cast(polars.Int8) if name in FLAGS else polars.col(name)
             expression: polars.Expr = getattr(column, method)(polars.lit(wanted))
             return expression
-    raise QueryError(f"{text[:80]!r} is no condition such as a_to_b.zero_window_ns>0 on one of the columns")
+    raise QueryError(f"{text[:80]!r} is not a condition such as a_to_b.zero_window_ns>0 on one of the columns")
 
 
 def _page(frame: polars.LazyFrame, sort: str, offset: int, limit: int, columns: Sequence[str]) -> Page:
@@ -118,7 +117,7 @@ def _page(frame: polars.LazyFrame, sort: str, offset: int, limit: int, columns: 
     for each in (*(() if sort == WORST else (name,)), *columns):
         if each not in COLUMNS:
             raise QueryError(f"there is no column {each[:80]!r}")
-    # Only what sorts is sorted; the other columns are taken for the rows of the page alone.
+    # Sort only what sorting needs; take the other columns for the page's rows alone.
     if sort == WORST:
         carried = polars.col("a_to_b.payload_bytes") + polars.col("b_to_a.payload_bytes")
         ranked = frame.select("verdict.is_problem", "verdict.lost_ns", carried.alias("carried"), "id")
@@ -129,14 +128,14 @@ def _page(frame: polars.LazyFrame, sort: str, offset: int, limit: int, columns: 
     order = ranked.sort(keys, descending=falling, nulls_last=True).collect()
     wanted = polars.DataFrame({"id": order.get_column("id").slice(offset, limit)})
     shown = frame.select(list(dict.fromkeys(("id", *(columns or COLUMNS)))))
-    # Comparing with a list of numbers instead takes 50 ms on however few rows.
+    # Comparing with a list of numbers takes 50 ms even for few rows.
     rows = shown.join(wanted.lazy(), on="id", how="semi").collect()
     rows = wanted.join(rows, on="id", how="left", maintain_order="left")
     return Page(rows, order.height)
 
 
 def describe_rows(rows: polars.DataFrame) -> list[dict[str, Any]]:
-    """Rows as objects, in which what belongs to the verdict is one: ``verdict``."""
+    """Return rows as objects, with the verdict's columns as one object under ``verdict``."""
     own = [name for name in rows.columns if not name.startswith(VERDICT)]
     of_verdict = [name for name in rows.columns if name.startswith(VERDICT)]
     described = [dict(zip(own, values, strict=True)) for values in rows.select(own).rows()]
@@ -147,20 +146,20 @@ def describe_rows(rows: polars.DataFrame) -> list[dict[str, Any]]:
     return described
 
 
-def read_told(folder: Path) -> str:
-    """All that the answer says in words, as JSON: its summary, notes and findings."""
+def read_sentences(folder: Path) -> str:
+    """Return all sentences of the results as JSON: summary, notes and findings."""
     document = read_document(folder, layout.CAPTURE)
     findings = polars.read_parquet(folder / layout.FINDINGS, columns=["document"]).get_column("document")
     return "\n".join([json.dumps([document["summary"], document["notes"], document["quality"]]), *findings])
 
 
 def find_connection(folder: Path, wanted: Mapping[str, Any]) -> int | None:
-    """The connection that is this one of another capture: the same ends at the same time.
+    """Find a connection of another capture in this one: the same ends at the same time.
 
-    Where none overlaps, as clocks may differ, the only one of these ends.
+    If none overlaps, as clocks may differ, return the only one with these ends.
 
     Args:
-        wanted: a_address, a_port, b_address, b_port, start_ns and end_ns of the other capture's.
+        wanted: a_address, a_port, b_address, b_port, start_ns and end_ns of the other capture's connection.
     """
     ends = [(wanted[f"{side}_address"], wanted[f"{side}_port"]) for side in ("a", "b")]
     both = [
@@ -187,7 +186,7 @@ def find_connection(folder: Path, wanted: Mapping[str, Any]) -> int | None:
 
 
 def read_sketches(folder: Path) -> dict[str, Any]:
-    """Paths of the connections that were sketched, by their numbers as text; empty while none are."""
+    """Return SVG paths of the sketched connections, by their numbers as text; empty until they are drawn."""
     try:
         found: dict[str, Any] = read_document(folder, layout.SKETCHES)
     except FileNotFoundError:
@@ -205,7 +204,7 @@ def list_findings(
     limit: int,
     has_view: bool = False,
 ) -> tuple[list[Any], int]:
-    """A page of findings, the costliest first, and how many fit.
+    """Return a page of findings, costliest first, and the total number of matches.
 
     Args:
         has_view: each has its words as `view`.
@@ -225,7 +224,7 @@ def list_findings(
 
 
 def findings_of(folder: Path, connections: Collection[int]) -> list[Any]:
-    """The findings of some connections, each with its whole document, the costliest first."""
+    """Return the findings of some connections, each with its whole document, costliest first."""
     frame = polars.scan_parquet(folder / layout.FINDINGS).filter(polars.col("connection").is_in(list(connections)))
     found = frame.sort("position").collect()
     return [json.loads(document) for document in found.get_column("document")]
@@ -233,10 +232,10 @@ def findings_of(folder: Path, connections: Collection[int]) -> list[Any]:
 
 @dataclass(frozen=True)
 class SeriesSpan:
-    """A span of a series: extremes per bucket, only of buckets in which something happened.
+    """A span of a series: extremes per bucket, without empty buckets.
 
     Attributes:
-        width_ns: of the buckets; samples that stand alone have 1.
+        width_ns: bucket width; 1 for single samples.
         columns: time_ns, min, max, last, sum; int64, shape (n,).
     """
 
@@ -251,10 +250,10 @@ class SeriesSpan:
 def read_series(
     place: Path, name: str, side: str, *, start_ns: int | None, end_ns: int | None, points: int
 ) -> SeriesSpan:
-    """A series between two times, in at most so many buckets. The value in force when the span begins is its first.
+    """Return a series between two times in at most this many buckets, starting with the value in force at the start.
 
     Args:
-        place: the folder of the connection's details, or of its series alone.
+        place: folder of the connection's details, or of its series only.
 
     Raises:
         QueryError: there is no such series.
@@ -275,7 +274,7 @@ def read_series(
 
 
 def _merged(width_ns: int, columns: dict[str, NDArray[np.int64]], points: int) -> SeriesSpan:
-    """Buckets put together until there are few enough: extremes stay what they are."""
+    """Merge buckets until they are few enough; extremes are preserved."""
     time_ns = columns["time_ns"]
     if len(time_ns) <= points:
         return SeriesSpan(width_ns, columns)
@@ -306,18 +305,18 @@ def list_segments(
     limit: int,
     frame: int | None = None,
 ) -> Page:
-    """Segments of a connection between two times.
+    """Return segments of a connection between two times.
 
     Args:
-        frame: of which the rows around are wanted, in place of those from `offset` on.
+        frame: return the rows around this frame, instead of those from `offset` on.
 
     Raises:
-        QueryError: the connection has too many to be kept, or no such frame in this span.
+        QueryError: the connection has too many segments for a table, or the frame is not in this span.
     """
     place = folder / layout.connection(connection)
     if not (place / layout.SEGMENTS).exists():
         raise QueryError("this connection has too many segments for a table: `tcpwin packets --connection` writes it")
-    # Segments lie in the order of their frames, from which times may step back.
+    # Segments are in frame order, in which times may step back.
     time_ns = np.load(place / layout.SEGMENT_TIMES, mmap_mode="r")
     inside = np.ones(len(time_ns), dtype=bool)
     if start_ns is not None:
@@ -329,7 +328,7 @@ def list_segments(
         found = _place(place, frame, numbers)
         if found is None:
             within_span = "" if len(numbers) == len(time_ns) else " in this span"
-            raise QueryError(f"frame {frame:,} is no segment of this connection{within_span}")
+            raise QueryError(f"frame {frame:,} is not a segment of this connection{within_span}")
         offset = max(found - limit // 2, 0)
     wanted = numbers[offset : offset + limit]
     first, last = (int(wanted[0]), int(wanted[-1])) if len(wanted) else (0, -1)
@@ -338,7 +337,7 @@ def list_segments(
 
 
 def _place(place: Path, frame: int, numbers: NDArray[np.intp]) -> int | None:
-    """Where a frame stands among some rows of the table of segments, in the order of frames; None where it does not."""
+    """Return the position of a frame among rows of the segment table, in frame order; None if it is missing."""
     frames = polars.scan_parquet(place / layout.SEGMENTS).select("frame").collect().get_column("frame").to_numpy()
     row = int(np.searchsorted(frames, frame))
     found = int(np.searchsorted(numbers, row))
@@ -348,7 +347,7 @@ def _place(place: Path, frame: int, numbers: NDArray[np.intp]) -> int | None:
 
 
 def within(items: list[Any], key: str, until: str, start_ns: int | None, end_ns: int | None) -> list[Any]:
-    """Those whose time from `key` to `until` touches the span."""
+    """Keep rows whose time from `key` to `until` overlaps the span."""
     return [
         each
         for each in items

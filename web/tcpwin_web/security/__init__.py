@@ -1,1 +1,1 @@
-"""Who may call, from where, how often, and what a page may load."""
+"""Access control: who may call, from where, how often, and what a page may load."""

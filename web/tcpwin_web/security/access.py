@@ -1,7 +1,7 @@
-"""Who is calling: by the token, by a login's cookie, or anybody where only this machine can call.
+"""Identify the caller by a token or a login's cookie; without a configured token, every local caller has full access.
 
-ASGI middleware. Lets nobody in without a token where one is set, but to the health checks, the login and share links;
-no other site's page may change anything.
+ASGI middleware. If a token is set, only health checks, the login and share links work without one; pages of other
+sites may not change anything.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ LOGIN_DIGITS = 12
 OPEN_PATHS = ("/healthz", "/readyz", "/login")
 GUEST_PREFIXES = ("/shared/", "/api/v1/shared/")
 OPEN_PREFIXES = ("/static/", *GUEST_PREFIXES)
-"""Of what needs no token. A share link's secret is looked at where the link is opened."""
+"""Routes that need no token. A share link's secret is checked when the link is opened."""
 
 log = structlog.get_logger("tcpwin.access")
 
@@ -42,9 +42,9 @@ class Identity:
 
     Attributes:
         actor: token, session or local.
-        login: which session, without what would let anybody take it over.
+        login: id of the session, from which it cannot be taken over.
         scope: what they may do.
-        token: the id of the API token that they showed, or logged in with.
+        token: id of the API token that they showed or logged in with.
     """
 
     actor: str
@@ -55,26 +55,26 @@ class Identity:
 
 @dataclass(frozen=True)
 class Opened:
-    """A login: its cookie's value, and the id of the API token that it was made with."""
+    """A login: its cookie's value, and the id of the API token it was made with."""
 
     session: str
     token: str | None
 
 
 class Gate:
-    """Tells who is calling, and makes and checks what a login leaves behind."""
+    """Identifies callers, and creates and checks logins."""
 
     def __init__(self, settings: Settings, tokens: Tokens) -> None:
         self._tokens = tokens
         self._token = settings.secret
         self._hosts = {host.lower() for host in settings.trusted_hosts}
         self._seconds = settings.session_hours * 3600
-        # Bound to the token: with another token every login ends.
+        # Derived from the token: changing the token ends every login.
         key = hashlib.sha256(b"tcpwin session" + (self._token or secrets.token_hex(32)).encode()).hexdigest()
         self._signer = URLSafeTimedSerializer(key, salt="session")
         self._key = key.encode()
         self._ended: dict[str, float] = {}
-        """Logins that were ended before their time, until which they are remembered."""
+        """Logins that were logged out, remembered until they would have expired."""
 
     @property
     def is_closed(self) -> bool:
@@ -82,7 +82,7 @@ class Gate:
         return self._token is not None
 
     def is_token(self, shown: str) -> bool:
-        """Whether this is the token."""
+        """Whether this is the service's token."""
         return self._token is not None and hmac.compare_digest(shown.encode(), self._token.encode())
 
     def is_host(self, host: str) -> bool:
@@ -92,27 +92,27 @@ class Gate:
         return "*" in self._hosts or name in self._hosts
 
     def end_session(self, request: Request) -> None:
-        """Let the cookie of a login open nothing any more, wherever it was copied to."""
+        """End a login, wherever its cookie was copied to."""
         name, now = self._session(request), time.monotonic()
         self._ended = {each: until for each, until in self._ended.items() if until > now}
         if name is not None:
             self._ended[name] = now + self._seconds
 
     def open_login(self, shown: str) -> Opened | None:
-        """Log in whoever shows the service's token, or an API token that is valid; None for anybody else."""
+        """Log in a caller who shows the service's token or a valid API token; return None otherwise."""
         name = secrets.token_urlsafe(16)
         if self.is_token(shown):
             return Opened(self._signer.dumps(name), None)
         token = self._valid(self._tokens.find(shown))
-        # A login ends with its token: the name in the cookie says which one that is.
+        # A login ends with its token, which the name in the cookie identifies.
         return None if token is None else Opened(self._signer.dumps(f"{name}.{token.id}"), token.id)
 
     def shows_token(self, request: Request) -> bool:
-        """Whether the caller shows a token, be it right or wrong, and one is needed."""
+        """Whether a token is needed and the caller shows one, right or wrong."""
         return self._token is not None and request.headers.get("authorization", "")[:7].lower() == "bearer "
 
     def identify(self, request: Request) -> Identity | None:
-        """Who is calling; None who has shown nothing, or what is wrong."""
+        """Identify the caller; None if the credentials are missing or wrong."""
         if self._token is None:
             return Identity("local")
         shown = self._shown(request)
@@ -129,7 +129,7 @@ class Gate:
         return Identity("session", login) if token is None else Identity("session", login, token.scope, token.id)
 
     def over_token(self, request: Request) -> Token | None:
-        """The API token that the caller shows, where it is revoked or expired."""
+        """Return the API token that the caller shows if it is revoked or expired."""
         shown = self._shown(request)
         token = None if shown is None else self._tokens.find(shown)
         return None if token is None or token.why_over is None else token
@@ -152,17 +152,17 @@ class Gate:
         return str(name)
 
     def csrf_token(self, request: Request) -> str:
-        """What a page's forms and scripts send back to show that they are this service's own."""
+        """Return the value that a page's forms and scripts send back to prove that they are the service's own."""
         name = self._session(request) or "local"
         return hmac.new(self._key, b"csrf" + name.encode(), "sha256").hexdigest()
 
     def is_own_form(self, request: Request, shown: str | None) -> bool:
-        """Whether a form or script showed what `csrf_token` gave its page."""
+        """Whether a form or script sent back its page's `csrf_token`."""
         return shown is not None and hmac.compare_digest(shown.encode(), self.csrf_token(request).encode())
 
 
 class Access:
-    """ASGI middleware: let a request through, or answer it."""
+    """ASGI middleware: pass a request on, or refuse it."""
 
     def __init__(self, app: ASGIApp, gate: Gate, rates: Rates, audit: AuditLog) -> None:
         self._app = app
@@ -182,7 +182,7 @@ class Access:
         await (answer or self._app)(scope, receive, send)
 
     async def _refusal(self, request: Request) -> Response | None:
-        # RFC 9112 section 3.2: with more than one, who stands between may have looked at another.
+        # RFC 9112 section 3.2: with several Host headers, an intermediary may have used another one.
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or not self._gate.is_host(hosts[0]):
             return problems.respond(
@@ -192,7 +192,7 @@ class Access:
         is_open = path in OPEN_PATHS or path.startswith(OPEN_PREFIXES)
         is_guess = not is_open and self._gate.shows_token(request)
         if is_guess:
-            # Beyond the limit the right token is not looked at either: the guess that hits it would be let in.
+            # Beyond the limit even the right token is not checked: otherwise a correct guess would succeed.
             self._rates.require("token", request)
         identity = self._gate.identify(request)
         actor = None if identity is None else identity.actor
@@ -200,7 +200,7 @@ class Access:
         if actor is None and not is_open:
             over = self._gate.over_token(request)
             if over is not None:
-                # Whoever has a secret that once was right guesses nothing.
+                # A token that was once valid is not a guess.
                 self._audit.seen(request, "token.refused", over.id)
             elif is_guess:
                 self._rates.take("token", request)
@@ -234,10 +234,10 @@ class Access:
         )
 
     def _describe(self, request: Request, identity: Identity | None, *, is_guest: bool) -> None:
-        """Say who is calling, to all that count, share out, or write down."""
+        """Record the caller, for rate limits, fair scheduling and the audit log."""
         actor = "nobody" if identity is None else identity.actor
         login = None if identity is None or is_guest else identity.login
-        # One login is one caller wherever it comes from; who shares the token is told apart by the address.
+        # One login is one caller from any address; callers that share a token are distinguished by address.
         token = None if identity is None or is_guest else identity.token
         shown = f"token {token}" if token else actor
         name = f"login {login}" if login else f"{'guest' if is_guest else shown} {counted_address(request)}"
@@ -257,10 +257,10 @@ class Access:
             await self._audit.note(request, "token.refused")
         except SQLAlchemyError:
             # It is refused all the same.
-            log.exception("a wrong token could not be written down")
+            log.exception("a wrong token could not be logged")
 
     def _foreign(self, request: Request, actor: str | None) -> Response | None:
-        """Refuse what a page of another site sends with this browser's cookies, or to this machine's own address."""
+        """Refuse requests that another site's page sends with this browser's cookies, or to a local address."""
         origin = request.headers.get("origin")
         site = request.headers.get("sec-fetch-site", "same-origin")
         is_foreign = site not in ("same-origin", "none") or (
@@ -270,5 +270,5 @@ class Access:
             return problems.respond(request, 403, "A page of another site sent this.")
         is_script = actor == "session" and request.url.path.startswith("/api/")
         if is_script and not self._gate.is_own_form(request, request.headers.get(CSRF_HEADER)):
-            return problems.respond(request, 403, "X-CSRF-Token is missing, or of an earlier login.")
+            return problems.respond(request, 403, "X-CSRF-Token is missing, or belongs to an earlier login.")
         return None

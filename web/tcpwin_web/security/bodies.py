@@ -1,7 +1,7 @@
-"""ASGI middleware: how long a request's body may be, and how slowly it may come.
+"""ASGI middleware: limit the size of request bodies, and how slowly they may arrive.
 
-Uploads have limits of their own length; they end where they bring next to nothing for a while. All other bodies are
-short and have to be there soon. Nobody holds a connection, or what belongs to it, by sending nothing.
+Uploads have their own size limits; they end if next to nothing arrives for a while. All other bodies are short and
+must arrive soon. Nobody holds a connection, or what belongs to it, by sending nothing.
 """
 
 import asyncio
@@ -12,18 +12,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_BODY_BYTES = 1 << 20
 LEAST_BYTES = 4096
-"""That an upload has to bring in the time in which it may not stand still: a modem brings a hundred times as much."""
+"""Least that an upload must bring per stall timeout: a modem is a hundred times faster."""
 
 
 class BodyLimits:
-    """Refuses long bodies that are no uploads, and ends those that do not come."""
+    """Refuses long bodies that are not uploads, and ends bodies that stall."""
 
     def __init__(self, app: ASGIApp, uploads: re.Pattern[str], form_bytes: int, stall_seconds: float) -> None:
-        """Make it.
+        """Create the middleware.
 
         Args:
-            uploads: the paths whose bodies are files.
-            form_bytes: most of such a body: a form lies in a temporary file before anything can be said of it.
+            uploads: paths whose bodies are files.
+            form_bytes: size limit of such a body: a form is stored in a temporary file before it can be checked.
         """
         self._app = app
         self._uploads = uploads
@@ -41,7 +41,7 @@ class BodyLimits:
 
 
 class _Short:
-    """A body that has a most length, and a time by which all of it must be there."""
+    """A body with a size limit and a deadline."""
 
     def __init__(self, receive: Receive, seconds: float) -> None:
         self._receive = receive
@@ -64,7 +64,7 @@ class _Short:
 
 
 class _Upload:
-    """A body of any length that must go on."""
+    """A body of any length that must keep arriving."""
 
     def __init__(self, receive: Receive, most_bytes: int, seconds: float) -> None:
         self._receive = receive
@@ -78,7 +78,7 @@ class _Upload:
         if self._is_whole:
             return await self._receive()
         loop = asyncio.get_running_loop()
-        # Only what the client is waited for counts, not what the service needs itself.
+        # Only time spent waiting for the client counts.
         began = loop.time()
         message = await _within(self._receive, self._left_seconds, self._seconds)
         self._left_seconds -= loop.time() - began
@@ -98,6 +98,6 @@ async def _within(receive: Receive, seconds: float, allowed: float) -> Message:
         async with asyncio.timeout(max(seconds, 0)):
             return await receive()
     except TimeoutError:
-        detail = f"The request stood still: nothing, or next to nothing, came for {allowed:g} seconds."
-        # What still comes is no request.
+        detail = f"The request stalled: nothing, or next to nothing, arrived for {allowed:g} seconds."
+        # What still arrives is not a request.
         raise HTTPException(408, detail, {"Connection": "close"}) from None

@@ -1,14 +1,14 @@
-"""ASGI middleware: say who asks, for whom places are counted, and notice where the client goes before its answer."""
+"""ASGI middleware: set the caller, for fair scheduling, and notice clients that leave before the answer."""
 
 import asyncio
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tcpwin_web.places import Caller, set_caller
+from tcpwin_web.slots import Caller, set_caller
 
 
 class Calling:
-    """Gives every request its `Caller`, by what `Access` found out of it."""
+    """Gives every request its `Caller`, from what `Access` found out about it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -28,7 +28,7 @@ class Calling:
 
 
 class _Listening:
-    """Passes on what arrives; from the end of the body on, waits for the client to go."""
+    """Passes on the body; after its end, waits for the client to disconnect."""
 
     def __init__(self, receive: Receive, caller: Caller, *, has_body: bool) -> None:
         self._receive = receive

@@ -1,4 +1,4 @@
-"""What a caller may do: each scope includes those before it. What is not named here needs the last one."""
+"""Scopes of callers: each includes those before it. Requests not named here need the last one."""
 
 import re
 from enum import StrEnum
@@ -8,14 +8,14 @@ _CAPTURE = r"/api/v1/captures/[^/]+"
 
 
 class Scope(StrEnum):
-    """read: all captures and answers. upload: also to add, analyse, name and annotate. admin: everything."""
+    """read: all captures and results. upload: also add, analyse, name and annotate. admin: everything."""
 
     READ = "read"
     UPLOAD = "upload"
     ADMIN = "admin"
 
     def includes(self, needed: "Scope") -> bool:
-        """Whether whoever has this scope may do what needs that one."""
+        """Whether this scope includes that one."""
         order = list(Scope)
         return order.index(self) >= order.index(needed)
 
@@ -35,7 +35,7 @@ _UPLOADERS = (
 
 
 def needed_scope(method: str, path: str) -> Scope:
-    """The scope that a request needs."""
+    """Return the scope that a request needs."""
     if method in SAFE_METHODS:
         return Scope.ADMIN if _READ_BY_ADMINS.fullmatch(path.rstrip("/")) else Scope.READ
     for scope, allowed in ((Scope.READ, _READERS), (Scope.UPLOAD, _UPLOADERS)):

@@ -1,6 +1,6 @@
-"""API tokens as rows: made, listed, revoked, found by their secret, which is shown once and kept as a hash.
+"""API tokens as rows: create, list, revoke. A secret is shown once and stored as a hash.
 
-What each request asks is answered from memory: one service works on a database, and every change goes through it.
+Requests are checked from memory: only one service works on a database, and every change goes through it.
 """
 
 import hashlib
@@ -17,17 +17,17 @@ from tcpwin_web.storage import Database
 from tcpwin_web.storage.models import ApiToken, now_ns
 
 PREFIX = "tcpwin_"
-"""Of each secret, so that scanners of source code know one when they see it."""
+"""Prefix of each secret, by which source code scanners recognise it."""
 SECRET_BYTES = 32
 DAY_NS = 86_400 * 10**9
 LISTED_DAYS = 90
-"""For which a token that is over is still listed."""
+"""How long expired and revoked tokens are still listed."""
 MOST_TOKENS = 1000
 
 
 @dataclass(frozen=True)
 class Token:
-    """What a token allows, and until when."""
+    """A token's rights and lifetime."""
 
     id: str
     name: str
@@ -38,7 +38,7 @@ class Token:
 
     @property
     def why_over(self) -> str | None:
-        """Why it opens nothing any more, in a sentence; None where it does."""
+        """Reason why it is no longer valid, as a sentence; None if it is."""
         if self.revoked_ns is not None:
             return f"This token was revoked on {date_text(self.revoked_ns)}."
         if self.expires_ns <= now_ns():
@@ -55,26 +55,26 @@ class Tokens:
         self._by_id: dict[str, Token] = {}
 
     async def load(self) -> None:
-        """Learn from the database which there are."""
+        """Load the tokens from the database."""
         async with self._database.begin() as session:
             rows = (await session.scalars(select(ApiToken))).all()
         self._by_hash = {row.secret_sha256: _token_of(row) for row in rows}
         self._by_id = {token.id: token for token in self._by_hash.values()}
 
     def find(self, secret: str) -> Token | None:
-        """The token of a secret, also where it is over; None where there never was one, or long ago."""
+        """Return the token with this secret, even if it is no longer valid; None if it is unknown."""
         return self._by_hash.get(_hash(secret))
 
     def get(self, token_id: str) -> Token | None:
-        """The token of an id, also where it is over."""
+        """Return the token with this id, even if it is no longer valid."""
         return self._by_id.get(token_id)
 
     def list(self) -> Sequence[Token]:
-        """All that are known, the newest first."""
+        """All known tokens, newest first."""
         return sorted(self._by_id.values(), key=lambda token: (-token.created_ns, token.id))
 
     async def create(self, name: str, scope: Scope, *, days: float) -> tuple[Token, str]:
-        """Make a token and return it with its secret, which cannot be shown again.
+        """Create a token; return it with its secret, which cannot be shown again.
 
         Raises:
             ConflictError: there are `MOST_TOKENS` already.
@@ -82,9 +82,7 @@ class Tokens:
         secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
         async with self._database.change() as session:
             if (await session.scalar(select(func.count()).select_from(ApiToken)) or 0) >= MOST_TOKENS:
-                raise ConflictError(
-                    f"there are {MOST_TOKENS:,} tokens already, those that were revoked lately among them"
-                )
+                raise ConflictError(f"there are {MOST_TOKENS:,} tokens already, including recently revoked ones")
             row = ApiToken(
                 name=name, scope=scope, secret_sha256=_hash(secret), expires_ns=now_ns() + int(days * DAY_NS)
             )
@@ -93,7 +91,7 @@ class Tokens:
         return self._by_id[row.id], secret
 
     async def revoke(self, token_id: str) -> bool:
-        """End a token; False if none of that id is valid."""
+        """Revoke a token; return False if there is no valid one with this id."""
         async with self._database.change() as session:
             row = await session.get(ApiToken, token_id)
             if row is None or row.revoked_ns is not None:
@@ -103,7 +101,7 @@ class Tokens:
         return True
 
     async def sweep(self) -> None:
-        """Delete those that are over for `LISTED_DAYS`."""
+        """Delete tokens that have been invalid for `LISTED_DAYS`."""
         before = now_ns() - LISTED_DAYS * DAY_NS
         async with self._database.change() as session:
             await session.execute(

@@ -1,1 +1,1 @@
-"""Answers for people who have a link and no token; on wish without the addresses."""
+"""Results for people with a link instead of a token, optionally without the addresses."""

@@ -1,6 +1,6 @@
-"""The secret from which the keys of share links are made: in a file of its own, not in the database nor in its copies.
+"""The secret behind share link keys: in its own file, neither in the database nor in its backups.
 
-Whoever has the database alone cannot tell which real address a link's address stands for.
+With the database alone, nobody can map a link's addresses back to real ones.
 """
 
 import hmac
@@ -14,14 +14,14 @@ NAME = "addresses"
 
 
 class AddressKeys:
-    """A key of Crypto-PAn for each share link."""
+    """Crypto-PAn keys of share links."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
         self._secret = b""
 
     def prepare(self) -> None:
-        """Read the secret; make it where there is none. Only its owner may read it, also where it was there before."""
+        """Read the secret, or create it; make the file readable for its owner only, even if it existed."""
         try:
             opened = os.open(self._path, os.O_RDONLY)
         except FileNotFoundError:
@@ -34,7 +34,7 @@ class AddressKeys:
             raise OSError(None, f"{self._path.name} holds no key of {KEY_BYTES} bytes")
 
     def of(self, share_id: str) -> bytes:
-        """The key of one link: the same as long as the secret is."""
+        """Return the key of a link, which stays the same as long as the secret does."""
         return hmac.digest(self._secret, share_id.encode(), "sha256")
 
     def _make(self) -> None:

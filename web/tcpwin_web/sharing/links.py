@@ -1,4 +1,4 @@
-"""Share links as rows: made, listed, opened, revoked. A link's secret is shown once and kept as a hash."""
+"""Share links as rows: create, list, open, revoke. A link's secret is shown once and stored as a hash."""
 
 import hashlib
 import secrets
@@ -19,7 +19,7 @@ DAY_NS = 86_400 * 10**9
 
 @dataclass(frozen=True)
 class Opened:
-    """What a link leads to: a capture, and the key that maps its addresses where they are not to be seen."""
+    """Target of a link: a capture, and the key that maps its addresses if they are hidden."""
 
     capture: Capture
     expires_ns: int
@@ -28,7 +28,7 @@ class Opened:
 
     @property
     def anonymise(self) -> CryptoPan | None:
-        """The mapping of that key."""
+        """The mapping of the key."""
         return None if self.address_key is None else CryptoPan(bytes.fromhex(self.address_key))
 
 
@@ -40,10 +40,10 @@ class Links:
         self._keys = keys
 
     async def create(self, capture_id: str, *, days: float, anonymise: bool) -> tuple[Share, str]:
-        """Make a link and return it with its secret, which cannot be shown again.
+        """Create a link; return it with its secret, which cannot be shown again.
 
         Raises:
-            NotFoundError, ConflictError: there is no such capture, or it has no answer to share.
+            NotFoundError, ConflictError: there is no such capture, or it has no results to share.
         """
         secret = secrets.token_urlsafe(SECRET_BYTES)
         async with self._database.change() as session:
@@ -51,7 +51,7 @@ class Links:
             if capture is None:
                 raise NotFoundError(capture_id)
             if capture.status != "done":
-                raise ConflictError(f"an analysis that is done can be shared; this one is {capture.status}")
+                raise ConflictError(f"only a finished analysis can be shared; this one is {capture.status}")
             share = Share(
                 capture_id=capture_id,
                 secret_sha256=_hash(secret),
@@ -62,7 +62,7 @@ class Links:
         return share, secret
 
     async def list(self, capture_id: str) -> Sequence[Share]:
-        """The links of a capture that are not over.
+        """Return the capture's unexpired share links.
 
         Raises:
             NotFoundError: there is no such capture.
@@ -74,7 +74,7 @@ class Links:
             return (await session.scalars(query.order_by(Share.created_ns))).all()
 
     async def revoke(self, share_id: str) -> bool:
-        """End a link; False if there is none of that id."""
+        """Revoke a link; return False if there is none with this id."""
         async with self._database.change() as session:
             share = await session.get(Share, share_id)
             if share is None:
@@ -83,7 +83,7 @@ class Links:
         return True
 
     async def open(self, secret: str) -> Opened | None:
-        """What a link leads to; None where it is revoked, over, or never was."""
+        """Return a link's target; None if it is revoked, has expired, or never existed."""
         async with self._database.begin() as session:
             share = await session.scalar(select(Share).where(Share.secret_sha256 == _hash(secret)))
             if share is None or share.expires_ns < now_ns():
@@ -95,7 +95,7 @@ class Links:
         return Opened(capture, share.expires_ns, share.id, address_key)
 
     async def sweep(self) -> None:
-        """Delete links that are over."""
+        """Delete expired links."""
         async with self._database.change() as session:
             await session.execute(delete(Share).where(Share.expires_ns < now_ns()))
 

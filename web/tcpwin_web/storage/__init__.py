@@ -1,4 +1,4 @@
-"""What the service keeps: rows in a database, files and results in one data folder."""
+"""Stored data: rows in a database, files and results in one data folder."""
 
 from tcpwin_web.storage.database import Database
 from tcpwin_web.storage.files import DataFolder

@@ -1,7 +1,7 @@
-"""Whether the wall clock can be believed, before anything is deleted because of its age.
+"""Decide whether the wall clock can be trusted before anything is deleted because of its age.
 
-A clock that jumps ahead by a year would end every capture at once. What is over is deleted only once the clock has gone
-on steadily for a while, beside one that cannot be set.
+A clock that jumps ahead by a year would expire every capture at once. Expired data is deleted only after the clock has
+run steadily for a while, compared with a clock that cannot be set.
 """
 
 import time
@@ -12,25 +12,25 @@ from pathlib import Path
 import structlog
 
 JUMP_SECONDS = 3600.0
-"""By which the two clocks may differ."""
+"""Allowed difference between the two clocks."""
 STEADY_SECONDS = 3600.0
-"""For which a clock that jumped has to go on before it is believed: in that time somebody may set it right."""
+"""Time for which a clock must run steadily after a jump: an operator may correct it meanwhile."""
 AWAY_SECONDS = 86_400.0
-"""Of a service that was not running: after longer it cannot tell a jump from its absence."""
+"""Longest downtime after which a jump can be told from the downtime itself."""
 
 log = structlog.get_logger("tcpwin.clock")
 
 
 def _uptime() -> float:
-    # Goes on while the machine sleeps, where the system has such a clock.
+    # Continues while the machine sleeps, where the system has such a clock.
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class Clock:
-    """The wall clock, watched.
+    """The wall clock, checked for jumps.
 
     Args:
-        file: keeps when it was last asked; a service that is started anew goes on from there.
+        file: keeps the time of the last check, for the next service.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Clock:
         self._believed_from = 0.0
 
     def is_steady(self) -> bool:
-        """Whether the clock can be believed; to be asked now and then."""
+        """Whether the clock can be trusted; call it regularly."""
         wall, steady = self._wall(), self._steady()
         if self._last is None:
             gap = wall - self._before(wall)
@@ -52,7 +52,7 @@ class Clock:
             is_jump = abs(gap) > JUMP_SECONDS
         if is_jump:
             self._believed_from = steady + STEADY_SECONDS
-            log.warning("the clock jumped: nothing is deleted by its age for a while", seconds=round(gap))
+            log.warning("the clock jumped: nothing is deleted because of its age for a while", seconds=round(gap))
         self._last = wall, steady
         with suppress(OSError):
             self._file.write_text(str(wall))

@@ -1,4 +1,4 @@
-"""A database URL in, sessions out: SQLite or PostgreSQL, its tables brought up to date when it is opened."""
+"""Sessions of an SQLite or PostgreSQL database, whose tables are upgraded when it is opened."""
 
 import asyncio
 import errno
@@ -22,14 +22,14 @@ T = TypeVar("T")
 BUSY_MS = 10_000
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 DISK_FULL, READ_ONLY = "53100", "25006"
-"""Of PostgreSQL (appendix A of its documentation)."""
+"""SQLSTATE codes of PostgreSQL (appendix A of its documentation)."""
 CONNECT_SECONDS = 10
 CLAIM = int.from_bytes(b"tcpwin")
-"""The number of the advisory lock that says that a service works on a database of PostgreSQL."""
+"""Number of the advisory lock by which a service claims a PostgreSQL database."""
 
 
 class InUseError(Exception):
-    """Another service works on the same data: two would do each other's work, and clear away each other's files."""
+    """Another service uses the same data: two would run each other's jobs and delete each other's files."""
 
 
 class Database:
@@ -62,13 +62,13 @@ class Database:
         self._all_closed = asyncio.Event()
 
     async def claim(self) -> None:
-        """Make sure that no other service works on this database, now or until it is closed; may be asked again.
+        """Claim the database for this service until it is closed; may be called again.
 
-        PostgreSQL forgets a claim when it restarts: whoever asks first has it then.
+        PostgreSQL forgets a claim when it restarts: the first to ask then gets it.
 
         Raises:
-            InUseError: another one does.
-            SQLAlchemyError, OSError: the database cannot be asked.
+            InUseError: another service has claimed it.
+            SQLAlchemyError, OSError: the database does not answer.
         """
         if self._file is not None:
             self._claim_file(self._file)
@@ -97,10 +97,10 @@ class Database:
         self._claim = connection
 
     def _claim_file(self, file: str) -> None:
-        """Lock SQLite's file, which only its owner may read, also where it was there before."""
+        """Lock SQLite's file, and make it readable for its owner only."""
         if self._opened is not None:
             return
-        # flock(2) does not meet SQLite's own locks, which are those of fcntl(2).
+        # flock(2) is independent of SQLite's own locks, which use fcntl(2).
         opened = os.open(file, os.O_CREAT | os.O_RDWR, 0o600)
         try:
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -116,23 +116,23 @@ class Database:
         self._opened = opened
 
     async def upgrade(self) -> None:
-        """Bring the tables to the newest version; those of a new database are made."""
+        """Upgrade the tables to the newest version; create those of a new database."""
         async with self._engine.begin() as connection:
             await connection.run_sync(_upgrade)
 
     @asynccontextmanager
     async def change(self) -> AsyncIterator[AsyncSession]:
-        """As `begin`, for a block that writes; none may be within another.
+        """Open a session that writes; do not nest it in another.
 
-        SQLite lets one write at a time, and others try now and then for as long as `BUSY_MS`, whoever came first: of
-        fifty some never get it. Here they wait for their turn.
+        SQLite allows one writer at a time, and others poll in no order for `BUSY_MS`: some of fifty never succeed.
+        Here they queue.
         """
         async with self._writing if self._is_sqlite else nullcontext(), self.begin() as session:
             yield session
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[AsyncSession]:
-        """A session that is committed at the end of the block, or rolled back where it fails."""
+        """Open a session that is committed at the end of the block, or rolled back if the block fails."""
         await self._may_open.wait()
         self._open_sessions += 1
         try:
@@ -144,9 +144,9 @@ class Database:
 
     @asynccontextmanager
     async def at_rest(self) -> AsyncIterator[None]:
-        """No session is open in the block, and none begins: a task cancelled here leaves no connection half used.
+        """Let no session be open during the block: a task cancelled there leaves no half-used connection.
 
-        The driver's thread works on for a task that was cancelled; SQLAlchemy logs an error for each such connection.
+        For a cancelled task the driver's thread goes on, and SQLAlchemy logs an error for each such connection.
         """
         try:
             await self._close_sessions()
@@ -167,9 +167,9 @@ class Database:
             await session.execute(text("SELECT 1"))
 
     async def forget(self) -> None:
-        """Empty SQLite's log of writes, in which the bytes of rows that are deleted by now may still stand."""
+        """Truncate SQLite's write-ahead log, which may still hold the bytes of deleted rows."""
         if self._is_sqlite:
-            # A full disk keeps it from being done; it is done again after the next deletion.
+            # Fails on a full disk; the next deletion does it again.
             with suppress(SQLAlchemyError):
                 async with self._engine.connect() as connection:
                     await connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))
@@ -179,33 +179,33 @@ class Database:
         await self._close_sessions()
         if self._claim is not None:
             with suppress(SQLAlchemyError):
-                # The server would learn late that the connection is closed, and refuse a service that comes at once.
+                # The server notices a closed connection late, and would refuse a service that starts at once.
                 await self._claim.execute(text("SELECT pg_advisory_unlock(:number)"), {"number": CLAIM})
                 await self._claim.close()
             self._claim = None
         await self._engine.dispose()
         if self._opened is not None:
-            # A process that is being started may hold the descriptor too, until it runs another program.
+            # A process being started may still hold the descriptor, until it runs another program.
             fcntl.flock(self._opened, fcntl.LOCK_UN)
-            # Last: to close any descriptor of a file gives up all locks of this process on it (fcntl(2)).
+            # Last: closing any descriptor of a file releases all locks of this process on it (fcntl(2)).
             os.close(self._opened)
             self._opened = None
 
 
 async def unbroken(work: Coroutine[Any, Any, T]) -> T:
-    """Wait for work on the database that goes on where its caller is cancelled.
+    """Await database work that continues if its caller is cancelled.
 
-    A connection that is left in the middle of a query is lost, and SQLAlchemy logs an error for it.
+    A connection abandoned in the middle of a query is lost, and SQLAlchemy logs an error for it.
     """
     task = asyncio.ensure_future(work)
-    # Where nobody waits any more, nobody asks how it ended.
+    # Nobody retrieves the exception once the caller has gone.
     task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     return await asyncio.shield(task)
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
     cursor = connection.cursor()
-    # Deleted means gone: SQLite otherwise leaves the bytes of deleted rows in its file.
+    # Overwrite deleted rows: SQLite otherwise leaves their bytes in its file.
     for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON", "secure_delete = ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
@@ -220,7 +220,7 @@ def _upgrade(connection: Connection) -> None:
 
 
 def is_read_only(error: BaseException) -> bool:
-    """Whether a database error says that its files cannot be written to."""
+    """Whether a database error means that its files cannot be written."""
     origin = getattr(error, "orig", None)
     if isinstance(origin, sqlite3.Error):
         return (origin.sqlite_errorcode or 0) & 0xFF == sqlite3.SQLITE_READONLY
@@ -228,7 +228,7 @@ def is_read_only(error: BaseException) -> bool:
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether an error, of the database or of the system, says that the disk is full."""
+    """Whether a database or system error means that the disk is full."""
     if isinstance(error, OSError):
         return error.errno in FULL
     origin = getattr(error, "orig", None)

@@ -1,6 +1,6 @@
-"""The data folder: uploaded bytes under their sha256, results under their capture's id, what is just arriving.
+"""The data folder: uploaded files under their SHA-256, results under their capture's id, files still arriving.
 
-No path is ever made of a name that came from outside.
+No path is ever made from a name that came from outside.
 """
 
 import fcntl
@@ -27,11 +27,11 @@ log = structlog.get_logger("tcpwin.storage")
 
 
 class Incoming:
-    """A private folder for what arrives, and a note of what may be without a row if the service ends now.
+    """A private folder for arriving files, with notes on what may lack a row if the service ends now.
 
     Attributes:
-        path: of the folder.
-        kept: hashes of the files that went from it to their place.
+        path: the folder.
+        kept: hashes of the files moved from it into place.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,7 +39,7 @@ class Incoming:
         self.kept: list[str] = []
 
     def note(self, *names: str) -> None:
-        """Write down hashes of files and ids of captures: the next service looks whether any row has them."""
+        """Write down hashes of files and ids of captures: the next service checks whether they have rows."""
         with (self.path / _DOUBTFUL).open("a") as opened:
             opened.writelines(f"{name}\n" for name in names)
 
@@ -57,7 +57,7 @@ class DataFolder:
         self.reserve = Reserve(path / "reserve")
 
     def prepare(self) -> None:
-        """Make the folders, for their owner only, and clear away results that an earlier service left half done.
+        """Create the folders, for their owner only, and delete half-written results of an earlier service.
 
         Raises:
             InUseError: another service runs on them.
@@ -72,16 +72,16 @@ class DataFolder:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def doubtful(self) -> tuple[Sequence[str], Sequence[str]]:
-        """Hashes of files, and ids of captures with results, that an earlier service may have left without a row."""
+        """Return file hashes and capture ids that an earlier service may have left without rows."""
         names: dict[str, None] = {}
         for file in self._incoming.glob(f"*/{_DOUBTFUL}"):
-            # Its last line may be half written.
+            # The last line may be incomplete.
             names |= dict.fromkeys(line for line in file.read_text(errors="replace").split("\n")[:-1])
         hashes = [name for name in names if _HASH.fullmatch(name)]
         return hashes, [name for name in names if _ID.fullmatch(name) and name not in hashes]
 
     def clear_incoming(self) -> None:
-        """Delete what an earlier service was receiving, once nothing of it is doubtful any more."""
+        """Delete the incoming files of an earlier service, after its leftovers are settled."""
         shutil.rmtree(self._incoming, ignore_errors=True)
         self._incoming.mkdir(mode=0o700, exist_ok=True)
 
@@ -94,16 +94,16 @@ class DataFolder:
             raise InUseError(f"{self.path} is in use: another service runs on this data folder") from None
 
     def release(self) -> None:
-        """Let another service use the folder."""
+        """Release the folder for another service."""
         if self._lock is not None:
-            # A process that is being started may hold the descriptor too, until it runs another program.
+            # A process being started may still hold the descriptor, until it runs another program.
             fcntl.flock(self._lock, fcntl.LOCK_UN)
             os.close(self._lock)
             self._lock = None
 
     @contextmanager
     def incoming(self) -> Iterator[Incoming]:
-        """A private folder for what arrives; gone after the block."""
+        """Make a private folder for arriving files; it is deleted after the block."""
         folder = self._incoming / secrets.token_hex(8)
         folder.mkdir(mode=0o700)
         try:
@@ -113,20 +113,20 @@ class DataFolder:
 
     @contextmanager
     def leaving(self, hashes: Sequence[str], capture_id: str) -> Iterator[None]:
-        """While these are deleted: should the service end meanwhile, the next one deletes the rest."""
+        """Note files while they are deleted: if the service ends meanwhile, the next one deletes the rest."""
         folder = self._incoming / secrets.token_hex(8)
         # On a full disk nothing can be noted, and deleting is what helps.
         with suppress(OSError):
             folder.mkdir(mode=0o700)
             Incoming(folder).note(*hashes, capture_id)
-        # Where it fails the note stays.
+        # If deleting fails, the note stays.
         yield
         shutil.rmtree(folder, ignore_errors=True)
 
     def keep(self, file: Path, sha256: str, incoming: Incoming) -> None:
-        """Move a file that has arrived, and has that hash, to its place.
+        """Move an arrived file into place under its hash.
 
-        What is there already stays: another analysis may be reading it, which a file with another time would end.
+        An existing file stays: an analysis that is reading it would fail if its timestamp changed.
         """
         incoming.note(sha256)
         incoming.kept.append(sha256)
@@ -138,17 +138,17 @@ class DataFolder:
             file.replace(place)
 
     def blob(self, sha256: str) -> Path:
-        """Where the bytes of that hash lie."""
+        """Return the path of the file with this hash."""
         if not _HASH.fullmatch(sha256):
             raise ValueError("no sha256")
         return self._blobs / sha256[:2] / sha256
 
     def forget(self, sha256: str) -> None:
-        """Delete the bytes of that hash."""
+        """Delete the file with this hash."""
         self.blob(sha256).unlink(missing_ok=True)
 
     def results(self, capture_id: str) -> Path:
-        """The folder of a capture's results."""
+        """Return the folder of a capture's results."""
         if not _ID.fullmatch(capture_id):
             raise ValueError("no id")
         return self._results / capture_id
@@ -159,33 +159,33 @@ class DataFolder:
         self.forget_unfinished(capture_id)
 
     def unfinished(self, capture_id: str) -> Path:
-        """Where a worker writes the results of a capture until all are there."""
+        """Return the folder for a capture's results while a worker writes them."""
         folder = self.results(capture_id)
         return folder.with_name(f"{folder.name}.new")
 
     def forget_unfinished(self, capture_id: str) -> None:
-        """Delete what a worker left that did not come to its end."""
+        """Delete unfinished results."""
         unfinished = self.unfinished(capture_id)
         for folder in (unfinished, layout.replaced(unfinished)):
             shutil.rmtree(folder, ignore_errors=True)
 
     @property
     def free_bytes(self) -> int:
-        """Room left on the disk."""
+        """Free space on the disk."""
         status = os.statvfs(self.path)
         return status.f_bavail * status.f_frsize
 
     @property
     def is_writable(self) -> bool:
-        """Whether anything can be stored, but for want of room."""
+        """Whether the folder is writable, apart from a lack of space."""
         return os.access(self._incoming, os.W_OK) and not os.statvfs(self.path).f_flag & os.ST_RDONLY
 
 
 def _keep_private(folder: Path) -> None:
-    """Shut others out of a folder, also where it was there before with another mode."""
+    """Make a folder accessible to its owner only, even if it existed."""
     if stat.S_IMODE(folder.stat().st_mode) & 0o077:
         try:
             folder.chmod(0o700)
         except OSError as error:
-            # Of another owner, or on a file system that has no modes: it can be used, and its operator is told.
+            # Owned by somebody else, or on a file system without modes: usable, with a warning for the operator.
             log.warning("others may read the data folder", folder=str(folder), reason=error.strerror)

@@ -1,4 +1,4 @@
-"""The tables. Times are nanoseconds since the Unix epoch; ids are random and say nothing of what they name."""
+"""The tables. Times are nanoseconds since the Unix epoch; ids are random and reveal nothing."""
 
 import secrets
 import time
@@ -13,21 +13,21 @@ ID_BYTES = 12
 
 
 def new_id() -> str:
-    """A name that cannot be guessed: 96 random bits."""
+    """Return an id that cannot be guessed: 96 random bits."""
     return secrets.token_urlsafe(ID_BYTES)
 
 
 def now_ns() -> int:
-    """The time of the rows."""
+    """Return the current time as rows hold it."""
     return time.time_ns()
 
 
 class Base(DeclarativeBase):
-    """Every table's base."""
+    """Base class of the tables."""
 
 
 class Capture(Base):
-    """Files that are analysed together.
+    """A capture: files that are analysed together.
 
     status: open (files may be added), queued, running, done, failed or cancelled.
     """
@@ -39,9 +39,9 @@ class Capture(Base):
     status: Mapped[str] = mapped_column(String(16), default="open", index=True)
     failure: Mapped[str | None] = mapped_column(String(2000))
     origin: Mapped[str | None] = mapped_column(String(4096), unique=True)
-    """Of a capture that the service was started with: its path, size and time."""
+    """Of a capture named when the service started: its path, size and time."""
     bundle_id: Mapped[str | None] = mapped_column(String(32), index=True)
-    """The same for captures that came in one bundle, as those of both ends do; None of one that came alone."""
+    """The same for captures from one bundle, such as those of both ends; None for a single capture."""
     created_ns: Mapped[int] = mapped_column(BigInteger, default=now_ns, index=True)
     expires_ns: Mapped[int | None] = mapped_column(BigInteger, index=True)
     uploaded_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
@@ -51,17 +51,17 @@ class Capture(Base):
     severity: Mapped[str | None] = mapped_column(String(16))
     summary: Mapped[str | None] = mapped_column(String(4000))
     problems: Mapped[int | None] = mapped_column(BigInteger)
-    """Connections with a problem."""
+    """Number of connections with a problem."""
     verdict: Mapped[dict[str, Any] | None] = mapped_column(JSON)
-    """That of the worst connection."""
+    """Verdict of the worst connection."""
     host_pairs: Mapped[int | None] = mapped_column(BigInteger)
-    """Pairs of hosts by port and limit, with those that are too many to be kept as rows."""
+    """Number of host pairs by port and limit, including those beyond the stored rows."""
     results_version: Mapped[int | None] = mapped_column(Integer)
-    """In which the results are written."""
+    """Format version of the results."""
     window_scales: Mapped[dict[str, int] | None] = mapped_column(JSON)
-    """Given by hand: the shift of each host by its address."""
+    """Given by hand: window scale shifts by host address."""
     selection: Mapped[dict[str, str | None] | None] = mapped_column(JSON)
-    """Which packets are looked at: filter, start and end, as `tcpwin.sources.Selection` takes them; None: all."""
+    """The analysed packets: filter, start and end as in `tcpwin.sources.Selection`; None: all."""
 
     files: Mapped[list["File"]] = relationship(cascade="all, delete-orphan", order_by="File.position")
     tags: Mapped[list["Tag"]] = relationship(cascade="all, delete-orphan", order_by="Tag.tag", lazy="selectin")
@@ -71,12 +71,12 @@ class Capture(Base):
 
     @property
     def is_damaged(self) -> bool:
-        """Whether only what stands before a damage in its file was read, as its summary says."""
+        """Whether the file is damaged and only the part before the damage was read, according to its summary."""
         return DAMAGED in (self.summary or "")
 
 
 class File(Base):
-    """A file of a capture. Its bytes lie under their sha256 in the data folder."""
+    """A file of a capture. Its bytes are stored under their SHA-256 in the data folder."""
 
     __tablename__ = "files"
     __table_args__ = (Index("files_of_a_capture", "capture_id"), Index("files_by_content", "sha256"))
@@ -86,22 +86,22 @@ class File(Base):
     position: Mapped[int] = mapped_column(Integer)
     name: Mapped[str] = mapped_column(String(255))
     label: Mapped[str] = mapped_column(String(255), default="")
-    """The host that a bundle says the file is of."""
+    """The host that the bundle names for the file."""
     kind: Mapped[str] = mapped_column(String(16))
     """capture or snapshot."""
     part: Mapped[str] = mapped_column(String(255), default="")
-    """Of a capture in a bundle with several: its name there; the files of a ring have the same."""
+    """Name within a bundle of several captures; the files of a ring buffer share it."""
     sha256: Mapped[str] = mapped_column(String(64))
     size_bytes: Mapped[int] = mapped_column(BigInteger)
     packets_cut: Mapped[int | None] = mapped_column(BigInteger)
     facts: Mapped[dict[str, Any] | None] = mapped_column(JSON)
-    """Of the capture as it was uploaded."""
+    """Size and time of the uploaded file."""
     notes: Mapped[list[str] | None] = mapped_column(JSON)
-    """Sentences on what the bundle that it came in did not give; with one file of each of its captures."""
+    """Remarks on what the bundle could not provide; stored with one file of each of its captures."""
 
 
 class Tag(Base):
-    """A word that people put on a capture."""
+    """A tag on a capture."""
 
     __tablename__ = "tags"
 
@@ -110,7 +110,7 @@ class Tag(Base):
 
 
 class Job(Base):
-    """One analysis, wanted or done. status: queued, running, done, failed or cancelled."""
+    """An analysis, queued or done. status: queued, running, done, failed or cancelled."""
 
     __tablename__ = "jobs"
     __table_args__ = (Index("jobs_in_order", "status", "created_ns"), Index("jobs_of_a_capture", "capture_id"))
@@ -120,7 +120,7 @@ class Job(Base):
     status: Mapped[str] = mapped_column(String(16), default="queued")
     attempts: Mapped[int] = mapped_column(Integer, default=0)
     owner: Mapped[str] = mapped_column(String(128), default="")
-    """Whose turn it takes: jobs of one caller wait for each other, not those of others for them."""
+    """Fairness key: jobs of one caller wait for each other, not for those of others."""
     created_ns: Mapped[int] = mapped_column(BigInteger, default=now_ns)
     started_ns: Mapped[int | None] = mapped_column(BigInteger)
     finished_ns: Mapped[int | None] = mapped_column(BigInteger)
@@ -128,7 +128,7 @@ class Job(Base):
 
 
 class Share(Base):
-    """A link by which anybody who has it may read one capture's answer. The link's secret is kept as a hash."""
+    """A link by which anyone who has it may read one capture's results. Its secret is stored as a hash."""
 
     __tablename__ = "shares"
 
@@ -138,11 +138,11 @@ class Share(Base):
     created_ns: Mapped[int] = mapped_column(BigInteger, default=now_ns)
     expires_ns: Mapped[int] = mapped_column(BigInteger)
     is_anonymised: Mapped[bool] = mapped_column(Boolean)
-    """Whether addresses are mapped. The key of the mapping is in no database: `tcpwin_web.sharing.keys`."""
+    """Whether addresses are mapped. The mapping's key is in no database: `tcpwin_web.sharing.keys`."""
 
 
 class Note(Base):
-    """What somebody wrote beside a capture, or something in it."""
+    """A person's note on a capture, or on something in it."""
 
     __tablename__ = "notes"
 
@@ -152,14 +152,14 @@ class Note(Base):
     connection: Mapped[int | None] = mapped_column(BigInteger)
     frame: Mapped[int | None] = mapped_column(BigInteger)
     rule: Mapped[str | None] = mapped_column(String(16))
-    """Code of the rule whose finding it is about."""
+    """Code of the finding's rule."""
     author: Mapped[str] = mapped_column(String(64), default="")
-    """As who wrote it called themselves."""
+    """The author's name, as entered."""
     text: Mapped[str] = mapped_column(String(4000))
 
 
 class HostPair(Base):
-    """Connections of a capture between two hosts that the same limited, for searches over all captures."""
+    """Connections of a capture between two hosts with the same limit, for searches over all captures."""
 
     __tablename__ = "host_pairs"
     __table_args__ = (
@@ -167,32 +167,32 @@ class HostPair(Base):
         Index("host_pairs_by_port", "port", "start_ns"),
     )
 
-    # SQLite numbers rows of the type INTEGER only.
+    # SQLite numbers only rows of type INTEGER.
     id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True)
     capture_id: Mapped[str] = mapped_column(ForeignKey("captures.id", ondelete="CASCADE"), index=True)
     client: Mapped[str] = mapped_column(String(64), index=True)
     server: Mapped[str] = mapped_column(String(64), index=True)
     port: Mapped[int] = mapped_column(Integer)
-    """The server's."""
+    """Port of the server."""
     limited_by: Mapped[str] = mapped_column(String(32))
     connections: Mapped[int] = mapped_column(BigInteger)
     problems: Mapped[int] = mapped_column(BigInteger)
-    """Connections with a problem."""
+    """Number of connections with a problem."""
     lost_ns: Mapped[int] = mapped_column(BigInteger)
     duration_ns: Mapped[int] = mapped_column(BigInteger)
-    """Of all connections together, as `lost_ns` and `data_bytes` are."""
+    """Total over all connections, like `lost_ns` and `data_bytes`."""
     data_bytes: Mapped[int] = mapped_column(BigInteger)
     rate_bps: Mapped[int | None] = mapped_column(BigInteger)
-    """Of the connection with most data."""
+    """Rate of the connection with the most data."""
     rtt_ns: Mapped[int | None] = mapped_column(BigInteger)
-    """The shortest of the path."""
+    """The path's shortest round trip."""
     start_ns: Mapped[int] = mapped_column(BigInteger, index=True)
     worst: Mapped[int] = mapped_column(BigInteger)
     """Number of the connection that lost most time."""
 
 
 class ApiToken(Base):
-    """A secret by which a caller is let in, to do what its scope allows. The secret is kept as a hash."""
+    """A secret that grants access within its scope. It is stored as a hash."""
 
     __tablename__ = "tokens"
 
@@ -207,11 +207,11 @@ class ApiToken(Base):
 
 
 class Audit(Base):
-    """Who did what. Holds ids only: what was deleted is gone from here too."""
+    """Audit log. Holds ids only: nothing of a deleted capture remains here."""
 
     __tablename__ = "audit"
 
-    # SQLite numbers rows of the type INTEGER only.
+    # SQLite numbers only rows of type INTEGER.
     id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True)
     at_ns: Mapped[int] = mapped_column(BigInteger, default=now_ns, index=True)
     action: Mapped[str] = mapped_column(String(64))
@@ -220,8 +220,8 @@ class Audit(Base):
     """token, session, share, local (no token is set), service or nobody."""
     address: Mapped[str | None] = mapped_column(String(64))
     login: Mapped[str | None] = mapped_column(String(16))
-    """Which login it was: the same for all that one did."""
+    """The same for all actions of one login."""
     link: Mapped[str | None] = mapped_column(String(32))
-    """The id of the share link that was made, revoked, or opened."""
+    """Id of the share link that was created, revoked, or opened."""
     token: Mapped[str | None] = mapped_column(String(32))
-    """The id of the API token that the caller showed, or logged in with; None of the service's own."""
+    """Id of the API token that the caller showed or logged in with; None for the service's own."""

@@ -1,4 +1,4 @@
-"""Room that is kept on the disk for the day on which it is full: to delete something, a database needs some first."""
+"""Disk space reserved for a full disk: a database needs some to delete anything."""
 
 import os
 import shutil
@@ -15,25 +15,25 @@ T = TypeVar("T")
 
 RESERVE_BYTES = 4 << 20
 LEAST_SHARE = 16
-"""Of a small disk, no more than this part of it."""
+"""Largest share of a small disk."""
 ATTEMPTS = 3
 NO_ROOM_BYTES = 128 << 10
 
 
 class Reserve:
-    """A file that only takes room, and is let go where room is needed to make room."""
+    """A file that only takes up space, and is given up where deleting needs it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     @property
     def size_bytes(self) -> int:
-        """How much is kept."""
+        """Size of the reserve."""
         return int(min(RESERVE_BYTES, shutil.disk_usage(self._path.parent).total // LEAST_SHARE))
 
     @property
     def is_short(self) -> bool:
-        """Whether what is left is needed for deleting."""
+        """Whether the remaining space is needed for deleting."""
         return shutil.disk_usage(self._path.parent).free < self.size_bytes and not self._is_kept
 
     @property
@@ -44,14 +44,14 @@ class Reserve:
             return False
 
     def keep(self) -> None:
-        """Take the room, where there is enough besides."""
+        """Fill the reserve if there is enough space besides."""
         with suppress(OSError):
             size = self.size_bytes
             if self._is_kept or shutil.disk_usage(self._path.parent).free < 2 * size:
                 return
             opened = os.open(self._path, os.O_CREAT | os.O_WRONLY, 0o600)
             try:
-                # Written, where the system cannot promise room: a hole takes none.
+                # Write the bytes where the system cannot allocate them: a hole takes no space.
                 if hasattr(os, "posix_fallocate"):
                     os.posix_fallocate(opened, 0, size)
                 else:
@@ -60,18 +60,18 @@ class Reserve:
                 os.close(opened)
 
     def let_go(self) -> None:
-        """Give the room back."""
+        """Give up the reserve."""
         with suppress(OSError):
             self._path.unlink()
 
     async def spend(self, act: Callable[[], Awaitable[T]]) -> T:
-        """Do what makes room, or must not fail for want of a little: where the disk is full, with what was kept."""
+        """Do something that frees space, or must not fail for lack of a little: on a full disk, with the reserve."""
         try:
             for _ in range(ATTEMPTS - 1):
                 try:
                     return await act()
                 except (SQLAlchemyError, OSError) as error:
-                    # SQLite says in many ways that it could not write.
+                    # SQLite reports failed writes in many ways.
                     if not is_full(error) and shutil.disk_usage(self._path.parent).free > NO_ROOM_BYTES:
                         raise
                     self.let_go()

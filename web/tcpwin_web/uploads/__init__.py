@@ -1,1 +1,1 @@
-"""Bytes that arrive: told what they are, held to their limits, stored without what was said in the packets."""
+"""Arriving files: recognise them, enforce limits, and store them without payloads."""

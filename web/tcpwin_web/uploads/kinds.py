@@ -1,4 +1,4 @@
-"""The first bytes of an upload and its name in, what it is out: a capture, snapshots of a host, or a bundle of both."""
+"""Recognise an upload by its first bytes and its name: a capture, host snapshots, or a bundle of both."""
 
 import re
 import zlib
@@ -16,7 +16,7 @@ _CAPTURE_NAME = re.compile(r"\.(pcap|pcapng|cap|dmp)\d*(\.(gz|zst|lz4))?$", re.I
 
 
 def tell_kind(head: bytes, name: str) -> Kind:
-    """Say what an upload is, by its content first; a name decides only what content leaves open."""
+    """Return the kind of an upload, by content first; the name decides only if the content leaves it open."""
     if head.startswith(_ZIP) or _is_tar(head):
         return "bundle"
     if _CAPTURE.match(head) or head.startswith(_FRAMES):
@@ -41,5 +41,5 @@ def _inflate(head: bytes) -> bytes:
 
 
 def _is_text(head: bytes) -> bool:
-    """UTF-16, as PowerShell writes it, begins with a mark; other text of snapshots holds no zero byte."""
+    """UTF-16, as PowerShell writes it, begins with a byte order mark; other text snapshots contain no NUL."""
     return bool(head) and (head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" not in head)

@@ -1,6 +1,6 @@
-"""One upload in, stored files out: packets' headers, texts of snapshots, or both out of a bundle.
+"""Store an upload as files: packet headers, texts of snapshots, or both from a bundle.
 
-With payloads cut, none reaches the disk; of a bundle, only while it is unpacked into a private folder.
+With payloads cut, none reaches the disk, except those of a bundle while it is unpacked in a private folder.
 """
 
 import hashlib
@@ -24,14 +24,14 @@ from tcpwin_web.uploads.stream import Arriving, Peeked, UploadError
 
 MAX_NAME = 255
 MAX_RATIO = 1000
-"""What is kept of a capture for each byte that arrived; it holds for what takes more than `HARMLESS_BYTES`."""
+"""Maximum ratio of stored to received bytes, for captures that store more than `HARMLESS_BYTES`."""
 HARMLESS_BYTES = 64 << 20
 COPY_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class Received:
-    """One stored file; the attributes are those of its row."""
+    """One stored file; its attributes are those of its row."""
 
     name: str
     label: str
@@ -45,12 +45,12 @@ class Received:
 
 
 def show_name(name: str) -> str:
-    """A name to show: its last part, without what cannot be printed. It never becomes a path."""
+    """Return a file's name for display: its last part, without unprintable characters. It never becomes a path."""
     return _printable(name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1])[:MAX_NAME] or "unnamed"
 
 
 def text_name(name: str) -> str:
-    """A file's name as text: what is none in UTF-8 is replaced."""
+    """Return a file's name as text, replacing invalid UTF-8."""
     return os.fsencode(name).decode("utf8", "replace")
 
 
@@ -62,15 +62,15 @@ def _printable(name: str) -> str:
 def receive(
     file: Arriving, name: str, kind: Kind | None, incoming: Incoming, data: DataFolder, settings: Settings
 ) -> list[Received]:
-    """Store what arrives. Runs in a thread.
+    """Store an upload as it arrives. Runs in a thread.
 
     Args:
-        kind: what it is, where the sender says so; told by its content otherwise.
-        incoming: where it arrives; says afterwards, also where it failed, what was stored.
+        kind: what the sender says it is; by default detected from its content.
+        incoming: where it arrives; lists afterwards, even after a failure, what was stored.
 
     Raises:
-        UploadError: it cannot be taken.
-        OSError: the disk is full, or failed.
+        UploadError: it cannot be accepted.
+        OSError: the disk is full or failed.
     """
     name = show_name(name)
     peeked = Peeked(file, HEAD_BYTES)
@@ -89,13 +89,13 @@ def receive(
 
 @dataclass(frozen=True)
 class _Taking:
-    """Where an upload goes, and within which limits."""
+    """Destination and limits of an upload."""
 
     incoming: Incoming
     data: DataFolder
     settings: Settings
     taken: list[tuple[int, int]] = field(default_factory=list)
-    """Of each of its captures so far what is kept and what was read of it, bytes: limits are of all of them."""
+    """Bytes stored and bytes read of each of its captures so far: limits apply to their sum."""
 
     def capture(self, file: Any, name: str, label: str = "", part: str = "") -> Received:
         out = self.incoming.path / "headers"
@@ -127,9 +127,9 @@ class _Taking:
                     raise UploadError(413, f"{name}: snapshots may have {most:,} bytes at most")
                 opened.write(chunk)
         if written is not None:
-            # Times in it that name no year are of the year in which it was written.
+            # Times without a year in it belong to the year in which it was written.
             os.utime(out, (written.timestamp(), written.timestamp()))
-        # What cannot be recognised is refused now, not when it is analysed.
+        # Refuse now what cannot be recognised, not when it is analysed.
         SnapshotFile(out, name=name, max_inflated_bytes=self.settings.max_unpacked_bytes)
         with out.open("rb") as stored:
             sha256 = hashlib.file_digest(stored, "sha256").hexdigest()
@@ -153,7 +153,7 @@ class _Taking:
                 for number, member in enumerate(members):
                     with bundle.path(member).open("rb") as source:
                         received = self.capture(source, show_name(member.name), member.label, part)
-                    # Each capture of a bundle becomes its own capture, which says once what the bundle did not give.
+                    # Each capture of a bundle lists only once what the bundle could not provide.
                     yield received if number else replace(received, notes=notes)
             for number, member in enumerate(bundle.snapshots):
                 with bundle.path(member).open("rb") as source:
@@ -162,21 +162,21 @@ class _Taking:
 
 
 class _Counted:
-    """A file, and how much was read of it."""
+    """A file, and the number of bytes read from it."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
         self.count = 0
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return `size` bytes or fewer; none at the end."""
+        """Return `size` bytes or fewer; empty at the end."""
         data: bytes = self._file.read(size)
         self.count += len(data)
         return data
 
 
 def _parts(captures: Mapping[str, Sequence[Member]]) -> dict[str, Sequence[Member]]:
-    """The captures of a bundle by names that are short and not the same; the only one of a bundle needs none."""
+    """Give the captures of a bundle short, distinct names; a single one needs none."""
     if len(captures) == 1:
         return {"": next(iter(captures.values()))}
     paths = [PurePosixPath(name) for name in captures]

@@ -1,6 +1,6 @@
-"""Chunks that arrive in the event loop in, a binary file that a thread reads out; neither waits for long.
+"""A binary file for a thread to read, fed from the event loop as chunks arrive; neither blocks for long.
 
-Never holds more than a few chunks: a reader that is slow slows the sender.
+Holds at most a few chunks: a slow reader slows the sender.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ WAITING_CHUNKS = 16
 
 
 class UploadError(Exception):
-    """Why an upload is refused, in words, with the HTTP status that says it."""
+    """Reason why an upload is refused, with its HTTP status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(status, message)
@@ -24,7 +24,7 @@ class UploadError(Exception):
 
 
 class Arriving:
-    """A file of what arrives. `feed` runs in the event loop, `read` in a thread."""
+    """A file that is still arriving. `feed` runs in the event loop, `read` in a thread."""
 
     def __init__(self, *, max_bytes: int) -> None:
         self._chunks: deque[bytes | Exception] = deque()
@@ -38,7 +38,7 @@ class Arriving:
         self.received_bytes = 0
 
     async def feed(self, chunks: AsyncIterator[bytes]) -> None:
-        """Hand over all chunks; what goes wrong with them is raised here and in the reader."""
+        """Feed all chunks; errors are raised here and in the reader."""
         try:
             await self.take(chunks)
         except BaseException as error:
@@ -47,7 +47,7 @@ class Arriving:
         self.end()
 
     async def take(self, chunks: AsyncIterator[bytes]) -> None:
-        """Hand over some chunks, after which others may come; where it is broken off, `received_bytes` were."""
+        """Feed some chunks, more may follow; if the connection breaks off, `received_bytes` have arrived."""
         async for chunk in chunks:
             if self.received_bytes + len(chunk) > self._max_bytes:
                 raise UploadError(413, f"a file may have {self._max_bytes:,} bytes at most")
@@ -57,11 +57,11 @@ class Arriving:
                 self.received_bytes += len(chunk)
 
     def end(self) -> None:
-        """That was all."""
+        """Mark the end of the file."""
         self._put(b"")
 
     def fail(self, error: Exception) -> None:
-        """Nothing more comes, and why: it is raised in the reader."""
+        """End the file early; the reader raises this error."""
         self._put(error)
 
     async def _await_room(self) -> None:
@@ -76,12 +76,12 @@ class Arriving:
                 self._changed.notify()
 
     def abandon(self) -> None:
-        """Nobody reads any more: what still arrives is dropped."""
+        """Stop reading: later chunks are dropped."""
         self._abandoned = True
         self._room.set()
 
     def read(self, size: int = -1, /) -> bytes:
-        """Wait for bytes and return `size` of them or fewer; none at the end."""
+        """Wait for bytes; return `size` of them or fewer, empty at the end."""
         if not self._rest and not self._ended:
             with self._changed:
                 self._changed.wait_for(lambda: self._chunks)
@@ -100,7 +100,7 @@ class Arriving:
 
 
 class Peeked:
-    """A file whose first bytes were looked at."""
+    """A file whose first bytes have been read already."""
 
     def __init__(self, file: Arriving, size: int) -> None:
         self._file = file
@@ -110,7 +110,7 @@ class Peeked:
         self.head = self._rest = head
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return `size` bytes or fewer; none at the end."""
+        """Return `size` bytes or fewer; empty at the end."""
         if not self._rest:
             return self._file.read(size)
         if size < 0:

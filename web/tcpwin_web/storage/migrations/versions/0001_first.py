@@ -94,6 +94,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them, with all that they hold."""
+    """Drop the tables."""
     for table in ("audit", "shares", "jobs", "tags", "files", "captures"):
         op.drop_table(table)

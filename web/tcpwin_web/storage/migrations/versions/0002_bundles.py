@@ -1,4 +1,4 @@
-"""Captures that came in one bundle know of each other, and their files to which of them they belong."""
+"""Link captures from one bundle, and note for their files which of them they belong to."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""A file says what the bundle that it came in did not give."""
+"""Add remarks on what a file's bundle could not provide."""
 
 import sqlalchemy as sa
 from alembic import op

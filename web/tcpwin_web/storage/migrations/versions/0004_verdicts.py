@@ -1,4 +1,4 @@
-"""A capture says the verdict on its worst connection, and in which version its results are written."""
+"""Store the verdict on a capture's worst connection, and the version of its results."""
 
 import sqlalchemy as sa
 from alembic import op

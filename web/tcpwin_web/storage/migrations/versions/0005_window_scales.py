@@ -1,4 +1,4 @@
-"""A capture keeps the window scales that were given by hand."""
+"""Store window scales given by hand."""
 
 import sqlalchemy as sa
 from alembic import op

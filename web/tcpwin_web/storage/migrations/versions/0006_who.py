@@ -1,4 +1,4 @@
-"""Jobs know whose turn they take; the audit log knows logins and links; keys of share links leave the database."""
+"""Store whose turn a job takes, and logins and links in the audit log; move share link keys out of the database."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the columns. Links of before map addresses by another key from now on."""
+    """Add the columns. Existing links map addresses by another key from now on."""
     op.add_column("jobs", sa.Column("owner", sa.String(128), nullable=False, server_default=""))
     op.add_column("audit", sa.Column("login", sa.String(16)))
     op.add_column("audit", sa.Column("link", sa.String(32)))
@@ -20,7 +20,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them; links that mapped addresses are dropped as well, as their keys cannot be brought back."""
+    """Drop the columns, and links that mapped addresses: their keys cannot be restored."""
     op.execute("DELETE FROM shares WHERE is_anonymised")
     op.add_column("shares", sa.Column("address_key", sa.String(64)))
     op.drop_column("shares", "is_anonymised")

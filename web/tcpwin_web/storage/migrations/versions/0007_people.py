@@ -1,4 +1,4 @@
-"""People write notes beside captures."""
+"""Add notes on captures."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -26,5 +26,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it, with what was written."""
+    """Drop the table."""
     op.drop_table("notes")

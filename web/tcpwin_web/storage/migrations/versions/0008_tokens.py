@@ -1,4 +1,4 @@
-"""Several API tokens, each with a name, a scope and an end; the audit log knows which of them it was."""
+"""Add API tokens with a name, a scope and an expiry, and log which one was used."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -25,6 +25,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them: only the service's own token opens it then."""
+    """Drop them: only the service's own token grants access then."""
     op.drop_column("audit", "token")
     op.drop_table("tokens")

@@ -1,4 +1,4 @@
-"""A capture keeps which of its packets are looked at."""
+"""Store which packets of a capture are analysed."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -15,5 +15,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it: all packets are looked at."""
+    """Drop the column: all packets are analysed."""
     op.drop_column("captures", "selection")

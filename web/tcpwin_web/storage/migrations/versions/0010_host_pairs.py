@@ -1,4 +1,4 @@
-"""Which hosts talked in each capture, and what that cost: searched over all captures."""
+"""Add the hosts of each capture with their costs, for searches over all captures."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the table; the service fills it as it analyses captures of earlier versions anew."""
+    """Add the table; the service fills it when it analyses captures of earlier versions again."""
     op.create_table(
         "host_pairs",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),

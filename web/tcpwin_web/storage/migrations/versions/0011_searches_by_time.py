@@ -1,4 +1,4 @@
-"""Searches by limit or port walk an index by time: without one each sorted all rows of the limit or port."""
+"""Let searches by limit or port walk an index by time instead of sorting all rows."""
 
 from alembic import op
 
@@ -11,14 +11,14 @@ COLUMNS = {"limited_by": "host_pairs_by_limit", "port": "host_pairs_by_port"}
 
 
 def upgrade() -> None:
-    """Let the indexes hold the times, too."""
+    """Add the times to the indexes."""
     for column, name in COLUMNS.items():
         op.drop_index(f"ix_host_pairs_{column}", "host_pairs")
         op.create_index(name, "host_pairs", [column, "start_ns"])
 
 
 def downgrade() -> None:
-    """Leave them out again."""
+    """Remove them again."""
     for column, name in COLUMNS.items():
         op.drop_index(name, "host_pairs")
         op.create_index(f"ix_host_pairs_{column}", "host_pairs", [column])

@@ -1,8 +1,8 @@
-"""Places for work of one kind, handed out fairly: who asks for much does not keep others from their turn.
+"""Slots for work of one kind, handed out fairly: callers with many requests do not delay the others.
 
-Each kind of work (uploads, answers, prints) has places of its own, so that one kind never waits for another. A place
-goes to the caller who holds fewest, then to the one who was served longest ago. Knows no request: the caller is a
-context variable, the service itself where nobody asked.
+Each kind of work (uploads, answers, prints) has its own slots, so that one kind never waits for another. A slot goes
+to the caller that holds fewest, then to the one served longest ago. Independent of requests: the caller is a context
+variable, by default the service itself.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ RETRY_SECONDS = 5
 
 
 class BusyError(Exception):
-    """There is no place, in words for who asked; it may be asked again."""
+    """No slot is free; the message is for the caller, who may try again."""
 
 
 class GoneError(Exception):
@@ -32,9 +32,9 @@ class Caller:
     """Who asks.
 
     Attributes:
-        name: the same for all requests that share their turns; never shown.
-        is_guest: came by a share link. Guests together have a share of the places.
-        gone: set once nobody waits any more.
+        name: the same for all requests that share turns; never shown.
+        is_guest: uses a share link. All guests together get a share of the slots.
+        gone: set when nobody waits any more.
     """
 
     name: str
@@ -42,10 +42,10 @@ class Caller:
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def await_unless_gone(self, future: "asyncio.Future[T]") -> T:
-        """Wait for a future's result; cancel it where the caller goes first.
+        """Wait for a future's result; cancel it if the caller leaves first.
 
         Raises:
-            GoneError: the caller went.
+            GoneError: the caller left.
         """
         going = asyncio.ensure_future(self.gone.wait())
         try:
@@ -63,12 +63,12 @@ _caller: ContextVar[Caller | None] = ContextVar("caller", default=None)
 
 
 def current_caller() -> Caller:
-    """Who asks for what is being done here."""
+    """Return the caller of the current context."""
     return _caller.get() or Caller("service")
 
 
 def set_caller(caller: Caller) -> None:
-    """From here on, in this task and those that it starts, this is who asks."""
+    """Set the caller of this task and of those it starts."""
     _caller.set(caller)
 
 
@@ -79,17 +79,17 @@ class _Waiting:
     granted: "asyncio.Future[None]"
 
 
-class Places:
-    """So many places for work of one kind."""
+class FairSemaphore:
+    """A semaphore whose slots are shared fairly among callers."""
 
     def __init__(self, count: int, *, each: int, guests: int, each_waiting: int, guests_waiting: int) -> None:
-        """Make them.
+        """Create the semaphore.
 
         Args:
-            each: most that one caller holds at the same time.
-            guests: most that all guests hold together.
-            each_waiting: most requests of one caller that wait; further ones are refused.
-            guests_waiting: of all guests together.
+            each: maximum number of slots per caller.
+            guests: maximum number of slots of all guests together.
+            each_waiting: maximum number of waiting requests per caller; further ones are refused.
+            guests_waiting: the same for all guests together.
         """
         self.count = count
         self._each, self._guests = each, guests
@@ -103,29 +103,29 @@ class Places:
 
     @property
     def waiting(self) -> int:
-        """How many requests wait for a place."""
+        """Number of waiting requests."""
         return len(self._waiting)
 
     @property
     def is_full(self) -> bool:
-        """Whether a caller who waits for nothing yet would have to wait for long."""
+        """Whether even a new caller would have to wait long."""
         return self.taken >= self.count and len(self._waiting) >= self._each_waiting
 
     @property
     def taken(self) -> int:
-        """How many places are taken."""
+        """Number of slots in use."""
         return self._held.total()
 
     @asynccontextmanager
     async def take(self, seconds: float | None = None) -> AsyncIterator[None]:
-        """A place for the caller of this moment, during the block.
+        """Hold a slot for the current caller during the block.
 
         Args:
-            seconds: most to wait for it.
+            seconds: maximum wait.
 
         Raises:
-            BusyError: too many wait already, it took too long, or the service ends.
-            GoneError: the caller went while it waited.
+            BusyError: too many requests wait, the wait was too long, or the service is stopping.
+            GoneError: the caller left while waiting.
         """
         caller = current_caller()
         await self._wait(caller, seconds)
@@ -135,20 +135,20 @@ class Places:
             self._give_back(caller)
 
     def close(self) -> None:
-        """Hand out no more: whoever waits is told that the service ends."""
+        """Grant no more slots, and refuse the waiting requests: the service is stopping."""
         self._is_closed = True
         for each in self._waiting:
             if not each.granted.done():
-                each.granted.set_exception(BusyError("the service ends: try again with the next one"))
+                each.granted.set_exception(BusyError("the service is stopping: try again later"))
         self._waiting.clear()
 
     async def _wait(self, caller: Caller, seconds: float | None) -> None:
         if self._is_closed:
-            raise BusyError("the service ends: try again with the next one")
+            raise BusyError("the service is stopping: try again later")
         same = sum(each.caller.name == caller.name for each in self._waiting)
         guests = sum(each.caller.is_guest for each in self._waiting)
         if same >= self._each_waiting or (caller.is_guest and guests >= self._guests_waiting):
-            raise BusyError("too much is waiting to be done already: try again later")
+            raise BusyError("too many requests are waiting already: try again later")
         waiting = _Waiting(caller, next(self._numbers), asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         self._grant()
@@ -158,7 +158,7 @@ class Places:
         except BaseException as error:
             granted = waiting.granted
             if granted.done() and not granted.cancelled() and granted.exception() is None:
-                # It came at the moment when the caller went.
+                # The slot was granted just as the caller left.
                 self._give_back(caller)
             elif waiting in self._waiting:
                 self._waiting.remove(waiting)
@@ -194,7 +194,7 @@ class Places:
         self._forget(caller)
 
     def _forget(self, caller: Caller) -> None:
-        """Names of those who are no longer here would pile up."""
+        """Drop names of absent callers, which would pile up."""
         if not self._held[caller.name]:
             del self._held[caller.name]
             if all(each.caller.name != caller.name for each in self._waiting):

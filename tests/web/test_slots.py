@@ -1,4 +1,4 @@
-"""Places for work of one kind: whose turn it is, who is refused, and who went before the turn came."""
+"""Slots: whose turn it is, who is refused, and who left before the turn came."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -6,22 +6,22 @@ from typing import Any
 
 import pytest
 
-from tcpwin_web.places import BusyError, Caller, GoneError, Places, set_caller
+from tcpwin_web.slots import BusyError, Caller, FairSemaphore, GoneError, set_caller
 
 ANN, BEN = "ann", "ben"
 
 
 class Worker:
-    """Takes places for callers, and ends each piece of work when told."""
+    """Takes slots for callers, and ends each piece of work when told."""
 
-    def __init__(self, places: Places) -> None:
-        self._places = places
+    def __init__(self, slots: FairSemaphore) -> None:
+        self._slots = slots
         self.begun: list[str] = []
         self._ends: list[asyncio.Event] = []
 
     async def ask(self, name: str, caller: Caller, seconds: float | None = None) -> None:
         set_caller(caller)
-        async with self._places.take(seconds):
+        async with self._slots.take(seconds):
             self.begun.append(name)
             self._ends.append(asyncio.Event())
             await self._ends[-1].wait()
@@ -47,13 +47,13 @@ def run(test: Coroutine[Any, Any, None]) -> None:
     asyncio.run(test)
 
 
-def places(count: int, **limits: int) -> Places:
-    return Places(count, **{"each": count, "guests": 1, "each_waiting": 100, "guests_waiting": 2, **limits})
+def slots(count: int, **limits: int) -> FairSemaphore:
+    return FairSemaphore(count, **{"each": count, "guests": 1, "each_waiting": 100, "guests_waiting": 2, **limits})
 
 
 def test_who_asks_for_much_waits_for_himself_alone() -> None:
     async def check() -> None:
-        worker = Worker(places(1))
+        worker = Worker(slots(1))
         ann, ben = Caller(ANN), Caller(BEN)
         tasks = [asyncio.create_task(worker.ask(f"a{number}", ann)) for number in range(5)]
         await settle()
@@ -67,9 +67,9 @@ def test_who_asks_for_much_waits_for_himself_alone() -> None:
     run(check())
 
 
-def test_one_caller_never_holds_all_places() -> None:
+def test_one_caller_never_holds_all_slots() -> None:
     async def check() -> None:
-        worker = Worker(places(3, each=2))
+        worker = Worker(slots(3, each=2))
         tasks = [asyncio.create_task(worker.ask(f"a{number}", Caller(ANN))) for number in range(4)]
         await settle()
         assert worker.begun == ["a0", "a1"]
@@ -84,7 +84,7 @@ def test_one_caller_never_holds_all_places() -> None:
 
 def test_guests_together_have_a_share() -> None:
     async def check() -> None:
-        worker = Worker(places(2))
+        worker = Worker(slots(2))
         guests = [
             asyncio.create_task(worker.ask(f"g{number}", Caller(f"guest {number}", is_guest=True)))
             for number in range(4)
@@ -93,7 +93,7 @@ def test_guests_together_have_a_share() -> None:
         # One works, two wait, one is refused at once.
         assert worker.begun == ["g0"]
         assert [each.done() for each in guests] == [False, False, False, True]
-        with pytest.raises(BusyError, match="too much is waiting"):
+        with pytest.raises(BusyError, match="too many requests are waiting"):
             guests[3].result()
         ann = asyncio.create_task(worker.ask("a0", Caller(ANN)))
         await settle()
@@ -107,7 +107,7 @@ def test_guests_together_have_a_share() -> None:
 
 def test_who_goes_loses_the_turn_and_keeps_nobody_from_it() -> None:
     async def check() -> None:
-        one = places(1)
+        one = slots(1)
         worker = Worker(one)
         ann, ben = Caller(ANN), Caller(BEN)
         first = asyncio.create_task(worker.ask("a0", ann))
@@ -132,7 +132,7 @@ def test_who_goes_loses_the_turn_and_keeps_nobody_from_it() -> None:
 
 def test_who_waits_too_long_or_when_the_service_ends_is_told() -> None:
     async def check() -> None:
-        one = places(1, each_waiting=1)
+        one = slots(1, each_waiting=1)
         worker = Worker(one)
         first = asyncio.create_task(worker.ask("a0", Caller(ANN)))
         await settle()
@@ -141,12 +141,12 @@ def test_who_waits_too_long_or_when_the_service_ends_is_told() -> None:
         waiting = asyncio.create_task(worker.ask("a1", Caller(ANN)))
         await settle()
         assert one.is_full
-        with pytest.raises(BusyError, match="too much is waiting"):
+        with pytest.raises(BusyError, match="too many requests are waiting"):
             await worker.ask("a2", Caller(ANN))
         one.close()
-        with pytest.raises(BusyError, match="the service ends"):
+        with pytest.raises(BusyError, match="the service is stopping"):
             await waiting
-        with pytest.raises(BusyError, match="the service ends"):
+        with pytest.raises(BusyError, match="the service is stopping"):
             await worker.ask("c0", Caller("c"))
         await worker.end_all()
         await first
