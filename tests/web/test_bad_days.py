@@ -222,6 +222,7 @@ def test_shutting_down_ends_what_runs() -> None:
     assert waiting.cancelled()
 
 
+@pytest.mark.nightly
 def test_a_call_begun_while_the_process_that_forks_is_dying() -> None:
     """It has taken the request and is killed before it answers."""
     executor = ProcessExecutor(1, memory_bytes=GIBIBYTE, seconds=600)

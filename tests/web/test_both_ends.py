@@ -60,6 +60,7 @@ def test_buttons_go_from_loss_to_loss(page: Page) -> None:
     assert abs((shown["from"] + shown["to"]) / 2 - seen[1]) < 1e-9
 
 
+@pytest.mark.nightly
 def test_zooming_reads_the_packets_of_the_span(page: Page) -> None:
     redraw(page, "0")
     whole = page.evaluate(SHOWN)

@@ -147,6 +147,7 @@ def test_the_table_is_above_the_fold_and_a_row_leads_to_its_connection(show: Ser
     expect(page).to_have_url(re.compile(rf"/connections/{STALLS - 1}$"))
 
 
+@pytest.mark.nightly
 def test_sketches_beyond_the_first_page_come_when_they_are_looked_at(show: Serve, open_page: OpenPage) -> None:
     address, (id,) = show(many_connections(150))
     page = open_page(address)
@@ -156,6 +157,7 @@ def test_sketches_beyond_the_first_page_come_when_they_are_looked_at(show: Serve
     check(page)
 
 
+@pytest.mark.nightly
 def test_back_undoes_what_was_sorted_and_filtered(show: Serve, open_page: OpenPage) -> None:
     address, (id,) = show(many_stalls())
     page = open_page(address)

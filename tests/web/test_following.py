@@ -58,6 +58,7 @@ def test_a_recorder_is_followed(host: Host, open_page: OpenPage, tmp_path: Path)
         recorder.wait()
 
 
+@pytest.mark.nightly
 def test_a_file_that_was_complete_before_anybody_looked_is_shown(
     host: Host, open_page: OpenPage, tmp_path: Path
 ) -> None:

@@ -5,10 +5,11 @@ import gzip
 import os
 import shutil
 import signal
+import sqlite3
 import struct
 import subprocess
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,24 @@ def test_a_clock_is_believed_again_once_it_has_gone_on_for_a_while(tmp_path: Pat
     assert soon.go_on(0)
 
 
+def test_a_service_deletes_nothing_while_it_doubts_the_clock(tmp_path: Path, capture: bytes) -> None:
+    """Its file says that the last service ran 40 days ago: either that is true, or the clock has jumped."""
+    data = tmp_path / "data"
+    with hosted(data) as address, httpx2.Client(base_url=address, timeout=HANG_S) as client:
+        id = analysed(client, capture)
+    with closing(sqlite3.connect(data / "tcpwin.sqlite3")) as rows, rows:
+        rows.execute("UPDATE captures SET expires_ns = 1")
+    now = time.time()
+    for last, status in ((now - 40 * 86_400, 200), (now, 404)):
+        (data / "clock").write_text(str(last))
+        with hosted(data) as address, httpx2.Client(base_url=address, timeout=HANG_S) as client:
+            until(lambda: float((data / "clock").read_text()) > now)
+            # The sweep goes on from there.
+            time.sleep(0.3)
+            until(lambda client=client, status=status: client.get(f"{API}/captures/{id}").status_code == status)
+
+
+@pytest.mark.nightly
 def test_a_clock_that_jumps_ahead_deletes_nothing(on_database: list[str], tmp_path: Path, capture: bytes) -> None:
     """A real server under libfaketime, whose wall clock jumps by 40 days between two looks at what is over."""
     if FAKETIME is None:
@@ -229,6 +248,7 @@ def test_readiness_says_what_is_wrong(make_client: MakeClient) -> None:
     assert (answer.status_code, answer.json()["detail"]) == (503, "No analyses are being started.")
 
 
+@pytest.mark.nightly
 def test_a_server_that_is_held_to_little_memory(on_database: list[str], tmp_path: Path, capture: bytes) -> None:
     """By prlimit: an analysis that needs more fails and says so; all others go on."""
     prlimit = shutil.which("prlimit")
@@ -285,17 +305,16 @@ def test_a_bomb_of_tiny_packets(make_client: MakeClient, capture: bytes) -> None
     analysed(client, capture)
 
 
-def test_a_sparse_file_of_ten_gigabytes(
-    on_database: list[str], make_server: MakeServer, tmp_path: Path, capture: bytes
-) -> None:
-    """It holds no block but its head; whoever copies or keeps it finds ten gigabytes."""
+def test_a_sparse_file_of_ten_gigabytes(host: Host, tmp_path: Path, capture: bytes) -> None:
+    """On disk it has only its first block; copying or keeping it takes ten gigabytes."""
     given = tmp_path / "given"
     given.mkdir()
     with (given / "sparse.pcap").open("wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101))
         file.truncate(10 << 30)
     (given / "zero.pcap").write_bytes(capture)
-    server, address = make_server(given, *on_database, TCPWIN_MAX_UNPACKED_BYTES=str(64 << 20))
+    before_bytes = bytes_read()
+    address = host(given / "sparse.pcap", given / "zero.pcap", max_unpacked_bytes=64 << 20)
     with httpx2.Client(base_url=address, timeout=HANG_S) as client:
 
         def looked() -> dict[str, Any]:
@@ -307,6 +326,11 @@ def test_a_sparse_file_of_ten_gigabytes(
         assert (skipped["name"], "67108864 bytes allowed" in skipped["reason"]) == ("sparse.pcap", True)
         assert [each["name"] for each in listed["captures"]] == ["zero.pcap"]
     until(lambda: list((tmp_path / "served" / "incoming").iterdir()) == [])
-    # It was not read on for nothing (proc(5)).
-    read = next(line for line in Path(f"/proc/{server.pid}/io").read_text().splitlines() if line.startswith("rchar"))
-    assert int(read.split()[1]) < 1 << 30
+    # The rest of it was not read in vain.
+    assert bytes_read() - before_bytes < 1 << 30
+
+
+def bytes_read() -> int:
+    """Return the bytes that this process has read (proc(5))."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("rchar")).split()[1])

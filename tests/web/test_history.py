@@ -65,6 +65,7 @@ def test_back_undoes_zooming_directions_and_panels(show: Serve, open_page: OpenP
     expect(page).to_have_url(re.compile(rf"/captures/{id}$"))
 
 
+@pytest.mark.nightly
 def test_frames_are_marked_and_kept_in_the_address(show: Serve, open_page: OpenPage) -> None:
     address, (id,) = show(SLOW_READER)
     page = open_page(address)
@@ -92,6 +93,7 @@ def test_frames_are_marked_and_kept_in_the_address(show: Serve, open_page: OpenP
     expect(marked.locator("th")).to_have_text("3,049")
 
 
+@pytest.mark.nightly
 def test_a_finding_shows_its_frames_in_the_figures_by_one_click(show: Serve, open_page: OpenPage) -> None:
     address, (id,) = show(SLOW_READER)
     page = open_page(address)
@@ -109,6 +111,7 @@ def test_a_finding_shows_its_frames_in_the_figures_by_one_click(show: Serve, ope
     expect(page.locator("#figure")).to_have_attribute("data-marked", "")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("asked", ["frame=999999", "frame=999999&start_ns=0&end_ns=1"])
 def test_a_frame_that_is_not_there_is_said(show: Serve, browser: Browser, asked: str) -> None:
     address, (id,) = show(SLOW_READER)

@@ -198,6 +198,7 @@ def test_the_worst_finding_leads_to_its_segments(page: Page) -> None:
     check(page)
 
 
+@pytest.mark.nightly
 @ON_A_DESK
 def test_rules_have_pages(page: Page) -> None:
     page.goto("/rules")
@@ -207,6 +208,7 @@ def test_rules_have_pages(page: Page) -> None:
     check(page)
 
 
+@pytest.mark.nightly
 @ON_A_DESK
 def test_the_references_have_a_page(page: Page) -> None:
     page.goto("/")

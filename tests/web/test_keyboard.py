@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 from web.browsing import OpenPage, Serve
 from web.crafted import many_connections
@@ -41,6 +42,7 @@ def walk(page: Page) -> list[dict[str, Any]]:
     return told
 
 
+@pytest.mark.nightly
 def test_tab_goes_through_every_page_in_its_order(show: Serve, open_page: OpenPage, capture: bytes) -> None:
     address, (first, many) = show(capture, many_connections(150))
     page = open_page(address)
@@ -69,6 +71,7 @@ def test_the_first_key_skips_to_the_content(show: Serve, open_page: OpenPage, ca
     assert page.evaluate("document.getElementById('main').contains(document.activeElement)")
 
 
+@pytest.mark.nightly
 def test_a_slash_leads_to_the_search(show: Serve, open_page: OpenPage, capture: bytes) -> None:
     address, (id,) = show(capture)
     page = open_page(address)
@@ -119,6 +122,7 @@ def test_the_keys_of_a_connection_do_what_its_page_says(show: Serve, open_page: 
     expect(page).to_have_url(re.compile(r"connections/0$"))
 
 
+@pytest.mark.nightly
 def test_figures_and_spans_are_chosen_by_keys(show: Serve, open_page: OpenPage, capture: bytes) -> None:
     address, (id,) = show(capture)
     page = open_page(address)

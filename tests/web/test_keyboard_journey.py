@@ -5,6 +5,7 @@ What is about to be pressed is seen and marked. After a name, note, link or toke
 
 import re
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 from reference import ROOT
 from web.browsing import TOKEN, OpenPage, Serve
@@ -160,6 +161,7 @@ def test_captures_are_uploaded_noted_shared_compared_and_searched(serve: Serve, 
     expect(rows).to_have_count(1)
 
 
+@pytest.mark.nightly
 def test_tokens_are_made_copied_and_revoked(serve: Serve, open_page: OpenPage) -> None:
     address, _ = serve(token=TOKEN)
     page = open_page(address)

@@ -104,6 +104,7 @@ def test_a_span_is_dragged_moved_and_undone(open_page: OpenPage, address: tuple[
     check(page)
 
 
+@pytest.mark.nightly
 def test_its_ends_are_sliders(open_page: OpenPage, address: tuple[str, str]) -> None:
     page = opened(open_page, address, scheme="dark")
     start, end = (
@@ -142,6 +143,7 @@ def test_its_ends_are_sliders(open_page: OpenPage, address: tuple[str, str]) -> 
     check(page)
 
 
+@pytest.mark.nightly
 def test_it_follows_what_is_chosen_elsewhere(open_page: OpenPage, address: tuple[str, str]) -> None:
     page = opened(open_page, address)
     page.get_by_role("button", name="Zoom in").click()

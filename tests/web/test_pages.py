@@ -16,6 +16,7 @@ from tcpwin.client import Client
 START_NS = 1_700_000_000 * 10**9
 
 
+@pytest.mark.nightly
 def test_short_names_and_long_settings_are_accessible(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
     """A link among words is told by more than its colour; what is wider than a phone can be read without a mouse."""
     bundle = (ROOT / "captures" / "bundles" / "slow-reader.zip").read_bytes()
@@ -113,6 +114,7 @@ def test_a_table_is_sorted_and_searched_in_its_place(serve: Serve, open_page: Op
     assert page.evaluate("window.isSame")
 
 
+@pytest.mark.nightly
 def test_both_connections_of_a_pair_on_the_same_axes(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
     address, (first, second) = serve(capture, capture)
     page = open_page(address)
@@ -188,6 +190,7 @@ def test_the_mouse_zooms_down_to_single_segments(show: Serve, open_page: OpenPag
     until(click)
 
 
+@pytest.mark.nightly
 def test_fingers_move_the_page_and_zoom_by_buttons(show: Serve, open_page: OpenPage) -> None:
     address, (id,) = show((ROOT / "captures" / "lab" / "slow-reader.pcap.gz").read_bytes())
     page = open_page(address, width=375, has_touch=True)

@@ -127,6 +127,7 @@ def test_uploads_that_a_kill_broke_off_are_told_and_can_go_on(
         assert client.post(f"{API}/captures/{case}/analysis").status_code == 202
 
 
+@pytest.mark.nightly
 def test_two_servers_on_one_folder(host: Host, tmp_path: Path) -> None:
     host()
     program = Path(sys.executable).parent / "tcpwin-web"
@@ -141,6 +142,7 @@ def test_two_servers_on_one_folder(host: Host, tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.nightly
 def test_beyond_loopback_it_wants_the_token(make_server: MakeServer) -> None:
     _, address = make_server("--host", "0.0.0.0", TCPWIN_TOKEN="correct horse battery")
     local = address.replace("0.0.0.0", "127.0.0.1")

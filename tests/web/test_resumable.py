@@ -303,6 +303,7 @@ def test_a_page_goes_on_after_cut_connections(
     page.close()
 
 
+@pytest.mark.nightly
 def test_a_page_that_is_loaded_anew_goes_on_with_the_same_file(
     serve: Serve, browser: Browser, capture: bytes, big: Path, cutters: list[Cutter]
 ) -> None:
@@ -324,6 +325,7 @@ def test_a_page_that_is_loaded_anew_goes_on_with_the_same_file(
     page.close()
 
 
+@pytest.mark.nightly
 def test_cancelling_while_the_connection_is_away_leaves_nothing(
     serve: Serve, browser: Browser, capture: bytes, big: Path, cutters: list[Cutter]
 ) -> None:

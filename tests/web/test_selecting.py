@@ -145,6 +145,7 @@ def test_the_form_without_a_script_takes_it(served: TestClient) -> None:
     assert ports(served, id) == [40001]
 
 
+@pytest.mark.nightly
 def test_selected_by_hand(show: Serve, open_page: OpenPage) -> None:
     address, _ = show(both())
     page = open_page(address, width=375)

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from cli.command import SLOW_READER
 from fastapi.testclient import TestClient
 from report.slicing.through_tshark import comments
@@ -59,23 +58,17 @@ def test_one_of_many_connections_and_a_span(client: TestClient, tmp_path: Path) 
     assert len(tcpwin.analyze(out)) == 3
 
 
-@pytest.mark.parametrize(
-    ("query", "status"),
-    [
-        ({}, 422),
-        ({"connection": -1}, 422),
-        ({"connection": 0, "code": "TW201", "start_ns": 1}, 422),
-        ({"start_ns": 2, "end_ns": 1}, 422),
-    ],
-)
-def test_what_chooses_nothing(client: TestClient, capture: bytes, query: dict[str, Any], status: int) -> None:
-    answer = download(client, analysed(client, capture), **query)
-    assert answer.status_code == status
-    assert answer.headers["content-type"].startswith("application/problem+json")
-
-
-def test_what_is_not_there(client: TestClient, capture: bytes) -> None:
+def test_packets_that_do_not_exist(client: TestClient, capture: bytes) -> None:
     id = analysed(client, capture)
+    for query in (
+        {},
+        {"connection": -1},
+        {"connection": 0, "code": "TW201", "start_ns": 1},
+        {"start_ns": 2, "end_ns": 1},
+    ):
+        answer = download(client, id, **query)
+        assert answer.status_code == 422, query
+        assert answer.headers["content-type"].startswith("application/problem+json")
     for query in ({"connection": 9}, {"connection": 0, "code": "TW301"}, {"start_ns": 1, "end_ns": 2}):
         answer = download(client, id, **query)
         assert 400 <= answer.status_code < 500, (query, answer.text)

@@ -51,6 +51,7 @@ def scroll_through(page: Page) -> None:
         expect(figure).to_have_attribute("data-drawn", "true")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("width", [375, pytest.param(1280, marks=pytest.mark.nightly)])
 def test_nothing_jumps_while_a_page_loads(show: Serve, open_page: OpenPage, capture: bytes, width: int) -> None:
     reader = (LAB / "slow-reader.pcap.gz").read_bytes()
@@ -77,6 +78,7 @@ MARGINS = """() => { const place = document.getElementById("figure"), { l, r, b 
 return [[l, r, b], ["l", "r", "b"].map((side) => place._fullLayout._size[side])]; }"""
 
 
+@pytest.mark.nightly
 def test_every_axis_is_drawn_once(show: Serve, open_page: OpenPage) -> None:
     """Margins are foreseen: where plotly.js needs more than they have, it draws all axes twice, half of its time."""
     lossy, reader = ((LAB / name).read_bytes() for name in ("loss-1-percent.pcap.gz", "slow-reader.pcap.gz"))
@@ -96,6 +98,7 @@ def test_every_axis_is_drawn_once(show: Serve, open_page: OpenPage) -> None:
     assert taken == given
 
 
+@pytest.mark.nightly
 def test_a_hundred_thousand_connections_are_searched_without_standing_still(serve: Serve, open_page: OpenPage) -> None:
     """What the page has to do for a key or a click is that of a hundred rows: it never has more of them."""
     address, (id,) = serve(many_connections(CONNECTIONS))

@@ -36,6 +36,7 @@ def test_every_page_prints_whole(show: Serve, open_page: OpenPage) -> None:
         assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(27, 31, 36)"
 
 
+@pytest.mark.nightly
 def test_a_figure_fits_on_paper_and_then_on_the_screen_again(show: Serve, open_page: OpenPage) -> None:
     address, (slow, _) = show(SLOW_READER, many_connections(150))
     page = open_page(address, width=1440)
@@ -57,6 +58,7 @@ PANEL_TITLES = """() => [...document.querySelectorAll("#figure .annotation-text"
 WRAPPED = """() => [...document.querySelectorAll("#figure .gtitle tspan.line")].map((each) => each.textContent)"""
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("width", [375, 2560])
 def test_texts_of_figures_use_the_room_there_is(show: Serve, open_page: OpenPage, width: int) -> None:
     address, (slow, _) = show(SLOW_READER, many_stalls())
@@ -76,6 +78,7 @@ def test_texts_of_figures_use_the_room_there_is(show: Serve, open_page: OpenPage
         assert page.locator("main").evaluate("(main) => main.clientWidth") > 0.9 * width
 
 
+@pytest.mark.nightly
 def test_a_tall_figure_is_whole_on_one_page(show: Serve, open_page: OpenPage) -> None:
     address, (slow, _) = show(SLOW_READER, many_stalls())
     page = open_page(address, width=1440)
@@ -99,7 +102,7 @@ ON_PAPER = """() => [...document.querySelectorAll(".figure")].filter((each) => e
 ])"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.nightly), "dark"])
 def test_figures_print_dark_on_white_also_where_nobody_scrolled_to_them(
     show: Serve, open_page: OpenPage, scheme: str
 ) -> None:
@@ -122,6 +125,7 @@ def test_figures_print_dark_on_white_also_where_nobody_scrolled_to_them(
     page.wait_for_function("() => document.querySelector('#figure .main-svg').getBoundingClientRect().width > 1000")
 
 
+@pytest.mark.nightly
 def test_a_figure_that_cannot_be_drawn_in_time_says_so_on_paper(show: Serve, open_page: OpenPage) -> None:
     address, (_, many) = show(SLOW_READER, many_stalls())
     page = open_page(address, width=1440)
@@ -132,7 +136,7 @@ def test_a_figure_that_cannot_be_drawn_in_time_says_so_on_paper(show: Serve, ope
     assert "not drawn" in page.evaluate(told)
 
 
-@pytest.mark.parametrize("comes_into_view", [False, True])
+@pytest.mark.parametrize("comes_into_view", [pytest.param(False, marks=pytest.mark.nightly), True])
 def test_the_key_draws_what_is_lacking_before_it_prints(
     show: Serve, open_page: OpenPage, *, comes_into_view: bool
 ) -> None:
@@ -173,7 +177,10 @@ DEAD = """() => [...document.querySelectorAll("main button, main select, main in
   .map((each) => each.outerHTML.slice(0, 80))"""
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(375, "light"), (1440, "dark"), (2560, "light")])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [(375, "light"), *(pytest.param(*view, marks=pytest.mark.nightly) for view in ((1440, "dark"), (2560, "light")))],
+)
 def test_without_scripts_figures_are_pictures(show: Serve, browser: Browser, width: int, scheme: str) -> None:
     address, (slow, many) = show(SLOW_READER, many_stalls())
     context = browser.new_context(

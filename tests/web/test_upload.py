@@ -3,6 +3,7 @@
 import base64
 import re
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 from reference import ROOT
 from web.browsing import OpenPage, Serve
@@ -57,6 +58,7 @@ def test_an_upload_tells_how_far_it_is_takes_more_files_and_is_cancelled(
     expect(page.locator(".card")).to_have_count(1)
 
 
+@pytest.mark.nightly
 def test_what_is_refused_is_said_where_it_was_dropped(serve: Serve, browser: Browser, capture: bytes) -> None:
     address, _ = serve(capture)
     # Of a page of its own: the browser itself says on the console that an answer was no success.
