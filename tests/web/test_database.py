@@ -130,8 +130,12 @@ def test_a_check_that_is_given_up_leaves_no_connection_open(
         await asyncio.sleep(0.2)
         return found
 
+    async def forget_connections() -> None:
+        async with service.database.at_rest():
+            await service.database._engine.dispose()
+
     assert client.portal is not None
-    client.portal.call(service.database._engine.dispose)
+    client.portal.call(forget_connections)
     monkeypatch.setattr(aiosqlite.Connection, "_connect", late)
     monkeypatch.setattr("tcpwin_web.readiness.DATABASE_SECONDS", 0.05)
     assert client.get("/readyz").json()["detail"] == "The database does not respond."

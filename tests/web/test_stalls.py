@@ -1,5 +1,6 @@
 """Clients that send nothing or go away, and a service told to end meanwhile: all of it ends, and nobody waits."""
 
+import select
 import signal
 import sqlite3
 import time
@@ -23,7 +24,8 @@ from tcpwin_web.listening import BROWSER_SECONDS, END_SECONDS
 def test_uploads_that_stand_still_keep_nobody_waiting_and_end(running: Running) -> None:
     with ExitStack() as stack:
         stalled = [begin_upload(stack, running.address, b"\xd4\xc3") for _ in range(12)]
-        until(lambda: running.gauge("taken", "uploads") == 12)
+        # On a loaded machine the first may end before the last arrives.
+        until(lambda: running.gauge("taken", "uploads") == 12 or select.select(stalled, [], [], 0)[0])
         assert running.is_answering()
         for each in stalled:
             response = answer(each)

@@ -1,4 +1,4 @@
-"""The processes that analyse for a service, held and let go: what happens meanwhile does not depend on a race."""
+"""Stop and continue the worker processes of a service, so that tests do not depend on a race."""
 
 import os
 import signal
@@ -11,20 +11,20 @@ from web.crafted import many_connections
 
 CONNECTIONS = 20_000
 LITTLE_BYTES = 50_000
-"""A quarter of what the results of so many take."""
+"""A quarter of the size of their results."""
 
 
 @contextmanager
 def held_analysis(service_pid: int, data: Path, upload: Callable[[bytes], str]) -> Iterator[tuple[str, list[int]]]:
-    """Upload a capture and stop its worker before its results are in place; it goes on after the block.
+    """Upload a capture and stop its worker before its results are in place; it continues after the block.
 
     Args:
-        service_pid: the process that the service runs in.
-        data: its folder.
-        upload: sends a capture and returns its id once an analysis is wanted.
+        service_pid: the process of the service.
+        data: its data folder.
+        upload: uploads a capture and returns its id once its analysis is queued.
 
     Yields:
-        The capture's id, and the workers that are stopped: the one that works on it is among them.
+        The capture's id, and the stopped workers, including the one that analyses it.
     """
     while True:
         id = upload(many_connections(CONNECTIONS))
@@ -37,39 +37,39 @@ def held_analysis(service_pid: int, data: Path, upload: Callable[[bytes], str]) 
 
 
 def stop_all(service_pid: int) -> list[int]:
-    """Stop all workers that there are at this moment."""
+    """Stop all current workers."""
     pids = workers(service_pid)
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGSTOP)
     for pid in pids:
-        while _stat(pid)[0] not in "TZX":
+        while _state(pid) not in "TZX":
             os.sched_yield()
     return pids
 
 
 def let_go(pids: list[int]) -> None:
-    """Continue workers, if they still are some."""
+    """Continue workers that still exist."""
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
 
 
 def is_there(pid: int) -> bool:
-    """Whether a process has not ended."""
-    return _stat(pid)[0] not in "ZX"
+    """Whether a process is still running."""
+    return _state(pid) not in "ZX"
 
 
 def _stop_workers(service_pid: int, results: Path) -> list[int]:
-    """Stop all workers while they read the capture of those results; none if that was over before."""
+    """Stop all workers while one analyses this capture; return none if it had finished before."""
     new = results.with_name(f"{results.name}.new")
     while not results.exists():
-        # Its worker made this folder.
+        # The worker creates this folder first.
         if not new.exists():
             time.sleep(0.001)
             continue
         pids = stop_all(service_pid)
-        # An index that is begun can be thrown away, which would give a full disk room for the results.
+        # A half-written index can be deleted, which would free space for the results on a full disk.
         if new.exists() and sum(each.stat().st_size for each in new.iterdir()) < LITTLE_BYTES:
             return pids
         let_go(pids)
@@ -77,41 +77,43 @@ def _stop_workers(service_pid: int, results: Path) -> list[int]:
 
 
 def workers(service_pid: int) -> list[int]:
-    """The children of the process that forks workers, a child of the service."""
-    parents = _parents()
-    found = forkers(service_pid)
-    return [pid for pid, parent in parents.items() if parent in found]
+    """Return the children of the service's fork server."""
+    return [pid for forker in forkers(service_pid) for pid in children(forker)]
 
 
 def forkers(service_pid: int) -> list[int]:
-    """The process of a service that forks its workers, if it has one."""
-    return [pid for pid, parent in _parents().items() if parent == service_pid and b"forkserver" in command(pid)]
+    """Return the fork server of a service, if it has one."""
+    return [pid for pid in children(service_pid) if b"forkserver" in command(pid)]
 
 
 def descendants(pid: int) -> list[int]:
-    """A process's children, theirs, and so on."""
-    parents, found = _parents(), [pid]
+    """Return a process's children, their children, and so on."""
+    found = [pid]
     for each in found:
-        found += [child for child, parent in parents.items() if parent == each]
+        found += children(each)
     return found[1:]
 
 
-def _parents() -> dict[int, int]:
-    return {int(folder.name): _stat(int(folder.name))[1] for folder in Path("/proc").glob("[0-9]*")}
+def children(pid: int) -> list[int]:
+    """Return the children that the threads of a process have started (proc(5))."""
+    found: list[int] = []
+    with suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            found += map(int, (task / "children").read_text().split())
+    return found
 
 
 def command(pid: int) -> bytes:
-    """Arguments of a process; none of one that is gone."""
+    """Return the command line of a process; empty if it is gone."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
 
 
-def _stat(pid: int) -> tuple[str, int]:
-    """State and parent of a process (proc(5)); X and 0 of one that is gone."""
+def _state(pid: int) -> str:
+    """Return the state of a process (proc(5)); X if it is gone."""
     try:
-        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
-        return "X", 0
-    return words[0], int(words[1])
+        return "X"
