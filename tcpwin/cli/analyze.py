@@ -11,19 +11,18 @@ from uuid import uuid4
 import click
 
 from tcpwin.cli.inputs import ConnectionNumber, check_connection
+from tcpwin.cli.options import CaptureOptions, WithSnapshots, capture_options
 from tcpwin.cli.program import EXIT_PROBLEM, complain
-from tcpwin.cli.selection_options import selection_options
 from tcpwin.cli.several import (
     Piece,
+    answer_each,
     captures_document,
     exit_status,
     hint_of_pieces,
     merge_option,
     separate,
-    tell_each,
     warn_of,
 )
-from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.cli.ss import Output
 from tcpwin.cli.terminal import colour_option, show
 from tcpwin.sources import public_name
@@ -38,8 +37,7 @@ CONNECTIONS_SHOWN = 10
 
 @click.command(cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
-@snapshot_options
-@selection_options
+@capture_options()
 @merge_option
 @click.option("--json", "as_json", is_flag=True, help="Write the whole analysis as JSON; see `tcpwin fields`.")
 @click.option(
@@ -58,9 +56,7 @@ CONNECTIONS_SHOWN = 10
 @colour_option
 def analyze(
     captures: tuple[str, ...],
-    snapshots: tuple[str, ...],
-    clock_offset: int | None,
-    member: str | None,
+    options: CaptureOptions,
     merge: bool,
     as_json: bool,
     limit: int | None,
@@ -74,19 +70,19 @@ def analyze(
     .tar.gz is a bundle: a capture and the snapshots of its hosts. Several captures, or a folder of them, are read each
     by itself, side by side: a table of them, the worst first. --merge reads them as one.
     """
-    files = separate(captures, merge=merge, snapshots=snapshots, member=member)
+    files = separate(captures, options, merge=merge)
     if files:
         if connection is not None:
             raise click.UsageError("--connection is of one capture; name one, or --merge reads them as one")
         if as_json:
-            problems, failures = _write_documents(files, clock_offset)
+            problems, failures = _write_documents(files, options)
         else:
-            problems, failures = _show_table(files, clock_offset, limit, colour)
+            problems, failures = _show_table(files, options, limit, colour)
         return exit_status(check and problems > 0, failures)
     from tcpwin.render import render_blocks, render_connection
 
     follow = None if connection is None else [connection]
-    analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, follow=follow)
+    analysis = options.analyze(captures, follow=follow)
     check_connection(connection, len(analysis))
     if as_json:
         analysis.write_json(sys.stdout, connection=connection, events=connection is not None)
@@ -103,16 +99,16 @@ def analyze(
     return EXIT_PROBLEM if is_problem else 0
 
 
-def _show_table(files: list[str], clock_offset: int | None, limit: int | None, colour: str) -> tuple[int, int]:
+def _show_table(files: list[str], options: CaptureOptions, limit: int | None, colour: str) -> tuple[int, int]:
     """Return how many connections have a problem, and how many captures could not be read."""
     from tcpwin.render import render_captures
 
     rows: list[CaptureRow] = []
     pieces: list[Piece] = []
-    for told in tell_each(files, _row, clock_offset=clock_offset):
-        warn_of(told)
-        if told.answer is not None:
-            row, piece = told.answer
+    for answered in answer_each(files, _row, options):
+        warn_of(answered)
+        if answered.answer is not None:
+            row, piece = answered.answer
             rows.append(row)
             pieces.append(piece)
     failures = len(files) - len(rows)
@@ -122,28 +118,28 @@ def _show_table(files: list[str], clock_offset: int | None, limit: int | None, c
     return sum(row.problems for row in rows), failures
 
 
-def _row(analysis: Analysis, file: str) -> tuple[CaptureRow, Piece]:
+def _row(analysis: Analysis, file: str, _: object) -> tuple[CaptureRow, Piece]:
     from tcpwin.render import capture_row
 
     return capture_row(analysis, public_name(file)), Piece.of(analysis, public_name(file))
 
 
-def _write_documents(files: list[str], clock_offset: int | None) -> tuple[int, int]:
+def _write_documents(files: list[str], options: CaptureOptions) -> tuple[int, int]:
     """Write one document, with that of each capture in it as the capture alone would have; return as above."""
     from tempfile import TemporaryDirectory
 
     problems = failures = 0
     with TemporaryDirectory(prefix="tcpwin-") as folder, captures_document(Output("json", None)) as add:
-        for told in tell_each(files, partial(_document, folder=Path(folder)), clock_offset=clock_offset):
-            warn_of(told)
-            count, path = told.answer or (0, None)
+        for answered in answer_each(files, partial(_document, folder=Path(folder)), options):
+            warn_of(answered)
+            count, path = answered.answer or (0, None)
             problems += count
-            failures += told.answer is None
-            add(told, path)
+            failures += answered.answer is None
+            add(answered, path)
     return problems, failures
 
 
-def _document(analysis: Analysis, _file: str, *, folder: Path) -> tuple[int, Path]:
+def _document(analysis: Analysis, _file: str, _: object, *, folder: Path) -> tuple[int, Path]:
     path = folder / uuid4().hex
     with path.open("w", encoding="utf-8", errors="surrogateescape") as document:
         analysis.write_json(document)

@@ -5,18 +5,16 @@ from __future__ import annotations
 import click
 
 from tcpwin.cli.inputs import progress
+from tcpwin.cli.options import CaptureOptions, WithSnapshots, capture_options
 from tcpwin.cli.program import complain
-from tcpwin.cli.selection_options import selection_options
 from tcpwin.cli.slice import destination, refuse_output, say_written
-from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 
 SCHEMA = "tcpwin/annotate/1"
 
 
 @click.command(cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
-@snapshot_options
-@selection_options
+@capture_options()
 @click.option("--json", "as_json", is_flag=True, help="Say what was written as JSON.")
 @click.option(
     "-o",
@@ -29,9 +27,7 @@ SCHEMA = "tcpwin/annotate/1"
 )
 def annotate(
     captures: tuple[str, ...],
-    snapshots: tuple[str, ...],
-    clock_offset: int | None,
-    member: str | None,
+    options: CaptureOptions,
     as_json: bool,
     out: str,
 ) -> None:
@@ -46,7 +42,7 @@ def annotate(
     from tcpwin.render import annotate as annotate_packets
 
     refuse_output(captures, out, as_json=as_json)
-    analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, keep=True)
+    analysis = options.analyze(captures, keep=True)
     with progress(analysis._source) as tell:
         written = annotate_packets(analysis, destination(out), progress=tell)
     if written.packets_skipped:

@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
 
 import click
 
 from tcpwin.cli import completion
 from tcpwin.cli.inputs import spare_captures
+from tcpwin.cli.options import CaptureOptions, WithSnapshots, capture_options
 from tcpwin.cli.program import EXIT_PROBLEM, complain
 from tcpwin.cli.rule_options import chosen_rules, parse_thresholds, threshold_option
-from tcpwin.cli.selection_options import selection_options
-from tcpwin.cli.several import exit_status, merge_option, separate
-from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
+from tcpwin.cli.several import (
+    Answered,
+    Piece,
+    answer_each,
+    captures_document,
+    exit_status,
+    hint_of_pieces,
+    merge_option,
+    separate,
+    warn_of,
+)
 from tcpwin.cli.ss import Output, choose_output, write_document, write_lines
 from tcpwin.cli.terminal import colour_option, plain_lines, show
+from tcpwin.sources import public_name
+from tcpwin.units import name_text
 
 if TYPE_CHECKING:
-    from tcpwin.limits import Analysis, Connection, Findings, Kind, Known, Rule
+    from tcpwin.limits import Analysis, Baseline, Connection, Findings, Kind, Known, Rule, Severity
     from tcpwin.render import ConnectionTable
 
 FORMS = ("text", "json", "sarif", "github", "junit")
@@ -34,8 +48,7 @@ _ENDINGS = {"json": "json", "sarif": "sarif", "xml": "junit"}
 
 @click.command(cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
-@snapshot_options
-@selection_options
+@capture_options()
 @merge_option
 @click.option(
     "--select",
@@ -73,9 +86,7 @@ _ENDINGS = {"json": "json", "sarif": "sarif", "xml": "junit"}
 @colour_option
 def check(
     captures: tuple[str, ...],
-    snapshots: tuple[str, ...],
-    clock_offset: int | None,
-    member: str | None,
+    options: CaptureOptions,
     merge: bool,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
@@ -94,46 +105,95 @@ def check(
     in `tcpwin analyze`, and --merge reads them as one. `tcpwin rules` lists the rules; `tcpwin explain CODE` explains
     one.
     """
-    from tcpwin.limits import Severity, kinds_of, read_baseline
-    from tcpwin.limits import check as judge
+    from tcpwin.limits import kinds_of, read_baseline
 
-    rules = chosen_rules(select, ignore)
-    settings = parse_thresholds(thresholds)
+    # Wrong names and thresholds end the command before a capture is read.
+    chosen_rules(select, ignore)
+    parse_thresholds(thresholds)
     form = form or _ENDINGS.get((out or "").rpartition(".")[2].lower(), "text")
-    output = choose_output(form, False, out, (*captures, *snapshots))
-    least = None if fail_on == "never" else Severity[fail_on.upper()]
+    output = choose_output(form, False, out, (*captures, *options.snapshots))
     known = None if baseline is None or write_baseline is not None else read_baseline(Path(baseline))
-    files = separate(captures, merge=merge, snapshots=snapshots, member=member)
-    spare_captures((*captures, *files, *snapshots), write_baseline)
+    gate = _Gate(select, ignore, thresholds, limit, fail_on, known, write_baseline, output)
+    files = separate(captures, options, merge=merge)
+    spare_captures((*captures, *files, *options.snapshots), write_baseline)
     if files:
-        from tcpwin.cli.check_several import check_each
-
-        worst, failures = check_each(
-            files,
-            clock_offset=clock_offset,
-            select=select,
-            ignore=ignore,
-            thresholds=thresholds,
-            limit=limit,
-            fail_on=fail_on,
-            known=known,
-            accepted=write_baseline,
-            output=output,
-            colour=colour,
-        )
-        if write_baseline is not None:
-            return exit_status(False, failures)
-        return exit_status(least is not None and worst >= least, failures)
-    analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, keep=True)
-    require_packets(analysis)
-    found = judge(analysis, chosen=rules, thresholds=settings)
+        worst, failures = _check_each(files, options, gate, colour)
+        return exit_status(write_baseline is None and gate.is_failed(worst), failures)
+    analysis = options.analyze(captures, keep=True)
+    found = gate.find(analysis)
     if write_baseline is not None:
         accept(kinds_of(Path(write_baseline), analysis, found), write_baseline)
         return 0
-    if known is not None:
-        found = known.set_aside(analysis, found)
-    write_findings(analysis, found, rules, limit, least, output, colour)
-    return EXIT_PROBLEM if least is not None and (found.worst or 0) >= least else 0
+    gate.write(analysis, found, output, colour)
+    return EXIT_PROBLEM if gate.is_failed(int(found.worst or 0)) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Gate:
+    """What the command line asks of each capture.
+
+    Attributes:
+        known: sets findings aside.
+        accepted: the baseline to write with all findings, instead of the findings.
+    """
+
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    thresholds: tuple[str, ...]
+    limit: int | None
+    fail_on: str
+    known: Baseline | None
+    accepted: str | None
+    output: Output
+
+    @property
+    def rules(self) -> list[Rule]:
+        """The rules to apply."""
+        return chosen_rules(self.select, self.ignore)
+
+    @property
+    def least(self) -> Severity | None:
+        """The least severity that fails; None for none."""
+        from tcpwin.limits import Severity
+
+        return None if self.fail_on == "never" else Severity[self.fail_on.upper()]
+
+    def is_failed(self, worst: int) -> bool:
+        """Return whether findings of at most this severity fail."""
+        return self.least is not None and worst >= self.least
+
+    def find(self, analysis: Analysis) -> Findings:
+        """Apply the rules to a capture."""
+        from tcpwin.limits import check as judge
+
+        require_packets(analysis)
+        found = judge(analysis, chosen=self.rules, thresholds=parse_thresholds(self.thresholds))
+        return found if self.known is None else self.known.set_aside(analysis, found)
+
+    def blocks(self, analysis: Analysis, found: Findings) -> Iterator[Iterable[str] | ConnectionTable]:
+        """Yield the text: summary, connections with a problem where there are several, findings."""
+        from tcpwin.limits import asked_of
+
+        asked = len(asked_of(analysis, self.rules))
+        return text_blocks(analysis, found, asked, SHOWN if self.limit is None else self.limit)
+
+    def write(
+        self,
+        analysis: Analysis,
+        found: Findings,
+        output: Output,
+        colour: str,
+        warn: Callable[[str], object] = complain,
+    ) -> None:
+        """Write the findings on one capture."""
+        for each in found.failed:
+            warn(f"warning: {each}")
+        if output.form != "text":
+            write_document_of(analysis, found, self, output, warn)
+        elif output.path is None:
+            show(self.blocks(analysis, found), colour)
+        else:
+            write_lines(plain_lines(self.blocks(analysis, found)), output)
 
 
 def require_packets(analysis: Analysis) -> None:
@@ -182,30 +242,16 @@ def text_blocks(
     yield render_findings(analysis, found, asked=asked, limit=limit)
 
 
-def write_findings(
-    analysis: Analysis,
-    found: Findings,
-    rules: list[Rule],
-    limit: int | None,
-    fail_on: Any,
-    output: Output,
-    colour: str,
+def write_document_of(
+    analysis: Analysis, found: Findings, gate: _Gate, output: Output, warn: Callable[[str], object]
 ) -> None:
-    """Write what was found in one capture."""
+    """Write the findings on one capture in a format for programs."""
     from tcpwin.limits import asked_of
 
+    rules = gate.rules
     asked = asked_of(analysis, rules)
-    for each in found.failed:
-        complain(f"warning: {each}")
-    shown = list(islice(found, limit))
+    shown = list(islice(found, gate.limit))
     left_out = sum(found.counts.values()) - len(shown)
-    if output.form == "text":
-        blocks = text_blocks(analysis, found, len(asked), SHOWN if limit is None else limit)
-        if output.path is None:
-            show(blocks, colour)
-        else:
-            write_lines(plain_lines(blocks), output)
-        return
     if output.form == "json":
         from tcpwin.limits import SCHEMA, describe_capture, describe_finding, describe_judged, describe_rule
 
@@ -233,14 +279,95 @@ def write_findings(
     elif output.form == "junit":
         from tcpwin.render import junit_document
 
-        write_lines([junit_document(analysis, found, shown, rules=asked, fail_on=fail_on).rstrip("\n")], output)
+        write_lines([junit_document(analysis, found, shown, rules=asked, fail_on=gate.least).rstrip("\n")], output)
     else:
         from tcpwin.render import counts_line, render_github
 
         write_lines([*render_github(analysis, found, shown), counts_line(analysis, found, asked=len(asked))], output)
     if left_out:
-        complain(f"warning: {left_out} findings left out")
+        warn(f"warning: {left_out} findings left out")
 
 
 def _connection(connection: Connection, judged: dict[str, Any]) -> dict[str, Any]:
     return {"id": connection.id, "a": str(connection.a), "b": str(connection.b), **judged}
+
+
+class _Found(NamedTuple):
+    """The findings on a capture: blocks of text, or a file with the document."""
+
+    worst: int
+    piece: Piece
+    blocks: list[list[str] | ConnectionTable]
+    document: Path | None
+    kinds: dict[Kind, Known]
+
+
+def _check_each(files: list[str], options: CaptureOptions, gate: _Gate, colour: str) -> tuple[int, int]:
+    """Write the findings on each capture; return the worst severity, 0 without any, and the number of failures."""
+    from tempfile import TemporaryDirectory
+
+    output = gate.output
+    with TemporaryDirectory(prefix="tcpwin-") as folder:
+        answers: list[Answered[_Found]] = []
+        for each in answer_each(files, partial(_find, gate=gate, folder=Path(folder)), options):
+            warn_of(each)
+            if gate.accepted is None and output.form == "text" and output.path is None:
+                show(_blocks(each), colour)
+            answers.append(each)
+        if gate.accepted is not None:
+            kinds = (each.answer.kinds for each in answers if each.answer is not None)
+            accept({kind: count for part in kinds for kind, count in part.items()}, gate.accepted)
+        elif output.form == "text":
+            if output.path is not None:
+                write_lines((line for each in answers for line in plain_lines(_blocks(each))), output)
+        else:
+            _write_together(answers, output)
+    found = [each.answer for each in answers if each.answer is not None]
+    if len(found) == len(files):
+        hint_of_pieces([each.piece for each in found])
+    return max((each.worst for each in found), default=0), len(files) - len(found)
+
+
+def _find(analysis: Analysis, file: str, warn: Callable[[str], object], *, gate: _Gate, folder: Path) -> _Found:
+    from tcpwin.limits import kinds_of
+
+    found = gate.find(analysis)
+    piece = Piece.of(analysis, public_name(file))
+    if gate.accepted is not None:
+        return _Found(0, piece, [], None, kinds_of(Path(gate.accepted), analysis, found))
+    worst = int(found.worst or 0)
+    if gate.output.form == "text":
+        for each in found.failed:
+            warn(f"warning: {each}")
+        blocks = [list(each) if isinstance(each, Iterable) else each for each in gate.blocks(analysis, found)]
+        return _Found(worst, piece, blocks, None, {})
+    path = folder / uuid4().hex
+    gate.write(analysis, found, Output(gate.output.form, str(path)), "never", warn)
+    return _Found(worst, piece, [], path, {})
+
+
+def _blocks(each: Answered[_Found]) -> Iterator[Iterable[str] | ConnectionTable]:
+    if each.answer is not None:
+        yield [f"== {name_text(each.file)}"]
+        yield from each.answer.blocks
+        yield [""]
+
+
+def _write_together(answers: Sequence[Answered[_Found]], output: Output) -> None:
+    from tcpwin.render import join_junit, join_sarif, render_unreadable
+
+    failures = {each.file: each.failure for each in answers if each.failure is not None}
+    if output.form == "json":
+        with captures_document(output) as add:
+            for each in answers:
+                add(each, None if each.answer is None else each.answer.document)
+        return
+    paths = [each.answer.document for each in answers if each.answer is not None and each.answer.document is not None]
+    documents = (path.read_text(encoding="utf-8", errors="surrogateescape") for path in paths)
+    if output.form == "github":
+        lines = chain((document.rstrip("\n") for document in documents), render_unreadable(failures))
+        write_lines(lines, output)
+    elif output.form == "junit":
+        write_lines([join_junit(documents, failures).rstrip("\n")], output)
+    else:
+        write_lines([json.dumps(join_sarif(map(json.loads, documents), failures.values()), indent=1)], output)

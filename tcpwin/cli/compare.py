@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import click
 
+from tcpwin.cli.options import SELECTION, CaptureOptions, WithSnapshots, capture_options
 from tcpwin.cli.program import EXIT_PROBLEM
 from tcpwin.cli.rule_options import chosen_rules
-from tcpwin.cli.selection_options import selection_options
-from tcpwin.cli.snapshot_options import WithSnapshots, measure, window_scale_option
 from tcpwin.cli.terminal import colour_option, show
 
 SCHEMA = "tcpwin/comparison/1"
@@ -29,9 +29,7 @@ def _tolerance(ctx: click.Context, param: click.Parameter, value: str) -> float:
 @click.argument("new", type=click.Path(allow_dash=True), metavar="NEW")
 @click.option("--with-old", multiple=True, metavar="SNAPSHOT...", help="Host snapshots taken with OLD.")
 @click.option("--with-new", multiple=True, metavar="SNAPSHOT...", help="Host snapshots taken with NEW.")
-@window_scale_option
-@selection_options
-@click.option("--capture", "member", metavar="NAME", help="The capture to read from a bundle.")
+@capture_options("window_scales", *SELECTION, "member")
 @click.option(
     "--tolerance",
     default="10%",
@@ -57,7 +55,7 @@ def compare(
     new: str,
     with_old: tuple[str, ...],
     with_new: tuple[str, ...],
-    member: str | None,
+    options: CaptureOptions,
     tolerance: float,
     limit: int,
     form: str,
@@ -75,10 +73,12 @@ def compare(
     from tcpwin.limits import compare as judge
 
     rules = chosen_rules((), ())
-    if member is not None and not (is_bundle(old) or is_bundle(new)):
+    if options.member is not None and not (is_bundle(old) or is_bundle(new)):
         raise click.UsageError("--capture names a capture in a bundle: give a folder, .zip or .tar.gz")
     before, after = (
-        measure((path,), snapshots, member=member if is_bundle(path) else None, keep=True)
+        replace(options, snapshots=snapshots, member=options.member if is_bundle(path) else None).analyze(
+            (path,), keep=True
+        )
         for path, snapshots in ((old, with_old), (new, with_new))
     )
     found = [check(analysis, chosen=rules) for analysis in (before, after)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tcpwin.cli.inputs import check_connection
-from tcpwin.cli.snapshot_options import measure
+from tcpwin.cli.options import CaptureOptions
 
 if TYPE_CHECKING:
     from tcpwin.lab import Scenario
@@ -35,12 +35,11 @@ class Tried:
 
 def read_tried(
     capture: str,
-    snapshots: tuple[str, ...],
+    options: CaptureOptions,
     *,
     connection: int | None,
     as_run: str | None,
     rate_mbps: float | None,
-    member: str | None,
     series: str | None,
 ) -> Tried:
     """Read the capture, and make the scenario and the prediction."""
@@ -48,7 +47,7 @@ def read_tried(
     from tcpwin.reference import measure_connection, predict
 
     run = None if as_run is None else _find(as_run)
-    analysis = measure((capture,), snapshots, member=member, keep=True)
+    analysis = options.analyze((capture,), keep=True)
     check_connection(connection, len(analysis))
     if not len(analysis):
         raise ScenarioError("the capture has no TCP connection")

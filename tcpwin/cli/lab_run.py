@@ -14,9 +14,8 @@ from tcpwin.cli.inputs import ConnectionNumber
 from tcpwin.cli.lab_kernels import SERIES
 from tcpwin.cli.lab_like import Tried, read_tried, report_tried
 from tcpwin.cli.lab_scenarios import chosen
+from tcpwin.cli.options import SELECTION, CaptureOptions, WithSnapshots, capture_options
 from tcpwin.cli.program import EXIT_PROBLEM, complain
-from tcpwin.cli.selection_options import selection_options
-from tcpwin.cli.snapshot_options import WithSnapshots, window_scale_option
 
 if TYPE_CHECKING:
     from tcpwin.lab import Outcome, Scenario
@@ -58,8 +57,7 @@ if TYPE_CHECKING:
 @click.option("--as", "as_run", metavar="RUN", help="With --like: with the receiver's settings of a reference's run.")
 @click.option("--capture", "member", metavar="NAME", help="With --like: which capture of a bundle.")
 @click.option("--rate", "rate_mbps", type=click.FloatRange(0.001), metavar="MBPS", help="With --like: of the path.")
-@window_scale_option
-@selection_options
+@capture_options("window_scales", *SELECTION)
 @click.option("--with", "snapshots", multiple=True, metavar="FILE...", help="With --like: sysctl and ss of its hosts.")
 def run(
     names: tuple[str, ...],
@@ -74,9 +72,8 @@ def run(
     like: str | None,
     connection: int | None,
     as_run: str | None,
-    member: str | None,
     rate_mbps: float | None,
-    snapshots: tuple[str, ...],
+    options: CaptureOptions,
 ) -> int:
     """Run scenarios and write a bundle of each: SCENARIO-stock.zip, SCENARIO-patched.zip.
 
@@ -107,11 +104,9 @@ def run(
     asked, only = _which_kernel(kernel)
     tried: Tried | None = None
     if like is not None:
-        tried = read_tried(
-            like, snapshots, connection=connection, as_run=as_run, rate_mbps=rate_mbps, member=member, series=asked
-        )
+        tried = read_tried(like, options, connection=connection, as_run=as_run, rate_mbps=rate_mbps, series=asked)
         scenarios.append(tried.scenario)
-    elif snapshots or rate_mbps or as_run or member or connection is not None:
+    elif options.snapshots or rate_mbps or as_run or options.member or connection is not None:
         raise click.UsageError("--with, --connection, --as, --capture and --rate go with --like")
     if not scenarios:
         raise click.UsageError("name a scenario, or --set, or --all; `tcpwin lab list` lists them")

@@ -12,9 +12,8 @@ import click
 
 from tcpwin.cli import completion
 from tcpwin.cli.inputs import ConnectionNumber, check_connection, open_captures, progress, spare_captures
+from tcpwin.cli.options import SELECTION, CaptureOptions, capture_options
 from tcpwin.cli.program import complain
-from tcpwin.cli.selection_options import select, selection_options
-from tcpwin.cli.snapshot_options import measure, window_scale_option, window_scales
 from tcpwin.errors import OutputError
 from tcpwin.output import open_whole
 
@@ -53,8 +52,7 @@ def _columns(_: click.Context, __: click.Parameter, names: str | None) -> tuple[
     shell_complete=completion.columns,
     help="Only these columns: frame,time_ns,window.",
 )
-@window_scale_option
-@selection_options
+@capture_options("window_scales", *SELECTION)
 @click.option("-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to this file.")
 def packets(
     captures: tuple[str, ...],
@@ -62,6 +60,7 @@ def packets(
     form: str | None,
     columns: tuple[str, ...] | None,
     out: str | None,
+    options: CaptureOptions,
 ) -> None:
     """Write one row per TCP segment: sequence numbers, windows in bytes, bytes in flight and events."""
     from tcpwin.analysis import Capture
@@ -71,7 +70,7 @@ def packets(
     spare_captures(captures, out)
     if form == "parquet":
         _check_parquet(out)
-    source, shifts = _source_of(captures)
+    source, shifts = _source_of(captures, options)
     with _opened(out) as file:
         with progress(source) as tell:
             count, facts = (_write_parquet if form == "parquet" else _write_text)(
@@ -108,11 +107,11 @@ def _opened(out: str | None) -> Iterator[IO[bytes]]:
         raise OutputError(f"standard output: {error.strerror or error}") from None
 
 
-def _source_of(captures: tuple[str, ...]) -> tuple[Source, Shifts | None]:
+def _source_of(captures: tuple[str, ...], options: CaptureOptions) -> tuple[Source, Shifts | None]:
     """The captures, and window scales that are given by hand, whose connections a reading of its own finds."""
-    if not window_scales():
-        return select(open_captures(captures)), None
-    analysis = measure(captures, ())
+    if not options.window_scales:
+        return options.select(open_captures(captures)), None
+    analysis = options.analyze(captures)
     return analysis._source, analysis._shifts
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tcpwin.cli.inputs import ConnectionNumber, check_connection, open_captures, spare_captures
+from tcpwin.cli.options import SELECTION, CaptureOptions, capture_options
 from tcpwin.cli.program import complain
-from tcpwin.cli.selection_options import check_selection, selected, selection_options
 from tcpwin.cli.terminal import colour_option, show
 from tcpwin.errors import OutputError, SourceError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@selection_options
+@capture_options(*SELECTION)
 @click.argument("a", type=click.Path(allow_dash=True), metavar="A")
 @click.argument("b", required=False, type=click.Path(allow_dash=True), metavar="[B]")
 @click.option(
@@ -71,6 +71,7 @@ def pair(
     connection: int | None,
     theme: str,
     colour: str,
+    options: CaptureOptions,
 ) -> None:
     """Show where packets were lost between two captures of the same traffic.
 
@@ -92,9 +93,16 @@ def pair(
         _check_output(figure)
     from tcpwin.pairing import pair as pair_captures
 
-    check_selection()
+    _ = options.selection
     sources = _source(a), None if b is None else _source(b)
-    pairing = pair_captures(*sources, capture_a=capture_a, capture_b=capture_b, **selected())
+    pairing = pair_captures(
+        *sources,
+        capture_a=capture_a,
+        capture_b=capture_b,
+        filter=options.filter,
+        start=options.start,
+        end=options.end,
+    )
     check_connection(connection, len(pairing))
     if out is not None:
         _write_packets(pairing, out)

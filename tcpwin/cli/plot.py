@@ -9,9 +9,16 @@ import click
 from tcpwin.analysis import DirectionName
 from tcpwin.cli import completion
 from tcpwin.cli.inputs import ConnectionNumber, check_connection, spare_captures
+from tcpwin.cli.options import (
+    SNAPSHOTS,
+    CaptureOptions,
+    WithSnapshots,
+    capture_options,
+    check_span,
+    connection_span,
+    resolve_span,
+)
 from tcpwin.cli.program import complain
-from tcpwin.cli.selection_options import check_span, connection_span, filter_option, resolve_span
-from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.errors import OutputError
 
 if TYPE_CHECKING:
@@ -45,8 +52,7 @@ def _figures() -> Any:
 
 @click.command(cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
-@snapshot_options
-@filter_option
+@capture_options(*SNAPSHOTS, "filter")
 @click.option(
     "--figure",
     "name",
@@ -98,9 +104,7 @@ def _figures() -> Any:
 )
 def plot(
     captures: tuple[str, ...],
-    snapshots: tuple[str, ...],
-    clock_offset: int | None,
-    member: str | None,
+    options: CaptureOptions,
     name: str,
     connection: int | None,
     direction: DirectionName | None,
@@ -128,26 +132,26 @@ def plot(
     given = {"--connection": connection, "--direction": direction, "--from": first, "--to": last, "--field": field}
     _refuse_unused(name, [option for option, value in given.items() if value is not None])
     is_whole = name != TIMELINE and figures.get(name).scope == "analysis"
-    analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, keep=True)
+    analysis = options.analyze(captures, keep=True)
     check_connection(connection, len(analysis))
-    options: dict[str, Any] = {"theme": theme}
+    choices: dict[str, Any] = {"theme": theme}
     if is_whole:
         subject: Analysis | Connection = analysis
         try:
-            figure = figures.draw(name, analysis, field=field, **options)
+            figure = figures.draw(name, analysis, field=field, **choices)
         except ValueError as error:
             raise click.UsageError(f"{error}") from None
         title = f"{short_name(analysis.name)}: {figures.get(name).title}"
     else:
         subject = _chosen(analysis, connection)
-        options["start_ns"], options["end_ns"] = resolve_span(
+        choices["start_ns"], choices["end_ns"] = resolve_span(
             first, last, origin_ns=subject.start_ns, capture_ns=analysis.capture.first_time_ns or 0
         )
         try:
             if name == TIMELINE:
-                figure = figures.timeline(subject, direction=direction, **options)
+                figure = figures.timeline(subject, direction=direction, **choices)
             else:
-                figure = figures.draw(name, subject, direction=direction, field=field, **options)
+                figure = figures.draw(name, subject, direction=direction, field=field, **choices)
         except ValueError as error:
             raise click.UsageError(f"{error}") from None
         title = f"{subject.a} and {subject.b}: {TIMELINE if name == TIMELINE else figures.get(name).title}"
@@ -158,7 +162,7 @@ def plot(
 
 
 def _refuse_unused(name: str, given: list[str]) -> None:
-    """Refuse options that a figure takes no account of: it would seem to show what was asked for.
+    """Refuse choices that a figure takes no account of: it would seem to show what was asked for.
 
     Raises:
         UsageError: there is one.

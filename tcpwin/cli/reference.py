@@ -11,8 +11,7 @@ import click
 from tcpwin.cli import completion
 from tcpwin.cli.bdp import parse_rate, parse_rtt, parse_size
 from tcpwin.cli.inputs import ConnectionNumber, check_connection
-from tcpwin.cli.selection_options import selection_options
-from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
+from tcpwin.cli.options import CaptureOptions, WithSnapshots, capture_options
 from tcpwin.cli.terminal import colour_option, show
 
 if TYPE_CHECKING:
@@ -38,8 +37,7 @@ def _parsed(
 @click.option(
     "--connection", type=ConnectionNumber(), metavar="N", help="With --like: the connection; default: the worst."
 )
-@snapshot_options
-@selection_options
+@capture_options()
 @click.option("--rtt", callback=_parsed(parse_rtt), metavar="TIME", help="Find runs by round trip: 300ms.")
 @click.option(
     "--rate",
@@ -58,9 +56,7 @@ def reference(
     name: str | None,
     like: str | None,
     connection: int | None,
-    snapshots: tuple[str, ...],
-    clock_offset: int | None,
-    member: str | None,
+    options: CaptureOptions,
     rtt: Fraction | None,
     rate: Fraction | None,
     rmem: Fraction | None,
@@ -82,9 +78,9 @@ def reference(
     if like is not None:
         if name is not None or any(each is not None for each in (rtt, rmem, window, kernel, workload)):
             raise click.UsageError("--like takes path, settings and workload from FILE; only --rate goes with it")
-        _write_likeness(_compared(like, snapshots, clock_offset, member, connection, rate, limit), as_json, colour)
+        _write_likeness(_compared(like, options, connection, rate, limit), as_json, colour)
         return
-    if snapshots or clock_offset is not None or member is not None or connection is not None:
+    if options.snapshots or options.clock_offset is not None or options.member is not None or connection is not None:
         raise click.UsageError("--with, --clock-offset, --capture and --connection go with --like")
     asked = (rtt, rate, rmem, window, kernel, workload)
     if any(each is not None for each in asked):
@@ -105,9 +101,7 @@ def reference(
 
 def _compared(
     like: str,
-    snapshots: tuple[str, ...],
-    clock_offset: int | None,
-    member: str | None,
+    options: CaptureOptions,
     number: int | None,
     rate: Fraction | None,
     limit: int,
@@ -117,7 +111,7 @@ def _compared(
     from tcpwin.reference import compare, compare_measured, measure_sockets
 
     rate_bps = None if rate is None else float(rate)
-    if is_bundle(like) and not snapshots and member is None:
+    if is_bundle(like) and not options.snapshots and options.member is None:
         from tcpwin.hosts import Bundle
 
         with Bundle.open(like) as bundle:
@@ -126,7 +120,7 @@ def _compared(
             if number is not None:
                 raise click.UsageError("--connection needs packets, and this bundle has none")
             return compare_measured(measure_sockets(like, rate_bps=rate_bps), limit=limit)
-    analysis = measure((like,), snapshots, clock_offset=clock_offset, member=member, keep=True)
+    analysis = options.analyze((like,), keep=True)
     check_connection(number, len(analysis))
     if not len(analysis):
         raise SourceError(f"{like}: the capture has no TCP connection")

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tcpwin.cli.inputs import ConnectionNumber, check_connection
-from tcpwin.cli.selection_options import selection_options
-from tcpwin.cli.several import exit_status, merge_option, separate, tell_each, warn_of
-from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
+from tcpwin.cli.options import CaptureOptions, WithSnapshots, capture_options
+from tcpwin.cli.several import answer_each, exit_status, merge_option, separate, warn_of
 from tcpwin.cli.ss import choose_output
 from tcpwin.cli.terminal import show
 from tcpwin.render.report import CONNECTIONS_SHOWN, FORMS, THEMES, Report, form_of
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
-@snapshot_options
-@selection_options
+@capture_options()
 @merge_option
 @click.option(
     "-o",
@@ -62,9 +60,7 @@ if TYPE_CHECKING:
 )
 def report(
     captures: tuple[str, ...],
-    snapshots: tuple[str, ...],
-    clock_offset: int | None,
-    member: str | None,
+    options: CaptureOptions,
     merge: bool,
     out: str | None,
     form: str | None,
@@ -83,11 +79,11 @@ def report(
     `tcpwin pair A B -o OUT.html`.
     """
     out = None if out == "-" else out
-    files = separate(captures, merge=merge, snapshots=snapshots, member=member)
+    files = separate(captures, options, merge=merge)
     if files and chosen:
         raise click.UsageError("--connection is for one capture: their numbers differ")
     if files:
-        return _report_each(files, clock_offset, out, form or "html", limit, theme)
+        return _report_each(files, options, out, form or "html", limit, theme)
     if out is not None and Path(out).is_dir():
         raise click.UsageError(f"{out} is a folder: name a file with -o OUT")
     try:
@@ -96,13 +92,13 @@ def report(
         raise click.UsageError(f"{error} by --format") from None
     if out is None and (form == "pdf" or (form == "html" and sys.stdout.isatty())):
         raise click.UsageError(f"{form} is nothing to read in a terminal: name a file with -o OUT")
-    output = choose_output(form, False, out, (*captures, *snapshots))
+    output = choose_output(form, False, out, (*captures, *options.snapshots))
     if form == "pdf":
         from tcpwin.render.report import find_browser
 
         # Before a long capture is read for nothing.
         find_browser()
-    analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, keep=True)
+    analysis = options.analyze(captures, keep=True)
     for number in chosen:
         check_connection(number, len(analysis))
     made = Report(analysis, limit=max(limit, len(chosen)), chosen=chosen)
@@ -117,7 +113,7 @@ def report(
     return 0
 
 
-def _report_each(files: list[str], clock_offset: int | None, out: str | None, form: str, limit: int, theme: str) -> int:
+def _report_each(files: list[str], options: CaptureOptions, out: str | None, form: str, limit: int, theme: str) -> int:
     """Write a report of each capture into a folder, and show the captures as a table."""
     if out is None or Path(out).is_file():
         raise click.UsageError(
@@ -134,10 +130,10 @@ def _report_each(files: list[str], clock_offset: int | None, out: str | None, fo
     names = _names(files, form)
     rows: list[CaptureRow] = []
     write = partial(_write_report, folder=folder, names=names, form=form, limit=limit, theme=theme)
-    for told in tell_each(files, write, clock_offset=clock_offset, keep=True):
-        warn_of(told)
-        if told.answer is not None:
-            rows.append(told.answer)
+    for answered in answer_each(files, write, options):
+        warn_of(answered)
+        if answered.answer is not None:
+            rows.append(answered.answer)
     failures = len(files) - len(rows)
     show(render_captures(rows, failures))
     return exit_status(False, failures)
@@ -159,7 +155,7 @@ def _names(files: list[str], form: str) -> dict[str, str]:
 
 
 def _write_report(
-    analysis: Analysis, file: str, *, folder: Path, names: dict[str, str], form: str, limit: int, theme: str
+    analysis: Analysis, file: str, _: object, *, folder: Path, names: dict[str, str], form: str, limit: int, theme: str
 ) -> CaptureRow:
     from tcpwin.render import capture_row
 

@@ -1,18 +1,17 @@
-"""Several captures on the command line, each a capture of its own: read side by side, told in the order of their names.
+"""Several captures on one command line, analysed in processes side by side and reported in the order given.
 
-In: what was named. Out: by file, what a command says of it, or why it could not be read. One file that is broken, or
-whose process ends, leaves the others.
+In: the names. Out: for each file, the command's answer or why it could not be read. A broken file, or one whose process
+ends, does not affect the others.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -23,31 +22,34 @@ import click
 from tcpwin.cli.program import EXIT_UNREADABLE, complain
 from tcpwin.errors import FilterError, TcpwinError
 from tcpwin.sources import public_name
+from tcpwin.units import name_text
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from tcpwin.cli.options import CaptureOptions
     from tcpwin.cli.ss import Output
     from tcpwin.hosts import Member
     from tcpwin.limits import Analysis
 
 T = TypeVar("T")
+Answer = Callable[["Analysis", str, Callable[[str], None]], T]
 SCHEMA = "tcpwin/captures/1"
 AHEAD = 4
-"""Files for each process that are given out at a time: what is done and not yet told is kept."""
+"""Files given to each process at a time: answers that are done are kept until their turn."""
 NEXT_PIECE_NS = 10_000_000_000
 """A piece of a capture begins no later after the one before it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told(Generic[T]):
-    """What came of one capture.
+class Answered(Generic[T]):
+    """A command's answer for one capture.
 
     Attributes:
         file: as it was named, or found in a folder.
-        answer: of the command; None where the capture could not be read.
-        failure: why it could not be, in words.
-        is_refused: it is the filter that was not understood.
+        answer: None if the capture could not be read.
+        failure: why it could not be read.
+        is_refused: the filter is invalid.
         warnings: lines for stderr.
     """
 
@@ -65,7 +67,7 @@ def merge_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def separate(captures: tuple[str, ...], *, merge: bool, snapshots: tuple[str, ...], member: str | None) -> list[str]:
+def separate(captures: tuple[str, ...], options: CaptureOptions, *, merge: bool) -> list[str]:
     """The captures to read each by itself; none where there is one alone, or where they are pieces of one.
 
     A folder that holds several captures, and no snapshot, stands for these.
@@ -75,10 +77,10 @@ def separate(captures: tuple[str, ...], *, merge: bool, snapshots: tuple[str, ..
     """
     if merge:
         return []
-    files = [file for each in captures for file in _within(each, member)]
+    files = [file for each in captures for file in _within(each, options.member)]
     if len(files) == 1 and files[0] == captures[0]:
         return []
-    for value, option in ((snapshots, "--with"), (member, "--capture")):
+    for value, option in ((options.snapshots, "--with"), (options.member, "--capture")):
         if value:
             raise click.UsageError(
                 f"{option} goes with one capture; {len(files)} are named (--merge reads them as one)"
@@ -110,31 +112,29 @@ def _is_called_one(member: Member) -> bool:
     return member.kind == "unknown" and re.search(r"\.p?cap(ng)?\d*(\.(gz|zst|lz4))?$", member.name) is not None
 
 
-def tell_each(files: Sequence[str], answer: Callable[[Analysis, str], T], **options: Any) -> Iterator[Told[T]]:
-    """Measure each capture and tell what a command says of it, in the order given.
+def answer_each(files: Sequence[str], answer: Answer[T], options: CaptureOptions) -> Iterator[Answered[T]]:
+    """Analyse each capture in processes side by side and yield a command's answers, in the order given.
 
     Args:
-        answer: of an analysis and the name of its file; a function of a module, which other processes can find.
-        options: of `measure`.
+        answer: gets an analysis, the name of its file and a function that takes warnings; other processes must be able
+            to import it.
 
     Raises:
-        FilterError: the filter is not understood for the first capture: what is wrong with it is said once.
+        FilterError: the filter is invalid: it is reported once, not for each capture.
     """
     from concurrent.futures.process import BrokenProcessPool
 
     from tcpwin.analysis import cores
-    from tcpwin.cli.snapshot_options import THREADS, threads
     from tcpwin.processes import pool
 
-    context = click.get_current_context()
-    # Where captures are read side by side, each is by one thread.
-    work = _Work(answer, options, {**context.meta, THREADS: 1})
-    processes = min(threads() or cores(), len(files))
+    # The processes share the cores: each reads with one thread.
+    work = _Work(answer, replace(options, threads=1))
+    processes = min(options.threads or cores(), len(files))
     # Forked with what each of them would import.
     for stage in ("tcpwin.hosts", "tcpwin.limits", "tcpwin.render"):
         import_module(stage)
-    with _shown(len(files)) as tell, pool(processes) as readers:
-        waiting: list[tuple[str, Future[Told[T]]]] = []
+    with _shown(len(files)) as tick, pool(processes) as readers:
+        waiting: list[tuple[str, Future[Answered[T]]]] = []
         left = list(reversed(files))
         while left or waiting:
             while left and len(waiting) < AHEAD * processes and readers.is_whole:
@@ -146,44 +146,42 @@ def tell_each(files: Sequence[str], answer: Callable[[Analysis, str], T], **opti
                 continue
             file, future = waiting.pop(0)
             try:
-                told = future.result()
+                answered = future.result()
             except BrokenProcessPool:
                 readers.is_whole = False
-                told = _alone(work, file)
-            tell()
-            if told.is_refused and file == files[0]:
-                raise FilterError(told.failure)
-            yield told
+                answered = _alone(work, file)
+            tick()
+            if answered.is_refused and file == files[0]:
+                raise FilterError(answered.failure)
+            yield answered
 
 
 @dataclass(frozen=True)
 class _Work(Generic[T]):
-    """What a process does with a file."""
+    """A process's work on a file."""
 
-    answer: Callable[[Analysis, str], T]
-    options: dict[str, Any]
-    meta: dict[str, Any]
+    answer: Answer[T]
+    options: CaptureOptions
 
-    def __call__(self, file: str) -> Told[T]:
-        from tcpwin.cli.snapshot_options import measure
+    def __call__(self, file: str) -> Answered[T]:
+        warnings: list[str] = []
+        found, failure, is_refused = None, None, False
 
-        said, found, failure, is_refused = io.StringIO(), None, None, False
-        # Options that commands find without being told stand in the context.
-        with click.Context(click.Command("several")) as context, redirect_stderr(said):
-            context.meta.update(self.meta)
-            try:
-                found = self.answer(measure((file,), (), **self.options), file)
-            except (TcpwinError, OSError) as error:
-                failure, is_refused = str(error), isinstance(error, FilterError)
-            except click.UsageError as error:
-                failure = error.format_message()
-            except MemoryError:
-                failure = f"{public_name(file)}: there is not enough memory to read it"
-        lines = (line.removeprefix("tcpwin: ") for line in said.getvalue().splitlines())
-        return Told(public_name(file), found, failure, tuple(lines), is_refused)
+        def warn(text: str) -> None:
+            warnings.append(name_text(text))
+
+        try:
+            found = self.answer(self.options.analyze((file,), warn=warn, shows=False), file, warn)
+        except (TcpwinError, OSError) as error:
+            failure, is_refused = str(error), isinstance(error, FilterError)
+        except click.UsageError as error:
+            failure = error.format_message()
+        except MemoryError:
+            failure = f"{public_name(file)}: there is not enough memory to read it"
+        return Answered(public_name(file), found, failure, tuple(warnings), is_refused)
 
 
-def _alone(work: _Work[T], file: str) -> Told[T]:
+def _alone(work: _Work[T], file: str) -> Answered[T]:
     """A file that was read as a process ended, once more."""
     from concurrent.futures.process import BrokenProcessPool
 
@@ -192,7 +190,7 @@ def _alone(work: _Work[T], file: str) -> Told[T]:
     try:
         return alone(work, file)
     except BrokenProcessPool:
-        return Told(
+        return Answered(
             public_name(file),
             None,
             f"{public_name(file)}: the process that read it ended; there may not be enough memory",
@@ -210,17 +208,17 @@ def _shown(count: int) -> Iterator[Callable[[], object]]:
         yield lambda: bar.update(1)
 
 
-def warn_of(told: Told[Any]) -> None:
+def warn_of(answered: Answered[Any]) -> None:
     """Say on stderr what was odd about a capture, under its name."""
-    for line in told.warnings:
-        named = line if told.file in line else f"{told.file}: {line}"
+    for line in answered.warnings:
+        named = line if answered.file in line else f"{answered.file}: {line}"
         complain(named)
-    if told.failure is not None:
-        complain(told.failure if told.file in told.failure else f"{told.file}: {told.failure}")
+    if answered.failure is not None:
+        complain(answered.failure if answered.file in answered.failure else f"{answered.file}: {answered.failure}")
 
 
 @contextmanager
-def captures_document(output: Output) -> Iterator[Callable[[Told[Any], Path | None], None]]:
+def captures_document(output: Output) -> Iterator[Callable[[Answered[Any], Path | None], None]]:
     """Write one JSON document of several captures; what it yields adds one, with the document of its own in a file.
 
     The file is removed.
@@ -231,9 +229,9 @@ def captures_document(output: Output) -> Iterator[Callable[[Told[Any], Path | No
         out.write(f'{{"schema": "{SCHEMA}", "captures": [')
         before = ""
 
-        def add(told: Told[Any], document: Path | None) -> None:
+        def add(answered: Answered[Any], document: Path | None) -> None:
             nonlocal before
-            head = {"file": told.file, "failure": told.failure, "warnings": told.warnings}
+            head = {"file": answered.file, "failure": answered.failure, "warnings": answered.warnings}
             out.write(f'{before}{json.dumps(head)[:-1]}, "document": ')
             before = ",\n"
             if document is None:

@@ -10,9 +10,16 @@ import click
 
 from tcpwin.cli import completion
 from tcpwin.cli.inputs import ConnectionNumber, check_connection, progress, spare_captures
+from tcpwin.cli.options import (
+    SNAPSHOTS,
+    CaptureOptions,
+    WithSnapshots,
+    capture_options,
+    check_span,
+    connection_span,
+    resolve_span,
+)
 from tcpwin.cli.rule_options import chosen_rules
-from tcpwin.cli.selection_options import check_span, connection_span, filter_option, resolve_span
-from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 from tcpwin.errors import OutputError
 
 if TYPE_CHECKING:
@@ -23,8 +30,7 @@ SCHEMA = "tcpwin/slice/1"
 
 @click.command("slice", cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
-@snapshot_options
-@filter_option
+@capture_options(*SNAPSHOTS, "filter")
 @click.option(
     "--connection",
     "connections",
@@ -62,9 +68,7 @@ SCHEMA = "tcpwin/slice/1"
 )
 def slice(
     captures: tuple[str, ...],
-    snapshots: tuple[str, ...],
-    clock_offset: int | None,
-    member: str | None,
+    options: CaptureOptions,
     connections: tuple[int, ...],
     rules: tuple[str, ...],
     around: int | None,
@@ -96,21 +100,21 @@ def slice(
     check_span(first, last)
     chosen = {rule.code for rule in chosen_rules(rules, ())} if rules else set()
     refuse_output(captures, out, as_json=as_json)
-    analysis = measure(captures, snapshots, clock_offset=clock_offset, member=member, keep=True)
+    analysis = options.analyze(captures, keep=True)
     for number in connections:
         check_connection(number, len(analysis))
-    options: dict[str, Any] = {"connections": connections or None, "headers_only": headers_only}
+    choices: dict[str, Any] = {"connections": connections or None, "headers_only": headers_only}
     if chosen:
-        options["findings"] = _findings(analysis, chosen, connections)
-        options["around"] = AROUND if around is None else around
-    options["start_ns"], options["end_ns"] = resolve_span(
+        choices["findings"] = _findings(analysis, chosen, connections)
+        choices["around"] = AROUND if around is None else around
+    choices["start_ns"], choices["end_ns"] = resolve_span(
         first,
         last,
         origin_ns=_origin_ns(analysis, connections),
         capture_ns=analysis.capture.first_time_ns or 0,
     )
     with progress(analysis._source) as tell:
-        written = slice_packets(analysis, destination(out), comments=not no_comments, progress=tell, **options)
+        written = slice_packets(analysis, destination(out), comments=not no_comments, progress=tell, **choices)
     say_written(written, SCHEMA, analysis, out, as_json=as_json)
 
 

@@ -14,8 +14,7 @@ from tcpwin.cli import completion
 from tcpwin.cli.bdp import parse_rate, parse_rtt
 from tcpwin.cli.inputs import ConnectionNumber, check_connection
 from tcpwin.cli.lab_kernels import SERIES
-from tcpwin.cli.selection_options import selection_options
-from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
+from tcpwin.cli.options import CaptureOptions, WithSnapshots, capture_options
 from tcpwin.cli.terminal import colour_option, show
 from tcpwin.cli.whatif_twin import render_twin, try_twin
 
@@ -84,8 +83,7 @@ def _parsed(parse: Callable[[str], Fraction]) -> Callable[[click.Context, click.
     type=click.Choice(SERIES),
     help="With --twin: which Linux of the lab; default: what counts receive memory as the receiver's.",
 )
-@snapshot_options
-@selection_options
+@capture_options()
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON document.")
 @colour_option
 def whatif(
@@ -99,9 +97,7 @@ def whatif(
     each: bool,
     twin_folder: Path | None,
     series: str | None,
-    snapshots: tuple[str, ...],
-    clock_offset: int | None,
-    member: str | None,
+    options: CaptureOptions,
     as_json: bool,
     colour: str,
 ) -> None:
@@ -121,7 +117,7 @@ def whatif(
 
     if series is not None and twin_folder is None:
         raise click.UsageError("--kernel goes with --twin")
-    analysis = measure((capture,), snapshots, clock_offset=clock_offset, member=member, keep=True)
+    analysis = options.analyze((capture,), keep=True)
     check_connection(connection, len(analysis))
     if not len(analysis):
         raise SourceError(f"{capture}: the capture has no TCP connection")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tcpwin.cli.inputs import progress, spare_captures
+from tcpwin.cli.options import SNAPSHOTS, CaptureOptions, WithSnapshots, capture_options
 from tcpwin.cli.program import complain
-from tcpwin.cli.snapshot_options import WithSnapshots, measure, snapshot_options
 
 if TYPE_CHECKING:
     from tcpwin.render.wireshark import IndexedCapture
@@ -21,16 +21,14 @@ SCHEMA = "tcpwin/wireshark-index/1"
 
 @click.command(cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False), metavar="FILE...")
-@snapshot_options
+@capture_options(*SNAPSHOTS)
 @click.option("--json", "as_json", is_flag=True, help="Say what was written as JSON.")
 @click.option(
     "-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Index; default: FILE.tcpwin."
 )
 def index(
     captures: tuple[str, ...],
-    snapshots: tuple[str, ...],
-    clock_offset: int | None,
-    member: str | None,
+    options: CaptureOptions,
     as_json: bool,
     out: str | None,
 ) -> None:
@@ -48,7 +46,7 @@ def index(
     for capture in captures:
         place = Path(out or f"{capture}{ENDING}")
         spare_captures(captures, str(place))
-        analysis = measure((capture,), snapshots, clock_offset=clock_offset, member=member, keep=True)
+        analysis = options.analyze((capture,), keep=True)
         with progress(analysis._source) as tell:
             made = write_index(analysis, Path(capture), place, progress=tell)
         if made.first_time_ns is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from tcpwin.cli.inputs import ConnectionNumber, check_connection
-from tcpwin.cli.snapshot_options import measure
+from tcpwin.cli.options import CaptureOptions
 from tcpwin.errors import OutputError
 
 
@@ -24,7 +24,7 @@ def open_(index: str, connection: int) -> None:
 
     capture = read_indexed(Path(index))
     check_connection(connection, capture.connections)
-    analysis = measure((str(capture.path),), (), keep=True)
+    analysis = CaptureOptions().analyze((str(capture.path),), keep=True)
     check_connection(connection, len(analysis))
     page = Path(tempfile.mkdtemp(prefix="tcpwin-")) / f"connection-{connection}.html"
     Report(analysis, limit=1, chosen=(connection,)).write(page)

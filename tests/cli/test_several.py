@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import click
 import pytest
 from cli import command
 from cli.command import CAPTURES, TCPWIN, TEXT
 from live import HANG_S, until
 
 import tcpwin as library
-from tcpwin.cli.several import tell_each
+from tcpwin.cli.options import CaptureOptions
+from tcpwin.cli.several import answer_each
 from tcpwin.limits import Analysis
 
 LAB = CAPTURES / "lab"
@@ -186,7 +186,7 @@ def test_reports_go_into_a_folder(folder: Path, tmp_path: Path) -> None:
     assert tcpwin("report", LOSS, "-o", tmp_path / "reports").returncode == 2
 
 
-def die_of_one(analysis: Analysis, file: str) -> int:
+def die_of_one(analysis: Analysis, file: str, _: object) -> int:
     """End the process at one of the files."""
     if file == str(LOSS):
         os.kill(os.getpid(), signal.SIGKILL)
@@ -195,11 +195,10 @@ def die_of_one(analysis: Analysis, file: str) -> int:
 
 def test_a_process_that_ends_leaves_the_others() -> None:
     files = [str(each) for each in (READER, LOSS, HEALTHY, READER, HEALTHY, READER)]
-    with click.Context(click.Command("test")):
-        told = list(tell_each(files, die_of_one))
-    assert [each.file for each in told] == files
-    assert [each.answer for each in told] == [1, None, 1, 1, 1, 1]
-    assert "the process that read it ended" in (told[1].failure or "")
+    answers = list(answer_each(files, die_of_one, CaptureOptions()))
+    assert [each.file for each in answers] == files
+    assert [each.answer for each in answers] == [1, None, 1, 1, 1, 1]
+    assert "the process that read it ended" in (answers[1].failure or "")
 
 
 @pytest.mark.parametrize(("sig", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
