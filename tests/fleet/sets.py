@@ -20,7 +20,7 @@ RUN = CAPTURES / "runs" / "loss1_cubic_sack1"
 
 
 def tcpwin(*arguments: object, **more: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run a command in a process of its own, which may start others."""
+    """Run a command in another process, which may start others."""
     return command.tcpwin(*arguments, env=dict(os.environ), **more)
 
 

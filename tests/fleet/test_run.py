@@ -295,7 +295,7 @@ def many_of(tmp_path: Path, count: int) -> Path:
 
 
 def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
-    sources, folder = many_of(tmp_path, 24), tmp_path / "set"
+    sources, folder = many_of(tmp_path, 12), tmp_path / "set"
     running = begin(sources, "-o", folder, "--workers", 2)
     manifest = folder / "manifest.jsonl"
     until(lambda: manifest.exists() and manifest.read_bytes().count(b"\n") >= 3)
@@ -308,23 +308,23 @@ def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
         file.write('{"key": "0')
     kept = len(Dataset.open(folder).entries)
     told = run_fleet(sources, "-o", folder)
-    assert told["measured"] <= 24 - kept
-    assert told["measured"] + told["unchanged"] == 24
+    assert told["measured"] <= 12 - kept
+    assert told["measured"] + told["unchanged"] == 12
     run_fleet(sources, "-o", tmp_path / "clean")
     assert contents(folder) == contents(tmp_path / "clean")
     assert not (folder / ".staging").exists()
 
 
 def test_a_process_that_ends_takes_no_capture_with_it(tmp_path: Path) -> None:
-    sources, folder = many_of(tmp_path, 24), tmp_path / "set"
+    sources, folder = many_of(tmp_path, 12), tmp_path / "set"
     running = begin(sources, "-o", folder, "--workers", 2)
     children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
     until(lambda: (folder / "manifest.jsonl").exists() and (folder / "manifest.jsonl").read_bytes().count(b"\n") >= 2)
     os.kill(int(children.read_text().split()[0]), signal.SIGKILL)
     _, said = running.communicate()
     assert (running.returncode, said) == (0, b"")
-    assert ask(folder, "SELECT count(*), count(DISTINCT name), count(error) FROM {captures}") == [(24, 24, 0)]
-    assert ask(folder, "SELECT count(*), count(DISTINCT capture) FROM {connections}") == [(24, 24)]
+    assert ask(folder, "SELECT count(*), count(DISTINCT name), count(error) FROM {captures}") == [(12, 12, 0)]
+    assert ask(folder, "SELECT count(*), count(DISTINCT capture) FROM {connections}") == [(12, 12)]
 
 
 @pytest.fixture

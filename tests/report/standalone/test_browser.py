@@ -332,9 +332,9 @@ def test_a_word_an_hour_is_no_rate_of_zero_and_a_week_has_days(browser: Browser,
         assert "Sep 20" in ticks
 
 
-def test_a_hundred_thousand_connections_can_be_scrolled_and_searched(browser: Browser, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [5_000, pytest.param(100_000, marks=pytest.mark.nightly)])
+def test_many_connections_can_be_scrolled_and_searched(count: int, browser: Browser, tmp_path: Path) -> None:
     out = tmp_path / "report.html"
-    count = 100_000
     tcpwin.analyze(of_many(tmp_path / "many.pcap", count)).report(out)
     assert out.stat().st_size < 5_000_000
     with opened(browser, out) as page:
@@ -347,7 +347,8 @@ def test_a_hundred_thousand_connections_can_be_scrolled_and_searched(browser: Br
             arg=f"{count - 1:,}",
         )
         assert lines.count() < 200
-        page.fill("#search", "10.2.134.159")
+        last = 0x10000 + count - 1
+        page.fill("#search", f"10.{last >> 16}.{last >> 8 & 255}.{last & 255}")
         assert page.locator("#matches").inner_text() == f"1 of {count:,} rows"
 
 
@@ -367,8 +368,8 @@ def test_the_page_writes_numbers_as_tcpwin_does(browser: Browser) -> None:
     assert found, "the page has its numbers elsewhere"
     random = Random(20)
     values = [0, 0.0004, 0.03, 0.5, 1, 999.5, 1125, 99_950, 999_499, 999_500, 7_200_000_000, 5 * 10**15]
-    values += [random.randrange(10 ** random.randrange(1, 16)) for _ in range(2000)]
-    values += [10 ** random.uniform(-2, 15) for _ in range(2000)]
+    values += [random.randrange(10 ** random.randrange(1, 16)) for _ in range(300)]
+    values += [10 ** random.uniform(-2, 15) for _ in range(300)]
     page = browser.new_page()
     ask = (
         f"(values) => {{ {found[0]} return values.map((each) => [scaled(each, 'B'), scaled(each, 'bit/s'), "

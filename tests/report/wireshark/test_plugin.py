@@ -9,8 +9,10 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import forked
 import pytest
 from analysis.bundled import CAPTURES, WHOLE, name_of, plain_bytes
+from cases import all_cases
 from cli.command import TCPWIN
 from live import HANG_S
 from spread import some_by_day
@@ -38,7 +40,8 @@ class Desk:
         assert self.run(TCPWIN, "wireshark", "install").returncode == 0
 
     def run(self, *command: object, **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+        run = forked.run if command[0] == TCPWIN else subprocess.run
+        return run(
             [str(each) for each in command],
             env=self.environment | more,
             stdin=subprocess.DEVNULL,
@@ -109,7 +112,7 @@ def expected(analysis: tcpwin.Analysis) -> Iterator[list[str]]:
             ]
 
 
-@pytest.mark.parametrize("capture", some_by_day(WHOLE, of=4), ids=name_of)
+@pytest.mark.parametrize("capture", some_by_day(WHOLE, of=8), ids=name_of)
 def test_fields_say_what_python_says(capture: Path, desk: Desk, tool: Callable[[str], str]) -> None:
     plain = desk.take(capture, tool)
     before = plain.read_bytes()
@@ -198,7 +201,7 @@ def test_a_capture_that_grew(desk: Desk, tool: Callable[[str], str]) -> None:
     assert sentence.startswith(f"{index} ends at packet 700, and the capture does not. ")
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("spoil", "words"),
     [
         (lambda _: b"a text\n" * 10, "is no index of tcpwin"),
@@ -220,14 +223,15 @@ def test_what_is_no_index(spoil: Callable[[bytes], bytes], words: str, desk: Des
     assert said == f"tshark: tcpwin: {sentence}"
 
 
-def test_damage_anywhere_is_noticed_before_it_is_shown(desk: Desk) -> None:
+@pytest.mark.parametrize("count", [4, pytest.param(12, marks=pytest.mark.nightly)])
+def test_damage_anywhere_is_noticed_before_it_is_shown(desk: Desk, count: int) -> None:
     shutil.copy(KEEP_ALIVE, desk.home)
     index = desk.index(desk.home / KEEP_ALIVE.name)
     whole = index.read_bytes()
     names = ("frame.number", *PER_PACKET[1:], *PER_CONNECTION)
     right = desk.fields(KEEP_ALIVE, names)
     rng = random.Random(22)
-    for _ in range(12):
+    for _ in range(count):
         data = bytearray(whole)
         data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         index.write_bytes(data)
