@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from traceback import extract_tb
 from typing import Any
 
@@ -25,24 +25,33 @@ def all_cases(
     given = values if callable(values) else list(values)
 
     def decorate(check: Callable[..., None]) -> Callable[..., None]:
-        signature = inspect.signature(check)
-        others = [value for name, value in signature.parameters.items() if name not in fields]
+        def named() -> Iterator[tuple[object, dict[str, Any]]]:
+            for place, case in enumerate(given() if callable(given) else given):
+                name = ids[place] if isinstance(ids, Sequence) else ids(case) if ids else repr(case)[:200]
+                yield name, dict(zip(fields, [case] if len(fields) == 1 else case, strict=True))
 
         @functools.wraps(check)
         def run(**fixtures: Any) -> None:
-            failures = []
-            for place, case in enumerate(given() if callable(given) else given):
-                arguments = dict(zip(fields, [case] if len(fields) == 1 else case, strict=True))
-                try:
-                    check(**arguments, **fixtures)
-                except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - the other cases must still run
-                    line = [each.lineno for each in extract_tb(error.__traceback__) if each.name == check.__name__]
-                    name = ids[place] if isinstance(ids, Sequence) else ids(case) if ids else repr(case)[:200]
-                    failures.append(f"[{name}], line {line[-1:]}: {type(error).__name__}: {error}")
-            if failures:
-                pytest.fail(f"{len(failures)} cases:\n" + "\n".join(failures), pytrace=False)
+            check_all(check, named(), fixtures)
 
+        signature = inspect.signature(check)
+        others = [value for name, value in signature.parameters.items() if name not in fields]
         run.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
         return run
 
     return decorate
+
+
+def check_all(
+    check: Callable[..., None], cases: Iterable[tuple[object, dict[str, Any]]], fixtures: dict[str, Any]
+) -> None:
+    """Run a check with the arguments of each named case, then fail with every case that failed."""
+    failures = []
+    for name, arguments in cases:
+        try:
+            check(**arguments, **fixtures)
+        except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - the other cases must still run
+            lines = [each.lineno for each in extract_tb(error.__traceback__) if each.name == check.__name__]
+            failures.append(f"[{name}], line {lines[-1:]}: {type(error).__name__}: {error}")
+    if failures:
+        pytest.fail(f"{len(failures)} cases:\n" + "\n".join(failures), pytrace=False)

@@ -14,10 +14,8 @@ from decimal import Decimal
 from ipaddress import ip_address
 from pathlib import Path
 
-import pytest
 from lab.runs import Run
 from lab.selection import COPIES
-from reference import LAB_RUNS
 
 LAB_TRUTH = Path(__file__).parents[1] / "lab" / "truth"
 LAB_CAPTURES = Path(__file__).parents[2] / "captures" / "lab"
@@ -29,15 +27,6 @@ RECORD_HEADER = struct.Struct("<IIII")
 FIN, SYN, PSH, ACK = 0x01, 0x02, 0x08, 0x10
 # NOP and a shift of 7.
 SCALE = bytes([1, 3, 3, 7])
-
-
-def read_run(request: pytest.FixtureRequest) -> Run:
-    """Return a run of the lab by a test's parameter."""
-    scenario, end, copy = request.param
-    if copy:
-        return Run(scenario, end, LAB_TRUTH / scenario, LAB_CAPTURES / f"{copy}.pcap.gz")
-    folder = LAB_RUNS / scenario
-    return Run(scenario, end, folder, folder / f"{end}.pcap.gz")
 
 
 def copied_run(name: str) -> Run:

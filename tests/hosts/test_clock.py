@@ -16,7 +16,6 @@ from hosts.joined import (
     Transfer,
     copied_run,
     moved,
-    read_run,
     ss_text,
     without_start,
     write_pcap,
@@ -42,11 +41,6 @@ READ_NS = 200_000
 STAMP_NS = 1_700_000_000_123_456_789
 # Clocks may run apart by 200 millionths: so much of the span, either way, is added where the offset is estimated.
 DRIFT = 200e-6
-
-
-@pytest.fixture
-def run(request: pytest.FixtureRequest) -> Run:
-    return read_run(request)
 
 
 def of(text: str) -> SnapshotFile:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from cases import all_cases
-from hosts.joined import MS_NS, SECOND_NS, Transfer, read_run, socket_text, ss_text, write_pcap, write_stamp
+from hosts.joined import MS_NS, SECOND_NS, Transfer, socket_text, ss_text, write_pcap, write_stamp
 from lab.runs import Run
 from lab.selection import COPIES, SLOW_READER, STALL, on
 
@@ -21,11 +21,6 @@ from tcpwin.limits import Analysis, analyze
 OWN_SHARE = 0.95
 # The others were read by `ss` up to 89 µs after their stamp.
 READ_LATE = 3
-
-
-@pytest.fixture
-def run(request: pytest.FixtureRequest) -> Run:
-    return read_run(request)
 
 
 def of(text: str) -> SnapshotFile:

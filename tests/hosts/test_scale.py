@@ -11,7 +11,6 @@ from hosts.joined import (
     Transfer,
     copied_run,
     moved,
-    read_run,
     socket_text,
     ss_text,
     without_start,
@@ -28,11 +27,6 @@ from tcpwin.limits import analyze
 
 BUNDLES = Path(__file__).parents[2] / "captures" / "bundles"
 WITH_SYN = [name for scenario, _, name in COPIES if scenario not in LATE]
-
-
-@pytest.fixture
-def run(request: pytest.FixtureRequest) -> Run:
-    return read_run(request)
 
 
 def of(text: str) -> SnapshotFile:

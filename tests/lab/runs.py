@@ -10,7 +10,7 @@ import csv
 import json
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,12 @@ import numpy as np
 from lab import ss_text
 from lab.selection import IPERF3, LATE
 from numpy.typing import NDArray
+from reference import LAB_RUNS
 
 import tcpwin
 
+HERE = Path(__file__).parent
+COPIED_CAPTURES = HERE.parents[1] / "captures" / "lab"
 LAB_PORT = 5201
 SECOND_NS = 1_000_000_000
 MILLISECOND_NS = 1_000_000
@@ -227,3 +230,12 @@ def last_true(mask: NDArray[np.bool_]) -> Column:
     """Return for each position the last one at or before it that is true, -1 where there is none."""
     positions: Column = np.maximum.accumulate(np.where(mask, np.arange(len(mask)), -1))
     return positions
+
+
+@cache
+def read_run(scenario: str, end: str, copy: str) -> Run:
+    """Return a run's capture, or the project's copy of it, so that tests share what it has read."""
+    if copy:
+        return Run(scenario, end, HERE / "truth" / scenario, COPIED_CAPTURES / f"{copy}.pcap.gz")
+    folder = LAB_RUNS / scenario
+    return Run(scenario, end, folder, folder / f"{end}.pcap.gz")

@@ -1,4 +1,4 @@
-"""Which captures a test stands on: `on(...)` parametrises it over runs of the lab, at one end or both.
+"""Select the captures of a test: `on(...)` checks each of the lab's runs, at one end or both.
 
 The names are written out under what each run is; test_selection holds them against what the runs' own counters and
 scenarios say.
@@ -6,9 +6,13 @@ scenarios say.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
+from cases import check_all
 
 ENDS = ("snd", "rcv")
 LATE = ("mid_connection_noSYN",)
@@ -84,11 +88,11 @@ def on(
     cut: bool = True,
     of: int = 1,
     first: int = 0,
-) -> pytest.MarkDecorator:
-    """Give a test's argument `run` these scenarios at these ends, and the copies; `cut`: also those cut short.
+) -> Callable[[Any], Any]:
+    """Run a check with `run` on these scenarios at these ends, and on the copies; `cut`: also on those cut short.
 
-    A copy that is not cut holds the very packets of its run: it has its turn at night. By day, of so many captures one
-    is asked, from the given one on.
+    One test by day checks all of its runs, or one of `of` from the `first` on; another at night checks the rest, and
+    the copies that hold the very packets of their runs.
     """
     chosen = [scenario for scenario in scenarios if scenario not in set(without)]
     runs = [(scenario, end, "") for scenario in chosen for end in ends]
@@ -96,10 +100,23 @@ def on(
         scenario, end, name = copy
         if scenario in chosen and end in ends and (cut or name not in CUT_COPIES):
             runs.append(copy)
-    names = [f"{scenario}-{end}" + ("-copy" if copy else "") for scenario, end, copy in runs]
-    nightly = [
-        pytest.mark.nightly if (copy and copy not in CUT_COPIES) or place % of != first else ()
-        for place, (_, _, copy) in enumerate(runs)
-    ]
-    marked = [pytest.param(each, marks=marks) for each, marks in zip(runs, nightly, strict=True)]
-    return pytest.mark.parametrize("run", marked, ids=names, indirect=True)
+    night = [each for place, each in enumerate(runs) if (each[2] and each[2] not in CUT_COPIES) or place % of != first]
+    day = [each for each in runs if each not in night]
+    parts = [pytest.param(day, id="day")] if day else []
+    parts += [pytest.param(night, id="night", marks=pytest.mark.nightly)] if night else []
+
+    def decorate(check: Callable[..., None]) -> Any:
+        @functools.wraps(check)
+        def run_all(captures: list[tuple[str, str, str]], **fixtures: Any) -> None:
+            from lab.runs import read_run
+
+            named = (("-".join(filter(None, each)), {"run": read_run(*each)}) for each in captures)
+            check_all(check, named, fixtures)
+
+        signature = inspect.signature(check)
+        captures = inspect.signature(run_all, follow_wrapped=False).parameters["captures"]
+        others = [value for name, value in signature.parameters.items() if name != "run"]
+        run_all.__signature__ = signature.replace(parameters=[captures, *others])  # type: ignore[attr-defined]
+        return pytest.mark.parametrize("captures", parts)(run_all)
+
+    return decorate

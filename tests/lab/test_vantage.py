@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import pytest
 from lab.agreement import samples_inside
-from lab.conftest import read_run
-from lab.runs import MILLISECOND_NS, Run
+from lab.runs import MILLISECOND_NS, Run, read_run
 from lab.selection import ROUGH, on
 
 # netem carries every packet half a round trip, less or more by its jitter; a burst leaves the tbf over some ms.
@@ -21,7 +20,7 @@ ROUGH_FLIGHT_ERROR = 0.1
 
 def sender_end(run: Run) -> Run:
     """Return the same run seen from the sender's end."""
-    return read_run(run.scenario, "snd", run.truth, run.truth / "snd.pcap.gz")
+    return read_run(run.scenario, "snd", "")
 
 
 def error(run: Run) -> float:

@@ -7,7 +7,6 @@ net/ipv4/tcp_output.c). Out: shares within ten points of the connection's durati
 from __future__ import annotations
 
 import pytest
-from lab import conftest
 from lab.runs import Run
 from lab.selection import SCENARIOS, on
 from lab.ss_text import Sample
@@ -16,7 +15,6 @@ import tcpwin
 from tcpwin.limits.budget import Budget, draw_up
 from tcpwin.limits.tables import GROUPS, RECOVERY_ITEMS, WINDOW_ITEMS
 
-run = conftest.run
 POINTS = 0.10
 MS = 1_000_000
 # Largest group by the packets alone, and with the sender's samples.

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from cases import all_cases
-from lab import conftest
 from lab.runs import Run
 from lab.selection import SCENARIOS, on
 
@@ -20,7 +19,6 @@ ROOT = Path(__file__).parents[2]
 CAPTURES = sorted(
     path for folder in ("lab", "wild") for path in (ROOT / "captures" / folder).iterdir() if path.suffix != ".toml"
 )
-run = conftest.run
 MS = 1_000_000
 PAUSES = {"handshake_delay", "response", "application", "idle"}
 """Causes in which nobody waited for the other, the path or a timer."""
