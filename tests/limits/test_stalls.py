@@ -149,7 +149,7 @@ PAGE = (ROOT / "tcpwin" / "docs" / "stalls.md").read_text(encoding="utf8")
 
 def causes() -> list[str]:
     """The engine's names, all but the one that stands for none of them."""
-    source = (ROOT / "tcpwin" / "engine" / "src" / "connection" / "stalls.rs").read_text(encoding="utf8")
+    source = (ROOT / "tcpwin" / "engine" / "src" / "tcp" / "connection" / "stalls.rs").read_text(encoding="utf8")
     names = re.findall(r'^    "(\w+)",$', source, re.MULTILINE)
     return [name for name in names if name != "unknown"]
 
