@@ -28,7 +28,7 @@ READING = [
     "explain_rule",
 ]
 MOST_CHARACTERS = 16_000
-"""Of an answer, a picture or the data of one left aside: what an agent reads at a glance."""
+"""Size of an answer without its picture or data: what an agent reads at a glance."""
 Call = tuple[str, dict[str, Any]]
 
 

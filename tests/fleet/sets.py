@@ -1,4 +1,4 @@
-"""What tests of data sets share: running the command, and reading what it wrote with DuckDB."""
+"""Helpers for tests of data sets: run the command, and read its output with DuckDB."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def test_a_worker_killed_and_one_cut_off_lose_nothing(tmp_path: Path) -> None:
         run_fleet(sources, "-o", tmp_path / "here")
         expected = contents(tmp_path / "here")
         assert contents(folder) == expected
-        # What was cut off goes on with what it had, and finds that nobody waits for it.
+        # A worker that was cut off continues its call, and finds that nobody waits for it.
         cut_off.send_signal(signal.SIGCONT)
         assert run_fleet(sources, "-o", folder, "--scheduler", made.address)["unchanged"] == 18
         assert contents(folder) == expected

@@ -25,7 +25,7 @@ KEY, SECRET = "tcpwin-tests", "nobody-elses-secret"
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bucket with captures of two sites, a run with its snapshots, and what is no capture."""
+    """Return a bucket with captures of two sites, a bundle with snapshots, and a file that is not a capture."""
     bucket = tmp_path_factory.mktemp("store") / "bucket"
     for site, paths in {"paris": (READER, LOSS), "rome/2026": (MANY, TEXT), "run": RUN.iterdir()}.items():
         (bucket / site).mkdir(parents=True)
@@ -92,7 +92,7 @@ def store(serve: Callable[..., str]) -> Iterator[None]:
 
 
 def rows(dataset: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """What the captures say, without where they are."""
+    """Return the rows of the captures without their paths."""
     left_out = {"captures": "capture, name, error, read_ns, warnings, snapshots"}
     return {
         table: ask(dataset, f"SELECT * EXCLUDE ({left_out.get(table, 'capture')}) FROM {{{table}}} ORDER BY ALL")

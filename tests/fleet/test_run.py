@@ -32,7 +32,7 @@ from tcpwin.limits import ITEMS, VERDICT_COLUMNS
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of many connections, of one, of hosts' snapshots, of an archive, and of what is no capture."""
+    """Many connections, one, snapshots of hosts, an archive, and a file that is not a capture."""
     folder = tmp_path_factory.mktemp("fleet") / "set"
     told = run_fleet(READER, MANY, RUN, CAPTURES / "bundles" / "slow-reader.zip", TEXT, "-o", folder, status=3)
     assert (told["captures"], told["measured"], told["unchanged"]) == (6, 6, 0)
@@ -301,7 +301,7 @@ def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     until(lambda: manifest.exists() and manifest.read_bytes().count(b"\n") >= 3)
     running.send_signal(signal.SIGKILL)
     running.communicate()
-    # What a run leaves that ends between a file and its line of the manifest, and within that line.
+    # Leftovers of a run that ended between a file and its line of the manifest, and within that line.
     lost = next((folder / "connections").rglob("*.parquet"))
     shutil.copy(lost, lost.with_name(f"{'0' * 16}-{'0' * 16}.parquet"))
     with manifest.open("a") as file:
@@ -373,7 +373,7 @@ def test_one_capture_leaves_a_file_that_others_stay_in(small: Path, tmp_path: Pa
     assert (again["measured"], again["unchanged"]) == (2, 14)
     run_fleet(small, "-o", clean, status=3)
     assert contents(folder) == contents(clean) != before
-    # What a run leaves that ends before the rows of one have left the files of the others.
+    # Leftovers of a run that ended before the rows of one file were removed from those of the others.
     entry = next(each for each in Dataset.open(folder).entries.values() if each.name.endswith("loss1x.pcap.gz"))
     with (folder / "manifest.jsonl").open("a") as file:
         file.write(json.dumps({"leaves": entry.key, "paths": entry.paths}) + "\n")
@@ -450,7 +450,7 @@ def test_events_and_series_of_the_worst_connections(tmp_path: Path) -> None:
     told = ask(folder, "SELECT time_ns, max FROM {series} WHERE direction = 'b_to_a' AND series = 'flight' ORDER BY 1")
     assert told == list(zip(series.time_ns.tolist(), series.max.tolist(), strict=True))
     assert np.all(np.diff(series.time_ns) > 0)
-    # What lacks them is measured anew when they are asked for, and only then.
+    # Captures without them are measured again when they are asked for, and only then.
     run_fleet(LOSS, "-o", tmp_path / "other")
     assert run_fleet(LOSS, "-o", tmp_path / "other", "--also", "events")["measured"] == 1
     assert run_fleet(LOSS, "-o", tmp_path / "other", "--also", "events")["unchanged"] == 1

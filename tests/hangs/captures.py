@@ -1,4 +1,4 @@
-"""Captures cut at a time: the packets until then, and one of nobody's that tells how long the capture went on."""
+"""Cut captures at a time: the packets until then, and one of another connection to show how long it lasted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ARP = b"\x08\x06" + bytes(46)
 
 
 def cut(header: bytes, records: Sequence[tuple[int, bytes]], end_ns: int | None = None) -> bytes:
-    """The records as a capture file; one that went on to `end_ns`, where that is given."""
+    """Return the records as a capture file, lasting until `end_ns` if given."""
     last = b"" if end_ns is None else _nobodys(header, end_ns)
     return header + b"".join(record for _, record in records) + last
 

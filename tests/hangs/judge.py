@@ -60,7 +60,7 @@ class Packet:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """What a sender waits for; `kind` is UNSURE where a bound is near."""
+    """What a sender waits for; `kind` is UNSURE if it is near a limit."""
 
     kind: str
     start_ns: int
@@ -191,7 +191,7 @@ class Judge:
             sent.una = sent.una if sent.acked else seq
 
     def stalls(self, end_ns: int) -> Iterator[tuple[Way, Stall]]:
-        """What each side waits for when the capture ends, or did when the connection was reset."""
+        """Return what each side waits for when the capture ends, or when the connection was reset."""
         until_ns = self.now_ns if self.resetter else min(end_ns, self.now_ns + MOST_NS)
         for side in self.senders:
             stall = self._stall(side, until_ns)
@@ -238,7 +238,7 @@ def read(path: Path) -> tuple[bytes, list[tuple[int, bytes]]]:
 
 
 def packets(header: bytes, records: Iterable[tuple[int, bytes]]) -> Iterator[Packet | None]:
-    """The TCP segment of each record; None where there is none."""
+    """Return the TCP segment of each record, or None."""
     link = int.from_bytes(header[20:24], "little")
     for time_ns, record in records:
         frame = record[16:]
@@ -281,7 +281,7 @@ class Place:
 
 
 def places(header: bytes, records: Sequence[tuple[int, bytes]]) -> list[Place]:
-    """What is in progress after each packet, and just before the next one that comes 100 ms later or more."""
+    """Return what is in progress after each packet, and just before a packet that comes at least 100 ms later."""
     judges: dict[frozenset[End], Judge] = {}
     found = []
     for number, packet in enumerate(packets(header, records), start=1):

@@ -22,7 +22,7 @@ def transfer(segments: int = 20) -> Story:
 
 
 def timers(story: Story, count: int, ask: Callable[[], object], answer: Callable[[], object] | None = None) -> Story:
-    """What a asks `count` times, the interval doubled each time, and what b says 40 ms later."""
+    """Let a ask `count` times, doubling the interval each time, and b answer 40 ms later."""
     interval = RTO
     for _ in range(count):
         story.wait(interval)

@@ -1,4 +1,4 @@
-"""The lab's captures cut at 40 places each: what is in progress there is named, as an independent judge tells it."""
+"""Cut the lab's captures at 40 places each: the state named there agrees with an independent judge."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tcpwin.limits import Severity
 
 PLACES = 40
 CHECKED = 4
-"""Of the places: rules are asked there too."""
+"""Places at which the rules are checked too."""
 BUNDLED = sorted((CAPTURES / "lab").glob("*.pcap.gz"))
 SLACK_NS = 1_000_000
 
 
 def spread(found: Sequence[Place], most: int) -> list[Place]:
-    """At most so many of them, evenly, the first and the last with them."""
+    """Return at most this many of them, evenly spaced, with the first and the last."""
     if len(found) <= most:
         return list(found)
     return [found[place * (len(found) - 1) // (most - 1)] for place in range(most)]

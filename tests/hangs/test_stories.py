@@ -1,4 +1,4 @@
-"""Connections told in stories: what hangs at the end is named, with its time, cost, finding and exit status."""
+"""Crafted connections: what hangs at the end is named, with its time, cost, finding and exit status."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_exit_status(name: str, command: list[str], tmp_path: Path) -> None:
 
 @EACH
 def test_a_capture_begun_in_the_stall_lacks_nothing(name: str, tmp_path: Path) -> None:
-    """No frame of it is missing; what can still be told is told, for as long as it was captured."""
+    """No frame is missing from the capture; judge what can be judged for as long as it lasted."""
     case = CASES[name]
     begin = case.since - 1 if case.kind == "zero_window" else case.since
     capture, stall_ns = capture_of(case, tmp_path, begin)

@@ -41,7 +41,7 @@ def capture() -> bytes:
 
 @pytest.fixture(scope="session")
 def postgres(tool: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
-    """A PostgreSQL server of its own, reached by a socket in a temporary folder."""
+    """Run a PostgreSQL server that is reached by a socket in a temporary folder."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     programs = found[-1].parent if found else Path(tool("initdb")).parent
     with Postgres(programs, tmp_path_factory.mktemp("postgres")) as server:

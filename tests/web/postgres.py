@@ -55,7 +55,7 @@ class Postgres:
         return self
 
     def start(self) -> None:
-        """Start it, on the data that there is."""
+        """Start the server on its existing data."""
         data = self._folder / "data"
         settings = ("listen_addresses=", f"unix_socket_directories={self._folder}", "fsync=off", "max_connections=200")
         with self._log.open("ab") as log:

@@ -22,7 +22,7 @@ CAPTURES = ("bundles/slow-reader.zip", "lab/no-window-scaling.pcap.gz", "lab/win
 QUALITY = 72
 WAIT_MS = 120_000
 Theme = Literal["light", "dark"]
-# Name, path, width and height, theme, and what is to be at the top.
+# Name, path, width and height, theme, and the element to scroll to the top.
 PICTURES: tuple[tuple[str, str, tuple[int, int], Theme, str | None], ...] = (
     ("capture", "/captures/{0}", (1280, 860), "light", None),
     ("connection", "/captures/{0}/connections/0", (1280, 1120), "dark", None),

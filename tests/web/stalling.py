@@ -37,14 +37,14 @@ class Running:
 
     @property
     def large(self) -> str:
-        """Where there is more than the kernel keeps for a client (tcp_wmem, tcp(7))."""
+        """A page larger than the kernel's send buffer (tcp_wmem, tcp(7))."""
         return f"{API}/captures/{self.id}/connections?limit={CONNECTIONS}"
 
     def get(self, path: str, **headers: str) -> httpx2.Response:
         return httpx2.get(f"{self.address}{path}", headers=headers, timeout=HANG_S)
 
     def gauge(self, name: str, kind: str) -> float:
-        """What the service says of itself."""
+        """Return a gauge of the service."""
         found = re.search(rf'^tcpwin_{name}{{kind="{kind}"}} (\S+)$', self.get("/metrics").text, re.MULTILINE)
         return float(found[1]) if found else 0.0
 
@@ -59,7 +59,7 @@ class Running:
 
 @pytest.fixture(scope="session", params=SQLITE_BY_DAY)
 def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A server that stands back itself, as one under `Nice=` of systemd does, on either database."""
+    """Run a server with a nice value of its own, as under `Nice=` of systemd."""
     folder = tmp_path_factory.mktemp("stalls")
     arguments = ["--workers", "1"]
     if request.param == "postgres":

@@ -145,7 +145,7 @@ def test_a_figure_shows_the_window_closing(client: TestClient, capture: bytes, n
     flight = points_of(figure, "in flight", "lines")
     assert (0.2, 2000) in flight
     assert (0.3, 0) in flight
-    # What is kept of the whole life is what was drawn.
+    # The stored figure of the whole connection is the one that was drawn.
     assert get(client, f"{place}/{name}", direction="a_to_b") == figure
     span = {"start_ns": START_NS + 250_000_000, "end_ns": START_NS + 2_850_000_000}
     zoomed = get(client, f"{place}/{name}", direction="a_to_b", **span)
@@ -220,7 +220,7 @@ def test_several_files_are_one_case(client: TestClient, capture: bytes) -> None:
     (host,) = get(client, f"/captures/{made['id']}/analysis")["hosts"]
     assert (host["sockets"], host["sockets_matched"]) == (1, 1)
     assert get(client, f"/captures/{made['id']}/connections/0/snapshots")["total"] == 1
-    # What is analysed does not change under the answer.
+    # The files of an analysed capture cannot change.
     assert client.put(f"{place}/files", params={"name": "b.pcap"}, content=capture).status_code == 409
 
 

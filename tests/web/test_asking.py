@@ -1,4 +1,4 @@
-"""Who is asking: addresses that proxies tell, what is counted, what is written down, and who may read the files."""
+"""Callers: addresses given by proxies, rate limits, the audit log, and permissions of files."""
 
 import re
 import stat

@@ -1,4 +1,4 @@
-"""What attackers found who did not know the code."""
+"""Weaknesses found by attackers who did not know the code."""
 
 import gzip
 import io
@@ -23,7 +23,7 @@ from tcpwin_web.uploads import receive
 MakeClient = Callable[..., TestClient]
 
 FOREIGN = ("selectors", "signal", "numpy", "tcpwin")
-"""What the service, its workers and those who start them import."""
+"""Modules that the service, its workers and their starters import."""
 
 
 def upload(client: TestClient, name: str, data: bytes) -> Any:
@@ -33,7 +33,7 @@ def upload(client: TestClient, name: str, data: bytes) -> Any:
 def test_nothing_is_imported_from_where_it_is_started(
     tmp_path: Path, capture: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Captures of a stranger lie in the folder, and modules beside them."""
+    """The current folder contains a stranger's captures and modules."""
     case, told = tmp_path / "case", tmp_path / "told"
     case.mkdir()
     (case / "slow.pcap").write_bytes(capture)

@@ -94,7 +94,7 @@ def test_axe_finds_nothing_on_pages_that_few_services_have(
     page.goto("/watch")
     expect(page.get_by_role("status").first).to_contain_text("does not answer")
     check_all(page, "/watch")
-    # Of pages of their own: the browser itself says on the console that an answer was no success.
+    # On separate pages: the browser itself reports failed requests on the console.
     with browser.new_context(viewport={"width": width, "height": 900}, base_url=address, color_scheme=theme) as context:
         bare = context.new_page()
         bare.goto("/login")

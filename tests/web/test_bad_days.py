@@ -1,4 +1,4 @@
-"""What goes wrong for operators and users: a clear answer each time, and a service that is well afterwards."""
+"""Mishaps of operators and users: each gets a clear answer, and the service works afterwards."""
 
 import asyncio
 import gzip
@@ -40,7 +40,7 @@ def held_by(client: TestClient) -> AbstractContextManager[tuple[str, list[int]]]
     tried: list[str] = []
 
     def send(sent: bytes) -> str:
-        # One that was analysed too soon leaves its room to the next: a small disk holds no two of them.
+        # Delete one that was analysed too soon: a small disk has no space for two.
         while tried:
             client.delete(f"{API}/captures/{tried.pop()}")
         tried.append(str(upload(client, sent, "large.pcap")["id"]))
@@ -143,7 +143,7 @@ def test_details_that_find_no_room(make_client: MakeClient, small_disk: Path) ->
     fill(small_disk / "filler")
     answer = client.get(f"{API}/captures/{id}/connections/99")
     assert (answer.status_code, "disk is full" in answer.json()["detail"]) == (507, True)
-    # What is there already can be read.
+    # Existing results can still be read.
     assert client.get(f"{API}/captures/{id}/connections").json()["total"] == 100
     (small_disk / "filler").unlink()
     assert client.get(f"{API}/captures/{id}/connections/99").status_code == 200

@@ -35,7 +35,7 @@ def redraw(page: Page, act: str) -> Request:
     answer = request.response()
     assert answer is not None
     assert answer.ok
-    # What was drawn before stands until the answer is drawn.
+    # The previous figure stays until the answer is drawn.
     page.wait_for_function(
         "() => [span.from, span.to].every((end, at) => Math.abs(place.layout.xaxis.range[at] - end) < 1e-9)"
     )

@@ -1,4 +1,4 @@
-"""Bundles with captures of both ends, and with none: each capture is shown beside what its hosts said."""
+"""Bundles with captures of both ends, or without any: each capture is shown with the host snapshots."""
 
 import io
 import re
@@ -39,7 +39,7 @@ def zipped(**members: bytes) -> bytes:
 
 @pytest.fixture(scope="session")
 def both_ends() -> bytes:
-    """A transfer of the lab, captured at its sender and its receiver, with what both said."""
+    """Return a transfer of the lab, captured at sender and receiver, with snapshots of both."""
     out = io.BytesIO()
     with (
         zipfile.ZipFile(CAPTURES / "bundles" / "slow-reader.zip") as of_sender,
@@ -205,7 +205,7 @@ def test_samples_without_a_capture_are_refused_in_words(client: TestClient) -> N
     answer = client.post(f"{API}/uploads", params={"name": "samples.zip"}, content=SAMPLES_ONLY.read_bytes())
     assert (answer.status_code, "no capture among the files" in answer.json()["detail"]) == (422, True)
     assert (client.get(f"{API}/captures").json()["total"], blobs(client)) == (0, [])
-    # What hosts said may come before the capture.
+    # Snapshots may arrive before the capture.
     id = client.post(f"{API}/captures", json={"name": "a case"}).json()["id"]
     client.put(f"{API}/captures/{id}/files", params={"name": "s.zip"}, content=SAMPLES_ONLY.read_bytes())
     assert client.post(f"{API}/captures/{id}/analysis").status_code == 422
@@ -247,7 +247,7 @@ def test_a_folder_shows_every_capture_below_it_and_says_what_it_skips(tmp_path: 
             assert "no capture among the files" in reasons["samples.zip"]
             page = client.get("/", headers=BROWSER).text
             assert re.search(r"<summary>2 files .*not shown</summary>", page)
-            # One that people deleted does not come back while the other end is there.
+            # A deleted capture does not come back while the other end exists.
             (gone,) = (each["id"] for each in found["captures"] if each["name"] == "both.zip: receiver.pcap.gz")
     with hosted(data, paths) as address, Client(address) as named:
         named.delete(gone)

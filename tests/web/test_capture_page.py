@@ -77,7 +77,7 @@ def test_the_answer_stands_first_with_its_numbers(served: TestClient, name: str)
     assert f"duration {time_text(connection.duration_ns)} data {bytes_text(data.acked_bytes or 0)} " in answer
     assert f" {rate_text(data.goodput_bps or 0)} " in answer
     assert verdict.reason in answer
-    # Where the time went: the group with most time first.
+    # The largest group of the time budget comes first.
     assert f"{GROUP_WORDS[connection.budget['b_to_a'].largest]} " in answer.rpartition("top: ")[2].partition("B ")[2]
     assert page.index("Answer") < page.index('id="connections-title"') < page.index('id="findings"')
 
@@ -137,7 +137,7 @@ def test_the_table_is_above_the_fold_and_a_row_leads_to_its_connection(show: Ser
         assert box["y"] + box["height"] < 900
         expect(row.locator("svg.sketch path.window")).to_have_count(1)
         expect(page.locator(".worst svg.sketch path.window")).to_have_count(1)
-    # Sorted by what it cost, so the one that waited longest is the first.
+    # Sorted by cost: the connection that waited longest is first.
     expect(page.locator("#rows tbody th").first).to_have_text(str(STALLS - 1))
     page.locator("#rows tbody tr").nth(1).locator("td").nth(4).click()
     expect(page).to_have_url(re.compile(rf"/connections/{STALLS - 2}$"))

@@ -54,7 +54,7 @@ def begun(client: httpx2.Client, worker: int, data: Path) -> tuple[str, list[int
 
 
 def spawned(worker: int) -> list[int]:
-    """The processes that a worker began for calls; what multiprocessing begins beside them is none."""
+    """Return the processes a worker started for calls, without multiprocessing's helpers."""
     children = [
         child for task in Path(f"/proc/{worker}/task").iterdir() for child in (task / "children").read_text().split()
     ]

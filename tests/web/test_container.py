@@ -1,4 +1,4 @@
-"""The container file: what it installs and sets exists, it gives up root, and its health check tells the truth."""
+"""The container file: what it installs and sets exists, it drops root, and its health check works."""
 
 import json
 import os
@@ -17,7 +17,7 @@ LINES = [line.partition(" ") for line in TEXT.splitlines() if line and not line.
 
 
 def given(instruction: str) -> list[str]:
-    """What an instruction of the last stage is given."""
+    """Return the arguments of an instruction in the last stage."""
     last = max(number for number, (name, _, _) in enumerate(LINES) if name == "FROM")
     return [rest.strip() for name, _, rest in LINES[last:] if name == instruction]
 

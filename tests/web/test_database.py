@@ -1,4 +1,4 @@
-"""Sessions of the service's database, as tasks that are told to end leave them."""
+"""Database sessions of the service, including those of cancelled tasks."""
 
 import asyncio
 import gc
@@ -98,7 +98,7 @@ def test_who_writes_waits_for_his_turn_and_never_in_vain(
 
 
 def test_a_process_that_holds_the_descriptors_keeps_no_service_out(tmp_path: Path) -> None:
-    """One that is being started holds all of its parent's until it runs another program."""
+    """A process being started holds all descriptors of its parent until it runs another program."""
     url = f"sqlite+aiosqlite:///{tmp_path / 'x.db'}"
     folder, database = DataFolder(tmp_path / "data"), Database(url)
     folder.prepare()

@@ -1,4 +1,4 @@
-"""The page of a data set says what `tcpwin fleet show` says of it."""
+"""The page of a data set agrees with `tcpwin fleet show`."""
 
 import json
 from html import unescape

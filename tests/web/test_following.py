@@ -82,7 +82,7 @@ def test_a_file_that_was_complete_before_anybody_looked_is_shown(
 
 
 def metrics(port: int) -> str:
-    """What the recorder counts; nothing while it does not listen yet."""
+    """Return the recorder's metrics; empty until it listens."""
     try:
         return httpx2.get(f"http://127.0.0.1:{port}/metrics", timeout=None).text
     except httpx2.ConnectError:

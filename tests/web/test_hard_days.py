@@ -1,4 +1,4 @@
-"""What happens to machines: a disk full or read-only, a clock that jumps, a database that ends, lost processes."""
+"""Failures of machines: full or read-only disks, clock jumps, a database that ends, lost processes."""
 
 import asyncio
 import gzip
@@ -69,7 +69,7 @@ def test_a_folder_that_becomes_read_only(make_client: MakeClient, small_disk: Pa
         answer = client.post(f"{API}/uploads", params={"name": "x.pcap"}, content=capture)
         assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
         assert "cannot be written to" in answer.json()["detail"]
-        # What is stored can be read.
+        # Stored results can still be read.
         assert client.get(f"{API}/captures/{id}/connections").status_code == 200
     finally:
         subprocess.run(["umount", "--lazy", small_disk], check=True)
@@ -118,7 +118,7 @@ def test_a_service_deletes_nothing_while_it_doubts_the_clock(tmp_path: Path, cap
         (data / "clock").write_text(str(last))
         with hosted(data) as address, httpx2.Client(base_url=address, timeout=HANG_S) as client:
             until(lambda: float((data / "clock").read_text()) > now)
-            # The sweep goes on from there.
+            # The sweep continues from there.
             time.sleep(0.3)
             until(lambda client=client, status=status: client.get(f"{API}/captures/{id}").status_code == status)
 
@@ -142,7 +142,7 @@ def test_a_clock_that_jumps_ahead_deletes_nothing(on_database: list[str], tmp_pa
         sent = httpx2.post(f"{address}{API}/uploads", params={"name": "a.pcap"}, content=capture, timeout=HANG_S).json()
         until(lambda: httpx2.get(f"{address}{API}/captures/{sent['id']}", timeout=HANG_S).json()["status"] == "done")
         shift.write_text("+40d")
-        # Work goes on, by clocks that cannot be set.
+        # Monotonic clocks are unaffected: work continues.
         for _ in range(3):
             answer = httpx2.post(f"{address}{API}/captures", json={"name": "after"}, timeout=HANG_S)
             assert answer.status_code == 201
@@ -180,7 +180,7 @@ def test_two_servers_on_one_database(
     second = create_app(Settings(data=tmp_path / "second", database_url=url))
     with pytest.raises(InUseError, match="another service works on this database"), TestClient(second):
         pass
-    # One that was killed leaves nothing that keeps the next one out.
+    # A killed service does not keep the next one out.
     server.kill()
     server.wait()
     assert httpx2.get(f"{host(database_url=url)}/readyz", timeout=HANG_S).status_code == 200

@@ -74,7 +74,7 @@ def test_frames_are_marked_and_kept_in_the_address(show: Serve, open_page: OpenP
     figure, marked = page.locator("#figure"), page.locator("#segments tr.marked")
     expect(figure).to_have_attribute("data-marked", "3049")
     expect(marked.locator("th")).to_have_text("3,049")
-    # The line stands where the table says that the frame came.
+    # The line is drawn at the frame's time in the table.
     time_us = round(float((marked.locator("td").first.text_content() or "").replace(",", "")) * 1e6)
     [[line_us], [name]] = page.evaluate(MARKED)
     assert (abs(line_us - time_us) <= 1, name) == (True, "frame 3,049")
@@ -115,7 +115,7 @@ def test_a_finding_shows_its_frames_in_the_figures_by_one_click(show: Serve, ope
 @pytest.mark.parametrize("asked", ["frame=999999", "frame=999999&start_ns=0&end_ns=1"])
 def test_a_frame_that_is_not_there_is_said(show: Serve, browser: Browser, asked: str) -> None:
     address, (id,) = show(SLOW_READER)
-    # Of a page of its own: the browser itself says on the console that an answer was no success.
+    # On a separate page: the browser itself reports failed requests on the console.
     page = browser.new_page(base_url=address)
     page.goto(f"/captures/{id}/connections/0?{asked}")
     expect(page.locator("#said")).to_have_text("Frame 999,999 is not a segment of this connection.")

@@ -55,7 +55,7 @@ def without_index(case: FileSet, folder: Path) -> FileSet:
 
 @pytest.fixture
 def never_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is asked for must come by the index."""
+    """Make sure that details come from the index."""
 
     def refuse(*_: Any) -> Any:
         raise AssertionError("the capture was read as a whole")
@@ -134,10 +134,10 @@ def test_an_index_that_does_not_fit_is_not_used(lab: FileSet) -> None:
         changed = bytearray(good)
         changed[generator.randrange(len(good))] ^= 1 << generator.randrange(8)
         index.write_bytes(changed)
-        # What says that a block may be left out can be wrong without harm: the block is read.
+        # Hints about blocks to skip may be wrong without harm: the block is read.
         found = opened._by_index(lab, [0], 1024)
         assert found is None or found._engine.json(0, 1) == expected
-        # What is read as a whole leaves a good one behind.
+        # Reading the whole capture restores a valid index.
         if generator.random() < 0.1:
             assert open_connections(lab, [0])._engine.json(0, 1) == expected
             assert index.read_bytes() == good

@@ -1,4 +1,4 @@
-"""Every page with the keyboard alone, in Debian's chromium: the order of Tab, what has the focus, and the keys told."""
+"""Every page with the keyboard alone: the order of Tab, visible focus, and the documented keys."""
 
 import re
 from pathlib import Path
@@ -134,11 +134,11 @@ def test_figures_and_spans_are_chosen_by_keys(show: Serve, open_page: OpenPage, 
     page.get_by_role("button", name="Zoom in").focus()
     page.keyboard.press("Enter")
     expect(page).to_have_url(TOLD)
-    # What plotly.js shows to the mouse alone is seen with the focus, too.
+    # plotly.js shows its buttons only to the mouse; focus must show them too.
     page.locator("#figure .modebar-btn").first.focus()
     expect(page.locator("#figure .modebar-group").first).to_have_css("opacity", "1")
     page.get_by_label("Data from").focus()
-    # Of a list, arrows choose: they move no figure.
+    # In a list, arrow keys choose: they do not move the figure.
     before = span_ns(page)
     page.keyboard.press("ArrowDown")
     expect(page).to_have_url(re.compile("direction=b_to_a"))

@@ -102,7 +102,7 @@ def test_captures_are_uploaded_noted_shared_compared_and_searched(serve: Serve, 
     expect(page.locator("#links li")).to_have_count(0)
     holds_focus(page, button(page, "Create a link for 7 days"))
 
-    # A note is written beside the connection, and deleted.
+    # Write a note on the connection, and delete it.
     page.goto(f"/captures/{slow}/connections/0")
     settle(page)
     # Its tables hold many frames: the page's own links lead past them.
@@ -112,13 +112,13 @@ def test_captures_are_uploaded_noted_shared_compared_and_searched(serve: Serve, 
     press(page, button(page, "Add note"))
     expect(page.locator(".notes li")).to_contain_text("The reader sleeps here.")
     holds_focus(page, page.get_by_role("heading", name="Notes"))
-    # The page was loaded anew, and draws its figure above.
+    # The page was reloaded, and draws its figure above.
     settle(page)
     press(page, page.get_by_role("button", name="Delete the note"))
     expect(page.locator(".notes li")).to_have_count(0)
     holds_focus(page, page.get_by_role("heading", name="Notes"))
 
-    # What if.
+    # Predict a change.
     page.goto(f"/captures/{narrow}/connections/0")
     settle(page)
     press(page, link(page, "What if …"))

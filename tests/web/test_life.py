@@ -88,12 +88,12 @@ def test_a_span_is_dragged_moved_and_undone(open_page: OpenPage, address: tuple[
     height = box(page.locator("#life"))["height"]
     drag(page, 0.25, 0.5)
     about(page, 0.25, 0.5)
-    # What is inside moves as a whole, no further than the life.
+    # Dragging inside moves the whole span, within the connection.
     drag(page, 0.375, 0.625)
     about(page, 0.5, 0.75)
     drag(page, 0.6, 0.99)
     about(page, 0.75, 1)
-    # A click beside it brings it there.
+    # A click outside centres the span there.
     whole = box(page.locator("#life .drawn:visible"))
     page.mouse.click(whole["x"] + 0.25 * whole["width"], whole["y"] + whole["height"] / 2)
     about(page, 0.125, 0.375)
@@ -156,6 +156,6 @@ def test_it_follows_what_is_chosen_elsewhere(open_page: OpenPage, address: tuple
         index=1 - page.locator("#direction").evaluate("(each) => each.selectedIndex")
     )
     assert shown.get_attribute("data-direction") == page.locator("#direction").input_value()
-    # Taller figures stand above it: it is in sight while any of them is.
+    # Taller figures are above it: it stays in view while any of them is.
     page.locator("#figure").evaluate("(each) => scrollTo(0, each.getBoundingClientRect().top + scrollY)")
     expect(page.locator("#life")).to_be_in_viewport(ratio=1)

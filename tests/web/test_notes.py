@@ -1,4 +1,4 @@
-"""Notes of people beside a capture, a connection, a frame and a finding: kept, shown, in the report, deleted."""
+"""Notes on a capture, a connection, a frame and a finding: stored, shown, in reports, deleted."""
 
 from typing import Any
 

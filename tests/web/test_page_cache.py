@@ -1,4 +1,4 @@
-"""Parts of pages that are kept as drawn: never those of another question, capture or analysis."""
+"""Rendered parts of pages are cached, and never shown for another query, capture or analysis."""
 
 import asyncio
 import re
@@ -7,7 +7,7 @@ from fastapi.testclient import TestClient
 from markupsafe import Markup
 from web.crafted import API, analysed, many_connections, settle
 
-from tcpwin_web.pages.kept import Kept
+from tcpwin_web.pages.cache import PageCache
 
 
 def table(client: TestClient, id: str, query: str = "") -> list[str]:
@@ -43,14 +43,14 @@ def test_the_part_that_was_wanted_longest_ago_goes_first() -> None:
     drawn: list[str] = []
 
     async def look() -> None:
-        kept = Kept(most_characters=25)
+        cache = PageCache(most_characters=25)
 
         async def draw(name: str) -> Markup:
             drawn.append(name)
             return Markup(name * 10)
 
         for name in "abacab":
-            assert await kept.get(name, lambda name=name: draw(name)) == name * 10
+            assert await cache.get(name, lambda name=name: draw(name)) == name * 10
 
     asyncio.run(look())
     # Two have room: c pushed b out, which is drawn again.

@@ -1,4 +1,4 @@
-"""What the pages can do, in Debian's chromium: themes, deep links, keys, tables that follow."""
+"""Features of the pages in chromium: themes, deep links, keys, tables that update in place."""
 
 import re
 
@@ -18,7 +18,7 @@ START_NS = 1_700_000_000 * 10**9
 
 @pytest.mark.nightly
 def test_short_names_and_long_settings_are_accessible(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
-    """A link among words is told by more than its colour; what is wider than a phone can be read without a mouse."""
+    """Links in text differ by more than colour, and content wider than a phone can be scrolled without a mouse."""
     bundle = (ROOT / "captures" / "bundles" / "slow-reader.zip").read_bytes()
     address, _ = serve(capture)
     with Client(address) as client:
@@ -69,7 +69,7 @@ def test_links_lead_to_a_frame_and_a_span(show: Serve, open_page: OpenPage, capt
     page.reload()
     expect(page.get_by_label("Time and sequence")).to_be_checked()
     expect(figure).to_have_attribute("data-shows", re.compile("time-sequence"))
-    # What the evidence names is one click away.
+    # Frames of the evidence are one click away.
     page.locator(".finding summary").first.click()
     page.locator(".finding a[data-frame]").first.click()
     expect(page.locator("#segments tr.marked")).to_have_count(1)
@@ -128,7 +128,7 @@ def test_both_connections_of_a_pair_on_the_same_axes(serve: Serve, open_page: Op
 
 
 def is_of_single_segments(page: Page) -> bool:
-    """Whether every segment of the span is a point of the figure that tells its frame."""
+    """Whether the figure shows each segment of the span with its frame number."""
     told = (
         "document.getElementById('figure').data.some((each) => /frame %\\{customdata/.test(each.hovertemplate ?? ''))"
     )
@@ -136,7 +136,7 @@ def is_of_single_segments(page: Page) -> bool:
 
 
 def middle_of_a_segment(page: Page) -> tuple[float, float]:
-    """Where in the window a point of the figure is that tells a frame."""
+    """Return the position of a point with a frame number in the window."""
     found: tuple[float, float] = page.evaluate(
         """() => {
           const figure = document.getElementById("figure"), all = figure._fullLayout;
@@ -176,7 +176,7 @@ def test_the_mouse_zooms_down_to_single_segments(show: Serve, open_page: OpenPag
     expect(total).not_to_have_text("1–50 of 4,586")
     marked = page.locator("#segments tr.marked")
 
-    # A figure that is drawn anew, as its room changes, after the mouse came or before its click, knows of no point.
+    # A figure redrawn because its size changed, after the mouse arrived or before the click, has no hovered point.
     def click() -> bool:
         page.mouse.move(0, 0)
         page.mouse.move(*middle_of_a_segment(page))

@@ -1,4 +1,4 @@
-"""What is imported before a call has its process: all that the call needs, so that nobody waits for imports."""
+"""Workers have everything imported before they are forked, so that nobody waits for imports."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -54,7 +54,7 @@ def test_a_worker_imports_next_to_nothing(
     }
     for each in arguments[function]:
         found = executor.submit(imported_by, function, each).result()
-        # Of polars only what it imports itself as late, by names of its own that change.
+        # Except for polars' own late imports, whose names change.
         assert {name for name in found if not name.startswith("polars.")} == set()
 
 

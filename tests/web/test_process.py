@@ -121,7 +121,7 @@ def test_uploads_that_a_kill_broke_off_are_told_and_can_go_on(
         assert list((tmp_path / "served" / "incoming").iterdir()) == []
         kept = [path.name for path in (tmp_path / "served" / "files").rglob("*") if path.is_file()]
         assert kept == [first["files"][0]["sha256"]]
-        # Who sent it can go on where it was.
+        # The sender can continue where it was.
         assert client.put(f"{API}/captures/{case}/files", params={"name": "s.pcap"}, content=capture).status_code == 201
         assert client.get(f"{API}/captures/{case}").json()["status"] == "open"
         assert client.post(f"{API}/captures/{case}/analysis").status_code == 202

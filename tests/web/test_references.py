@@ -1,4 +1,4 @@
-"""The page of the references shows the published figures beside ours, and the API gives the same."""
+"""The references page shows published figures next to ours, and the API returns the same."""
 
 import re
 from html import unescape

@@ -64,7 +64,7 @@ def test_a_file_in_parts_is_the_file_in_one(client: TestClient, capture: bytes) 
         assert answer.status_code == 204, answer.text
         assert (answer.headers["upload-offset"], answer.headers["tus-resumable"]) == (str(start + len(part)), "1.0.0")
         assert answer.headers["upload-expires"].endswith("GMT")
-    # Who did not hear that it came to its end is told so.
+    # A client that missed the final answer can ask.
     assert offset(client, place) == len(capture)
     assert patch(client, place, len(capture), b"").status_code == 204
     (file,) = client.get(f"{API}/captures/{id}").json()["files"]
@@ -106,7 +106,7 @@ def test_what_is_no_request_of_the_protocol_is_refused_and_breaks_nothing(
     assert client.patch(place, headers=PART, content=capture).status_code == 400
     assert patch(client, place, 7, capture[7:]).status_code == 409
     assert patch(client, place, 0, capture + b"more").status_code == 413
-    # What came before it stays, and the file comes to its end.
+    # Bytes received before stay, and the file can be completed.
     there = offset(client, place)
     assert patch(client, place, there, capture[there:]).status_code == 204
     assert len(client.get(f"{API}/captures/{id}").json()["files"]) == 1
@@ -144,7 +144,7 @@ def test_unfinished_ones_are_bounded_and_deleted_ones_make_room(
     full = begin(client, id, len(capture))
     assert (full.status_code, "unfinished" in full.json()["detail"]) == (503, True)
     assert "retry-after" in full.headers
-    # An upload in one request has places of its own.
+    # Uploads in one request have their own slots.
     assert client.post(f"{API}/uploads", params={"name": "b.pcap"}, content=capture).status_code == 202
     override = {**TUS, "X-HTTP-Method-Override": "DELETE"}
     assert client.post(places[0], headers=override).status_code == 204
@@ -219,7 +219,7 @@ class Cutter:
                         time.sleep(PAUSE_S)
                     (service if source is client else client).sendall(data)
                 if self.cut_after is not None and sent > self.cut_after:
-                    # What the service has not read by then is lost with the connection.
+                    # Bytes that the service has not read by then are lost with the connection.
                     time.sleep(HELD_S)
                     return
 
@@ -267,8 +267,8 @@ def choose(page: Page, file: Path) -> None:
 
 
 def through(browser: Browser, address: str) -> tuple[Page, list[int]]:
-    """A page, and where its requests went on with a file so far."""
-    # Of a page of its own: the browser itself says on the console that a connection was cut.
+    """Return a page, and the file offsets of its requests so far."""
+    # A separate page: the browser itself reports cut connections on the console.
     page = browser.new_page(base_url=address)
     page.set_default_timeout(WAIT_MS)
     offsets: list[int] = []
@@ -289,7 +289,7 @@ def test_a_page_goes_on_after_cut_connections(
     # More than what passes on one connection.
     cutters.append(cutter := Cutter(address, big.stat().st_size // 2))
     page, offsets = through(browser, cutter.address)
-    # It stands there for a second, in which a busy machine may not look.
+    # It is shown for a second, which a loaded machine may miss.
     told: list[str] = []
     page.expose_function("noteStatus", lambda text: told.append(text))
     page.add_init_script(NOTE_STATUS)
@@ -298,7 +298,7 @@ def test_a_page_goes_on_after_cut_connections(
     page.wait_for_url(re.compile("/captures/"))
     assert "The connection to the service was lost. Trying again in 1 s." in told
     assert max(offsets) > 0
-    # A page that shows an analysis is loaded anew at its end: what waits outlives that.
+    # The page reloads at the end of the analysis: what waits must outlive that.
     page.wait_for_function("() => !Object.keys(localStorage).some((key) => key.startsWith('tcpwin-upload'))")
     page.close()
 
@@ -313,7 +313,7 @@ def test_a_page_that_is_loaded_anew_goes_on_with_the_same_file(
     choose(page, big)
     while not any(offsets):
         page.wait_for_event("request")
-    # The page before goes on by itself as long as it is shown: without cuts it would be at the end at once.
+    # The previous page would continue while it is shown: without cuts it would finish at once.
     page.goto("about:blank")
     (waiting,) = httpx2.get(f"{address}{API}/captures", params={"status": "open"}).json()["captures"]
     cutter.cut_after = None

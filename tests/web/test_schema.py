@@ -12,7 +12,7 @@ from web.crafted import API, analysed, capture_bytes
 
 from tcpwin_web import Settings, create_app
 
-# A stream that goes on while an analysis waits: its end would be waited for.
+# A stream that lasts as long as an analysis waits.
 ENDLESS = f"{API}/captures/{{capture_id}}/progress"
 
 # Nothing is opened before the application is started.
@@ -51,7 +51,7 @@ def test_no_request_makes_the_service_fail(operation: Any, served: TestClient, k
     )
     def ask(case: Any) -> None:
         parameters = dict(case.path_parameters or {})
-        # Every second request is of the capture that there is.
+        # Every second request refers to the existing capture.
         if len(str(parameters.get("capture_id", ""))) % 2 and case.method != "DELETE":
             case.path_parameters["capture_id"] = known
         asked = case.as_transport_kwargs(base_url="http://localhost")

@@ -64,7 +64,7 @@ def test_what_is_found_and_what_is_not(client: TestClient) -> None:
     assert search(client, limited_by="path_loss") == []
     assert len(client.get(f"{API}/search", params={"limit": 2, "offset": 3}).json()["found"]) == 1
     (row,) = client.get(f"{API}/search", params={"address": "192.0.2.1"}).json()["found"]
-    # All that was to be sent is acknowledged before the window closes: nothing to mend.
+    # All data was acknowledged before the window closed: nothing to fix.
     assert (row["connections"], row["problems"], row["data_bytes"], row["worst"]) == (1, 0, 2000, 0)
     assert (row["duration_ns"], row["start_ns"]) == (3_000_000_000, 1_700_000_000_000_000_000)
     (own,) = client.get(f"{API}/captures/{id}/connections").json()["connections"]
@@ -117,7 +117,7 @@ def test_it_got_better_after_the_change(client: TestClient) -> None:
     assert points[1]["rate_bps"] > 5 * points[0]["rate_bps"]
     assert client.get(f"{API}/history", params={"tag": "shop"}).json()["points"] == points
     assert client.get(f"{API}/history", params={**pair, "port": 443}).json()["points"] == []
-    # What is analysed anew is there once, and what is deleted is gone.
+    # An analysis that is run again is listed once, and a deleted one is gone.
     assert client.post(f"{API}/captures/{after}/analysis").status_code == 202
     settle(client, after)
     assert client.get(f"{API}/history", params=pair).json()["points"] == points

@@ -1,4 +1,4 @@
-"""Who gets in, and what a page may do: beyond loopback nothing answers without the token."""
+"""Access control, and what pages may do: beyond loopback nothing answers without the token."""
 
 import re
 from pathlib import Path
@@ -51,7 +51,7 @@ def _flat(routes: Any) -> Any:
 
 
 def test_without_the_token_no_route_answers_but_health_and_the_login(make_client: MakeClient) -> None:
-    # The limits of guesses have tests of their own.
+    # Other tests cover the rate limits.
     guarded = make_client(host="0.0.0.0", token=TOKEN, login_rate="10000/minute", guest_rate="10000/minute")
     routes = every_route(guarded)
     assert len({path for _, path in routes}) > 30
@@ -64,7 +64,7 @@ def test_without_the_token_no_route_answers_but_health_and_the_login(make_client
             elif path in LOGIN:
                 assert answer.status_code in (200, 405, 422)
             elif path.startswith(("/static", "/shared", f"{API}/shared")):
-                # Assets are the same for everybody; a share link shows what its secret opens, and there is none.
+                # Assets are public; a share link needs its secret, and there is none.
                 assert answer.status_code == (200 if path.startswith("/static") else 404), (method, path)
             elif answer.status_code == 303:
                 assert answer.headers["location"].startswith("/login?next=")
@@ -113,7 +113,7 @@ def test_guessing_tokens_of_the_api_is_slowed_down(guarded: TestClient) -> None:
     assert [status for status, _ in refused] == [429, 429]
     assert all(0 < seconds <= 3600 for _, seconds in refused)
     assert guarded.get("/healthz", headers={"authorization": "Bearer 7"}).status_code == 200
-    # A login is counted by itself, and whoever is logged in goes on.
+    # Logins are counted separately, and existing ones continue.
     assert guarded.post("/login", data={"token": TOKEN}, follow_redirects=False).status_code == 303
     entries = guarded.get(f"{API}/audit").json()["entries"]
     assert [entry["action"] for entry in entries] == ["login"] + ["token.refused"] * 5
@@ -282,7 +282,7 @@ def test_what_is_deleted_is_in_no_file_any_more(make_client: MakeClient, capture
 
     assert all(holding(word) for word in words)
     client.delete(f"{API}/captures/{id}")
-    # Who deleted it is written down with its id.
+    # The audit log keeps its id.
     assert {word: holding(word) for word in words[:-1]} == {word: [] for word in words[:-1]}
     assert not [path for path in (tmp_path / "data").rglob("*") if id in path.name]
 

@@ -70,7 +70,7 @@ def test_only_what_is_asked_for_is_looked_at(served: TestClient, asked: dict[str
     assert page.status_code == 200
     assert ("Selected: " in page.text) == bool(asked)
     if expected:
-        # What is read later is of the same packets: details, segments with their numbers in the whole capture, a slice.
+        # Later requests use the same packets: details, segments with their numbers in the whole capture, slices.
         last = served.get(f"{API}/captures/{entry['id']}/connections/{len(expected) - 1}/segments").json()["segments"]
         assert [row["frame"] for row in last] == ([11, 12, 13] if expected[-1] == 40001 else list(range(1, 11)))
         assert served.get(f"{API}/captures/{entry['id']}/slice", params={"connection": 0}).status_code == 200

@@ -1,4 +1,4 @@
-"""Packets to download from the service: the headers that it keeps, with what was found at each."""
+"""Downloads of packets: the stored headers, with comments on the findings."""
 
 import re
 from collections.abc import Callable

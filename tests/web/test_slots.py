@@ -12,7 +12,7 @@ ANN, BEN = "ann", "ben"
 
 
 class Worker:
-    """Takes slots for callers, and ends each piece of work when told."""
+    """Takes slots for callers, and ends each piece of work on request."""
 
     def __init__(self, slots: FairSemaphore) -> None:
         self._slots = slots

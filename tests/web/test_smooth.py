@@ -11,7 +11,7 @@ from web.crafted import many_connections
 MOST_SHIFT = 0.05
 """Cumulative layout shift: 0.1 is what web.dev/cls calls good."""
 MOST_NODES, MOST_BYTES = 5_000, 200_000
-"""Of a page with a hundred rows, and of an answer: a thousand rows would be more."""
+"""Limits for a page with a hundred rows and for an answer; a thousand rows exceed them."""
 CONNECTIONS = 100_000
 ROWS = 100
 LAB = ROOT / "captures" / "lab"
@@ -63,7 +63,7 @@ def test_nothing_jumps_while_a_page_loads(show: Serve, open_page: OpenPage, capt
         *(f"/captures/{slow}/connections/0?frame=2000", f"/captures/{slow}/connections/0?panel=rtt"),
         "/references?" + urlencode({"capture": slow, "connection": 0}),
     ):
-        # A context of its own: an empty cache.
+        # A separate context has an empty cache.
         page = open_page(address, width=width)
         page.add_init_script(SHIFTS)
         page.goto(path)
@@ -100,7 +100,7 @@ def test_every_axis_is_drawn_once(show: Serve, open_page: OpenPage) -> None:
 
 @pytest.mark.nightly
 def test_a_hundred_thousand_connections_are_searched_without_standing_still(serve: Serve, open_page: OpenPage) -> None:
-    """What the page has to do for a key or a click is that of a hundred rows: it never has more of them."""
+    """The page never has more than a hundred rows, so that a key or a click costs no more than that."""
     address, (id,) = serve(many_connections(CONNECTIONS))
     page = open_page(address)
     asked: list[Request] = []

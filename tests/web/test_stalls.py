@@ -1,4 +1,4 @@
-"""Clients that send nothing or go away, and a service told to end meanwhile: all of it ends, and nobody waits."""
+"""Clients that send nothing or disconnect, and a service asked to stop meanwhile: everything ends, and nobody waits."""
 
 import select
 import signal

@@ -120,7 +120,7 @@ def test_figures_print_dark_on_white_also_where_nobody_scrolled_to_them(
         assert is_drawn, label
         assert sum(int(each) for each in re.findall(r"\d+", colour)[:3]) < 3 * 0x80, (label, colour)
         assert width < 794, label
-    # What is on the screen is as it was.
+    # The screen is unchanged.
     expect(page.locator("#figure")).to_have_attribute("data-theme", scheme)
     page.wait_for_function("() => document.querySelector('#figure .main-svg').getBoundingClientRect().width > 1000")
 
@@ -146,7 +146,7 @@ def test_the_key_draws_what_is_lacking_before_it_prints(
     figure = page.locator("[data-figure]")
     assert figure.get_attribute("data-drawn") is None
     page.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = ({ON_PAPER})(); }})")
-    # In a function of its own: what evaluates to a function is called at once.
+    # Wrapped in a function: a function as the result would be called at once.
     page.evaluate(f"() => {{ window.print = () => {{ window.toPrint = ({ON_PAPER})(); }}; }}")
     if comes_into_view:
         # Then it is drawn for two reasons at once.

@@ -38,7 +38,7 @@ UPLOADERS = {
 }
 READERS = {("POST", "/logout")}
 ADMINS = {f"{API}/audit", f"{API}/tokens", "/tokens"}
-"""Of what is only read, and not by everybody."""
+"""Routes that only read, but not for everyone."""
 OPEN = ("/healthz", "/readyz", "/login", "/static", "/shared", f"{API}/shared")
 
 
@@ -66,7 +66,7 @@ def refused(answer: Any, status: int, words: str) -> None:
 
 
 def test_each_scope_opens_what_it_names_and_nothing_else(owner: TestClient) -> None:
-    """Asked of every route that there is: a new one that changes something is for admins until it is named."""
+    """Every route is tried: a new one that changes something needs admin until it is listed here."""
     shown = {scope: bearer(make(owner, scope)["secret"]) for scope in Scope}
     for method, path in every_route(owner):
         if path.startswith(OPEN) or method == "HEAD":
@@ -123,7 +123,7 @@ def test_a_token_that_is_over_opens_nothing_and_says_so(owner: TestClient) -> No
     assert owner.get(f"{API}/captures", headers=cookie).status_code == 200
     assert owner.delete(f"{API}/tokens/{made['id']}").status_code == 204
     assert owner.delete(f"{API}/tokens/{made['id']}").status_code == 404
-    # More often than wrong tokens may be tried: one that was right once is no guess.
+    # More often than wrong tokens may be tried: a once valid token is not a guess.
     for _ in range(8):
         refused(owner.get(f"{API}/captures", headers=bearer(made["secret"])), 401, "This token was revoked on 20")
     # Its logins end with it.

@@ -26,7 +26,7 @@ SLOW_READER = ROOT / "captures" / "lab" / "slow-reader.pcap.gz"
 NARROW = ROOT / "captures" / "lab" / "receive-buffer-64k.pcap.gz"
 WIDER = {"setting": "receiver.tcp_rmem=64M"}
 TRUE_NS = 2_120_000_000
-"""What the true path took with the receiver's buffer raised, and the sender's left."""
+"""Duration on the real path with the receiver's buffer raised and the sender's unchanged."""
 
 built = pytest.mark.skipif(not kernel_path().is_file(), reason=f"{NO_LAB} here")
 
@@ -59,7 +59,7 @@ def test_a_twin_is_run_and_its_answer_kept(make_client: MakeClient) -> None:
     started = client.post(place(id), params=WIDER)
     assert started.status_code == 202
     assert started.json()["status"] in ("waiting", "running")
-    # Who asks again meanwhile waits for the same.
+    # A second request waits for the same run.
     assert client.post(place(id), params=WIDER).status_code == 202
     assert "Cancel" in page_of(client, id, rmem="64M")
     told = ended(client, id, **WIDER)
@@ -118,7 +118,7 @@ def test_a_twin_that_runs_is_cancelled(make_client: MakeClient) -> None:
     assert 0 <= told["progress"]["share"] < 1
     assert client.delete(place(id), params=query).json()["status"] == "none"
     assert ended(client, id, **query)["status"] == "none"
-    # What waits is not begun.
+    # A queued twin is not started.
     client.post(place(id), params=query)
     assert client.delete(place(id), params=query).json()["status"] == "none"
 
@@ -257,7 +257,7 @@ def test_a_twin_is_run_in_the_browser(show: Serve, open_page: OpenPage, width: i
     figure.scroll_into_view_if_needed()
     expect(figure).to_have_attribute("data-drawn", "true")
     check_all(page, "when it is done")
-    # What was asked for is still in the address: it can be sent to somebody else.
+    # The address still contains the query: it can be sent to somebody else.
     assert "rmem=64M" in page.url
     page.get_by_role("button", name="Run it again").click()
     page.get_by_role("button", name="Cancel").click()

@@ -61,7 +61,7 @@ def test_an_upload_tells_how_far_it_is_takes_more_files_and_is_cancelled(
 @pytest.mark.nightly
 def test_what_is_refused_is_said_where_it_was_dropped(serve: Serve, browser: Browser, capture: bytes) -> None:
     address, _ = serve(capture)
-    # Of a page of its own: the browser itself says on the console that an answer was no success.
+    # A separate page: the browser itself reports failed requests on the console.
     page = browser.new_page(base_url=address, viewport={"width": 375, "height": 800})
     page.goto("/")
     drop(page, "main", ("empty.pcap", b""))

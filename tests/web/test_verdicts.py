@@ -71,7 +71,7 @@ def test_everything_says_the_verdict_of_the_library(served: TestClient, name: st
         assert page.count("<tr data-href=") == len(expected)
 
     for row in rows[:5]:
-        # What the path gives is looked at first where it, or its losses, are the limit.
+        # The path's figure is shown first if the path, or its losses, are the limit.
         page = served.get(f"/captures/{id}/connections/{row['id']}").text
         checked = re.findall(r'name="panel" value="([a-z-]+)"[^>]* checked', page)
         assert checked
@@ -96,7 +96,7 @@ def test_everything_says_the_verdict_of_the_library(served: TestClient, name: st
     assert (said in connection and time_text(shown.named_ns) in said) == shown.is_problem
     badges = re.findall(r'<span class="badge ([a-z]+)">([^<]*)</span>', served.get(f"/captures/{id}").text)
     assert (badges[0] == ("problem", verdict_row(entry["verdict"]).problem)) == bool(problems)
-    # What is damaged, or has a finding for which `check` fails, is never called well.
+    # A damaged capture, or one with a finding that fails `check`, is never called healthy.
     worst_finding = analysis.findings.worst
     warned = worst_finding is not None and worst_finding >= Severity.WARNING
     assert (badges[0] == ("good", "no TCP problem")) == (not problems and not analysis.capture.warnings and not warned)

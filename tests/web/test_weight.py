@@ -1,4 +1,4 @@
-"""What pages weigh on the wire, in Debian's chromium; and that what a browser has it does not fetch again."""
+"""Transfer size of pages in chromium, and caching: nothing is fetched twice."""
 
 import gzip
 import re

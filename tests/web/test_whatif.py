@@ -1,4 +1,4 @@
-"""What would come of a change, by the API and as a page: what the library says of the same bytes."""
+"""Predictions by the API and as a page agree with the library."""
 
 import html
 import json

@@ -1,4 +1,4 @@
-"""What pages say of captures that are small, one-sided, or hold next to nothing."""
+"""Sentences of pages for captures that are small, one-sided, or nearly empty."""
 
 import html
 import re
@@ -26,7 +26,7 @@ def pages(client: TestClient, packets: Sequence[Packet]) -> tuple[str, str, str]
 
 
 def test_what_was_not_captured_is_not_told_as_nothing(client: TestClient) -> None:
-    """Of the side that acknowledges no packet was captured: 2,000 bytes went, and no ACK says what arrived."""
+    """The acknowledging side was not captured: 2,000 bytes were sent, and no ACK shows what arrived."""
     *one_sided, last_ack = [each for each in zero_window_connection() if each["TCP"].sport == CLIENT[1]]
     id, capture, connection = pages(client, one_sided)
     assert re.search(r"192\.0\.2\.1:40000 → 198\.51\.100\.2:80 (not known|nothing) .*– 2 kB sent .* 2\.9 s ", capture)

@@ -13,7 +13,7 @@ import numpy.ma
 import polars
 import tsdownsample
 
-from tcpwin import figures
+from tcpwin import figures, version
 from tcpwin.analysis import event_columns, segments, table
 from tcpwin.figures.drawing import compose, pair
 from tcpwin.limits import all_rules, findings, summary, verdict_document
@@ -24,6 +24,6 @@ from tcpwin_web.jobs import answers, detail
 PRELOADED = (
     *(np, numpy.ma, polars, tsdownsample, jinja2, statistics, email.parser, encodings.unicode_escape),
     *(event_columns, segments, table, compose, pair, document, markdown_form, answers, detail),
-    *(findings, summary, verdict_document, all_rules(), figures.names(), references()),
+    *(findings, summary, verdict_document, version, all_rules(), figures.names(), references()),
 )
 """Load rules, figures and references now, which otherwise happens on first use."""

@@ -18,7 +18,7 @@ from tcpwin_web.api.captures import Sort
 from tcpwin_web.api.connections import verdict_conditions
 from tcpwin_web.api.parts import Analysed, CaptureId, Offset, ServiceOf, Words
 from tcpwin_web.jobs.detail import sketch_connections
-from tcpwin_web.pages.kept import Kept
+from tcpwin_web.pages.cache import PageCache
 from tcpwin_web.pages.parts import require_own_form, show
 from tcpwin_web.results import layout, queries
 from tcpwin_web.results.columns import OF_VERDICTS
@@ -88,7 +88,7 @@ class ListAsked:
 
 def routes(templates: Jinja2Templates) -> APIRouter:
     """Make the routes."""
-    router, kept = APIRouter(), Kept()
+    router, cache = APIRouter(), PageCache()
 
     @router.get("/")
     async def show_captures(
@@ -161,7 +161,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             return Markup(text)
 
         # Half of the time of a page goes into its table.
-        table = await kept.get((capture_id, mark, len(sketches), *asked.fields.items()), draw_table)
+        table = await cache.get((capture_id, mark, len(sketches), *asked.fields.items()), draw_table)
         return show(
             templates,
             request,

@@ -16,7 +16,7 @@ JUMP_SECONDS = 3600.0
 STEADY_SECONDS = 3600.0
 """Time for which a clock must run steadily after a jump: an operator may correct it meanwhile."""
 AWAY_SECONDS = 86_400.0
-"""Longest downtime after which a jump can be told from the downtime itself."""
+"""Longest downtime after which a jump can be distinguished from the downtime."""
 
 log = structlog.get_logger("tcpwin.clock")
 

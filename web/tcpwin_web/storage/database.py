@@ -146,7 +146,7 @@ class Database:
     async def at_rest(self) -> AsyncIterator[None]:
         """Let no session be open during the block: a task cancelled there leaves no half-used connection.
 
-        For a cancelled task the driver's thread goes on, and SQLAlchemy logs an error for each such connection.
+        The driver's thread continues after a cancellation, and SQLAlchemy logs an error for each such connection.
         """
         try:
             await self._close_sessions()

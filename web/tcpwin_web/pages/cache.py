@@ -1,4 +1,4 @@
-"""Drawn parts of pages, kept for whoever asks the same next: those that results and the question alone tell."""
+"""A cache of rendered parts of pages, which depend only on the results and the query."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
@@ -8,8 +8,8 @@ from markupsafe import Markup
 MOST_CHARACTERS = 16 << 20
 
 
-class Kept:
-    """The parts that were wanted last."""
+class PageCache:
+    """The most recently used parts."""
 
     def __init__(self, most_characters: int = MOST_CHARACTERS) -> None:
         self._parts: OrderedDict[Hashable, Markup] = OrderedDict()
@@ -17,7 +17,7 @@ class Kept:
         self._characters = 0
 
     async def get(self, key: Hashable, draw: Callable[[], Awaitable[Markup]]) -> Markup:
-        """What was drawn for a key, drawn now where it was not; the key says all that it is made of."""
+        """Return the part for a key, rendering it if necessary; the key must contain everything the part depends on."""
         part = self._parts.get(key)
         if part is None:
             part = await draw()
