@@ -19,7 +19,7 @@ EVENT_FIELDS: tuple[str, ...]
 EVENT_SCHEMA: str
 """The JSON Schema of an event."""
 CAUSES: list[str]
-"""Of segments that were sent again or came late."""
+"""Causes of retransmitted and late segments."""
 BUDGET_ITEMS: list[str]
 OWNERS: list[str]
 """Who can change what limits a transfer."""
@@ -28,9 +28,9 @@ CONFIDENCES: list[str]
 ENDS: list[str]
 """Roles of the ends a and b."""
 PAIR_FATES: list[str]
-"""What became of a packet between two captures, by its code in the columns of packets."""
+"""Fates of a packet between two captures, indexed by the code in the packet columns."""
 PAIR_CAUSES: list[str]
-"""Why a packet was sent again, likewise; a code beyond the list is none."""
+"""Causes of a retransmission, indexed likewise; a code beyond the list means none."""
 
 class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
@@ -47,11 +47,11 @@ _Condition: TypeAlias = tuple[str, str, float | str | bool | None]
 _Pick: TypeAlias = tuple[int, DirectionName | None]
 
 class Selected:
-    """A source of which some packets are wanted.
+    """A source restricted to some of its packets.
 
     Args:
-        compile: called with a link type for the filter's program: (code, jt, jf, k) of each instruction.
-        start, end: kind (``at``, ``after`` the first packet, ``time_of_day`` of its day) and nanoseconds.
+        compile: returns the filter's program for a link type, as (code, jt, jf, k) per instruction.
+        start, end: kind (``at``, ``after`` the first packet, or ``time_of_day`` on its day) and nanoseconds.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Result:
     def columns(
         self, names: Sequence[tuple[str, str]], start: int = 0, stop: int | None = None
     ) -> list[tuple[NDArray[Any], _Mask | list[str | None]]]:
-        """Values with their mask, or codes of texts with the texts."""
+        """Return values with their mask, or text codes with the list of texts."""
 
     def json(self, start: int, stop: int) -> str: ...
     def budgets(self, start: int, stop: int) -> NDArray[np.int64]: ...
@@ -160,14 +160,14 @@ class Result:
         self, id: int, from_initiator: bool | None, names: Sequence[str], causes: Sequence[str]
     ) -> FirstEvents: ...
     def pauses(self, id: int, from_initiator: bool) -> list[tuple[int, int, int]]:
-        """The longest in which a side had nothing to send: begin, end, frame of the segment after it."""
+        """Return the longest pauses of a side with nothing to send: start, end, frame of the segment after it."""
     def idle_frames(self, id: int, from_initiator: bool) -> list[int]:
-        """Of the data that ended a direction's longest idle gaps, at most three."""
+        """Return the frames of the data that ended a direction's longest idle gaps, at most three."""
     def reset_frame(self, id: int) -> int | None: ...
     def count_first_events(self, id: int, from_initiator: bool, name: str) -> int: ...
 
 class Place:
-    """Of which direction of a result the fields are."""
+    """Identifies a direction of a result."""
 
     result: Result
     id: int
@@ -175,27 +175,27 @@ class Place:
     def __init__(self, result: Result, id: int, from_initiator: bool) -> None: ...
 
 class FieldAttribute:
-    """An attribute of a class whose instances have a `Place` in their ``_place``: a field of that direction.
+    """A descriptor for classes whose instances have a `Place` in ``_place``: a field of that direction.
 
     Raises:
-        KeyError: a direction has no such field.
+        KeyError: directions have no such field.
     """
 
     def __init__(self, name: str) -> None: ...
     def __get__(self, instance: object, owner: type | None = None) -> Any: ...
 
 class FirstEvents:
-    """The first events of a connection that the first reading kept, those that were asked for."""
+    """The matching ones among the first events of a connection that the first pass recorded."""
 
     def __len__(self) -> int: ...
     def values(self, index: int) -> tuple[Any, ...]:
-        """Of one of them, in the order of `EVENT_FIELDS`."""
+        """Return the values of one event in the order of `EVENT_FIELDS`."""
     def originals(self) -> int:
-        """How many of them name the frame of an original."""
+        """Count the events that name an original's frame."""
     def pairs(self, count: int) -> list[int]:
-        """Frames of the first of them, each after that of its original."""
+        """Return the frames of the first `count` events, each preceded by its original's."""
     def span_ns(self) -> tuple[int, int] | None:
-        """Times of the first and the last."""
+        """Return the times of the first and the last event."""
 
 class Details:
     is_same: bool
@@ -221,34 +221,34 @@ class Details:
         NDArray[np.int8],
         list[str],
     ]:
-        """Time, sequence number, timeout (−1: none), from the initiator, names as bits, cause by its place (−1: none).
+        """Return time, sequence number, timeout (−1: none), sender, name bits and cause index (−1: none).
 
-        Then the causes that occur.
+        The last item lists the causes that occur, which the cause index refers to.
         """
     def events_at(self, id: int, places: Sequence[int]) -> list[tuple[Any, ...]]: ...
     def stalls(self, id: int) -> list[dict[str, Any]]: ...
     def stall_columns(self, id: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
-        """Begin, end, cause by its place in `STALL_CAUSES`."""
+        """Return start, end, and cause as an index into `STALL_CAUSES`."""
     def stalls_at(self, id: int, places: Sequence[int]) -> list[dict[str, Any]]: ...
     def zero_window_columns(self, id: int, from_initiator: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Begin, end."""
+        """Return start and end."""
     def zero_windows_at(self, id: int, from_initiator: bool, places: Sequence[int]) -> list[dict[str, Any]]: ...
     def rows(self, id: int) -> dict[str, Any] | None: ...
 
 _NamedNumber: TypeAlias = tuple[str, int, int, int, bool, int]
-"""Name, place, size, factor, whether 0 is a value, the most that is one."""
+"""Name, offset, size, factor, whether 0 is a valid value, and the maximum valid value."""
 
 class MessageLayout:
-    """What lies where in binary messages of one length.
+    """The layout of binary messages of a fixed length.
 
     Args:
-        steady: ranges; where they differ, or a number of `measured` (place, size) is 0, a message must be told whole.
-        watched: ranges that are a change without being told.
-        flags: name, place, mask of a byte.
-        running: told with every change, none by themselves.
+        steady: ranges; if one of them differs, or a `measured` number (offset, size) is 0, the whole message is needed.
+        watched: ranges that count as a change but are not reported.
+        flags: name, offset, mask of a byte.
+        running: numbers reported with every change, but not changes by themselves.
 
     Raises:
-        ValueError: a part lies outside of the message, or a number has no size of 1, 2, 4 or 8 bytes.
+        ValueError: a part lies outside the message, or the size of a number is not 1, 2, 4 or 8 bytes.
     """
 
     def __init__(
@@ -263,7 +263,7 @@ class MessageLayout:
         running: Sequence[_NamedNumber],
     ) -> None: ...
     def changes(self, before: bytes, after: bytes) -> str | None:
-        """Members of a JSON object that changed; "" where nothing did, None where the message must be told whole."""
+        """Return the changed members as JSON text; "" if there are none, None if the whole message is needed."""
 
 def analyze(
     source: _Source,
@@ -289,10 +289,10 @@ def reopen(
     rows: int = 0,
     shifts: _Shifts | None = None,
 ) -> Result | None:
-    """Some connections of a capture, read by its index; None where that does not fit.
+    """Analyse some connections of a capture by its index; return None if the index does not fit.
 
     Args:
-        facts, counters: of the capture, as `Result.facts` and `Result.counters` of all its connections told them.
+        facts, counters: the results of `Result.facts` and `Result.counters` for the complete capture.
     """
 
 def write_rows(
@@ -322,15 +322,15 @@ def row_chunks(
     shifts: _Shifts | None = None,
     progress: _Progress = None,
 ) -> tuple[int, list[dict[str, Any]]]:
-    """Call `take` with the columns of some rows at a time: the number of connections, and facts."""
+    """Call `take` with the columns of each chunk of rows; return the number of connections and the facts."""
 
-def ring_records(block: bytes, *, leaves_out_outgoing: bool = False) -> tuple[bytes, int, int, int]:
-    """Records of a pcap file with nanoseconds, how many, and the times of the first and the last."""
+def ring_records(block: bytes, *, skip_outgoing: bool = False) -> tuple[bytes, int, int, int]:
+    """Return pcap records with nanosecond times, their number, and the times of the first and the last."""
 
 def grown_records(
     data: bytes, *, is_big_endian: bool = False, is_nanoseconds: bool = False
 ) -> tuple[int, int, int, int, bool]:
-    """Where the last whole record ends, how many, times of the first and the last, and whether what follows is none."""
+    """Return the end of the last complete record, their number, first and last time, and whether damage follows."""
 
 def write_headers(
     source: _Readable,
@@ -354,13 +354,16 @@ def copy_packets(
     shifts: _Shifts | None = None,
     progress: _Progress = None,
 ) -> tuple[int, int, int, int, bool]:
-    """Write packets to a pcapng file: how many, how many cut, commented, and left out; whether the capture is the same.
+    """Write packets to a pcapng file.
 
     Args:
-        sources: the capture twice.
-        chosen, comments: attributes of `tcpwin.render.wireshark.slicing`.
-        everything: copy the blocks beside the packets, too, whatever they are.
+        sources: the capture twice, for two concurrent readers.
+        chosen, comments: objects with the attributes of those in `tcpwin.render.wireshark.slicing`.
+        everything: also copy all blocks that contain no packet.
         about: the application, and a comment on the file.
+
+    Returns:
+        Packets written, truncated, commented and dropped; and whether the capture is unchanged.
     """
 
 def frames_around(

@@ -124,7 +124,7 @@ class Interface:
             place = self._next * BLOCK_BYTES
             (used,) = struct.unpack_from("I", self._ring, place + _USED)
             block = self._ring[place : place + min(used, BLOCK_BYTES)]
-            records, packets, first_ns, last_ns = _engine.ring_records(block, leaves_out_outgoing=self._is_loopback)
+            records, packets, first_ns, last_ns = _engine.ring_records(block, skip_outgoing=self._is_loopback)
             struct.pack_into("I", self._ring, place + _STATUS, 0)
             self._next = (self._next + 1) % self._blocks
             if packets:

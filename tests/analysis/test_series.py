@@ -209,7 +209,7 @@ def test_capture_without_handshake_has_flight_but_no_window_in_bytes() -> None:
 
 def test_unknown_names_are_refused() -> None:
     connection = analyze(WHOLE[0]).connections[0]
-    with pytest.raises(KeyError, match="no series windows"):
+    with pytest.raises(KeyError, match="unknown series windows"):
         connection.series("windows")
     with pytest.raises(KeyError, match="no percentiles of sequence"):
         connection.percentiles("sequence")

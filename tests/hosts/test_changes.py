@@ -182,5 +182,5 @@ def test_a_layout_that_leads_outside_of_the_message_is_refused(wrong: dict[str, 
     nothing: dict[str, Any] = {
         "steady": [], "measured": [], "watched": [], "fields": [], "flags": [], "running": []
     }  # fmt: skip
-    with pytest.raises(ValueError, match=r"^the layout leads outside of the message$"):
+    with pytest.raises(ValueError, match=r"^the layout exceeds the message$"):
         _engine.MessageLayout(8, **{**nothing, **wrong})

@@ -1,6 +1,6 @@
-//! The border to Python: sources in, numbers and columns out. No rule of TCP lives here.
+//! The Python boundary: sources in, numbers and columns out. Contains no TCP logic.
 //!
-//! The GIL is released while a capture is read; it is taken back for progress, signals and Python file objects.
+//! The GIL is released while a capture is read; it is reacquired for progress, signals and Python file objects.
 
 mod changes;
 mod columns;
@@ -79,7 +79,7 @@ fn field_table(group: &str) -> Vec<FieldRow> {
     }
 }
 
-/// Fields of a group as (name, kind, documentation).
+/// Return the fields of a group as (name, kind, documentation).
 #[pyfunction]
 fn fields(group: &str) -> Vec<(&'static str, &'static str, &'static str)> {
     field_table(group)
@@ -88,7 +88,7 @@ fn fields(group: &str) -> Vec<(&'static str, &'static str, &'static str)> {
         .collect()
 }
 
-/// Python's allocator aligns objects so (`ALIGNMENT` in CPython's Objects/obmalloc.c, on 64 bits).
+/// Alignment of objects from Python's allocator on 64-bit systems (`ALIGNMENT` in CPython's Objects/obmalloc.c).
 const PYTHON_ALIGNMENT: usize = 16;
 
 fn add_class<T: PyClass>(module: &Bound<'_, PyModule>) -> PyResult<()> {

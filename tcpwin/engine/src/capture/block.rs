@@ -1,17 +1,17 @@
-//! Blocks of a pcapng file (draft-ietf-opsawg-pcapng §3.1): type, length and byte order of the next one, checked
-//! before anything of its body is looked at.
+//! pcapng blocks (draft-ietf-opsawg-pcapng §3.1): the next block's type, length and byte order, validated
+//! before its body is read.
 
 use super::buffer::ByteBuffer;
 use super::buffer::MAX_RECORD_BYTES;
 use super::endian::Endian;
 use super::error::Fault;
 
-/// A block's type: those that are interpreted, all others being skipped unread.
+/// A block type. Only those listed are interpreted; all others are skipped unread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlockKind {
     SectionHeader,
     InterfaceDescription,
-    /// Obsolete Packet Block, appendix A.
+    /// Obsolete Packet Block (appendix A).
     Packet,
     SimplePacket,
     InterfaceStatistics,
@@ -23,13 +23,13 @@ pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 pub(super) const ENHANCED_PACKET: u32 = 6;
 pub(super) const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 
-/// Type and total length before a block's body, and total length again after it.
+/// Type and total length precede a block's body; the total length is repeated after it.
 pub(super) const HEAD_BYTES: usize = 8;
 pub(super) const TAIL_BYTES: usize = 4;
-/// Fixed fields of a packet block before its data, the block's head included.
+/// Fixed fields of a packet block before its data, including the block header.
 pub(super) const PACKET_HEAD_BYTES: usize = HEAD_BYTES + 20;
 pub(super) const SIMPLE_PACKET_HEAD_BYTES: usize = HEAD_BYTES + 4;
-/// A block that is interpreted and claims more is damage.
+/// An interpreted block that claims more is treated as damage.
 pub(super) const MAX_BLOCK_BYTES: usize = MAX_RECORD_BYTES as usize;
 
 pub(super) const WHAT: &str = "a pcapng block";
@@ -59,8 +59,8 @@ impl BlockKind {
         }
     }
 
-    /// Bytes of the type's fixed fields, block head and tail included.
-    fn least_len(self) -> usize {
+    /// Length of the type's fixed fields, including block header and trailing length.
+    fn min_len(self) -> usize {
         match self {
             Self::SectionHeader => 28,
             Self::InterfaceDescription => 20,
@@ -86,29 +86,30 @@ impl BlockKind {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     pub kind: BlockKind,
-    /// The length as stated, which old writers state without the padding.
+    /// The stated length. Some old writers leave out the padding.
     pub declared: u32,
-    /// The length with the padding.
+    /// The length including padding.
     pub len: usize,
-    /// In the uncompressed stream.
+    /// Offset in the uncompressed stream.
     pub offset: u64,
     pub endian: Endian,
 }
 
-/// Whether `head` begins as a pcapng file.
+/// Return true if `head` starts with the pcapng magic number.
 pub(super) fn is_pcapng(head: &[u8]) -> bool {
     head.starts_with(&SECTION_HEADER.to_le_bytes())
 }
 
 impl Block {
-    /// Look at the next block, of a section of byte order `endian`. `None` is a clean end.
+    /// Peek at the next block of a section with byte order `endian`. `None` is a clean end of file.
     pub fn peek(buffer: &mut ByteBuffer, endian: Endian) -> Result<Option<Self>, Fault> {
         if !buffer.begin(HEAD_BYTES + TAIL_BYTES, WHAT)? {
             return Ok(None);
         }
         let offset = buffer.offset();
         let window = buffer.window();
-        // §4.1: the section header's type reads the same in both byte orders; the body's first word tells which it is.
+        // §4.1: the section header's type is a palindrome; the byte-order magic that follows it determines the byte
+        // order.
         let endian = if is_pcapng(window) {
             match Endian::Little.u32_at(window, HEAD_BYTES) {
                 BYTE_ORDER_MAGIC => Endian::Little,
@@ -134,33 +135,33 @@ impl Block {
             offset,
             endian,
         };
-        if len < kind.least_len() || (!skipped && len > MAX_BLOCK_BYTES) {
-            return Err(block.length_fault("which cannot be"));
+        if len < kind.min_len() || (!skipped && len > MAX_BLOCK_BYTES) {
+            return Err(block.length_fault("which is impossible"));
         }
-        // Believed where the trailing length stands after the padding.
+        // Accept an unpadded length only if the trailing length follows the padding.
         if !block.is_padded() {
             if len <= MAX_BLOCK_BYTES {
                 buffer.require(len, WHAT, offset)?;
             }
             if !block.has_tail(buffer.window()) {
-                return Err(block.length_fault("no multiple of 4"));
+                return Err(block.length_fault("not a multiple of 4"));
             }
         }
         Ok(Some(block))
     }
 
-    /// Whether the stated length includes the padding, as it must.
+    /// Return true if the stated length includes the padding, as the draft requires.
     pub fn is_padded(self) -> bool {
         self.declared % 4 == 0
     }
 
-    /// Whether the length after the body repeats the one before it.
+    /// Return true if the trailing length repeats the leading one.
     pub fn has_tail(self, window: &[u8]) -> bool {
         let at = self.len.saturating_sub(TAIL_BYTES);
         self.endian.u32_at(window, at) == self.declared
     }
 
-    /// The block's bytes from `at` on, its tail left out.
+    /// Return the block's bytes from `at`, without the trailing length.
     pub fn body(self, window: &[u8], at: usize) -> &[u8] {
         let end = self.len.saturating_sub(TAIL_BYTES);
         window.get(at..end).unwrap_or_default()
@@ -181,14 +182,14 @@ impl Block {
         Fault::damaged(
             self.offset,
             format!(
-                "{} states a length of {} bytes before its body and another after it; reading stopped",
+                "{} has a length of {} bytes before its body and a different one after it; reading stopped",
                 self.kind.name(),
                 self.declared
             ),
         )
     }
 
-    /// Move past the block without looking at its body.
+    /// Skip the block without reading its body.
     pub fn skip(self, buffer: &mut ByteBuffer) -> Result<(), Fault> {
         let before_tail = self.len.saturating_sub(TAIL_BYTES) as u64;
         buffer.skip(before_tail, WHAT, self.offset)?;

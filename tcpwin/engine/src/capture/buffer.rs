@@ -1,5 +1,5 @@
-//! A window over a byte stream that moves forward: the readers look at what is buffered and ask for more.
-//! Grows only as data arrives, never by what a length field claims. A read error ends the stream and is kept.
+//! A forward-moving window over a byte stream: readers use what is buffered and ask for more. The buffer grows only as
+//! data arrives, never by the value of a length field. A read error ends the stream and is stored.
 
 use std::io::{self, Read};
 
@@ -7,15 +7,15 @@ use super::decompress::input::is_damage;
 use super::error::{Fault, WarningKind};
 use super::packet::LinkType;
 
-/// A record that claims more than this is damage whatever the snaplen: libpcap's limit for a pcapng block.
+/// A record that claims more than this is damaged, whatever the snaplen: libpcap's limit for a pcapng block.
 pub(super) const MAX_RECORD_BYTES: u32 = 16 * 1024 * 1024;
-/// Fits the second-level cache, so that the copy from the page cache is still there when it is parsed.
+/// Fits the L2 cache, so that data copied from the page cache is still there when it is parsed.
 pub(super) const BUFFER_BYTES: usize = 256 * 1024;
 
-/// A packet's place in the buffer, valid until the next refill.
+/// A packet's position in the buffer, valid until the next refill.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
-    /// Where its header, or its block, begins.
+    /// Start of its record header or block.
     pub begin: usize,
     pub start: usize,
     pub captured_len: u32,
@@ -24,7 +24,7 @@ pub(super) struct Record {
     pub time_ns: Option<i64>,
 }
 
-/// A packet whose bytes are at hand: what a [`Record`] points to.
+/// A buffered packet: the bytes that a [`Record`] points to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found<'a> {
     pub time_ns: i64,
@@ -57,13 +57,13 @@ impl ByteBuffer {
         }
     }
 
-    /// The bytes that are buffered and not consumed.
+    /// Return the bytes that are buffered but not yet consumed.
     #[inline(always)]
     pub fn window(&self) -> &[u8] {
         self.data.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Index of the window's first byte, for a [`Record`].
+    /// Index of the window's first byte, as used by a [`Record`].
     #[inline(always)]
     pub fn position(&self) -> usize {
         self.start
@@ -74,7 +74,7 @@ impl ByteBuffer {
         self.data.get(start..start + len).unwrap_or_default()
     }
 
-    /// Move past `len` bytes of the window.
+    /// Advance past `len` bytes of the window.
     #[inline(always)]
     pub fn consume(&mut self, len: usize) {
         self.start = (self.start + len).min(self.end);
@@ -85,14 +85,14 @@ impl ByteBuffer {
         self.base + self.start as u64
     }
 
-    /// Offset in the uncompressed stream of what is at this index, as of a [`Record`].
+    /// Offset in the uncompressed stream of a buffer index, such as a [`Record`]'s.
     #[inline(always)]
     pub fn offset_of(&self, index: usize) -> u64 {
         self.base + index as u64
     }
 
-    /// Go on at `offset`. False where that is not buffered: the source must be moved there then.
-    pub fn go_to(&mut self, offset: u64) -> bool {
+    /// Seek to `offset` within the buffer. Return false if it is not buffered; the source must then be moved there.
+    pub fn seek_buffered(&mut self, offset: u64) -> bool {
         (self.ended, self.error) = (false, None);
         let place = offset.checked_sub(self.base).map(|place| place as usize);
         if let Some(place) = place.filter(|place| *place < self.end) {
@@ -108,14 +108,14 @@ impl ByteBuffer {
         self.base + self.end as u64
     }
 
-    /// Give up the rest of the stream; records already handed out stay valid.
+    /// Discard the rest of the stream; records already returned stay valid.
     pub fn stop(&mut self) {
         self.start = self.end;
         self.ended = true;
         self.error = None;
     }
 
-    /// Buffer the `len` bytes that something begins with. `Ok(false)` is a clean end: nothing is left.
+    /// Buffer the first `len` bytes of an item. `Ok(false)` is a clean end: no bytes are left.
     #[cold]
     pub fn begin(&mut self, len: usize, what: &str) -> Result<bool, Fault> {
         if !self.fill_to(len) && self.error.is_none() && self.start == self.end {
@@ -125,7 +125,7 @@ impl ByteBuffer {
         self.require(len, what, offset).map(|()| true)
     }
 
-    /// Buffer `len` bytes of something that began at `offset`, where a cut is reported.
+    /// Buffer `len` bytes of an item that starts at `offset`; a fault names that offset.
     #[cold]
     pub fn require(&mut self, len: usize, what: &str, offset: u64) -> Result<(), Fault> {
         if self.fill_to(len) {
@@ -135,7 +135,7 @@ impl ByteBuffer {
         Err(self.end_fault(missing, what, offset))
     }
 
-    /// Move past `len` bytes, buffered or not, of something that began at `offset`.
+    /// Skip `len` bytes, buffered or not, of an item that starts at `offset`.
     pub fn skip(&mut self, len: u64, what: &str, offset: u64) -> Result<(), Fault> {
         let mut left = len;
         loop {
@@ -184,7 +184,7 @@ impl ByteBuffer {
         true
     }
 
-    /// Why the stream ended while `missing` more bytes were due.
+    /// Describe why the stream ended while `missing` more bytes were expected.
     fn end_fault(&mut self, missing: u64, what: &str, offset: u64) -> Fault {
         let end = self.bytes_read();
         let (kind, byte_offset, message) = match self.error.take() {
@@ -192,18 +192,18 @@ impl ByteBuffer {
                 WarningKind::Truncated,
                 offset,
                 format!(
-                    "the file ends inside {what}, {missing} bytes short; all before it was read"
+                    "the file ends inside {what}, {missing} bytes short; everything before it was read"
                 ),
             ),
             Some(error) if is_damage(&error) => (
                 WarningKind::CompressionDamaged,
                 end,
-                format!("{error}; the {end} uncompressed bytes before were read"),
+                format!("{error}; the first {end} uncompressed bytes were read"),
             ),
             Some(error) => (
                 WarningKind::ReadFailed,
                 end,
-                format!("reading failed: {error}; the {end} bytes before were read"),
+                format!("reading failed: {error}; the first {end} bytes were read"),
             ),
         };
         Fault {

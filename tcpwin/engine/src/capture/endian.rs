@@ -1,4 +1,4 @@
-//! Integers in a file's own byte order, read from slices without panicking.
+//! Integers in a file's byte order, read from slices without panicking.
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Endian {
@@ -46,13 +46,13 @@ impl Endian {
         }
     }
 
-    /// The integer at an offset; 0 past the end.
+    /// Read the integer at an offset; 0 past the end.
     pub fn u16_at(self, bytes: &[u8], at: usize) -> u16 {
         let chunk = bytes.get(at..).and_then(|rest| rest.first_chunk());
         chunk.map_or(0, |chunk| self.u16(*chunk))
     }
 
-    /// The integer at an offset; 0 past the end.
+    /// Read the integer at an offset; 0 past the end.
     pub fn u32_at(self, bytes: &[u8], at: usize) -> u32 {
         let chunk = bytes.get(at..).and_then(|rest| rest.first_chunk());
         chunk.map_or(0, |chunk| self.u32(*chunk))

@@ -1,5 +1,5 @@
-//! What can be wrong with a capture: `CaptureError` when no packet can be had at all, `Warning` when some could.
-//! Both say what, in which file and at which byte of the uncompressed stream.
+//! Errors of reading a capture: `CaptureError` if no packet can be read, `Warning` if some can.
+//! Both name the file and the byte offset in the uncompressed stream.
 
 use std::fmt;
 use std::io;
@@ -9,13 +9,13 @@ use std::io;
 pub enum CaptureErrorKind {
     /// The operating system refused to open or read the file.
     Unreadable(io::ErrorKind),
-    /// No byte, or a compressed stream of no byte.
+    /// An empty file, or a compressed stream that contains no bytes.
     Empty,
-    /// The content is not a capture of a format that is read here.
+    /// Not in a supported capture format.
     NotACapture,
-    /// The file ends inside its own header.
+    /// The file ends inside the file header.
     HeaderCut,
-    /// A capture, but of a version or with a header that cannot be right.
+    /// A capture file of an unsupported version or with an invalid header.
     BadHeader,
     /// The compressed stream is damaged before the first packet.
     BadCompression,
@@ -26,7 +26,7 @@ pub struct CaptureError {
     pub kind: CaptureErrorKind,
     pub message: String,
     pub file: String,
-    /// In the uncompressed stream.
+    /// Offset in the uncompressed stream.
     pub byte_offset: u64,
 }
 
@@ -44,27 +44,27 @@ impl std::error::Error for CaptureError {}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarningKind {
-    /// The file ends inside a record or block; all before it was read.
+    /// The file ends inside a record or block; everything before it was read.
     Truncated,
-    /// A record or block that cannot be right; reading stopped there.
+    /// An invalid record or block; reading stopped there.
     Damaged,
-    /// The compressed stream is damaged or cut; all that could be inflated before it was read.
+    /// The compressed stream is damaged or cut; everything that could be decompressed before that point was read.
     CompressionDamaged,
-    /// The operating system failed to read on.
+    /// The operating system failed to read the rest of the file.
     ReadFailed,
-    /// Packets of an interface that the pcapng section does not describe were skipped.
+    /// Packets were skipped because their pcapng section does not describe their interface.
     UndefinedInterface,
-    /// Options of a pcapng block run past its end; the rest of them was ignored.
+    /// Options of a pcapng block run past its end; the remaining ones were ignored.
     OptionOverrun,
-    /// A fraction of a second that is not below one second, which was added all the same, or a pcapng time beyond what
-    /// 64 bits of nanoseconds hold, which was clamped.
+    /// A fraction of a second of one second or more, which was added anyway, or a pcapng time outside the range of
+    /// 64-bit nanoseconds, which was clamped.
     TimeOutOfRange,
-    /// pcapng blocks whose stated length leaves out their padding; they were read.
+    /// pcapng blocks whose stated length omits their padding; they were read anyway.
     UnpaddedBlockLength,
 }
 
 impl WarningKind {
-    /// A stable word for columns and JSON.
+    /// A stable identifier for columns and JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Truncated => "truncated",
@@ -84,7 +84,7 @@ pub struct Warning {
     pub kind: WarningKind,
     pub message: String,
     pub file: String,
-    /// In the uncompressed stream.
+    /// Offset in the uncompressed stream.
     pub byte_offset: u64,
 }
 
@@ -98,7 +98,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Why a parser cannot go on, before the file's name is known.
+/// Why a parser cannot continue, before the file's name is known.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub kind: WarningKind,
@@ -115,7 +115,7 @@ impl Fault {
         }
     }
 
-    /// The same fault when it lies in the file's header.
+    /// Convert a fault in the file header to an error.
     pub fn into_error(self, file: &str) -> CaptureError {
         CaptureError {
             kind: match self.kind {

@@ -1,13 +1,13 @@
-//! What is known of a capture besides its packets: format, interfaces, counts, times, warnings.
-//! Filled while reading; true of what has been read so far.
+//! Metadata of a capture: format, interfaces, counts, times, warnings.
+//! Updated while reading: it describes what has been read so far.
 
 use super::endian::Endian;
 use super::error::{Fault, Warning};
 use super::packet::LinkType;
 
-/// Warnings kept; more are only counted.
+/// Maximum number of warnings stored; further ones are only counted.
 const MAX_WARNINGS: usize = 100;
-/// Interfaces kept; a concatenation of very many sections repeats the same ones.
+/// Maximum number of interfaces stored; a concatenation of many sections repeats the same ones.
 const MAX_INTERFACES: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,51 +72,51 @@ impl Compression {
     }
 }
 
-/// One capturing interface; a pcap file has exactly one, a pcapng file those of all its sections in order.
+/// A capture interface. A pcap file has exactly one; a pcapng file lists those of all its sections in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     pub link_type: LinkType,
-    /// Bytes kept of each packet at most; 0 where the file states no limit.
+    /// Maximum bytes captured per packet; 0 if the file states no limit.
     pub snaplen: u32,
     pub name: Option<String>,
     pub os: Option<String>,
-    /// Resolution of the timestamps; saturated where it does not fit.
+    /// Timestamp resolution; saturated if it does not fit.
     pub ticks_per_second: u64,
-    /// Packets the interface received, by the last statistics block (`isb_ifrecv`).
+    /// Packets received by the interface, from the last statistics block (`isb_ifrecv`).
     pub received: Option<u64>,
-    /// Packets dropped for lack of resources, by the last statistics block (`isb_ifdrop`).
+    /// Packets dropped for lack of resources, from the last statistics block (`isb_ifdrop`).
     pub drops: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureFacts {
-    /// As opened, or as named by the caller.
+    /// The path as opened, or the name given by the caller.
     pub file: String,
     pub format: FileFormat,
     pub byte_order: ByteOrder,
     /// Outermost first; empty for a plain file.
     pub compression: Vec<Compression>,
     pub interfaces: Vec<Interface>,
-    /// Interfaces beyond those kept in `interfaces`.
+    /// Interfaces beyond those stored in `interfaces`.
     pub interfaces_omitted: u64,
-    /// Packets handed out.
+    /// Packets returned by the reader.
     pub packets: u64,
-    /// Packets counted as frames and not handed out: their interface is not described.
+    /// Packets counted as frames but not returned, because their interface is not described.
     pub packets_skipped: u64,
-    /// Packets of which fewer bytes were captured than were on the wire.
+    /// Packets captured with fewer bytes than they had on the wire.
     pub packets_snapped: u64,
-    /// Packets whose time is before that of the packet before.
+    /// Packets whose timestamp is earlier than the previous packet's.
     pub time_backwards: u64,
-    /// Of the earliest packet.
+    /// Time of the earliest packet.
     pub first_time_ns: Option<i64>,
-    /// Of the latest packet.
+    /// Time of the latest packet.
     pub last_time_ns: Option<i64>,
     /// Bytes read from the file itself, compressed or not.
     pub bytes_on_disk: u64,
-    /// Bytes read after decompression, read-ahead included.
+    /// Bytes read after decompression, including read-ahead.
     pub bytes: u64,
     pub warnings: Vec<Warning>,
-    /// Warnings beyond those kept in `warnings`.
+    /// Warnings beyond those stored in `warnings`.
     pub warnings_omitted: u64,
 }
 
@@ -142,12 +142,12 @@ impl CaptureFacts {
         }
     }
 
-    /// The finest resolution of any interface, in ticks per second; `None` while no interface is known.
+    /// Return the finest resolution of any interface, in ticks per second; `None` if no interface is known yet.
     pub fn ticks_per_second(&self) -> Option<u64> {
         self.interfaces.iter().map(|i| i.ticks_per_second).max()
     }
 
-    /// Packets the interfaces report as dropped; `None` when no interface reports.
+    /// Return the packets that the interfaces report as dropped; `None` if no interface reports any count.
     pub fn drops(&self) -> Option<u64> {
         self.interfaces
             .iter()
@@ -169,7 +169,7 @@ impl CaptureFacts {
         });
     }
 
-    /// Keep `interface` and return its place in `interfaces`, or `None` when there are too many.
+    /// Store `interface` and return its index in `interfaces`, or `None` if there are too many.
     pub(super) fn add_interface(&mut self, interface: Interface) -> Option<usize> {
         if self.interfaces.len() >= MAX_INTERFACES {
             self.interfaces_omitted += 1;

@@ -1,15 +1,15 @@
-//! Programs of the classic BPF machine, which libpcap's language is compiled to: checked once, then run on packets.
+//! Classic BPF programs, the target of libpcap's filter compiler: validated once, then run on packets.
 //!
 //! Steven McCanne and Van Jacobson, "The BSD Packet Filter" (1993), and libpcap's bpf_filter.c: on a load beyond the
-//! captured bytes, or a division by zero, a packet is not taken. Jumps go forward only, so every program ends.
+//! captured bytes, or a division by zero, the packet is rejected. Jumps only go forward, so every program terminates.
 
 use super::packet::Packet;
 
-/// Instructions of a program: more than any expression that a person writes needs.
-pub const MOST_INSTRUCTIONS: usize = 1 << 16;
+/// Maximum instructions in a program: more than any hand-written expression compiles to.
+pub const MAX_INSTRUCTIONS: usize = 1 << 16;
 const MEMORY: usize = 16;
 
-/// As in `struct bpf_insn`: operation, places to skip where a condition is true and where it is false, operand.
+/// The fields of `struct bpf_insn`: opcode, jump offsets if the condition is true and if it is false, operand.
 pub type Raw = (u16, u8, u8, u32);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ enum Step {
     XConstant(u32),
     XLength,
     XMemory(usize),
-    /// Four times the low nibble of a byte: the length of an IPv4 header.
+    /// Load four times the low nibble of a byte: the length of an IPv4 header.
     XHeaderLength(u32),
     Store(usize),
     StoreX(usize),
@@ -71,14 +71,14 @@ enum Step {
     ReturnA,
 }
 
-/// A program that was checked: it ends, and reaches nothing but the packet and its memory.
+/// A validated program: it terminates and accesses only the packet and its scratch memory.
 #[derive(Clone, Debug)]
 pub struct Program(Vec<Step>);
 
 impl Program {
-    /// Check a program; `None` where it might not end, or is none.
+    /// Validate a program; `None` if it is malformed or might not terminate.
     pub fn new(raw: &[Raw]) -> Option<Self> {
-        if raw.is_empty() || raw.len() > MOST_INSTRUCTIONS {
+        if raw.is_empty() || raw.len() > MAX_INSTRUCTIONS {
             return None;
         }
         let is_within = |step: &Step| match *step {
@@ -94,8 +94,8 @@ impl Program {
         ends.then_some(Self(steps))
     }
 
-    /// Whether a packet is wanted.
-    pub fn takes(&self, packet: &Packet<'_>) -> bool {
+    /// Return true if the packet passes the filter.
+    pub fn matches(&self, packet: &Packet<'_>) -> bool {
         self.run(packet.captured, packet.original_len)
             .is_some_and(|answer| answer != 0)
     }
@@ -111,7 +111,7 @@ impl Program {
                 Operand::X => x,
             };
             match step {
-                Step::Load(size, place) => a = load(data, size, place)?,
+                Step::Load(size, index) => a = load(data, size, index)?,
                 Step::LoadFromX(size, k) => a = load(data, size, x.checked_add(k)?)?,
                 Step::LoadConstant(k) => a = k,
                 Step::LoadLength => a = wire_len,
@@ -119,10 +119,10 @@ impl Program {
                 Step::XConstant(k) => x = k,
                 Step::XLength => x = wire_len,
                 Step::XMemory(cell) => x = *memory.get(cell)?,
-                Step::XHeaderLength(place) => x = (load(data, Size::Byte, place)? & 15) << 2,
+                Step::XHeaderLength(index) => x = (load(data, Size::Byte, index)? & 15) << 2,
                 Step::Store(cell) => *memory.get_mut(cell)? = a,
                 Step::StoreX(cell) => *memory.get_mut(cell)? = x,
-                Step::Calculate(how, operand) => a = calculate(how, a, value(operand))?,
+                Step::Calculate(operation, operand) => a = calculate(operation, a, value(operand))?,
                 Step::Negate => a = a.wrapping_neg(),
                 Step::XFromA => x = a,
                 Step::AFromX => a = x,
@@ -144,8 +144,8 @@ impl Program {
     }
 }
 
-fn load(data: &[u8], size: Size, place: u32) -> Option<u32> {
-    let rest = data.get(place as usize..)?;
+fn load(data: &[u8], size: Size, index: u32) -> Option<u32> {
+    let rest = data.get(index as usize..)?;
     Some(match size {
         Size::Word => u32::from_be_bytes(*rest.first_chunk()?),
         Size::Half => u16::from_be_bytes(*rest.first_chunk()?).into(),
@@ -153,8 +153,8 @@ fn load(data: &[u8], size: Size, place: u32) -> Option<u32> {
     })
 }
 
-fn calculate(how: Arithmetic, a: u32, other: u32) -> Option<u32> {
-    Some(match how {
+fn calculate(operation: Arithmetic, a: u32, other: u32) -> Option<u32> {
+    Some(match operation {
         Arithmetic::Add => a.wrapping_add(other),
         Arithmetic::Subtract => a.wrapping_sub(other),
         Arithmetic::Multiply => a.wrapping_mul(other),
@@ -168,7 +168,7 @@ fn calculate(how: Arithmetic, a: u32, other: u32) -> Option<u32> {
     })
 }
 
-/// The instruction before place `next`, by the constants of libpcap's pcap/bpf.h.
+/// Decode the instruction before index `next`, using the constants of libpcap's pcap/bpf.h.
 fn read((code, if_true, if_false, k): Raw, next: usize) -> Option<Step> {
     let size = match code & 0x18 {
         0x00 => Some(Size::Word),
@@ -182,7 +182,7 @@ fn read((code, if_true, if_false, k): Raw, next: usize) -> Option<Step> {
     } else {
         Operand::X
     };
-    // What is loaded: a constant, from the packet, beyond X, from memory, the length, an IPv4 header's length.
+    // Addressing modes: constant, packet at a fixed offset, packet at X, memory, packet length, IPv4 header length.
     Some(match (code & 0x07, code & 0xe0) {
         (0x00, 0x00) => Step::LoadConstant(k),
         (0x00, 0x20) => Step::Load(size?, k),
@@ -206,7 +206,7 @@ fn read((code, if_true, if_false, k): Raw, next: usize) -> Option<Step> {
 }
 
 fn calculation(code: u16, operand: Operand) -> Option<Step> {
-    let how = match code & 0xf0 {
+    let operation = match code & 0xf0 {
         0x00 => Arithmetic::Add,
         0x10 => Arithmetic::Subtract,
         0x20 => Arithmetic::Multiply,
@@ -220,7 +220,7 @@ fn calculation(code: u16, operand: Operand) -> Option<Step> {
         0xa0 => Arithmetic::Xor,
         _ => return None,
     };
-    Some(Step::Calculate(how, operand))
+    Some(Step::Calculate(operation, operand))
 }
 
 fn jump(code: u16, operand: Operand, next: usize, to: (u8, u8, u32)) -> Option<Step> {
@@ -245,7 +245,7 @@ mod tests {
         Program::new(raw).unwrap().run(data, 100)
     }
 
-    /// `tcpdump -y EN10MB -ddd 'ip and tcp port 443'`, of libpcap 1.10.
+    /// `tcpdump -y EN10MB -ddd 'ip and tcp port 443'`, compiled by libpcap 1.10.
     const PORT: [Raw; 13] = [
         (40, 0, 0, 12),
         (21, 0, 10, 2048),
@@ -273,14 +273,14 @@ mod tests {
     }
 
     #[test]
-    fn a_port_behind_a_header_of_any_length() {
+    fn matches_a_port_after_a_header_of_any_length() {
         assert_eq!(answer(&PORT, &segment(443, 20)), Some(262_144));
         assert_eq!(answer(&PORT, &segment(443, 60)), Some(262_144));
         assert_eq!(answer(&PORT, &segment(444, 20)), Some(0));
     }
 
     #[test]
-    fn what_was_not_captured_is_not_taken() {
+    fn loads_beyond_the_captured_bytes_reject() {
         let whole = segment(443, 20);
         let ends: Vec<usize> = (0..whole.len())
             .filter(|end| answer(&PORT, &whole[..*end]).is_some_and(|found| found != 0))
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn arithmetic_as_libpcap_has_it() {
+    fn arithmetic_matches_libpcap() {
         let of = |code: u16, a: u32, x: u32| {
             answer(
                 &[(0, 0, 0, a), (1, 0, 0, x), (code, 0, 0, 0), (22, 0, 0, 0)],
@@ -325,18 +325,18 @@ mod tests {
     }
 
     #[test]
-    fn what_might_not_end_or_reach_out_is_refused() {
+    fn rejects_programs_that_loop_or_access_out_of_bounds() {
         let ends = (6, 0, 0, 0);
         for raw in [
             &[][..],
-            &[(0, 0, 0, 1)],                 // no return at its end
-            &[(5, 0, 0, u32::MAX), ends],    // as libpcap's protochain: a jump back
-            &[(5, 0, 0, 1), ends],           // beyond the end
-            &[(21, 0, 1, 0), ends],          // likewise
-            &[(0x60, 0, 0, 16), ends],       // memory that is not there
-            &[(0x02, 0, 0, u32::MAX), ends], // likewise
-            &[(0xffff, 0, 0, 0), ends],      // no operation
-            &vec![ends; MOST_INSTRUCTIONS + 1],
+            &[(0, 0, 0, 1)],                 // does not end with a return
+            &[(5, 0, 0, u32::MAX), ends],    // a backward jump, as in libpcap's protochain
+            &[(5, 0, 0, 1), ends],           // jumps beyond the end
+            &[(21, 0, 1, 0), ends],          // jumps beyond the end
+            &[(0x60, 0, 0, 16), ends],       // memory out of range
+            &[(0x02, 0, 0, u32::MAX), ends], // memory out of range
+            &[(0xffff, 0, 0, 0), ends],      // invalid opcode
+            &vec![ends; MAX_INSTRUCTIONS + 1],
         ] {
             assert!(Program::new(raw).is_none(), "{:?}", raw.first());
         }

@@ -1,10 +1,10 @@
-//! Names what a file is when it is no capture that is read here, so that the error can say what to do.
+//! Identify files in unsupported formats, so that the error can suggest what to do.
 
-/// The section header's type is made of line ends for this: draft-ietf-opsawg-pcapng §4.1.
+/// The section header's type contains line endings to detect this: draft-ietf-opsawg-pcapng §4.1.
 const TEXT_MODE: &str =
-    "a pcapng file whose line ends were changed by a text-mode transfer; transfer it again as binary";
+    "a pcapng file whose line endings were changed by a text-mode transfer; transfer it again as binary";
 
-/// What `head` looks like, by its first bytes.
+/// Return a description of the format that `head` starts with, if it is a known one.
 pub(super) fn name_foreign(head: &[u8]) -> Option<&'static str> {
     const KNOWN: [(&[u8], &str); 22] = [
         (

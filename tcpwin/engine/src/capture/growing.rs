@@ -1,29 +1,29 @@
-//! A pcap file that is still being written: how much of what is there so far is whole.
+//! Find the complete records of a pcap file that is still being written.
 //!
-//! In: bytes from the beginning of a record on. Out: where the last whole one ends, and the times of the first and last.
+//! In: bytes from the start of a record. Out: the end of the last complete record, and the times of the first and last.
 
-/// Nobody writes longer records: what says so is no capture, or no longer one.
-const LONGEST: u32 = 1 << 26;
+/// Longer than any real record: a length above this means that the bytes are not, or no longer, a capture.
+const MAX_RECORD_BYTES: u32 = 1 << 26;
 const RECORD_HEADER_BYTES: usize = 16;
 const CAPTURED: usize = 8;
 
-/// How numbers stand in the file, by its header.
+/// Byte order and timestamp unit, from the file header.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     pub is_big_endian: bool,
-    /// Fractions of a second are nanoseconds, not microseconds.
+    /// Fractions of a second are in nanoseconds rather than microseconds.
     pub is_nanoseconds: bool,
 }
 
-/// What is whole of some bytes.
+/// The complete records found in a slice of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grown {
     pub end: usize,
     pub records: u64,
-    /// Of the first and the last record, nanoseconds since the epoch; 0 without any.
+    /// Time of the first and last record, nanoseconds since the epoch; 0 if there are none.
     pub first_ns: i64,
     pub last_ns: i64,
-    /// What follows is not a record: nothing behind it can be read.
+    /// The bytes after the last record are not a record, so nothing after them can be read.
     pub is_damaged: bool,
 }
 
@@ -46,7 +46,7 @@ pub fn grown(bytes: &[u8], layout: Layout) -> Grown {
         let (Some(sec), Some(fraction), Some(captured)) = parts else {
             return grown;
         };
-        if captured > LONGEST {
+        if captured > MAX_RECORD_BYTES {
             grown.is_damaged = true;
             return grown;
         }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_damage() {
+    fn an_impossible_length_is_damage() {
         let mut bytes = record(1, 5);
         bytes[11] = 0xFF;
         assert!(grown(&bytes, LITTLE).is_damaged);

@@ -1,8 +1,8 @@
-//! What single records of a capture file stand on.
+//! File context needed to parse single records of a capture.
 
-/// What records refer to, of a plain file whose records mean the same wherever they are read from.
+/// Context of a plain file whose records can be parsed from their offsets alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Landmarks {
-    /// Offsets of the blocks that describe the interfaces, in order; none in pcap files.
+    /// Offsets of the interface description blocks, in order; empty for pcap files.
     pub interfaces: Vec<u64>,
 }

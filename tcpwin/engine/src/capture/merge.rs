@@ -1,6 +1,6 @@
-//! Several captures as one, in time order: always the earliest next packet, the file named first on a tie.
-//! Frames are numbered over the merged packets. Files whose turn has not come are closed, so that a long rotation
-//! of captures costs one buffer and one file descriptor at a time.
+//! Merge several captures in time order: always the earliest next packet; ties go to the file named first.
+//! Frames are numbered over the merged packets. Files not yet reached are closed, so that a long series of rotated
+//! captures uses one buffer and one file descriptor at a time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 use super::buffer::Record;
 use super::error::{CaptureError, Fault, WarningKind};
 use super::facts::CaptureFacts;
-use super::originals::{Aside, Whole};
+use super::originals::{MetadataBlock, Whole};
 use super::packet::Packet;
 use super::reader::CaptureReader;
 use super::selection::{Selection, Wanted};
 
-/// For the look at a file's first packet, and for files that are read in turns.
+/// Used to peek at a file's first packet, and for files that are read alternately.
 const MERGE_BUFFER_BYTES: usize = 64 * 1024;
 
-/// Reads one capture, or several merged by time; all packets, or those that are selected.
+/// Reads one capture, or several merged by time; all packets, or a selection.
 pub struct MergedReader {
     inputs: Inputs,
     selection: Option<Box<Selection>>,
@@ -29,7 +29,8 @@ enum Inputs {
 }
 
 impl MergedReader {
-    /// Open files. Each is opened and its first packet read before this returns, so a bad one is an error here.
+    /// Open files. Each is opened and its first packet is read before this returns, so an unreadable file is an error
+    /// here.
     pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Self, CaptureError> {
         if let [path] = paths {
             return CaptureReader::open(path).map(Self::from);
@@ -38,7 +39,7 @@ impl MergedReader {
         for path in paths {
             let path = path.as_ref();
             let mut reader = CaptureReader::open_with(path, MERGE_BUFFER_BYTES)?;
-            // A pipe cannot be read from its start again.
+            // A pipe cannot be rewound.
             if path.is_file() {
                 let first_ns = reader.advance().map(|_| reader.time_ns());
                 let facts = reader.into_facts();
@@ -54,7 +55,7 @@ impl MergedReader {
         Ok(Self::of(Inputs::Several(merge)))
     }
 
-    /// Merge readers that are already open and of which nothing was read yet.
+    /// Merge readers that are already open and from which nothing has been read yet.
     pub fn from_readers(mut readers: Vec<CaptureReader>) -> Self {
         if readers.len() == 1 {
             if let Some(reader) = readers.pop() {
@@ -75,30 +76,30 @@ impl MergedReader {
         }
     }
 
-    /// Hand out these packets only, under the numbers that they have among all.
+    /// Return only the selected packets, numbered as they are in the whole capture.
     pub fn select(&mut self, selection: Selection) {
         self.selection = Some(Box::new(selection));
     }
 
-    /// Whether packets may be left out.
+    /// Return true if a selection is active.
     pub fn is_selective(&self) -> bool {
         self.selection.is_some()
     }
 
-    /// Which packets are wanted, for one who asks by himself: from here on all are handed out.
+    /// Take the selection out, for a caller that applies it itself: from now on, all packets are returned.
     pub fn take_selection(&mut self) -> Option<Box<Selection>> {
         self.selection.take()
     }
 
-    /// The next packet in time order, or `None` when all captures are at their end.
+    /// Return the next packet in time order, or `None` at the end of all captures.
     #[inline]
     pub fn next_packet(&mut self) -> Option<Packet<'_>> {
         let (at, record) = self.inputs.next_selected(self.selection.as_deref_mut())?;
         self.inputs.packet(at, record)
     }
 
-    /// The next packet, and where its record begins in the uncompressed stream: 0 where several captures are merged.
-    /// Not selected.
+    /// Return the next packet and the offset of its record in the uncompressed stream (0 if several captures are
+    /// merged). Ignores the selection.
     #[inline]
     pub fn next_packet_at(&mut self) -> Option<(Packet<'_>, u64)> {
         match &mut self.inputs {
@@ -110,30 +111,30 @@ impl MergedReader {
         }
     }
 
-    /// Keep what the files say beside their packets, for [`MergedReader::next_whole`].
-    pub fn keep_asides(&mut self) {
+    /// Keep metadata blocks, for [`MergedReader::next_whole`].
+    pub fn keep_metadata(&mut self) {
         match &mut self.inputs {
-            Inputs::Single(reader) => reader.keep_asides(),
+            Inputs::Single(reader) => reader.keep_metadata(),
             Inputs::Several(merge) => {
                 merge.keeps_asides = true;
                 for source in &mut merge.sources {
                     if let MergedFile::Open(reader) = source {
-                        reader.keep_asides();
+                        reader.keep_metadata();
                     }
                 }
             }
         }
     }
 
-    /// The next packet with all that its file said since the one before.
+    /// Return the next packet together with the metadata blocks read since the previous one.
     pub fn next_whole(&mut self) -> Option<Whole<'_>> {
         let (source, record) = self.inputs.next_selected(self.selection.as_deref_mut())?;
         let frame = self.inputs.packet(source, record)?.frame;
         let reader = self.inputs.open_at(source)?;
-        let asides = reader.take_asides();
+        let metadata = reader.take_metadata();
         Some(Whole {
             source,
-            asides,
+            metadata,
             packet: Packet {
                 frame,
                 ..reader.packet(record)
@@ -142,15 +143,15 @@ impl MergedReader {
         })
     }
 
-    /// What the files said after their last packets, with the source of each.
-    pub fn take_rest(&mut self) -> Vec<(usize, Vec<Aside>)> {
+    /// Return the metadata blocks after each source's last packet, with the source's index.
+    pub fn take_rest(&mut self) -> Vec<(usize, Vec<MetadataBlock>)> {
         match &mut self.inputs {
-            Inputs::Single(reader) => vec![(0, reader.take_asides())],
+            Inputs::Single(reader) => vec![(0, reader.take_metadata())],
             Inputs::Several(merge) => std::mem::take(&mut merge.rest),
         }
     }
 
-    /// The reader, where there is one capture only.
+    /// Return the reader if there is only one capture.
     pub fn single(&self) -> Option<&CaptureReader> {
         match &self.inputs {
             Inputs::Single(reader) => Some(reader),
@@ -158,7 +159,8 @@ impl MergedReader {
         }
     }
 
-    /// Hand packets to `take` as [`CaptureReader::take_run`] does; none where several captures are merged. Not selected.
+    /// Pass packets to `take` like [`CaptureReader::take_run`]; none if several captures are merged. Ignores the
+    /// selection.
     #[inline(always)]
     pub fn take_run(&mut self, take: impl FnMut(Packet<'_>, u64) -> bool) {
         if let Inputs::Single(reader) = &mut self.inputs {
@@ -166,7 +168,7 @@ impl MergedReader {
         }
     }
 
-    /// Bytes read from the files themselves, to be compared with the sum of their sizes.
+    /// Bytes read from the files themselves, comparable to the sum of their sizes.
     pub fn bytes_read(&self) -> u64 {
         match &self.inputs {
             Inputs::Single(reader) => reader.bytes_read(),
@@ -174,7 +176,7 @@ impl MergedReader {
         }
     }
 
-    /// What is known so far of each capture, in the order given.
+    /// Return the facts known so far about each capture, in the order given.
     pub fn facts(&self) -> Vec<&CaptureFacts> {
         match &self.inputs {
             Inputs::Single(reader) => vec![reader.facts()],
@@ -209,7 +211,7 @@ impl From<CaptureReader> for MergedReader {
 }
 
 impl Inputs {
-    /// The next record, with its source.
+    /// Return the next record and its source.
     #[inline]
     fn next_record(&mut self) -> Option<(usize, Record)> {
         match self {
@@ -218,7 +220,7 @@ impl Inputs {
         }
     }
 
-    /// The next record that is wanted.
+    /// Return the next selected record.
     #[inline]
     fn next_selected(&mut self, selection: Option<&mut Selection>) -> Option<(usize, Record)> {
         let Some(selection) = selection else {
@@ -234,7 +236,7 @@ impl Inputs {
         }
     }
 
-    /// The packet of the record that came last.
+    /// Return the packet of the latest record.
     #[inline]
     fn packet(&self, at: usize, record: Record) -> Option<Packet<'_>> {
         match self {
@@ -253,7 +255,7 @@ impl Inputs {
 
 enum MergedFile {
     Open(Box<CaptureReader>),
-    /// Has packets, of which the first was looked at.
+    /// Has packets; the first one has been read.
     Closed(PathBuf, CaptureFacts),
     Finished(CaptureFacts),
 }
@@ -282,24 +284,24 @@ impl MergedFile {
     }
 }
 
-/// When a source has its turn: the time of its next packet, then the order in which the sources were given.
+/// Merge key: the time of a source's next packet, then the order in which the sources were given.
 type Turn = Reverse<(i64, usize)>;
 
 #[derive(Default)]
 struct Merge {
     sources: Vec<MergedFile>,
-    /// The next record of each open source but the current one.
+    /// The next record of each open source except the current one.
     heads: Vec<Option<Record>>,
-    /// Frame of each source's packet handed out last.
+    /// The frame number of each source's latest packet.
     frames: Vec<u64>,
-    /// One for each source with packets left but the current one.
+    /// One entry for each source with packets left, except the current one.
     turns: BinaryHeap<Turn>,
-    /// The source whose packet was handed out last.
+    /// The source of the latest packet.
     current: Option<usize>,
     frame: u64,
     keeps_asides: bool,
-    /// What the sources that are done said after their last packets.
-    rest: Vec<(usize, Vec<Aside>)>,
+    /// Metadata blocks after the last packet of each finished source.
+    rest: Vec<(usize, Vec<MetadataBlock>)>,
 }
 
 impl Merge {
@@ -324,7 +326,7 @@ impl Merge {
         self.packet(at, record)
     }
 
-    /// The packet of the record that came last.
+    /// Return the packet of the latest record.
     #[inline]
     fn packet(&self, at: usize, record: Record) -> Option<Packet<'_>> {
         match self.sources.get(at) {
@@ -336,14 +338,14 @@ impl Merge {
         }
     }
 
-    /// The source of the next packet, and its record there; counts its frame.
+    /// Return the next packet's source and record, and count its frame.
     #[inline]
     fn next_record(&mut self) -> Option<(usize, Record)> {
         let (at, record) = match self.advance_current() {
             Some(next) => next,
             None => self.next_turn()?,
         };
-        // Packets that the source skipped keep their numbers here as well.
+        // Skipped packets keep their frame numbers in the merged capture as well.
         let frame = self.open_at(at)?.frame();
         let last = self.frames.get_mut(at)?;
         self.frame += frame - *last;
@@ -359,7 +361,7 @@ impl Merge {
         }
     }
 
-    /// The current source's next record, if it is still that source's turn.
+    /// Return the current source's next record if it is still the earliest.
     #[inline]
     fn advance_current(&mut self) -> Option<(usize, Record)> {
         let at = self.current?;
@@ -371,7 +373,7 @@ impl Merge {
             self.close(at);
             return None;
         };
-        // A packet without a time goes with the one before it.
+        // A packet without a time keeps its place after the one before it.
         let turn = (reader.time_ns(), at);
         if self.turns.peek().is_none_or(|Reverse(next)| turn < *next) {
             return Some((at, record));
@@ -382,7 +384,7 @@ impl Merge {
         None
     }
 
-    /// Make the source with the earliest packet the current one.
+    /// Switch to the source with the earliest packet.
     fn next_turn(&mut self) -> Option<(usize, Record)> {
         while let Some(Reverse((_, at))) = self.turns.pop() {
             self.reopen(at);
@@ -395,7 +397,7 @@ impl Merge {
         None
     }
 
-    /// Open a closed source at its first packet. A file that has gone since is a warning.
+    /// Reopen a closed source at its first packet. A file that has disappeared in the meantime is a warning.
     fn reopen(&mut self, at: usize) {
         let (Some(source), Some(head)) = (self.sources.get_mut(at), self.heads.get_mut(at)) else {
             return;
@@ -406,7 +408,7 @@ impl Merge {
         match CaptureReader::open_with(path, MERGE_BUFFER_BYTES) {
             Ok(mut reader) => {
                 if self.keeps_asides {
-                    reader.keep_asides();
+                    reader.keep_metadata();
                 }
                 *head = reader.advance();
                 *source = MergedFile::Open(Box::new(reader));
@@ -414,19 +416,16 @@ impl Merge {
             Err(error) => facts.warn(Fault {
                 kind: WarningKind::ReadFailed,
                 byte_offset: error.byte_offset,
-                message: format!(
-                    "could not be opened again when its turn came: {}",
-                    error.message
-                ),
+                message: format!("could not be reopened for merging: {}", error.message),
             }),
         }
     }
 
-    /// Give up a source's buffer and file.
+    /// Release a source's buffer and file.
     fn close(&mut self, at: usize) {
         if let Some(source) = self.sources.get_mut(at) {
             if let (true, MergedFile::Open(reader)) = (self.keeps_asides, &mut *source) {
-                self.rest.push((at, reader.take_asides()));
+                self.rest.push((at, reader.take_metadata()));
             }
             *source = MergedFile::Finished(source.facts().clone());
         }

@@ -29,7 +29,7 @@ pub use filter::{Program, Raw};
 pub use growing::{grown, Layout};
 pub use landmarks::Landmarks;
 pub use merge::MergedReader;
-pub use originals::{Aside, Original, Whole};
+pub use originals::{MetadataBlock, Original, Whole};
 pub use packet::{LinkType, Packet};
 pub use packet_ring::append_records;
 pub use reader::CaptureReader;

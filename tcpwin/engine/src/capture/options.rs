@@ -1,11 +1,11 @@
 //! Options of a pcapng block (draft-ietf-opsawg-pcapng §3.5): bytes after a block's fixed fields → code and value.
-//! Ends at `opt_endofopt`, at the end of the block, or at an option that runs past it.
+//! Iteration ends at `opt_endofopt`, at the end of the block, or at an option that runs past it.
 
 use super::endian::Endian;
 
 const END_OF_OPTIONS: u16 = 0;
 
-/// Iterates over options; afterwards `overrun` says whether one ran past the block.
+/// Iterates over options; afterwards `overrun` is true if one ran past the block.
 pub(super) struct Options<'a> {
     rest: &'a [u8],
     endian: Endian,
@@ -84,14 +84,14 @@ mod tests {
     }
 
     #[test]
-    fn an_option_past_the_block_keeps_those_before() {
+    fn options_before_an_overrun_are_returned() {
         let bytes = [9, 0, 1, 0, 6, 0, 0, 0, 2, 0, 5, 0, b'e', b't', b'h', b'0'];
         assert_eq!(all(&bytes, Endian::Little), (vec![(9, vec![6])], true));
         assert_eq!(all(&[9, 0, 1], Endian::Little), (vec![], true));
     }
 
     #[test]
-    fn missing_padding_at_the_very_end_is_no_overrun() {
+    fn missing_padding_at_the_end_is_not_an_overrun() {
         assert_eq!(
             all(&[9, 0, 1, 0, 6], Endian::Little),
             (vec![(9, vec![6])], false)

@@ -1,80 +1,80 @@
-//! What a file says beside its packets, for whoever copies it: of a pcapng file the blocks between packets (section,
-//! interfaces, statistics, names …), and of a packet the options of its block.
+//! Metadata of a file, for copying it: the pcapng blocks between packets (sections, interfaces, statistics, names …)
+//! and the options of packet blocks.
 //!
-//! Nothing is kept unless somebody asks; then no more than [`MAX_KEPT_BYTES`] between two packets.
+//! Nothing is stored unless a caller asks for it, and then at most [`MAX_METADATA_BYTES`] between two packets.
 
 use super::block::{Block, BlockKind, HEAD_BYTES, MAX_BLOCK_BYTES};
 use super::endian::Endian;
 use super::packet::Packet;
 
-/// Bytes of blocks that are kept until the next packet; further ones are left out.
-const MAX_KEPT_BYTES: usize = 64 << 20;
-/// A longer section header is not kept before somebody asks: a comment of that size is none.
-const MAX_FIRST_BYTES: usize = 1 << 20;
+/// Maximum size of the blocks stored before the next packet; further ones are dropped.
+const MAX_METADATA_BYTES: usize = 64 << 20;
+/// A longer section header is not stored in advance: no real comment is that long.
+const MAX_SECTION_HEADER_BYTES: usize = 1 << 20;
 
-/// A block that holds no packet.
+/// A block that contains no packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Aside {
+pub struct MetadataBlock {
     pub(super) kind: u32,
     pub(super) endian: Endian,
-    /// Without its head and its tail.
+    /// Without its header and trailing length.
     pub(super) body: Vec<u8>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct MetadataBuffer {
     is_on: bool,
-    /// The section header, which is read before anybody could ask.
-    first: Option<Aside>,
-    asides: Vec<Aside>,
+    /// The section header, which is read before a caller could ask for metadata.
+    first: Option<MetadataBlock>,
+    blocks: Vec<MetadataBlock>,
     bytes: usize,
 }
 
-impl Kept {
-    /// Keep blocks from here on, and the section header before them.
+impl MetadataBuffer {
+    /// Store blocks from here on, and the section header before them.
     pub fn begin(&mut self) {
         self.is_on = true;
-        self.asides.extend(self.first.take());
+        self.blocks.extend(self.first.take());
     }
 
-    pub fn keep_first(&mut self, block: Block, window: &[u8]) {
-        self.first = (block.len <= MAX_FIRST_BYTES).then(|| aside(block, window));
+    pub fn keep_section_header(&mut self, block: Block, window: &[u8]) {
+        self.first = (block.len <= MAX_SECTION_HEADER_BYTES).then(|| metadata_block(block, window));
     }
 
-    /// Whether a block is to be kept.
+    /// Return true if the block should be stored.
     pub fn wants(&self, block: Block) -> bool {
-        let room = MAX_KEPT_BYTES.saturating_sub(self.bytes);
-        self.is_on && block.len <= MAX_BLOCK_BYTES.min(room)
+        let space = MAX_METADATA_BYTES.saturating_sub(self.bytes);
+        self.is_on && block.len <= MAX_BLOCK_BYTES.min(space)
     }
 
     pub fn keep(&mut self, block: Block, window: &[u8]) {
         if self.wants(block) {
             self.bytes += block.len;
-            self.asides.push(aside(block, window));
+            self.blocks.push(metadata_block(block, window));
         }
     }
 
-    /// Those before the packet that was handed out last, or before the end.
-    pub fn take(&mut self) -> Vec<Aside> {
+    /// Return the blocks before the latest packet, or before the end.
+    pub fn take(&mut self) -> Vec<MetadataBlock> {
         self.bytes = 0;
-        std::mem::take(&mut self.asides)
+        std::mem::take(&mut self.blocks)
     }
 }
 
-fn aside(block: Block, window: &[u8]) -> Aside {
-    Aside {
+fn metadata_block(block: Block, window: &[u8]) -> MetadataBlock {
+    MetadataBlock {
         kind: block.kind.value(),
         endian: block.endian,
         body: block.body(window, HEAD_BYTES).to_vec(),
     }
 }
 
-/// How a packet stood in its file.
+/// The record or block of a packet in its original file.
 #[derive(Clone, Copy, Debug)]
 pub enum Original<'a> {
     Pcap(PcapRecord),
     Pcapng(PcapngBlock<'a>),
-    /// A pcapng block without time and options.
+    /// A Simple Packet Block, which has neither a time nor options.
     Simple,
 }
 
@@ -93,7 +93,7 @@ pub struct PcapngBlock<'a> {
 }
 
 impl<'a> PcapngBlock<'a> {
-    /// Of a whole block, whose captured bytes end at `data_end`; none of a Simple Packet Block.
+    /// Parse a packet block whose captured bytes end at `data_end`; `None` for a Simple Packet Block.
     pub(super) fn read(block: &'a [u8], endian: Endian, data_end: usize) -> Option<Self> {
         let interface = match BlockKind::new(endian.u32_at(block, 0)) {
             BlockKind::EnhancedPacket => endian.u32_at(block, 8),
@@ -113,12 +113,12 @@ impl<'a> PcapngBlock<'a> {
     }
 }
 
-/// A packet with all that its file said since the one before.
+/// A packet together with the metadata blocks since the previous one.
 #[derive(Debug)]
 pub struct Whole<'a> {
-    /// Of the captures, in the order given.
+    /// Index of the capture in the order given.
     pub source: usize,
-    pub asides: Vec<Aside>,
+    pub metadata: Vec<MetadataBlock>,
     pub packet: Packet<'a>,
     pub original: Original<'a>,
 }

@@ -1,55 +1,55 @@
-//! Blocks of the ring that Linux shares with a packet socket, as records of a pcap file.
+//! Convert blocks of a Linux packet socket's ring buffer to pcap records.
 //!
-//! In: the bytes of a block of TPACKET_V3 that is the user's (`linux/if_packet.h`). Out: records with times in
-//! nanoseconds, little-endian. A block that contradicts itself gives the packets before the contradiction.
+//! In: a TPACKET_V3 block owned by user space (`linux/if_packet.h`). Out: little-endian records with nanosecond
+//! timestamps. An inconsistent block yields the packets before the inconsistency.
 
-/// In `tpacket_block_desc`, behind its version and the offset of private data.
+/// Offsets in `tpacket_block_desc`, after its version and the offset of private data.
 const NUM_PKTS: usize = 12;
 const FIRST_PKT: usize = 16;
-/// In `tpacket3_hdr`; the address of the link layer follows it, aligned to 16.
+/// Offsets in `tpacket3_hdr`; the link-layer address follows it, aligned to 16.
 const SEC: usize = 4;
 const NSEC: usize = 8;
 const SNAPLEN: usize = 12;
 const LEN: usize = 16;
 const NET: usize = 26;
 const HEADER_BYTES: usize = 48;
-/// In `sockaddr_ll`: which way the packet went.
+/// Offset in `sockaddr_ll` of the packet's direction.
 const PKTTYPE: usize = HEADER_BYTES + 10;
 const OUTGOING: u8 = 4;
 
-/// What a block held.
+/// The records appended from a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct Appended {
     pub packets: u64,
-    /// Of the first and the last packet, nanoseconds since the epoch; 0 without any.
+    /// Time of the first and last packet, nanoseconds since the epoch; 0 if there are none.
     pub first_ns: i64,
     pub last_ns: i64,
 }
 
-/// Append a record for each packet of a block. `leaves_out_outgoing`: on a loopback each packet is seen as it leaves and
-/// as it arrives.
-pub fn append_records(block: &[u8], leaves_out_outgoing: bool, out: &mut Vec<u8>) -> Taken {
-    let mut taken = Taken::default();
+/// Append a record for each packet of a block. Set `skip_outgoing` on a loopback, where each packet is captured
+/// both leaving and arriving.
+pub fn append_records(block: &[u8], skip_outgoing: bool, out: &mut Vec<u8>) -> Appended {
+    let mut appended = Appended::default();
     let (Some(count), Some(first)) = (word(block, NUM_PKTS), word(block, FIRST_PKT)) else {
-        return taken;
+        return appended;
     };
     let mut place = first as usize;
     for _ in 0..count {
-        let Some(next) = append_record(block, place, leaves_out_outgoing, out, &mut taken) else {
+        let Some(next) = append_record(block, place, skip_outgoing, out, &mut appended) else {
             break;
         };
         place = next;
     }
-    taken
+    appended
 }
 
-/// Gives where the next packet is.
+/// Append one record and return the position of the next packet.
 fn append_record(
     block: &[u8],
     place: usize,
-    leaves_out_outgoing: bool,
+    skip_outgoing: bool,
     out: &mut Vec<u8>,
-    taken: &mut Taken,
+    appended: &mut Appended,
 ) -> Option<usize> {
     let packet = block.get(place..)?;
     let (sec, nsec) = (word(packet, SEC)?, word(packet, NSEC)?);
@@ -57,20 +57,20 @@ fn append_record(
     let net = usize::from(u16::from_ne_bytes(*packet.get(NET..)?.first_chunk()?));
     let data = packet.get(net..net.checked_add(snaplen as usize)?)?;
     let is_outgoing = *packet.get(PKTTYPE)? == OUTGOING;
-    if !(leaves_out_outgoing && is_outgoing) {
+    if !(skip_outgoing && is_outgoing) {
         for part in [sec, nsec, snaplen, len] {
             out.extend_from_slice(&part.to_le_bytes());
         }
         out.extend_from_slice(data);
         let time_ns = i64::from(sec) * 1_000_000_000 + i64::from(nsec);
-        if taken.packets == 0 {
-            taken.first_ns = time_ns;
+        if appended.packets == 0 {
+            appended.first_ns = time_ns;
         }
-        taken.last_ns = time_ns;
-        taken.packets += 1;
+        appended.last_ns = time_ns;
+        appended.packets += 1;
     }
     let next = word(packet, 0)? as usize;
-    // The last packet of a block has none behind it.
+    // The last packet of a block has no successor.
     place.checked_add(next).filter(|_| next >= HEADER_BYTES)
 }
 
@@ -87,7 +87,7 @@ mod tests {
     const DATA_AT: usize = 96;
     const RECORD_HEADER_BYTES: usize = 16;
 
-    /// A block as the kernel lays it out: packets at multiples of 16, the last with no offset of a next one.
+    /// A block in the kernel's layout: packets at multiples of 16, the last one without a next offset.
     fn block(packets: &[(u32, u8, &[u8])]) -> Vec<u8> {
         let mut block = vec![0u8; 48];
         block[NUM_PKTS..NUM_PKTS + 4].copy_from_slice(&(packets.len() as u32).to_ne_bytes());
@@ -118,13 +118,13 @@ mod tests {
     #[test]
     fn each_packet_is_a_record() {
         let mut out = Vec::new();
-        let taken = append_records(&block(&[(5, 0, b"one"), (6, 4, b"two!")]), false, &mut out);
-        let expected = Taken {
+        let appended = append_records(&block(&[(5, 0, b"one"), (6, 4, b"two!")]), false, &mut out);
+        let expected = Appended {
             packets: 2,
             first_ns: 5_000_000_007,
             last_ns: 6_000_000_007,
         };
-        assert_eq!(taken, expected);
+        assert_eq!(appended, expected);
         let mut record = Vec::new();
         for part in [5u32, 7, 3, 1500] {
             record.extend(part.to_le_bytes());
@@ -135,10 +135,10 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_a_loopback_is_left_out() {
+    fn outgoing_packets_of_a_loopback_are_skipped() {
         let mut out = Vec::new();
-        let taken = append_records(&block(&[(5, 4, b"one"), (6, 0, b"two!")]), true, &mut out);
-        assert_eq!((taken.packets, taken.first_ns), (1, 6_000_000_007));
+        let appended = append_records(&block(&[(5, 4, b"one"), (6, 0, b"two!")]), true, &mut out);
+        assert_eq!((appended.packets, appended.first_ns), (1, 6_000_000_007));
         assert_eq!(out.len(), RECORD_HEADER_BYTES + 4);
     }
 
@@ -152,8 +152,8 @@ mod tests {
             let mut bent = good.clone();
             bent[end - bytes.len()..end].copy_from_slice(&bytes);
             let mut out = Vec::new();
-            let taken = append_records(&bent, false, &mut out);
-            prop_assert!(out.len() <= bent.len() * (taken.packets as usize + 1));
+            let appended = append_records(&bent, false, &mut out);
+            prop_assert!(out.len() <= bent.len() * (appended.packets as usize + 1));
         }
     }
 }

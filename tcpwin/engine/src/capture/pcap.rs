@@ -1,5 +1,5 @@
 //! pcap files (draft-ietf-opsawg-pcap): file header and records → [`Record`]s.
-//! Both byte orders, micro- and nanoseconds, and Kuznetzov's 24-byte record headers.
+//! Supports both byte orders, micro- and nanoseconds, and Kuznetzov's 24-byte record headers.
 
 use super::buffer::{ByteBuffer, Found, Record, MAX_RECORD_BYTES};
 use super::endian::Endian;
@@ -13,15 +13,16 @@ const MAGIC_MODIFIED: u32 = 0xa1b2_cd34;
 
 const FILE_HEADER_BYTES: usize = 24;
 const RECORD_HEADER_BYTES: usize = 16;
-/// With interface index, protocol and packet type after the usual fields (libpcap's `pcap_sf_patched_pkthdr`).
+/// Adds interface index, protocol and packet type to the standard fields (libpcap's `pcap_sf_patched_pkthdr`).
 const MODIFIED_RECORD_HEADER_BYTES: usize = 24;
 
-/// A record that claims more than this is damage, unless the header's snaplen allows it (libpcap's `MAXIMUM_SNAPLEN`).
+/// A record that claims more than this is damaged, unless the header's snaplen allows it (libpcap's `MAXIMUM_SNAPLEN`).
 const MAX_CAPTURED_BYTES: u32 = 262_144;
-/// The link type; above it lie the FCS length and reserved bits, which readers ignore (draft-ietf-opsawg-pcap §4).
+/// The link type; the bits above it hold the FCS length and reserved bits, which readers ignore (draft-ietf-opsawg-pcap
+/// §4).
 const LINK_TYPE_MASK: u32 = 0x0000_ffff;
 
-/// Which of the two lengths of a record comes first. libpcap's `sf-pcap.c`: swapped before version 2.3, either way in 2.3.
+/// Order of a record's two lengths. libpcap's `sf-pcap.c`: swapped before version 2.3, either way in 2.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LengthOrder {
     CapturedFirst,
@@ -34,13 +35,13 @@ pub(super) struct Pcap {
     endian: Endian,
     header_len: usize,
     ns_per_fraction: i64,
-    /// Fractions above are noted once; afterwards all pass.
+    /// A larger fraction is warned about once; then this is raised so that all pass.
     max_fraction: u32,
     max_captured: u32,
     length_order: LengthOrder,
     link_type: LinkType,
-    /// Little-endian, plain record headers, captured length first.
-    is_usual: bool,
+    /// Little-endian, standard record headers, captured length first.
+    is_standard: bool,
 }
 
 struct Fields {
@@ -51,7 +52,7 @@ struct Fields {
 }
 
 impl Fields {
-    /// The captured length first.
+    /// Read the header with the captured length first.
     #[inline(always)]
     fn read(header: &[u8; RECORD_HEADER_BYTES], endian: Endian) -> Self {
         let [s0, s1, s2, s3, f0, f1, f2, f3, c0, c1, c2, c3, o0, o1, o2, o3] = *header;
@@ -64,12 +65,12 @@ impl Fields {
     }
 }
 
-/// Whether `head` begins as a pcap file.
+/// Return true if `head` starts with a pcap magic number.
 pub(super) fn is_pcap(head: &[u8]) -> bool {
     magic(head).is_some()
 }
 
-/// The magic number and the byte order in which it is one.
+/// Return the magic number and the byte order in which it is valid.
 fn magic(head: &[u8]) -> Option<(u32, Endian)> {
     let bytes = *head.first_chunk()?;
     let orders = [Endian::Little, Endian::Big].into_iter();
@@ -101,7 +102,7 @@ impl Pcap {
                 return Err(Fault::damaged(
                     4,
                     format!(
-                    "pcap version {major}.{minor} is not known: 2.4 is; the header may be damaged"
+                    "unsupported pcap version {major}.{minor} (2.4 is current); the header may be damaged"
                 ),
                 ))
             }
@@ -144,13 +145,13 @@ impl Pcap {
             max_captured: snaplen.clamp(MAX_CAPTURED_BYTES, MAX_RECORD_BYTES),
             length_order,
             link_type,
-            is_usual: endian == Endian::Little
+            is_standard: endian == Endian::Little
                 && !modified
                 && length_order == LengthOrder::CapturedFirst,
         })
     }
 
-    /// The next record if it is whole in the buffer and nothing about it is odd.
+    /// Take the next record if it is complete in the buffer and ordinary.
     #[inline(always)]
     pub fn take(&self, buffer: &mut ByteBuffer) -> Option<Record> {
         let window = buffer.window();
@@ -175,12 +176,12 @@ impl Pcap {
         })
     }
 
-    /// The packet that [`Pcap::take`] would give, of a file as it is usually written, and what follows it in `window`.
+    /// Return the packet that [`Pcap::take`] would return in a standard file, and the rest of `window` after it.
     #[inline(always)]
     pub fn find<'w>(&self, window: &'w [u8]) -> Option<(Found<'w>, &'w [u8])> {
         let (header, rest) = window.split_first_chunk()?;
         let fields = Fields::read(header, Endian::Little);
-        if !self.is_usual || !self.is_ordinary(&fields) {
+        if !self.is_standard || !self.is_ordinary(&fields) {
             return None;
         }
         let (captured, rest) = rest.split_at_checked(fields.captured as usize)?;
@@ -220,7 +221,7 @@ impl Pcap {
         }
     }
 
-    /// The next record when [`Pcap::take`] had none: refill, note what is odd, or end. `Ok(None)` is a clean end.
+    /// Read the next record if [`Pcap::take`] could not: refill, note anomalies, or end. `Ok(None)` is a clean end.
     #[cold]
     pub fn next(
         &mut self,
@@ -239,7 +240,7 @@ impl Pcap {
             return Err(Fault::damaged(
                 offset,
                 format!(
-                    "a record claims {} captured bytes, where at most {} are possible; reading stopped",
+                    "a record claims {} captured bytes, but at most {} are possible; reading stopped",
                     fields.captured, self.max_captured
                 ),
             ));
@@ -249,7 +250,7 @@ impl Pcap {
                 kind: WarningKind::TimeOutOfRange,
                 byte_offset: offset,
                 message: format!(
-                    "a record's fraction of a second is {}, above {}; added all the same (noted once)",
+                    "a record's fraction of a second is {}, above {}; added anyway (reported once)",
                     fields.fraction, self.max_fraction
                 ),
             });

@@ -1,5 +1,5 @@
-//! pcapng files (draft-ietf-opsawg-pcapng): blocks → [`Record`]s. Several sections of either byte order and several
-//! interfaces; blocks without packets or interfaces are skipped unread.
+//! pcapng files (draft-ietf-opsawg-pcapng): blocks → [`Record`]s. Supports several sections of either byte order and
+//! several interfaces; other block types are skipped unread.
 
 use super::block::{
     Block, BlockKind, ENHANCED_PACKET, HEAD_BYTES, MAX_BLOCK_BYTES, PACKET_HEAD_BYTES,
@@ -10,7 +10,7 @@ use super::endian::Endian;
 use super::error::{Fault, WarningKind};
 use super::facts::{ByteOrder, CaptureFacts, FileFormat, Interface};
 use super::options::Options;
-use super::originals::Kept;
+use super::originals::MetadataBuffer;
 use super::packet::LinkType;
 use super::time_scale::{ticks_per_second, TimeScale};
 
@@ -21,41 +21,41 @@ const IF_TSOFFSET: u16 = 14;
 const ISB_IFRECV: u16 = 4;
 const ISB_IFDROP: u16 = 5;
 
-/// Interfaces that one section may describe; those beyond count as not described.
+/// Maximum interfaces in one section; further ones are treated as undescribed.
 const MAX_SECTION_INTERFACES: usize = 65_536;
 const MAX_TEXT_BYTES: usize = 256;
 
-/// What reading packets needs of an interface.
+/// The properties of an interface that are needed to read packets.
 #[derive(Clone, Copy, Debug)]
 struct Described {
     link_type: LinkType,
     snaplen: u32,
     time: TimeScale,
-    /// In `CaptureFacts::interfaces`.
+    /// Index in `CaptureFacts::interfaces`.
     fact: Option<usize>,
-    /// Of its block in the stream.
+    /// Offset of its block in the stream.
     offset: u64,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Pcapng {
     endian: Endian,
-    /// Of the section being read.
+    /// Interfaces of the current section.
     interfaces: Vec<Described>,
     sections: u64,
     noted_undefined: bool,
     noted_overrun: bool,
     noted_unpadded: bool,
     noted_time: bool,
-    /// Found in the block whose packet was just handed out.
+    /// Found in the block of the packet just returned.
     pending: Option<Fault>,
-    /// Blocks beside the packets, for whoever copies the file.
-    pub kept: Kept,
+    /// Blocks between the packets, for copying the file.
+    pub metadata: MetadataBuffer,
 }
 
 pub(super) enum Step {
     Packet(Record),
-    /// A packet that cannot be handed out, its interface being unknown.
+    /// A packet that cannot be returned because its interface is unknown.
     Skipped,
     End,
 }
@@ -71,30 +71,30 @@ impl Pcapng {
             if !block.has_tail(buffer.window()) {
                 return Err(block.tail_fault());
             }
-            parser.kept.keep_first(block, buffer.window());
+            parser.metadata.keep_section_header(block, buffer.window());
             buffer.consume(block.len);
         }
         Ok(parser)
     }
 
-    /// Of the section being read.
+    /// Byte order of the current section.
     pub fn endian(&self) -> Endian {
         self.endian
     }
 
-    /// The whole block of a packet.
+    /// Return the whole block of a packet.
     pub fn block_at<'b>(&self, buffer: &'b ByteBuffer, record: Record) -> &'b [u8] {
         let head = buffer.slice(record.begin, HEAD_BYTES);
         let len = u64::from(self.endian.u32_at(head, 4)).next_multiple_of(4);
         buffer.slice(record.begin, len as usize)
     }
 
-    /// Where the interfaces are described that packets refer to; `None` where that changed on the way: in a later section.
+    /// Offsets of the interface descriptions that packets refer to; `None` if a later section replaced them.
     pub fn interface_offsets(&self) -> Option<Vec<u64>> {
         (self.sections <= 1).then(|| self.interfaces.iter().map(|each| each.offset).collect())
     }
 
-    /// Read the description of an interface that the buffer stands at.
+    /// Read the interface description at the buffer's position.
     pub fn describe(
         &mut self,
         buffer: &mut ByteBuffer,
@@ -110,7 +110,7 @@ impl Pcapng {
         Ok(())
     }
 
-    /// The next packet if an Enhanced Packet Block is whole in the buffer and nothing about it is odd.
+    /// Take the next packet if a complete, ordinary Enhanced Packet Block is buffered.
     #[inline(always)]
     pub fn take(&self, buffer: &mut ByteBuffer) -> Option<Record> {
         let window = buffer.window();
@@ -123,12 +123,13 @@ impl Pcapng {
             link_type: found.link_type,
             time_ns: Some(found.time_ns),
         };
-        let taken = window.len() - rest.len();
-        buffer.consume(taken);
+        let consumed = window.len() - rest.len();
+        buffer.consume(consumed);
         Some(record)
     }
 
-    /// The packet that [`Pcapng::take`] would give, in a little-endian section, and what follows it in `window`.
+    /// Return the packet that [`Pcapng::take`] would return in a little-endian section, and the rest of `window` after
+    /// it.
     #[inline(always)]
     pub fn find<'w>(&self, window: &'w [u8]) -> Option<(Found<'w>, &'w [u8])> {
         match self.endian {
@@ -173,7 +174,7 @@ impl Pcapng {
         Some((found, rest))
     }
 
-    /// The next packet when [`Pcapng::take`] had none: other blocks, refills, what is odd, or the end.
+    /// Read the next packet if [`Pcapng::take`] could not: other blocks, refills, anomalies, or the end.
     #[cold]
     pub fn next(
         &mut self,
@@ -184,7 +185,7 @@ impl Pcapng {
             return Err(fault);
         }
         while let Some(block) = self.peek_block(buffer, facts)? {
-            if matches!(block.kind, BlockKind::Other(_)) && !self.kept.wants(block) {
+            if matches!(block.kind, BlockKind::Other(_)) && !self.metadata.wants(block) {
                 block.skip(buffer)?;
                 continue;
             }
@@ -200,7 +201,7 @@ impl Pcapng {
                 _ => step = Some(self.read_packet(window, buffer.position(), block, facts)?),
             }
             if step.is_none() && intact {
-                self.kept.keep(block, window);
+                self.metadata.keep(block, window);
             }
             buffer.consume(block.len);
             match (step, intact) {
@@ -232,7 +233,7 @@ impl Pcapng {
                 kind: WarningKind::UnpaddedBlockLength,
                 byte_offset: block.offset,
                 message: format!(
-                    "a block states a length of {} bytes, its padding left out; read all the same (noted once)",
+                    "a block has a length of {} bytes without its padding; read anyway (reported once)",
                     block.declared
                 ),
             });
@@ -248,11 +249,11 @@ impl Pcapng {
     ) -> Result<(), Fault> {
         let endian = block.endian;
         let (major, minor) = (endian.u16_at(window, 12), endian.u16_at(window, 14));
-        // §4.1: 1.0 is current, 1.2 was written by mistake and is the same; readers stop at others.
+        // §4.1: 1.0 is current; 1.2 was written by mistake and is identical; readers must stop at other versions.
         if major != 1 || (minor != 0 && minor != 2) {
             return Err(Fault::damaged(
                 block.offset,
-                format!("a section of pcapng version {major}.{minor}, which is not known: 1.0 is"),
+                format!("unsupported pcapng version {major}.{minor} (1.0 is current)"),
             ));
         }
         let order = ByteOrder::from(endian);
@@ -339,7 +340,7 @@ impl Pcapng {
         let id = match block.kind {
             BlockKind::EnhancedPacket => self.endian.u32_at(window, 8) as usize,
             BlockKind::Packet => usize::from(self.endian.u16_at(window, 8)),
-            // §4.4: packets of simple blocks are of the first interface.
+            // §4.4: packets of simple blocks belong to the first interface.
             _ => 0,
         };
         let Some(interface) = self.interfaces.get(id).copied() else {
@@ -349,7 +350,7 @@ impl Pcapng {
                     kind: WarningKind::UndefinedInterface,
                     byte_offset: block.offset,
                     message: format!(
-                        "a packet of interface {id}, which its section does not describe; such packets are skipped (noted once)"
+                        "a packet refers to interface {id}, which its section does not describe; such packets are skipped (reported once)"
                     ),
                 });
             }
@@ -382,14 +383,16 @@ impl Pcapng {
             facts.warn(Fault {
                 kind: WarningKind::TimeOutOfRange,
                 byte_offset: block.offset,
-                message: "a packet's time is after the year 2262; such times are all given as that (noted once)".into(),
+                message:
+                    "a packet's time is after the year 2262; such times are clamped (reported once)"
+                        .into(),
             });
         }
-        let room = block.body(window, head).len();
-        if captured as usize > room {
+        let space = block.body(window, head).len();
+        if captured as usize > space {
             return Err(Fault::damaged(
                 block.offset,
-                format!("a packet of {captured} captured bytes in a block that has room for {room}; reading stopped"),
+                format!("a packet claims {captured} captured bytes in a block with space for {space}; reading stopped"),
             ));
         }
         Ok(Step::Packet(Record {
@@ -402,7 +405,7 @@ impl Pcapng {
         }))
     }
 
-    /// A 64-bit option value, or `None` when it is shorter.
+    /// Return a 64-bit option value, or `None` if it is shorter.
     fn u64_value(&self, value: &[u8]) -> Option<u64> {
         value.first_chunk().map(|bytes| self.endian.u64(*bytes))
     }
@@ -413,7 +416,7 @@ impl Pcapng {
             facts.warn(Fault {
                 kind: WarningKind::OptionOverrun,
                 byte_offset: block.offset,
-                message: "an option runs past its block; the block's other options were ignored (noted once)".into(),
+                message: "an option runs past its block; the block's remaining options were ignored (reported once)".into(),
             });
         }
     }

@@ -1,4 +1,4 @@
-//! One capture, from a file or a stream: detects compression and format, then hands out packets in file order.
+//! One capture, from a file or a stream: detects compression and format, then returns packets in file order.
 //! Damage ends the packets with a warning in the facts, never with an error.
 
 use std::fs::File;
@@ -15,7 +15,7 @@ use super::error::{CaptureError, CaptureErrorKind, Fault, WarningKind};
 use super::facts::CaptureFacts;
 use super::foreign::name_foreign;
 use super::landmarks::Landmarks;
-use super::originals::{Aside, Original, PcapRecord, PcapngBlock};
+use super::originals::{MetadataBlock, Original, PcapRecord, PcapngBlock};
 use super::packet::Packet;
 use super::pcap::{is_pcap, Pcap};
 use super::pcapng::{Pcapng, Step};
@@ -25,26 +25,26 @@ enum Parser {
     Pcapng(Pcapng),
 }
 
-/// Reads one capture. Memory is a fixed buffer (and a decompressor's window), whatever the file's size.
+/// Reads one capture. Uses a fixed-size buffer (and a decompressor's window), whatever the file's size.
 pub struct CaptureReader {
     buffer: ByteBuffer,
     parser: Parser,
     facts: CaptureFacts,
-    /// Of the packet handed out last.
+    /// Frame number of the latest packet.
     frame: u64,
-    /// Of the packet handed out last that had a time.
+    /// Time of the latest packet that had one.
     time_ns: i64,
-    /// Where the record of the packet that [`CaptureReader::next_packet`] gave last begins.
+    /// Record offset of the latest packet returned by [`CaptureReader::next_packet`].
     offset: u64,
     bytes_on_disk: Arc<AtomicU64>,
 }
 
-/// What [`CaptureReader::take_run`] counts, held in registers until the run is over.
+/// Counters of [`CaptureReader::take_run`], kept in registers until the run ends.
 struct Run {
     frame: u64,
     time_ns: i64,
     first_ns: i64,
-    /// Of the packets before the last step backwards.
+    /// Maximum time of the packets before the last backward step.
     last_ns: i64,
     snapped: u64,
     backwards: u64,
@@ -55,7 +55,7 @@ impl Run {
     fn count(&mut self, found: &Found<'_>) {
         self.frame += 1;
         self.snapped += u64::from(found.captured.len() < found.original_len as usize);
-        // The earliest time follows a step backwards, the latest goes before one or ends the run.
+        // The earliest time follows a backward step; the latest precedes one or ends the run.
         if found.time_ns < self.time_ns {
             self.backwards += 1;
             self.first_ns = self.first_ns.min(found.time_ns);
@@ -71,12 +71,12 @@ impl CaptureReader {
         Self::open_with(path.as_ref(), BUFFER_BYTES)
     }
 
-    /// Read from a stream: standard input, bytes in memory. `name` stands for the file in errors and warnings.
+    /// Read from a stream: standard input, or bytes in memory. `name` replaces the file name in errors and warnings.
     pub fn from_reader(reader: Box<dyn Read + Send>, name: &str) -> Result<Self, CaptureError> {
         Self::from_reader_with(reader, name, BUFFER_BYTES)
     }
 
-    /// The same; a stream that unpacks to more than `max_bytes` ends there, with a warning that reading failed.
+    /// Like `from_reader`, but stop after `max_bytes` of decompressed data, with a read-failed warning.
     pub fn from_reader_limited(
         reader: Box<dyn Read + Send>,
         name: &str,
@@ -131,7 +131,7 @@ impl CaptureReader {
         Ok(reader)
     }
 
-    /// A reader of single records of a plain file, which stand where `file` is moved to.
+    /// Create a reader for single records of a plain file, starting at `file`'s current position.
     pub(super) fn at_records(
         file: File,
         name: &str,
@@ -151,12 +151,12 @@ impl CaptureReader {
         })
     }
 
-    /// Go to a record. False where the file must be moved there.
-    pub(super) fn go_to(&mut self, offset: u64) -> bool {
-        self.buffer.go_to(offset)
+    /// Seek to a record within the buffer. Return false if the file itself must be moved.
+    pub(super) fn seek_buffered(&mut self, offset: u64) -> bool {
+        self.buffer.seek_buffered(offset)
     }
 
-    /// Read the description of an interface, which the reader was moved to.
+    /// Read the interface description at the current position.
     pub(super) fn describe_interface(&mut self) {
         if let Parser::Pcapng(pcapng) = &mut self.parser {
             if let Err(fault) = pcapng.describe(&mut self.buffer, &mut self.facts) {
@@ -177,7 +177,7 @@ impl CaptureReader {
             file: name.clone(),
             byte_offset: 0,
         };
-        // Four bytes tell the format; that fewer are there is told below.
+        // Four bytes identify the format; a shorter file is reported below.
         let cut = match buffer.begin(4, "the file header") {
             Ok(true) => None,
             Ok(false) => return Err(error(CaptureErrorKind::Empty, empty_message(facts))),
@@ -202,7 +202,7 @@ impl CaptureReader {
             None => {
                 let first: Vec<String> = head.iter().take(4).map(|b| format!("{b:02x}")).collect();
                 format!(
-                    "not a pcap or pcapng file: it begins with the bytes {}",
+                    "not a pcap or pcapng file: it starts with the bytes {}",
                     first.join(" ")
                 )
             }
@@ -210,24 +210,24 @@ impl CaptureReader {
         Err(error(CaptureErrorKind::NotACapture, looks))
     }
 
-    /// Number the next packet `frame` and those after it onwards from there.
+    /// Number the next packet `frame`, and later ones from there.
     pub fn set_next_frame(&mut self, frame: u64) {
         self.frame = frame.saturating_sub(1);
     }
 
-    /// The next packet, or `None` at the end or at damage, which `facts().warnings` then tells.
+    /// Return the next packet, or `None` at the end or at damage, which `facts().warnings` then describes.
     #[inline]
     pub fn next_packet(&mut self) -> Option<Packet<'_>> {
         let record = self.advance()?;
         Some(self.packet(record))
     }
 
-    /// Hand the packets that are buffered and ordinary to `take`, in order and each with the offset of its record in the
-    /// uncompressed stream, until it returns false. What stops the run otherwise is for [`CaptureReader::next_packet`]
-    /// to find out: the same packets, only faster.
+    /// Pass the ordinary packets in the buffer to `take`, in order and with each record's offset in the uncompressed
+    /// stream, until it returns false. A faster equivalent of [`CaptureReader::next_packet`], which handles whatever
+    /// else stops the run.
     #[inline(always)]
     pub fn take_run(&mut self, mut take: impl FnMut(Packet<'_>, u64) -> bool) {
-        // The first packet's time is noted by `count`.
+        // `count` records the first packet's time.
         let (Some(first_ns), Some(last_ns)) = (self.facts.first_time_ns, self.facts.last_time_ns)
         else {
             return;
@@ -244,7 +244,7 @@ impl CaptureReader {
         let window_offset = self.buffer.offset();
         let mut rest = window;
         loop {
-            // One loop for both formats, so that `take` stands in it once and becomes part of it.
+            // One loop for both formats, so that `take` is inlined once.
             let found = match &self.parser {
                 Parser::Pcap(pcap) => pcap.find(rest),
                 Parser::Pcapng(pcapng) => pcapng.find(rest),
@@ -265,8 +265,8 @@ impl CaptureReader {
                 break;
             }
         }
-        let taken = window.len() - rest.len();
-        self.buffer.consume(taken);
+        let consumed = window.len() - rest.len();
+        self.buffer.consume(consumed);
         self.note_run(run);
     }
 
@@ -281,14 +281,14 @@ impl CaptureReader {
         self.time_ns = run.time_ns;
     }
 
-    /// Move to the next packet. The record stays valid until the next call.
+    /// Advance to the next packet. The record stays valid until the next call.
     #[inline]
     pub(super) fn advance(&mut self) -> Option<Record> {
-        let taken = match &self.parser {
+        let consumed = match &self.parser {
             Parser::Pcap(pcap) => pcap.take(&mut self.buffer),
             Parser::Pcapng(pcapng) => pcapng.take(&mut self.buffer),
         };
-        let record = match taken {
+        let record = match consumed {
             Some(record) => record,
             None => self.advance_slowly()?,
         };
@@ -297,12 +297,12 @@ impl CaptureReader {
         Some(record)
     }
 
-    /// Where the record of the packet handed out last by [`CaptureReader::next_packet`] begins in the uncompressed stream.
+    /// Record offset, in the uncompressed stream, of the latest packet returned by [`CaptureReader::next_packet`].
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// What it takes to read single records again by their offsets; `None` where offsets alone do not say what is there.
+    /// Return the context needed to reread single records by offset; `None` if offsets alone are not sufficient.
     pub fn landmarks(&self) -> Option<Landmarks> {
         if !self.facts.compression.is_empty() {
             return None;
@@ -327,22 +327,22 @@ impl CaptureReader {
         }
     }
 
-    /// Keep what the file says beside its packets from here on.
-    pub(super) fn keep_asides(&mut self) {
+    /// Keep metadata blocks from here on.
+    pub(super) fn keep_metadata(&mut self) {
         if let Parser::Pcapng(pcapng) = &mut self.parser {
-            pcapng.kept.begin();
+            pcapng.metadata.begin();
         }
     }
 
-    /// What the file said before the packet handed out last, or before its end.
-    pub(super) fn take_asides(&mut self) -> Vec<Aside> {
+    /// Return the metadata blocks before the latest packet, or before the end.
+    pub(super) fn take_metadata(&mut self) -> Vec<MetadataBlock> {
         match &mut self.parser {
             Parser::Pcap(_) => Vec::new(),
-            Parser::Pcapng(pcapng) => pcapng.kept.take(),
+            Parser::Pcapng(pcapng) => pcapng.metadata.take(),
         }
     }
 
-    /// How the packet of a record stands in the file.
+    /// Return the packet's original record or block.
     pub(super) fn original(&self, record: Record) -> Original<'_> {
         let Parser::Pcapng(pcapng) = &self.parser else {
             let interface = self.facts.interfaces.first();
@@ -404,12 +404,12 @@ impl CaptureReader {
         self.facts.bytes_on_disk = self.bytes_read();
     }
 
-    /// Bytes read from the file itself, to be compared with its size.
+    /// Bytes read from the file itself, comparable to its size.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_on_disk.load(Ordering::Relaxed)
     }
 
-    /// What is known so far.
+    /// Return the facts known so far.
     pub fn facts(&self) -> &CaptureFacts {
         &self.facts
     }
@@ -422,7 +422,7 @@ impl CaptureReader {
         self.frame
     }
 
-    /// Time of the packet handed out last that had one; before the first, the earliest time there is.
+    /// Time of the latest packet that had one; before the first packet, the minimum value.
     pub(super) fn time_ns(&self) -> i64 {
         self.time_ns
     }
@@ -433,7 +433,7 @@ impl CaptureReader {
     }
 }
 
-/// A stream of which no more than so many bytes are read.
+/// A stream limited to a number of bytes.
 struct Limited {
     inner: Box<dyn Read + Send>,
     left: u64,
@@ -446,7 +446,7 @@ impl Read for Limited {
             return match self.inner.read(&mut [0])? {
                 0 => Ok(0),
                 _ => Err(std::io::Error::other(format!(
-                    "there are more than the {} bytes allowed",
+                    "more than the {} bytes allowed",
                     self.max_bytes
                 ))),
             };

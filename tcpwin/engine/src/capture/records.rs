@@ -1,6 +1,6 @@
-//! Single records of a capture file, read by their offsets in any order: packets that an earlier reading handed out.
+//! Reread single records of a capture file by offset, in any order.
 //!
-//! Comes in: a plain file, and offsets that the reader of the whole told. Goes out: the same packets. It numbers none.
+//! In: a plain file, and record offsets from an earlier complete read. Out: the same packets, numbered by the caller.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
@@ -11,18 +11,18 @@ use super::landmarks::Landmarks;
 use super::packet::Packet;
 use super::reader::{unreadable, CaptureReader};
 
-/// Room for a few packets of headers: what lies between two wanted ones is not worth reading.
+/// Holds the headers of a few packets: reading further ahead would only fetch packets that are not wanted.
 const BUFFER_BYTES: usize = 4096;
 
-/// Reads records of one file.
+/// Reads single records of one file.
 pub struct RecordReader {
-    /// Shares its position with the reader's own handle.
+    /// Shares its file position with the reader's own handle.
     file: File,
     reader: CaptureReader,
 }
 
 impl RecordReader {
-    /// Open a file and read what its records refer to.
+    /// Open a file and read the interface descriptions that its records refer to.
     pub fn open(path: impl AsRef<Path>, landmarks: &Landmarks) -> Result<Self, CaptureError> {
         let name = path.as_ref().to_string_lossy();
         let cannot = |error: io::Error| unreadable(&name, &error);
@@ -31,15 +31,15 @@ impl RecordReader {
         let reader = CaptureReader::at_records(own, &name, BUFFER_BYTES)?;
         let mut records = Self { file, reader };
         for offset in &landmarks.interfaces {
-            records.go_to(*offset).map_err(cannot)?;
+            records.seek(*offset).map_err(cannot)?;
             records.reader.describe_interface();
         }
         Ok(records)
     }
 
-    /// The packet whose record begins at `offset`, under the number that it has; `None` where there is none.
+    /// Return the packet whose record starts at `offset`, numbered `frame`; `None` if there is none.
     pub fn read(&mut self, offset: u64, frame: u64) -> io::Result<Option<Packet<'_>>> {
-        self.go_to(offset)?;
+        self.seek(offset)?;
         let Some(record) = self.reader.advance() else {
             return Ok(None);
         };
@@ -52,8 +52,8 @@ impl RecordReader {
         }))
     }
 
-    fn go_to(&mut self, offset: u64) -> io::Result<()> {
-        if !self.reader.go_to(offset) {
+    fn seek(&mut self, offset: u64) -> io::Result<()> {
+        if !self.reader.seek_buffered(offset) {
             self.file.seek(SeekFrom::Start(offset))?;
         }
         Ok(())

@@ -1,8 +1,8 @@
-//! Packets in, as their files hold them, and a pcapng file out, with comments. Each packet keeps its time to the last
-//! tick, its link type and interface, its length on the wire, and its own comments.
+//! Copy packets, with comments, into a pcapng file. Each packet keeps its exact time, its link type and interface,
+//! its length on the wire, and its existing comments.
 //!
-//! One pcapng file is copied section by section, in its own byte order. Everything else becomes one section of ours:
-//! what is only understood in another byte order is left out there, comments are not.
+//! A single pcapng input is copied section by section in its added byte order. All other inputs become one native-order
+//! section; options whose byte order cannot be converted are dropped there, comments are kept.
 //! Block layouts: draft-ietf-opsawg-pcapng §4.1 (section), §4.2 (interface), §4.3 (enhanced packet), §3.5 (options).
 
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use super::block::{BYTE_ORDER_MAGIC, ENHANCED_PACKET, HEAD_BYTES, SECTION_HEADER, TAIL_BYTES};
 use super::endian::Endian;
 use super::options::Options;
-use super::originals::{Aside, Original, Whole};
+use super::originals::{MetadataBlock, Original, Whole};
 use super::packet::LinkType;
 
 const INTERFACE: u32 = 1;
@@ -24,18 +24,18 @@ const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
 const EPB_HASH: u16 = 3;
 
-/// Ticks of the powers of ten that `if_tsresol` counts.
+/// Exponents of `if_tsresol`.
 const MICROSECONDS: u8 = 6;
 const NANOSECONDS: u8 = 9;
 
-const MOST_OPTION_BYTES: usize = u16::MAX as usize;
+const MAX_OPTION_BYTES: usize = u16::MAX as usize;
 
-/// What of a file beside its packets is copied.
+/// Which metadata blocks are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// Every block.
     Everything,
-    /// What the packets need: no keys of other connections, no logs.
+    /// Only what the packets need: no keys of other connections, no logs.
     Needed,
 }
 
@@ -43,28 +43,28 @@ pub enum Extent {
 pub struct Rewriter<W: Write> {
     out: W,
     extent: Extent,
-    /// There is one pcapng file, whose sections are those of the new one.
+    /// The input is a single pcapng file, and the output mirrors its sections.
     is_mirror: bool,
-    /// Of the section being written; none before the first.
+    /// Byte order of the current section; `None` before the first.
     endian: Option<Endian>,
     application: String,
     comment: String,
     sources: Vec<Source>,
-    /// Described in the section being written.
+    /// Interfaces described in the current section.
     interfaces: u32,
-    /// Those that no file described in pcapng, with their snapshot length and resolution.
-    own: Vec<(LinkType, u32, u8, u32)>,
+    /// Interfaces added for inputs without an interface description: link type, snapshot length, resolution and number.
+    added: Vec<(LinkType, u32, u8, u32)>,
     scratch: Vec<u8>,
 }
 
-/// What a source's interfaces are called in the new file.
+/// Maps a source's interface numbers to those in the new file.
 #[derive(Clone, Default)]
 struct Source {
     interfaces: Vec<u32>,
 }
 
 impl<W: Write> Rewriter<W> {
-    /// `sources` says how many captures there are; `comment` is of the whole new file.
+    /// `sources` is the number of captures; `comment` applies to the whole new file.
     pub fn new(out: W, sources: usize, extent: Extent, application: &str, comment: &str) -> Self {
         Self {
             out,
@@ -75,21 +75,21 @@ impl<W: Write> Rewriter<W> {
             comment: comment.to_owned(),
             sources: vec![Source::default(); sources],
             interfaces: 0,
-            own: Vec::new(),
+            added: Vec::new(),
             scratch: Vec::new(),
         }
     }
 
-    /// Blocks of a source that hold no packet.
-    pub fn asides(&mut self, source: usize, asides: &[Aside]) -> io::Result<()> {
-        for aside in asides {
-            let is_kept = aside.kind == NAME_RESOLUTION || self.extent == Extent::Everything;
-            match aside.kind {
-                SECTION_HEADER => self.section(source, aside)?,
-                INTERFACE => self.interface(source, aside)?,
-                STATISTICS => self.statistics(source, aside)?,
-                kind if is_kept && self.begun()? == aside.endian => {
-                    self.block(kind, &[&aside.body])?;
+    /// Copy metadata blocks of a source.
+    pub fn metadata(&mut self, source: usize, blocks: &[MetadataBlock]) -> io::Result<()> {
+        for block in blocks {
+            let is_copied = block.kind == NAME_RESOLUTION || self.extent == Extent::Everything;
+            match block.kind {
+                SECTION_HEADER => self.section(source, block)?,
+                INTERFACE => self.interface(source, block)?,
+                STATISTICS => self.statistics(source, block)?,
+                kind if is_copied && self.ensure_section()? == block.endian => {
+                    self.block(kind, &[&block.body])?;
                 }
                 _ => {}
             }
@@ -97,7 +97,8 @@ impl<W: Write> Rewriter<W> {
         Ok(())
     }
 
-    /// A packet, cut to `captured_len` bytes, with further comments. `last_ns` is its time, or that of the one before.
+    /// Write a packet, cut to `captured_len` bytes, with additional comments. `last_ns` is its time, or the previous
+    /// packet's.
     pub fn packet(
         &mut self,
         whole: &Whole<'_>,
@@ -105,7 +106,7 @@ impl<W: Write> Rewriter<W> {
         last_ns: i64,
         comments: &[impl AsRef<str>],
     ) -> io::Result<()> {
-        let endian = self.begun()?;
+        let endian = self.ensure_section()?;
         let packet = &whole.packet;
         let (interface, ticks) = self.place(whole, last_ns)?;
         let data = packet
@@ -117,10 +118,10 @@ impl<W: Write> Rewriter<W> {
         if let Original::Pcapng(block) = whole.original {
             let is_cut = data.len() < packet.captured.len();
             for (code, value) in Options::new(block.options, block.endian) {
-                // A hash is of the bytes before they were cut.
-                let is_true =
+                // A hash covers the bytes before they were cut.
+                let is_hash_valid =
                     code == COMMENT || (block.endian == endian && !(is_cut && code == EPB_HASH));
-                if is_true {
+                if is_hash_valid {
                     option(&mut options, endian, code, value);
                 }
             }
@@ -149,14 +150,14 @@ impl<W: Write> Rewriter<W> {
         written
     }
 
-    /// Write the last bytes; a file without packets is one, too.
+    /// Flush the output; a file without packets still gets its section header.
     pub fn finish(mut self) -> io::Result<()> {
-        self.begun()?;
+        self.ensure_section()?;
         self.out.flush()
     }
 
-    /// Byte order of the section being written, which this begins where none was begun.
-    fn begun(&mut self) -> io::Result<Endian> {
+    /// Return the current section's byte order, starting a section if there is none.
+    fn ensure_section(&mut self) -> io::Result<Endian> {
         if let Some(endian) = self.endian {
             return Ok(endian);
         }
@@ -168,7 +169,7 @@ impl<W: Write> Rewriter<W> {
     }
 
     fn write_section(&mut self, endian: Endian, mut options: Vec<u8>) -> io::Result<()> {
-        // Of the first section only: the comment is of the file.
+        // In the first section only, as the comment applies to the whole file.
         if self.endian.is_none() && !self.comment.is_empty() {
             text_option(&mut options, endian, COMMENT, &self.comment);
         }
@@ -177,16 +178,16 @@ impl<W: Write> Rewriter<W> {
         }
         self.endian = Some(endian);
         self.interfaces = 0;
-        self.own.clear();
+        self.added.clear();
         let mut head = Vec::from(endian.bytes_of_u32(BYTE_ORDER_MAGIC));
         head.extend(endian.bytes_of_u16(1));
         head.extend(endian.bytes_of_u16(0));
-        // The section's length is not known before its end.
+        // Section length unknown (§4.1).
         head.extend([0xff; 8]);
         self.block(SECTION_HEADER, &[&head, &options])
     }
 
-    fn section(&mut self, source: usize, aside: &Aside) -> io::Result<()> {
+    fn section(&mut self, source: usize, block: &MetadataBlock) -> io::Result<()> {
         if let Some(known) = self.sources.get_mut(source) {
             known.interfaces.clear();
         }
@@ -194,30 +195,30 @@ impl<W: Write> Rewriter<W> {
             return Ok(());
         }
         let mut options = Vec::new();
-        for (code, value) in options_after(aside, 16) {
-            option(&mut options, aside.endian, code, value);
+        for (code, value) in options_after(block, 16) {
+            option(&mut options, block.endian, code, value);
         }
-        self.write_section(aside.endian, options)
+        self.write_section(block.endian, options)
     }
 
-    fn interface(&mut self, source: usize, aside: &Aside) -> io::Result<()> {
-        let endian = self.begun()?;
-        if endian == aside.endian {
-            self.block(INTERFACE, &[&aside.body])?;
+    fn interface(&mut self, source: usize, block: &MetadataBlock) -> io::Result<()> {
+        let endian = self.ensure_section()?;
+        if endian == block.endian {
+            self.block(INTERFACE, &[&block.body])?;
         } else {
             let head = [
-                &endian.bytes_of_u16(aside.endian.u16_at(&aside.body, 0))[..],
+                &endian.bytes_of_u16(block.endian.u16_at(&block.body, 0))[..],
                 &[0; 2],
-                &endian.bytes_of_u32(aside.endian.u32_at(&aside.body, 4)),
+                &endian.bytes_of_u32(block.endian.u32_at(&block.body, 4)),
             ];
             let mut options = Vec::new();
-            for (code, value) in options_after(aside, 8) {
+            for (code, value) in options_after(block, 8) {
                 match code {
                     IF_TSOFFSET => {
                         let turned: Vec<u8> = value.iter().rev().copied().collect();
                         option(&mut options, endian, code, &turned);
                     }
-                    // Texts (if_name, if_description) and a number of one octet.
+                    // Text options (if_name, if_description) and a single-octet one.
                     COMMENT | 2 | 3 | IF_TSRESOL => option(&mut options, endian, code, value),
                     _ => {}
                 }
@@ -232,23 +233,23 @@ impl<W: Write> Rewriter<W> {
         Ok(())
     }
 
-    fn statistics(&mut self, source: usize, aside: &Aside) -> io::Result<()> {
-        let endian = self.begun()?;
-        let id = aside.endian.u32_at(&aside.body, 0) as usize;
+    fn statistics(&mut self, source: usize, block: &MetadataBlock) -> io::Result<()> {
+        let endian = self.ensure_section()?;
+        let id = block.endian.u32_at(&block.body, 0) as usize;
         let known = self.sources.get(source);
         let interface = known.and_then(|known| known.interfaces.get(id)).copied();
         match interface {
-            Some(interface) if endian == aside.endian => {
-                let rest = aside.body.get(4..).unwrap_or_default();
+            Some(interface) if endian == block.endian => {
+                let rest = block.body.get(4..).unwrap_or_default();
                 self.block(STATISTICS, &[&endian.bytes_of_u32(interface), rest])
             }
             _ => Ok(()),
         }
     }
 
-    /// Interface and ticks of a packet in the new file.
+    /// Return the packet's interface number and ticks in the new file.
     fn place(&mut self, whole: &Whole<'_>, last_ns: i64) -> io::Result<(u32, u64)> {
-        // Times before 1970 have no form in this block.
+        // This block cannot represent times before 1970.
         let ns = last_ns.max(0) as u64;
         let link_type = whole.packet.link_type;
         match whole.original {
@@ -259,29 +260,29 @@ impl<W: Write> Rewriter<W> {
                 if let Some(interface) = interface {
                     return Ok((*interface, block.ticks));
                 }
-                Ok((self.own_interface(link_type, 0, NANOSECONDS)?, ns))
+                Ok((self.added_interface(link_type, 0, NANOSECONDS)?, ns))
             }
             Original::Pcap(record) if record.ticks_per_second == 1_000_000 => {
-                let interface = self.own_interface(link_type, record.snaplen, MICROSECONDS)?;
+                let interface = self.added_interface(link_type, record.snaplen, MICROSECONDS)?;
                 Ok((interface, ns / 1000))
             }
             Original::Pcap(record) => {
-                let interface = self.own_interface(link_type, record.snaplen, NANOSECONDS)?;
+                let interface = self.added_interface(link_type, record.snaplen, NANOSECONDS)?;
                 Ok((interface, ns))
             }
-            Original::Simple => Ok((self.own_interface(link_type, 0, NANOSECONDS)?, ns)),
+            Original::Simple => Ok((self.added_interface(link_type, 0, NANOSECONDS)?, ns)),
         }
     }
 
-    /// An interface that no file described in pcapng.
-    fn own_interface(
+    /// Return the number of an interface added for a file that describes none.
+    fn added_interface(
         &mut self,
         link_type: LinkType,
         snaplen: u32,
         resolution: u8,
     ) -> io::Result<u32> {
-        let endian = self.begun()?;
-        let known = self.own.iter().find(|(known, length, exponent, _)| {
+        let endian = self.ensure_section()?;
+        let known = self.added.iter().find(|(known, length, exponent, _)| {
             (*known, *length, *exponent) == (link_type, snaplen, resolution)
         });
         if let Some((.., id)) = known {
@@ -295,7 +296,7 @@ impl<W: Write> Rewriter<W> {
         self.block(INTERFACE, &[&body])?;
         let id = self.interfaces;
         self.interfaces += 1;
-        self.own.push((link_type, snaplen, resolution, id));
+        self.added.push((link_type, snaplen, resolution, id));
         Ok(id)
     }
 
@@ -315,21 +316,21 @@ impl<W: Write> Rewriter<W> {
     }
 }
 
-fn options_after(aside: &Aside, at: usize) -> Options<'_> {
-    Options::new(aside.body.get(at..).unwrap_or_default(), aside.endian)
+fn options_after(block: &MetadataBlock, at: usize) -> Options<'_> {
+    Options::new(block.body.get(at..).unwrap_or_default(), block.endian)
 }
 
 fn option(out: &mut Vec<u8>, endian: Endian, code: u16, value: &[u8]) {
-    let value = value.get(..MOST_OPTION_BYTES).unwrap_or(value);
+    let value = value.get(..MAX_OPTION_BYTES).unwrap_or(value);
     out.extend(endian.bytes_of_u16(code));
     out.extend(endian.bytes_of_u16(value.len() as u16));
     out.extend(value);
     out.resize(out.len().next_multiple_of(4), 0);
 }
 
-/// A text, of which what is too long is cut off between two characters.
+/// Append a text option, truncated at a character boundary if it is too long.
 fn text_option(out: &mut Vec<u8>, endian: Endian, code: u16, text: &str) {
-    let ends = (0..=text.len().min(MOST_OPTION_BYTES)).rev();
+    let ends = (0..=text.len().min(MAX_OPTION_BYTES)).rev();
     let end = ends.into_iter().find(|end| text.is_char_boundary(*end));
     let most = text.get(..end.unwrap_or(0)).unwrap_or_default();
     option(out, endian, code, most.as_bytes());

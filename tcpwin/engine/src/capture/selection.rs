@@ -1,18 +1,18 @@
-//! Which packets of a capture are looked at: those of a span of time that a filter takes. All keep their frame numbers.
+//! Selects packets by time span and filter. All packets keep their frame numbers.
 
 use super::filter::Program;
 use super::packet::{LinkType, Packet};
 
 const DAY_NS: i64 = 86_400_000_000_000;
 
-/// One end of a span.
+/// One end of a time span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// Nanoseconds since the Unix epoch.
     At(i64),
     /// Nanoseconds since the first packet.
     After(i64),
-    /// Nanoseconds since midnight, UTC, of the day of the first packet.
+    /// Nanoseconds since midnight (UTC) of the first packet's day.
     TimeOfDay(i64),
 }
 
@@ -26,10 +26,10 @@ impl Moment {
     }
 }
 
-/// Compiles the filter for a link type, when its first packet comes; `None` where that fails, which ends the reading.
+/// Compiles the filter for a link type when its first packet arrives; `None` if that fails, which ends the read.
 pub type Compile = Box<dyn FnMut(LinkType) -> Option<Program> + Send>;
 
-/// Asked now and then while packets are left out, which nobody else sees; false ends the reading.
+/// Called periodically while packets are being skipped, when the caller gets no control; returning false ends the read.
 pub type Pulse = Box<dyn FnMut() -> bool + Send>;
 
 const PULSE_EVERY: u64 = 1 << 17;
@@ -38,19 +38,19 @@ const PULSE_EVERY: u64 = 1 << 17;
 pub enum Wanted {
     Yes,
     No,
-    /// Nothing more is to be read.
+    /// No further packet can be selected.
     Over,
 }
 
 pub struct Selection {
-    /// The first moment in it, and the first after it.
+    /// Start (inclusive) and end (exclusive).
     ends: (Option<Moment>, Option<Moment>),
     compile: Option<Compile>,
     pulse: Pulse,
     programs: Vec<(LinkType, Program)>,
-    /// Once the first packet with a time was seen.
+    /// The resolved span, known from the first packet with a time.
     span_ns: Option<(Option<i64>, Option<i64>)>,
-    /// Of the packet before, which one without a time goes with.
+    /// Time of the previous packet, used for packets without one.
     last_ns: Option<i64>,
     left_out: u64,
 }
@@ -72,14 +72,14 @@ impl Selection {
         }
     }
 
-    /// Whether a packet is wanted. Each is asked of once, in order.
+    /// Decide whether a packet is selected. Call once per packet, in order.
     pub fn wants(&mut self, packet: &Packet<'_>) -> Wanted {
-        let taken = if self.is_within(packet.time_ns) {
-            self.takes(packet)
+        let selected = if self.is_within(packet.time_ns) {
+            self.matches(packet)
         } else {
             Some(false)
         };
-        match taken {
+        match selected {
             None => Wanted::Over,
             Some(true) => Wanted::Yes,
             Some(false) => {
@@ -108,7 +108,7 @@ impl Selection {
             && end_ns.is_none_or(|end_ns| time_ns < end_ns)
     }
 
-    fn takes(&mut self, packet: &Packet<'_>) -> Option<bool> {
+    fn matches(&mut self, packet: &Packet<'_>) -> Option<bool> {
         let Some(compile) = &mut self.compile else {
             return Some(true);
         };
@@ -117,21 +117,21 @@ impl Selection {
             .iter()
             .find(|(link_type, _)| *link_type == packet.link_type);
         if let Some((_, program)) = known {
-            return Some(program.takes(packet));
+            return Some(program.matches(packet));
         }
         let program = compile(packet.link_type)?;
-        let is_taken = program.takes(packet);
+        let is_taken = program.matches(packet);
         self.programs.push((packet.link_type, program));
         Some(is_taken)
     }
 
-    /// A capture's last time as far as it was looked at: no connection is known to be silent after the span.
+    /// Clamp a capture's last time to the end of the span: later silence is not known to be silence.
     pub fn last_time_ns(&self, last_ns: Option<i64>) -> Option<i64> {
         let end_ns = self.span_ns.and_then(|(_, end_ns)| end_ns);
         last_ns.map(|time_ns| end_ns.map_or(time_ns, |end_ns| time_ns.min(end_ns)))
     }
 
-    /// Packets that were asked of and not wanted.
+    /// Number of packets rejected so far.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_begins_with_its_start_and_ends_before_its_end() {
+    fn a_span_includes_its_start_and_excludes_its_end() {
         let ends = (Some(Moment::After(10)), Some(Moment::At(130)));
         let times = [100, 109, 110, 129, 130, 120].map(Some);
         let (found, selection) = wanted(ends, &times);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_of_day_is_of_the_first_packets_day() {
+    fn a_time_of_day_refers_to_the_first_packets_day() {
         let noon_ns = DAY_NS / 2;
         let ends = (Some(Moment::TimeOfDay(noon_ns)), None);
         let day = 20_000 * DAY_NS;
@@ -182,12 +182,12 @@ mod tests {
             wanted(ends, &times).0,
             [Wanted::No, Wanted::Yes, Wanted::Yes]
         );
-        // Before 1970, too.
+        // Also before 1970.
         assert_eq!(wanted(ends, &[Some(-1)]).0, [Wanted::Yes]);
     }
 
     #[test]
-    fn a_packet_without_a_time_goes_with_the_one_before() {
+    fn a_packet_without_a_time_follows_the_previous_one() {
         let ends = (Some(Moment::After(5)), None);
         let times = [None, Some(0), None, Some(5), None];
         use Wanted::{No, Yes};
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_nothing_gets_all() {
+    fn an_empty_selection_selects_all_packets() {
         assert_eq!(
             wanted((None, None), &[None, Some(i64::MAX)]).0,
             [Wanted::Yes; 2]
@@ -203,10 +203,10 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_is_compiled_once_a_link_type() {
-        let (told, seen) = std::sync::mpsc::channel();
+    fn a_filter_is_compiled_once_per_link_type() {
+        let (sender, seen) = std::sync::mpsc::channel();
         let compile = move |link_type| {
-            told.send(link_type).ok()?;
+            sender.send(link_type).ok()?;
             // All packets of link type 1, none of 113; 9 cannot be compiled.
             (link_type != 9).then(|| Program::new(&[(6, 0, 0, u32::from(link_type == 1))]))?
         };
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_wants_to_stop_is_heard_while_nothing_is_taken() {
+    fn the_pulse_can_stop_while_no_packet_is_selected() {
         let ends = (Some(Moment::At(i64::MAX)), None);
         let mut selection = Selection::new(ends, None, Box::new(|| false));
         let asked = (1..).find(|_| selection.wants(&packet(Some(0))) == Wanted::Over);

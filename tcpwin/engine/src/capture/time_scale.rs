@@ -1,14 +1,14 @@
-//! pcapng timestamps: ticks of an interface's resolution and offset → nanoseconds since the Unix epoch.
-//! Times beyond what 64 bits of nanoseconds hold (years 1677 to 2262) are clamped.
+//! pcapng timestamps: ticks with an interface's resolution and offset → nanoseconds since the Unix epoch.
+//! Times outside the range of 64-bit nanoseconds (years 1677 to 2262) are clamped.
 
-/// How ticks become nanoseconds (`if_tsresol`, draft-ietf-opsawg-pcapng §4.2).
+/// Conversion of ticks to nanoseconds (`if_tsresol`, draft-ietf-opsawg-pcapng §4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scale {
     Multiply(u64),
     Divide(u64),
     /// Ticks of 2^-n seconds.
     Binary(u32),
-    /// Ticks so short that no 64-bit count of them makes a nanosecond.
+    /// Ticks so short that any 64-bit count of them is less than a nanosecond.
     Zero,
 }
 
@@ -19,10 +19,10 @@ pub(super) struct TimeScale {
 }
 
 impl TimeScale {
-    /// Microseconds: the resolution where `if_tsresol` is absent.
+    /// Microseconds, the default if `if_tsresol` is absent.
     pub const DEFAULT_RESOLUTION: u8 = 6;
 
-    /// By the octet of `if_tsresol` and the seconds of `if_tsoffset`.
+    /// Create a scale from the octet of `if_tsresol` and the seconds of `if_tsoffset`.
     pub fn new(resolution: u8, offset_seconds: i64) -> Self {
         let exponent = u32::from(resolution & 0x7f);
         let scale = if resolution & 0x80 != 0 {
@@ -58,7 +58,7 @@ impl TimeScale {
     }
 }
 
-/// Ticks per second by the octet of `if_tsresol`, saturated.
+/// Return the ticks per second for an `if_tsresol` octet, saturated.
 pub(super) fn ticks_per_second(resolution: u8) -> u64 {
     let exponent = u32::from(resolution & 0x7f);
     let base: u64 = if resolution & 0x80 != 0 { 2 } else { 10 };
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(TimeScale::new(0x80, 0).to_ns(3), 3 * SECOND);
         // 2^-10 s: 512 ticks are half a second.
         assert_eq!(TimeScale::new(0x8a, 0).to_ns(512), 500_000_000);
-        // 2^-32 s, as NTP: 3.25 s.
+        // 2^-32 s, as in NTP: 3.25 s.
         assert_eq!(
             TimeScale::new(0xa0, 0).to_ns((3 << 32) + (1 << 30)),
             3_250_000_000
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_clamped() {
+    fn out_of_range_times_are_clamped() {
         assert_eq!(TimeScale::new(6, 0).to_ns(u64::MAX), i64::MAX);
         assert_eq!(TimeScale::new(9, 0).to_ns(u64::MAX), i64::MAX);
         assert_eq!(TimeScale::new(0x80, 0).to_ns(u64::MAX), i64::MAX);

@@ -50,7 +50,7 @@ pub struct Copied {
     pub skipped: u64,
 }
 
-pub struct Wish {
+pub struct CopyRequest {
     pub choice: Choice,
     pub span: Span,
     /// Leave the payload out.
@@ -75,7 +75,7 @@ struct Found<'a> {
 
 struct Copy<W: Write, V> {
     out: Rewriter<W>,
-    wish: Wish,
+    request: CopyRequest,
     /// Of the frames that were chosen: how many have passed.
     passed: usize,
     /// Of the marks: likewise.
@@ -92,13 +92,18 @@ struct Copy<W: Write, V> {
 }
 
 impl<W: Write, V: FnMut(u32) -> Option<String>> Copier<W, V> {
-    pub fn new(mut input: MergedReader, out: Rewriter<W>, wish: Wish, verdict: V) -> Self {
-        input.keep_asides();
+    pub fn new(
+        mut input: MergedReader,
+        out: Rewriter<W>,
+        request: CopyRequest,
+        verdict: V,
+    ) -> Self {
+        input.keep_metadata();
         let is_whole =
-            matches!(wish.choice, Choice::All) && wish.span.is_all() && !input.is_selective();
+            matches!(request.choice, Choice::All) && request.span.is_all() && !input.is_selective();
         let copy = Copy {
             out,
-            wish,
+            request,
             passed: 0,
             marked: 0,
             verdict,
@@ -121,8 +126,8 @@ impl<W: Write, V: FnMut(u32) -> Option<String>> Copier<W, V> {
             return Err(error);
         }
         while self.step(None)? {}
-        for (source, asides) in self.input.take_rest() {
-            self.copy.out.asides(source, &asides)?;
+        for (source, metadata) in self.input.take_rest() {
+            self.copy.out.metadata(source, &metadata)?;
         }
         self.copy.out.finish()?;
         let facts = self.input.facts();
@@ -151,10 +156,10 @@ impl<W: Write, V: FnMut(u32) -> Option<String>> Sink for Copier<W, V> {
         annotation: &Annotation,
         connection: &Connection,
     ) -> bool {
-        let wish = &self.copy.wish;
-        let is_wanted = match &wish.choice {
+        let request = &self.copy.request;
+        let is_wanted = match &request.choice {
             Choice::Connections { ids, .. } => {
-                let is_within = wish.span.contains(segment.time_ns);
+                let is_within = request.span.contains(segment.time_ns);
                 ids.contains(&annotation.connection)
                     && (is_within || is_of_handshake(segment, connection))
             }
@@ -180,13 +185,13 @@ fn is_of_handshake(segment: &Segment, connection: &Connection) -> bool {
 
 impl<W: Write, V: FnMut(u32) -> Option<String>> Copy<W, V> {
     fn take(&mut self, whole: &Whole<'_>, found: Option<&Found<'_>>) -> io::Result<()> {
-        self.out.asides(whole.source, &whole.asides)?;
+        self.out.metadata(whole.source, &whole.metadata)?;
         let packet = &whole.packet;
         self.frame = packet.frame;
         self.last_ns = packet.time_ns.unwrap_or(self.last_ns);
         let found = found.filter(|found| found.frame == packet.frame);
-        let is_wanted = match &self.wish.choice {
-            Choice::All => self.wish.span.contains(self.last_ns),
+        let is_wanted = match &self.request.choice {
+            Choice::All => self.request.span.contains(self.last_ns),
             Choice::Connections { parts, .. } => {
                 let is_part = reaches(parts, &mut self.passed, packet.frame);
                 is_part || found.is_some_and(|found| found.is_wanted)
@@ -197,7 +202,7 @@ impl<W: Write, V: FnMut(u32) -> Option<String>> Copy<W, V> {
             return Ok(());
         }
         let comments = self.comments(found);
-        let captured_len = if self.wish.is_cut {
+        let captured_len = if self.request.is_cut {
             header_len(packet)
         } else {
             packet.captured.len()
@@ -218,7 +223,7 @@ impl<W: Write, V: FnMut(u32) -> Option<String>> Copy<W, V> {
 
     /// What there is to say of the frame being copied.
     fn comments(&mut self, found: Option<&Found<'_>>) -> Vec<String> {
-        let Some(notes) = &self.wish.notes else {
+        let Some(notes) = &self.request.notes else {
             return Vec::new();
         };
         let mut comments = Vec::new();

@@ -27,10 +27,10 @@ pub fn frames_of_parts<'c>(
     let mut frames = Vec::new();
     let (mut last_ns, mut count) = (0, 0u64);
     while let Some(packet) = input.next_packet() {
-        let taken = parser.fragments_taken();
+        let taken = parser.fragments_added();
         let outcome = parser.parse(&packet, last_ns, &mut segment);
         last_ns = packet.time_ns.unwrap_or(last_ns);
-        if outcome == Outcome::Segment && parser.fragments_taken() != taken {
+        if outcome == Outcome::Segment && parser.fragments_added() != taken {
             let pair = [
                 (segment.src, segment.src_port),
                 (segment.dst, segment.dst_port),

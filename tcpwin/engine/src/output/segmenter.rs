@@ -104,10 +104,10 @@ impl Segmenter {
                 return false;
             }
         }
-        let fragments = self.parser.fragments_taken();
+        let fragments = self.parser.fragments_added();
         let outcome = self.parser.parse(packet, self.last_ns, out);
         if F::IS_WANTED {
-            let is_fragment = self.parser.fragments_taken() != fragments;
+            let is_fragment = self.parser.fragments_added() != fragments;
             frames.frame(packet.frame, offset, is_fragment, packet.time_ns.is_some());
         }
         self.last_ns = packet.time_ns.unwrap_or(self.last_ns);

@@ -1,4 +1,4 @@
-//! `MessageLayout`: the layout of a binary message, and what changed between two messages of it.
+//! `MessageLayout`: the layout of a binary message, and the differences between two such messages.
 
 use std::ops::Range;
 
@@ -58,13 +58,11 @@ impl MessageLayout {
         if layout.is_sound() {
             Ok(Self(layout))
         } else {
-            Err(PyValueError::new_err(
-                "the layout leads outside of the message",
-            ))
+            Err(PyValueError::new_err("the layout exceeds the message"))
         }
     }
 
-    /// None where the whole message must be sent, "" where nothing changed that is watched.
+    /// Return None if the whole message must be sent, "" if no watched part changed.
     fn changes(&self, before: &[u8], after: &[u8]) -> Option<String> {
         match self.0.changes(before, after) {
             Change::Whole => None,

@@ -1,5 +1,5 @@
-//! Columns of connections, and rows as columns: (values, mask or None). Addresses of rows are codes into `address_names`,
-//! events codes into `event_sets`.
+//! Columns of connections, and rows as columns: (values, mask or None). Row addresses are codes into `address_names`,
+//! row events codes into `event_sets`.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -14,8 +14,8 @@ use crate::output::columns::{RowColumns, VIEW_COLUMNS};
 use crate::output::table::{Cells, Column};
 use crate::python::values::value_to_python;
 
-/// An array, and the places without a value or None. Of texts the array holds codes, and in place of the mask stands what
-/// they are codes of, None last.
+/// An array, and its mask of missing values or None. For text, the array contains codes, and the mask is replaced by
+/// the list of texts that they index, None last.
 pub type ColumnAndMask<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 pub fn column_to_python(py: Python<'_>, column: Column) -> PyResult<ColumnAndMask<'_>> {
@@ -25,8 +25,8 @@ pub fn column_to_python(py: Python<'_>, column: Column) -> PyResult<ColumnAndMas
         Cells::Int(cells) => PyArray1::from_vec(py, cells).into_any(),
         Cells::Real(cells) => PyArray1::from_vec(py, cells).into_any(),
         Cells::Text(mut codes, texts) => {
-            let seen = texts.seen().iter();
-            let mut words = seen
+            let distinct = texts.seen().iter();
+            let mut words = distinct
                 .map(|value| value_to_python(py, value))
                 .collect::<PyResult<Vec<_>>>()?;
             let none = words.len() as u32;
@@ -61,7 +61,7 @@ pub fn rows_to_python(py: Python<'_>, rows: RowColumns) -> PyResult<Bound<'_, Py
         .iter()
         .map(|row| addresses.code(&row.2))
         .collect();
-    let names: Vec<String> = addresses.seen.iter().map(address_text).collect();
+    let names: Vec<String> = addresses.distinct.iter().map(address_text).collect();
     let mut sets = Codes::default();
     let events: Vec<u32> = rows.events.iter().map(|set| sets.code(set)).collect();
     plain!("frame", rows.frame);
@@ -84,23 +84,23 @@ pub fn rows_to_python(py: Python<'_>, rows: RowColumns) -> PyResult<Bound<'_, Py
     dict.set_item("rtt_ns", optional(py, &rows.rtt_ns))?;
     plain!("events", events);
     plain!("cause", rows.cause);
-    dict.set_item("event_sets", sets.seen)?;
+    dict.set_item("event_sets", sets.distinct)?;
     dict.set_item("address_names", names)?;
     Ok(dict)
 }
 
-/// Values that repeat, each of which is kept once.
+/// Encodes repeated values as indices into the list of distinct ones.
 struct Codes<T> {
-    seen: Vec<T>,
+    distinct: Vec<T>,
     codes: HashMap<T, u32>,
-    /// Mostly it is one of the last two: what a connection's two sides send takes turns.
+    /// Most lookups hit one of the last two values, because a connection's two sides alternate.
     last: [Option<(T, u32)>; 2],
 }
 
 impl<T> Default for Codes<T> {
     fn default() -> Self {
         Codes {
-            seen: Vec::new(),
+            distinct: Vec::new(),
             codes: HashMap::new(),
             last: [None, None],
         }
@@ -116,15 +116,15 @@ impl<T: Copy + Eq + Hash> Codes<T> {
             }
         }
         let code = *self.codes.entry(*value).or_insert_with(|| {
-            self.seen.push(*value);
-            self.seen.len() as u32 - 1
+            self.distinct.push(*value);
+            self.distinct.len() as u32 - 1
         });
         self.last = [Some((*value, code)), self.last[0]];
         code
     }
 }
 
-/// Add the columns that rows of a view have beside.
+/// Add the columns of a view: the rows' positions on the axes of the figure.
 pub fn places_to_python(
     py: Python<'_>,
     columns: &Bound<'_, PyDict>,

@@ -1,4 +1,4 @@
-//! A capture that was analysed, as Python names it once more, in; a pcapng file of its packets, with comments, out.
+//! Copy an analysed capture, read a second time, to a pcapng file with comments.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufWriter};
@@ -9,18 +9,19 @@ use pyo3::prelude::*;
 use super::files::{open, raise_pending, PythonOut};
 use super::result::Result;
 use super::run::{pass, watched};
-use super::second_reading::{given, ShiftsArgument, Wish};
+use super::second_reading::{given, SecondPass, ShiftsArgument};
 use crate::capture::{Extent, Rewriter};
 use crate::event::NAMES;
 use crate::output::comment::Words;
-use crate::output::copy::{Choice, Copier, Notes, Wish as CopyWish};
+use crate::output::copy::{Choice, Copier, CopyRequest, Notes};
 use crate::output::index::NoIndex;
 use crate::output::parts;
 use crate::output::series::Span;
 use crate::output::surround::Surround;
 use crate::tcp::tracker::Tracker;
 
-/// Which packets: connections with frames that hold parts of their segments, or frames; all without either.
+/// The packets to copy: connections (with frames that hold fragments of their segments), or frames; all if neither is
+/// given.
 #[derive(FromPyObject)]
 pub struct Chosen {
     #[pyo3(attribute)]
@@ -37,7 +38,7 @@ pub struct Chosen {
     headers_only: bool,
 }
 
-/// What the comments say.
+/// The contents of the comments.
 #[derive(FromPyObject)]
 pub struct CommentTexts {
     #[pyo3(attribute)]
@@ -57,11 +58,11 @@ pub struct CommentTexts {
     verdict: Py<PyAny>,
 }
 
-/// Packets, those cut, those with a new comment, those left out for want of an interface; whether the capture is still
-/// what it was.
+/// Packets written, truncated, newly commented, and dropped because their interface is not described; and whether the
+/// capture is unchanged.
 type Copied = (u64, u64, u64, u64, bool);
 
-/// Write packets of an analysed capture to a file. `sources` are the same capture twice, for two readers.
+/// Write packets of an analysed capture to a file. `sources` is the same capture twice, one for each reader.
 #[pyfunction]
 #[pyo3(signature = (result, sources, out, chosen, comments, *, name="stream", everything=false, about=("", ""), shifts=None, progress=None))]
 #[allow(clippy::too_many_arguments)]
@@ -128,13 +129,13 @@ pub fn copy_packets<'py>(
             None
         })
     };
-    let wish = CopyWish {
+    let request = CopyRequest {
         choice,
         span,
         is_cut: chosen.headers_only,
         notes,
     };
-    let mut copier = Copier::new(copied.input, rewriter, wish, ask);
+    let mut copier = Copier::new(copied.input, rewriter, request, ask);
     let findings = pass(
         py,
         tracked,
@@ -159,7 +160,7 @@ pub fn copy_packets<'py>(
     ))
 }
 
-/// What Python's file raised, where it was that.
+/// Return the exception that Python's file raised, if that is the cause.
 fn as_python(error: io::Error) -> PyErr {
     let text = error.to_string();
     let is_pipe = error.kind() == io::ErrorKind::BrokenPipe;
@@ -178,7 +179,7 @@ impl CommentTexts {
         let mut quiet = 0;
         for name in &self.quiet {
             let bit = NAMES.iter().position(|known| known == name);
-            let missing = || PyValueError::new_err(format!("no event {name}"));
+            let missing = || PyValueError::new_err(format!("unknown event {name}"));
             quiet |= 1 << bit.ok_or_else(missing)?;
         }
         let words = Words {
@@ -196,7 +197,7 @@ impl CommentTexts {
     }
 }
 
-/// Frames of connections, with those of so many segments around each, in order; whether the capture is still what it was.
+/// Return the frames of connections and of some segments around each, in order; and whether the capture is unchanged.
 #[pyfunction]
 #[pyo3(signature = (result, source, wanted, around, *, name="stream", shifts=None, index=None, progress=None))]
 #[allow(clippy::too_many_arguments)]
@@ -211,7 +212,7 @@ pub fn frames_around(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Vec<u64>, bool)> {
     let ids = wanted.keys().copied().collect();
-    let wish = Wish {
+    let request = SecondPass {
         source,
         name,
         index: index.as_deref(),
@@ -220,11 +221,11 @@ pub fn frames_around(
         progress: progress.as_ref(),
     };
     let new = || Surround::new(wanted.clone(), around);
-    let (sink, _, is_same) = result.get().read(wish, new)?;
+    let (sink, _, is_same) = result.get().read(request, new)?;
     Ok((sink.finish(), is_same))
 }
 
-/// Frames of the IP fragments of these connections' segments, in order.
+/// Return the frames of the IP fragments of these connections' segments, in order.
 #[pyfunction]
 #[pyo3(signature = (result, source, ids, *, name="stream", progress=None))]
 pub fn frames_of_parts(

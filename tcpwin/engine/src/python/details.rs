@@ -20,11 +20,11 @@ use crate::output::timeline::Slot;
 use crate::output::track::{Track, SERIES};
 use crate::tcp::connection::stalls::Stall;
 
-/// What a pass kept of the connections that it followed, by number.
+/// The details that a pass recorded for the connections it followed, by number.
 #[pyclass(frozen, module = "tcpwin._engine")]
 pub struct Details {
     by_id: HashMap<u32, Box<Detail>>,
-    /// The capture is still what it was in the first reading.
+    /// The capture is unchanged since the first pass.
     #[pyo3(get)]
     is_same: bool,
 }
@@ -48,7 +48,7 @@ impl Details {
 }
 
 fn no_series(id: u32) -> PyErr {
-    PyKeyError::new_err(format!("of connection {id} events alone were kept"))
+    PyKeyError::new_err(format!("only the events of connection {id} were recorded"))
 }
 
 #[pymethods]
@@ -57,7 +57,7 @@ impl Details {
         self.by_id.keys().copied().collect()
     }
 
-    /// A series as arrays: bucket times, minima, maxima, last values, sums; then the bucket width.
+    /// A series as arrays (bucket times, minima, maxima, last values, sums) and the bucket width.
     #[allow(clippy::type_complexity)]
     fn series<'py>(
         &self,
@@ -70,7 +70,10 @@ impl Details {
             .iter()
             .position(|known| *known == name)
             .ok_or_else(|| {
-                PyKeyError::new_err(format!("no series {name}; there are {}", SERIES.join(", ")))
+                PyKeyError::new_err(format!(
+                    "unknown series {name}: the series are {}",
+                    SERIES.join(", ")
+                ))
             })?;
         let series = &self.track(id, from_initiator)?.series[position];
         let column = |get: &dyn Fn(&Bucket) -> i64| {
@@ -86,12 +89,12 @@ impl Details {
         Ok((columns, series.width_ns))
     }
 
-    /// Where a sequence number lies on the axis of the series `sequence`, if within 2 GiB of its end.
+    /// Position of a sequence number on the axis of the series `sequence`, if it is within 2 GiB of the axis's end.
     fn place(&self, id: u32, from_initiator: bool, seq: u32) -> PyResult<Option<i64>> {
         Ok(self.track(id, from_initiator)?.place(seq))
     }
 
-    /// Time-weighted percentiles of `receive_window`, `flight` or `pipe`, and the step in bytes to which they are exact.
+    /// Time-weighted percentiles of `receive_window`, `flight` or `pipe`, and their resolution in bytes.
     fn percentiles(
         &self,
         id: u32,
@@ -104,12 +107,12 @@ impl Details {
             "receive_window" => &track.window,
             "flight" => &track.flight,
             "pipe" => &track.pipe,
-            _ => return Err(PyValueError::new_err(format!("no percentiles of {name}"))),
+            _ => return Err(PyValueError::new_err(format!("{name} has no percentiles"))),
         };
         Ok((histogram.percentiles(&shares), histogram.step()))
     }
 
-    /// Percentiles of the round trips of ACKs, in nanoseconds.
+    /// Percentiles of the ACKs' round-trip times, in nanoseconds.
     fn round_trips(
         &self,
         id: u32,
@@ -121,7 +124,7 @@ impl Details {
         Ok(shares.iter().map(percentile).collect())
     }
 
-    /// The budget over time: where each interval begins and ends, and of each item how much of it was spent so.
+    /// The budget over time: start and end of each interval, and the time spent on each item within it.
     #[allow(clippy::type_complexity)]
     fn budget<'py>(
         &self,
@@ -147,7 +150,7 @@ impl Details {
         ))
     }
 
-    /// Events, of each the values of `EVENT_FIELDS`, and how many were not kept.
+    /// Events as the values of `EVENT_FIELDS`, and the number of events that were not recorded.
     fn events<'py>(&self, py: Python<'py>, id: u32) -> PyResult<(Vec<Bound<'py, PyTuple>>, u64)> {
         let detail = self.get(id)?;
         let mut names = NameTuples::default();
@@ -164,7 +167,7 @@ impl Details {
         Ok(event_columns(py, &self.get(id)?.events))
     }
 
-    /// The events at these places, of each the values of `EVENT_FIELDS`.
+    /// The events at these positions, as the values of `EVENT_FIELDS`.
     fn events_at<'py>(
         &self,
         py: Python<'py>,
@@ -194,7 +197,7 @@ impl Details {
         Ok(stall_columns(py, &self.get(id)?.stalls))
     }
 
-    /// The stalls at these places, as dictionaries.
+    /// The stalls at these positions, as dictionaries.
     fn stalls_at<'py>(
         &self,
         py: Python<'py>,
@@ -211,7 +214,7 @@ impl Details {
             .collect()
     }
 
-    /// When each closed window of a direction began and ended.
+    /// Start and end of each zero-window episode of a direction.
     fn zero_window_columns<'py>(
         &self,
         py: Python<'py>,
@@ -223,7 +226,7 @@ impl Details {
         Ok(zero_window_columns(py, episodes))
     }
 
-    /// The closed windows at these places, as dictionaries.
+    /// The zero-window episodes at these positions, as dictionaries.
     fn zero_windows_at<'py>(
         &self,
         py: Python<'py>,
@@ -238,7 +241,7 @@ impl Details {
             .collect()
     }
 
-    /// Rows as columns, with their places on the axes of the series; None where there were more than wanted.
+    /// Rows as columns, with their positions on the axes of the series; None if there were more than requested.
     fn rows<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some((rows, places)) = self.get(id)?.rows.get() else {
             return Ok(None);
@@ -249,14 +252,14 @@ impl Details {
     }
 }
 
-/// What was kept at each place, or that nothing was.
+/// Return the records at these positions, or an IndexError.
 fn at_places<'a, T>(
     entries: &'a [T],
     places: &'a [usize],
     what: &'a str,
 ) -> impl Iterator<Item = PyResult<&'a T>> {
     places.iter().map(move |place| {
-        let missing = || PyIndexError::new_err(format!("no {what} {place} was kept"));
+        let missing = || PyIndexError::new_err(format!("{what} {place} was not recorded"));
         entries.get(*place).ok_or_else(missing)
     })
 }

@@ -1,6 +1,6 @@
-//! Fields of a structure as entries of a dictionary, under their own names.
+//! Fields of a structure as dictionary entries of the same names.
 
-/// Set these fields of a structure in a dictionary.
+/// Copy these fields of a structure into a dictionary.
 macro_rules! set_fields {
     ($dict:expr, $of:expr, $($field:ident),+ $(,)?) => {
         $($dict.set_item(stringify!($field), &$of.$field)?;)+

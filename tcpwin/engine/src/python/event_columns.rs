@@ -1,4 +1,4 @@
-//! Events, stalls and closed windows of a followed connection as columns: no Python object for each.
+//! Events, stalls and zero-window episodes of a followed connection as columns, without a Python object for each.
 
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -8,8 +8,8 @@ use crate::tcp::connection::stalls::Stall;
 use crate::tcp::recovery::cause::RetransmissionCause;
 use crate::tcp::window::zero::Episode;
 
-/// Time, sequence number, timeout (−1: none), whether the initiator sent it, events as bits, and the cause as its place
-/// among the causes that occur (−1: none); then the names of these.
+/// Time, sequence number, timeout (−1: none), whether the initiator sent it, event bits, and cause as an index into
+/// the list of causes that occur (−1: none); then that list.
 pub type EventColumns<'py> = (
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<i64>>,
@@ -26,8 +26,8 @@ pub fn event_columns<'py>(py: Python<'py>, events: &[EventRecord]) -> EventColum
     let mut from_initiator = Vec::with_capacity(events.len());
     let mut names = Vec::with_capacity(events.len());
     let mut causes = Vec::with_capacity(events.len());
-    let mut seen: Vec<RetransmissionCause> = Vec::new();
-    // In one walk: the records are far larger than the columns.
+    let mut distinct: Vec<RetransmissionCause> = Vec::new();
+    // One pass over the records, which are far larger than the columns.
     for event in events {
         let evidence = event.evidence.as_ref();
         times.push(event.time_ns);
@@ -35,7 +35,7 @@ pub fn event_columns<'py>(py: Python<'py>, events: &[EventRecord]) -> EventColum
         timeouts.push(evidence.and_then(|e| e.rto_ns).unwrap_or(-1));
         from_initiator.push(event.is_from_initiator);
         names.push(event.events);
-        causes.push(evidence.map_or(-1, |e| place(&mut seen, e.diagnosis.cause)));
+        causes.push(evidence.map_or(-1, |e| cause_index(&mut distinct, e.diagnosis.cause)));
     }
     (
         PyArray1::from_vec(py, times),
@@ -44,20 +44,23 @@ pub fn event_columns<'py>(py: Python<'py>, events: &[EventRecord]) -> EventColum
         PyArray1::from_vec(py, from_initiator),
         PyArray1::from_vec(py, names),
         PyArray1::from_vec(py, causes),
-        seen.into_iter().map(RetransmissionCause::name).collect(),
+        distinct
+            .into_iter()
+            .map(RetransmissionCause::name)
+            .collect(),
     )
 }
 
-/// Of a cause among those seen, which it joins.
-fn place(seen: &mut Vec<RetransmissionCause>, cause: RetransmissionCause) -> i8 {
-    let known = seen.iter().position(|other| *other == cause);
+/// Return the index of a cause, adding it if it is new.
+fn cause_index(distinct: &mut Vec<RetransmissionCause>, cause: RetransmissionCause) -> i8 {
+    let known = distinct.iter().position(|other| *other == cause);
     known.unwrap_or_else(|| {
-        seen.push(cause);
-        seen.len() - 1
+        distinct.push(cause);
+        distinct.len() - 1
     }) as i8
 }
 
-/// When each stall began and ended, and its cause as its place among [`CAUSES`].
+/// Start and end of each stall, and its cause as an index into [`CAUSES`].
 ///
 /// [`CAUSES`]: crate::tcp::connection::stalls::CAUSES
 pub type StallColumns<'py> = (
@@ -78,7 +81,7 @@ pub fn stall_columns<'py>(py: Python<'py>, stalls: &[(u64, Stall)]) -> StallColu
     )
 }
 
-/// When each closed window began and ended.
+/// Start and end of each zero-window episode.
 pub type ZeroWindowColumns<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>);
 
 pub fn zero_window_columns<'py>(py: Python<'py>, episodes: &[Episode]) -> ZeroWindowColumns<'py> {

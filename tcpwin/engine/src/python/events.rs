@@ -1,4 +1,4 @@
-//! Events and stalls as Python has them: tuples and dictionaries of plain values.
+//! Events and stalls as Python values: tuples and dictionaries.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::tcp::connection::stalls::Stall;
 use crate::tcp::recovery::evidence::{Evidence, PARTS};
 use crate::tcp::window::zero::Episode;
 
-/// Names of sets of events as tuples, each made once.
+/// Caches the tuple of names of each set of events.
 #[derive(Default)]
 pub struct NameTuples(HashMap<Events, Py<PyTuple>>);
 
@@ -29,7 +29,7 @@ impl NameTuples {
     }
 }
 
-/// Its values, in the order of [`event_field_names`].
+/// Convert an event to its values in the order of [`event_field_names`].
 ///
 /// [`event_field_names`]: crate::output::event_fields::event_field_names
 pub fn event_to_python<'py>(
@@ -84,7 +84,7 @@ pub fn stall_to_python<'py>(
     Ok(dict)
 }
 
-/// A closed window as a dictionary.
+/// Convert a zero-window episode to a dictionary.
 pub fn episode_to_python<'py>(py: Python<'py>, episode: &Episode) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     set_fields!(

@@ -1,4 +1,4 @@
-//! Facts of a capture as a dictionary.
+//! The facts of a capture as a dictionary.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

@@ -1,4 +1,4 @@
-//! The attributes of `tcpwin.analysis.Direction` that are fields of the engine, each taken as it is asked for.
+//! Attributes of `tcpwin.analysis.Direction` that are fields of the engine, read on first access.
 
 use pyo3::exceptions::{PyAttributeError, PyKeyError};
 use pyo3::intern;
@@ -10,7 +10,7 @@ use crate::output::fields::direction_field;
 use crate::python::result::Result;
 use crate::python::values::value_to_python;
 
-/// Of which direction of a result the fields are.
+/// Identifies a direction of a result.
 #[pyclass(frozen, module = "tcpwin._engine")]
 pub struct Place {
     #[pyo3(get)]
@@ -23,7 +23,7 @@ pub struct Place {
 
 #[pymethods]
 impl Place {
-    /// Raises IndexError where the result has no such connection.
+    /// Raises IndexError if the result does not contain the connection.
     #[new]
     fn new(result: Py<Result>, id: u32, from_initiator: bool) -> PyResult<Self> {
         result.get().get(id)?;
@@ -35,8 +35,8 @@ impl Place {
     }
 }
 
-/// An attribute of a class whose instances have a [`Place`] in their `_place`: a field of that direction. It is taken
-/// when it is first asked for, and stands among the instance's own attributes from then on.
+/// A descriptor for classes whose instances have a [`Place`] in `_place`: a field of that direction. It is read on
+/// first access and then cached in the instance's attributes.
 #[pyclass(frozen, module = "tcpwin._engine")]
 pub struct FieldAttribute {
     field: &'static DirectionField,
@@ -48,7 +48,7 @@ impl FieldAttribute {
     #[new]
     fn new(name: &Bound<'_, PyString>) -> PyResult<Self> {
         let field = direction_field(name.to_cow()?.as_ref())
-            .ok_or_else(|| PyKeyError::new_err(format!("no field {name} of a direction")))?;
+            .ok_or_else(|| PyKeyError::new_err(format!("a direction has no field {name}")))?;
         let name = PyString::intern(name.py(), field.name).unbind();
         Ok(FieldAttribute { field, name })
     }
@@ -66,7 +66,7 @@ impl FieldAttribute {
         let values = instance.getattr(intern!(py, "__dict__"))?;
         let values = values.cast::<PyDict>()?;
         let place = values.get_item(intern!(py, "_place"))?.ok_or_else(|| {
-            PyAttributeError::new_err(format!("no direction to take {} of", this.field.name))
+            PyAttributeError::new_err(format!("no direction to read {} of", this.field.name))
         })?;
         let place = place.cast::<Place>()?.get();
         let connection = place.result.get().get(place.id)?;

@@ -1,4 +1,4 @@
-//! Python's paths and file objects as what the engine reads from and writes to.
+//! Python paths and file objects as inputs and outputs of the engine.
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ fn capture_error(error: &ReadError) -> PyErr {
     CaptureError::new_err((error.message.clone(), error.file.clone(), error.byte_offset))
 }
 
-/// An interrupt that a Python file raised while it was read: not a failed read, but the wish to end.
+/// An interrupt raised by a Python file while it was read: a request to stop rather than a failed read.
 pub type Interrupt = Arc<Mutex<Option<PyErr>>>;
 
 /// A Python object with `read(size) -> bytes`.
@@ -34,7 +34,7 @@ impl Read for PythonFile {
                 .call_method1(py, "read", (buffer.len(),))
                 .map_err(|error| {
                     if !error.is_instance_of::<PyException>(py) {
-                        keep(&self.interrupt, error.clone_ref(py));
+                        store_interrupt(&self.interrupt, error.clone_ref(py));
                     }
                     io::Error::other(error)
                 })?;
@@ -48,7 +48,7 @@ impl Read for PythonFile {
     }
 }
 
-pub fn keep(interrupt: &Interrupt, error: PyErr) {
+pub fn store_interrupt(interrupt: &Interrupt, error: PyErr) {
     *interrupt.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
 }
 
@@ -60,13 +60,13 @@ pub fn raise_pending(interrupt: &Interrupt) -> PyResult<()> {
     pending.map_or(Ok(()), Err)
 }
 
-/// Captures that Python named, opened.
+/// The opened captures.
 pub struct Opened {
     pub input: MergedReader,
     pub interrupt: Interrupt,
 }
 
-/// Open one object with `read`, of which no more than `max_bytes` are unpacked.
+/// Open an object with `read`, limited to `max_bytes` of decompressed data.
 pub fn open_limited(source: &Bound<'_, PyAny>, name: &str, max_bytes: u64) -> PyResult<Opened> {
     let py = source.py();
     let interrupt = Interrupt::default();
@@ -83,7 +83,7 @@ pub fn open_limited(source: &Bound<'_, PyAny>, name: &str, max_bytes: u64) -> Py
     })
 }
 
-/// Open what Python named: a list of paths, or one object with `read`; or some packets of either.
+/// Open a list of paths or an object with `read`, or a selection of their packets.
 pub fn open(source: &Bound<'_, PyAny>, name: &str) -> PyResult<Opened> {
     let py = source.py();
     if let Ok(selected) = source.cast::<Selected>() {
@@ -111,7 +111,7 @@ pub fn open(source: &Bound<'_, PyAny>, name: &str) -> PyResult<Opened> {
     Ok(Opened { input, interrupt })
 }
 
-/// A Python object with `write(bytes)`, and where what interrupts it is kept.
+/// A Python object with `write(bytes)`, and the slot for an interrupt that it raises.
 pub struct PythonOut {
     pub file: Py<PyAny>,
     pub interrupt: Interrupt,
@@ -126,7 +126,7 @@ impl Write for PythonOut {
                 .map_err(|error| {
                     // A buffered file runs Python's signal handlers while it writes.
                     if !error.is_instance_of::<PyException>(py) {
-                        keep(&self.interrupt, error.clone_ref(py));
+                        store_interrupt(&self.interrupt, error.clone_ref(py));
                     }
                     let is_pipe = error.is_instance_of::<pyo3::exceptions::PyBrokenPipeError>(py);
                     io::Error::new(

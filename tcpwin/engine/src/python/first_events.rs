@@ -1,4 +1,4 @@
-//! `FirstEvents`: the first events of a connection that the first reading kept, and what is asked of them all.
+//! `FirstEvents`: the first events of a connection, which the first pass recorded, and queries on them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,12 +14,12 @@ use crate::tcp::connection::journal::{Journal, JournalEntry};
 use crate::tcp::connection::state::Connection;
 use crate::tcp::recovery::cause::RetransmissionCause;
 
-/// The events last decoded: rules ask several questions of one connection, one after the other.
+/// Caches the latest decoded events: rules query one connection several times in a row.
 #[derive(Default)]
 pub struct Decoded(Mutex<Option<(u32, Arc<[JournalEntry]>)>>);
 
 impl Decoded {
-    /// The first events kept of a connection, under its number.
+    /// Return the recorded first events of a connection.
     pub fn entries(&self, id: u32, connection: &Connection) -> Arc<[JournalEntry]> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, entries)) = last.as_ref() {
@@ -34,14 +34,14 @@ impl Decoded {
     }
 }
 
-/// Which events are asked for.
-pub struct Wanted {
+/// The filter on the events.
+pub struct EventFilter {
     from_initiator: Option<bool>,
     names: Option<Events>,
     causes: Option<Vec<RetransmissionCause>>,
 }
 
-impl Wanted {
+impl EventFilter {
     pub fn new(
         from_initiator: Option<bool>,
         names: &[PyBackedStr],
@@ -54,7 +54,7 @@ impl Wanted {
             .fold(0, |wanted: Events, (bit, _)| wanted | 1 << bit);
         let is_cause =
             |cause: &RetransmissionCause| causes.iter().any(|wanted| **wanted == *cause.name());
-        Wanted {
+        EventFilter {
             from_initiator,
             names: (!names.is_empty()).then_some(wanted),
             causes: (!causes.is_empty()).then(|| {
@@ -66,7 +66,7 @@ impl Wanted {
         }
     }
 
-    fn holds(&self, entry: &JournalEntry, initiator: usize) -> bool {
+    fn matches(&self, entry: &JournalEntry, initiator: usize) -> bool {
         let is_from_initiator = usize::from(entry.side) == initiator;
         let cause = entry.evidence.as_ref().map(|e| e.diagnosis.cause);
         self.from_initiator
@@ -87,10 +87,10 @@ pub struct FirstEvents {
 }
 
 impl FirstEvents {
-    pub fn new(entries: Arc<[JournalEntry]>, initiator: usize, wanted: &Wanted) -> Self {
+    pub fn new(entries: Arc<[JournalEntry]>, initiator: usize, wanted: &EventFilter) -> Self {
         let numbered = (0u32..).zip(entries.iter());
         let places = numbered
-            .filter(|(_, entry)| wanted.holds(entry, initiator))
+            .filter(|(_, entry)| wanted.matches(entry, initiator))
             .map(|(place, _)| place)
             .collect();
         FirstEvents {
@@ -100,7 +100,7 @@ impl FirstEvents {
         }
     }
 
-    fn chosen(&self) -> impl Iterator<Item = &JournalEntry> {
+    fn matching(&self) -> impl Iterator<Item = &JournalEntry> {
         let entries = &self.entries;
         let places = self.places.iter();
         places.filter_map(move |place| entries.get(*place as usize))
@@ -113,38 +113,38 @@ impl FirstEvents {
         self.places.len()
     }
 
-    /// The values of `EVENT_FIELDS` of one of them.
+    /// The values of `EVENT_FIELDS` of one event.
     fn values<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyTuple>> {
         let place = self.places.get(index);
         let entry = place
             .and_then(|place| self.entries.get(*place as usize))
-            .ok_or_else(|| PyIndexError::new_err("the events end here"))?;
+            .ok_or_else(|| PyIndexError::new_err("event index out of range"))?;
         let event = EventRecord::of(entry, self.initiator);
         event_to_python(py, &event, &mut NameTuples::default())
     }
 
-    /// How many of them name the frame of an original.
+    /// Number of events that name an original's frame.
     fn originals(&self) -> usize {
-        let evidence = self.chosen().filter_map(|entry| entry.evidence.as_ref());
+        let evidence = self.matching().filter_map(|entry| entry.evidence.as_ref());
         evidence
             .filter(|evidence| evidence.original_frame.is_some())
             .count()
     }
 
-    /// Frames of the first `count` of them, each after that of its original.
+    /// Frames of the first `count` events, each preceded by its original's.
     fn pairs(&self, count: usize) -> Vec<u64> {
         let mut frames = Vec::with_capacity(2 * count);
-        for entry in self.chosen().take(count) {
+        for entry in self.matching().take(count) {
             let original = entry.evidence.as_ref().and_then(|e| e.original_frame);
             frames.extend(original.into_iter().chain([entry.frame]));
         }
         frames
     }
 
-    /// Times of the first and the last of them.
+    /// Times of the first and the last event.
     fn span_ns(&self) -> Option<(i64, i64)> {
-        let mut chosen = self.chosen();
-        let first = chosen.next()?;
-        Some((first.time_ns, chosen.last().unwrap_or(first).time_ns))
+        let mut matching = self.matching();
+        let first = matching.next()?;
+        Some((first.time_ns, matching.last().unwrap_or(first).time_ns))
     }
 }

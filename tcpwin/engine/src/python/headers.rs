@@ -1,4 +1,4 @@
-//! A stream of a capture in, a file of its headers and the hash of it out.
+//! Write the headers of a streamed capture to a file, with its hash.
 
 use std::fs::{remove_file, File};
 use std::io::{self, BufWriter, Write};
@@ -13,7 +13,7 @@ use super::facts::facts_to_python;
 use super::files::{open_limited, raise_pending};
 use crate::output::headers;
 
-/// A file that is written from its beginning to its end, hashed on the way: reading it again would take longer.
+/// A file written sequentially and hashed on the way, which saves reading it again.
 struct Hashed {
     file: File,
     hash: Sha256,
@@ -31,11 +31,11 @@ impl Write for Hashed {
     }
 }
 
-/// A new file that is taken away again unless it is kept.
+/// A new file that is deleted on drop unless it is complete.
 struct Unfinished<'a>(Option<&'a Path>);
 
 impl Unfinished<'_> {
-    fn keep(mut self) {
+    fn complete(mut self) {
         self.0 = None;
     }
 }
@@ -48,8 +48,8 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-/// Write the headers of a capture, read from an object with `read`, to a new file; return packets, packets cut, the
-/// SHA-256 of what was written, and facts.
+/// Write the headers of a capture, read from an object with `read`, to a new file. Return the packets written, the
+/// packets truncated, the SHA-256 of the file, and the capture's facts.
 #[pyfunction]
 #[pyo3(signature = (source, out, *, name="stream", whole=false, max_bytes=u64::MAX, progress=None))]
 pub fn write_headers<'py>(
@@ -92,10 +92,8 @@ pub fn write_headers<'py>(
         None => PyOSError::new_err(error.to_string()),
     })?;
     let facts = opened.input.into_facts();
-    let facts = facts
-        .first()
-        .ok_or_else(|| io::Error::other("no capture"))?;
-    unfinished.keep();
+    let facts = facts.first().ok_or_else(|| io::Error::other("no input"))?;
+    unfinished.complete();
     let hash = file.hash.finalize();
     let sha256 = hash.iter().map(|byte| format!("{byte:02x}")).collect();
     let facts = facts_to_python(py, facts)?;

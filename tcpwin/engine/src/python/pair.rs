@@ -1,4 +1,4 @@
-//! Two captures in; pairs of connections as columns, changes, clocks, and packets as columns by the chunk out.
+//! Two captures in; paired connections as columns, changes, clocks, and chunks of packet columns out.
 
 use std::collections::HashMap;
 
@@ -14,12 +14,12 @@ use crate::pair::{
     Alone, Fate, Lane, NoRows, Outcome, Paired, Piece, ResendCause, Row, Rows, Side,
 };
 
-/// Rows handed to Python at a time.
+/// Rows passed to Python per call.
 const CHUNK_ROWS: usize = 1 << 17;
-/// No time, no delay: as in the rows' columns.
+/// Represents a missing time or delay in the row columns.
 const NO_NUMBER: i64 = i64::MIN;
 
-/// The cause of a packet that was not sent before.
+/// Cause of a packet that is not a retransmission.
 const NO_CAUSE: u8 = u8::MAX;
 
 pub fn cause_names() -> Vec<&'static str> {
@@ -30,7 +30,7 @@ pub fn fate_names() -> Vec<&'static str> {
     Fate::ALL.map(Fate::name).to_vec()
 }
 
-/// B's clock less A's in nanoseconds, give or take the delay; None where the captures have no packet in common.
+/// B's clock minus A's in nanoseconds, to within the path delay; None if the captures have no packet in common.
 #[pyfunction]
 #[pyo3(signature = (source_a, source_b, *, names, progress=None))]
 pub fn first_offset(
@@ -50,8 +50,9 @@ pub fn first_offset(
     found
 }
 
-/// Pair two captures. `leaves_at_a`: by a connection's first frame in A, whether packets of its first direction pass A
-/// first, as `turned` of an earlier reading says. `take` is called with the columns of some packets at a time; without it no packets are told.
+/// Pair two captures. `leaves_at_a` maps a connection's first frame in A to whether packets of its first direction pass
+/// A first, from `turned` of an earlier run. `take` is called with packet columns, one chunk at a time; without it none
+/// are made.
 #[pyfunction]
 #[pyo3(signature = (source_a, source_b, *, names, first_offset_ns=0, leaves_at_a=None, take=None, progress=None))]
 pub fn pair<'py>(
@@ -94,7 +95,7 @@ pub fn pair<'py>(
     outcome_to_python(py, &outcome?)
 }
 
-/// Packets as columns, until there are enough to hand over.
+/// Collects packet columns into chunks.
 struct Columns {
     take: Py<PyAny>,
     rows: Vec<Row>,
@@ -220,7 +221,7 @@ fn pairs_to_python<'py>(py: Python<'py>, pairs: &[Paired]) -> PyResult<Bound<'py
     Ok(columns)
 }
 
-/// Columns of all directions, two a pair.
+/// The columns of all directions, two per pair.
 fn lanes_to_python<'py>(py: Python<'py>, pairs: &[Paired]) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let set = |name: &str, of: &dyn Fn(&Lane) -> i64| {
@@ -280,7 +281,7 @@ fn lanes_to_python<'py>(py: Python<'py>, pairs: &[Paired]) -> PyResult<Bound<'py
     Ok(columns)
 }
 
-/// (pair, direction, field, packets, frame in A, frame in B, as it left, as it arrived).
+/// (pair, direction, field, packets, frame in A, frame in B, value on leaving, value on arrival).
 fn changes_to_python<'py>(py: Python<'py>, pairs: &[Paired]) -> PyResult<Vec<Bound<'py, PyTuple>>> {
     let mut changes = Vec::new();
     for (number, pair) in pairs.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Passes over a capture: for an analysis, or for the per-segment table of all its connections.
+//! Passes over a capture: for an analysis, or for the per-segment table of all connections.
 
 use std::collections::HashMap;
 use std::io::BufWriter;
@@ -24,10 +24,11 @@ use crate::output::rows::{ChosenColumns, Format, RowWriter};
 use crate::output::series::Span;
 use crate::tcp::tracker::Tracker;
 
-/// Read a capture. `follow` chooses the connections of which series, events and up to `rows` rows are kept: None, "all"
-/// or numbers; "events" keeps events and stalls alone, of all. `shifts` are window scale shifts from elsewhere, by number of the connection: of the first segment's
-/// sender, and the other. `index` is a file that says where each connection's packets are; it is written where there is
-/// none that fits. `threads` track connections side by side where neither is wanted; what is found is the same.
+/// Analyse a capture. `follow` selects the connections whose series, events and up to `rows` rows are recorded: None,
+/// "all" or numbers; "events" records the events and stalls of all. `shifts` are window scale shifts from elsewhere, by
+/// connection number: the first segment's sender, then the other side. `index` is a file of packet offsets by
+/// connection, which is written if it is missing or stale. With neither, `threads` threads track connections in
+/// parallel; the result is the same.
 #[pyfunction]
 #[pyo3(signature = (source, *, name="stream", follow=None, buckets=1024, rows=0, shifts=None, index=None, threads=1, progress=None))]
 #[allow(clippy::too_many_arguments)]
@@ -111,7 +112,8 @@ fn analyze_opened<F: Frames + Send>(
     Ok(Result::new(findings, details))
 }
 
-/// Write the per-segment table as text to an object with `write`; return the rows and the capture's facts.
+/// Write the per-segment table as text to an object with `write`. Return the number of rows and connections, and the
+/// capture's facts.
 #[pyfunction]
 #[pyo3(signature = (source, out, *, format="csv", name="stream", only=None, columns=None, shifts=None, progress=None))]
 #[allow(clippy::too_many_arguments)]
@@ -129,7 +131,11 @@ pub fn write_rows<'py>(
     let format = match format {
         "csv" => Format::Csv,
         "jsonl" => Format::JsonLines,
-        other => return Err(PyValueError::new_err(format!("no text format {other}"))),
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "unknown text format {other}"
+            )))
+        }
     };
     let input = open(source, name)?;
     let interrupt = input.interrupt.clone();
@@ -139,7 +145,7 @@ pub fn write_rows<'py>(
     };
     let chosen = match &columns {
         Some(names) => ChosenColumns::of(names.iter().map(String::as_str))
-            .ok_or_else(|| PyValueError::new_err("no such column"))?,
+            .ok_or_else(|| PyValueError::new_err("unknown column"))?,
         None => ChosenColumns::ALL,
     };
     let target = BufWriter::with_capacity(1 << 18, target);
@@ -194,7 +200,7 @@ pub fn row_columns<'py>(
     rows_to_python(py, rows)
 }
 
-/// The same of some rows at a time, each of which `take` is called with; gives the number of connections and the capture's
+/// Like `row_columns`, but pass a chunk of rows at a time to `take`. Return the number of connections and the capture's
 /// facts.
 #[pyfunction]
 #[pyo3(signature = (source, take, *, name="stream", only=None, shifts=None, progress=None))]

@@ -1,4 +1,4 @@
-//! What rules pick: conditions from Python, and what met them as a sequence.
+//! Selections for rules: conditions from Python in, a sequence of matches out.
 
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::intern;
@@ -8,10 +8,10 @@ use pyo3::types::PyString;
 use crate::output::field::Value;
 use crate::output::select::{Comparison, Condition, Picked, Question};
 
-/// Name of a field, sign, value.
+/// Field name, operator, value.
 pub type Asked<'py> = (String, String, Bound<'py, PyAny>);
 
-/// The question whether directions, or connections, meet all conditions.
+/// Build the query for directions, or connections, that meet all conditions.
 pub fn question(of_directions: bool, conditions: &[Asked]) -> PyResult<Question> {
     let conditions = conditions
         .iter()
@@ -29,7 +29,7 @@ fn condition(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<Condition> {
     let comparison = Comparison::parse(sign)
-        .ok_or_else(|| PyValueError::new_err(format!("no comparison {sign}")))?;
+        .ok_or_else(|| PyValueError::new_err(format!("unknown operator {sign}")))?;
     let wanted = if value.is_none() {
         Value::None
     } else if let Ok(value) = value.extract::<bool>() {
@@ -40,10 +40,10 @@ fn condition(
         Value::Text(value.extract::<String>()?.into())
     };
     Condition::new(of_direction, name, comparison, wanted)
-        .ok_or_else(|| PyKeyError::new_err(format!("no field {name}")))
+        .ok_or_else(|| PyKeyError::new_err(format!("unknown field {name}")))
 }
 
-/// What one question picked: a sequence of a connection's number and its direction's name, None for connections.
+/// The matches of one query: a sequence of connection number and direction name (None for connections).
 #[pyclass(frozen, module = "tcpwin._engine")]
 pub struct Picks {
     pub picked: Vec<Picked>,
@@ -64,7 +64,7 @@ impl Picks {
         let (id, from_initiator) = *self
             .picked
             .get(index)
-            .ok_or_else(|| PyIndexError::new_err("picks end here"))?;
+            .ok_or_else(|| PyIndexError::new_err("index out of range"))?;
         let direction = match (self.of_directions, from_initiator) {
             (false, _) => None,
             (true, true) => Some(intern!(py, "a_to_b")),

@@ -1,4 +1,4 @@
-//! An analysis of some connections by the index that an earlier one wrote.
+//! Analyse some connections of a capture by the index that an earlier analysis wrote.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use pyo3::types::{PyDict, PyList};
 
 use super::details::Details;
 use super::result::Result;
-use super::second_reading::{given, only_path, spoil, ShiftsArgument, Wish};
+use super::second_reading::{given, invalidate, only_path, SecondPass, ShiftsArgument};
 use crate::output::detail::{Chosen, DetailSink, Extent};
 use crate::output::index::PacketIndex;
 use crate::output::series::Span;
 
-/// Read some connections of a capture by its index; None where that does not fit. The result knows no others. What it says
-/// of the capture are these facts and counts, which a whole reading gave.
+/// Analyse some connections of a capture by its index; None if the index does not fit. The result contains only these.
+/// Its facts and counts of the capture are those given, from a complete pass.
 #[pyfunction]
 #[pyo3(signature = (source, index, ids, *, facts, counters, buckets=1024, rows=0, shifts=None))]
 #[allow(clippy::too_many_arguments)]
@@ -38,7 +38,7 @@ pub fn reopen(
     if ids.iter().any(|id| *id >= opened.connections()) {
         return Ok(None);
     }
-    let wish = Wish {
+    let request = SecondPass {
         source,
         name: "",
         index: None,
@@ -53,8 +53,8 @@ pub fn reopen(
         has_series: true,
     };
     let mut sink = DetailSink::new(Chosen::These(ids.clone()), extent);
-    let Ok(findings) = wish.read_by(&opened, &mut sink)? else {
-        spoil(&index);
+    let Ok(findings) = request.read_by(&opened, &mut sink)? else {
+        invalidate(&index);
         return Ok(None);
     };
     let details = sink.finish(&findings.tracker);

@@ -1,4 +1,4 @@
-//! `Result`: what a pass found, as numbers, columns and JSON; what it kept of connections, and what is read again of them.
+//! `Result`: the findings of a pass as numbers, columns and JSON; the details it recorded, and second passes for more.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -15,9 +15,9 @@ use super::details::Details;
 use super::dictionary::set_fields;
 use super::events::episode_to_python;
 use super::facts::facts_to_python;
-use super::first_events::{Decoded, FirstEvents, Wanted};
+use super::first_events::{Decoded, EventFilter, FirstEvents};
 use super::picks::{question, Asked, Picks};
-use super::second_reading::{given, ShiftsArgument, Wish};
+use super::second_reading::{given, SecondPass, ShiftsArgument};
 use super::values::value_to_python;
 use crate::budget_item::SENDER_STATES;
 use crate::event::NAMES;
@@ -41,19 +41,19 @@ use crate::tcp::connection::stalls::{Pause, PAUSES};
 use crate::tcp::connection::state::Connection;
 use crate::tcp::tracker::Tracker;
 
-/// What a pass found: connections, facts of the captures, details of chosen connections.
+/// The findings of a pass: connections, facts of the captures, details of the followed connections.
 #[pyclass(frozen, module = "tcpwin._engine")]
 pub struct Result {
-    /// Apart: what it holds wants more alignment than Python gives its objects.
+    /// Boxed, because it needs a larger alignment than Python's allocator guarantees.
     findings: Box<Findings>,
     details: Py<Details>,
     decoded: Decoded,
     quality: OnceLock<Quality>,
-    /// Of a result that knows some connections only: how many there are, facts and counts of the capture.
+    /// For a partial result: the number of connections, facts and counts of the whole capture.
     whole: Option<Whole>,
 }
 
-/// What a whole reading told of a capture.
+/// Connection count, facts and counters from a complete pass.
 pub type Whole = (u32, Py<PyList>, Py<PyDict>);
 
 impl Result {
@@ -67,7 +67,7 @@ impl Result {
         }
     }
 
-    /// A result of some connections only.
+    /// Create a result of some connections only.
     pub fn partial(findings: Findings, details: Py<Details>, whole: Whole) -> Self {
         Result {
             whole: Some(whole),
@@ -79,15 +79,15 @@ impl Result {
         self.findings.tracker.by_number(id).ok_or_else(|| {
             let count = self.__len__();
             let message = if (id as usize) < count {
-                format!("connection {id} is not among those that were read")
+                format!("connection {id} was not read")
             } else {
-                format!("no connection {id}: the capture has {count}")
+                format!("no connection {id}: the capture has {count} connections")
             };
             PyIndexError::new_err(message)
         })
     }
 
-    /// All connections of the capture, where all were read.
+    /// All connections of the capture, or an error if only some were read.
     fn all(&self) -> PyResult<&Arena> {
         if self.whole.is_some() {
             return Err(PyValueError::new_err(
@@ -101,25 +101,26 @@ impl Result {
         Ok(DirectionView::new(self.get(id)?, from_initiator).sender)
     }
 
-    /// Read these connections again into a sink, and tell whether they are still what they were.
+    /// Read these connections a second time into a sink. Return whether the capture is unchanged.
     pub(super) fn read<S: Sink + Send>(
         &self,
-        wish: Wish<'_, '_>,
+        request: SecondPass<'_, '_>,
         sink: impl Fn() -> S,
     ) -> PyResult<(S, Findings, bool)> {
-        let ids = wish.ids;
+        let ids = request.ids;
         let earlier = &self.findings.tracker;
-        let (sink, reread) = wish.read(sink, |shifts| Tracker::rereading(earlier, ids, shifts))?;
+        let (sink, reread) =
+            request.read(sink, |shifts| Tracker::rereading(earlier, ids, shifts))?;
         let is_same = self.findings.reads_as(&reread, ids);
         Ok((sink, reread, is_same))
     }
 
-    /// What the pass found.
+    /// The findings of the pass.
     pub(super) fn findings(&self) -> &Findings {
         &self.findings
     }
 
-    /// What the connections say of the capture's quality, in one walk over them.
+    /// The quality of the capture, computed over all connections on first use.
     fn quality(&self) -> &Quality {
         let connections = &self.findings.tracker.connections;
         self.quality.get_or_init(|| Quality::of(connections))
@@ -223,8 +224,8 @@ impl Result {
             .collect()
     }
 
-    /// Fields of all connections, or of those from `start` to `stop`, each by its group, `connection`, `a_to_b` or
-    /// `b_to_a`, and its name: values and mask.
+    /// Fields of all connections, or of those from `start` to `stop`: values and mask. Each field is named by its group
+    /// (`connection`, `a_to_b` or `b_to_a`) and name.
     #[pyo3(signature = (names, start=0, stop=None))]
     fn columns<'py>(
         &self,
@@ -263,8 +264,8 @@ impl Result {
         })
     }
 
-    /// The time budgets of the connections from `start` to `stop`: of each connection both directions', a_to_b's
-    /// first, and of each the time of every item in the order of `BUDGET_ITEMS`, one after the other.
+    /// Time budgets of the connections from `start` to `stop`, flattened: a_to_b before b_to_a for each connection, and
+    /// for each direction the time of every item in the order of `BUDGET_ITEMS`.
     fn budgets<'py>(
         &self,
         py: Python<'py>,
@@ -286,15 +287,15 @@ impl Result {
         Ok(PyArray1::from_vec(py, spent))
     }
 
-    /// The same of one connection, of its data from the initiator and back.
+    /// The budgets of one connection: data from the initiator, and back.
     fn budget(&self, id: u32) -> PyResult<[Vec<i64>; 2]> {
         let connection = self.get(id)?;
         let budget = |from_initiator| DirectionView::new(connection, from_initiator).budget();
         Ok([true, false].map(|from_initiator| budget(from_initiator).to_vec()))
     }
 
-    /// Of connections `start` to before `stop` the sums of groups of items: of data from the initiator each group's,
-    /// connection after connection, then of the data back. Raises IndexError for an item that there is not.
+    /// Sum groups of budget items for connections `start` to before `stop`: for data from the initiator, each group's
+    /// column of connections; then the same for the data back. Raises IndexError for an unknown item.
     fn budget_sums<'py>(
         &self,
         py: Python<'py>,
@@ -313,13 +314,14 @@ impl Result {
             let mut sums = vec![0; 2 * groups.len() * numbers.len()];
             let mut columns: Vec<&mut [i64]> =
                 sums.chunks_exact_mut(numbers.len().max(1)).collect();
-            let ways = [true, false];
+            let directions = [true, false];
             for (place, id) in numbers.enumerate() {
                 let Some(connection) = connections.get(id) else {
                     continue;
                 };
-                for (from_initiator, columns) in
-                    ways.iter().zip(columns.chunks_mut(groups.len().max(1)))
+                for (from_initiator, columns) in directions
+                    .iter()
+                    .zip(columns.chunks_mut(groups.len().max(1)))
                 {
                     let budget = DirectionView::new(connection, *from_initiator).budget();
                     for (group, column) in groups.iter().zip(columns) {
@@ -333,8 +335,8 @@ impl Result {
         Ok(PyArray1::from_vec(py, sums))
     }
 
-    /// Payload of all connections: what was acknowledged was carried, though the capture may lack it. Raises IndexError
-    /// where one of them was not read.
+    /// Payload bytes of all connections. Acknowledged bytes count even if they are missing from the capture. Raises
+    /// IndexError if a connection was not read.
     fn carried_bytes(&self) -> PyResult<u64> {
         if self.whole.is_some() {
             for id in 0..self.__len__() as u32 {
@@ -344,9 +346,9 @@ impl Result {
         Ok(self.quality().carried_bytes)
     }
 
-    /// Tell connections that lost no time from those that may have: numbers of these, and payload and number of the
-    /// `light` largest others. None where more than `most` may have. Time of `items` is lost, and that of `doubtful`
-    /// items where one of the doubts holds of a direction.
+    /// Separate connections that may have lost time from those that did not. Return the numbers of the former, and
+    /// payload and number of the `light` largest others; None if there are more than `most` of the former. Time on
+    /// `items` is lost, and so is time on `doubtful` items if one of the doubts applies to the direction.
     fn apart(
         &self,
         py: Python<'_>,
@@ -378,19 +380,19 @@ impl Result {
         Ok(apart.map(|apart| (apart.heavy, apart.light)))
     }
 
-    /// What each question picks: connections, or their directions, that meet all conditions. One walk over the
-    /// connections answers all.
+    /// The connections, or directions, that each query selects. All queries are answered in a single pass over the
+    /// connections.
     fn select(
         &self,
         py: Python<'_>,
         questions: Vec<(bool, Vec<Asked<'_>>)>,
     ) -> PyResult<Vec<Picks>> {
-        let asked = questions
+        let queries = questions
             .iter()
             .map(|(of_directions, conditions)| question(*of_directions, conditions))
             .collect::<PyResult<Vec<_>>>()?;
         let connections = self.all()?;
-        let picked = py.detach(|| pick(asked, connections));
+        let picked = py.detach(|| pick(queries, connections));
         Ok(questions
             .iter()
             .zip(picked)
@@ -401,8 +403,8 @@ impl Result {
             .collect())
     }
 
-    /// How many connections to each address and port meet all conditions: themselves, or their direction from the
-    /// initiator.
+    /// Count the connections to each address and port that meet all conditions, themselves or in their direction from
+    /// the initiator.
     fn responders(
         &self,
         py: Python<'_>,
@@ -421,7 +423,7 @@ impl Result {
     /// One field of a connection.
     fn connection_value(&self, py: Python<'_>, id: u32, name: &str) -> PyResult<Py<PyAny>> {
         let field = connection_field(name)
-            .ok_or_else(|| PyKeyError::new_err(format!("no field {name} of a connection")))?;
+            .ok_or_else(|| PyKeyError::new_err(format!("a connection has no field {name}")))?;
         let connection = self.get(id)?;
         value_to_python(py, &(field.get)(&ConnectionView { id, connection }))
     }
@@ -435,28 +437,28 @@ impl Result {
         name: &str,
     ) -> PyResult<Py<PyAny>> {
         let field = direction_field(name)
-            .ok_or_else(|| PyKeyError::new_err(format!("no field {name} of a direction")))?;
+            .ok_or_else(|| PyKeyError::new_err(format!("a direction has no field {name}")))?;
         let view = DirectionView::new(self.get(id)?, from_initiator);
         value_to_python(py, &(field.get)(&view))
     }
 
-    /// How the scale of a direction's windows is known, in words.
+    /// The evidence for the scale of a direction's windows, in words.
     fn scale_evidence(&self, id: u32, from_initiator: bool) -> PyResult<Vec<String>> {
         Ok(DirectionView::new(self.get(id)?, from_initiator).scale_evidence())
     }
 
-    /// Whether the sender of the connection's first segment is the initiator.
+    /// Return true if the initiator sent the connection's first segment.
     fn began_with_initiator(&self, id: u32) -> PyResult<bool> {
         Ok(self.side(id, true)? == 0)
     }
 
-    /// What was kept of the connections followed in this pass.
+    /// The details of the connections followed in this pass.
     fn details(&self, py: Python<'_>) -> Py<Details> {
         self.details.clone_ref(py)
     }
 
-    /// Read the capture again for details of these connections, within a span of time: only their packets, where an index
-    /// of the capture says where these are.
+    /// Read the capture again for details of these connections within a time span. If an index fits, only their packets
+    /// are read.
     #[allow(clippy::too_many_arguments)]
     #[pyo3(signature = (source, ids, *, name="stream", buckets=1024, rows=0, start_ns=i64::MIN, end_ns=i64::MAX, shifts=None, index=None, progress=None))]
     fn follow(
@@ -478,7 +480,7 @@ impl Result {
             rows,
             has_series: true,
         };
-        let wish = Wish {
+        let request = SecondPass {
             source,
             name,
             index: index.as_deref(),
@@ -487,12 +489,12 @@ impl Result {
             progress: progress.as_ref(),
         };
         let new = || DetailSink::new(Chosen::These(ids.clone()), extent);
-        let (sink, reread, is_same) = self.read(wish, new)?;
+        let (sink, reread, is_same) = self.read(request, new)?;
         Ok(Details::new(sink.finish(&reread.tracker), is_same))
     }
 
-    /// Read the capture again for the per-segment table of one connection, as [`row_columns`], and whether it is still
-    /// what it was.
+    /// Read the capture again for the per-segment table of one connection, in the format of [`row_columns`]. Also
+    /// return whether the capture is unchanged.
     #[allow(clippy::too_many_arguments)]
     #[pyo3(signature = (source, only, *, name="stream", shifts=None, index=None, progress=None))]
     fn segments<'py>(
@@ -506,7 +508,7 @@ impl Result {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(Bound<'py, PyDict>, bool)> {
         let ids = HashSet::from([only]);
-        let wish = Wish {
+        let request = SecondPass {
             source,
             name,
             index: index.as_deref(),
@@ -518,12 +520,12 @@ impl Result {
             only: Some(only),
             ..RowColumns::default()
         };
-        let (rows, _, is_same) = self.read(wish, new)?;
+        let (rows, _, is_same) = self.read(request, new)?;
         Ok((rows_to_python(py, rows)?, is_same))
     }
 
-    /// The longest pauses in which a side had nothing to send, at most three, the longest first: begin, end, frame of the
-    /// segment that ended it.
+    /// The longest pauses in which a side had nothing to send, at most three, longest first: start, end, and frame of
+    /// the segment that ended it.
     fn pauses(&self, id: u32, from_initiator: bool) -> PyResult<Vec<(i64, i64, u64)>> {
         let side = self.side(id, from_initiator)?;
         let stalls = self.get(id)?.stalls();
@@ -532,7 +534,7 @@ impl Result {
         Ok(pauses.into_iter().flatten().map(columns).collect())
     }
 
-    /// Frames of the data that ended a direction's longest idle gaps, at most three, the longest first.
+    /// Frames of the data that ended a direction's longest idle gaps, at most three, longest first.
     fn idle_frames(&self, id: u32, from_initiator: bool) -> PyResult<Vec<u64>> {
         let direction = &self.get(id)?.directions[self.side(id, from_initiator)?];
         let idle = direction.pace().and_then(|pace| pace.idle.as_deref());
@@ -541,12 +543,12 @@ impl Result {
         Ok(frames.filter(|frame| *frame > 0).collect())
     }
 
-    /// Frame of the first RST of a connection that had data.
+    /// Frame of the first RST of a connection that carried data.
     fn reset_frame(&self, id: u32) -> PyResult<Option<u64>> {
         Ok(self.get(id)?.reset_frame())
     }
 
-    /// How many of the first events kept of a connection one side sent, of one name.
+    /// Count a connection's recorded first events of one name, sent by one side.
     fn count_first_events(&self, id: u32, from_initiator: bool, name: &str) -> PyResult<usize> {
         let connection = self.get(id)?;
         let bit = NAMES.iter().position(|known| *known == name);
@@ -563,8 +565,8 @@ impl Result {
             .count())
     }
 
-    /// The first events kept of a connection: those that one side sent (None: both), that have any of the names (without:
-    /// all), and one of the causes (without: any or none).
+    /// A connection's recorded first events, filtered by sender (None: both), by name (empty: all) and by cause (empty:
+    /// any or none).
     fn first_events(
         &self,
         id: u32,
@@ -574,7 +576,7 @@ impl Result {
     ) -> PyResult<FirstEvents> {
         let connection = self.get(id)?;
         let entries = self.decoded.entries(id, connection);
-        let wanted = Wanted::new(from_initiator, &names, &causes);
+        let wanted = EventFilter::new(from_initiator, &names, &causes);
         Ok(FirstEvents::new(
             entries,
             connection.initiator_side(),

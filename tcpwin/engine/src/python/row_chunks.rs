@@ -1,4 +1,4 @@
-//! Rows as columns, some at a time: each chunk is handed to a function of Python's when it is full.
+//! Rows as columns in chunks: each full chunk is passed to a Python function.
 
 use pyo3::prelude::*;
 
@@ -18,7 +18,7 @@ pub struct RowChunks {
 }
 
 impl RowChunks {
-    /// `only` limits the rows to one connection.
+    /// `only` restricts the rows to one connection.
     pub fn new(take: Py<PyAny>, only: Option<u32>) -> Self {
         RowChunks {
             take,
@@ -27,7 +27,7 @@ impl RowChunks {
         }
     }
 
-    /// Hand over what is left; what the function raised, if it did.
+    /// Pass the last chunk, and return the exception that the function raised, if any.
     pub fn finish(mut self) -> PyResult<()> {
         if self.failure.is_none() && !self.rows.is_empty() {
             self.hand_over();

@@ -1,4 +1,4 @@
-//! One reading of a capture without the GIL, which is taken back for signals and progress.
+//! Run a pass without the GIL, reacquiring it for signals and progress.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
@@ -11,7 +11,7 @@ use crate::output::pass::{run_with, Findings, Sink};
 use crate::output::shards::run_sharded;
 use crate::tcp::tracker::Tracker;
 
-/// Run a pass without the GIL, with progress and signals now and then.
+/// Run a pass without the GIL, reporting progress and handling signals periodically.
 pub fn pass<S: Sink + Send, F: Frames + Send>(
     py: Python<'_>,
     opened: Opened,
@@ -28,13 +28,13 @@ pub fn pass<S: Sink + Send, F: Frames + Send>(
     outcome
 }
 
-/// Processors that this process may use, by its affinity and the limits of its control group.
+/// Processors available to this process, by its CPU affinity and cgroup limits.
 #[pyfunction]
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Run a pass that nobody wants segments of, with several threads.
+/// Run a pass without a sink for segments, on several threads.
 pub fn pass_sharded(
     py: Python<'_>,
     opened: Opened,
@@ -50,8 +50,8 @@ pub fn pass_sharded(
     outcome
 }
 
-/// Run something without the GIL. It reports how far it is now and then: signals and progress have their turn then, and
-/// where either raises, it is told to stop and what was raised is the outcome.
+/// Run a closure without the GIL. It reports progress periodically; signals are handled then. If either raises, the
+/// closure is asked to stop and the exception is returned.
 pub fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,

@@ -1,4 +1,4 @@
-//! Second readings: of connections that an analysis knows, and, where an index says where their packets are, of those only.
+//! Second passes over connections of an analysis, limited to their packets if an index is available.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -14,8 +14,8 @@ use crate::output::pass::{Findings, Sink};
 use crate::tcp::tracker::Tracker;
 use crate::tcp::window::scale::{GivenShift, GivenShifts};
 
-/// Window scale shifts from elsewhere, by number of the connection: of the first segment's sender and of the other side,
-/// each with whether it was given by hand.
+/// Window scale shifts from elsewhere, by connection number: the first segment's sender and the other side, each with
+/// whether it was set by hand.
 pub type ShiftsArgument = HashMap<u32, [Option<(u8, bool)>; 2]>;
 
 pub fn given(shifts: Option<ShiftsArgument>) -> GivenShifts {
@@ -28,8 +28,8 @@ pub fn given(shifts: Option<ShiftsArgument>) -> GivenShifts {
         .collect()
 }
 
-/// What is to be read again.
-pub struct Wish<'a, 'py> {
+/// The request for a second pass.
+pub struct SecondPass<'a, 'py> {
     pub source: &'a Bound<'py, PyAny>,
     pub name: &'a str,
     pub index: Option<&'a Path>,
@@ -38,8 +38,8 @@ pub struct Wish<'a, 'py> {
     pub progress: Option<&'a Py<PyAny>>,
 }
 
-impl Wish<'_, '_> {
-    /// Read into a sink: the packets that the index names, or, without one that fits, the whole capture with the tracker.
+impl SecondPass<'_, '_> {
+    /// Read into a sink: the packets listed in the index or, if none fits, the whole capture with the tracker.
     pub fn read<S: Sink + Send>(
         self,
         sink: impl Fn() -> S,
@@ -51,7 +51,7 @@ impl Wish<'_, '_> {
             if let Ok(opened) = py.detach(|| PacketIndex::open(index, &capture)) {
                 match self.read_by(&opened, &mut sink)? {
                     Ok(findings) => return Ok((sink, findings)),
-                    Err(Unfit) => spoil(index),
+                    Err(Unfit) => invalidate(index),
                 }
             }
         }
@@ -62,26 +62,26 @@ impl Wish<'_, '_> {
         Ok((sink, findings))
     }
 
-    /// Read the packets that the index names.
+    /// Read the packets listed in the index.
     pub(super) fn read_by<S: Sink + Send>(
         &self,
         index: &PacketIndex,
         sink: &mut S,
     ) -> PyResult<std::result::Result<Findings, Unfit>> {
         let (ids, shifts) = (self.ids, self.shifts.clone());
-        // There are no bytes to tell of.
+        // There is no byte count to report.
         watched(self.source.py(), None, |report| {
             reread(index, ids, shifts, sink, || report(0))
         })
     }
 }
 
-/// Empty an index that turned out to be damaged: the next whole reading that is asked for one writes it anew.
-pub(super) fn spoil(index: &Path) {
+/// Truncate a damaged index, so that the next complete pass with an index rewrites it.
+pub(super) fn invalidate(index: &Path) {
     drop(File::create(index));
 }
 
-/// Begin an index of the capture, if one is wanted, possible and not there yet.
+/// Start an index of the capture, if one is requested, possible and missing.
 pub fn begin_index(
     source: &Bound<'_, PyAny>,
     input: &MergedReader,
@@ -95,7 +95,7 @@ pub fn begin_index(
     IndexWriter::begin(&place, &capture).ok()
 }
 
-/// The path, where the source is only one.
+/// Return the path if the source is a single one.
 pub(super) fn only_path(source: &Bound<'_, PyAny>) -> Option<PathBuf> {
     let paths: Vec<PathBuf> = source.extract().ok()?;
     <[PathBuf; 1]>::try_from(paths).ok().map(|[path]| path)

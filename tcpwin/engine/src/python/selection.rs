@@ -1,18 +1,18 @@
-//! A source of which Python wants some packets only.
+//! A source restricted to some of its packets.
 
 use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::files::{keep, Interrupt};
+use super::files::{store_interrupt, Interrupt};
 use crate::capture::{Compile, Moment, Program, Pulse, Raw, Selection};
 
-/// What kind of moment it is, and its nanoseconds.
+/// Kind of moment, and nanoseconds.
 type MomentArgument = (String, i64);
 
-/// Paths, or an object with `read`, of which only some packets are looked at. `compile` is called with a link type for the
-/// filter's program, as (code, jt, jf, k) each.
+/// Paths, or an object with `read`, of which only some packets are used. `compile` is called with a link type and
+/// returns the filter's program, as (code, jt, jf, k) tuples.
 #[pyclass(frozen)]
 pub struct Selected {
     pub source: Py<PyAny>,
@@ -44,12 +44,14 @@ fn moment((kind, ns): MomentArgument) -> PyResult<Moment> {
         "at" => Ok(Moment::At(ns)),
         "after" => Ok(Moment::After(ns)),
         "time_of_day" => Ok(Moment::TimeOfDay(ns)),
-        other => Err(PyValueError::new_err(format!("no moment {other}"))),
+        other => Err(PyValueError::new_err(format!(
+            "unknown kind of time {other}"
+        ))),
     }
 }
 
 impl Selected {
-    /// For one reading. What the compiler raises ends it, as a signal does.
+    /// Create the selection for one pass. An exception in the compiler ends the pass, as a signal does.
     pub fn selection(&self, py: Python<'_>, interrupt: &Interrupt) -> Selection {
         let compile = self.compile.as_ref().map(|compile| {
             let (compile, interrupt) = (compile.clone_ref(py), Arc::clone(interrupt));
@@ -62,14 +64,18 @@ impl Selected {
                             let refuse = || PyValueError::new_err("the filter's program loops");
                             Program::new(&raw).ok_or_else(refuse)
                         });
-                    compiled.map_err(|error| keep(&interrupt, error)).ok()
+                    compiled
+                        .map_err(|error| store_interrupt(&interrupt, error))
+                        .ok()
                 })
             }) as Compile
         });
         let interrupt = Arc::clone(interrupt);
         let pulse: Pulse = Box::new(move || {
             let checked = Python::attach(|py| py.check_signals());
-            checked.map_err(|error| keep(&interrupt, error)).is_ok()
+            checked
+                .map_err(|error| store_interrupt(&interrupt, error))
+                .is_ok()
         });
         Selection::new(self.ends, compile, pulse)
     }

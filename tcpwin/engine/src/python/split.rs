@@ -1,4 +1,4 @@
-//! A capture that holds two, as Python named it, in; a file for each point out.
+//! Split a capture that was taken at two points into one file per point.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -16,8 +16,8 @@ use crate::output::split;
 /// Packets of each point, and the facts of the capture.
 type Split<'py> = (u64, u64, Vec<Bound<'py, PyDict>>);
 
-/// Write the packets of each of two points to a new file of their own; return their counts and the facts of the
-/// capture, or None where it is of one point. `reopen` is called for the capture again once it was read.
+/// Write the packets of each of two capture points to a separate new file. Return their counts and the capture's facts,
+/// or None if the capture has a single point. `reopen` is called for a second source after the first read.
 #[pyfunction]
 #[pyo3(signature = (source, reopen, outs, *, name, progress=None))]
 pub fn split_points<'py>(

@@ -1,4 +1,4 @@
-//! Values of fields as Python has them.
+//! Field values as Python objects.
 
 use pyo3::prelude::*;
 use pyo3::IntoPyObjectExt;

@@ -3,12 +3,12 @@
 use super::outcome::Outcome;
 use super::view::{Layer, Step, View};
 
-/// Direction and kind of traffic, the virtual path, two bytes of virtual circuit, then the reassembled frame.
+/// Direction and traffic kind, virtual path, two bytes of virtual circuit, then the reassembled frame.
 pub(super) fn sun(view: View<'_>) -> Step<'_> {
     const KIND: u8 = 0x0F;
     const LAN_EMULATION: u8 = 1;
     const LLC: u8 = 2;
-    /// The client's number before each emulated frame.
+    /// The LAN Emulation client ID before each emulated frame.
     const CLIENT_ID_LEN: usize = 2;
     let frame = view.skip(4)?;
     match view.u8(0)? & KIND {

@@ -1,9 +1,9 @@
-//! CAPWAP data (RFC 5415 §4.3, RFC 5416): what access points and their controller carry to each other.
+//! CAPWAP data (RFC 5415 §4.3, RFC 5416): traffic between access points and their controller.
 
 use super::outcome::Outcome;
 use super::view::{Layer, Step, View};
 
-/// Clear text; protected packets (a DTLS header) cannot be read. Of a packet in fragments the first is enough.
+/// Clear text only; packets with a DTLS header cannot be read. The first fragment of a packet is enough.
 pub(super) fn data(view: View<'_>) -> Step<'_> {
     const CLEAR_TEXT: u8 = 0;
     const WIRELESS_802_11: u32 = 1;

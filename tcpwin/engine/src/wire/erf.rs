@@ -1,4 +1,5 @@
-//! Endace's extensible record format, one record to a packet: <https://www.endace.com/erf-extensible-record-format-types.pdf>.
+//! Endace's extensible record format, one record per packet:
+//! <https://www.endace.com/erf-extensible-record-format-types.pdf>.
 
 use super::outcome::Outcome;
 use super::view::{Layer, Step, View};
@@ -6,7 +7,7 @@ use super::view::{Layer, Step, View};
 const HEADER_LEN: usize = 16;
 const EXTENSION_LEN: usize = 8;
 const MAX_EXTENSIONS: usize = 16;
-/// The highest bit of a record's type, and of each extension header: one (more) extension header follows.
+/// High bit of the record type and of each extension header: another extension header follows.
 const MORE: u8 = 0x80;
 
 /// Record types.
@@ -43,7 +44,7 @@ pub(super) fn step(view: View<'_>) -> Step<'_> {
         | record::COLOR_HDLC_POS
         | record::DSM_COLOR_HDLC_POS
         | record::COLOR_HASH_POS => Ok((Layer::Ppp, payload)),
-        // A four-byte header names the channel.
+        // A four-byte header identifies the channel.
         record::MULTI_CHANNEL_HDLC | record::COLOR_MULTI_CHANNEL_HDLC => {
             Ok((Layer::Ppp, payload.skip(4)?))
         }

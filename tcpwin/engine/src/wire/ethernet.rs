@@ -1,4 +1,4 @@
-//! Ethernet and what an EtherType names: tags, MPLS, PPPoE, and the protocols that lead to IP; LLC with SNAP.
+//! Ethernet and EtherTypes: tags, MPLS, PPPoE, and the protocols that lead to IP; LLC with SNAP.
 
 use super::outcome::{Outcome, Unread};
 use super::ppp;
@@ -8,7 +8,7 @@ pub(super) const NSH: u16 = 0x894F;
 
 /// EtherTypes (IEEE 802 numbers at IANA).
 mod ethertype {
-    /// Below this the field is a length (IEEE 802.3 §3.2.6).
+    /// Smaller values are a length (IEEE 802.3 §3.2.6).
     pub const LOWEST: u16 = 0x0600;
     pub const IPV4: u16 = 0x0800;
     pub const ARP: u16 = 0x0806;
@@ -30,7 +30,7 @@ mod ethertype {
     pub const LLDP: u16 = 0x88CC;
     pub const MACSEC: u16 = 0x88E5;
     pub const BACKBONE: u16 = 0x88E7;
-    /// Cisco's, not in IANA's list as such.
+    /// Cisco's; not listed by IANA under this name.
     pub const FABRIC_PATH: u16 = 0x8903;
     pub const VN_TAG: u16 = 0x8926;
     pub const HSR: u16 = 0x892F;
@@ -42,19 +42,19 @@ mod ethertype {
 
 #[inline]
 pub(super) fn step(view: View<'_>) -> Step<'_> {
-    // Cisco ISL: known by its destination address, 26 bytes before the frame.
+    // Cisco ISL: identified by its destination address, 26 bytes before the frame.
     if let Ok([0x01 | 0x0C, 0x00, 0x0C, 0x00, 0x00]) = view.chunk::<5>(0) {
         return Ok((Layer::Ethernet, view.skip(26)?));
     }
     length_or_type(view, 12)
 }
 
-/// The field at `at` and what follows it.
+/// Dispatch on the length/type field at `at`.
 #[inline]
 pub(super) fn length_or_type(view: View<'_>, at: usize) -> Step<'_> {
     let field = view.be16(at)?;
     let payload = view.skip(at + 2)?;
-    // The two that matter most, without a turn of the walk in between.
+    // Shortcut for the two most common types: no extra turn of the walk.
     match field {
         ethertype::IPV4 => Ok((Layer::Ipv4, payload)),
         ethertype::IPV6 => Ok((Layer::Ipv6, payload)),
@@ -81,10 +81,10 @@ pub(super) fn payload(ethertype: u16, view: View<'_>) -> Step<'_> {
         ethertype::BACKBONE => Ok((Layer::Ethernet, view.skip(4)?)),
         ethertype::MACSEC => macsec(view),
         ethertype::TRILL => trill(view),
-        // Two bytes of forwarding tag and time to live, then the frame that came in.
+        // Two bytes of forwarding tag and TTL, then the original frame.
         ethertype::FABRIC_PATH => Ok((Layer::Ethernet, view.skip(2)?)),
         NSH => nsh(view),
-        // Known to carry no TCP; what is no EtherType (below the lowest) is Linux's or GRE's own number.
+        // Types that never carry TCP; values below the lowest EtherType are numbers private to Linux or GRE.
         ethertype::ARP
         | ethertype::WAKE_ON_LAN
         | ethertype::REVERSE_ARP
@@ -98,7 +98,7 @@ pub(super) fn payload(ethertype: u16, view: View<'_>) -> Step<'_> {
     }
 }
 
-/// IEEE 802.1AE §9: readable if neither encrypted nor changed; SCI present adds eight bytes.
+/// IEEE 802.1AE §9: readable if neither encrypted nor changed; an SCI adds eight bytes.
 fn macsec(view: View<'_>) -> Step<'_> {
     const SCI_PRESENT: u8 = 0x20;
     const ENCRYPTED_OR_CHANGED: u8 = 0x0C;
@@ -109,13 +109,13 @@ fn macsec(view: View<'_>) -> Step<'_> {
     length_or_type(view, if control & SCI_PRESENT != 0 { 14 } else { 6 })
 }
 
-/// RFC 6325 §3: six bytes and options counted in words of four.
+/// RFC 6325 §3: six bytes, and options counted in 4-byte words.
 fn trill(view: View<'_>) -> Step<'_> {
     let options = usize::from((view.be16(0)? >> 6) & 0x1F);
     Ok((Layer::Ethernet, view.skip(6 + options * 4)?))
 }
 
-/// RFC 8300 §2.2: length in words of four, next protocol.
+/// RFC 8300 §2.2: length in 4-byte words, next protocol.
 fn nsh(view: View<'_>) -> Step<'_> {
     let header_len = usize::from(view.be16(0)? & 0x3F) * 4;
     if header_len < 8 {
@@ -157,7 +157,7 @@ pub(super) fn snap(view: View<'_>) -> Step<'_> {
     }
 }
 
-/// RFC 3032: labels up to the bottom of the stack; nothing says what follows, so that is guessed.
+/// RFC 3032: labels up to the bottom of the stack. The payload type is not stated, so it is guessed.
 pub(super) fn mpls(mut view: View<'_>) -> Step<'_> {
     const BOTTOM: u32 = 0x100;
     const MAX_LABELS: usize = 32;
@@ -171,7 +171,7 @@ pub(super) fn mpls(mut view: View<'_>) -> Step<'_> {
     Err(Outcome::Malformed)
 }
 
-/// RFC 4928 §3: IP by its version nibble; RFC 4385 §3: a control word begins with 0. Else a pseudowire's Ethernet.
+/// RFC 4928 §3: IP by its version nibble; RFC 4385 §3: a control word starts with 0. Otherwise a pseudowire's Ethernet.
 fn mpls_payload(view: View<'_>) -> Step<'_> {
     match view.u8(0)? >> 4 {
         4 if view.u8(0)? & 0x0F >= 5 && usize::from(view.be16(2)?) <= view.wire_len => {
@@ -184,7 +184,7 @@ fn mpls_payload(view: View<'_>) -> Step<'_> {
     }
 }
 
-/// Whether this is an Ethernet frame of a type that is followed further.
+/// Return true for an Ethernet frame whose type is parsed further.
 fn leads_to_ip(view: &View<'_>) -> bool {
     let known = |field| {
         matches!(

@@ -1,27 +1,26 @@
 //! The fast path: Ethernet II, IPv4 without options or fragmentation, TCP with no options or only NOP NOP Timestamps.
-//! Fixed offsets, no loop. Declines whatever is not exactly that, bits without a meaning yet included, and the layered
-//! walk then gives the answer.
+//! Fixed offsets, no loop. Any deviation, including a set reserved bit, is declined and left to the layered walk.
 
 use super::segment::{capture_flag, Segment};
 use crate::capture::Packet;
 
 const ETHERNET_LEN: usize = 14;
 const IPV4_LEN: usize = 20;
-/// Ethernet + IPv4 + the fixed TCP header.
+/// Ethernet, IPv4 and the fixed TCP header.
 const FIXED_LEN: usize = 54;
 /// NOP, NOP, Timestamps (RFC 7323 appendix A).
 const TIMESTAMPS_LEN: usize = 12;
 const NOP_NOP_TIMESTAMPS: u32 = 0x0101_080A;
-/// EtherType IPv4, version 4, a header of five words.
+/// EtherType IPv4, version 4, a five-word header.
 const IPV4_WITHOUT_OPTIONS: u64 = 0x08_0045;
-/// All of flags and fragment offset but don't-fragment (RFC 791 §3.1), then the protocol past the time to live.
+/// Flags and fragment offset except don't-fragment (RFC 791 §3.1), then the protocol after the TTL.
 const WHOLE_MASK: u32 = 0xBFFF_00FF;
 const WHOLE_TCP: u32 = 6;
-/// Data offsets of the two headers, then the reserved bits and AE, all zero (RFC 9293 §3.1; RFC 9768 §3.1).
+/// The two data offsets, with the reserved bits and AE zero (RFC 9293 §3.1; RFC 9768 §3.1).
 const WITHOUT_OPTIONS: u32 = 0x50;
 const WITH_TIMESTAMPS: u32 = 0x80;
 
-/// Fill `out` and return true if `packet`, an Ethernet frame, is of the ordinary kind.
+/// Fill `out` and return true if `packet`, an Ethernet frame, is ordinary.
 #[inline(always)]
 pub(super) fn parse(packet: &Packet<'_>, previous_time_ns: i64, out: &mut Segment) -> bool {
     let Some((b, options)) = packet.captured.split_first_chunk::<FIXED_LEN>() else {
@@ -59,8 +58,8 @@ pub(super) fn parse(packet: &Packet<'_>, previous_time_ns: i64, out: &mut Segmen
     let Some(payload) = total_len.checked_sub(IPV4_LEN + header_len) else {
         return false;
     };
-    // Field by field: a value built aside would be copied, void SACK blocks and all. Each field is named, so that one
-    // added later cannot keep what an earlier segment left in it.
+    // Assign field by field: a temporary would be copied, including the unused SACK blocks. The pattern lists every
+    // field, so that a field added later cannot retain an earlier segment's value.
     let Segment {
         frame,
         time_ns,
@@ -109,7 +108,7 @@ pub(super) fn parse(packet: &Packet<'_>, previous_time_ns: i64, out: &mut Segmen
 /// An IPv4 address as an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2).
 #[inline(always)]
 pub(super) fn mapped(address: [u8; 4]) -> [u8; 16] {
-    // In halves, as they are compared later.
+    // In 64-bit halves, as they are compared later.
     let low = u64::from(u32::from_le_bytes(address)) << 32 | 0xFFFF_0000;
     let mut mapped = [0; 16];
     mapped[8..].copy_from_slice(&low.to_le_bytes());

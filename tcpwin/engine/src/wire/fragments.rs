@@ -1,6 +1,6 @@
-//! Light IP reassembly (RFC 791 §3.2, RFC 8200 §4.5): which bytes of a datagram were sent, and its first bytes.
-//! Enough for the headers inside and the length of the whole; the payload is never kept. Where fragments overlap,
-//! the first wins. Bounded in datagrams, in pieces a datagram and in time.
+//! Minimal IP reassembly (RFC 791 §3.2, RFC 8200 §4.5): tracks which bytes of a datagram were sent, and stores the
+//! first. This is enough for the inner headers and the total length; the payload is never stored. Where fragments
+//! overlap, the first one wins. Bounded in datagrams, in runs per datagram and in time.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,28 +8,28 @@ use super::ip_facts::IpFacts;
 use super::view::{View, TCP};
 
 const MAX_DATAGRAMS: usize = 1024;
-/// Separate runs of bytes that one datagram may have before further fragments are ignored.
+/// Separate byte runs that a datagram may have before further fragments are ignored.
 const MAX_RUNS: usize = 64;
-/// Frames that are named of one datagram.
+/// Frame numbers stored per datagram.
 const MAX_FRAMES: usize = 256;
-/// Room for the headers of a tunnel and those of TCP within.
+/// Space for tunnel headers and the TCP header inside.
 const PREFIX_LEN: usize = 256;
-/// The longest payload of a datagram that is not a jumbogram, which cannot be fragmented (RFC 2675 §3).
+/// The longest payload of a non-jumbo datagram; jumbograms cannot be fragmented (RFC 2675 §3).
 const MAX_PAYLOAD_LEN: u32 = 65_535;
-/// Linux's ipfrag_time: how long an incomplete datagram is kept.
+/// Linux's ipfrag_time: the lifetime of an incomplete datagram.
 const MAX_AGE_NS: i64 = 30_000_000_000;
 
 pub(super) struct Fragment<'a> {
     pub frame: u64,
     pub protocol: u8,
     pub id: u32,
-    /// Bytes from the beginning of the datagram's payload.
+    /// Offset in the datagram's payload, in bytes.
     pub offset: u32,
     pub more: bool,
     pub payload: View<'a>,
 }
 
-/// The payload of a complete datagram, as far as it was kept.
+/// The stored prefix of a complete datagram's payload.
 pub(super) struct Rebuilt {
     prefix: [u8; PREFIX_LEN],
     captured_len: usize,
@@ -47,8 +47,8 @@ impl Rebuilt {
     }
 }
 
-/// RFC 791 §3.2 names a datagram by addresses, protocol and identification; RFC 8200 §4.5 without the protocol,
-/// which is 0 here for IPv6.
+/// RFC 791 §3.2 identifies a datagram by addresses, protocol and identification; RFC 8200 §4.5 does not use the
+/// protocol, which is 0 here for IPv6.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     src: [u8; 16],
@@ -61,16 +61,16 @@ struct Key {
 struct Datagram {
     serial: u64,
     first_time_ns: i64,
-    /// Disjoint, not adjoining, ascending runs [start, end) of payload bytes seen on the wire.
+    /// Disjoint, non-adjacent, ascending runs [start, end) of payload bytes seen on the wire.
     runs: Vec<(u32, u32)>,
-    /// Known once the last fragment was seen.
+    /// Known once the last fragment has arrived.
     total_len: Option<u32>,
     prefix: [u8; PREFIX_LEN],
-    /// One bit for each byte of `prefix` that was captured.
+    /// One bit for each captured byte of `prefix`.
     present: [u64; PREFIX_LEN / 64],
     protocol: u8,
     ttl: u8,
-    /// Of the fragments.
+    /// Frame numbers of the fragments.
     frames: Vec<u64>,
 }
 
@@ -78,18 +78,18 @@ struct Datagram {
 #[derive(Default)]
 pub(super) struct FragmentTable {
     datagrams: HashMap<Key, Datagram>,
-    /// Keys by age, oldest first; an entry whose serial is not that of its datagram is stale.
+    /// Keys by age, oldest first; an entry whose serial differs from its datagram's is stale.
     ages: VecDeque<(Key, u64)>,
     next_serial: u64,
     abandoned: u64,
-    /// Fragments taken.
-    taken: u64,
-    /// Frames of the datagram that was completed last.
+    /// Number of fragments added.
+    added: u64,
+    /// Frame numbers of the latest completed datagram.
     completed: Vec<u64>,
 }
 
 impl FragmentTable {
-    /// Take one fragment; the datagram, if this completes it.
+    /// Add a fragment; return the datagram if this completes it.
     pub fn add(&mut self, ip: &IpFacts, fragment: &Fragment<'_>, now_ns: i64) -> Option<Rebuilt> {
         let protocol = if ip.version == 4 {
             fragment.protocol
@@ -103,7 +103,7 @@ impl FragmentTable {
             protocol,
             version: ip.version,
         };
-        self.taken += 1;
+        self.added += 1;
         self.drop_old(now_ns);
         if !self.datagrams.contains_key(&key) {
             self.open(key, fragment.protocol, now_ns);
@@ -128,17 +128,17 @@ impl FragmentTable {
         })
     }
 
-    /// Frames of the fragments that the datagram completed last was in.
+    /// Frame numbers of the latest completed datagram's fragments.
     pub fn completed(&self) -> &[u64] {
         &self.completed
     }
 
-    /// Fragments taken so far.
-    pub fn taken(&self) -> u64 {
-        self.taken
+    /// Number of fragments added so far.
+    pub fn added(&self) -> u64 {
+        self.added
     }
 
-    /// TCP datagrams that were given up or are still open.
+    /// TCP datagrams that were dropped or are still incomplete.
     pub fn incomplete(&self) -> u64 {
         let open = self
             .datagrams
@@ -152,7 +152,7 @@ impl FragmentTable {
         while self.datagrams.len() >= MAX_DATAGRAMS {
             self.drop_oldest();
         }
-        // Stale entries are dropped as they come to the front; this bounds those behind an old open datagram.
+        // Stale entries are dropped when they reach the front; this bounds those behind an old incomplete datagram.
         if self.ages.len() >= 2 * MAX_DATAGRAMS {
             let datagrams = &self.datagrams;
             self.ages.retain(|(key, serial)| {
@@ -195,7 +195,7 @@ impl FragmentTable {
         }
     }
 
-    /// Drop the front of `ages` and its datagram, if it has one still.
+    /// Drop the front of `ages`, and its datagram if it still exists.
     fn drop_oldest(&mut self) {
         let Some((key, serial)) = self.ages.pop_front() else {
             return;
@@ -217,7 +217,7 @@ impl Datagram {
         let Ok(len) = u32::try_from(fragment.payload.wire_len) else {
             return;
         };
-        // As Linux does (ip_frag_queue): what is not the last counts in whole units of eight bytes.
+        // Like Linux (ip_frag_queue), count all but the last fragment in whole 8-byte units.
         let len = if fragment.more { len & !7 } else { len };
         let (start, end) = (fragment.offset, fragment.offset.saturating_add(len));
         if end > MAX_PAYLOAD_LEN {
@@ -234,7 +234,7 @@ impl Datagram {
         }
         if start == 0 && self.present[0] & 1 == 0 {
             self.ttl = ttl;
-            // RFC 8200 §4.5: the next header of the first fragment is the one that counts.
+            // RFC 8200 §4.5: the first fragment's next header is used.
             self.protocol = fragment.protocol;
         }
         let prefix = fragment.payload.limit(len as usize).bytes;
@@ -247,7 +247,7 @@ impl Datagram {
         }
     }
 
-    /// Join [start, end) to the runs; false if there is no room for one more.
+    /// Merge [start, end) into the runs; false if there is no space for another run.
     fn add_run(&mut self, start: u32, end: u32) -> bool {
         let first = self.runs.partition_point(|run| run.1 < start);
         let after = self.runs.partition_point(|run| run.0 <= end);
@@ -268,7 +268,7 @@ impl Datagram {
         true
     }
 
-    /// Captured bytes of `prefix` without a gap.
+    /// Length of the captured part of `prefix` before the first gap.
     fn captured_len(&self) -> usize {
         let mut len = 0;
         for word in self.present {

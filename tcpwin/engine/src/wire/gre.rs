@@ -1,4 +1,4 @@
-//! GRE (RFC 1701, 2784, 2890), its PPTP form (RFC 2637), ERSPAN and the 802.11 frames that Aruba carries in it.
+//! GRE (RFC 1701, 2784, 2890), its PPTP variant (RFC 2637), ERSPAN, and 802.11 frames from Aruba access points.
 
 use super::outcome::Outcome;
 use super::view::{Layer, Step, View};
@@ -45,14 +45,14 @@ pub(super) fn step(view: View<'_>) -> Step<'_> {
         ERSPAN_I_II if flags & flag::SEQUENCE == 0 => Ok((Layer::Ethernet, payload)),
         ERSPAN_I_II | ERSPAN_III => erspan(payload),
         WCCP => wccp(payload),
-        // 0x8200, 0x8210 … 0x8370 are one for each class of service.
+        // 0x8200, 0x8210 … 0x8370: one per class of service.
         0x8200..=0x8370 if protocol & 0x000F == 0 => Ok((Layer::Wifi(false), payload)),
         0x9000 => Ok((Layer::Wifi(false), payload)),
         _ => Ok((Layer::EtherType(protocol), payload)),
     }
 }
 
-/// RFC 1701: source route entries (family, offset, length), ended by an empty one.
+/// RFC 1701: source route entries (family, offset, length), terminated by an empty one.
 fn skip_source_routes(mut view: View<'_>) -> Result<View<'_>, Outcome> {
     const MAX_ROUTES: usize = 16;
     for _ in 0..MAX_ROUTES {
@@ -65,7 +65,7 @@ fn skip_source_routes(mut view: View<'_>) -> Result<View<'_>, Outcome> {
     Err(Outcome::Malformed)
 }
 
-/// draft-foschiano-erspan-03: type II has eight bytes, type III twelve and eight more if its O bit is set.
+/// draft-foschiano-erspan-03: type II has eight bytes; type III has twelve, plus eight if its O bit is set.
 fn erspan(view: View<'_>) -> Step<'_> {
     const FRAME_TYPE_IP: u16 = 2;
     match view.u8(0)? >> 4 {
@@ -80,7 +80,7 @@ fn erspan(view: View<'_>) -> Step<'_> {
     }
 }
 
-/// WCCP version 1 puts the IP packet first, version 2 four bytes of redirect header before it.
+/// WCCP version 1 starts with the IP packet; version 2 puts a four-byte redirect header before it.
 fn wccp(view: View<'_>) -> Step<'_> {
     if view.u8(0)? >> 4 == 4 {
         return Ok((Layer::Ipv4, view));

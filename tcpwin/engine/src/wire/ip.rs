@@ -1,5 +1,5 @@
-//! IPv4 (RFC 791) and IPv6 (RFC 8200) headers: addresses, the length of what they carry, options, extension headers.
-//! A datagram's length is that of its header, at most what the frame holds; fragments go to the table.
+//! IPv4 (RFC 791) and IPv6 (RFC 8200) headers: addresses, payload length, options, extension headers.
+//! A datagram's length is taken from its header, capped by the frame; fragments go to the table.
 
 use super::fast::mapped;
 use super::fragments::Fragment;
@@ -13,7 +13,7 @@ use super::walk::Walk;
 const V4_LEN: usize = 20;
 const V6_LEN: usize = 40;
 
-/// IPv6 next-header values that are extension headers (RFC 8200 §4, IANA protocol numbers).
+/// IPv6 next-header values of extension headers (RFC 8200 §4, IANA protocol numbers).
 mod extension {
     pub const HOP_BY_HOP: u8 = 0;
     pub const ROUTING: u8 = 43;
@@ -37,7 +37,7 @@ pub(super) fn v4<'a>(walk: &mut Walk<'_>, view: View<'a>) -> Step<'a> {
     let b = view.chunk::<V4_LEN>(0)?;
     let header_len = usize::from(b[0] & 0x0F) * 4;
     let total_len = usize::from(u16::from_be_bytes([b[2], b[3]]));
-    // A total length of 0 is a segmentation-offload super-segment, seen before the driver fills the field in.
+    // A total length of 0 is a segmentation-offload super-segment, captured before the driver fills in the field.
     if b[0] >> 4 != 4 || header_len < V4_LEN || (total_len != 0 && total_len < header_len) {
         return Err(Outcome::Malformed);
     }
@@ -110,7 +110,7 @@ pub(super) fn v6<'a>(walk: &mut Walk<'_>, view: View<'a>) -> Step<'a> {
     Ok((Layer::Transport(next), rest))
 }
 
-/// Whether `protocol` names an IPv6 extension header, which is stepped over by [`extension`].
+/// Return true if `protocol` is an IPv6 extension header, which [`extension`] skips.
 pub(super) fn is_extension(protocol: u8) -> bool {
     matches!(
         protocol,
@@ -124,7 +124,7 @@ pub(super) fn is_extension(protocol: u8) -> bool {
     )
 }
 
-/// One extension header of the kind `header` (RFC 8200 §4).
+/// Skip an extension header of type `header` (RFC 8200 §4).
 pub(super) fn extension<'a>(walk: &mut Walk<'_>, header: u8, view: View<'a>) -> Step<'a> {
     let next = view.u8(0)?;
     if header != extension::FRAGMENT {
@@ -152,7 +152,7 @@ pub(super) fn extension<'a>(walk: &mut Walk<'_>, header: u8, view: View<'a>) -> 
             },
         );
     }
-    // An atomic fragment (RFC 6946) is a whole datagram.
+    // An atomic fragment (RFC 6946) is a complete datagram.
     Ok((Layer::Transport(next), payload))
 }
 
@@ -179,7 +179,7 @@ fn fragment<'a>(walk: &mut Walk<'_>, fragment: Fragment<'a>) -> Step<'a> {
     }
 }
 
-/// Protocols worth a place in the fragment table: TCP and whatever leads to it.
+/// Protocols worth a slot in the fragment table: TCP and those that may lead to it.
 fn may_carry_tcp(protocol: u8) -> bool {
     matches!(protocol, TCP | UDP) || is_extension(protocol) || ip_tunnel::may_carry_tcp(protocol)
 }
@@ -188,7 +188,7 @@ fn address(view: &View<'_>, at: usize) -> Result<[u8; 16], Outcome> {
     view.chunk::<16>(at).copied()
 }
 
-/// The jumbo payload option (RFC 2675 §2) of a hop-by-hop header: the length of all that follows the IPv6 header.
+/// The jumbo payload option (RFC 2675 §2) of a hop-by-hop header: the length of everything after the IPv6 header.
 fn jumbo_len(hop_by_hop: View<'_>) -> Option<usize> {
     const PAD1: u8 = 0;
     const JUMBO: u8 = 0xC2;
@@ -208,7 +208,7 @@ fn jumbo_len(hop_by_hop: View<'_>) -> Option<usize> {
     None
 }
 
-/// Where a packet with a routing header is bound in the end: what the TCP checksum counts (RFC 8200 §8.1).
+/// The final destination of a packet with a routing header, as used in the TCP checksum (RFC 8200 §8.1).
 fn final_destination(routing: View<'_>) -> Option<[u8; 16]> {
     const SOURCE_ROUTE: u8 = 0;
     const MOBILE: u8 = 2;

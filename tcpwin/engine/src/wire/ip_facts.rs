@@ -1,8 +1,8 @@
-//! What an IP header says of the segment that it carries.
+//! The IP header fields that a TCP segment needs.
 
 use super::segment::NO_IP_ID;
 
-/// What the innermost IP header says of the segment that it carries.
+/// Fields of the innermost IP header.
 #[derive(Clone, Copy)]
 pub(super) struct IpFacts {
     pub src: [u8; 16],
@@ -11,7 +11,7 @@ pub(super) struct IpFacts {
     pub version: u8,
     pub ttl: u8,
     pub traffic_class: u8,
-    /// The length came from the frame, since the header's length field is 0.
+    /// The header's length field is 0, so the length was taken from the frame.
     pub length_from_frame: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What an IP datagram may carry other than TCP and UDP: IP again, GRE, Ethernet, MPLS, AH, IPComp, ICMP errors.
+//! IP payloads other than TCP and UDP: IP, GRE, Ethernet, MPLS, AH, IPComp, ICMP errors.
 
 use super::outcome::Outcome;
 use super::view::{Layer, Step, View};
@@ -23,7 +23,7 @@ mod protocol {
 #[inline(never)]
 pub(super) fn step<'a>(walk: &mut Walk<'_>, protocol: u8, view: View<'a>) -> Step<'a> {
     match protocol {
-        // Which version it is, the inner header says: senders mix 4 and 41 up.
+        // Use the inner header's version: senders confuse 4 and 41.
         protocol::IPV4 | protocol::IPV6 => Ok((Layer::Ip, view)),
         protocol::GRE => gre::step(view),
         protocol::AUTHENTICATION => {
@@ -41,7 +41,7 @@ pub(super) fn step<'a>(walk: &mut Walk<'_>, protocol: u8, view: View<'a>) -> Ste
     }
 }
 
-/// Those of the protocols above whose datagrams are worth putting together.
+/// The protocols above whose datagrams are worth reassembling.
 pub(super) fn may_carry_tcp(protocol: u8) -> bool {
     matches!(
         protocol,
@@ -56,7 +56,7 @@ pub(super) fn may_carry_tcp(protocol: u8) -> bool {
     )
 }
 
-/// RFC 792 and RFC 4443 §3: eight bytes, then the beginning of the packet that caused the error.
+/// RFC 792 and RFC 4443 §3: eight bytes, then the start of the packet that caused the error.
 fn icmp_error<'a>(walk: &mut Walk<'_>, view: View<'a>, error_types: &[u8]) -> Step<'a> {
     let icmp_type = view.u8(0)?;
     if walk.quoted || !error_types.contains(&icmp_type) {
@@ -65,7 +65,7 @@ fn icmp_error<'a>(walk: &mut Walk<'_>, view: View<'a>, error_types: &[u8]) -> St
     walk.quoted = true;
     match walk.descend(Layer::Ip, view.skip(8)?) {
         Outcome::Quoted => Err(Outcome::Quoted),
-        // A quotation is short by nature, so that its cuts and contradictions say nothing about the frame.
+        // A quotation is short by design, so its cuts and inconsistencies are not the frame's.
         _ => Err(Outcome::NotTcp),
     }
 }

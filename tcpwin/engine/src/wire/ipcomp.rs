@@ -1,4 +1,4 @@
-//! IP payload compression (RFC 3173) with DEFLATE (RFC 2394): inflates enough to read the headers within.
+//! IP payload compression (RFC 3173) with DEFLATE (RFC 2394): inflates enough to read the inner headers.
 
 use flate2::{Decompress, FlushDecompress, Status};
 
@@ -7,18 +7,18 @@ use super::view::{Layer, View};
 use super::walk::Walk;
 
 const HEADER_LEN: usize = 4;
-/// RFC 3173 §3.3: the well-known compression parameter index of DEFLATE; those of other algorithms are below 64 too.
+/// RFC 3173 §3.3: the well-known CPI of DEFLATE; those of other algorithms are below 64 too.
 const DEFLATE: u16 = 2;
-/// From here on an index was negotiated and names no algorithm: DEFLATE is tried, being what is used.
+/// CPIs from here on are negotiated and do not identify an algorithm; DEFLATE, the one used in practice, is tried.
 const FIRST_NEGOTIATED: u16 = 256;
 const IPV4: u8 = 4;
 const IPV6: u8 = 41;
 
 const PREFIX_LEN: usize = 256;
-/// The longest payload of an IP datagram, and the bound on the work for one frame.
+/// The longest payload of an IP datagram, which bounds the work per frame.
 const MAX_INFLATED: usize = 65_535;
 
-/// Kept out of the walk, whose stack frame its buffers would swell.
+/// A separate function, because its buffers would enlarge the walk's stack frame.
 #[cold]
 #[inline(never)]
 pub(super) fn descend(walk: &mut Walk<'_>, view: View<'_>) -> Outcome {
@@ -41,7 +41,7 @@ fn inflate_header(walk: &mut Walk<'_>, view: View<'_>) -> Result<Outcome, Outcom
     let total_len = match inflated.total_len {
         Some(len) => len,
         None if !cut => return Ok(Outcome::NotTcp),
-        // The end is not captured, but an IP header within states its own length.
+        // The end is not captured, but an inner IP header states its own length.
         None if matches!(next_header, IPV4 | IPV6) => MAX_INFLATED,
         None => return Ok(Outcome::HeaderCut),
     };
@@ -52,7 +52,7 @@ fn inflate_header(walk: &mut Walk<'_>, view: View<'_>) -> Result<Outcome, Outcom
 struct Inflated {
     prefix: [u8; PREFIX_LEN],
     prefix_len: usize,
-    /// Known if the stream's end was reached.
+    /// Known if the end of the stream was reached.
     total_len: Option<usize>,
 }
 

@@ -3,7 +3,7 @@
 use super::outcome::Outcome;
 use super::view::{Layer, Step, View};
 
-/// A magic number, flags, and a list of extensions with its length if the flags say so.
+/// A magic number, flags, and, if the flags say so, a length-prefixed list of extensions.
 pub(super) fn ethernet(view: View<'_>) -> Step<'_> {
     const MAGIC: [u8; 3] = [0x4D, 0x47, 0x43];
     const EXTENDED: u8 = 0x80;

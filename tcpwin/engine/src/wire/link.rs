@@ -11,10 +11,10 @@ pub(super) fn step(link_type: LinkType, view: View<'_>) -> Step<'_> {
         1 => Ok((Layer::Ethernet, view)),
         6 => token_ring(view),
         7 => arcnet(view, 2, true),
-        // PPP, and the same in HDLC-like framing.
+        // PPP, without and with HDLC-like framing.
         9 | 50 => Ok((Layer::Ppp, view)),
         10 => fddi(view),
-        // 12 and 14 are what DLT_RAW is on BSD and OpenBSD.
+        // 12 and 14 are DLT_RAW on BSD and OpenBSD.
         12 | 14 | 101 => Ok((Layer::Ip, view)),
         51 => ppp::pppoe_session(view),
         100 => Ok((Layer::Llc, view)),
@@ -47,7 +47,7 @@ pub(super) fn step(link_type: LinkType, view: View<'_>) -> Step<'_> {
         242 => Ok((Layer::EtherType(view.be16(40)?), view.skip(44)?)),
         258 => packet_tap(view),
         276 => linux_cooked(view, 0, 8, 20),
-        // Broadcom's tag stands between the addresses and the type, or before all.
+        // Broadcom's tag is between the addresses and the type, or before everything.
         281 => ethernet::length_or_type(view, 16),
         282 => Ok((Layer::Ethernet, view.skip(4)?)),
         // Marvell's distributed switch tag; its Ethertype form is four bytes longer.
@@ -57,12 +57,12 @@ pub(super) fn step(link_type: LinkType, view: View<'_>) -> Step<'_> {
     }
 }
 
-/// BSD loopback: an address family in the byte order of the machine that captured, or network order.
+/// BSD loopback: an address family in the capturing machine's byte order, or in network order.
 fn null(view: View<'_>) -> Step<'_> {
     by_family(family_in_any_order(&view)?, view.skip(4)?)
 }
 
-/// Families are small, so that a large one tells the other byte order.
+/// Families are small numbers, so a large value means the other byte order.
 fn family_in_any_order(view: &View<'_>) -> Result<u32, Outcome> {
     let family = view.be32(0)?;
     Ok(if family > 0xFFFF {
@@ -81,13 +81,13 @@ fn by_family(family: u32, payload: View<'_>) -> Step<'_> {
     }
 }
 
-/// OpenBSD's enc: the address family in the capturing machine's byte order, index of the security association, flags.
+/// OpenBSD's enc: address family in the capturing machine's byte order, index of the security association, flags.
 fn encapsulated(view: View<'_>) -> Step<'_> {
     const HEADER_LEN: usize = 12;
     by_family(family_in_any_order(&view)?, view.skip(HEADER_LEN)?)
 }
 
-/// Linux cooked captures: protocol, ARPHRD type and header length by version 1 or 2.
+/// Linux cooked captures, versions 1 and 2, which differ in the offsets of protocol, ARPHRD type and payload.
 fn linux_cooked(
     view: View<'_>,
     protocol_at: usize,
@@ -110,7 +110,7 @@ fn linux_cooked(
     }
 }
 
-/// IEEE 802.5: access and frame control, addresses, and a route if the source's first bit is set.
+/// IEEE 802.5: access and frame control, addresses, and a route if the first bit of the source is set.
 fn token_ring(view: View<'_>) -> Step<'_> {
     const LLC_FRAME: u8 = 0x40;
     if view.u8(1)? & 0xC0 != LLC_FRAME {
@@ -125,7 +125,7 @@ fn token_ring(view: View<'_>) -> Step<'_> {
     Ok((Layer::Llc, view.skip(14 + route_len)?))
 }
 
-/// Frame control 0x50 to 0x5F (0xD0 to 0xDF synchronous) is LLC; two addresses follow.
+/// Frame control 0x50 to 0x5F (0xD0 to 0xDF synchronous) is LLC, followed by two addresses.
 fn fddi(view: View<'_>) -> Step<'_> {
     if view.u8(0)? & 0x70 != 0x50 {
         return Err(Outcome::NotTcp);
@@ -133,8 +133,8 @@ fn fddi(view: View<'_>) -> Step<'_> {
     Ok((Layer::Llc, view.skip(13)?))
 }
 
-/// ARCNET: the protocol at `at`; RFC 1051 has no more header, RFC 1201 a split flag and a sequence number, which
-/// BSD's captures repeat after an exception.
+/// ARCNET: the protocol is at `at`. RFC 1051 has no further header; RFC 1201 has a split flag and a sequence number,
+/// which BSD captures repeat after an exception.
 fn arcnet(view: View<'_>, at: usize, exceptions: bool) -> Step<'_> {
     const IP_RFC1051: u8 = 240;
     const IP_RFC1201: u8 = 212;
@@ -191,7 +191,7 @@ fn pf_log(view: View<'_>) -> Step<'_> {
     )
 }
 
-/// PPI: a little-endian length and the link type of what follows.
+/// PPI: a little-endian length and the link type of the payload.
 fn per_packet_information(view: View<'_>) -> Step<'_> {
     let header_len = usize::from(view.le16(2)?);
     if header_len < 8 {
@@ -200,7 +200,7 @@ fn per_packet_information(view: View<'_>) -> Step<'_> {
     Ok((Layer::Link(view.le32(4)?), view.skip(header_len)?))
 }
 
-/// Darwin's pktap: a little-endian length and, after the record's type, the link type.
+/// Darwin's pktap: a little-endian length and, after the record type, the link type.
 fn packet_tap(view: View<'_>) -> Step<'_> {
     let header_len = usize::try_from(view.le32(0)?).unwrap_or(usize::MAX);
     if header_len < 12 {
@@ -209,7 +209,7 @@ fn packet_tap(view: View<'_>) -> Step<'_> {
     Ok((Layer::Link(view.le32(8)?), view.skip(header_len)?))
 }
 
-/// Linux's NFLOG: type-length-value records in the byte order of the machine that captured, padded to four bytes.
+/// Linux's NFLOG: type-length-value records in the capturing machine's byte order, padded to four bytes.
 fn nflog(view: View<'_>) -> Step<'_> {
     const HEADER_LEN: usize = 4;
     const PAYLOAD: u16 = 9;
@@ -217,7 +217,7 @@ fn nflog(view: View<'_>) -> Step<'_> {
     let mut rest = view.skip(HEADER_LEN)?;
     for _ in 0..MAX_RECORDS {
         let (mut len, mut kind) = (rest.le16(0)?, rest.le16(2)?);
-        // Kinds are small, so that a kind above 255 tells the other byte order.
+        // Types are small numbers, so a value above 255 means the other byte order.
         if kind > 0xFF {
             (len, kind) = (len.swap_bytes(), kind.swap_bytes());
         }

@@ -1,12 +1,12 @@
-//! What a frame may turn out to be.
+//! The result of parsing a frame.
 
 use crate::capture::LinkType;
 
-/// What a frame carries that is not read further, and may hide TCP.
+/// The first undecoded protocol in a frame; it may hide TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unread {
     EtherType(u16),
-    /// A protocol number of PPP (RFC 1661 §2).
+    /// A PPP protocol number (RFC 1661 §2).
     Ppp(u16),
 }
 
@@ -19,24 +19,24 @@ impl std::fmt::Display for Unread {
     }
 }
 
-/// What a frame turned out to be.
+/// The result of parsing a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Outcome {
-    /// A TCP segment; the output is filled.
+    /// A TCP segment; the output has been filled.
     Segment,
-    /// No TCP header here.
+    /// No TCP header.
     NotTcp,
-    /// Nothing that is understood: neither TCP nor known to be something else.
+    /// An unsupported protocol: neither TCP nor known to be something else.
     Unread(Unread),
-    /// An IP fragment whose datagram is not complete yet; the frame that completes it is the segment.
+    /// An IP fragment of an incomplete datagram; the frame that completes it yields the segment.
     FragmentPending,
-    /// A TCP header quoted inside an ICMP or ICMPv6 error: a report about a segment, not one.
+    /// A TCP header quoted in an ICMP or ICMPv6 error: a report about a segment, not a segment.
     Quoted,
-    /// The capture ends before the 20 fixed bytes of the TCP header do, or inside a header below it.
+    /// The capture ends inside the 20-byte TCP header or inside a header below it.
     HeaderCut,
-    /// A header contradicts itself or the length of its packet.
+    /// A header contradicts itself or its packet's length.
     Malformed,
-    /// The link type is not one of those that are understood.
+    /// An unsupported link type.
     UnknownLink(LinkType),
 }

@@ -1,5 +1,5 @@
-//! One packet in, at most one TCP segment out: the first TCP header met on the way in through links and tunnels.
-//! Ordinary Ethernet/IPv4/TCP packets take the fast path; every other one walks its layers, a bounded number of them.
+//! One packet in, at most one TCP segment out: the first TCP header found inside links and tunnels.
+//! Ordinary Ethernet/IPv4/TCP packets take the fast path; for all others the layers are walked, up to a limit.
 
 use super::fast;
 use super::fragments::{FragmentTable, Rebuilt};
@@ -11,20 +11,20 @@ use super::walk::Walk;
 use super::{ethernet, ip, ip_tunnel, link, ppp, sflow, tcp, udp, wifi};
 use crate::capture::{LinkType, Packet};
 
-/// Bound on the headers walked in one frame, all branches (aggregated 802.11 frames, samples) counted together.
+/// Maximum headers walked in one frame, counting all branches (aggregated 802.11 frames, samples).
 const MAX_LAYERS: u32 = 64;
 
 const LINK_TYPE_ETHERNET: LinkType = 1;
 
-/// How many frames had each outcome.
+/// Number of frames with each outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParseCounters {
     pub segments: u64,
-    /// Of these, samples of a flow monitor.
+    /// The subset that a flow monitor sampled.
     pub sampled: u64,
-    /// Those that are not understood included.
+    /// Includes unsupported protocols.
     pub not_tcp: u64,
-    /// Frames that carry something that is not understood, and the first kinds of it.
+    /// Frames with an unsupported protocol, and the first kinds of it.
     pub unread: u64,
     pub unread_kinds: Vec<(Unread, u64)>,
     pub fragments_pending: u64,
@@ -32,9 +32,9 @@ pub struct ParseCounters {
     pub header_cut: u64,
     pub malformed: u64,
     pub unknown_link: u64,
-    /// The first unknown link types and their frames; further ones are in `unknown_link` only.
+    /// The first unknown link types with their frame counts; further types are counted in `unknown_link` only.
     pub unknown_link_types: Vec<(LinkType, u64)>,
-    /// Fragmented TCP datagrams that never became complete: too old, pushed out, or still open at the end.
+    /// Fragmented TCP datagrams that were never completed: expired, evicted, or still incomplete at the end.
     pub datagrams_incomplete: u64,
 }
 
@@ -62,7 +62,7 @@ impl ParseCounters {
     }
 }
 
-/// One more frame of `kind`; a kind beyond the first `at_most` is not named.
+/// Count a frame of `kind`; kinds after the first `at_most` are not listed.
 fn count_kind<K: PartialEq>(kinds: &mut Vec<(K, u64)>, kind: K, at_most: usize) {
     if let Some(entry) = kinds.iter_mut().find(|(known, _)| *known == kind) {
         entry.1 += 1;
@@ -71,7 +71,7 @@ fn count_kind<K: PartialEq>(kinds: &mut Vec<(K, u64)>, kind: K, at_most: usize) 
     }
 }
 
-/// Parses the packets of one capture, in order. Holds the open IP fragments and the counters.
+/// Parses the packets of one capture, in order. Holds incomplete IP datagrams and the counters.
 #[derive(Default)]
 pub struct SegmentParser {
     fragments: FragmentTable,
@@ -84,7 +84,7 @@ impl SegmentParser {
     }
 
     /// Parse `packet` into `out`, which is meaningful only after [`Outcome::Segment`].
-    /// `previous_time_ns` is the time of the packet before, taken when this one has none.
+    /// `previous_time_ns`, the previous packet's time, is used if this one has none.
     #[inline(always)]
     pub fn parse(
         &mut self,
@@ -108,8 +108,8 @@ impl SegmentParser {
         )
     }
 
-    /// [`SegmentParser::parse_layers`] by single values: a packet that is never referred to as a whole can stay in
-    /// registers on the fast path.
+    /// Like [`SegmentParser::parse_layers`], with the packet's fields as separate arguments: as no reference to the
+    /// packet is taken, it can stay in registers on the fast path.
     #[cold]
     #[inline(never)]
     fn parse_rarely(
@@ -131,13 +131,13 @@ impl SegmentParser {
         self.parse_layers(&packet, time_ns, out)
     }
 
-    /// Fragments taken so far: what a packet is depends on those before it only where this grows.
+    /// Number of fragments added so far. While it is unchanged, a packet's outcome does not depend on earlier packets.
     #[inline(always)]
-    pub fn fragments_taken(&self) -> u64 {
-        self.fragments.taken()
+    pub fn fragments_added(&self) -> u64 {
+        self.fragments.added()
     }
 
-    /// Frames of the fragments that the datagram completed last was in.
+    /// Frame numbers of the latest completed datagram's fragments.
     pub fn completed_frames(&self) -> &[u64] {
         self.fragments.completed()
     }
@@ -150,7 +150,7 @@ impl SegmentParser {
         }
     }
 
-    /// The way of every packet that the fast path declines; gives the same answer for those that it takes.
+    /// Parse layer by layer whatever the fast path declines. Where both apply, they give the same result.
     pub(super) fn parse_layers(
         &mut self,
         packet: &Packet<'_>,
@@ -189,7 +189,7 @@ impl SegmentParser {
 }
 
 impl Walk<'_> {
-    /// Walk from `layer` inwards until the outcome is known.
+    /// Walk inwards from `layer` until the outcome is known.
     pub fn descend(&mut self, mut layer: Layer, mut view: View<'_>) -> Outcome {
         loop {
             if self.layers_left == 0 {
@@ -228,8 +228,8 @@ impl Walk<'_> {
         }
     }
 
-    // IP and TCP follow each other by calls rather than by turns of the loop: what one hands to the next then stays
-    // in registers, which makes this way about twice as fast.
+    // IP and TCP call each other directly instead of returning to the loop: values then stay in registers, which makes
+    // this path about twice as fast.
 
     #[inline]
     fn ipv4(&mut self, view: View<'_>) -> Outcome {
@@ -252,7 +252,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Walk the payload of a datagram that its last fragment has just completed.
+    /// Walk the payload of a datagram that was just completed.
     pub fn descend_rebuilt(&mut self, rebuilt: &Rebuilt) -> Outcome {
         self.frame_flags |= capture_flag::FRAGMENTED;
         self.descend(Layer::Transport(rebuilt.protocol), rebuilt.view())

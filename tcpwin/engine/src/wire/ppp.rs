@@ -1,4 +1,4 @@
-//! PPP (RFC 1661) with or without HDLC-like framing (RFC 1662), in multilink bundles (RFC 1990), PPPoE sessions
+//! PPP (RFC 1661) with and without HDLC-like framing (RFC 1662), multilink bundles (RFC 1990), PPPoE sessions
 //! (RFC 2516), Cisco HDLC.
 
 use super::outcome::{Outcome, Unread};
@@ -11,7 +11,7 @@ mod protocol {
     /// RFC 3032 §4.
     pub const MPLS_UNICAST: u16 = 0x0281;
     pub const MPLS_MULTICAST: u16 = 0x0283;
-    /// From here on are control protocols and those of low traffic (RFC 1661 §2).
+    /// Control and low-volume protocols start here (RFC 1661 §2).
     pub const LOWEST_CONTROL: u16 = 0x4000;
 }
 
@@ -19,7 +19,7 @@ pub(super) fn step(mut view: View<'_>) -> Step<'_> {
     if is_cisco_hdlc(&view)? {
         return cisco_hdlc(view);
     }
-    // RFC 1661 §6.6: the address and control fields may be compressed away.
+    // RFC 1661 §6.6: the address and control fields may be omitted by compression.
     if view.u8(0)? == 0xFF && view.u8(1)? == 0x03 {
         view = view.skip(2)?;
     }
@@ -40,7 +40,8 @@ pub(super) fn step(mut view: View<'_>) -> Step<'_> {
     }
 }
 
-/// RFC 1990 §3: begin and end bits and a sequence number of 24 bits, or of 12 where both sides agreed on the short form.
+/// RFC 1990 §3: begin and end bits and a 24-bit sequence number, or a 12-bit one if both sides agreed on the short
+/// format.
 fn multilink(view: View<'_>) -> Step<'_> {
     const BEGIN: u8 = 0x80;
     const END: u8 = 0x40;
@@ -63,7 +64,7 @@ fn multilink(view: View<'_>) -> Step<'_> {
     ))
 }
 
-/// RFC 2516 §4: six bytes, of which the last two are the length.
+/// RFC 2516 §4: six bytes, the last two of which are the length.
 pub(super) fn pppoe_session(view: View<'_>) -> Step<'_> {
     const SESSION_DATA: u8 = 0;
     if view.u8(1)? != SESSION_DATA {
@@ -73,8 +74,8 @@ pub(super) fn pppoe_session(view: View<'_>) -> Step<'_> {
     Ok((Layer::Ppp, view.skip(6)?.limit(len)))
 }
 
-/// Cisco's framing under a link type of PPP: its unicast or broadcast address and a zero byte, which no PPP packet with
-/// compressed fields begins with (no such protocol is assigned).
+/// Cisco's framing under the PPP link type: its unicast or broadcast address, then a zero byte. A PPP packet with
+/// compressed fields never starts like this, as no such protocol is assigned.
 fn is_cisco_hdlc(view: &View<'_>) -> Result<bool, Outcome> {
     Ok(matches!(view.u8(0)?, 0x0F | 0x8F) && view.u8(1)? == 0)
 }

@@ -1,6 +1,6 @@
-//! One TCP segment with all that later stages need from its headers. Plain data, no borrow, no payload.
+//! One TCP segment with all header fields that later stages need. Plain data: no borrows, no payload.
 
-/// `ip_id` of a packet that has none (IPv6 without a fragment header).
+/// `ip_id` of a packet without one (IPv6 without a fragment header).
 pub const NO_IP_ID: u32 = u32::MAX;
 
 pub const FIN: u16 = 0x001;
@@ -11,10 +11,10 @@ pub const ACK: u16 = 0x010;
 pub const URG: u16 = 0x020;
 pub const ECE: u16 = 0x040;
 pub const CWR: u16 = 0x080;
-/// Once NS, the nonce sum (RFC 3540); now the third bit of AccECN's counter (RFC 9768 §3.1).
+/// Formerly NS, the nonce sum (RFC 3540); now the third bit of AccECN's counter (RFC 9768 §3.1).
 pub const AE: u16 = 0x100;
 
-/// Options of one TCP header. A field that is absent from the header is zero or `None`.
+/// Options of a TCP header. An absent option is zero or `None`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// Timestamps (RFC 7323 §3): TSval, TSecr.
@@ -27,23 +27,22 @@ pub struct Options {
     pub sack_permitted: bool,
     /// TCP Fast Open: cookie option present (RFC 7413), kind 34 or the experimental 254 with magic 0xF989.
     pub fast_open: bool,
-    /// Kinds of Multipath TCP options (kind 30, RFC 8684 §3), a bit for each subtype; the highest for one without any.
+    /// Multipath TCP options (kind 30, RFC 8684 §3), one bit per subtype; the highest bit means no subtype.
     pub multipath: u16,
-    /// Count of valid entries in `sack`.
+    /// Number of valid entries in `sack`.
     pub sack_count: u8,
-    /// SACK blocks as (left edge, right edge) in the order of the header (RFC 2018 §3). Those beyond `sack_count`
-    /// are left over from earlier segments.
+    /// SACK blocks as (left edge, right edge) in header order (RFC 2018 §3). Entries beyond `sack_count` are stale.
     pub sack: [(u32, u32); 4],
 }
 
 impl Options {
-    /// The valid SACK blocks.
+    /// Return the valid SACK blocks.
     pub fn sack_blocks(&self) -> &[(u32, u32)] {
         let count = usize::from(self.sack_count).min(self.sack.len());
         self.sack.get(..count).unwrap_or_default()
     }
 
-    /// Let there be no option but timestamps, without clearing what `sack_count` tells to be void.
+    /// Reset to timestamps only, without clearing the entries that `sack_count` marks as stale.
     #[inline(always)]
     pub(super) fn set_only(&mut self, timestamps: Option<(u32, u32)>) {
         let Options {
@@ -62,7 +61,8 @@ impl Options {
         *sack_count = 0;
     }
 
-    /// Whether there is an option besides timestamps. Each option is named: one added later has to be thought of here.
+    /// Return true if there are options besides timestamps. The pattern lists every field, so that a new one is not
+    /// forgotten.
     #[inline(always)]
     pub fn has_more_than_timestamps(&self) -> bool {
         let Options {
@@ -75,7 +75,7 @@ impl Options {
             sack_count,
             sack: _,
         } = self;
-        // Without a branch for each.
+        // Branchless.
         window_scale.is_some()
             | mss.is_some()
             | sack_permitted
@@ -96,41 +96,41 @@ impl PartialEq for Options {
 
 impl Eq for Options {}
 
-/// Facts about how this segment was captured, as bit flags in [`Segment::capture_flags`].
+/// Properties of how the segment was captured, as bit flags in [`Segment::capture_flags`].
 pub mod capture_flag {
-    /// The capture ends inside the TCP options; those before the cut were kept.
+    /// The capture ends inside the TCP options; those before the cut are present.
     pub const OPTIONS_CUT: u8 = 0x01;
-    /// IP total length (or IPv6 payload length) was 0: the length comes from the frame (TSO/GRO super-segment).
+    /// The IP total length (or IPv6 payload length) is 0: the length was taken from the frame (TSO/GRO super-segment).
     pub const LENGTH_FROM_FRAME: u8 = 0x02;
-    /// Rebuilt from IP fragments; the frame is the one that completed the datagram.
+    /// Reassembled from IP fragments; the frame is the one that completed the datagram.
     pub const FRAGMENTED: u8 = 0x04;
-    /// The options list is malformed, or the header is longer than its datagram; options before the error were kept.
+    /// The options are malformed, or the header is longer than its datagram; options before the error are present.
     pub const OPTIONS_BAD: u8 = 0x08;
     /// The frame was cut by the snapshot length (captured < original).
     pub const SNAPPED: u8 = 0x10;
-    /// One of the packets that a flow monitor sampled (sFlow): most of the others are missing.
+    /// Sampled by a flow monitor (sFlow): most other packets are missing.
     pub const SAMPLED: u8 = 0x20;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     pub frame: u64,
-    /// Nanoseconds since the Unix epoch. Packets without a time carry that of the packet before.
+    /// Nanoseconds since the Unix epoch. A packet without a time has the previous packet's.
     pub time_ns: i64,
-    /// Network byte order; IPv4 as ::ffff:a.b.c.d.
+    /// In network byte order; IPv4 as ::ffff:a.b.c.d.
     pub src: [u8; 16],
     pub dst: [u8; 16],
     pub src_port: u16,
     pub dst_port: u16,
     pub seq: u32,
     pub ack: u32,
-    /// TCP payload bytes by the IP header, not by what was captured.
+    /// Length of the TCP payload according to the IP header, not the captured length.
     pub payload_len: u32,
-    /// Identification of the IPv4 header or of an IPv6 fragment header, or [`NO_IP_ID`].
+    /// Identification from the IPv4 header or the IPv6 fragment header, or [`NO_IP_ID`].
     pub ip_id: u32,
-    /// The 12 bits of the flags field (reserved bits and AE included), FIN lowest.
+    /// The 12-bit flags field, including reserved bits and AE; FIN is the lowest bit.
     pub flags: u16,
-    /// The window field, unscaled.
+    /// The unscaled window field.
     pub window: u16,
     pub checksum: u16,
     /// 4 or 6.
@@ -144,20 +144,20 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// A router on the path marked it instead of dropping it: congestion experienced (RFC 3168 §5).
+    /// Congestion experienced: a router marked the packet instead of dropping it (RFC 3168 §5).
     #[inline(always)]
     pub fn is_marked(&self) -> bool {
         self.traffic_class & 3 == 3
     }
 
-    /// Sequence space that it takes: payload, SYN and FIN (RFC 9293 §3.3.1).
+    /// The sequence space occupied: payload, SYN and FIN (RFC 9293 §3.3.1).
     #[inline]
     pub fn sequence_length(&self) -> u32 {
         let control = u32::from(self.flags & SYN != 0) + u32::from(self.flags & FIN != 0);
         self.payload_len.saturating_add(control)
     }
 
-    /// A segment with every field zero, for buffers that are filled later.
+    /// A segment with all fields zero, for buffers that are filled later.
     pub const EMPTY: Segment = Segment {
         frame: 0,
         time_ns: 0,

@@ -1,4 +1,4 @@
-//! sFlow version 5 (sflow.org/sflow_version_5.txt): the headers of sampled packets; the first TCP header found counts.
+//! sFlow version 5 (sflow.org/sflow_version_5.txt): headers of sampled packets; the first TCP header is used.
 
 use super::outcome::Outcome;
 use super::segment::capture_flag;
@@ -47,7 +47,7 @@ fn each_sample(walk: &mut Walk<'_>, view: View<'_>) -> Result<(), Outcome> {
     Ok(())
 }
 
-/// The records of a flow sample, whose count is the word at `count_at`.
+/// Walk the records of a flow sample; their count is the word at `count_at`.
 fn each_record(walk: &mut Walk<'_>, sample: View<'_>, count_at: usize) -> Result<(), Outcome> {
     let records = sample.be32(count_at)?;
     let mut rest = sample.skip(count_at + 4)?;
@@ -76,7 +76,7 @@ fn each_record(walk: &mut Walk<'_>, sample: View<'_>, count_at: usize) -> Result
     Ok(())
 }
 
-/// A tagged structure: its tag, its body, and what follows it.
+/// Parse a tagged structure into its tag, its body, and the rest.
 fn record(view: View<'_>) -> Result<(u32, View<'_>, View<'_>), Outcome> {
     let (kind, len) = (view.be32(0)?, to_len(view.be32(4)?));
     let body = view.skip(8)?;

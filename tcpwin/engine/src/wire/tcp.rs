@@ -1,5 +1,5 @@
 //! The TCP header and its options (RFC 9293 §3.1) → the output segment.
-//! Options are read as Linux reads them (net/ipv4/tcp_input.c, tcp_parse_options): the last of a kind wins.
+//! Options are parsed like in Linux (net/ipv4/tcp_input.c, tcp_parse_options): the last option of a kind wins.
 
 use super::outcome::Outcome;
 use super::segment::{capture_flag, Options, Segment};
@@ -8,7 +8,7 @@ use super::walk::Walk;
 
 const FIXED_LEN: usize = 20;
 const QUOTED_LEN: usize = 8;
-/// RFC 7323 §2.3: no window, so no segment, is larger. A longer one is a length field gone wrong.
+/// RFC 7323 §2.3: no window, and so no segment, is larger. A longer payload is a corrupt length field.
 const MAX_PAYLOAD_LEN: usize = 1 << 30;
 
 mod kind {
@@ -21,7 +21,7 @@ mod kind {
     pub const TIMESTAMPS: u8 = 8;
     pub const MULTIPATH: u8 = 30;
     pub const FAST_OPEN: u8 = 34;
-    /// RFC 6994 §3: shared by experiments, told apart by the two bytes that follow.
+    /// RFC 6994 §3: shared by experiments, which the next two bytes distinguish.
     pub const EXPERIMENT: u8 = 254;
 }
 
@@ -30,7 +30,7 @@ const FAST_OPEN_EXPERIMENT: [u8; 2] = [0xF9, 0x89];
 
 pub(super) fn parse(walk: &mut Walk<'_>, view: View<'_>) -> Outcome {
     if walk.quoted {
-        // RFC 792: an error quotes as little as eight bytes, the ports and the sequence number.
+        // RFC 792: an ICMP error may quote as little as eight bytes, the ports and the sequence number.
         return if view.bytes.len() >= QUOTED_LEN {
             Outcome::Quoted
         } else {
@@ -46,7 +46,7 @@ pub(super) fn parse(walk: &mut Walk<'_>, view: View<'_>) -> Outcome {
     if header_len < FIXED_LEN {
         return Outcome::Malformed;
     }
-    // A header longer than its datagram: receivers drop it, tshark shows it. It is kept, without payload.
+    // Receivers drop a header longer than its datagram, but tshark shows it. Keep it, without payload.
     let overlong = header_len > view.wire_len;
     let header_len = header_len.min(view.wire_len);
     let payload_len = view.wire_len - header_len;
@@ -89,7 +89,7 @@ pub(super) fn parse(walk: &mut Walk<'_>, view: View<'_>) -> Outcome {
     Outcome::Segment
 }
 
-/// The options in `captured`, of which the header holds `wire_len` bytes, and the capture flags they earn.
+/// Parse the captured part of an options field of `wire_len` bytes; return the options and their capture flags.
 fn parse_options(captured: &[u8], wire_len: usize) -> (Options, u8) {
     let mut options = Options::default();
     let mut flags = if captured.len() < wire_len {
@@ -111,7 +111,7 @@ fn parse_options(captured: &[u8], wire_len: usize) -> (Options, u8) {
                 };
                 let len = usize::from(len);
                 let position = captured.len() - rest.len();
-                // RFC 9293 §3.2: the length counts the kind and itself.
+                // RFC 9293 §3.2: the length includes the kind and length bytes.
                 if len < 2 || position + len > wire_len {
                     flags |= capture_flag::OPTIONS_BAD;
                     break;
@@ -129,7 +129,7 @@ fn parse_options(captured: &[u8], wire_len: usize) -> (Options, u8) {
     (options, flags)
 }
 
-/// Take one option; false if its length is not that of its kind, in which case it is ignored.
+/// Store an option. Return false, and ignore it, if its length is wrong for its kind.
 fn set_option(options: &mut Options, kind: u8, value: &[u8]) -> bool {
     match (kind, value) {
         (kind::MSS, &[high, low]) => options.mss = Some(u16::from_be_bytes([high, low])),

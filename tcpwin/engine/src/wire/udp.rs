@@ -1,11 +1,11 @@
-//! UDP (RFC 768) for the tunnels that run over it, known by their ports.
+//! UDP tunnels (RFC 768), identified by port.
 
 use super::outcome::Outcome;
 use super::view::{Layer, Step, View};
 
 const HEADER_LEN: usize = 8;
 
-/// IANA port numbers, but for the two noted.
+/// IANA port numbers, with two exceptions as noted.
 mod port {
     pub const L2TP: u16 = 1701;
     pub const GTP_U: u16 = 2152;
@@ -20,14 +20,14 @@ mod port {
     pub const MPLS: u16 = 6635;
     /// Linux's default before the port was assigned.
     pub const VXLAN_LINUX: u16 = 8472;
-    /// Not assigned; the one that sniffers use.
+    /// Not assigned; the port that sniffers use.
     pub const TZSP: u16 = 37_008;
 }
 
 pub(super) fn step(view: View<'_>) -> Step<'_> {
     let (source, destination) = (view.be16(0)?, view.be16(2)?);
     let len = usize::from(view.be16(4)?);
-    // RFC 2675 §4: a length of 0 is that of the IP payload.
+    // RFC 2675 §4: a length of 0 means the length of the IP payload.
     let datagram = if len >= HEADER_LEN {
         view.limit(len)
     } else {
@@ -45,7 +45,7 @@ pub(super) fn step(view: View<'_>) -> Step<'_> {
         port::SFLOW => return Ok((Layer::Sflow, payload)),
         _ => {}
     }
-    // Both ends of these use the port.
+    // Both ends of these protocols use the port.
     match (source, destination) {
         (port::GTP_U, _) | (_, port::GTP_U) => gtp_u(payload),
         (port::CAPWAP_DATA, _) | (_, port::CAPWAP_DATA) => super::capwap::data(payload),
@@ -80,7 +80,7 @@ fn vxlan_gpe(view: View<'_>) -> Step<'_> {
     }
 }
 
-/// RFC 8926 §3.4: options counted in words of four bytes, then a payload of the EtherType named.
+/// RFC 8926 §3.4: options counted in 4-byte words, then a payload with an EtherType.
 fn geneve(view: View<'_>) -> Step<'_> {
     let first = view.u8(0)?;
     if first >> 6 != 0 {
@@ -170,7 +170,7 @@ fn tzsp(view: View<'_>) -> Step<'_> {
     const PADDING: u8 = 0;
     const END: u8 = 1;
     const MAX_TAGS: usize = 64;
-    // Version 1; a received packet or one to transmit.
+    // Version 1; a packet that was received or is to be transmitted.
     if view.u8(0)? != 1 || view.u8(1)? > 1 {
         return Err(Outcome::NotTcp);
     }

@@ -1,5 +1,5 @@
-//! What one header hands to the next: the captured bytes of a layer, its length on the wire, and what it holds.
-//! Every read is checked. A read past the capture ends the walk as `HeaderCut`, past the wire as `Malformed`.
+//! The layer passed from one header parser to the next: captured bytes, wire length, and protocol.
+//! All reads are checked. Reading past the capture ends the walk as `HeaderCut`, past the wire length as `Malformed`.
 
 use super::outcome::Outcome;
 use crate::capture::LinkType;
@@ -8,27 +8,27 @@ use crate::capture::LinkType;
 pub(super) const TCP: u8 = 6;
 pub(super) const UDP: u8 = 17;
 
-/// One layer: `bytes` were captured of the `wire_len` bytes that were sent.
+/// The captured `bytes` of a layer that had `wire_len` bytes on the wire.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'a> {
     pub bytes: &'a [u8],
-    /// Never less than `bytes.len()`.
+    /// At least `bytes.len()`.
     pub wire_len: usize,
 }
 
-/// What the bytes of a [`View`] hold.
+/// The protocol of a [`View`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layer {
     Link(LinkType),
     Ethernet,
-    /// The payload of an EtherType (IEEE 802), as Ethernet, SLL, GRE and others carry it.
+    /// An EtherType payload (IEEE 802), as in Ethernet, SLL, GRE and others.
     EtherType(u16),
     Llc,
     Ppp,
     Mpls,
-    /// IEEE 802.11; the flag: the header is padded to four bytes (radiotap flag 0x20).
+    /// IEEE 802.11; true if the header is padded to four bytes (radiotap flag 0x20).
     Wifi(bool),
-    /// IPv4 or IPv6, told apart by the version nibble.
+    /// IPv4 or IPv6, by version nibble.
     Ip,
     Ipv4,
     Ipv6,
@@ -48,7 +48,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The `N` bytes at `at`.
+    /// Return the `N` bytes at `at`.
     #[inline]
     pub fn chunk<const N: usize>(&self, at: usize) -> Result<&'a [u8; N], Outcome> {
         match self
@@ -84,7 +84,7 @@ impl<'a> View<'a> {
         self.chunk(at).map(|b| u32::from_le_bytes(*b))
     }
 
-    /// What follows the first `count` bytes; empty when the capture ends exactly there.
+    /// Skip `count` bytes; the result is empty if the capture ends exactly there.
     #[inline]
     pub fn skip(&self, count: usize) -> Result<View<'a>, Outcome> {
         match (self.bytes.get(count..), self.wire_len.checked_sub(count)) {
@@ -93,7 +93,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// At most `len` bytes: a length field shortens a layer (padding, trailers) and never lengthens it.
+    /// Limit to `len` bytes: a length field can shorten a layer (padding, trailers) but never lengthen it.
     #[inline]
     pub fn limit(&self, len: usize) -> View<'a> {
         let bytes = self.bytes.get(..len).unwrap_or(self.bytes);
@@ -103,7 +103,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The first of several fragments of a tunnel: the rest was sent too, so that lengths of inner headers hold.
+    /// Treat as the first of several tunnel fragments: the rest was sent too, so inner length fields stay valid.
     pub fn first_of_several(&self) -> View<'a> {
         const LONGEST_DATAGRAM: usize = 65_535;
         View {
@@ -112,7 +112,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Why `needed` bytes are not there.
+    /// Return the reason why `needed` bytes are not available.
     #[cold]
     pub fn missing(&self, needed: usize) -> Outcome {
         if needed <= self.wire_len {

@@ -1,9 +1,9 @@
-//! The state of the walk through one frame.
+//! State of the walk through one frame.
 
 use super::fragments::FragmentTable;
 use super::ip_facts::IpFacts;
 use super::segment::Segment;
-/// The state of the walk through one frame.
+/// State of the walk through one frame.
 pub(super) struct Walk<'p> {
     pub fragments: &'p mut FragmentTable,
     pub out: &'p mut Segment,
@@ -12,9 +12,9 @@ pub(super) struct Walk<'p> {
     pub(super) layers_left: u32,
     /// Inside an ICMP error.
     pub quoted: bool,
-    /// A compressed payload was inflated already: once per frame bounds the work.
+    /// A payload has already been inflated: once per frame bounds the work.
     pub inflated: bool,
-    /// Bits of [`capture_flag`] that hold for whatever is found further in.
+    /// Bits of [`capture_flag`] that apply to any segment found further in.
     pub frame_flags: u8,
     pub ip: IpFacts,
 }

@@ -1,4 +1,4 @@
-//! IEEE 802.11 data frames, their aggregates (A-MSDU), and the capture headers that stand before them.
+//! IEEE 802.11 data frames, aggregates (A-MSDU), and the capture headers before them.
 
 use super::outcome::Outcome;
 use super::view::{Layer, Step, View};
@@ -7,7 +7,7 @@ use super::walk::Walk;
 const HEADER_LEN: usize = 24;
 const MAX_SUBFRAMES: usize = 16;
 
-/// The 802.11 header (IEEE 802.11-2020 §9.3.2.1); `padded`: to a multiple of four bytes, as some drivers do.
+/// Parse the 802.11 header (IEEE 802.11-2020 §9.3.2.1); some drivers pad it to a multiple of four bytes (`padded`).
 pub(super) fn step<'a>(walk: &mut Walk<'_>, view: View<'a>, padded: bool) -> Step<'a> {
     const DATA: u8 = 2;
     const NO_DATA: u8 = 0x40;
@@ -19,8 +19,8 @@ pub(super) fn step<'a>(walk: &mut Walk<'_>, view: View<'a>, padded: bool) -> Ste
     const AGGREGATE: u8 = 0x80;
     const VERSION: u8 = 0x03;
     let &[first, second] = view.chunk::<2>(0)?;
-    // Some access points send the two bytes to their controller in the other order. The version is always 0, and the
-    // flags in its place say to or from the distribution system.
+    // Some access points send these two bytes to their controller in swapped order. The version is always 0, while the
+    // flags in its place always contain a To DS or From DS bit.
     let (control, flags) = if first & VERSION == 0 {
         (first, second)
     } else {
@@ -58,7 +58,7 @@ pub(super) fn step<'a>(walk: &mut Walk<'_>, view: View<'a>, padded: bool) -> Ste
     Ok((Layer::Llc, body))
 }
 
-/// IEEE 802.11-2020 §9.3.2.2: each an Ethernet-like header with a length, padded to four bytes.
+/// IEEE 802.11-2020 §9.3.2.2: each subframe has an Ethernet-like header with a length and is padded to four bytes.
 #[cold]
 #[inline(never)]
 fn subframes(walk: &mut Walk<'_>, mut view: View<'_>) -> Outcome {
@@ -80,7 +80,7 @@ fn subframes(walk: &mut Walk<'_>, mut view: View<'_>) -> Outcome {
     Outcome::NotTcp
 }
 
-/// Radiotap (radiotap.org): little-endian, fields by present bits, of which only TSFT and Flags matter here.
+/// Radiotap (radiotap.org): little-endian; fields are listed in present bits, of which only TSFT and Flags matter here.
 pub(super) fn radiotap(view: View<'_>) -> Step<'_> {
     const TSFT: u32 = 0x1;
     const FLAGS: u32 = 0x2;
@@ -105,7 +105,7 @@ pub(super) fn radiotap(view: View<'_>) -> Step<'_> {
     Ok((Layer::Wifi(padded), view.skip(header_len)?))
 }
 
-/// Prism (its own 144 bytes) or AVS under the link type of Prism, told apart by the AVS magic.
+/// Prism (144 bytes) or, under the same link type, AVS, recognized by its magic number.
 pub(super) fn prism(view: View<'_>) -> Step<'_> {
     const AVS_MAGIC: u32 = 0x8021_1000;
     const PRISM_LEN: usize = 144;
@@ -115,7 +115,7 @@ pub(super) fn prism(view: View<'_>) -> Step<'_> {
     Ok((Layer::Wifi(false), view.skip(PRISM_LEN)?))
 }
 
-/// AVS: version, then the length of the header, big-endian.
+/// AVS: version and header length, big-endian.
 pub(super) fn avs(view: View<'_>) -> Step<'_> {
     let header_len = usize::try_from(view.be32(4)?).unwrap_or(usize::MAX);
     Ok((Layer::Wifi(false), view.skip(header_len)?))

@@ -1,5 +1,5 @@
-//! gzip (RFC 1952): members one after the other, inflated straight into the caller's buffer.
-//! All that comes out before a damage is handed on before the error.
+//! gzip (RFC 1952): concatenated members, inflated directly into the caller's buffer.
+//! Data decoded before a damaged part is returned before the error.
 
 use std::io::{self, BufRead, Read};
 
@@ -7,14 +7,14 @@ use flate2::{Decompress, FlushDecompress, Status};
 
 use super::input::{damaged, Input};
 
-/// Header and checksum of each are the inflater's work.
+/// The inflater handles each member's header and checksum.
 pub(super) struct Gzip {
     input: Input,
     /// `None` between members and after the end.
     member: Option<Decompress>,
     members: u64,
     consumed: u64,
-    /// Met in the call before, after good bytes.
+    /// An error found by the previous call after it had produced valid bytes.
     pending: Option<io::Error>,
     failed: bool,
 }
@@ -55,7 +55,7 @@ impl Read for Gzip {
                 let Some(first) = first else {
                     return Ok(0);
                 };
-                // As gzip(1): zeros that pad the file to a tape block are no member.
+                // Like gzip(1), ignore zeros that pad the file to a tape block: they are not a member.
                 if self.members > 0 && first == 0 {
                     let zeros = input.iter().take_while(|&&b| b == 0).count();
                     self.input.consume(zeros);
@@ -70,18 +70,18 @@ impl Read for Gzip {
             };
             let (in_before, out_before) = (member.total_in(), member.total_out());
             let status = member.decompress(input, out, FlushDecompress::None);
-            let taken = member.total_in() - in_before;
+            let consumed = member.total_in() - in_before;
             let produced = (member.total_out() - out_before) as usize;
-            let stuck = taken == 0 && produced == 0;
-            self.input.consume(taken as usize);
-            self.consumed += taken;
+            let stuck = consumed == 0 && produced == 0;
+            self.input.consume(consumed as usize);
+            self.consumed += consumed;
             match status {
                 Ok(Status::StreamEnd) => self.member = None,
-                // Tried even without input: part of a match may wait for room.
+                // Tried even without input: the rest of a match may be waiting for output space.
                 Ok(_) if stuck && first.is_none() => return Err(self.fail("ends")),
                 Ok(_) if stuck => return Err(self.fail("is damaged")),
                 Ok(_) => {}
-                // What came out before the damage is good.
+                // Output produced before the damage is valid.
                 Err(_) if produced > 0 => self.pending = Some(self.fail("is damaged")),
                 Err(_) => return Err(self.fail("is damaged")),
             }

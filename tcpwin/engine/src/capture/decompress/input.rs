@@ -1,14 +1,14 @@
-//! What the decoders read: a stream whose first bytes were looked at; and how they say that it is damaged.
+//! Input of the decoders: a stream that can be peeked for its magic number, and the error for a damaged stream.
 
 use std::fmt;
 use std::io::{self, BufReader, Read};
 
-/// Bytes looked at to tell what a stream is.
+/// Bytes peeked to identify a stream.
 const HEAD_BYTES: usize = 16;
 
 pub(super) type Stream = Box<dyn Read + Send>;
 
-/// A stream that is no valid compressed stream, as opposed to one that could not be read.
+/// The error of a damaged compressed stream, as opposed to one that could not be read.
 #[derive(Debug)]
 struct DamagedStream(String);
 
@@ -30,16 +30,16 @@ pub fn is_damage(error: &io::Error) -> bool {
         .is_some_and(|inner| inner.is::<DamagedStream>())
 }
 
-/// A stream whose first bytes were looked at and are handed out again.
-pub(super) struct Headed {
+/// A stream whose first bytes were peeked and are returned by the next reads.
+pub(super) struct Peeked {
     head: [u8; HEAD_BYTES],
     head_len: usize,
-    given: usize,
+    returned: usize,
     error: Option<io::Error>,
     inner: Stream,
 }
 
-impl Headed {
+impl Peeked {
     pub(super) fn read(mut inner: Stream) -> io::Result<Self> {
         let mut head = [0; HEAD_BYTES];
         let mut head_len = 0;
@@ -59,7 +59,7 @@ impl Headed {
         Ok(Self {
             head,
             head_len: head_len.min(HEAD_BYTES),
-            given: 0,
+            returned: 0,
             error,
             inner,
         })
@@ -70,12 +70,15 @@ impl Headed {
     }
 }
 
-impl Read for Headed {
+impl Read for Peeked {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let rest = self.head.get(self.given..self.head_len).unwrap_or_default();
+        let rest = self
+            .head
+            .get(self.returned..self.head_len)
+            .unwrap_or_default();
         if !rest.is_empty() {
             let n = copy_prefix(rest, out);
-            self.given += n;
+            self.returned += n;
             return Ok(n);
         }
         match self.error.take() {
@@ -93,4 +96,4 @@ pub(super) fn copy_prefix(from: &[u8], to: &mut [u8]) -> usize {
     n
 }
 
-pub(super) type Input = BufReader<Headed>;
+pub(super) type Input = BufReader<Peeked>;

@@ -1,5 +1,5 @@
-//! lz4 frames (LZ4 Frame Format Description) one after the other, skippable ones skipped; legacy frames too.
-//! All blocks before a damaged one are handed on before the error.
+//! Concatenated lz4 frames (LZ4 Frame Format Description), including legacy ones; skippable frames are skipped.
+//! Blocks before a damaged one are returned before the error.
 
 use std::io::{self, Read};
 
@@ -12,16 +12,16 @@ pub(super) const LEGACY_MAGIC: [u8; 4] = [0x02, 0x21, 0x4c, 0x18];
 pub(super) struct Lz4 {
     /// `None` after the end.
     frame: Option<FrameDecoder<Watched>>,
-    /// A frame was begun and its end mark has not been seen.
+    /// A frame has started and its end mark has not been read.
     in_frame: bool,
-    /// The frame is of the legacy format, which has no end mark.
+    /// The current frame is in the legacy format, which has no end mark.
     legacy: bool,
 }
 
-/// Notes whether the decoder asked for bytes that are not there: it takes a cut between two blocks for an end mark.
+/// Records whether the decoder read past the end of the file: it mistakes a cut between two blocks for an end mark.
 struct Watched {
     input: Input,
-    /// A frame's magic number that was looked at and is handed out again.
+    /// A frame's magic number, peeked and returned by the next reads.
     magic: [u8; 4],
     magic_left: usize,
     starved: bool,
@@ -29,7 +29,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// Read up to four bytes and have them read again. Fewer than four at the end of the file.
+    /// Peek up to four bytes; fewer than four at the end of the file.
     fn peek_magic(&mut self) -> io::Result<&[u8]> {
         let mut len = 0;
         while let Some(space) = self.magic.get_mut(len..).filter(|s| !s.is_empty()) {
@@ -40,7 +40,7 @@ impl Watched {
                 Err(error) => return Err(error),
             }
         }
-        // Kept at the array's end, so that what is left of it is always its last bytes.
+        // Stored at the end of the array, so that the unread bytes are always its last ones.
         self.magic.rotate_right(4 - len.min(4));
         self.magic_left = len;
         Ok(self.magic.get(4 - len.min(4)..).unwrap_or_default())
@@ -81,7 +81,7 @@ impl Lz4 {
         }
     }
 
-    /// Stand at the start of the next frame: whether it is a legacy one, or `None` at the end of the file.
+    /// Advance to the next frame. Return whether it is a legacy one, or `None` at the end of the file.
     fn next_frame(watched: &mut Watched) -> io::Result<Option<bool>> {
         loop {
             let (skippable, legacy) = match watched.peek_magic()? {
@@ -106,7 +106,7 @@ impl Lz4 {
         }
     }
 
-    /// Say where the stream is damaged; an error of reading the file itself stays as it is.
+    /// Locate the damage in the stream; an I/O error of the file itself is passed on unchanged.
     fn name_damage(watched: &Watched, error: io::Error) -> io::Error {
         let at = watched.consumed;
         let inner = error.get_ref();
@@ -141,7 +141,7 @@ impl Read for Lz4 {
                     let cut = io::ErrorKind::UnexpectedEof.into();
                     return Err(Self::name_damage(frame.get_ref(), cut));
                 }
-                // A decoder per frame: the decoder's buffers fit the block size of its first frame.
+                // Use one decoder per frame: its buffers are sized by the block size of its first frame.
                 Ok(0) => {
                     self.in_frame = false;
                     self.frame = Some(FrameDecoder::new(frame.into_inner()));

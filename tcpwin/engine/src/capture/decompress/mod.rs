@@ -1,5 +1,5 @@
-//! Compressed streams, found by their first bytes: gzip (RFC 1952), zstd (RFC 8878), lz4 frames, members and frames
-//! concatenated, one kind inside another at most once. Streaming, memory bounded; all before a damage is handed on.
+//! Compressed streams, detected by magic number: gzip (RFC 1952), zstd (RFC 8878) and lz4 frames, concatenated or
+//! nested once. Streaming and bounded in memory; data before a damaged part is returned before the error.
 
 mod gzip;
 pub(super) mod input;
@@ -11,16 +11,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use self::gzip::Gzip;
-use self::input::{damaged, Headed, Stream};
+use self::input::{damaged, Peeked, Stream};
 use self::lz4::Lz4;
 use self::zstd::Zstd;
 use super::facts::Compression;
 
-/// Layers of compression that are undone: a compressed file inside a compressed file.
+/// Layers of compression that are removed: a compressed file inside a compressed file.
 const MAX_LAYERS: usize = 2;
 const INPUT_BYTES: usize = 64 * 1024;
 
-/// Undo the compression of `reader`, if any. `bytes_on_disk` counts what is read from `reader` itself.
+/// Decompress `reader` if it is compressed. `bytes_on_disk` counts the bytes read from `reader` itself.
 pub(super) fn decompress(
     reader: Stream,
     bytes_on_disk: Arc<AtomicU64>,
@@ -31,13 +31,13 @@ pub(super) fn decompress(
     });
     let mut layers = Vec::new();
     loop {
-        let headed = Headed::read(stream)?;
+        let headed = Peeked::read(stream)?;
         let Some(layer) = detect(headed.head()) else {
             return Ok((Box::new(headed), layers));
         };
         if layers.len() == MAX_LAYERS {
             return Err(damaged(format!(
-                "compressed more than {MAX_LAYERS} times over; decompress the file first"
+                "compressed more than {MAX_LAYERS} times; decompress the file first"
             )));
         }
         layers.push(layer);
@@ -54,7 +54,7 @@ fn detect(head: &[u8]) -> Option<Compression> {
     match head {
         // RFC 1952 §2.3.1: ID1, ID2, and CM = 8, the only method.
         [0x1f, 0x8b, 8, ..] => Some(Compression::Gzip),
-        // RFC 8878 §3.1.1, and §3.1.2: a skippable frame, which pzstd writes first.
+        // RFC 8878 §3.1.1, and §3.1.2: pzstd starts its files with a skippable frame.
         [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
             Some(Compression::Zstd)
         }

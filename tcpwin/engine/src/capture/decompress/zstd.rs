@@ -1,5 +1,5 @@
-//! zstd (RFC 8878): frames one after the other, skippable ones skipped.
-//! All blocks before a damaged one are handed on before the error.
+//! zstd (RFC 8878): concatenated frames; skippable ones are skipped.
+//! Blocks before a damaged one are returned before the error.
 
 use std::io::{self, BufRead, Read};
 
@@ -7,7 +7,7 @@ use ::zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
 
 use super::input::{damaged, Input};
 
-/// Largest window that is followed: 128 MiB, the limit of `zstd -d` without `--long`.
+/// Largest supported window: 128 MiB, the limit of `zstd -d` without `--long`.
 const WINDOW_LOG_MAX: u32 = 27;
 
 /// RFC 8878 §3.1.1.2.
@@ -16,17 +16,17 @@ const BLOCK_HEADER_BYTES: usize = 3;
 pub(super) struct Zstd {
     input: Input,
     context: Decoder<'static>,
-    /// Input the decoder asks for: a block and, unless it is the last, the header of the next.
+    /// Input size requested by the decoder: a block and, unless it is the last, the header of the next.
     hint: usize,
     in_frame: bool,
-    /// The last call filled the output: more may wait in the decoder, to be had before the next block is looked at.
+    /// The last call filled the output, so the decoder may hold more: drain it before reading the next block.
     unflushed: bool,
     consumed: u64,
     failed: bool,
 }
 
 impl Zstd {
-    /// Bytes of the smallest frame header (RFC 8878 §3.1.1).
+    /// Size of the smallest frame header (RFC 8878 §3.1.1).
     const FIRST_HINT: usize = 5;
 
     pub(super) fn new(input: Input) -> io::Result<Self> {
@@ -66,8 +66,8 @@ impl Read for Zstd {
             let fed = if self.unflushed {
                 &[]
             } else {
-                // The decoder forgets the output of a call that fails. One block a call, without the header after it,
-                // costs no block but the damaged one.
+                // The decoder drops the output of a call that fails. Feeding one block per call, without the header
+                // that follows it, loses only the damaged block.
                 let block_bytes = self.hint.saturating_sub(BLOCK_HEADER_BYTES);
                 let len = if block_bytes > 0 {
                     block_bytes
@@ -79,9 +79,9 @@ impl Read for Zstd {
             let mut source = InBuffer::around(fed);
             let mut target = OutBuffer::around(&mut *out);
             let status = self.context.run(&mut source, &mut target);
-            let (taken, produced) = (source.pos(), target.pos());
-            self.input.consume(taken);
-            self.consumed += taken as u64;
+            let (consumed, produced) = (source.pos(), target.pos());
+            self.input.consume(consumed);
+            self.consumed += consumed as u64;
             match status {
                 Ok(0) => {
                     self.in_frame = false;
@@ -103,7 +103,7 @@ impl Read for Zstd {
             if ended {
                 return Err(self.fail("ends"));
             }
-            if taken == 0 {
+            if consumed == 0 {
                 return Err(self.fail("is damaged"));
             }
         }

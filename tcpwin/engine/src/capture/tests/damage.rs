@@ -37,7 +37,7 @@ fn a_cut_is_told_with_the_record_it_is_in() {
     let text = read(&file[..61 + 20]).1.warnings[0].to_string();
     assert_eq!(
         text,
-        "crafted: the file ends inside a packet, 5 bytes short; all before it was read (at byte 61)"
+        "crafted: the file ends inside a packet, 5 bytes short; everything before it was read (at byte 61)"
     );
 }
 

@@ -202,8 +202,8 @@ fn what_is_no_capture_is_named() {
         ),
         (b"GMBU\0\x02rest", "Microsoft Network Monitor 2"),
         (b"timestamp,bytes\n1,2\n", "looks like a text file"),
-        (b"\x01\x02\x03\x04\x05", "begins with the bytes 01 02 03 04"),
-        (b"\xd4", "begins with the bytes d4"),
+        (b"\x01\x02\x03\x04\x05", "starts with the bytes 01 02 03 04"),
+        (b"\xd4", "starts with the bytes d4"),
     ];
     for (bytes, expected) in cases {
         let error = open(bytes).err().expect("not readable");
