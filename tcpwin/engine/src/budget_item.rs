@@ -105,19 +105,19 @@ items! {
     ZeroWindow   "zero_window"   "window closed"     Receiver         ReceiverApplication [Window Silent]   "Time in which the receiver's window was closed.";
     SmallWindow  "small_window"  "window too small"  Receiver         ReceiverWindow      [Window Flight]   "Time in which nothing was in flight and the window did not hold a full segment.";
     WindowFull   "window_full"   "window full"       Receiver         ReceiverWindow      [Window Flight]   "Time in which data was in flight and the window did not hold another full segment.";
-    Reader       "reader"        "slow reader"       Receiver         ReceiverApplication [Flight]          "Time in which what limited was that the receiver's application did not read: the window was held down by unread data, its ACKs waited for the application, data that had all arrived was still being read, or what came was refused, its window having been taken back.";
-    SlowStart    "slow_start"    "slow start"        CongestionWindow CongestionControl   [Flight]          "Time in round trips whose flight grew by a third and more: slow start.";
-    Congestion   "congestion"    "congestion window" CongestionWindow CongestionControl   [Flight]          "Time in round trips that the congestion window limited, none of the other items.";
+    Reader       "reader"        "slow reader"       Receiver         ReceiverApplication [Flight]          "Time limited by the receiver's application, which did not read: unread data kept the window small, ACKs waited for the application, data that had already arrived was still being read, or the receiver had shrunk its window and refused data.";
+    SlowStart    "slow_start"    "slow start"        CongestionWindow CongestionControl   [Flight]          "Time in round trips whose flight grew by at least a third: slow start.";
+    Congestion   "congestion"    "congestion window" CongestionWindow CongestionControl   [Flight]          "Time in round trips limited by the congestion window and by no other item.";
     AfterLoss    "after_loss"    "cwnd after loss"   Loss             PathLoss            [Flight]          "Time in round trips after a loss, until the flight before it was regained.";
     FastRecovery "fast_recovery" "fast recovery"     Loss             PathLoss            [Recovery]        "Time in fast recovery.";
-    Timeout      "timeout"       "timeout"           Loss             PathLoss            [Recovery Silent] "Time of silence before retransmission timeouts, and of recovery after them.";
-    Tail         "tail"          "tail loss"         Loss             PathLoss            [Recovery Silent] "Time of silence before tail loss probes.";
+    Timeout      "timeout"       "timeout"           Loss             PathLoss            [Recovery Silent] "Silence before retransmission timeouts, and recovery after them.";
+    Tail         "tail"          "tail loss"         Loss             PathLoss            [Recovery Silent] "Silence before tail loss probes.";
     PeerSilent   "peer_silent"   "silent peer"       SilentPeer       PeerSilent          [Silent]          "Time at the end in which the peer left data, probes or keep-alives unanswered: see stall_at_end.";
-    IdleRestart  "idle_restart"  "idle restart"      IdleRestart      IdleRestart         [Flight]          "Time that idle restarts cost.";
+    IdleRestart  "idle_restart"  "idle restart"      IdleRestart      IdleRestart         [Flight]          "Time lost to idle restarts.";
     Application  "application"   "nothing to send"   Application      SenderApplication   [Flight]          "Time in which the sender had nothing to send, as far as the packets show.";
-    SendBuffer   "send_buffer"   "send buffer"       SendBuffer       SendBuffer          [Flight]          "Time in round trips of a flight that stayed the same below every other limit: a send buffer is suspected.";
-    Path         "path"          "path"              Path             PathRate            [Flight]          "Time in round trips at the rate of the path's bottleneck, or above a queue that never emptied: what the path gives.";
-    Policer      "policer"       "policer"           Path             PathPolicer         [Flight]          "Time in round trips at the rate of a policer, which drops what is above it and queues nothing.";
+    SendBuffer   "send_buffer"   "send buffer"       SendBuffer       SendBuffer          [Flight]          "Time in round trips whose flight stayed constant below all other limits, probably because of the send buffer.";
+    Path         "path"          "path"              Path             PathRate            [Flight]          "Time in round trips at the rate of the path's bottleneck, or with a queue that never emptied: the path's capacity.";
+    Policer      "policer"       "policer"           Path             PathPolicer         [Flight]          "Time in round trips at the rate of a policer, which drops excess traffic instead of queueing it.";
     Closed       "closed"        "connection closed" Closed           None                []                "Time after the sender had closed and all was acknowledged, or after a reset.";
     Unknown      "unknown"       "not known"         Unknown          Capture             []                "Time that the capture does not explain.";
 }

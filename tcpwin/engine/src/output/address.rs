@@ -1,9 +1,9 @@
-//! Addresses as text.
+//! IP addresses as text.
 
 use std::fmt::{self, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Write an address in its usual form (RFC 5952 for IPv6).
+/// Write an address in canonical form (RFC 5952 for IPv6).
 pub fn write_address(out: &mut impl Write, address: &[u8; 16]) -> fmt::Result {
     match address {
         [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d] => {
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_families() {
+    fn both_address_families() {
         let mut v4 = [0u8; 16];
         v4[10..].copy_from_slice(&[0xff, 0xff, 10, 9, 1, 255]);
         assert_eq!(address_text(&v4), "10.9.1.255");

@@ -1,4 +1,4 @@
-//! Fields of a direction: where the sender's time went. They add up to the connection's duration.
+//! Fields of a direction: the sender's time budget. The items add up to the connection's duration.
 
 use crate::budget_item::each_item;
 use crate::budget_item::{SenderState, SENDER_STATES};
@@ -12,11 +12,11 @@ use crate::tcp::connection::end_stall::EndStall;
 use crate::tcp::window::scale::{Offer, ScaleState, MAX_SHIFT};
 use crate::tcp::window::zero::EndedBy;
 
-/// A SYN waits a second for its answer (RFC 6298 §2.1; Linux's TCP_TIMEOUT_INIT): sooner it is a copy.
+/// A SYN is retransmitted after a second (RFC 6298 §2.1; Linux's TCP_TIMEOUT_INIT): an earlier repetition is a copy.
 const SOONEST_SYN_NS: i64 = 500_000_000;
-/// Of fewer segments a few that were really lost may be two in five.
+/// With fewer segments, a few genuine losses can make up two in five.
 const DOUBLED_SEGMENTS: u32 = 10;
-/// A receiver further away than that is at the other end of a network.
+/// A receiver farther away than this is across a network.
 const FAR_NS: i64 = 2_000_000;
 
 impl DirectionView<'_> {
@@ -24,7 +24,7 @@ impl DirectionView<'_> {
         Value::Int(self.budget()[item as usize])
     }
 
-    /// Nanoseconds of each item.
+    /// Return the nanoseconds of each item.
     pub fn budget(&self) -> [i64; SENDER_STATES] {
         let connection = self.connection;
         let total_ns = connection.end_ns.saturating_sub(connection.start_ns).max(0);
@@ -58,7 +58,7 @@ impl DirectionView<'_> {
                 let mut items = budget.spent(self.known_shift());
                 let closed_ns = items[SenderState::ZeroWindow as usize];
                 items[SenderState::PeerSilent as usize] = 0;
-                // Before two segments were in flight: what its own counts say, the rest its application's.
+                // Before two segments were in flight, use the direction's own counts; the rest is the application's.
                 let mut early_ns = budget.began_ns.saturating_sub(connection.start_ns)
                     - self.handshake_ns(total_ns);
                 for (item, ns) in [
@@ -131,7 +131,7 @@ impl DirectionView<'_> {
         spent
     }
 
-    /// Since when a sender of few segments is done: all that it sent is acknowledged, or the connection was reset.
+    /// Time at which a sender of few segments was done: everything was acknowledged, or the connection was reset.
     pub(super) fn closed_since_ns(&self) -> Option<i64> {
         let data = self.data();
         let is_done = data.has_fin() && !data.flight.is_outstanding();
@@ -142,19 +142,19 @@ impl DirectionView<'_> {
             .min()
     }
 
-    /// What stalls when the capture, or a reset, ends the connection.
+    /// The stall at the end of the capture or at a reset.
     pub(super) fn end_stall(&self) -> Option<EndStall> {
         self.cold_state()?.end_stall()
     }
 
-    /// Time of it in which the peer did not answer.
+    /// The part of it in which the peer did not answer.
     fn unanswered_ns(&self) -> i64 {
         self.end_stall()
             .filter(|stall| stall.kind.is_unanswered())
             .map_or(0, |stall| stall.duration_ns())
     }
 
-    /// Time in which the window was closed, the sender had something to send and its peer was there.
+    /// Time in which the window was closed, the sender had data to send and its peer was alive.
     fn waiting_ns(&self) -> i64 {
         let is_closed = self
             .episodes()
@@ -164,22 +164,22 @@ impl DirectionView<'_> {
         (self.closed_ns() - silent_ns).max(0)
     }
 
-    /// Whether all data would have fitted into the smallest window with room left: on loopback the segment size is as large
-    /// as the window, so that no second segment fits, and none is needed.
+    /// Return true if all data would have fitted into the smallest window with space to spare. On loopback, the segment
+    /// size equals the window, so that a second segment neither fits nor is needed.
     fn fits_any_window(&self) -> bool {
         let data = self.data();
         let outstanding = data.known_flight().map_or(0, u64::from);
-        // What the capture lacks took room, too.
+        // Data missing from the capture took window space, too.
         let most = self
             .unique_bytes()
             .max(data.acked_payload_bytes() + outstanding);
         self.is_certain() && most < u64::from(data.window.min_bytes)
     }
 
-    /// Whether the capture holds the packets twice: as they left one end, and later as they came to the other.
+    /// Return true if the capture holds each packet twice: leaving one end, and later arriving at the other.
     ///
-    /// Both SYNs are there again sooner than any is sent again (RFC 6298 §2.1: after a second), and of the data as much
-    /// as two in five segments.
+    /// Both SYNs are repeated sooner than a retransmission could be (RFC 6298 §2.1: after a second), and so are at
+    /// least two in five data segments.
     fn is_doubled(&self) -> bool {
         let data = self.data();
         if data.data_segments < DOUBLED_SEGMENTS {
@@ -197,10 +197,10 @@ impl DirectionView<'_> {
             && resent * 5 >= u64::from(data.data_segments) * 2
     }
 
-    /// Whether the distance from sender to capture point was known when time was charged.
+    /// Return true if the distance between sender and capture point was known when time was charged.
     ///
-    /// By the handshake, or since something of the sender's was timed here. A receiver far away as well says enough:
-    /// who captures does so at one of the ends.
+    /// It is known from the handshake, or once a segment of the sender's was timed here. A distant receiver is
+    /// sufficient as well: captures are made at one of the ends.
     fn is_place_known(&self) -> bool {
         let [first, second] = &self.connection.directions;
         let (data, peer) = (self.data(), &self.connection.directions[1 - self.sender]);
@@ -214,7 +214,7 @@ impl DirectionView<'_> {
         }
     }
 
-    /// What is known of the shift of the windows that limit this direction.
+    /// Return the shift of the windows that limit this direction, as far as it is known.
     fn known_shift(&self) -> Shift {
         let peer = &self.connection.directions[1 - self.sender];
         let cold_state = self.data().cold_state.as_ref();
@@ -224,7 +224,7 @@ impl DirectionView<'_> {
             .map_or(0, |inference| inference.firm_min);
         match (peer.own_scale, peer.syn.offer) {
             (state, _) if state.is_certain() => Shift::Known(peer.own_shift),
-            // Either it was agreed on, or windows are not scaled at all.
+            // Either the shift was negotiated, or windows are not scaled at all.
             (ScaleState::SynOnly, Offer::Shift(shift)) if least > 0 => {
                 Shift::Known(shift.min(MAX_SHIFT))
             }
@@ -232,12 +232,12 @@ impl DirectionView<'_> {
         }
     }
 
-    /// Whether the capture holds the beginning of the connection.
+    /// Return true if the capture contains the start of the connection.
     pub fn is_from_start(&self) -> bool {
         self.connection.directions.iter().any(|side| side.has_syn)
     }
 
-    /// Whether the window is known, or always held more than was ever in flight.
+    /// Return true if the window is known, or was always larger than the maximum flight.
     fn had_room(&self) -> bool {
         let data = self.data();
         let (Shift::Known(shift) | Shift::AtLeast(shift)) = self.known_shift();
@@ -247,7 +247,7 @@ impl DirectionView<'_> {
         peer.own_scale.is_certain() || (data.window.is_known && least >= wanted)
     }
 
-    /// From the first SYN to the ACK that completed the handshake; all of it where none did.
+    /// Time from the first SYN to the ACK that completed the handshake; the whole life if none did.
     pub(super) fn handshake_ns(&self, total_ns: i64) -> i64 {
         let connection = self.connection;
         let since_start = |ns: i64| ns.saturating_sub(connection.start_ns).max(0);
@@ -257,13 +257,13 @@ impl DirectionView<'_> {
         if connection.syn_ns().or(connection.syn_ack_ns()).is_none() {
             return 0;
         }
-        // Of a handshake that was captured in part the first data says that it was over.
+        // If the handshake was captured only in part, the first data shows that it is over.
         let data = connection.directions.iter();
         let first = data
             .filter(|direction| direction.data_segments > 0)
             .map(|direction| since_start(direction.first_data_ns))
             .min();
-        // So does an ACK where the other side was not captured.
+        // So does an ACK if the other side was not captured.
         let [side, other] = &connection.directions;
         let is_over =
             (!other.is_seen && !side.has_only_syn) || (!side.is_seen && !other.has_only_syn);

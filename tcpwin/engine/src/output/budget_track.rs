@@ -1,8 +1,7 @@
-//! The budget of a followed direction over time.
+//! The time budget of a followed direction over time.
 //!
-//! Comes in: the state of the direction after each segment, with its budget's log. Goes out: spans and their items, which
-//! add up to the direction's budget over the whole life. What the budget's fields correct by their sums is moved here
-//! where it happened.
+//! In: the direction's state after each segment, with its budget log. Out: spans with their items, which add up to the
+//! direction's budget. Corrections that the budget's fields make to sums are made here at the time where they belong.
 
 use crate::budget_item::SenderState;
 use crate::output::field::DirectionView;
@@ -19,29 +18,29 @@ const CLOSED_WINDOW: usize = SenderState::ZeroWindow as usize;
 
 pub struct BudgetTrack {
     pub timeline: Timeline,
-    /// Entries of the budget's log that were read.
+    /// Number of budget log entries read.
     read: u64,
-    /// Since when the log tells; before, what the direction's counts say.
+    /// Start of the log; before that, the direction's counts are used.
     began_ns: Option<i64>,
-    /// Where the oldest span not charged yet begins.
+    /// Start of the oldest span not yet charged.
     open_ns: i64,
     limited_ns: i64,
     recovery_ns: i64,
     closed: Closed,
 }
 
-/// Zero-window episodes, as far as they were seen.
+/// The zero-window episodes read so far.
 #[derive(Default)]
 struct Closed {
     episodes: u32,
     total_ns: i64,
     waiting_ns: i64,
-    /// The last one that ended.
+    /// The last completed episode.
     last: (i64, i64),
 }
 
 impl BudgetTrack {
-    /// At most `limit` spans.
+    /// Keep at most `limit` spans.
     pub fn new(start_ns: i64, span: Span, limit: usize) -> Self {
         BudgetTrack {
             timeline: Timeline::new(start_ns, span, limit),
@@ -54,7 +53,7 @@ impl BudgetTrack {
         }
     }
 
-    /// The direction after a segment.
+    /// Update with the direction's state after a segment.
     pub fn take(&mut self, now_ns: i64, direction: &Direction) {
         match budget_of(direction) {
             Some(budget) => self.read_log(budget),
@@ -70,7 +69,7 @@ impl BudgetTrack {
         if self.began_ns.is_none() {
             self.began_ns = Some(budget.began_ns);
             self.timeline.push(IDLE, budget.began_ns);
-            // What was not over when the log began.
+            // Spans that were still open when the log began.
             let open_ns = budget.early_limited_ns.saturating_sub(self.limited_ns);
             let from_ns = budget.began_ns.saturating_sub(open_ns);
             let into = SenderState::WindowFull as usize;
@@ -102,7 +101,7 @@ impl BudgetTrack {
 
     fn charge(&mut self, kind: usize, from_ns: i64, to_ns: i64) {
         let end_ns = self.timeline.end_ns();
-        // A silence began before it was seen to be one.
+        // A silence begins before it is recognized as one.
         if from_ns < end_ns {
             let to_ns = to_ns.min(end_ns);
             self.timeline.convert(from_ns, to_ns, &ANY, kind, i64::MAX);
@@ -122,7 +121,7 @@ impl BudgetTrack {
         }
     }
 
-    /// While no two segments were in flight there is no log, but counts are.
+    /// While fewer than two segments are in flight, there is no log, only counts.
     fn take_early(&mut self, now_ns: i64, direction: &Direction) {
         self.timeline.push(IDLE, now_ns);
         let cold_state = direction.cold_state.as_deref();
@@ -149,7 +148,7 @@ impl BudgetTrack {
         }
     }
 
-    /// A closed window costs a sender only what it was seen to wait; that may show after the episode.
+    /// Charge a closed window only for the time the sender waited, which may become known after the episode.
     fn take_episodes(&mut self, now_ns: i64, direction: &Direction) {
         let Some(zero) = direction
             .cold_state
@@ -180,7 +179,7 @@ impl BudgetTrack {
         }
     }
 
-    /// The connection is over: what only its end tells, and what sums alone do.
+    /// Finish the connection: add the items that are known only at its end, or only as sums.
     pub fn finish(&mut self, connection: &Connection, side: usize) {
         let view = DirectionView {
             connection,

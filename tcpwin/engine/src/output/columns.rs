@@ -1,4 +1,4 @@
-//! The per-segment table as columns in memory, of a whole capture or of the segments of a view.
+//! The per-segment table as columns in memory, for a whole capture or for the segments of a view.
 
 use crate::event::Events;
 use crate::output::pass::Sink;
@@ -6,7 +6,7 @@ use crate::tcp::connection::state::Connection;
 use crate::tcp::tracker::Annotation;
 use crate::wire::{Segment, ACK};
 
-/// Columns that rows of a view have beside those of the table, each signed and of 64 bits.
+/// Additional columns of a view's rows, all signed 64-bit.
 pub const VIEW_COLUMNS: [&str; 11] = [
     "sequence",
     "acknowledged",
@@ -21,10 +21,10 @@ pub const VIEW_COLUMNS: [&str; 11] = [
     "sack_right_4",
 ];
 
-/// In place of a cause.
+/// Placeholder for no cause.
 pub const NO_CAUSE: u8 = u8::MAX;
 
-/// Rows as columns: they grow with the number of rows, for callers who asked for just that.
+/// Rows as columns. Memory grows with the number of rows, as the caller asked for all of them.
 #[derive(Clone, Default)]
 pub struct RowColumns {
     pub only: Option<u32>,
@@ -44,12 +44,13 @@ pub struct RowColumns {
     pub pipe: Vec<Option<u32>>,
     pub rtt_ns: Vec<Option<u64>>,
     pub events: Vec<Events>,
-    /// Why it was sent again or came late: a place in [`crate::tcp::recovery::cause::RetransmissionCause::ALL`], else [`NO_CAUSE`].
+    /// Cause of a retransmitted or late segment: an index into
+    /// [`crate::tcp::recovery::cause::RetransmissionCause::ALL`], or [`NO_CAUSE`].
     pub cause: Vec<u8>,
 }
 
 impl RowColumns {
-    /// `only` limits the rows to one connection.
+    /// `only` restricts the rows to one connection.
     pub fn of(only: Option<u32>) -> Self {
         RowColumns {
             only,
@@ -98,28 +99,28 @@ impl Sink for RowColumns {
     }
 }
 
-/// The rows of a view, as long as they are not too many.
+/// The rows of a view, unless there are too many.
 pub struct ViewRows {
     most: usize,
     is_over: bool,
     rows: RowColumns,
     /// In the order of [`VIEW_COLUMNS`].
-    places: [Vec<Option<i64>>; VIEW_COLUMNS.len()],
+    positions: [Vec<Option<i64>>; VIEW_COLUMNS.len()],
 }
 
 impl ViewRows {
-    /// At most `most` rows: with one more there are none.
+    /// Keep at most `most` rows; with more, keep none.
     pub fn new(most: usize) -> Self {
         ViewRows {
             most,
             is_over: false,
             rows: RowColumns::default(),
-            places: Default::default(),
+            positions: Default::default(),
         }
     }
 
-    /// `sent` and `acked` tell where a sequence number of the sender, and one of the other side, lie on the axis of
-    /// their direction.
+    /// `sent` and `acked` map a sequence number of the sender, and one of the other side, to the axis of their
+    /// direction.
     pub fn push(
         &mut self,
         segment: &Segment,
@@ -150,14 +151,14 @@ impl ViewRows {
             ]
         });
         let values = [sent(segment.seq), acknowledged, edge].into_iter();
-        for (column, value) in self.places.iter_mut().zip(values.chain(ends)) {
+        for (column, value) in self.positions.iter_mut().zip(values.chain(ends)) {
             column.push(value);
         }
     }
 
-    /// The rows and their places, unless there were too many.
+    /// Return the rows and their positions, or None if there were too many.
     pub fn get(&self) -> Option<(&RowColumns, &[Vec<Option<i64>>])> {
-        (!self.is_over).then_some((&self.rows, &self.places))
+        (!self.is_over).then_some((&self.rows, &self.positions))
     }
 }
 
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn places_lie_on_the_axis_of_their_direction() {
+    fn positions_are_on_the_axis_of_their_direction() {
         let mut rows = ViewRows::new(1);
         let mut segment = Segment {
             seq: 7,
@@ -197,15 +198,15 @@ mod tests {
             |seq| Some(i64::from(seq) + 1_000),
             |seq| Some(i64::from(seq) + 2_000),
         );
-        let (columns, places) = rows.get().unwrap();
+        let (columns, positions) = rows.get().unwrap();
         assert_eq!((columns.len(), columns.is_empty()), (1, false));
-        let row: Vec<_> = places.iter().map(|column| column[0]).collect();
+        let row: Vec<_> = positions.iter().map(|column| column[0]).collect();
         assert_eq!(row[..3], [Some(1_007), Some(2_050), Some(2_150)]);
         assert_eq!(row[3..6], [Some(2_060), Some(2_070), None]);
     }
 
     #[test]
-    fn one_row_too_many_leaves_none() {
+    fn more_rows_than_allowed_leave_none() {
         let mut rows = ViewRows::new(1);
         for _ in 0..3 {
             rows.push(&Segment::EMPTY, &annotation(), |_| None, |_| None);

@@ -1,5 +1,5 @@
-//! What was found at a segment, as a comment of its packet. The words are the caller's; the sentence is made here, as a
-//! comment may be due at each of millions of segments.
+//! Format the findings at a segment as a packet comment. The caller supplies the terms; the sentence is composed here,
+//! as millions of segments may need one.
 
 use std::fmt::Write;
 
@@ -8,41 +8,41 @@ use crate::tcp::recovery::cause::RetransmissionCause;
 use crate::tcp::recovery::evidence::Evidence;
 use crate::tcp::tracker::Annotation;
 
-/// Before each comment, to tell it from those of others.
+/// Prefix that distinguishes these comments from others in the file.
 pub const PREFIX: &str = "tcpwin: ";
 
-/// How things are called.
+/// Terms supplied by the caller.
 #[derive(Clone, Debug, Default)]
 pub struct Words {
-    /// By the place of the cause in [`RetransmissionCause::ALL`].
+    /// Indexed by position in [`RetransmissionCause::ALL`].
     pub causes: Vec<String>,
-    /// By the place of the event in [`NAMES`].
+    /// Indexed by position in [`NAMES`].
     pub events: Vec<String>,
-    /// Events that are worth a comment only beside others.
+    /// Events that only get a comment together with others.
     pub quiet: Events,
-    /// By the place of the cause in [`crate::tcp::connection::stalls::CAUSES`].
+    /// Indexed by position in [`crate::tcp::connection::stalls::CAUSES`].
     pub stalls: Vec<String>,
 }
 
-/// What was found at a segment, if anything worth a comment was. `name` says how a frame is called.
+/// Return the comment for a segment, if anything noteworthy was found. `name` formats a frame number.
 pub fn comment_of(
     words: &Words,
     annotation: &Annotation,
     name: impl Fn(u64) -> String,
 ) -> Option<String> {
-    let told = annotation.evidence.as_ref();
-    let explained = if told.is_some() {
+    let evidence = annotation.evidence.as_ref();
+    let explained = if evidence.is_some() {
         MAIN_KINDS | WITH_EVIDENCE
     } else {
         0
     };
     let events = annotation.events & !explained;
-    if told.is_none() && events & !words.quiet == 0 && annotation.stall.is_none() {
+    if evidence.is_none() && events & !words.quiet == 0 && annotation.stall.is_none() {
         return None;
     }
     let mut text = String::from(PREFIX);
     let mut join = "";
-    if let Some(evidence) = told {
+    if let Some(evidence) = evidence {
         write_evidence(&mut text, words, evidence, name);
         join = "; ";
     }
@@ -58,7 +58,7 @@ pub fn comment_of(
         let cause = words.stalls.get(stall.cause as usize);
         let cause = cause.map_or("", String::as_str);
         let silence = time_text(silence_ns);
-        // Writing into a string cannot fail.
+        // Writing to a String cannot fail.
         let _ = write!(text, "{join}{silence} of silence before it: {cause}");
     }
     Some(text)
@@ -94,14 +94,14 @@ fn write_evidence(
         }
     }
     if let Some(frame) = evidence.trigger_frame {
-        let _ = write!(text, "; set off by the ACK in {}", name(frame));
+        let _ = write!(text, "; triggered by the ACK in {}", name(frame));
     }
     if let Some(rto_ns) = evidence.rto_ns {
         let _ = write!(text, "; RTO {}", time_text(rto_ns));
     }
 }
 
-/// A duration with three digits: `32.2 ms`, `2.07 s`.
+/// Format a duration with three digits: `32.2 ms`, `2.07 s`.
 fn time_text(ns: i64) -> String {
     const UNITS: [(&str, f64); 3] = [("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
     if ns.unsigned_abs() < 1000 {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn quiet_events_are_told_beside_others_only() {
+    fn quiet_events_are_reported_only_with_others() {
         assert_eq!(comment(&annotation(0)), None);
         assert_eq!(comment(&annotation(DELAYED_ACK)), None);
         assert_eq!(
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_comes_with_its_evidence_and_is_not_told_twice() {
+    fn a_cause_is_reported_once_with_its_evidence() {
         let evidence = Evidence {
             original_frame: Some(157),
             trigger_frame: Some(313),
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(
             comment(&found).unwrap(),
             "tcpwin: fast (certain): three duplicate ACKs; sent before in frame 157, 32.2 ms earlier; \
-             set off by the ACK in frame 313; window full; 2.07 s of silence before it: zero window"
+             triggered by the ACK in frame 313; window full; 2.07 s of silence before it: zero window"
         );
     }
 

@@ -1,8 +1,8 @@
-//! Packets of a capture in, the same packets out as pcapng, all of them or those of some connections, with comments that
-//! say what was found at each.
+//! Copy packets of a capture, all or those of some connections, to pcapng, with comments that describe the findings at
+//! each packet.
 //!
-//! The capture is read by two readers in step: the tracker's tells of each segment what happened at it, and the copier's
-//! follows up to that frame. So no packet waits, and memory does not grow with their number.
+//! Two readers read the capture in step: one feeds the tracker, which annotates each segment; the copier's follows up
+//! to that frame. No packet has to be queued, so memory does not grow with the capture.
 
 use std::collections::{HashSet, VecDeque};
 use std::io::{self, Write};
@@ -16,57 +16,58 @@ use crate::tcp::connection::state::Connection;
 use crate::tcp::tracker::Annotation;
 use crate::wire::{Segment, SYN};
 
-/// Frames of which a slice's numbers are known: further back no comment reaches as a rule.
+/// Number of copied frames whose new numbers are remembered; comments rarely refer further back.
 const RENUMBERED: usize = 1 << 20;
-/// Segments of a handshake.
+/// Segments in a handshake.
 const HANDSHAKE_SEGMENTS: u64 = 3;
 
-/// Which packets to copy.
+/// The packets to copy.
 pub enum Choice {
-    /// All within the span.
+    /// All packets within the span.
     All,
-    /// Of these connections those within the span, and their handshakes; and frames that hold parts of their segments.
+    /// The handshakes of these connections and their packets within the span, and frames with fragments of their
+    /// segments.
     Connections { ids: HashSet<u32>, parts: Vec<u64> },
-    /// These frames, in order.
+    /// These frames, in ascending order.
     Frames(Vec<u64>),
 }
 
-/// What else there is to say, beside what happened at the segments.
+/// Notes to add to the comments.
 pub struct Notes {
     pub words: Words,
     pub texts: Vec<String>,
-    /// Frames in order, each with the place of a text.
+    /// Frames in ascending order, each with the index of a text.
     pub marks: Vec<(u64, u32)>,
 }
 
-/// What came of a copy.
+/// Counts of the copied packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Copied {
     pub packets: u64,
     pub packets_cut: u64,
-    /// Those with a comment that is not their own.
+    /// Packets with a comment added here.
     pub packets_commented: u64,
-    /// Frames of the capture that could not be copied, as their interface is not described.
+    /// Frames that could not be copied because their interface is not described.
     pub skipped: u64,
 }
 
 pub struct CopyRequest {
     pub choice: Choice,
     pub span: Span,
-    /// Leave the payload out.
+    /// Omit the payload.
     pub is_cut: bool,
     /// None for no comments.
     pub notes: Option<Notes>,
 }
 
-/// The sink that copies.
+/// The sink that copies packets.
 pub struct Copier<W: Write, V> {
     input: MergedReader,
     copy: Copy<W, V>,
     pub error: Option<io::Error>,
 }
 
-/// What is known of a segment when its frame is copied.
+/// The tracker's results for the segment whose frame is copied.
 struct Found<'a> {
     frame: u64,
     is_wanted: bool,
@@ -76,15 +77,15 @@ struct Found<'a> {
 struct Copy<W: Write, V> {
     out: Rewriter<W>,
     request: CopyRequest,
-    /// Of the frames that were chosen: how many have passed.
+    /// Number of chosen frames passed so far.
     passed: usize,
-    /// Of the marks: likewise.
+    /// Number of marks passed so far.
     marked: usize,
-    /// What limited a connection, in a line.
+    /// Describes a connection's limit in one line.
     verdict: V,
-    /// Connections of which the verdict was told.
-    described: HashSet<u32>,
-    /// Frames written last, where their numbers changed.
+    /// Connections whose verdict has been written.
+    reported: HashSet<u32>,
+    /// The latest copied frames, if their numbers change.
     renumbered: Option<VecDeque<u64>>,
     frame: u64,
     last_ns: i64,
@@ -107,7 +108,7 @@ impl<W: Write, V: FnMut(u32) -> Option<String>> Copier<W, V> {
             passed: 0,
             marked: 0,
             verdict,
-            described: HashSet::new(),
+            reported: HashSet::new(),
             renumbered: (!is_whole).then(VecDeque::new),
             frame: 0,
             last_ns: 0,
@@ -120,7 +121,7 @@ impl<W: Write, V: FnMut(u32) -> Option<String>> Copier<W, V> {
         }
     }
 
-    /// Copy what comes after the last segment.
+    /// Copy the packets after the last segment.
     pub fn finish(mut self) -> io::Result<Copied> {
         if let Some(error) = self.error.take() {
             return Err(error);
@@ -135,7 +136,7 @@ impl<W: Write, V: FnMut(u32) -> Option<String>> Copier<W, V> {
         Ok(self.copy.copied)
     }
 
-    /// Read the next packet, and copy it if it is wanted; false at the end.
+    /// Read the next packet and copy it if it is selected; false at the end.
     fn step(&mut self, found: Option<&Found<'_>>) -> io::Result<bool> {
         match self.input.next_whole() {
             Some(whole) => self.copy.take(&whole, found).map(|()| true),
@@ -176,7 +177,7 @@ impl<W: Write, V: FnMut(u32) -> Option<String>> Sink for Copier<W, V> {
     }
 }
 
-/// Whether a segment is of the handshake, in which the window scales stand.
+/// Return true for a segment of the handshake, which carries the window scales.
 fn is_of_handshake(segment: &Segment, connection: &Connection) -> bool {
     let [first, second] = &connection.directions;
     let is_early = u64::from(first.segments) + u64::from(second.segments) <= HANDSHAKE_SEGMENTS;
@@ -193,10 +194,10 @@ impl<W: Write, V: FnMut(u32) -> Option<String>> Copy<W, V> {
         let is_wanted = match &self.request.choice {
             Choice::All => self.request.span.contains(self.last_ns),
             Choice::Connections { parts, .. } => {
-                let is_part = reaches(parts, &mut self.passed, packet.frame);
+                let is_part = contains_frame(parts, &mut self.passed, packet.frame);
                 is_part || found.is_some_and(|found| found.is_wanted)
             }
-            Choice::Frames(frames) => reaches(frames, &mut self.passed, packet.frame),
+            Choice::Frames(frames) => contains_frame(frames, &mut self.passed, packet.frame),
         };
         if !is_wanted {
             return Ok(());
@@ -221,14 +222,14 @@ impl<W: Write, V: FnMut(u32) -> Option<String>> Copy<W, V> {
         Ok(())
     }
 
-    /// What there is to say of the frame being copied.
+    /// Return the comments for the frame being copied.
     fn comments(&mut self, found: Option<&Found<'_>>) -> Vec<String> {
         let Some(notes) = &self.request.notes else {
             return Vec::new();
         };
         let mut comments = Vec::new();
         let connection = found.map(|found| found.annotation.connection);
-        if let Some(connection) = connection.filter(|number| self.described.insert(*number)) {
+        if let Some(connection) = connection.filter(|number| self.reported.insert(*number)) {
             comments.extend((self.verdict)(connection));
         }
         while let Some((frame, place)) = notes.marks.get(self.marked) {
@@ -251,7 +252,7 @@ impl<W: Write, V: FnMut(u32) -> Option<String>> Copy<W, V> {
         comments
     }
 
-    /// How a frame that was met before is called in the new file.
+    /// Return the name of an earlier frame, using its number in the new file.
     fn name(&self, frame: u64) -> String {
         let Some(frames) = &self.renumbered else {
             return format!("frame {frame}");
@@ -266,8 +267,8 @@ impl<W: Write, V: FnMut(u32) -> Option<String>> Copy<W, V> {
     }
 }
 
-/// Whether a frame is among those, in order, of which `passed` were met so far.
-fn reaches(frames: &[u64], passed: &mut usize, frame: u64) -> bool {
+/// Return true if `frame` is in the sorted list, of which `passed` entries precede it.
+fn contains_frame(frames: &[u64], passed: &mut usize, frame: u64) -> bool {
     while frames.get(*passed).is_some_and(|next| *next < frame) {
         *passed += 1;
     }

@@ -1,4 +1,5 @@
-//! Series, percentiles, events, stalls and rows of chosen connections, over all their life or a span of it: a sink beside the tracker, paid for only where asked.
+//! A sink that records series, percentiles, events, stalls and rows of chosen connections, over their whole life or a
+//! span. Nothing is recorded for other connections.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,13 +17,13 @@ use crate::tcp::tracker::{Annotation, Tracker};
 use crate::tcp::window::zero::Episode;
 use crate::wire::Segment;
 
-/// Events kept for one connection; beyond it they are counted only.
+/// Maximum events recorded per connection; further ones are only counted.
 const MAX_EVENTS: usize = 1 << 20;
 
-/// Stalls kept for one connection, and closed windows of each direction.
+/// Maximum stalls recorded per connection, and zero-window episodes per direction.
 const MAX_STALLS: usize = 1 << 16;
 
-/// Which connections to follow.
+/// The connections to follow.
 pub enum Chosen {
     All,
     These(HashSet<u32>),
@@ -38,12 +39,12 @@ pub struct EventRecord {
     pub ack: u32,
     pub length: u32,
     pub window_raw: u16,
-    /// Why the segment counts as sent again or late.
+    /// Evidence that the segment is a retransmission or late.
     pub evidence: Option<Evidence>,
 }
 
 impl EventRecord {
-    /// An entry of a connection's journal.
+    /// Convert an entry of a connection's journal.
     pub fn of(entry: &JournalEntry, initiator_side: usize) -> Self {
         EventRecord {
             frame: entry.frame,
@@ -59,35 +60,35 @@ impl EventRecord {
     }
 }
 
-/// What is kept of one connection.
+/// The details of one connection.
 pub struct Detail {
-    /// By sender's side; empty where series are not kept.
+    /// Indexed by sender's side; empty if series are not recorded.
     pub tracks: Vec<Track>,
     pub budgets: Vec<BudgetTrack>,
     pub events: Vec<EventRecord>,
     pub events_omitted: u64,
     /// With the frame before each.
     pub stalls: Vec<(u64, Stall)>,
-    /// Closed windows that touch the span, by sender's side.
+    /// Zero-window episodes that overlap the span, by sender's side.
     pub zero_windows: [Vec<Episode>; 2],
     pub rows: ViewRows,
-    /// The side that is `a`, as far as the whole connection tells.
+    /// The side called `a`, decided over the whole connection.
     pub initiator_side: usize,
     last_frame: u64,
-    /// Closed windows of each side that were looked at.
-    seen_episodes: [u32; 2],
+    /// Number of each side's zero-window episodes processed.
+    processed_episodes: [u32; 2],
 }
 
-/// How much of each followed connection is kept.
+/// Limits on what is recorded per connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
-    /// Series, events, stalls and rows are of this span only.
+    /// Record series, events, stalls and rows within this span only.
     pub span: Span,
-    /// Buckets that a series has at most.
+    /// Maximum number of buckets per series.
     pub buckets: usize,
-    /// Rows that are kept, if there are no more than these.
+    /// Record rows only if there are no more than this.
     pub rows: usize,
-    /// Series, budgets over time and rows are kept beside events and stalls, at several times their cost.
+    /// Also record series, budgets over time and rows, at several times the cost of events and stalls.
     pub has_series: bool,
 }
 
@@ -113,7 +114,7 @@ impl DetailSink {
         }
     }
 
-    /// What was kept, by number, with the connections of the pass, which is over.
+    /// Return the details by connection number. The pass and its connections must be complete.
     pub fn finish(mut self, tracker: &Tracker) -> HashMap<u32, Box<Detail>> {
         for (index, connection) in (0..).zip(tracker.connections.iter()) {
             let number = tracker.number(index);
@@ -165,7 +166,7 @@ impl Detail {
             rows: ViewRows::new(extent.rows),
             initiator_side: 0,
             last_frame: first.frame,
-            seen_episodes: [0; 2],
+            processed_episodes: [0; 2],
         }
     }
 
@@ -227,7 +228,7 @@ impl Detail {
                 self.stalls.push((before_frame, stall));
             }
         }
-        // When the connection counts it: its clock may have run backwards.
+        // Use the connection's time: the capture clock may have run backwards.
         let now_ns = connection.end_ns;
         for (side, track) in self.tracks.iter_mut().enumerate() {
             track.take(now_ns, connection, side);
@@ -244,7 +245,7 @@ impl Detail {
         self.take_zero_windows(connection, span);
     }
 
-    /// Keep closed windows as they end; a probe that was under way then is counted later.
+    /// Record zero-window episodes as they end; a probe still in flight at the end is counted later.
     fn take_zero_windows(&mut self, connection: &Connection, span: Span) {
         for (side, direction) in connection.directions.iter().enumerate() {
             let cold_state = direction.cold_state.as_deref();
@@ -254,7 +255,7 @@ impl Detail {
                 continue;
             };
             let episodes = &mut self.zero_windows[side];
-            let seen = std::mem::replace(&mut self.seen_episodes[side], zero.episode_count);
+            let seen = std::mem::replace(&mut self.processed_episodes[side], zero.episode_count);
             if zero.episode_count == seen {
                 if let Some(known) = episodes.last_mut().filter(|k| k.start_ns == last.start_ns) {
                     known.probes = last.probes;
@@ -268,7 +269,7 @@ impl Detail {
         }
     }
 
-    /// The sender's side of a direction.
+    /// Return the sender's side of a direction.
     pub fn side(&self, from_initiator: bool) -> usize {
         if from_initiator {
             self.initiator_side

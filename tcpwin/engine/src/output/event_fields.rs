@@ -1,4 +1,4 @@
-//! What is told of an event: the list from which Python's tuples, the JSON Schema and Python's class are made.
+//! The fields of an event: the single list behind Python's tuples, the JSON Schema and Python's class.
 
 use std::fmt::Write;
 
@@ -7,13 +7,13 @@ use crate::output::json::write_text;
 use crate::tcp::recovery::cause::{Confidence, RetransmissionCause};
 use crate::tcp::recovery::evidence::PARTS;
 
-/// Which values a field takes.
+/// The type of a field's values.
 enum Values {
-    /// Integers, from the least and up to the most where there is one.
+    /// Integers with an optional minimum and maximum.
     Int(Option<u32>, Option<u32>),
     Text,
     OneOf(Vec<&'static str>),
-    /// Some of the events' names.
+    /// Names of events.
     Names,
 }
 
@@ -21,21 +21,29 @@ struct EventField {
     name: &'static str,
     values: Values,
     doc: &'static str,
-    /// Of why it was sent again or came late: null where it was not.
+    /// Part of the evidence: null unless the segment was retransmitted or late.
     is_evidence: bool,
 }
 
-/// In the order in which they are told.
+/// In output order.
 fn event_fields() -> impl Iterator<Item = EventField> {
     let number = Values::Int(Some(0), Some(u32::MAX));
-    let on_the_wire = "Of the segment, as on the wire.";
+    let on_the_wire = "The segment's, as on the wire.";
     let of_segment = [
-        ("frame", Values::Int(Some(1), None), "Of the segment."),
-        ("time_ns", Values::Int(None, None), "Since the Unix epoch."),
+        (
+            "frame",
+            Values::Int(Some(1), None),
+            "Frame number of the segment.",
+        ),
+        (
+            "time_ns",
+            Values::Int(None, None),
+            "Time in nanoseconds since the Unix epoch.",
+        ),
         (
             "direction",
             Values::OneOf(vec!["a", "b"]),
-            "Who sent the segment: a is the initiator.",
+            "Sender of the segment: a is the initiator.",
         ),
         (
             "names",
@@ -59,13 +67,13 @@ fn event_fields() -> impl Iterator<Item = EventField> {
                     .map(RetransmissionCause::name)
                     .into(),
             ),
-            "Why it was sent again, or how it came late.",
+            "Cause of the retransmission or of the late arrival.",
         ),
         ("reason", Values::Text, "The rule that decided, in words."),
         (
             "confidence",
             Values::OneOf(Confidence::ALL.map(Confidence::name).into()),
-            "How sure the cause is.",
+            "Confidence in the cause.",
         ),
     ];
     let of_evidence = PARTS
@@ -86,16 +94,16 @@ fn event_fields() -> impl Iterator<Item = EventField> {
         .chain(why.map(field(true)))
 }
 
-/// Their names.
+/// Return the field names.
 pub fn event_field_names() -> Vec<&'static str> {
     event_fields().map(|field| field.name).collect()
 }
 
-/// The JSON Schema of an event. Writing to a String cannot fail, so results are dropped.
+/// Return the JSON Schema of an event. Writing to a String cannot fail, so results are dropped.
 pub fn event_schema() -> String {
     let mut out = String::from("{\"description\":");
     let text =
-        "What happened at one segment; from cause on, null where nothing was sent again or came late.";
+        "The events at a segment. The fields from cause on are null unless the segment was retransmitted or late.";
     write_text(&mut out, text);
     out.push_str(",\"type\":\"object\",\"required\":");
     write_names(&mut out, &event_field_names());

@@ -1,4 +1,4 @@
-//! What a field of a connection or of a direction is: its name, kind and meaning, and how its value is taken.
+//! A field of a connection or a direction: name, kind, documentation, and accessor.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ pub enum Value {
     Int(i64),
     Real(f64),
     Text(Cow<'static, str>),
-    /// A text too.
+    /// Formatted as text.
     Address([u8; 16]),
 }
 
@@ -23,13 +23,13 @@ pub enum Kind {
     Text,
 }
 
-/// What a value comes from.
+/// The data that a value is computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Within {
-    /// Anything.
+    /// Any data.
     Record,
-    /// Only what is kept beside the record of the direction, or of the answers to it, or of its pace: where nothing is,
-    /// the value is 0.
+    /// Only data stored outside the direction's main record (cold state, answers or pace); without it, the value
+    /// is 0.
     ColdState,
     AnswersRare,
     Pace,
@@ -64,7 +64,7 @@ pub struct Field<Get> {
     /// The only values it takes; empty where any of its kind is possible.
     pub choices: &'static [&'static str],
     pub within: Within,
-    /// What it says, with its unit and, where it matters, its source.
+    /// Meaning, with unit and, where relevant, source.
     pub doc: &'static str,
     pub get: Get,
 }
@@ -72,7 +72,7 @@ pub struct Field<Get> {
 pub type ConnectionField = Field<for<'a> fn(&ConnectionView<'a>) -> Value>;
 pub type DirectionField = Field<for<'a> fn(&DirectionView<'a>) -> Value>;
 
-/// A connection under its number.
+/// A connection and its number.
 pub struct ConnectionView<'a> {
     pub id: u32,
     pub connection: &'a Connection,
@@ -100,8 +100,8 @@ pub(super) fn text(value: &'static str) -> Value {
     Value::Text(Cow::Borrowed(value))
 }
 
-/// Fields, each with how its value is taken of a view; or, behind `@` and the name of a part of the record, of that part
-/// alone, which says that without the part the value is 0.
+/// Defines fields with an accessor on a view; or, after `@` and the name of an optional part of the record, an accessor
+/// on that part, whose value is 0 if the part is absent.
 macro_rules! fields {
     ($($name:ident $kind:ident $($mark:ident)* $([$($choice:literal)|+])? $doc:literal $(@ $part:ident)? $get:expr;)*) => {
         &[$(crate::output::field::Field {

@@ -1,4 +1,4 @@
-//! The fields of connections and directions: one list from which columns, JSON and the Python objects are made.
+//! The fields of connections and directions: the single list behind columns, JSON and the Python objects.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -22,14 +22,14 @@ use crate::tcp::connection::syn::syn_kind;
 use crate::tcp::window::scale::{Offer, ScaleState, MAX_SHIFT};
 use crate::tcp::window::zero::{Episode, ZeroWindow};
 
-/// Share of the mean window that must be delivered per round trip to call a transfer limited by it.
+/// Share of the mean window that must be delivered per round trip for a transfer to count as window-limited.
 const WINDOW_FILLED: f64 = 0.8;
 
-/// Over a shorter path the hosts' own delays outweigh the path's, and the capture point cannot be told.
+/// On shorter paths the hosts' own delays exceed the path's, so the capture point cannot be determined.
 const NEAR_FROM_NS: i64 = 1_000_000;
 
 impl<'a> DirectionView<'a> {
-    /// `a_to_b` for true, `b_to_a` for false.
+    /// `from_initiator`: true for `a_to_b`, false for `b_to_a`.
     pub fn new(connection: &'a Connection, from_initiator: bool) -> Self {
         let initiator = connection.initiator_side();
         DirectionView {
@@ -54,7 +54,7 @@ impl<'a> DirectionView<'a> {
         self.data().cold_state.as_deref()
     }
 
-    /// Whether the windows that limit this direction are known in bytes.
+    /// Return true if the windows that limit this direction are known in bytes.
     pub(super) fn is_certain(&self) -> bool {
         self.data().window.is_known && self.answers().own_scale.is_certain()
     }
@@ -67,7 +67,7 @@ impl<'a> DirectionView<'a> {
         }
     }
 
-    /// The window of a SYN is plain whatever the scale.
+    /// A SYN's window is never scaled.
     fn initial_window(&self) -> Value {
         if self.data().window.is_known && (self.is_certain() || self.answers().has_syn) {
             Value::Int(i64::from(self.data().window.initial_bytes))
@@ -92,7 +92,7 @@ impl<'a> DirectionView<'a> {
         self.cold_state()?.zero.as_deref()
     }
 
-    /// Time in which the window was closed and the sender had something to send.
+    /// Time in which the window was closed while the sender had data to send.
     pub(super) fn closed_ns(&self) -> i64 {
         self.zero().map_or(0, |zero| zero.waiting_ns)
     }
@@ -101,7 +101,7 @@ impl<'a> DirectionView<'a> {
         Value::Int(self.zero().map_or(0, get))
     }
 
-    /// The zero-window episodes that were kept.
+    /// Return the recorded zero-window episodes.
     pub fn episodes(&self) -> &[Episode] {
         self.zero().map_or(&[], |zero| &zero.episodes)
     }
@@ -117,7 +117,7 @@ impl<'a> DirectionView<'a> {
         sent_bytes.saturating_sub(self.resent_bytes())
     }
 
-    /// What was acknowledged was carried, though the capture may lack it.
+    /// Payload delivered: acknowledged bytes count even if they are missing from the capture.
     pub fn carried_bytes(&self) -> u64 {
         self.unique_bytes().max(self.data().acked_payload_bytes())
     }
@@ -127,7 +127,7 @@ impl<'a> DirectionView<'a> {
         if data.data_segments == 0 {
             return 0;
         }
-        // What was acknowledged before the first captured data was carried, too.
+        // Data acknowledged before the first captured data was delivered, too.
         let unseen_ns = self
             .cold_state()
             .and_then(|cold_state| cold_state.unseen_since_ns);
@@ -144,7 +144,7 @@ impl<'a> DirectionView<'a> {
             .max(0)
     }
 
-    /// By how much the capture's clock was set during the connection.
+    /// Total adjustment of the capture's clock during the connection.
     pub(super) fn clock_step_ns(&self) -> i64 {
         self.cold_state()
             .map_or(0, |cold_state| cold_state.clock_step_ns)
@@ -157,8 +157,8 @@ impl<'a> DirectionView<'a> {
         }
     }
 
-    /// Whether the capture point lies near the receiver: data is acknowledged there in less than a tenth of the
-    /// handshake's round trip. What is in flight towards it is then seen only as it arrives.
+    /// Return true if the capture point is near the receiver: data is acknowledged there in less than a tenth of the
+    /// handshake's round trip. Data in flight towards it is then captured only on arrival.
     pub fn is_near_receiver(&self) -> bool {
         match (self.data().ledger.min_ns(), path_rtt_ns(self.connection)) {
             (Some(least_ns), Some(path_ns)) => {
@@ -168,7 +168,8 @@ impl<'a> DirectionView<'a> {
         }
     }
 
-    /// Whether the goodput fills the window once per round trip: what a sender limited by it reaches.
+    /// Return true if the goodput fills the window once per round trip, which is the maximum of a window-limited
+    /// sender.
     fn fills_window(&self) -> bool {
         let (Some(path_ns), true) = (path_rtt_ns(self.connection), self.is_certain()) else {
             return false;
@@ -199,7 +200,7 @@ impl<'a> DirectionView<'a> {
         }
     }
 
-    /// The range in which an uncertain shift lies.
+    /// Return the range of an uncertain shift.
     fn shift_range(&self) -> (u8, u8) {
         let answers = self.answers();
         if answers.own_scale.is_certain() {
@@ -210,7 +211,7 @@ impl<'a> DirectionView<'a> {
             .and_then(|cold_state| cold_state.inference.as_deref())
             .map_or(0, |inference| inference.shift_min);
         match answers.syn.offer {
-            // Seen in the SYN but not confirmed: that shift, or none.
+            // Offered in the SYN but not confirmed: that shift, or none.
             Offer::Shift(shift) if least > 0 => (shift.min(MAX_SHIFT), shift.min(MAX_SHIFT)),
             Offer::Shift(shift) => (0, shift.min(MAX_SHIFT)),
             _ => (least, MAX_SHIFT),
@@ -230,7 +231,7 @@ impl<'a> DirectionView<'a> {
         }
     }
 
-    /// Why the scale is said to be what it is, in words.
+    /// Return the evidence for the window scale, in words.
     pub fn scale_evidence(&self) -> Vec<String> {
         let answers = self.answers();
         let mut evidence = Vec::new();
@@ -255,7 +256,7 @@ impl<'a> DirectionView<'a> {
             .and_then(|cold_state| cold_state.scale_confirming);
         if let (ScaleState::SynConfirmed, Some((frame, window))) = (answers.own_scale, confirming) {
             evidence.push(format!(
-                "frame {frame}: a window field of {window} right after a SYN with a window of {} is a scaled one",
+                "frame {frame}: the window field drops to {window} right after a SYN with a window of {}, so it is scaled",
                 answers.syn.window
             ));
         }
@@ -268,7 +269,7 @@ impl<'a> DirectionView<'a> {
             evidence.push(if is_by_hand {
                 "given by hand".into()
             } else {
-                "a snapshot of the socket tells the shift".into()
+                "shift taken from a snapshot of the socket".into()
             });
         }
         if !answers.own_scale.is_certain() {
@@ -286,7 +287,7 @@ impl<'a> DirectionView<'a> {
                     evidence.push(format!("data stopped exactly at the window's edge {count} times at shift {shift} only"));
                 }
                 if inference.is_contradicted {
-                    evidence.push("data went beyond the window at every shift: the window in force was not captured".into());
+                    evidence.push("data exceeded the window at every shift: the window in force was not captured".into());
                 }
             }
         }
@@ -319,10 +320,10 @@ fn side_name(view: &ConnectionView<'_>, side: u8) -> Value {
     })
 }
 
-/// The side near which the capture was made.
+/// Return the side near which the capture was made.
 fn vantage(view: &ConnectionView<'_>) -> &'static str {
     let (a, b) = (side(view, true), side(view, false));
-    // Data of a shows how far b is, and the other way round.
+    // Data from a measures the distance to b, and vice versa.
     let to_b = view.connection.directions[a].rtt_to_receiver_ns();
     let to_a = view.connection.directions[b].rtt_to_receiver_ns();
     match (to_a, to_b) {
@@ -335,7 +336,7 @@ fn vantage(view: &ConnectionView<'_>) -> &'static str {
     }
 }
 
-/// How the connection ended, by its FINs and RSTs.
+/// Return how the connection ended, judging by its FINs and RSTs.
 pub fn close_state(connection: &Connection) -> &'static str {
     let [first, second] = &connection.directions;
     let has_answered = connection
@@ -374,45 +375,45 @@ pub const CONNECTION_FIELDS: &[ConnectionField] = fields! {
     b_address Text list composed "Address of the responder." |v| Value::Address(v.connection.endpoints[side(v, false)].address);
     b_port Int port list composed "TCP port of the responder." |v| int(v.connection.endpoints[side(v, false)].port);
     ip_version Int list ["4" | "6"] "4 or 6." |v| int(v.connection.marks.ip_version());
-    initiator_known Bool "A SYN or SYN/ACK shows who initiated; otherwise it is guessed from the ports." |v| Value::Bool(matches!(v.connection.marks.initiator(), Initiator::Known(_)));
-    sampled Bool "Some of its segments are samples of a flow monitor (sFlow): most of the others are missing, so that no loss and no cause is sure." |v| Value::Bool(v.connection.is_sampled());
-    multipath Bool "Multipath TCP is in use (RFC 8684): both SYNs carry MP_CAPABLE or MP_JOIN, or a segment carries DSS. It is one subflow, and others may have carried data while this one was silent." |v| Value::Bool(is_multipath(v.connection));
-    epoch Int list "How many earlier connections of the capture had the same four-tuple." |v| int(v.connection.epoch());
+    initiator_known Bool "A SYN or SYN/ACK identifies the initiator; otherwise it is guessed from the ports." |v| Value::Bool(matches!(v.connection.marks.initiator(), Initiator::Known(_)));
+    sampled Bool "Some of its segments were sampled by a flow monitor (sFlow): most others are missing, so no loss or cause is certain." |v| Value::Bool(v.connection.is_sampled());
+    multipath Bool "Multipath TCP is in use (RFC 8684): both SYNs carry MP_CAPABLE or MP_JOIN, or a segment carries DSS. The connection is one subflow; others may have carried data while it was silent." |v| Value::Bool(is_multipath(v.connection));
+    epoch Int list "Number of earlier connections in the capture with the same four-tuple." |v| int(v.connection.epoch());
     first_frame Int positive list brief "Frame of the first segment." |v| count(v.connection.first_frame);
     start_ns Int signed list brief "Time of the first segment, nanoseconds since the Unix epoch." |v| int(v.connection.start_ns);
-    end_ns Int signed list "Time of the last segment, nanoseconds since the Unix epoch; of a connection that stalls when the capture ends, of the capture's last packet, at most two minutes later (see stall_at_end)." |v| int(v.connection.end_ns);
+    end_ns Int signed list "Time of the last segment, nanoseconds since the Unix epoch; for a connection that is stalled when the capture ends, time of the capture's last packet, at most two minutes later (see stall_at_end)." |v| int(v.connection.end_ns);
     duration_ns Int list brief "From start_ns to end_ns." |v| int(v.connection.end_ns.saturating_sub(v.connection.start_ns));
     syn_ns Int nullable signed "Time of the last SYN." |v| optional(v.connection.syn_ns());
     syn_ack_ns Int nullable signed "Time of the last SYN/ACK." |v| optional(v.connection.syn_ack_ns());
     established_ns Int nullable signed "Time of the ACK that completed the handshake." |v| optional(v.connection.established_ns());
-    handshake_rtt_ns Int nullable list brief "From the SYN to the ACK that completed the handshake: the round trip of the whole path; none when a SYN or SYN/ACK was sent again." |v| optional(v.connection.handshake_rtt_ns());
-    handshake_rtt_a_ns Int nullable "From the SYN/ACK to the ACK that completed the handshake: between the capture point and a; none when one was sent again." |v| optional(handshake_half_ns(v.connection, v.connection.syn_ack_ns(), v.connection.established_ns()));
-    handshake_rtt_b_ns Int nullable "From the SYN to the SYN/ACK: between the capture point and b; none when one was sent again." |v| optional(handshake_half_ns(v.connection, v.connection.syn_ns(), v.connection.syn_ack_ns()));
-    vantage Text list brief ["a" | "b" | "between" | "unknown"] "Where the capture was made: a or b (within a tenth of the path's round trip of that side), between, or unknown." |v| text(vantage(v));
-    path_rtt_ns Int nullable list brief "Least known round trip of the whole path: the handshake's, or both sides of the capture point added, each the least time from data to its ACK or from a timestamp to its echo." |v| optional(path_rtt_ns(v.connection));
+    handshake_rtt_ns Int nullable list brief "From the SYN to the ACK that completed the handshake: the round trip of the whole path; none if a SYN or SYN/ACK was retransmitted." |v| optional(v.connection.handshake_rtt_ns());
+    handshake_rtt_a_ns Int nullable "From the SYN/ACK to the ACK that completed the handshake: between the capture point and a; none if either was retransmitted." |v| optional(handshake_half_ns(v.connection, v.connection.syn_ack_ns(), v.connection.established_ns()));
+    handshake_rtt_b_ns Int nullable "From the SYN to the SYN/ACK: between the capture point and b; none if either was retransmitted." |v| optional(handshake_half_ns(v.connection, v.connection.syn_ns(), v.connection.syn_ack_ns()));
+    vantage Text list brief ["a" | "b" | "between" | "unknown"] "Capture point: a or b (within a tenth of the path's round trip from that side), between, or unknown." |v| text(vantage(v));
+    path_rtt_ns Int nullable list brief "Minimum known round trip of the whole path: the handshake's, or the sum of both sides of the capture point, each the minimum time from data to its ACK or from a timestamp to its echo." |v| optional(path_rtt_ns(v.connection));
     close Text list brief ["closed" | "half_closed" | "reset" | "reset_after_close" | "refused" | "unanswered" | "open"] "closed (FIN both ways), half_closed, reset, reset_after_close, refused (RST answers the SYN), unanswered, or open at the end of the capture." |v| text(close_state(v.connection));
-    ecn Text nullable ["off" | "refused" | "ecn" | "accecn"] "What both SYNs agreed on of explicit congestion notification: off (not offered), refused, ecn (RFC 3168) or accecn (RFC 9768)." |v| Ecn::of(&v.connection.directions[0].syn, &v.connection.directions[1].syn).name().map_or(Value::None, text);
-    stall_count Int list brief "Silences beyond 200 ms, two round trips or the timeout in which somebody waited for the other, the path or a timer." |v| v.stalled(|s| i64::from(s.count));
-    stall_ns Int list brief "Time in them." |v| v.stalled(|s| s.total_ns);
-    stall_longest_ns Int brief "The longest of them." |v| v.stalled(|s| s.longest_ns);
-    pause_count Int "Silences as long in which nobody had anything to send." |v| v.stalled(|s| i64::from(s.idle));
-    pause_ns Int "Time in them." |v| v.stalled(|s| s.idle_ns);
+    ecn Text nullable ["off" | "refused" | "ecn" | "accecn"] "Explicit congestion notification as negotiated by the SYNs: off (not offered), refused, ecn (RFC 3168) or accecn (RFC 9768)." |v| Ecn::of(&v.connection.directions[0].syn, &v.connection.directions[1].syn).name().map_or(Value::None, text);
+    stall_count Int list brief "Silences longer than 200 ms, two round trips or the timeout in which a side waited for the other, the path or a timer." |v| v.stalled(|s| i64::from(s.count));
+    stall_ns Int list brief "Total time of the stalls." |v| v.stalled(|s| s.total_ns);
+    stall_longest_ns Int brief "Longest stall." |v| v.stalled(|s| s.longest_ns);
+    pause_count Int "Silences of the same length in which neither side had anything to send." |v| v.stalled(|s| i64::from(s.idle));
+    pause_ns Int "Total time of the pauses." |v| v.stalled(|s| s.idle_ns);
     closed_first Text nullable ["a" | "b"] "The side, a or b, whose FIN or RST came first." |v| v.connection.marks.closed_first().map_or(Value::None, |side| side_name(v, side));
     reset_by Text nullable ["a" | "b"] "The side, a or b, that sent the first RST." |v| v.connection.marks.reset_by().map_or(Value::None, |side| side_name(v, side));
 };
 
 /// Bytes, options, windows.
 const WINDOW_FIELDS: &[DirectionField] = fields! {
-    segments Int list "Segments sent, the capture's own duplicates left out." |v| int(v.data().segments);
+    segments Int list "Segments sent, excluding the capture's own duplicates." |v| int(v.data().segments);
     data_segments Int brief "Segments that carried payload." |v| int(v.data().data_segments);
-    payload_bytes Int list "Payload sent, retransmissions included." |v| count(v.data().payload_bytes);
+    payload_bytes Int list "Payload sent, including retransmissions." |v| count(v.data().payload_bytes);
     unique_bytes Int brief "Payload sent, each byte counted once." |v| count(v.unique_bytes());
     acked_bytes Int list brief "Payload that the receiver acknowledged." |v| count(v.data().acked_payload_bytes());
     first_data_ns Int nullable signed "Time of the first payload." |v| if v.data().data_segments > 0 { int(v.data().first_data_ns) } else { Value::None };
     last_data_ns Int nullable signed "Time of the last payload." |v| if v.data().data_segments > 0 { int(v.data().last_data_ns) } else { Value::None };
     throughput_bps Real nullable list "Payload bits per second from the first payload to the last, or to its acknowledgment." |v| v.rate(v.data().payload_bytes);
     goodput_bps Real nullable list brief "Acknowledged payload bits per second over the same time." |v| v.rate(v.data().acked_payload_bytes());
-    mss_bytes Int list brief "Largest payload to expect: the smaller MSS option less the timestamps option, or what the path left of it in the end; else the largest payload seen." |v| int(v.data().segment_size());
+    mss_bytes Int list brief "Largest expected payload: the smaller MSS option minus the timestamps option, or the size that the path finally allowed; otherwise the largest payload seen." |v| int(v.data().segment_size());
     max_payload_bytes Int "Largest payload seen; above the MSS with segmentation offload (TSO, GRO)." |v| int(v.data().max_payload);
     syn_mss Int nullable "MSS option in the sender's SYN." |v| if v.data().syn.mss > 0 { int(v.data().syn.mss) } else { Value::None };
     syn_window_scale Int nullable octet "Window scale option in the sender's SYN, as sent." |v| match v.data().syn.offer { Offer::Shift(shift) => int(shift), _ => Value::None };
@@ -420,21 +421,21 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     syn_timestamps Bool "Timestamps option in the sender's SYN." |v| Value::Bool(v.data().syn.has(syn_kind::TIMESTAMPS));
     syn_fast_open Bool "TCP Fast Open option in the sender's SYN." |v| Value::Bool(v.data().syn.has(syn_kind::FAST_OPEN));
     syn_multipath Bool "Multipath TCP option in the sender's SYN." |v| Value::Bool(v.data().syn.has(syn_kind::MULTIPATH));
-    multipath_options Text nullable "Kinds of Multipath TCP options that the sender sent (RFC 8684 section 3), parted by |: MP_CAPABLE, MP_JOIN, DSS, ADD_ADDR, REMOVE_ADDR, MP_PRIO, MP_FAIL, MP_FASTCLOSE, MP_TCPRST, and unknown for all others; none without any." |v| multipath_options(v.data());
+    multipath_options Text nullable "Multipath TCP options that the sender sent (RFC 8684 section 3), separated by |: MP_CAPABLE, MP_JOIN, DSS, ADD_ADDR, REMOVE_ADDR, MP_PRIO, MP_FAIL, MP_FASTCLOSE, MP_TCPRST, and unknown for all others; none if there are none." |v| multipath_options(v.data());
     syn_seen Bool "The sender's SYN or SYN/ACK was captured." |v| Value::Bool(v.data().has_syn);
-    window_scale_state Text list composed ["known" | "disabled" | "syn_confirmed" | "given" | "syn_only" | "unknown"] "How the scale of the receiver's windows is known: known, disabled, syn_confirmed, given (by a snapshot of the socket), syn_only or unknown." |v| text(v.answers().own_scale.name());
-    window_scale_shift Int nullable shift list composed "Shift of the receiver's windows; none while it is not certain." |v| if v.answers().own_scale.is_certain() { int(v.answers().own_shift) } else { Value::None };
-    window_scale_min Int shift composed "Smallest shift that the packets allow." |v| int(v.shift_range().0);
-    window_scale_max Int shift composed "Largest shift that the packets allow." |v| int(v.shift_range().1);
-    window_scale_disabled_by Text nullable composed ["a" | "b" | "both"] "The side, a, b or both, whose SYN came without the option." |v| v.disabled_by().map_or(Value::None, text);
+    window_scale_state Text list composed ["known" | "disabled" | "syn_confirmed" | "given" | "syn_only" | "unknown"] "Source of the scale of the receiver's windows: known, disabled, syn_confirmed, given (by a snapshot of the socket), syn_only or unknown." |v| text(v.answers().own_scale.name());
+    window_scale_shift Int nullable shift list composed "Shift of the receiver's windows; none if it is not certain." |v| if v.answers().own_scale.is_certain() { int(v.answers().own_shift) } else { Value::None };
+    window_scale_min Int shift composed "Smallest shift consistent with the packets." |v| int(v.shift_range().0);
+    window_scale_max Int shift composed "Largest shift consistent with the packets." |v| int(v.shift_range().1);
+    window_scale_disabled_by Text nullable composed ["a" | "b" | "both"] "The side whose SYN lacked the option: a, b or both." |v| v.disabled_by().map_or(Value::None, text);
     receive_window_initial_bytes Int nullable "First window that the receiver advertised; a SYN's is never scaled." |v| v.initial_window();
     receive_window_min_bytes Int nullable list brief "Smallest accepted receive window." |v| v.window(v.data().window.min_bytes);
     receive_window_max_bytes Int nullable list brief "Largest accepted receive window." |v| v.window(v.data().window.max_bytes);
     receive_window_last_bytes Int nullable "Receive window at the end." |v| v.window(v.data().window.bytes);
-    receive_window_mean_bytes Real nullable list brief "Receive window, mean over time." |v| if v.is_certain() { Value::Real(mean(v.data().window.integral, v.data().window.known_ns, v.data().window.bytes)) } else { Value::None };
-    flight_max_bytes Int nullable list brief "Most bytes in flight: SND.MAX less SND.UNA." |v| if v.data().is_flight_measured() { int(v.data().flight_max_bytes()) } else { Value::None };
-    flight_mean_bytes Real nullable list brief "Bytes in flight, mean over the time in which they were known." |v| if v.data().is_flight_measured() { Value::Real(mean(v.data().flight.integral, v.data().flight.known_ns, 0)) } else { Value::None };
-    window_utilisation Real nullable list "Mean flight over mean receive window." |v| utilisation(v);
+    receive_window_mean_bytes Real nullable list brief "Receive window, averaged over time." |v| if v.is_certain() { Value::Real(mean(v.data().window.integral, v.data().window.known_ns, v.data().window.bytes)) } else { Value::None };
+    flight_max_bytes Int nullable list brief "Maximum bytes in flight: SND.MAX minus SND.UNA." |v| if v.data().is_flight_measured() { int(v.data().flight_max_bytes()) } else { Value::None };
+    flight_mean_bytes Real nullable list brief "Bytes in flight, averaged over the time in which they were known." |v| if v.data().is_flight_measured() { Value::Real(mean(v.data().flight.integral, v.data().flight.known_ns, 0)) } else { Value::None };
+    window_utilisation Real nullable list "Mean flight divided by mean receive window." |v| utilisation(v);
     window_limited_ns Int list brief "Time in which the next segment (at most half of the largest window) did not fit the open receive window, from when data was in flight until one fitted (Linux tcp_snd_wnd_test); a closed window is not counted here." |v| int(v.data().limited_ns());
     window_cost_ns Int "Time that the receive window cost: closed while the sender had more to send (it probed, or sent soon after the opening), or too small for the next segment; near the receiver, where flight cannot be seen, the whole transfer when its goodput fills the window once per round trip." |v| int(v.window_cost_ns());
     captured_near_receiver Bool "Data is acknowledged at the capture point in less than a tenth of the path's round trip: bytes in flight are a lower bound of the sender's." |v| Value::Bool(v.is_near_receiver());
@@ -442,7 +443,7 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     window_near_full Int "Segments that left less than one segment's room below the right edge." @cold_state |c| i64::from(c.window_near_full);
     window_overrun Int "Segments that ended beyond every right edge advertised so far." @cold_state |c| i64::from(c.window_overrun);
     window_updates Int "ACKs of the receiver that changed nothing but the window." @answered event::WINDOW_UPDATE;
-    window_shrinks Int "ACKs that moved the right edge to the left by a unit of the scale or more." @answered event::WINDOW_SHRINK;
+    window_shrinks Int "ACKs that moved the right edge to the left by at least one unit of the scale." @answered event::WINDOW_SHRINK;
     sub_mss_windows Int "Accepted windows above zero that are smaller than one segment." @answered event::SUB_MSS_WINDOW;
     zero_window_segments Int "Segments of the receiver with a window of zero." @answered event::ZERO_WINDOW;
     zero_window_episode_count Int list brief "Times the receiver closed its window." @zero |z| i64::from(z.episode_count);
@@ -450,10 +451,10 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     zero_window_longest_ns Int list "Longest time for which the receiver's window was closed." @zero |z| z.longest_ns;
     zero_window_probes Int "Probes sent into the closed window." @zero |z| i64::from(z.probes);
     keep_alives Int "Keep-alives sent." @sent event::KEEP_ALIVE;
-    stall_at_end Text nullable ["zero_window" | "small_window" | "unacknowledged" | "peer_silent"] "What the sender waits for when the capture, or a reset, ends the connection: zero_window (the closed window to open), small_window (one that holds the next segment), unacknowledged (data in flight for longer than its retransmission timeout) or peer_silent (no answer to three retransmissions, probes or keep-alives and more); none where nothing stalls." |v| v.end_stall().map_or(Value::None, |stall| text(stall.kind.name()));
-    stall_at_end_start_ns Int nullable signed "Since when: the window closed, the oldest byte in flight was sent, the last acknowledgment came or the first probe or keep-alive was left unanswered." |v| optional(v.end_stall().map(|stall| stall.start_ns));
-    stall_at_end_ns Int "For how long: until the reset, or the capture's last packet, at most two minutes after the connection's." @cold_state |c| c.end_stall().map_or(0, |stall| stall.duration_ns());
-    stall_at_end_tries Int "Retransmissions, probes and keep-alives since the peer was last heard of, or last acknowledged data that is in flight, each of a timer of its own." |v| int(v.end_stall().map_or(0, |stall| stall.tries));
+    stall_at_end Text nullable ["zero_window" | "small_window" | "unacknowledged" | "peer_silent"] "What the sender waits for when the capture or a reset ends the connection: zero_window (a closed window to open), small_window (space for the next segment), unacknowledged (an ACK for data in flight longer than its retransmission timeout) or peer_silent (any answer after at least three retransmissions, probes or keep-alives); none if there is no stall." |v| v.end_stall().map_or(Value::None, |stall| text(stall.kind.name()));
+    stall_at_end_start_ns Int nullable signed "Start of the stall: when the window closed, the oldest byte in flight was sent, the last acknowledgment arrived or the first unanswered probe or keep-alive was sent." |v| optional(v.end_stall().map(|stall| stall.start_ns));
+    stall_at_end_ns Int "Duration of the stall, until the reset or the capture's last packet, at most two minutes after the connection's last one." @cold_state |c| c.end_stall().map_or(0, |stall| stall.duration_ns());
+    stall_at_end_tries Int "Retransmissions, probes and keep-alives, each triggered by its own timer, since the peer was last heard from or last acknowledged data in flight." |v| int(v.end_stall().map_or(0, |stall| stall.tries));
     fin Bool "The sender sent a FIN." |v| Value::Bool(v.data().has_fin());
     rst Bool "The sender sent a RST." |v| Value::Bool(v.data().has_rst);
 };
@@ -467,7 +468,7 @@ pub fn direction_fields() -> impl Iterator<Item = &'static DirectionField> {
         .chain(BUDGET_FIELDS)
 }
 
-/// The values of all of them, by their names; the time budget is drawn up once.
+/// Return the values of all fields by name, computing the time budget only once.
 pub fn direction_values<'a>(
     view: &'a DirectionView<'_>,
 ) -> impl Iterator<Item = (&'static str, Value)> + 'a {
@@ -478,7 +479,7 @@ pub fn direction_values<'a>(
     others.chain(items.map(|(field, ns)| (field.name, int(ns))))
 }
 
-/// A field of a direction by its name.
+/// Look up a field of a direction by name.
 pub fn direction_field(name: &str) -> Option<&'static DirectionField> {
     static BY_NAME: OnceLock<HashMap<&str, &DirectionField>> = OnceLock::new();
     let by_name = BY_NAME.get_or_init(|| {
@@ -489,7 +490,7 @@ pub fn direction_field(name: &str) -> Option<&'static DirectionField> {
     by_name.get(name).copied()
 }
 
-/// A field of a connection by its name.
+/// Look up a field of a connection by name.
 pub fn connection_field(name: &str) -> Option<&'static ConnectionField> {
     static BY_NAME: OnceLock<HashMap<&str, &ConnectionField>> = OnceLock::new();
     let by_name = BY_NAME.get_or_init(|| {
@@ -502,13 +503,13 @@ pub fn connection_field(name: &str) -> Option<&'static ConnectionField> {
 }
 
 impl Direction {
-    /// Whether bytes in flight could be known at any time.
+    /// Return true if bytes in flight were known at any time.
     fn is_flight_measured(&self) -> bool {
         self.is_seen && self.flight.is_started && self.flight.is_acked
     }
 }
 
-/// By their numbers (RFC 8684, table 1).
+/// Indexed by subtype number (RFC 8684, table 1).
 const SUBTYPES: [&str; 9] = [
     "MP_CAPABLE",
     "MP_JOIN",
@@ -541,7 +542,7 @@ fn multipath_options(direction: &Direction) -> Value {
     Value::Text(names.join("|").into())
 }
 
-/// A SYN that asks for it is answered by one without it where the peer or the path does not want it (RFC 8684 §3.7).
+/// If the peer or the path does not support it, a SYN with the option is answered without it (RFC 8684 §3.7).
 fn is_multipath(connection: &Connection) -> bool {
     const OPENING: u16 = 0b011;
     const DSS: u16 = 0b100;

@@ -1,5 +1,5 @@
-//! A capture in, its headers out as pcapng: each packet cut to the fewest bytes that parse as all of it did.
-//! What later stages say of the connections is the same of both; what the file itself said is in its facts.
+//! Write a capture's headers as pcapng: each packet is truncated to the fewest bytes that still parse to the same
+//! result. Later stages produce the same results for both files, apart from the facts about the file itself.
 //!
 //! Block layouts: draft-ietf-opsawg-pcapng §4.1 (section), §4.2 (interface; if_tsresol 9), §4.3 (enhanced packet).
 
@@ -10,23 +10,23 @@ use crate::wire::{capture_flag, Outcome, Segment, SegmentParser};
 
 /// Packets between two calls of the progress function.
 const REPORT_EVERY: u64 = 1 << 14;
-/// Of a fragment: room for the headers that continue in it. Reassembly looks at no later byte that matters.
+/// Enough for the headers that continue in a fragment; reassembly needs no later byte.
 const FRAGMENT_BYTES: usize = 128;
 const LINK_TYPE_ETHERNET: LinkType = 1;
 const ETHERNET_BYTES: usize = 14;
 const IPV4_BYTES: usize = 20;
 const TCP_BYTES: usize = 20;
 
-/// How many packets there were, and from how many something was cut.
+/// Number of packets, and of truncated ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
     pub packets: u64,
     pub packets_cut: u64,
-    /// The progress function asked to stop.
+    /// The progress function requested a stop.
     pub was_stopped: bool,
 }
 
-/// Write the packets of `input`, with `whole` uncut. `report` is called now and then with the bytes read so far.
+/// Write the packets of `input`, untruncated if `whole`. `report` is called periodically with the bytes read so far.
 pub fn write_headers(
     input: &mut MergedReader,
     out: &mut impl Write,
@@ -45,7 +45,7 @@ pub fn write_headers(
         let Some(packet) = input.next_packet() else {
             break;
         };
-        // A packet without a time has that of the one before, as later stages take it.
+        // A packet without a time gets the previous packet's, as in later stages.
         last_ns = packet.time_ns.unwrap_or(last_ns);
         let captured_len = if whole {
             packet.captured.len()
@@ -65,7 +65,7 @@ pub fn write_headers(
     Ok(cut)
 }
 
-/// The fewest bytes of a packet that are parsed as all of it is.
+/// Return the shortest prefix of a packet that parses to the same result as all of it.
 pub(super) fn header_len(packet: &Packet<'_>) -> usize {
     if let Some(len) = plain_header_len(packet) {
         return len;
@@ -87,7 +87,7 @@ pub(super) fn header_len(packet: &Packet<'_>) -> usize {
     high
 }
 
-/// Of an ordinary TCP segment straight in IPv4 in Ethernet; `None` of any other packet.
+/// Header length of an ordinary TCP segment in IPv4 in Ethernet; `None` for other packets.
 #[inline]
 fn plain_header_len(packet: &Packet<'_>) -> Option<usize> {
     let captured = packet.captured;
@@ -105,13 +105,13 @@ fn plain_header_len(packet: &Packet<'_>) -> Option<usize> {
     let tcp = ip.get(ip_len..)?;
     let tcp_len = usize::from(tcp.get(12)? >> 4) * 4;
     let total_len = usize::from(u16::from_be_bytes([length_high, length_low]));
-    // A length of 0 is that of the frame, which is not cut.
+    // A length of 0 means the length of the frame, which is not truncated.
     let fits = total_len == 0 || total_len >= ip_len + tcp_len;
     let is_good = tcp_len >= TCP_BYTES && tcp_len <= tcp.len() && fits;
     is_good.then_some(ETHERNET_BYTES + ip_len + tcp_len)
 }
 
-/// A fragment of an IPv4 datagram, straight in Ethernet, that begins behind every header.
+/// Return true for a non-first fragment of an IPv4 datagram directly in Ethernet, whose data starts after all headers.
 fn is_later_fragment(packet: &Packet<'_>) -> bool {
     let captured = packet.captured;
     let at = |index: usize| captured.get(index).copied().unwrap_or(0);
@@ -119,7 +119,7 @@ fn is_later_fragment(packet: &Packet<'_>) -> bool {
     packet.link_type == LINK_TYPE_ETHERNET && (at(12), at(13)) == (8, 0) && offset >= FRAGMENT_BYTES
 }
 
-/// Parse the first `len` captured bytes alone: no fragment of another packet counts.
+/// Parse only the first `len` captured bytes, independently of fragments in other packets.
 fn parsed(packet: &Packet<'_>, len: usize) -> (Outcome, Segment) {
     let mut segment = Segment::EMPTY;
     let cut = Packet {
@@ -140,7 +140,7 @@ fn is_same(cut: &Segment, full: &Segment) -> bool {
 
 pub(super) struct BlockWriter<'o, W: ?Sized> {
     out: &'o mut W,
-    /// Link types, each an interface.
+    /// One interface per link type.
     link_types: Vec<LinkType>,
 }
 
@@ -157,7 +157,7 @@ impl<'o, W: Write + ?Sized> BlockWriter<'o, W> {
         })
     }
 
-    /// A packet that a reader numbers and leaves out, as it did with the one of the input: its interface is unknown.
+    /// Write a placeholder for a packet of an unknown interface, so that readers number and skip it as in the input.
     pub fn skipped(&mut self) -> io::Result<()> {
         block(
             self.out,
@@ -179,7 +179,7 @@ impl<'o, W: Write + ?Sized> BlockWriter<'o, W> {
             .unwrap_or(packet.captured);
         let padding = data.len().next_multiple_of(4) - data.len();
         let len = (32 + data.len() + padding) as u32;
-        // Times before 1970 have no form in this block.
+        // This block cannot represent times before 1970.
         let ticks = time_ns.max(0) as u64;
         let mut head = [0; 28];
         let fields = [
@@ -210,7 +210,7 @@ impl<'o, W: Write + ?Sized> BlockWriter<'o, W> {
             return Ok(at as u32);
         }
         let mut body = Vec::from((link_type as u16).to_le_bytes());
-        // Reserved, no snapshot length; nanoseconds; the end of the options.
+        // Reserved, no snapshot length; nanoseconds; end of options.
         body.extend([0; 6]);
         body.extend([9, 0, 1, 0, 9, 0, 0, 0]);
         body.extend([0; 4]);
@@ -264,14 +264,14 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_keeps_its_headers_whole_and_no_payload() {
+    fn a_segment_keeps_all_headers_and_no_payload() {
         assert_eq!(cut_len(&tcp_packet(12, 1000)), 66);
         assert_eq!(cut_len(&tcp_packet(0, 1)), 54);
         assert_eq!(cut_len(&vlan(&tcp_packet(12, 1000))), 70);
     }
 
     #[test]
-    fn a_datagram_that_is_no_tcp_keeps_no_payload() {
+    fn a_datagram_without_tcp_keeps_no_payload() {
         let mut packet = tcp_packet(0, 100);
         packet[23] = 17;
         assert!(cut_len(&packet) <= 42);
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn output_can_be_read_back() {
         let mut pcap = Vec::new();
         for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 1] {
             pcap.extend(word.to_le_bytes());
@@ -304,8 +304,8 @@ mod tests {
         let cut = write_headers(&mut input, &mut written, false, |_| true).unwrap();
         assert_eq!((cut.packets, cut.packets_cut), (1, 1));
         assert!(!written.windows(4).any(|four| four == b"xxxx"));
-        let mut again = read(written).unwrap();
-        let packet = again.next_packet().unwrap();
+        let mut reread = read(written).unwrap();
+        let packet = reread.next_packet().unwrap();
         assert_eq!(packet.time_ns, Some(7_000_009_000));
         assert_eq!((packet.captured.len(), packet.original_len), (66, 1066));
     }

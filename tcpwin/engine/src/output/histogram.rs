@@ -1,8 +1,9 @@
-//! Time-weighted distribution of one quantity, exact while it takes few values, coarser by halves when it takes many.
+//! Time-weighted distribution of a quantity: exact for few distinct values, then with a resolution that halves as
+//! needed.
 
 use std::collections::HashMap;
 
-/// Distinct values kept; beyond it neighbours are merged and `step` doubles.
+/// Maximum distinct values; beyond it, neighbours are merged and `step` doubles.
 const MAX_VALUES: usize = 4096;
 
 #[derive(Clone, Debug, Default)]
@@ -25,12 +26,12 @@ impl Histogram {
         }
     }
 
-    /// Largest error of a percentile in the quantity's unit: 0 while exact.
+    /// Largest error of a percentile, in the quantity's unit; 0 while exact.
     pub fn step(&self) -> u32 {
         (1u32 << self.shift.min(31)) - 1
     }
 
-    /// The least value below or at which the quantity was for each given share of the time.
+    /// For each share of the time, return the smallest value that the quantity did not exceed.
     pub fn percentiles(&self, shares: &[f64]) -> Vec<Option<u32>> {
         let mut values: Vec<(u32, f64)> = self
             .weights

@@ -1,4 +1,4 @@
-//! Connections as JSON text, written straight from the field list.
+//! Connections as JSON text, written directly from the field list.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use crate::output::fields::{direction_values, CONNECTION_FIELDS};
 use crate::tcp::connection::state::Connection;
 use crate::tcp::window::zero::Episode;
 
-/// Append one connection as an object. Writing to a String cannot fail, so results are dropped.
+/// Append a connection as an object. Writing to a String cannot fail, so results are dropped.
 pub fn write_connection(out: &mut String, id: u32, connection: &Connection) {
     out.push('{');
     let view = ConnectionView { id, connection };
@@ -62,7 +62,7 @@ fn write_fields(out: &mut String, fields: impl Iterator<Item = (&'static str, Va
         if position > 0 {
             out.push(',');
         }
-        // Most are zero or none: what formats a number costs several times as much.
+        // Most values are zero or none; the number formatter costs several times as much.
         out.push('"');
         out.push_str(name);
         out.push_str("\":");
@@ -87,7 +87,7 @@ fn write_fields(out: &mut String, fields: impl Iterator<Item = (&'static str, Va
     }
 }
 
-/// A JSON string (RFC 8259 §7).
+/// Append a JSON string (RFC 8259 §7).
 pub fn write_text(out: &mut String, text: &str) {
     out.push('"');
     if !(text.bytes()).any(|byte| byte == b'"' || byte == b'\\' || byte < b' ') {

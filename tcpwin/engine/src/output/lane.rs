@@ -1,4 +1,4 @@
-//! Segments in order, each taken in by one tracker: all of a capture's, or those of some of its connections.
+//! Feeds a tracker with segments in order: all of a capture's, or those of a shard of its connections.
 
 use crate::event::CAPTURE_DUPLICATE;
 use crate::output::index::write::Frames;
@@ -8,32 +8,32 @@ use crate::tcp::recovery::duplicate::{find_copy, Copied, RECENT};
 use crate::tcp::tracker::{Slot, Tracker};
 use crate::wire::Segment;
 
-/// Segments taken at a time, so that the cache misses of their look-ups overlap.
+/// Segments processed together, so that the cache misses of their lookups overlap.
 pub const BATCH: usize = 32;
-/// Segments held: enough to look back over, whole batches.
+/// Segments retained: the look-back distance plus one batch.
 const RING: usize = RECENT + BATCH;
-/// Below this the connections fit the caches, and looking ahead costs more than it saves.
+/// With fewer connections the tables fit the caches, and prefetching costs more than it saves.
 const PREFETCH_FROM: u32 = 1_000;
 
-/// What is known of a batch beside its segments.
+/// Per-batch data that accompanies the segments.
 #[derive(Clone, Copy)]
-pub struct About {
-    /// How many segments the capture held before each.
+pub struct BatchInfo {
+    /// Number of the capture's segments before each one.
     pub ordinals: [u64; BATCH],
     pub tags: [u32; BATCH],
-    /// A bit for each SYN that is the copy of another.
+    /// Bit mask of SYNs that are copies of another.
     pub copied_syns: u32,
 }
 
-impl About {
-    pub const NOTHING: About = About {
+impl BatchInfo {
+    pub const NOTHING: BatchInfo = BatchInfo {
         ordinals: [0; BATCH],
         tags: [0; BATCH],
         copied_syns: 0,
     };
 }
 
-/// Which SYNs of a batch are copies of others. All of the capture's must be asked, in order.
+/// Return the bit mask of copied SYNs in a batch. Must be called for all of the capture's batches, in order.
 #[inline(always)]
 pub fn find_copied_syns(syns: &mut SynCopies, batch: &[Segment], tags: &[u32]) -> u32 {
     let mut copied = 0;
@@ -48,11 +48,11 @@ pub fn find_copied_syns(syns: &mut SynCopies, batch: &[Segment], tags: &[u32]) -
 pub struct Lane {
     pub tracker: Tracker,
     routed: RoutedCopies,
-    /// The batches before the newest stay readable behind it, for the search for duplicates.
+    /// Earlier batches stay available after the newest one, for the duplicate search.
     ring: Vec<Segment>,
     ordinals: [u64; RING],
     marks: [u32; RING],
-    taken: usize,
+    count_taken: usize,
 }
 
 impl Lane {
@@ -63,31 +63,31 @@ impl Lane {
             ring: vec![Segment::EMPTY; RING],
             ordinals: [0; RING],
             marks: [0; RING],
-            taken: 0,
+            count_taken: 0,
         }
     }
 
-    /// Where the next batch is to be put.
+    /// Space for the next batch.
     #[inline]
-    pub fn room(&mut self) -> &mut [Segment] {
-        let first = self.taken % RING;
+    pub fn next_batch(&mut self) -> &mut [Segment] {
+        let first = self.count_taken % RING;
         self.ring.get_mut(first..first + BATCH).unwrap_or_default()
     }
 
-    /// The next batch as far as it is filled.
+    /// The filled part of the next batch.
     #[inline]
     pub fn filled(&self, count: usize) -> &[Segment] {
-        let first = self.taken % RING;
+        let first = self.count_taken % RING;
         self.ring.get(first..first + count).unwrap_or_default()
     }
 
-    /// Take in the segments that were put into the room; only the last batch may be a short one. False where the sink
+    /// Track the segments written to [`Lane::next_batch`]; only the last batch may be short. Return false if the sink
     /// wants no more.
     #[inline]
     pub fn take<S: Sink, F: Frames>(
         &mut self,
         count: usize,
-        about: &About,
+        info: &BatchInfo,
         sink: &mut S,
         frames: &mut F,
     ) -> bool {
@@ -97,14 +97,14 @@ impl Lane {
             ring,
             ordinals,
             marks,
-            taken,
+            count_taken,
         } = self;
-        let first = *taken % RING;
+        let first = *count_taken % RING;
         let batch = ring.get(first..first + count).unwrap_or_default();
-        if let Some(room) = ordinals.get_mut(first..first + BATCH) {
-            room.copy_from_slice(&about.ordinals);
+        if let Some(next) = ordinals.get_mut(first..first + BATCH) {
+            next.copy_from_slice(&info.ordinals);
         }
-        let tags = about.tags;
+        let tags = info.tags;
         let mut slots = [Slot::UNKNOWN; BATCH];
         let moves = tracker.moves();
         for (slot, tag) in slots.iter_mut().zip(tags) {
@@ -115,7 +115,7 @@ impl Lane {
         }
         for (position, ((segment, tag), slot)) in batch.iter().zip(tags).zip(slots).enumerate() {
             let newest = first + position;
-            let is_copied_syn = about.copied_syns >> position & 1 == 1;
+            let is_copied_syn = info.copied_syns >> position & 1 == 1;
             if is_copied_syn {
                 routed.begin(tag);
             }
@@ -134,7 +134,7 @@ impl Lane {
                     let is_recent = |slot: &usize| {
                         (ordinals.get(*slot)).is_some_and(|it| ordinal - it <= RECENT as u64)
                     };
-                    let before = (1..=RECENT.min(*taken + position))
+                    let before = (1..=RECENT.min(*count_taken + position))
                         .map(|back| (newest + RING - back) % RING)
                         .take_while(is_recent)
                         .filter_map(|slot| ring.get(slot));
@@ -175,13 +175,13 @@ impl Lane {
                 }
             }
         }
-        // A short batch leaves a gap that is never read: it is the last one.
-        *taken += BATCH;
+        // A short batch leaves a gap that is never read, as it is the last one.
+        *count_taken += BATCH;
         true
     }
 }
 
-/// The place found for a segment, or what it is now where places changed since.
+/// Return the place found for a segment, or look it up again if places have moved since.
 #[inline(always)]
 fn slot_or_now(tracker: &Tracker, moves: u32, slot: Slot, tag: u32) -> Slot {
     if tracker.moves() == moves {
@@ -191,13 +191,13 @@ fn slot_or_now(tracker: &Tracker, moves: u32, slot: Slot, tag: u32) -> Slot {
     }
 }
 
-/// Equal for segments that may be duplicates of each other.
+/// A value that is equal for segments that may be duplicates of each other.
 #[inline(always)]
 fn mark(segment: &Segment, tag: u32) -> u32 {
     tag ^ segment.seq.wrapping_add(segment.ip_id)
 }
 
-/// Whether a mark is among those of the segments held: a look at a few cache lines in place of theirs.
+/// Return true if a mark is among those of the retained segments: this reads a few cache lines instead of the segments.
 #[inline(never)]
 fn may_hold(marks: &[u32; RING], mark: u32) -> bool {
     marks

@@ -1,4 +1,4 @@
-//! Connections that lost no time, told apart from those that may have, so that a million of them need no weighing.
+//! Separates connections that lost no time from those that may have, so that a million of them need not be judged.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,32 +8,32 @@ use crate::output::field::DirectionView;
 use crate::output::select::Condition;
 use crate::tcp::connection::arena::Arena;
 
-/// What a caller looks for.
+/// The search criteria.
 pub struct Wanted<'a> {
-    /// Places of the budget's items whose time is lost.
+    /// Indices of the budget items that count as lost time.
     pub items: &'a [usize],
-    /// Of those whose time is lost where one of the doubts holds.
+    /// Indices of the items that count as lost if one of the doubts applies.
     pub doubtful: &'a [usize],
     pub doubts: &'a [Condition],
-    /// So many of those that lost nothing, with most payload.
+    /// Number of unaffected connections to return, largest payload first.
     pub light: usize,
-    /// With more that may have lost something there is no answer.
+    /// Give up if more connections than this may have lost time.
     pub most: usize,
 }
 
-/// Payload of both directions, and a connection's number.
+/// Payload of both directions, and the connection's number.
 pub type Light = (u64, u32);
 
 /// Connections by whether they may have lost time.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Apart {
-    /// Numbers of those that may, in order.
+    /// Numbers of those that may have, in order.
     pub heavy: Vec<u32>,
-    /// The wanted ones that lost nothing, those with most payload first.
+    /// The requested ones that lost none, largest payload first.
     pub light: Vec<Light>,
 }
 
-/// Tell the connections apart; None where too many may have lost something.
+/// Separate the connections; None if too many may have lost time.
 pub fn set_apart(wanted: &Wanted, connections: &Arena) -> Option<Apart> {
     let parts = connections.walk(|some| set_some_apart(wanted, connections, some));
     let mut heavy = Vec::new();
@@ -42,7 +42,7 @@ pub fn set_apart(wanted: &Wanted, connections: &Arena) -> Option<Apart> {
         let (more_heavy, more_light) = part?;
         heavy.extend(more_heavy);
         for entry in more_light {
-            keep_most(&mut light, wanted.light, entry);
+            keep_largest(&mut light, wanted.light, entry);
         }
     }
     if heavy.len() > wanted.most {
@@ -57,13 +57,13 @@ pub fn set_apart(wanted: &Wanted, connections: &Arena) -> Option<Apart> {
     })
 }
 
-/// Those with most payload stand last.
+/// A heap with the smallest payload on top.
 type Lightest = BinaryHeap<Reverse<(u64, Reverse<u32>)>>;
 
-fn keep_most(kept: &mut Lightest, most: usize, entry: Reverse<(u64, Reverse<u32>)>) {
-    if kept.len() < most {
-        kept.push(entry);
-    } else if let Some(mut least) = kept.peek_mut() {
+fn keep_largest(largest: &mut Lightest, most: usize, entry: Reverse<(u64, Reverse<u32>)>) {
+    if largest.len() < most {
+        largest.push(entry);
+    } else if let Some(mut least) = largest.peek_mut() {
         if entry < *least {
             *least = entry;
         }
@@ -78,8 +78,8 @@ fn set_some_apart(
     let mut heavy = Vec::new();
     let mut light = BinaryHeap::new();
     for (id, connection) in some.clone().zip(connections.range(some)) {
-        let ways = [true, false];
-        let is_heavy = ways.iter().any(|from_initiator| {
+        let directions = [true, false];
+        let is_heavy = directions.iter().any(|from_initiator| {
             let spent = DirectionView::new(connection, *from_initiator).budget();
             let has_time = |items: &[usize]| {
                 let mut times = items.iter().filter_map(|item| spent.get(*item));
@@ -87,7 +87,11 @@ fn set_some_apart(
             };
             let is_doubted = || {
                 let mut doubts = wanted.doubts.iter();
-                doubts.any(|doubt| ways.iter().any(|way| doubt.holds(id, connection, *way)))
+                doubts.any(|doubt| {
+                    directions
+                        .iter()
+                        .any(|way| doubt.holds(id, connection, *way))
+                })
             };
             has_time(wanted.items) || has_time(wanted.doubtful) && is_doubted()
         });
@@ -104,7 +108,7 @@ fn set_some_apart(
             .iter()
             .fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
         let entry = Reverse((payload_bytes, Reverse(id)));
-        keep_most(&mut light, wanted.light, entry);
+        keep_largest(&mut light, wanted.light, entry);
     }
     Some((heavy, light))
 }
@@ -145,8 +149,8 @@ mod tests {
     }
 
     #[test]
-    fn of_those_that_lost_nothing_the_largest_are_told_the_earlier_first() {
-        for (light, told) in [
+    fn unaffected_connections_are_ordered_by_payload_then_number() {
+        for (light, expected) in [
             (0, vec![]),
             (2, vec![(9, 1), (9, 3)]),
             (9, vec![(9, 1), (9, 3), (7, 2), (5, 0), (1, 4)]),
@@ -154,13 +158,16 @@ mod tests {
             let heavy = vec![5];
             assert_eq!(
                 apart(light, 1, &[], &[]),
-                Some(Apart { heavy, light: told })
+                Some(Apart {
+                    heavy,
+                    light: expected
+                })
             );
         }
     }
 
     #[test]
-    fn a_doubt_that_holds_makes_a_connection_heavy_which_has_the_time() {
+    fn a_doubt_that_applies_makes_a_connection_with_doubtful_time_heavy() {
         let doubt = Condition::new(true, "payload_bytes", Comparison::Equal, Value::Int(7));
         let doubts = [doubt.unwrap()];
         for (doubtful, heavy) in [
@@ -173,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_that_may_have_lost_something_give_no_answer() {
+    fn too_many_heavy_connections_give_no_answer() {
         assert_eq!(apart(1, 0, &[], &[]), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Fields of a direction: loss, order, acknowledgments.
+//! Fields of a direction: loss, reordering, acknowledgments.
 
 use crate::event;
 use crate::output::field::{count, fields, int, optional, DirectionField, DirectionView, Value};
@@ -14,7 +14,7 @@ impl DirectionView<'_> {
         Value::Int(self.episode().map_or(0, get))
     }
 
-    /// Time in recovery: its last ACK reaches the sender, and shows there, one shift later than it is captured.
+    /// Time in recovery. The last ACK of a recovery takes effect at the sender one shift later than it was captured.
     pub(super) fn recovery_ns(&self) -> i64 {
         let shift_ns = self.shift_ns().unwrap_or(0);
         let connection = self.connection;
@@ -23,7 +23,7 @@ impl DirectionView<'_> {
             episode
                 .recovery_ns
                 .saturating_add(shift_ns.saturating_mul(stretches))
-                // Its end may come after the last packet.
+                // The end may fall after the last packet.
                 .min(connection.end_ns.saturating_sub(connection.start_ns))
         })
     }
@@ -49,49 +49,49 @@ impl DirectionView<'_> {
 }
 
 pub const LOSS_FIELDS: &[DirectionField] = fields! {
-    retransmissions Int list brief "Segments sent again, whatever the cause, SYN and FIN included." @sent event::RESENT;
-    resent_segments Int "Segments with data or FIN that were sent again." @cold_state |c| i64::from(c.resent_segments);
-    resent_bytes Int "Payload seen before and sent again, by overlap." |v| count(v.resent_bytes());
+    retransmissions Int list brief "Retransmitted segments, whatever the cause, including SYN and FIN." @sent event::RESENT;
+    resent_segments Int "Retransmitted segments with data or FIN." @cold_state |c| i64::from(c.resent_segments);
+    resent_bytes Int "Retransmitted payload, by overlap with payload seen before." |v| count(v.resent_bytes());
     fast_retransmissions Int "Retransmissions that opened a fast recovery: after three duplicate ACKs (RFC 5681), or by SACK (RFC 6675, RFC 8985)." @sent event::FAST_RETRANSMISSION;
-    recovery_retransmissions Int "Later retransmissions of a fast recovery, by SACK or a partial ACK; those of lost retransmissions included." @sent event::RECOVERY_RETRANSMISSION;
-    lost_retransmissions Int "Of these, bytes that the same recovery had sent again already, the retransmission before being lost; less those of which a DSACK showed later that it was not (RFC 2883)." @cold_state |c| i64::from(c.lost_retransmissions());
-    rto_retransmissions Int brief "Retransmissions by the timer: nothing acknowledged for the retransmission timeout (RFC 6298)." @sent event::RTO_RETRANSMISSION;
-    go_back_n_retransmissions Int "Retransmissions after a timeout of what had been sent before it." @sent event::GO_BACK_N;
+    recovery_retransmissions Int "Later retransmissions of a fast recovery, by SACK or a partial ACK, including those of lost retransmissions." @sent event::RECOVERY_RETRANSMISSION;
+    lost_retransmissions Int "Of these, retransmissions of bytes whose earlier retransmission in the same recovery was lost, minus those that a later DSACK shows was not lost (RFC 2883)." @cold_state |c| i64::from(c.lost_retransmissions());
+    rto_retransmissions Int brief "Retransmissions by the timer: no acknowledgment during the retransmission timeout (RFC 6298)." @sent event::RTO_RETRANSMISSION;
+    go_back_n_retransmissions Int "Retransmissions, after a timeout, of data sent before it." @sent event::GO_BACK_N;
     tail_loss_probes Int "Retransmissions of the last segment after about two round trips without an ACK (RFC 8985 section 7)." @sent event::TAIL_LOSS_PROBE;
-    spurious_retransmissions Int brief "Retransmissions of data that had been acknowledged where it was captured." @sent event::SPURIOUS_RETRANSMISSION;
-    syn_retransmissions Int "SYNs or SYN/ACKs sent again." @sent event::SYN_RETRANSMISSION;
-    fin_retransmissions Int "FINs without data sent again." @episode |e| i64::from(e.fin);
-    fast_open_retransmissions Int "Segments with the SYN's data again, which the SYN/ACK had left out: neither loss nor timer (RFC 7413 section 4.2)." @episode |e| i64::from(e.fast_open);
+    spurious_retransmissions Int brief "Retransmissions of data that had already been acknowledged at the capture point." @sent event::SPURIOUS_RETRANSMISSION;
+    syn_retransmissions Int "Retransmitted SYNs or SYN/ACKs." @sent event::SYN_RETRANSMISSION;
+    fin_retransmissions Int "Retransmitted FINs without data." @episode |e| i64::from(e.fin);
+    fast_open_retransmissions Int "Retransmissions of a SYN's data that the SYN/ACK did not acknowledge: neither loss nor timeout (RFC 7413 section 4.2)." @episode |e| i64::from(e.fast_open);
     zero_window_retransmissions Int "Retransmissions into a closed window: probes (Linux tcp_retransmit_timer)." @episode |e| i64::from(e.zero_window);
-    unknown_retransmissions Int "Retransmissions that neither a timer nor an ACK explains." @episode |e| i64::from(e.unknown);
-    spurious_by_dsack Int "Retransmissions that the receiver reported as duplicates later (RFC 2883)." @episode |e| i64::from(e.by_dsack);
+    unknown_retransmissions Int "Retransmissions explained by neither a timer nor an ACK." @episode |e| i64::from(e.unknown);
+    spurious_by_dsack Int "Retransmissions that the receiver later reported as duplicates (RFC 2883)." @episode |e| i64::from(e.by_dsack);
     spurious_by_timestamps Int "Retransmissions whose ACK echoed the original's timestamp (Eifel, RFC 3522)." @episode |e| i64::from(e.by_timestamps);
-    spurious_by_frto Int "Timeouts after which the first ACK covered data that was sent only once (F-RTO, RFC 5682), where timestamps cannot tell." @episode |e| i64::from(e.by_frto);
+    spurious_by_frto Int "Timeouts after which the first ACK covered data sent only once (F-RTO, RFC 5682), if timestamps do not decide." @episode |e| i64::from(e.by_frto);
     recoveries Int "Fast recoveries." @episode |e| i64::from(e.recoveries);
-    recovery_ns Int "Time in recovery, fast or after a timeout: until all was acknowledged that had been sent when it began, as the sender saw it." |v| int(v.recovery_ns());
-    out_of_order Int list brief "Segments that came later than those sent after them." @sent event::OUT_OF_ORDER;
-    reordering_max_bytes Int "Most bytes that overtook a segment." @episode |e| i64::from(e.reordering_max_bytes);
-    reordering_max_ns Int "Longest time by which a segment came after the first that overtook it." @episode |e| e.reordering_max_ns;
-    capture_reordered Int "Segments that the capture wrote down late: by its clock they came first." @sent event::CAPTURE_REORDERED;
+    recovery_ns Int "Time in recovery, fast or after a timeout, as seen by the sender: until everything sent before its start was acknowledged." |v| int(v.recovery_ns());
+    out_of_order Int list brief "Segments that arrived after segments sent later." @sent event::OUT_OF_ORDER;
+    reordering_max_bytes Int "Maximum bytes that overtook a segment." @episode |e| i64::from(e.reordering_max_bytes);
+    reordering_max_ns Int "Longest delay of a segment behind the first one that overtook it." @episode |e| e.reordering_max_ns;
+    capture_reordered Int "Segments that the capture recorded late although its timestamps put them earlier." @sent event::CAPTURE_REORDERED;
     previous_segment_missing Int "Segments before which sequence numbers were skipped." @sent event::PREVIOUS_SEGMENT_MISSING;
-    missed_bytes Int "Payload acknowledged though the capture does not hold it: the capture's loss." @cold_state |c| c.missed.bytes() as i64;
-    acked_unseen Int "ACKs of data that the capture does not hold." @answered event::ACKED_UNSEEN;
+    missed_bytes Int "Payload acknowledged but missing from the capture, so lost by the capture." @cold_state |c| c.missed.bytes() as i64;
+    acked_unseen Int "ACKs of data missing from the capture." @answered event::ACKED_UNSEEN;
     duplicate_acks Int "Duplicate ACKs of the receiver." @answered event::DUPLICATE_ACK;
     dsacks Int "ACKs of the receiver that report data received twice (RFC 2883)." @answered event::DSACK;
-    dsack_bytes Int "Bytes that they report." @episode |e| e.dsack_bytes as i64;
+    dsack_bytes Int "Bytes reported by them." @episode |e| e.dsack_bytes as i64;
     partial_acks Int "ACKs within a fast recovery that did not end it (RFC 6582)." @answered event::PARTIAL_ACK;
-    ce_segments Int "Segments that came marked: congestion experienced (RFC 3168 section 5). Only a capture behind the router that marks has them." @sent event::CONGESTION_EXPERIENCED;
-    ece_acks Int "ACKs of the receiver that tell of such a mark (ECE), by the RFC 3168 that both SYNs agree on; with AccECN the flag is a counter's." @answered event::CONGESTION_ECHO;
-    ace_marks Int nullable "Marked packets that the receiver counted, by AccECN's three flags (RFC 9768 section 3.2.2): the least that they can be, eight looking like none; none where AccECN was not agreed on, or nothing told." |v| v.ace_marks();
-    cwr_segments Int "Segments with which the sender says that it has reduced its window for one (CWR), likewise." @sent event::WINDOW_REDUCED;
-    delayed_acks Int "ACKs of one segment that came 40 to 500 ms later than the fastest." @answered event::DELAYED_ACK;
+    ce_segments Int "Segments marked congestion experienced (RFC 3168 section 5). Visible only if captured after the marking router." @sent event::CONGESTION_EXPERIENCED;
+    ece_acks Int "ACKs of the receiver that report such a mark (ECE), if both SYNs negotiated RFC 3168; with AccECN the flag is part of a counter." @answered event::CONGESTION_ECHO;
+    ace_marks Int nullable "Marked packets counted by the receiver in AccECN's three flags (RFC 9768 section 3.2.2): a lower bound, as eight marks look like zero; none if AccECN was not negotiated or never used." |v| v.ace_marks();
+    cwr_segments Int "Segments in which the sender reports that it reduced its window because of a mark (CWR), under the same condition." @sent event::WINDOW_REDUCED;
+    delayed_acks Int "ACKs of a single segment that came 40 to 500 ms later than the fastest." @answered event::DELAYED_ACK;
     stretch_acks Int "ACKs of more than two full segments (RFC 2525 section 2.13)." @pace |p| i64::from(p.stretch);
-    acks_missing Int nullable "ACKs of the receiver that never came to the capture point: gaps in the IP identification, where that counts this side's packets; none where it does not." |v| v.ack_loss(|(missing, _)| missing);
-    stretch_acks_after_loss Int nullable "Stretch ACKs that came right after missing ones; none likewise." |v| v.ack_loss(|(_, stretched)| stretched);
-    compressed_acks Int "ACKs that came within a quarter of the time between the segments that they acknowledge: queued on their way." @pace |p| i64::from(p.compressed);
-    capture_duplicates Int "Packets that the capture holds twice; in no other count." @sent event::CAPTURE_DUPLICATE;
+    acks_missing Int nullable "ACKs of the receiver that never reached the capture point: gaps in the IP identification, if it counts this side's packets; none if it does not." |v| v.ack_loss(|(missing, _)| missing);
+    stretch_acks_after_loss Int nullable "Stretch ACKs directly after missing ones; none under the same condition." |v| v.ack_loss(|(_, stretched)| stretched);
+    compressed_acks Int "ACKs whose spacing is less than a quarter of that of the segments they acknowledge: they were queued on the path." @pace |p| i64::from(p.compressed);
+    capture_duplicates Int "Packets that the capture holds twice; excluded from all other counts." @sent event::CAPTURE_DUPLICATE;
     recovery_share Real nullable "Share of the time from the first to the last data in which the sender was in recovery." |v| recovery_share(v);
-    initial_flight_bytes Int nullable "Bytes sent before the first acknowledgment of data reached the sender: the initial window in use; none where it cannot be told." |v| initial_flight(v);
+    initial_flight_bytes Int nullable "Bytes sent before the first acknowledgment of data reached the sender: the initial window in use; none if it cannot be determined." |v| initial_flight(v);
 };
 
 fn recovery_share(view: &DirectionView<'_>) -> Value {

@@ -1,4 +1,4 @@
-//! What leaves the engine: one pass over a capture, rows, connection fields, series and percentiles.
+//! The engine's output: a pass over a capture, rows, connection fields, series and percentiles.
 
 pub mod address;
 pub mod budget_fields;
@@ -22,9 +22,9 @@ pub mod parts;
 pub mod pass;
 pub mod quality;
 pub mod rows;
-mod seen;
 mod segmenter;
 pub mod select;
+mod sender_history;
 pub mod series;
 pub mod shards;
 pub mod split;

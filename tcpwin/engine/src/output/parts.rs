@@ -1,5 +1,5 @@
-//! Frames that hold parts of some connections' segments: the fragments of IP datagrams but the last, at which the segment
-//! is known.
+//! Frames with fragments of some connections' segments: all IP fragments of a datagram except the last, at which the
+//! segment is known.
 
 use std::collections::HashMap;
 
@@ -10,8 +10,8 @@ use crate::wire::{Outcome, Segment, SegmentParser};
 /// Packets between two calls of the progress function.
 const REPORT_EVERY: u64 = 1 << 17;
 
-/// All frames of the fragments of these connections' segments, in order. `report` is called now and then with the bytes
-/// read so far; where it returns false, the reading ends there.
+/// Return all frames of the fragments of these connections' segments, in order. `report` is called periodically with
+/// the bytes read so far; returning false ends the read.
 pub fn frames_of_parts<'c>(
     mut input: MergedReader,
     connections: impl Iterator<Item = &'c Connection>,
@@ -27,17 +27,17 @@ pub fn frames_of_parts<'c>(
     let mut frames = Vec::new();
     let (mut last_ns, mut count) = (0, 0u64);
     while let Some(packet) = input.next_packet() {
-        let taken = parser.fragments_added();
+        let added_before = parser.fragments_added();
         let outcome = parser.parse(&packet, last_ns, &mut segment);
         last_ns = packet.time_ns.unwrap_or(last_ns);
-        if outcome == Outcome::Segment && parser.fragments_added() != taken {
+        if outcome == Outcome::Segment && parser.fragments_added() != added_before {
             let pair = [
                 (segment.src, segment.src_port),
                 (segment.dst, segment.dst_port),
             ];
-            // Others had the same four-tuple before or after.
+            // Other connections may have had the same four-tuple before or after.
             let known = wanted.get(&sorted(pair)).into_iter().flatten();
-            if known.into_iter().any(|known| holds(known, &segment)) {
+            if known.into_iter().any(|known| contains(known, &segment)) {
                 let parts = parser.completed_frames().iter();
                 frames.extend(parts.filter(|frame| **frame != segment.frame));
             }
@@ -52,8 +52,8 @@ pub fn frames_of_parts<'c>(
     frames
 }
 
-/// Whether a segment came in the life of a connection.
-fn holds(connection: &Connection, segment: &Segment) -> bool {
+/// Return true if a segment falls within the life of a connection.
+fn contains(connection: &Connection, segment: &Segment) -> bool {
     segment.frame >= connection.first_frame && segment.time_ns <= connection.end_ns
 }
 

@@ -1,32 +1,32 @@
-//! One pass: packets → segments → tracker, in batches, with a sink for those who want every segment.
+//! One pass: packets → segments → tracker, in batches, with a sink for consumers of every segment.
 
 use std::collections::HashSet;
 
 use crate::capture::{CaptureFacts, MergedReader};
 use crate::output::index::write::{Frames, NoIndex};
-use crate::output::lane::{find_copied_syns, About, Lane, BATCH};
+use crate::output::lane::{find_copied_syns, BatchInfo, Lane, BATCH};
 use crate::output::segmenter::Segmenter;
 use crate::tcp::connection::state::Connection;
 use crate::tcp::recovery::copies::SynCopies;
 use crate::tcp::tracker::{Annotation, Tracker};
 use crate::wire::{ParseCounters, Segment};
 
-/// Takes every segment in order, after the tracker did.
+/// Receives every segment in order, after the tracker.
 pub trait Sink {
-    /// False lets the pass leave out what only a sink needs.
+    /// If false, the pass skips work that only a sink needs.
     const WANTS_SEGMENTS: bool = true;
 
-    /// Whether the budgets of a connection are to keep their log.
+    /// Return true if the connection's budgets should record a log.
     fn wants_budget(&self, _connection: u32) -> bool {
         false
     }
 
-    /// Return false to stop the pass.
+    /// Process a segment. Return false to stop the pass.
     fn take(&mut self, segment: &Segment, annotation: &Annotation, connection: &Connection)
         -> bool;
 }
 
-/// For passes that want the connections only.
+/// For passes that need only the connections.
 pub struct NoSink;
 
 impl Sink for NoSink {
@@ -38,21 +38,21 @@ impl Sink for NoSink {
     }
 }
 
-/// All that one pass found.
+/// The results of a pass.
 pub struct Findings {
     pub tracker: Tracker,
     pub facts: Vec<CaptureFacts>,
     pub counters: ParseCounters,
     /// Packets that were not selected.
     pub left_out: u64,
-    /// The progress function or the sink asked to stop before the end.
+    /// The progress function or the sink requested a stop before the end.
     pub was_stopped: bool,
-    /// Of some connections only: there are no facts, and no counts of packets.
+    /// Contains some connections only, and neither facts nor packet counts.
     pub is_partial: bool,
 }
 
 impl Findings {
-    /// Whether a later reading, of these connections at least, read what this one did, as far as both tell.
+    /// Return true if a later pass over at least these connections read the same packets, as far as both results show.
     pub fn reads_as(&self, other: &Findings, numbers: &HashSet<u32>) -> bool {
         let files = |findings: &Findings| {
             let facts = findings.facts.iter();
@@ -79,7 +79,7 @@ impl Findings {
     }
 }
 
-/// Read to the end. `report` is called now and then with the bytes read so far; false stops the pass.
+/// Read to the end. `report` is called periodically with the bytes read so far; returning false stops the pass.
 pub fn run<S: Sink>(
     input: MergedReader,
     sink: &mut S,
@@ -88,7 +88,7 @@ pub fn run<S: Sink>(
     run_with(input, Tracker::new(), sink, &mut NoIndex, report)
 }
 
-/// The same with a tracker that knows something already, and with somebody who wants to know of every frame.
+/// Like `run`, with a prepared tracker and a receiver for every frame.
 pub fn run_with<S: Sink, F: Frames>(
     mut input: MergedReader,
     mut tracker: Tracker,
@@ -105,13 +105,13 @@ pub fn run_with<S: Sink, F: Frames>(
     let mut segmenter = Segmenter::of(&mut input);
     let mut syns = SynCopies::default();
     let mut lane = Lane::new(tracker);
-    let mut about = About::NOTHING;
+    let mut about = BatchInfo::NOTHING;
     let mut ordinal = 0;
     let mut was_stopped = false;
     let mut at_end = false;
     while !at_end && !was_stopped {
         frames.settle();
-        let count = segmenter.fill(&mut input, lane.room(), frames, &mut report);
+        let count = segmenter.fill(&mut input, lane.next_batch(), frames, &mut report);
         at_end = count < BATCH;
         for place in &mut about.ordinals {
             *place = ordinal;

@@ -1,4 +1,4 @@
-//! How far the numbers of a capture can be trusted, and what all its connections carried: sums over them, in one walk.
+//! Indicators of a capture's quality and total payload: sums over all connections, computed in a single pass.
 
 use crate::output::field::DirectionView;
 use crate::tcp::connection::arena::Arena;

@@ -1,4 +1,4 @@
-//! The per-segment table: one row a TCP segment, as CSV, JSON lines or columns.
+//! The per-segment table: one row per TCP segment, as CSV, JSON lines or columns.
 
 use std::io::{self, Write};
 
@@ -37,14 +37,14 @@ pub enum Format {
     JsonLines,
 }
 
-/// Some of [`COLUMNS`], which are written in their order.
+/// A subset of [`COLUMNS`], written in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChosenColumns(u32);
 
 impl ChosenColumns {
     pub const ALL: ChosenColumns = ChosenColumns((1 << COLUMNS.len()) - 1);
 
-    /// None where one of the names is no column's.
+    /// Return None if a name is not a column.
     pub fn of<'a>(names: impl Iterator<Item = &'a str>) -> Option<Self> {
         let mut chosen = 0;
         for name in names {
@@ -59,7 +59,7 @@ impl ChosenColumns {
     }
 }
 
-/// Writes rows as text. Stops the pass when writing fails.
+/// Writes rows as text. A write error stops the pass.
 pub struct RowWriter<W: Write> {
     out: W,
     format: Format,
@@ -71,7 +71,7 @@ pub struct RowWriter<W: Write> {
     pub rows: u64,
 }
 
-/// An address with its text: what a connection's two sides send takes turns.
+/// An address and its text, cached because a connection's two sides alternate.
 #[derive(Default)]
 struct Written {
     address: [u8; 16],
@@ -79,7 +79,7 @@ struct Written {
 }
 
 impl<W: Write> RowWriter<W> {
-    /// `only` limits the table to one connection.
+    /// `only` restricts the table to one connection.
     pub fn new(
         mut out: W,
         format: Format,
@@ -175,7 +175,7 @@ impl<W: Write> Sink for RowWriter<W> {
     }
 }
 
-/// A row that is being written; no value holds a character that either format would have to escape.
+/// A row being written. No value contains a character that either format must escape.
 struct Row<'a> {
     line: &'a mut Vec<u8>,
     is_json: bool,
@@ -185,7 +185,7 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// The next column; false where nobody wants it.
+    /// Start the next column; false if it is not selected.
     #[inline(always)]
     fn begin(&mut self) -> bool {
         let column = self.column;
@@ -268,7 +268,7 @@ impl Row<'_> {
     }
 }
 
-/// Digits from the last one on, into a place that holds the longest number.
+/// Append the decimal digits, filled in from the last one in a buffer for the longest number.
 #[inline(always)]
 fn push_decimal(line: &mut Vec<u8>, mut value: u64) {
     let mut digits = [b'0'; 20];
@@ -292,7 +292,7 @@ pub fn direction_name(annotation: &Annotation) -> &'static str {
     }
 }
 
-/// Names of a set of events joined by `|`.
+/// Join the names of a set of events with `|`.
 pub fn event_names(mut events: Events) -> String {
     let mut text = String::new();
     while events != 0 {
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn some_columns_stand_in_the_tables_order() {
+    fn chosen_columns_are_in_table_order() {
         let write = |format| {
             let mut out = Vec::new();
             let chosen = ChosenColumns::of(["window", "frame", "events"].into_iter()).unwrap();

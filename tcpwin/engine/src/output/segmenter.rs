@@ -1,4 +1,4 @@
-//! The way from packets to segments.
+//! Turns packets into segments.
 
 use crate::capture::{MergedReader, Packet, Selection, Wanted};
 use crate::output::index::write::Frames;
@@ -13,16 +13,16 @@ pub(super) struct Segmenter {
     pub selection: Option<Box<Selection>>,
     packets: u64,
     next_report: u64,
-    /// The progress function asked to stop.
+    /// The progress function requested a stop.
     pub was_stopped: bool,
-    /// Nothing more is selected.
+    /// No more packets are selected.
     is_over: bool,
-    /// Time of the packet before.
+    /// Time of the previous packet.
     last_ns: i64,
 }
 
 impl Segmenter {
-    /// Of the packets that the input selects, if it does.
+    /// Use the input's selection, if it has one.
     pub fn of(input: &mut MergedReader) -> Self {
         Segmenter {
             selection: input.take_selection(),
@@ -39,7 +39,7 @@ impl Segmenter {
         self.selection.as_deref().map_or(0, Selection::left_out)
     }
 
-    /// Time of the last packet of those selected.
+    /// Time of the last selected packet.
     pub fn last_time_ns(&self, input: &MergedReader) -> Option<i64> {
         let last_ns = input.last_time_ns();
         match self.selection.as_deref() {
@@ -48,8 +48,8 @@ impl Segmenter {
         }
     }
 
-    /// Fill the batch with the next segments and return how many there were: fewer only at the end, or when `report`,
-    /// which is asked now and then even where no packet holds a segment, says to stop.
+    /// Fill the batch with the next segments and return their number. It is short only at the end, or when `report`,
+    /// which is called periodically even if no packet holds a segment, requests a stop.
     #[inline(never)]
     pub fn fill<F: Frames>(
         &mut self,

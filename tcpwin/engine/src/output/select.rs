@@ -1,4 +1,4 @@
-//! Connections and directions whose fields meet conditions: how rules find what to look at without looking at all.
+//! Find connections and directions whose fields meet conditions, so that rules need not look at all of them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,13 +12,13 @@ use crate::tcp::connection::arena::Arena;
 use crate::tcp::connection::state::Connection;
 
 /// From the initiator, and back.
-const WAYS: [bool; 2] = [true, false];
-/// Connections that are looked at together: their records fit the nearest caches.
+const DIRECTIONS: [bool; 2] = [true, false];
+/// Connections processed together: their records fit the L1 cache.
 const TOGETHER: usize = 64;
-/// Of many connections so many tell what few meet.
+/// Sample size for estimating how selective a condition is.
 const SAMPLED: u32 = 256;
 
-/// How a field is compared.
+/// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     AtLeast,
@@ -81,17 +81,17 @@ enum Subject {
     Direction(&'static DirectionField),
 }
 
-/// A field that must compare so with a value; a field without a value meets none but that it equals none.
+/// Compares a field with a value. A missing value satisfies only equality with none.
 pub struct Condition {
     subject: Subject,
     comparison: Comparison,
     wanted: Value,
-    /// `wanted`, where it is a number.
+    /// `wanted` as a number, if it is one.
     wanted_number: Option<f64>,
 }
 
 impl Condition {
-    /// A condition on a field of the connection, or, where that group is meant, of a direction. None for an unknown name.
+    /// Create a condition on a field of the connection or, for that group, of a direction. None for an unknown name.
     pub fn new(
         of_direction: bool,
         name: &str,
@@ -122,7 +122,7 @@ impl Condition {
 
     #[inline]
     fn holds_of(&self, value: Value) -> bool {
-        // Nearly all values are numbers. One part after the other: a value that was just written in parts is slow to copy.
+        // Nearly all values are numbers. Branch on the parts: copying a value just written in parts is slow.
         let of_number = |left: f64| {
             self.wanted_number
                 .is_some_and(|right| self.comparison.holds_of_numbers(left, right))
@@ -135,7 +135,7 @@ impl Condition {
         }
     }
 
-    /// What its field's value comes from; anything where a direction without that may meet it.
+    /// The data that the field needs; [`Within::Record`] if a direction without it may match.
     fn within(&self) -> Within {
         match self.subject {
             Subject::Direction(field) if !self.holds_of(Value::Int(0)) => field.within,
@@ -154,7 +154,7 @@ impl Condition {
         }
     }
 
-    /// Whether it asks the same as another.
+    /// Return true if both conditions are the same.
     fn is_same(&self, other: &Condition) -> bool {
         self.field() == other.field()
             && self.comparison == other.comparison
@@ -162,24 +162,24 @@ impl Condition {
     }
 }
 
-/// What a rule picks: directions or connections that meet all conditions.
-pub struct Question {
+/// A rule's query: directions or connections that meet all conditions.
+pub struct Query {
     pub of_directions: bool,
     pub conditions: Vec<Condition>,
 }
 
-/// A connection's number, and whether the direction is the initiator's; true for connections.
+/// A connection's number, and whether the direction is the initiator's (true for connections).
 pub type Picked = (u32, bool);
 
-/// What each question picks, in order of the connections, in one walk over them.
+/// Run all queries in a single pass. The matches are in connection order.
 ///
-/// Few meet the condition that a question asks first. So that is asked of some connections at a time, once for all
-/// questions that begin with the same one; the others are asked of what is left.
-pub fn pick(mut questions: Vec<Question>, connections: &Arena) -> Vec<Vec<Picked>> {
-    strictest_first(&mut questions, connections);
-    let (gates, gate_of) = gates(&questions);
-    let parts = connections.walk(|some| pick_some(&questions, &gates, &gate_of, connections, some));
-    let mut picked = vec![Vec::new(); questions.len()];
+/// Few subjects meet a query's first condition. So it is evaluated for a group of connections, once for all queries
+/// that start with it; the remaining conditions are evaluated for the matches.
+pub fn pick(mut queries: Vec<Query>, connections: &Arena) -> Vec<Vec<Picked>> {
+    strictest_first(&mut queries, connections);
+    let (gates, gate_of) = gates(&queries);
+    let parts = connections.walk(|some| pick_some(&queries, &gates, &gate_of, connections, some));
+    let mut picked = vec![Vec::new(); queries.len()];
     for part in parts {
         for (all, more) in picked.iter_mut().zip(part) {
             all.extend(more);
@@ -189,23 +189,23 @@ pub fn pick(mut questions: Vec<Question>, connections: &Arena) -> Vec<Vec<Picked
 }
 
 fn pick_some(
-    questions: &[Question],
+    queries: &[Query],
     gates: &[Option<&Condition>],
     gate_of: &[usize],
     connections: &Arena,
     some: Range<u32>,
 ) -> Vec<Vec<Picked>> {
     let mut met: Vec<Vec<(u32, bool)>> = vec![Vec::new(); gates.len()];
-    let mut picked = vec![Vec::new(); questions.len()];
-    let is_of_directions = questions.iter().any(|question| question.of_directions);
-    let ways = if is_of_directions {
-        &WAYS[..]
+    let mut picked = vec![Vec::new(); queries.len()];
+    let is_of_directions = queries.iter().any(|query| query.of_directions);
+    let directions = if is_of_directions {
+        &DIRECTIONS[..]
     } else {
-        &WAYS[..1]
+        &DIRECTIONS[..1]
     };
     let mut subjects = Subjects::default();
     for (first, some) in connections.chunks(some, TOGETHER) {
-        subjects.take(&some, ways);
+        subjects.take(&some, directions);
         for (gate, met) in gates.iter().zip(&mut met) {
             met.clear();
             let within = gate.map_or(Within::Record, Condition::within);
@@ -214,9 +214,9 @@ fn pick_some(
                 let (Some(gate), Some(connection)) = (gate, some.get(*nth as usize)) else {
                     return true;
                 };
-                // Of both its ways a connection's own field says the same.
+                // A connection field has the same value for both directions.
                 match last {
-                    Some((asked, holds)) if asked == *nth && gate.is_of_connection() => holds,
+                    Some((shared, holds)) if shared == *nth && gate.is_of_connection() => holds,
                     _ => {
                         let holds = gate.holds(first + nth, connection, *from_initiator);
                         last = Some((*nth, holds));
@@ -226,12 +226,12 @@ fn pick_some(
             });
             met.extend(may_meet);
         }
-        for ((question, gate), picked) in questions.iter().zip(gate_of).zip(&mut picked) {
-            let others = question.conditions.get(1..).unwrap_or_default();
+        for ((query, gate), picked) in queries.iter().zip(gate_of).zip(&mut picked) {
+            let others = query.conditions.get(1..).unwrap_or_default();
             let subjects = met.get(*gate).into_iter().flatten();
-            // Of a connection as a whole its first way speaks.
+            // For a connection as a whole, only the first direction is evaluated.
             for (nth, from_initiator) in
-                subjects.filter(|(_, is_first)| question.of_directions || *is_first)
+                subjects.filter(|(_, is_first)| query.of_directions || *is_first)
             {
                 let Some(connection) = some.get(*nth as usize) else {
                     continue;
@@ -249,7 +249,7 @@ fn pick_some(
     picked
 }
 
-/// Ways of some connections, by their places among these: all, and those of which something is kept beside the record.
+/// Directions of a group of connections, by index: all, and those with data outside the main record.
 #[derive(Default)]
 struct Subjects {
     all: Vec<(u32, bool)>,
@@ -259,17 +259,17 @@ struct Subjects {
 }
 
 impl Subjects {
-    fn take(&mut self, connections: &[&Connection], ways: &[bool]) {
-        for kept in [
+    fn take(&mut self, connections: &[&Connection], directions: &[bool]) {
+        for within in [
             &mut self.all,
             &mut self.cold_state,
             &mut self.answers_rare,
             &mut self.pace,
         ] {
-            kept.clear();
+            within.clear();
         }
         for (nth, connection) in (0u32..).zip(connections) {
-            for from_initiator in ways {
+            for from_initiator in directions {
                 let (view, subject) = (
                     DirectionView::new(connection, *from_initiator),
                     (nth, *from_initiator),
@@ -298,11 +298,11 @@ impl Subjects {
     }
 }
 
-/// Ask each question first what fewest meet, by a sample of many connections; of such what most others ask as well.
-fn strictest_first(questions: &mut [Question], connections: &Arena) {
-    let mut asked: HashMap<(bool, &str), usize> = HashMap::new();
-    for condition in questions.iter().flat_map(|question| &question.conditions) {
-        *asked.entry(condition.field()).or_default() += 1;
+/// Put each query's most selective condition first, judging by a sample; among equals, the one that most queries share.
+fn strictest_first(queries: &mut [Query], connections: &Arena) {
+    let mut shared: HashMap<(bool, &str), usize> = HashMap::new();
+    for condition in queries.iter().flat_map(|query| &query.conditions) {
+        *shared.entry(condition.field()).or_default() += 1;
     }
     let step = connections.len() / SAMPLED;
     let sample = || {
@@ -311,28 +311,28 @@ fn strictest_first(questions: &mut [Question], connections: &Arena) {
             .filter(|_| step > 1)
             .filter_map(|id| Some((id, connections.get(id)?)))
     };
-    for question in questions {
-        question.conditions.sort_by_cached_key(|condition| {
+    for query in queries {
+        query.conditions.sort_by_cached_key(|condition| {
             let meets = |(id, connection): (u32, &Connection)| {
-                let holds = |way: &&bool| condition.holds(id, connection, **way);
-                WAYS.iter().filter(holds).count()
+                let holds = |direction: &&bool| condition.holds(id, connection, **direction);
+                DIRECTIONS.iter().filter(holds).count()
             };
             let met: usize = sample().map(meets).sum();
             let is_of_all = condition.within() == Within::Record;
             (
                 met,
                 is_of_all,
-                std::cmp::Reverse(asked.get(&condition.field())),
+                std::cmp::Reverse(shared.get(&condition.field())),
             )
         });
     }
 }
 
-/// The first conditions of the questions, each once, and which of them each question begins with.
-fn gates(questions: &[Question]) -> (Vec<Option<&Condition>>, Vec<usize>) {
+/// The distinct first conditions of the queries, and the index of each query's.
+fn gates(queries: &[Query]) -> (Vec<Option<&Condition>>, Vec<usize>) {
     let mut gates: Vec<Option<&Condition>> = Vec::new();
-    let gate_of = questions.iter().map(|question| {
-        let first = question.conditions.first();
+    let gate_of = queries.iter().map(|query| {
+        let first = query.conditions.first();
         let is_same = |known: &Option<&Condition>| match (known, first) {
             (Some(known), Some(first)) => known.is_same(first),
             (known, first) => known.is_none() && first.is_none(),
@@ -346,12 +346,12 @@ fn gates(questions: &[Question]) -> (Vec<Option<&Condition>>, Vec<usize>) {
     (gates, gate_of)
 }
 
-/// How many connections to each address and port meet a question, themselves or in the initiator's direction.
-pub fn by_responder(question: &Question, connections: &Arena) -> HashMap<([u8; 16], u16), usize> {
+/// Count the connections to each address and port that match a query, themselves or in the initiator's direction.
+pub fn by_responder(query: &Query, connections: &Arena) -> HashMap<([u8; 16], u16), usize> {
     let parts = connections.walk(|some| {
         let mut found = HashMap::new();
         for (id, connection) in some.clone().zip(connections.range(some)) {
-            let mut conditions = question.conditions.iter();
+            let mut conditions = query.conditions.iter();
             if conditions.all(|condition| condition.holds(id, connection, true)) {
                 let responder = &connection.endpoints[1 - connection.initiator_side()];
                 *found
@@ -389,45 +389,45 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_value_meets_nothing() {
+    fn a_missing_value_meets_no_condition() {
         assert!(!Comparison::AtMost.holds(&Value::None, &Value::Int(5)));
         assert!(!Comparison::Equal.holds(&Value::None, &text("")));
     }
 
     #[test]
-    fn only_what_has_no_value_equals_none() {
+    fn only_a_missing_value_equals_none() {
         assert!(Comparison::Equal.holds(&Value::None, &Value::None));
         assert!(!Comparison::AtMost.holds(&Value::None, &Value::None));
         assert!(!Comparison::Equal.holds(&Value::Int(0), &Value::None));
         assert!(!Comparison::Equal.holds(&text(""), &Value::None));
     }
 
-    fn question(conditions: &[(&str, Comparison, i64)]) -> Question {
+    fn query(conditions: &[(&str, Comparison, i64)]) -> Query {
         let condition = |(name, comparison, wanted): &(&str, Comparison, i64)| {
             Condition::new(true, name, *comparison, Value::Int(*wanted))
         };
-        Question {
+        Query {
             of_directions: true,
             conditions: conditions.iter().filter_map(condition).collect(),
         }
     }
 
     #[test]
-    fn what_several_questions_begin_with_is_asked_once() {
+    fn a_shared_first_condition_is_evaluated_once() {
         let least = Comparison::AtLeast;
-        let questions = [
-            question(&[("segments", least, 1), ("fin", least, 1)]),
-            question(&[("segments", least, 2)]),
-            question(&[]),
-            question(&[("segments", least, 1)]),
-            question(&[]),
+        let queries = [
+            query(&[("segments", least, 1), ("fin", least, 1)]),
+            query(&[("segments", least, 2)]),
+            query(&[]),
+            query(&[("segments", least, 1)]),
+            query(&[]),
         ];
-        let (gates, gate_of) = gates(&questions);
+        let (gates, gate_of) = gates(&queries);
         assert_eq!((gates.len(), gate_of), (3, vec![0, 1, 2, 0, 2]));
     }
 
     #[test]
-    fn what_few_meet_is_asked_first_and_the_order_changes_nothing() {
+    fn the_most_selective_condition_is_first_and_order_does_not_matter() {
         let mut arena = Arena::default();
         for number in 0..SAMPLED * 3 {
             let mut connection = Connection::new(&Segment::EMPTY, 0);
@@ -438,11 +438,11 @@ mod tests {
         }
         let least = Comparison::AtLeast;
         let few = ("segments", least, 700);
-        let ask = || question(&[("data_segments", Comparison::Below, 1), few]);
-        let mut questions = [ask(), question(&[("data_segments", least, 0)])];
-        strictest_first(&mut questions, &arena);
-        assert_eq!(questions[0].conditions[0].field(), (true, "segments"));
-        let picked = pick(vec![ask(), question(&[]), question(&[few])], &arena);
+        let ask = || query(&[("data_segments", Comparison::Below, 1), few]);
+        let mut queries = [ask(), query(&[("data_segments", least, 0)])];
+        strictest_first(&mut queries, &arena);
+        assert_eq!(queries[0].conditions[0].field(), (true, "segments"));
+        let picked = pick(vec![ask(), query(&[]), query(&[few])], &arena);
         let numbers: Vec<_> = picked[0].iter().map(|(id, _)| *id).collect();
         assert_eq!(numbers, (700..SAMPLED * 3).collect::<Vec<_>>());
         assert_eq!(picked[0], picked[2]);
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_beside_no_record_is_not_asked_for_unless_nothing_meets_it() {
+    fn directions_without_extra_data_are_skipped_unless_zero_matches() {
         let mut arena = Arena::default();
         for number in 0..3 {
             let mut connection = Connection::new(&Segment::EMPTY, 0);
@@ -469,8 +469,8 @@ mod tests {
             arena.push(connection);
         }
         let resent = |comparison, wanted| {
-            let of_rare = question(&[("resent_segments", comparison, wanted)]);
-            assert_eq!(pick(vec![question(&[])], &arena)[0].len(), 6);
+            let of_rare = query(&[("resent_segments", comparison, wanted)]);
+            assert_eq!(pick(vec![query(&[])], &arena)[0].len(), 6);
             pick(vec![of_rare], &arena)[0].len()
         };
         assert_eq!(resent(Comparison::AtLeast, 1), 1);

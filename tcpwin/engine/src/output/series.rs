@@ -1,6 +1,7 @@
-//! A bounded series: minimum, maximum and last value per time bucket; buckets double when there are too many.
+//! A series of bounded size: minimum, maximum and last value per time bucket; bucket width doubles when there are too
+//! many.
 
-/// One bucket that holds something.
+/// A non-empty bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
     index: i64,
@@ -10,7 +11,7 @@ pub struct Bucket {
     pub sum: i64,
 }
 
-/// A time from which on something is wanted, and until when; both belong to it.
+/// A time span with inclusive ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     pub start_ns: i64,
@@ -31,7 +32,7 @@ impl Span {
         (self.start_ns..=self.end_ns).contains(&time_ns)
     }
 
-    /// How long the time from `from_ns` to `to_ns` lies in it.
+    /// Length of the overlap with the time from `from_ns` to `to_ns`.
     pub fn overlap_ns(&self, from_ns: i64, to_ns: i64) -> i64 {
         let (from_ns, to_ns) = (from_ns.max(self.start_ns), to_ns.min(self.end_ns));
         to_ns.saturating_sub(from_ns).max(0)
@@ -43,18 +44,18 @@ pub struct Series {
     pub buckets: Vec<Bucket>,
     limit: usize,
     span: Span,
-    /// Where the first bucket begins.
+    /// Start of the first bucket.
     start_ns: i64,
     /// A value holds until the next one.
     is_step: bool,
-    /// The value in force when the span begins.
+    /// The value in force at the start of the span.
     carried: Option<i64>,
     pub width_ns: i64,
 }
 
 impl Series {
-    /// At most `limit` buckets, of what happens in the span; the first begins with it, or at `first_ns` if that is
-    /// later. `is_step`: a value holds until the next one, and the one before the span is carried into it.
+    /// Record at most `limit` buckets within the span; the first starts with the span, or at `first_ns` if that is
+    /// later. `is_step`: a value holds until the next one, and the last one before the span is carried into it.
     pub fn new(first_ns: i64, span: Span, limit: usize, is_step: bool) -> Self {
         Series {
             buckets: Vec::new(),
@@ -72,7 +73,7 @@ impl Series {
             self.carried = Some(value).filter(|_| self.is_step);
             return;
         }
-        // Time that ran backwards: a value that is in force still counts, a sample of its own is none of the span's.
+        // After the clock ran backwards, a step value still counts; an instantaneous sample is outside the span.
         if time_ns < self.span.start_ns && !self.is_step {
             return;
         }
@@ -85,7 +86,7 @@ impl Series {
         }
     }
 
-    /// Nothing more comes: what was in force when the span began is all there is.
+    /// Complete the series: without any sample, the value in force at the start is recorded.
     pub fn settle(&mut self) {
         if let Some(value) = self.carried.take() {
             self.put(self.start_ns, value);
@@ -95,7 +96,7 @@ impl Series {
     fn put(&mut self, time_ns: i64, value: i64) {
         let index = time_ns.saturating_sub(self.start_ns).max(0) / self.width_ns;
         match self.buckets.last_mut() {
-            // Time that runs backwards falls into the newest bucket.
+            // If time runs backwards, use the newest bucket.
             Some(bucket) if index <= bucket.index => {
                 bucket.min = bucket.min.min(value);
                 bucket.max = bucket.max.max(value);
@@ -117,7 +118,7 @@ impl Series {
         }
     }
 
-    /// Double the width until half the limit is enough.
+    /// Double the bucket width until half the limit is sufficient.
     fn halve(&mut self) {
         while self.buckets.len() > self.limit / 2 && self.width_ns < i64::MAX / 2 {
             self.width_ns *= 2;
@@ -138,7 +139,7 @@ impl Series {
         }
     }
 
-    /// When a bucket begins.
+    /// Start time of a bucket.
     pub fn time_ns(&self, bucket: &Bucket) -> i64 {
         self.start_ns
             .saturating_add(bucket.index.saturating_mul(self.width_ns))
@@ -151,7 +152,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn few_samples_are_kept_one_by_one() {
+    fn few_samples_are_recorded_individually() {
         let mut series = Series::new(1_000, Span::ALL, 8, true);
         for (time_ns, value) in [(1_000, 5), (1_001, 9), (1_001, 2), (9_000, 4)] {
             series.add(time_ns, value);
@@ -199,7 +200,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn extremes_and_sums_survive_whatever_the_length(steps in prop::collection::vec((0i64..5_000, -1_000i64..1_000), 1..3_000)) {
+        fn extremes_and_sums_are_preserved_at_any_length(steps in prop::collection::vec((0i64..5_000, -1_000i64..1_000), 1..3_000)) {
             let mut series = Series::new(0, Span::ALL, 16, true);
             let mut now = 0;
             for (gap, value) in &steps {

@@ -1,7 +1,7 @@
-//! One pass by several threads: one reads, and the others track the connections, each those of some tags.
+//! A pass on several threads: one reads, the others each track the connections of a range of tags.
 //!
-//! What a tracker keeps of a connection depends on the segments of its four-tuple alone, and on where they stand among
-//! the others: so several trackers find what one would have found, and their connections are put in order at the end.
+//! A tracker's state for a connection depends only on the segments of its four-tuple and their positions in the
+//! capture. Several trackers therefore produce the same results as one, and their connections are sorted at the end.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{channel, sync_channel, Receiver, Sender, SyncSender};
@@ -9,7 +9,7 @@ use std::thread::{scope, Builder, ScopedJoinHandle};
 
 use crate::capture::MergedReader;
 use crate::output::index::write::NoIndex;
-use crate::output::lane::{find_copied_syns, About, Lane, BATCH};
+use crate::output::lane::{find_copied_syns, BatchInfo, Lane, BATCH};
 use crate::output::pass::{run_with, Findings, NoSink};
 use crate::output::segmenter::Segmenter;
 use crate::tcp::connection::table::Tags;
@@ -17,19 +17,19 @@ use crate::tcp::recovery::copies::SynCopies;
 use crate::tcp::tracker::Tracker;
 use crate::wire::Segment;
 
-/// Trackers beyond which the one that reads is the slowest.
-const MOST_TRACKERS: usize = 6;
-/// Batches handed on at a time.
+/// With more trackers than this, the reader is the bottleneck.
+const MAX_TRACKERS: usize = 6;
+/// Batches per message.
 const LOAD: usize = 16;
-/// Loads that may wait for a tracker, so that the one that reads does not wait where one connection sends for a while.
+/// Queue length per tracker, so that the reader does not block while one connection dominates.
 const WAITING: usize = 8;
 
-/// Segments on their way to a tracker.
+/// A message of segments for a tracker.
 struct Load {
     segments: Vec<Segment>,
     ordinals: Vec<u64>,
     tags: Vec<u32>,
-    /// Places of SYNs that are copies of others.
+    /// Indices of SYNs that are copies of others.
     copied_syns: Vec<usize>,
 }
 
@@ -68,11 +68,11 @@ impl Load {
 
 enum Work {
     Segments(Load),
-    /// There are no more; the time of the capture's last packet.
+    /// The end, with the time of the capture's last packet.
     End(Option<i64>),
 }
 
-/// The way to one tracker.
+/// The queue to a tracker on another thread.
 struct Worker {
     load: Load,
     work: SyncSender<Work>,
@@ -80,7 +80,7 @@ struct Worker {
 }
 
 impl Worker {
-    /// Hand over what was gathered. A tracker that is gone says why when it is joined.
+    /// Send the collected segments. If the tracker has failed, its error is reported on join.
     fn send(&mut self) {
         let mut next = self.emptied.try_recv().unwrap_or_else(|_| Load::new());
         next.clear();
@@ -94,8 +94,8 @@ impl Worker {
     }
 }
 
-/// Read to the end as [`run_with`] does for a sink that wants no segments, so that about `threads` are at work. What is
-/// found is the same for any number of them. One tracker that was asked for more than to track all does it alone.
+/// Read to the end like [`run_with`] for a sink that needs no segments, using info `threads` threads. The results do
+/// not depend on their number. A tracker with special settings runs alone.
 pub fn run_sharded(
     mut input: MergedReader,
     tracker: Tracker,
@@ -105,17 +105,17 @@ pub fn run_sharded(
     if threads < 2 || !tracker.is_plain() {
         return run_with(input, tracker, &mut NoSink, &mut NoIndex, report);
     }
-    // One more than is at work: the one that reads waits now and then, and connections are never shared out evenly.
-    let trackers = threads.saturating_add(1).min(MOST_TRACKERS);
+    // One extra, because the reader sometimes blocks and connections are never distributed evenly.
+    let trackers = threads.saturating_add(1).min(MAX_TRACKERS);
     let tags = Tags::new();
     scope(|threads| {
         let mut workers = Vec::with_capacity(trackers);
         let mut handles = Vec::with_capacity(trackers);
         for _ in 0..trackers {
-            let (work, todo) = sync_channel(WAITING);
+            let (work, queued) = sync_channel(WAITING);
             let (empty, emptied) = channel();
-            let work_on = move || track(tags, &todo, &empty);
-            // A system that gives no more threads, or no room for them, leaves the work to those that there are.
+            let work_on = move || track(tags, &queued, &empty);
+            // If the system denies more threads, the existing ones share the work.
             let Ok(handle) = Builder::new().spawn_scoped(threads, work_on) else {
                 break;
             };
@@ -150,7 +150,7 @@ fn outcome(thread: ScopedJoinHandle<'_, Tracker>) -> Tracker {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// Read all segments and deal them out.
+/// Read all segments and distribute them.
 fn deal(
     input: &mut MergedReader,
     segmenter: &mut Segmenter,
@@ -171,7 +171,7 @@ fn deal(
         }
         let copied_syns = find_copied_syns(&mut syns, segments, &batch_tags);
         for (position, (segment, tag)) in segments.iter().zip(batch_tags).enumerate() {
-            // By the bits that say least of a place in a table.
+            // Use the tag's high bits, which have the least influence on its position in a table.
             let shard = (u64::from(tag) * shards) >> 32;
             if let Some(worker) = workers.get_mut(shard as usize) {
                 worker
@@ -189,17 +189,17 @@ fn deal(
     }
 }
 
-/// Track what comes, until the end.
-fn track(tags: Tags, todo: &Receiver<Work>, empty: &Sender<Load>) -> Tracker {
+/// Track the received segments until the end.
+fn track(tags: Tags, queued: &Receiver<Work>, empty: &Sender<Load>) -> Tracker {
     let mut tracker = Tracker::of_some(tags);
     tracker.let_rounds_go();
     let mut lane = Lane::new(tracker);
-    let mut about = About::NOTHING;
+    let mut info = BatchInfo::NOTHING;
     loop {
-        match todo.recv() {
+        match queued.recv() {
             Ok(Work::Segments(load)) => {
-                take(&mut lane, &mut about, &load);
-                // Nobody is there any more once all was read.
+                take(&mut lane, &mut info, &load);
+                // The reader has exited once everything has been read.
                 let _ = empty.send(load);
             }
             Ok(Work::End(last_ns)) => {
@@ -212,7 +212,7 @@ fn track(tags: Tags, todo: &Receiver<Work>, empty: &Sender<Load>) -> Tracker {
     lane.tracker
 }
 
-fn take(lane: &mut Lane, about: &mut About, load: &Load) {
+fn take(lane: &mut Lane, info: &mut BatchInfo, load: &Load) {
     let mut copied = load.copied_syns.iter().copied().peekable();
     let batches = load
         .segments
@@ -221,20 +221,20 @@ fn take(lane: &mut Lane, about: &mut About, load: &Load) {
         .zip(load.tags.chunks(BATCH));
     for (nth, ((segments, ordinals), tags)) in batches.enumerate() {
         let count = segments.len();
-        if let Some(room) = lane.room().get_mut(..count) {
+        if let Some(room) = lane.next_batch().get_mut(..count) {
             room.copy_from_slice(segments);
         }
-        for (place, ordinal) in about.ordinals.iter_mut().zip(ordinals) {
+        for (place, ordinal) in info.ordinals.iter_mut().zip(ordinals) {
             *place = *ordinal;
         }
-        for (place, tag) in about.tags.iter_mut().zip(tags) {
+        for (place, tag) in info.tags.iter_mut().zip(tags) {
             *place = *tag;
         }
-        about.copied_syns = 0;
+        info.copied_syns = 0;
         let end = (nth + 1) * BATCH;
         while let Some(place) = copied.next_if(|place| *place < end) {
-            about.copied_syns |= 1 << (place % BATCH);
+            info.copied_syns |= 1 << (place % BATCH);
         }
-        lane.take(count, about, &mut NoSink, &mut NoIndex);
+        lane.take(count, info, &mut NoSink, &mut NoIndex);
     }
 }

@@ -1,5 +1,5 @@
-//! A capture that holds the packets of two points in, a file for each point out. Both number frames as the capture does:
-//! where the other point's packets stood, they have one that is numbered and left out.
+//! Split a capture of two points into one file per point. Frame numbers are preserved: packets of the other point are
+//! replaced by placeholders that readers number but skip.
 
 use std::io::{self, Write};
 
@@ -11,8 +11,8 @@ use crate::wire::{Outcome, Segment, SegmentParser};
 /// Packets between two calls of the progress function.
 const REPORT_EVERY: u64 = 1 << 14;
 
-/// Read a capture, and learn what tells its two points apart; `None` where it is of one. `report` is called now and then
-/// with the bytes read so far; where it returns false, the reading ends there.
+/// Read a capture and learn what distinguishes its two points; `None` if it has a single point. `report` is called
+/// periodically with the bytes read so far; returning false ends the read.
 pub fn learn(mut input: MergedReader, mut report: impl FnMut(u64) -> bool) -> Option<Points> {
     let mut points = Points::new();
     let mut parser = SegmentParser::new();
@@ -32,8 +32,8 @@ pub fn learn(mut input: MergedReader, mut report: impl FnMut(u64) -> bool) -> Op
     points.are_two().then_some(points)
 }
 
-/// Read the same capture again, and write the packets of each point to a file of their own. Return how many they are, and
-/// the facts of the capture, which those files do not show.
+/// Read the same capture again and write the packets of each point to a separate file. Return their counts, and the
+/// facts of the capture, which the files do not contain.
 pub fn split(
     mut input: MergedReader,
     mut points: Points,

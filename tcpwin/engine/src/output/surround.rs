@@ -1,5 +1,4 @@
-//! Frames of connections in, and with them the frames of the segments around each: what a finding's evidence is looked at
-//! among.
+//! Find the frames of the segments around given frames of a connection, as context for a finding's evidence.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,26 +7,26 @@ use crate::tcp::connection::state::Connection;
 use crate::tcp::tracker::Annotation;
 use crate::wire::{Segment, SYN};
 
-/// A sink that collects them.
+/// A sink that collects the surrounding frames.
 pub struct Surround {
     around: usize,
     by_connection: HashMap<u32, Near>,
     frames: Vec<u64>,
 }
 
-/// What surrounds the frames of one connection.
+/// The frames around those of one connection.
 struct Near {
-    /// In order; those before `passed` have been met.
+    /// Sorted; those before `passed` have been reached.
     frames: Vec<u64>,
     passed: usize,
-    /// Frames before, not taken yet.
+    /// Preceding frames, not collected yet.
     before: VecDeque<u64>,
-    /// How many after are still to be taken.
+    /// Number of following frames still to collect.
     after: usize,
 }
 
 impl Surround {
-    /// `around` segments of the same connection before and after each frame.
+    /// Collect `around` segments of the same connection before and after each frame.
     pub fn new(wanted: HashMap<u32, Vec<u64>>, around: usize) -> Self {
         let near = |mut frames: Vec<u64>| {
             frames.sort_unstable();
@@ -48,7 +47,7 @@ impl Surround {
         }
     }
 
-    /// All of them, in order.
+    /// Return all collected frames, sorted.
     pub fn finish(self) -> Vec<u64> {
         let mut frames = self.frames;
         frames.sort_unstable();
@@ -78,7 +77,7 @@ impl Sink for Surround {
             near.after -= 1;
             self.frames.push(frame);
         } else if segment.flags & SYN != 0 {
-            // In the handshake stand the window scales.
+            // Handshake segments contain the window scales.
             self.frames.push(frame);
         } else if self.around > 0 {
             if near.before.len() >= self.around {

@@ -1,7 +1,7 @@
-//! Columns of all connections, in one walk over them.
+//! Columns of all connections, filled in a single pass.
 //!
-//! In: names of fields. Out: for each a column of its kind; texts are codes into what was seen, each of which is kept
-//! once. Knows nothing of Python.
+//! In: names of fields. Out: a typed column for each; text columns hold codes into a list of distinct texts. Knows
+//! nothing of Python.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,16 +14,16 @@ use crate::output::fields::{connection_field, direction_field};
 use crate::tcp::connection::arena::Arena;
 use crate::tcp::connection::state::Connection;
 
-/// Connections of which all columns are taken before the next ones: they stay in the cache.
+/// All columns are filled for this many connections at a time, which stay in the cache.
 const BLOCK: usize = 64;
 
 enum ColumnField {
     Connection(&'static ConnectionField),
-    /// Of the direction from the initiator, or of the other.
+    /// For the direction from the initiator (true), or the other.
     Direction(&'static DirectionField, bool),
 }
 
-/// What a column holds; a place without a value holds false, zero, NaN, or [`Texts::NONE`].
+/// The cells of a column. A missing value is false, zero, NaN, or [`Texts::NONE`].
 pub enum Cells {
     Bool(Vec<bool>),
     Int(Vec<i64>),
@@ -34,12 +34,12 @@ pub enum Cells {
 pub struct Column {
     source: ColumnField,
     pub cells: Cells,
-    /// Places without a value; empty where there is none.
+    /// Rows without a value; empty if there are none.
     pub absent: Vec<bool>,
 }
 
 impl Column {
-    /// A field of the group `connection`, `a_to_b` or `b_to_a`; None where there is none of that name.
+    /// Create the column of a field in the group `connection`, `a_to_b` or `b_to_a`; None if there is no such field.
     pub fn new(group: &str, name: &str) -> Option<Self> {
         let (source, kind) = match group {
             "connection" => {
@@ -119,7 +119,7 @@ impl Column {
     }
 }
 
-/// Append the values of a column; an error is what stands for none.
+/// Append the values of a column, replacing errors by the placeholder for missing values.
 #[inline(always)]
 fn fill<T>(
     cells: &mut Vec<T>,
@@ -139,7 +139,7 @@ fn fill<T>(
     }
 }
 
-/// Take all columns of the connections with these numbers.
+/// Fill all columns for the connections with these numbers.
 pub fn fill_columns(columns: &mut [Column], connections: &Arena, numbers: Range<u32>) {
     let rows = numbers.len();
     for column in &mut *columns {
@@ -155,11 +155,11 @@ pub fn fill_columns(columns: &mut [Column], connections: &Arena, numbers: Range<
     }
 }
 
-/// Texts that a column holds, each once. An address gets its text only when somebody looks.
+/// The distinct texts of a column. An address is formatted only when it is needed.
 #[derive(Default)]
 pub struct Texts {
-    seen: Vec<Value>,
-    /// Literals, found by where they are: a field has a handful.
+    distinct: Vec<Value>,
+    /// String literals, found by address: a field has only a few.
     literals: Vec<(&'static str, u32)>,
     others: HashMap<Cow<'static, str>, u32>,
     addresses: HashMap<[u8; 16], u32>,
@@ -167,12 +167,12 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// The code of no text.
+    /// The code for a missing text.
     pub const NONE: u32 = u32::MAX;
 
-    /// What the codes stand for, from 0 on: texts and addresses.
-    pub fn seen(&self) -> &[Value] {
-        &self.seen
+    /// The values that the codes refer to: texts and addresses.
+    pub fn distinct(&self) -> &[Value] {
+        &self.distinct
     }
 
     fn code(&mut self, value: Value) -> Option<u32> {
@@ -193,10 +193,10 @@ impl Texts {
     }
 
     fn code_of_text(&mut self, text: Cow<'static, str>) -> u32 {
-        let seen = &mut self.seen;
+        let distinct = &mut self.distinct;
         *self.others.entry(text).or_insert_with_key(|text| {
-            seen.push(Value::Text(text.clone()));
-            seen.len() as u32 - 1
+            distinct.push(Value::Text(text.clone()));
+            distinct.len() as u32 - 1
         })
     }
 
@@ -204,10 +204,10 @@ impl Texts {
         if let Some((_, code)) = self.last_address.filter(|(last, _)| *last == address) {
             return code;
         }
-        let seen = &mut self.seen;
+        let distinct = &mut self.distinct;
         let code = *self.addresses.entry(address).or_insert_with(|| {
-            seen.push(Value::Address(address));
-            seen.len() as u32 - 1
+            distinct.push(Value::Address(address));
+            distinct.len() as u32 - 1
         });
         self.last_address = Some((address, code));
         code
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn every_column_is_what_its_field_says() {
+    fn each_column_matches_its_field() {
         let arena = connections(2 * BLOCK + 1);
         let names = CONNECTION_FIELDS
             .iter()
@@ -264,7 +264,7 @@ mod tests {
                     Cells::Bool(cells) => Value::Bool(cells[row]),
                     Cells::Int(cells) => Value::Int(cells[row]),
                     Cells::Real(cells) => Value::Real(cells[row]),
-                    Cells::Text(cells, texts) => texts.seen()[cells[row] as usize].clone(),
+                    Cells::Text(cells, texts) => texts.distinct()[cells[row] as usize].clone(),
                 };
                 assert_eq!(cell, value);
             }
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn each_text_is_kept_once() {
+    fn each_text_is_stored_once() {
         let arena = connections(600);
         let mut columns = [
             Column::new("connection", "b_address").unwrap(),
@@ -280,11 +280,11 @@ mod tests {
             Column::new("connection", "closed_first").unwrap(),
         ];
         fill_columns(&mut columns, &arena, 0..arena.len());
-        let seen = columns.each_ref().map(|column| match &column.cells {
-            Cells::Text(cells, texts) => (cells.len(), texts.seen().len()),
+        let distinct = columns.each_ref().map(|column| match &column.cells {
+            Cells::Text(cells, texts) => (cells.len(), texts.distinct().len()),
             _ => (0, 0),
         });
-        assert_eq!(seen, [(600, 1), (600, 1), (600, 1)]);
+        assert_eq!(distinct, [(600, 1), (600, 1), (600, 1)]);
         assert_eq!(
             columns[2].absent.iter().filter(|absent| **absent).count(),
             300
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_field_is_no_column() {
+    fn an_unknown_field_gives_no_column() {
         assert!(Column::new("connection", "nonsense").is_none());
         assert!(Column::new("nonsense", "segments").is_none());
     }

@@ -30,7 +30,7 @@ impl DirectionView<'_> {
         self.data().pace()?.view.as_deref()
     }
 
-    /// None where it was not known before most of the data had been sent, or a damaged number went into it.
+    /// None if it was not known before most of the data had been sent, or if an invalid number went into it.
     fn sender_flight_mean(&self) -> Value {
         let most = self.flight_seen();
         let view = self
@@ -51,12 +51,12 @@ impl DirectionView<'_> {
         known.map_or(Value::None, |path| Value::Real(path.bytes_per_s * 8.0))
     }
 
-    /// Mean and most.
+    /// Mean and maximum.
     fn queue_ns(&self) -> Option<(i64, i64)> {
         self.data().pace()?.path.as_deref()?.queue_ns
     }
 
-    /// What the sender's moves were like.
+    /// The sender's reactions to loss and congestion marks.
     fn response(&self) -> Option<&Response> {
         self.data().pace()?.path.as_deref()?.response()
     }
@@ -78,7 +78,7 @@ impl DirectionView<'_> {
         Value::Int(ledger.rto_ns(self.shift_ns().unwrap_or(0)))
     }
 
-    /// From the first byte sent to the last byte arrived: the spread of the segments and half a round trip.
+    /// From the first byte sent to the last byte arrived: the spread of the segments plus half a round trip.
     fn message_delay(&self, share: f64) -> Value {
         let data = self.data();
         let Some(path_ns) = path_rtt_ns(self.connection) else {
@@ -108,7 +108,7 @@ impl DirectionView<'_> {
     }
 }
 
-/// Where the capture point lies for data of this direction.
+/// Return the position of the capture point for data of this direction.
 fn view_name(view: &DirectionView<'_>) -> &'static str {
     match (view.shift_ns(), view.data().rtt_to_receiver_ns()) {
         (Some(rtt_to_sender_ns), Some(rtt_to_receiver_ns)) => {
@@ -123,45 +123,45 @@ fn view_name(view: &DirectionView<'_>) -> &'static str {
 }
 
 pub const TIME_FIELDS: &[DirectionField] = fields! {
-    view Text ["sender" | "receiver" | "between" | "unknown"] "Where the capture point lies for data of this direction: sender or receiver (within a tenth of the path's round trip), between, or unknown." |v| text(view_name(v));
-    sender_shift_ns Int nullable "Least round trip between the capture point and the sender: what is seen here took effect there, and shows here, that much later." |v| optional(v.shift_ns());
-    rtt_min_ns Int nullable list brief "Least time from data to its ACK at the capture point." |v| v.data().ledger.min_ns().map_or(Value::None, count);
+    view Text ["sender" | "receiver" | "between" | "unknown"] "Position of the capture point for data of this direction: sender or receiver (within a tenth of the path's round trip), between, or unknown." |v| text(view_name(v));
+    sender_shift_ns Int nullable "Minimum round trip between the capture point and the sender: an ACK captured here shows its effect here this much later." |v| optional(v.shift_ns());
+    rtt_min_ns Int nullable list brief "Minimum time from data to its ACK at the capture point." |v| v.data().ledger.min_ns().map_or(Value::None, count);
     rtt_smoothed_ns Int nullable list brief "Time from data to its ACK at the capture point, smoothed as Linux does (RFC 6298), at the end." |v| optional(v.smoothed_ns());
-    rtt_variance_ns Int nullable "Mean deviation of it as Linux has it: the second number behind rtt: in ss." |v| { let e = v.data().ledger.estimator(); if e.has_samples() { int(e.deviation_ns()) } else { Value::None } };
-    rtt_samples Int "How many ACKs were timed." |v| int(v.data().ledger.samples());
-    sender_rtt_smoothed_ns Int nullable "The round trip as the sender has it: the smoothed one and what lies between the sender and the capture point." |v| optional(v.smoothed_ns().map(|ns| ns.saturating_add(v.shift_ns().unwrap_or(0))));
-    path_rate_bps Real nullable brief "Rate of the path's bottleneck, bits of payload a second, by the spacing of trains of segments; None where they have no plateau, or a policer lets them through as they came." |v| v.path_rate_bps();
-    queue_mean_ns Int nullable brief "By how much round trips were longer than the least, on average over time: what stood in queues." |v| optional(v.queue_ns().map(|(mean_ns, _)| mean_ns));
-    queue_max_ns Int nullable "The same of the round trip of the path that waited longest, each averaged over itself." |v| optional(v.queue_ns().map(|(_, most_ns)| most_ns));
-    rto_ns Int nullable "Retransmission timeout that a Linux sender has at the end, without back-off: its smoothed round trip and at least 200 ms." |v| v.rto_ns();
-    sender_flight_max_bytes Int nullable "Most bytes in flight as the sender saw it, ACKs reaching it sender_shift_ns after they were captured; none where the capture point is the sender's." |v| optional(v.sender_view().and(v.flight_seen()));
-    sender_flight_mean_bytes Real nullable "Mean of the same over time; none where it was not known before most of the data had been sent." |v| v.sender_flight_mean();
-    sender_window_limited_ns Int nullable "Time in which the window that the sender knew held no further segment, from when data was in flight until one fitted; none where the capture point is the sender's: window_limited_ns tells it." |v| optional(v.sender_view().filter(|_| v.is_certain()).map(|view| view.limited_ns));
-    cwnd_estimate_max_bytes Int nullable "Most bytes outstanding, as the sender saw it: without loss the least that the congestion window was at its largest; in recovery SACKed bytes count too, which are no longer in it." |v| optional(v.flight_seen());
-    cwnd_model_bytes Int nullable "Congestion window at the end by Linux's rules: ten segments at first, widened by what was acknowledged while it was used, cut to seven tenths by loss and halved by idle timeouts; none before a round trip was seen." |v| optional(v.data().pace().filter(|p| p.window_bytes > 0).map(|p| p.window_bytes));
-    sender_algorithm Text nullable brief ["reno" | "cubic" | "bbr" | "dctcp"] "Congestion control of the sender by its moves: reno, cubic, bbr or dctcp, as Linux names them; none where they are too few, agree with none of them, or were not captured at the sender." |v| v.algorithm().map_or(Value::None, |(name, _)| text(name));
-    sender_algorithm_confidence Text nullable ["likely" | "possible"] "How sure that is: likely, or possible where few moves show it." |v| v.algorithm().map_or(Value::None, |(_, sure)| text(sure.name()));
-    window_cuts Int "Losses and marks after which the flight shows what was left of the congestion window." |v| int(v.response().map_or(0, |r| r.cuts));
-    window_cut_mean Real nullable "What they left of it on average: a half by Reno, seven tenths by CUBIC; none without such a cut." |v| v.response().and_then(Response::left).map_or(Value::None, |left| Value::Real(f64::from(left)));
-    rate_probes Int "Times that the flight rose by an eighth and more and fell back without a loss, as BBR's does." |v| int(v.response().map_or(0, |r| r.probes));
-    clock_step_ns Int "By how much the capture's clock was set during the connection, in all. Forward: time in silences that it counts and the timestamps of the sender that ended them do not; it is in duration_ns and in no rate. Back: what follows counts from the latest time before." @cold_state |c| c.clock_step_ns;
-    slow_start_ns Int "Time in round trips whose flight was a third and more above the one before, below the threshold that a loss set." @pace |p| p.slow_start_ns;
+    rtt_variance_ns Int nullable "Its mean deviation as in Linux: the second number after rtt: in ss." |v| { let e = v.data().ledger.estimator(); if e.has_samples() { int(e.deviation_ns()) } else { Value::None } };
+    rtt_samples Int "Number of timed ACKs." |v| int(v.data().ledger.samples());
+    sender_rtt_smoothed_ns Int nullable "Smoothed round trip at the sender: rtt_smoothed_ns plus the round trip between the sender and the capture point." |v| optional(v.smoothed_ns().map(|ns| ns.saturating_add(v.shift_ns().unwrap_or(0))));
+    path_rate_bps Real nullable brief "Rate of the path's bottleneck, in bits of payload per second, measured by the spacing of segment trains; none if they show no plateau, or pass a policer unchanged." |v| v.path_rate_bps();
+    queue_mean_ns Int nullable brief "Queueing delay: excess of round trips over the minimum, averaged over time." |v| optional(v.queue_ns().map(|(mean_ns, _)| mean_ns));
+    queue_max_ns Int nullable "Maximum queueing delay of a round trip, each averaged over its duration." |v| optional(v.queue_ns().map(|(_, most_ns)| most_ns));
+    rto_ns Int nullable "Retransmission timeout of a Linux sender at the end, without back-off: its smoothed round trip plus at least 200 ms." |v| v.rto_ns();
+    sender_flight_max_bytes Int nullable "Maximum bytes in flight as seen by the sender, which ACKs reach sender_shift_ns after their capture; none if captured at the sender." |v| optional(v.sender_view().and(v.flight_seen()));
+    sender_flight_mean_bytes Real nullable "Its average over time; none if it was not known before most of the data had been sent." |v| v.sender_flight_mean();
+    sender_window_limited_ns Int nullable "Time in which the window known to the sender had no space for another segment, from when data was in flight until one fitted; none if captured at the sender (see window_limited_ns)." |v| optional(v.sender_view().filter(|_| v.is_certain()).map(|view| view.limited_ns));
+    cwnd_estimate_max_bytes Int nullable "Maximum bytes outstanding, as seen by the sender. Without loss, a lower bound for the largest congestion window; in recovery it also includes SACKed bytes, which no longer count against the window." |v| optional(v.flight_seen());
+    cwnd_model_bytes Int nullable "Congestion window at the end by Linux's rules: ten segments at first, increased by ACKs while in use, reduced to seven tenths by loss and halved by idle timeouts; none before the first round trip." |v| optional(v.data().pace().filter(|p| p.window_bytes > 0).map(|p| p.window_bytes));
+    sender_algorithm Text nullable brief ["reno" | "cubic" | "bbr" | "dctcp"] "Congestion control of the sender, inferred from its behaviour: reno, cubic, bbr or dctcp, as named by Linux; none if there is too little evidence, none of them fits, or the capture was not made at the sender." |v| v.algorithm().map_or(Value::None, |(name, _)| text(name));
+    sender_algorithm_confidence Text nullable ["likely" | "possible"] "Confidence in it: likely, or possible if there is little evidence." |v| v.algorithm().map_or(Value::None, |(_, sure)| text(sure.name()));
+    window_cuts Int "Losses and marks after which the flight shows the reduced congestion window." |v| int(v.response().map_or(0, |r| r.cuts));
+    window_cut_mean Real nullable "Average remaining share of the window after them: a half with Reno, seven tenths with CUBIC; none without such a cut." |v| v.response().and_then(Response::left).map_or(Value::None, |left| Value::Real(f64::from(left)));
+    rate_probes Int "Times that the flight rose by at least an eighth and fell back without a loss, as BBR's does." |v| int(v.response().map_or(0, |r| r.probes));
+    clock_step_ns Int "Total adjustment of the capture's clock during the connection. Forward: silence that the clock shows but the timestamps of the sender that ended it do not; included in duration_ns but in no rate. Backward: later times are counted from the latest time before." @cold_state |c| c.clock_step_ns;
+    slow_start_ns Int "Time in round trips whose flight grew by at least a third over the previous one, below the threshold set by a loss." @pace |p| p.slow_start_ns;
     idle_gaps Int "Times that data followed a silence longer than the retransmission timeout with nothing in flight." @idle |i| i64::from(i.gaps);
     idle_ns Int "Time with nothing in flight in these gaps." @idle |i| i.idle_ns;
-    idle_restarts Int list "Of these, after which the congestion window had been cut: the burst ended within what Linux leaves, and went on with the ACK." @idle |i| i64::from(i.restarts);
-    idle_restart_round_trips Int "Round trips that these restarts cost, against the window before." @idle |i| i64::from(i.round_trips);
-    idle_restart_cost_ns Int "Time that they cost." @idle |i| i.cost_ns;
-    messages Int "Stretches of data without a word of the other side and without a pause of two round trips with nothing in flight." |v| int(v.messages());
-    message_delay_p50_ns Int nullable "From the first byte of a message sent to its last byte arrived: median." |v| v.message_delay(0.50);
-    message_delay_p95_ns Int nullable list "The same: not exceeded by 95 % of the messages." |v| v.message_delay(0.95);
-    message_delay_p99_ns Int nullable "The same: not exceeded by 99 % of the messages." |v| v.message_delay(0.99);
+    idle_restarts Int list "Of these, gaps after which the congestion window had been reduced: the burst stopped within the window that Linux leaves, and continued with the ACK." @idle |i| i64::from(i.restarts);
+    idle_restart_round_trips Int "Round trips lost to these restarts, compared with the window before." @idle |i| i64::from(i.round_trips);
+    idle_restart_cost_ns Int "Time lost to them." @idle |i| i.cost_ns;
+    messages Int "Runs of data uninterrupted by data of the other side or by a pause of two round trips with nothing in flight." |v| int(v.messages());
+    message_delay_p50_ns Int nullable "Message delay, from sending the first byte to the arrival of the last: median." |v| v.message_delay(0.50);
+    message_delay_p95_ns Int nullable list "Message delay: 95th percentile." |v| v.message_delay(0.95);
+    message_delay_p99_ns Int nullable "Message delay: 99th percentile." |v| v.message_delay(0.99);
     turns Int "Times that the sender answered data of the other side, with nothing in flight." |v| int(v.data().first_answer_ns().map_or(0, |_| 1) + v.turns().map_or(0, |t| t.turns));
-    first_byte_p50_ns Int nullable "From the other side's last data to the first of the answer, at the capture point: median." |v| v.first_byte(0.50);
-    first_byte_p95_ns Int nullable "The same: not exceeded by 95 % of the answers." |v| v.first_byte(0.95);
-    first_byte_p99_ns Int nullable "The same: not exceeded by 99 % of the answers." |v| v.first_byte(0.99);
+    first_byte_p50_ns Int nullable "Time to first byte, from the other side's last data to the first data of the answer, at the capture point: median." |v| v.first_byte(0.50);
+    first_byte_p95_ns Int nullable "Time to first byte: 95th percentile." |v| v.first_byte(0.95);
+    first_byte_p99_ns Int nullable "Time to first byte: 99th percentile." |v| v.first_byte(0.99);
     nagle_delays Int "Small segments that waited for the delayed ACK of a small one before them (Nagle, RFC 9293 section 3.7.4)." @pace |p| i64::from(p.nagle_delays);
-    nagle_delay_ns Int "Time that they waited." @pace |p| p.nagle_ns;
-    tinygrams Int "Segments smaller than the MSS that more data followed before they were acknowledged." |v| int(v.data().ledger.tinygrams());
+    nagle_delay_ns Int "Time for which they waited." @pace |p| p.nagle_ns;
+    tinygrams Int "Segments smaller than the MSS that were followed by more data before they were acknowledged." |v| int(v.data().ledger.tinygrams());
 };
 
 impl DirectionView<'_> {

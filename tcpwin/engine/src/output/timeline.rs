@@ -1,15 +1,15 @@
-//! Items of a budget along the time axis: spans that follow each other, exact while they are few, then neighbours joined.
+//! Budget items along the time axis: consecutive spans, exact while there are few, then merged with their neighbours.
 //!
-//! What is decided late is moved from one item to another afterwards; the sum never changes.
+//! Late decisions move time from one item to another; the sum never changes.
 
 use crate::budget_item::{SenderState, SENDER_STATES};
 use crate::output::series::Span;
 
-/// The items, and one for time not charged yet.
+/// The items, and one kind for time not yet charged.
 pub const KINDS: usize = SENDER_STATES + 1;
 pub const OPEN: usize = SENDER_STATES;
 
-/// A span of time, and how much of it is whose.
+/// A span of time and its division among the kinds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
     pub start_ns: i64,
@@ -50,12 +50,12 @@ pub struct Timeline {
     limit: usize,
     start_ns: i64,
     end_ns: i64,
-    /// Neighbours within so much are one slot.
+    /// Neighbours within this time share a slot.
     width_ns: i64,
 }
 
 impl Timeline {
-    /// From `start_ns` on, with at most `limit` slots within the span, and one on either side of it.
+    /// Start at `start_ns`, with at most `limit` slots within the span and one on either side of it.
     pub fn new(start_ns: i64, span: Span, limit: usize) -> Self {
         Timeline {
             slots: Vec::new(),
@@ -71,14 +71,14 @@ impl Timeline {
         self.end_ns
     }
 
-    /// The slots within the span.
+    /// Return the slots within the span.
     pub fn slots(&self) -> impl Iterator<Item = &Slot> {
         self.slots
             .iter()
             .filter(|slot| self.zone(slot) == Zone::Within)
     }
 
-    /// From the end to `to_ns` it is all of that kind.
+    /// Extend the timeline to `to_ns` with time of one kind.
     pub fn push(&mut self, kind: usize, to_ns: i64) {
         for border_ns in [self.span.start_ns, self.span.end_ns, to_ns] {
             let piece_ns = border_ns.min(to_ns);
@@ -107,8 +107,8 @@ impl Timeline {
         }
     }
 
-    /// Between two times, give at most `most_ns` of the first kinds that are there to another, the earliest first.
-    /// What was given.
+    /// Convert up to `most_ns` of the first matching kinds between two times to another kind, earliest first. Return
+    /// the amount converted.
     pub fn convert(
         &mut self,
         from_ns: i64,
@@ -176,7 +176,7 @@ impl Timeline {
         most_ns - left_ns
     }
 
-    /// A part of a slot that is all of one kind becomes another's; the number of slots that this adds.
+    /// Split a slot of a single kind and convert part of it. Return the number of slots added.
     fn split(
         &mut self,
         index: usize,
@@ -210,7 +210,7 @@ impl Timeline {
         added
     }
 
-    /// Sums over all its length.
+    /// Sums over the whole timeline.
     pub fn totals_ns(&self) -> [i64; KINDS] {
         let mut totals = [0i64; KINDS];
         for slot in &self.slots {
@@ -221,8 +221,8 @@ impl Timeline {
         totals
     }
 
-    /// Give to each item what it has in sum, wherever others have too much, the latest first; of the application's time,
-    /// which corrections are for the beginning of, the earliest.
+    /// Match each item's sum to `wanted_ns` by taking time from items with too much, latest first; the application's
+    /// time, whose corrections concern the start, earliest first.
     pub fn settle(&mut self, wanted_ns: &[i64; SENDER_STATES]) {
         let mut totals = self.totals_ns();
         for (into, wanted) in wanted_ns.iter().enumerate() {
@@ -242,7 +242,7 @@ impl Timeline {
         self.shorten();
     }
 
-    /// Join neighbours of one kind, and then, while there are too many, those within a width that doubles.
+    /// Merge neighbours of one kind and then, while there are too many slots, those within a width that doubles.
     fn shorten(&mut self) {
         self.merge(|one, next| {
             let kind = (0..KINDS).find(|kind| one.is_all(*kind));
@@ -351,7 +351,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sums_survive_whatever_happens(steps in prop::collection::vec((0i64..500, 0usize..KINDS, 0usize..KINDS, 0i64..20_000, 0i64..2_000), 1..400), limit in 2usize..40) {
+        fn sums_are_preserved_by_all_operations(steps in prop::collection::vec((0i64..500, 0usize..KINDS, 0usize..KINDS, 0i64..20_000, 0i64..2_000), 1..400), limit in 2usize..40) {
             let span = Span { start_ns: 3_000, end_ns: 30_000 };
             let mut timeline = Timeline::new(0, span, limit);
             let mut wanted = [0i64; SENDER_STATES];

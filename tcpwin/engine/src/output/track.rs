@@ -1,13 +1,13 @@
 //! One direction of a followed connection over time: series and distributions.
 
 use crate::output::histogram::Histogram;
-use crate::output::seen::Seen;
+use crate::output::sender_history::SenderHistory;
 use crate::output::series::{Series, Span};
 use crate::sequence::Seq;
 use crate::tcp::connection::state::Connection;
 use crate::tcp::timing::delays::Delays;
 
-/// Names of the series of a direction, in the order of [`Track::series`].
+/// Names of a direction's series, in the order of [`Track::series`].
 pub const SERIES: [&str; 19] = [
     "receive_window",
     "right_edge",
@@ -30,8 +30,8 @@ pub const SERIES: [&str; 19] = [
     "queue_delay",
 ];
 
-/// Those whose samples stand for themselves: no value of theirs holds until the next.
-const OF_AN_INSTANT: [&str; 4] = ["throughput", "rtt", "goodput", "resent"];
+/// Series of instantaneous samples, whose values do not hold until the next.
+const INSTANTANEOUS: [&str; 4] = ["throughput", "rtt", "goodput", "resent"];
 
 /// One direction over time, within a span.
 pub struct Track {
@@ -41,9 +41,9 @@ pub struct Track {
     pub pipe: Histogram,
     pub rtt: Delays,
     span: Span,
-    /// SND.MAX at the last segment.
+    /// SND.MAX after the last segment.
     at: Option<Seq>,
-    /// SND.MAX less the first SND.UNA, beyond 32 bits.
+    /// SND.MAX minus the first SND.UNA, extended beyond 32 bits.
     extended: i64,
     payload_bytes: u64,
     acked_bytes: u64,
@@ -54,16 +54,16 @@ pub struct Track {
     last_pipe: Option<u32>,
     most_flight: u32,
     most_sender_flight: u32,
-    /// What the sender knew, where it was captured elsewhere.
-    seen: Option<Box<Seen>>,
+    /// The sender's view, if the capture was made elsewhere.
+    seen: Option<Box<SenderHistory>>,
 }
 
 impl Track {
-    /// Of a connection that begins at `start_ns`; at most `limit` buckets a series.
+    /// For a connection that starts at `start_ns`, with at most `limit` buckets per series.
     pub fn new(start_ns: i64, span: Span, limit: usize) -> Self {
         Track {
             series: SERIES
-                .map(|name| Series::new(start_ns, span, limit, !OF_AN_INSTANT.contains(&name))),
+                .map(|name| Series::new(start_ns, span, limit, !INSTANTANEOUS.contains(&name))),
             window: Histogram::default(),
             flight: Histogram::default(),
             pipe: Histogram::default(),
@@ -84,13 +84,14 @@ impl Track {
         }
     }
 
-    /// Where a sequence number lies on the axis of the direction: bytes since the connection's start, the SYN as one.
+    /// Position of a sequence number on the direction's axis: bytes since the connection's start, counting the SYN as
+    /// one.
     pub fn place(&self, seq: u32) -> Option<i64> {
         let at = self.at?;
         Some(self.extended + i64::from(at.to(Seq(seq))))
     }
 
-    /// The state of the direction of `side` after a segment.
+    /// Update with the state of the direction of `side` after a segment.
     pub fn take(&mut self, now_ns: i64, connection: &Connection, side: usize) {
         let direction = &connection.directions[side];
         let elapsed_ns = self.span.overlap_ns(self.last_ns, now_ns);
@@ -148,10 +149,10 @@ impl Track {
         }
         let known = direction.known_flight();
         let piped = known.map(|bytes| bytes.saturating_sub(direction.sacked_bytes()));
-        // As the means do, percentiles begin where SND.UNA is known, not with the SYN.
+        // Like the means, percentiles start when SND.UNA is known, not with the SYN.
         self.last_flight = known.filter(|_| direction.flight.is_acked);
         self.last_pipe = piped.filter(|_| direction.flight.is_acked);
-        // What was in flight before the first ACK shows with it.
+        // Data in flight before the first ACK becomes known with it.
         let most = direction.flight_max_bytes();
         let shown = std::mem::replace(&mut self.most_flight, most);
         if most > shown.max(known.unwrap_or(0)) {
@@ -164,16 +165,18 @@ impl Track {
         }
         if let Some(pace) = direction.pace() {
             if let Some(view) = &pace.view {
-                let seen = self.seen.get_or_insert_with(|| Box::new(Seen::of(view)));
-                // So does what the sender had in flight before it was known how far away it is, or before an ACK that
-                // reached it with this segment.
+                let seen = self
+                    .seen
+                    .get_or_insert_with(|| Box::new(SenderHistory::of(view)));
+                // So does the sender's flight before its distance is known, or before an ACK that reached it together
+                // with this segment.
                 let most = direction.flight_seen().unwrap_or(0);
                 let shown = std::mem::replace(&mut self.most_sender_flight, most);
                 if most > shown {
                     sender_flight.add(now_ns, i64::from(most));
                 }
                 seen.follow(view, now_ns, |state| {
-                    // Where segments came late, an ACK may take effect here before the view lets it.
+                    // With late segments, an ACK may take effect here before the view applies it.
                     let flight_bytes = state.flight_bytes.min(most);
                     sender_flight.add(state.time_ns, i64::from(flight_bytes));
                     if is_certain && state.has_arrived {
@@ -187,7 +190,7 @@ impl Track {
         }
     }
 
-    /// An ACK timed data of this side.
+    /// Record the round trip of an ACK for data of this side.
     pub fn time(&mut self, now_ns: i64, connection: &Connection, side: usize, rtt_ns: u64) {
         let (direction, peer) = (
             &connection.directions[side],
@@ -204,14 +207,14 @@ impl Track {
         rto.add(now_ns, direction.ledger.rto_ns(rtt_to_sender_ns));
     }
 
-    /// The connection is over: what was in flight then, what its rounds delivered, in bits a second, and how long their segments waited in queues.
+    /// Finish the connection: add the final flight and the rates and queueing delays of its rounds.
     pub fn finish(&mut self, connection: &Connection, side: usize) {
         let Some(pace) = connection.directions[side].pace() else {
             return;
         };
         let most = connection.directions[side].flight_seen().unwrap_or(0);
         if pace.view.is_some() && most > self.most_sender_flight {
-            // ACKs that reach the sender after the last segment may show that more was in flight.
+            // ACKs that reach the sender after the last segment may reveal more data in flight.
             let [_, _, _, _, _, _, _, _, _, sender_flight, ..] = &mut self.series;
             sender_flight.add(connection.end_ns, i64::from(most));
         }
@@ -231,7 +234,7 @@ impl Track {
         }
     }
 
-    /// Nothing more comes.
+    /// Complete the series.
     pub fn settle(&mut self) {
         self.series.iter_mut().for_each(Series::settle);
     }

@@ -1,9 +1,9 @@
-//! The path as a capture shows it: its round trip, and which end is nearer. It reads a connection and changes nothing.
+//! The path as seen by a capture: its round trip, and the nearer end. Reads a connection without changing it.
 
 use crate::tcp::connection::state::Connection;
 
-/// The least known round trip of the whole path: the handshake's, or the sum of both sides of the capture point, each
-/// the least time from data to its ACK or from a timestamp to its echo.
+/// Minimum known round trip of the whole path: the handshake's, or the sum of both sides of the capture point, each the
+/// minimum time from data to its ACK or from a timestamp to its echo.
 pub fn path_rtt_ns(connection: &Connection) -> Option<i64> {
     let leg_rtts = [0, 1].map(|side: usize| connection.directions[side].rtt_to_receiver_ns());
     let sum = match leg_rtts {
@@ -16,7 +16,7 @@ pub fn path_rtt_ns(connection: &Connection) -> Option<i64> {
     }
 }
 
-/// One part of the handshake's round trip, where each of its segments was sent once.
+/// One leg of the handshake's round trip, if its segments were not retransmitted.
 pub(super) fn handshake_half_ns(
     connection: &Connection,
     from_ns: Option<i64>,
@@ -28,14 +28,14 @@ pub(super) fn handshake_half_ns(
     Some(to_ns?.saturating_sub(from_ns?)).filter(|ns| *ns >= 0)
 }
 
-/// The end within a tenth of the round trip between both.
+/// The end within a tenth of the total round trip.
 pub(super) enum Nearer {
     First,
     Second,
     Neither,
 }
 
-/// Tell the nearer of two ends. Where both are as near as the hosts' own delays, the capture was made on the one host.
+/// Return the nearer of two ends. If both are within the hosts' own delays, the capture was made on a single host.
 pub(super) fn nearer(first_ns: i64, second_ns: i64) -> Nearer {
     let path_ns = first_ns.saturating_add(second_ns);
     match (first_ns <= path_ns / 10, second_ns <= path_ns / 10) {

@@ -25,7 +25,7 @@ pub fn column_to_python(py: Python<'_>, column: Column) -> PyResult<ColumnAndMas
         Cells::Int(cells) => PyArray1::from_vec(py, cells).into_any(),
         Cells::Real(cells) => PyArray1::from_vec(py, cells).into_any(),
         Cells::Text(mut codes, texts) => {
-            let distinct = texts.seen().iter();
+            let distinct = texts.distinct().iter();
             let mut words = distinct
                 .map(|value| value_to_python(py, value))
                 .collect::<PyResult<Vec<_>>>()?;

@@ -6,17 +6,17 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::output::field::Value;
-use crate::output::select::{Comparison, Condition, Picked, Question};
+use crate::output::select::{Comparison, Condition, Picked, Query};
 
 /// Field name, operator, value.
-pub type Asked<'py> = (String, String, Bound<'py, PyAny>);
+pub type ConditionArgument<'py> = (String, String, Bound<'py, PyAny>);
 
 /// Build the query for directions, or connections, that meet all conditions.
-pub fn question(of_directions: bool, conditions: &[Asked]) -> PyResult<Question> {
+pub fn query(of_directions: bool, conditions: &[ConditionArgument]) -> PyResult<Query> {
     let conditions = conditions
         .iter()
         .map(|(name, sign, value)| condition(of_directions, name, sign, value));
-    Ok(Question {
+    Ok(Query {
         of_directions,
         conditions: conditions.collect::<PyResult<_>>()?,
     })

@@ -16,7 +16,7 @@ use super::dictionary::set_fields;
 use super::events::episode_to_python;
 use super::facts::facts_to_python;
 use super::first_events::{Decoded, EventFilter, FirstEvents};
-use super::picks::{question, Asked, Picks};
+use super::picks::{query, ConditionArgument, Picks};
 use super::second_reading::{given, SecondPass, ShiftsArgument};
 use super::values::value_to_python;
 use crate::budget_item::SENDER_STATES;
@@ -354,7 +354,7 @@ impl Result {
         py: Python<'_>,
         items: Vec<usize>,
         doubtful: Vec<usize>,
-        doubts: Vec<Asked<'_>>,
+        doubts: Vec<ConditionArgument<'_>>,
         light: usize,
         most: usize,
     ) -> PyResult<Option<(Vec<u32>, Vec<light::Light>)>> {
@@ -367,7 +367,7 @@ impl Result {
                 "a budget has {SENDER_STATES} items"
             )));
         }
-        let doubts = question(true, &doubts)?.conditions;
+        let doubts = query(true, &doubts)?.conditions;
         let connections = self.all()?;
         let wanted = light::Wanted {
             items: &items,
@@ -385,11 +385,11 @@ impl Result {
     fn select(
         &self,
         py: Python<'_>,
-        questions: Vec<(bool, Vec<Asked<'_>>)>,
+        questions: Vec<(bool, Vec<ConditionArgument<'_>>)>,
     ) -> PyResult<Vec<Picks>> {
         let queries = questions
             .iter()
-            .map(|(of_directions, conditions)| question(*of_directions, conditions))
+            .map(|(of_directions, conditions)| query(*of_directions, conditions))
             .collect::<PyResult<Vec<_>>>()?;
         let connections = self.all()?;
         let picked = py.detach(|| pick(queries, connections));
@@ -409,11 +409,11 @@ impl Result {
         &self,
         py: Python<'_>,
         of_directions: bool,
-        conditions: Vec<Asked<'_>>,
+        conditions: Vec<ConditionArgument<'_>>,
     ) -> PyResult<HashMap<(String, u16), usize>> {
-        let question = question(of_directions, &conditions)?;
+        let query = query(of_directions, &conditions)?;
         let connections = self.all()?;
-        let found = py.detach(|| by_responder(&question, connections));
+        let found = py.detach(|| by_responder(&query, connections));
         Ok(found
             .into_iter()
             .map(|((address, port), count)| ((address_text(&address), port), count))

@@ -14,7 +14,7 @@ use _engine::output::invariants::check_capture;
 use _engine::output::json::write_connection;
 use _engine::output::pass::{run, run_with, Findings, NoSink};
 use _engine::output::rows::{ChosenColumns, Format, RowWriter};
-use _engine::output::select::{pick, Comparison, Condition, Question};
+use _engine::output::select::{pick, Comparison, Condition, Query};
 use _engine::output::series::Span;
 use _engine::output::shards::run_sharded;
 use _engine::output::table::{fill_columns, Column};
@@ -102,7 +102,7 @@ fn ask_tables(findings: &Findings, count: u32) {
     fill_columns(&mut columns, connections, 0..count);
     let questions = direction_fields().filter_map(|field| {
         let condition = Condition::new(true, field.name, Comparison::parse(">=")?, Value::Int(0))?;
-        Some(Question {
+        Some(Query {
             of_directions: true,
             conditions: vec![condition],
         })

@@ -1,25 +1,25 @@
-//! One frame's entry, and a block of them as bytes.
+//! The index entry of a frame, and the encoding of a block of entries.
 
 use super::unfit::Unfit;
 
-/// Entries of a block.
+/// Entries per block.
 pub const BLOCK: usize = 1 << 14;
-/// Root of a frame that is no segment.
+/// Root of a frame that is not a segment.
 pub const NO_ROOT: u32 = u32::MAX;
 pub const HEAD_BYTES: usize = 32;
 
-/// The segment is a copy made by the capture.
+/// The segment is a duplicate made by the capture.
 pub const IS_DUPLICATE: u32 = 1 << 31;
-/// An IP fragment: what later ones are depends on it.
+/// An IP fragment, which later fragments depend on.
 pub const IS_FRAGMENT: u32 = 1 << 30;
-/// What is left for a place within a block.
+/// The remaining bits hold the position within a block.
 pub const PLACE_MASK: u32 = IS_FRAGMENT - 1;
 
-/// What is known of a frame.
+/// The index data of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
     pub frame: u64,
-    /// Of its record in the file.
+    /// Offset of its record in the file.
     pub offset: u64,
     pub root: u32,
     pub is_duplicate: bool,
@@ -27,7 +27,7 @@ pub struct IndexEntry {
 }
 
 impl IndexEntry {
-    /// A number of which the sum over a root's entries shows whether all are there, and as they were.
+    /// Checksum term of an entry. The sum over a root's entries proves that all are present and unchanged.
     #[inline(always)]
     pub fn seal(frame: u64, offset: u64, is_duplicate: bool) -> u64 {
         let place = offset << 1 | u64::from(is_duplicate);
@@ -37,15 +37,15 @@ impl IndexEntry {
     }
 }
 
-/// What stands before a block's entries.
+/// The header of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head {
     pub count: u32,
     pub fragments: u32,
     pub first_frame: u64,
-    /// Places are counted from here.
+    /// Positions are relative to this offset.
     pub base: u64,
-    /// Least and greatest root of the segments; in a block without any, the least is the greater.
+    /// Smallest and largest root of the segments; without segments, the smallest is greater than the largest.
     pub least: u32,
     pub greatest: u32,
 }

@@ -1,13 +1,13 @@
-//! Where the packets of each connection stand in a capture: a file written beside an analysis, so that a connection is
-//! read again without the rest of the capture.
+//! Index of a capture's packets by connection: a file written during an analysis, so that a connection can be read
+//! again without the rest of the capture.
 //!
-//! An entry for each frame, in blocks: the connection's root (the first connection of its four-tuple, since whether a
-//! SYN begins another depends on the one before) and where its record begins. At the end, for each connection its root,
-//! and a seal over its root's entries: what is damaged or of another capture is not taken for what it is not. Numbers are
-//! little-endian.
+//! Each frame has an entry, stored in blocks: the connection's root (the first connection with its four-tuple, because
+//! whether a SYN starts a new connection depends on the previous one) and the offset of its record. The trailer holds
+//! each connection's root and a checksum over the root's entries, which detects damage and a changed capture. Numbers
+//! are little-endian.
 //!
-//! It works for one plain file, pcap or pcapng of one section, in which every packet has a time. Of any other there is
-//! no index: compressed and merged captures are read as a whole.
+//! Supported for a single plain file, pcap or pcapng with one section, in which every packet has a time. Compressed and
+//! merged captures have no index and are always read completely.
 
 mod entry;
 mod read;

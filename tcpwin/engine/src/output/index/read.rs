@@ -1,4 +1,4 @@
-//! An index that was written, opened: the entries of some connections, in order, found without looking at the capture.
+//! Read an index: find the entries of some connections, in order, without reading the capture.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -11,12 +11,12 @@ use super::trailer::{seal, u32_of, Stamp, Start, Trailer, START_BYTES};
 use super::unfit::Unfit;
 use crate::capture::RecordReader;
 
-/// Entries that are compared before it is looked which of them it was.
+/// Entries compared together before the matching one is located.
 const RUN: usize = 16;
-/// Up to as many roots are compared one by one; of more a bit each is looked up.
+/// Up to this many roots are compared one by one; more are looked up in a bitmap.
 const FEW: usize = 4;
 
-/// The index of one capture, whole and of this state of it.
+/// A complete index that matches the current state of its capture.
 pub struct PacketIndex {
     file: File,
     capture: PathBuf,
@@ -24,7 +24,7 @@ pub struct PacketIndex {
     trailer: Trailer,
 }
 
-/// The roots that are looked for.
+/// The set of wanted roots.
 enum Sieve {
     Few(Vec<u32>),
     Many(Vec<u64>),
@@ -55,7 +55,7 @@ impl Sieve {
         }
     }
 
-    /// Whether any of a run of roots is looked for: without a branch, so that several are compared at once.
+    /// Return true if any root of a run is wanted. Branchless, so that several are compared at once.
     #[inline(always)]
     fn any(&self, run: &[u8]) -> bool {
         match self {
@@ -78,7 +78,7 @@ impl Sieve {
 }
 
 impl PacketIndex {
-    /// Open an index of this state of the capture.
+    /// Open an index, if it matches the current state of the capture.
     pub fn open(place: &Path, capture: &Path) -> Result<Self, Unfit> {
         let mut file = File::open(place)?;
         let mut bytes = [0; START_BYTES];
@@ -104,12 +104,12 @@ impl PacketIndex {
         })
     }
 
-    /// How many connections the capture has.
+    /// Number of connections in the capture.
     pub fn connections(&self) -> u32 {
         self.trailer.roots.len() as u32
     }
 
-    /// The last frame of which journals took anything, where all together became full.
+    /// The last frame for which journals recorded an entry before their common limit was reached.
     pub fn journal_until(&self) -> Option<u64> {
         self.trailer.journal_until
     }
@@ -119,12 +119,12 @@ impl PacketIndex {
         self.trailer.last_time_ns
     }
 
-    /// The capture's records.
+    /// Open the capture for reading single records.
     pub fn records(&self) -> Result<RecordReader, Unfit> {
         RecordReader::open(&self.capture, &self.trailer.landmarks).map_err(|_| Unfit)
     }
 
-    /// Numbers of the connections with the four-tuples of these, in order; `None` where one does not exist.
+    /// Return the connections that share a four-tuple with these, in order; `None` if one does not exist.
     pub fn relatives(&self, numbers: impl Iterator<Item = u32>) -> Option<Vec<u32>> {
         let roots = &self.trailer.roots;
         let wanted = numbers
@@ -135,8 +135,8 @@ impl PacketIndex {
         Some(all.map(|(number, _)| number).collect())
     }
 
-    /// Tell each entry of these connections, which are all of their four-tuples, and those of all fragments, in order,
-    /// with whether it is a segment of theirs.
+    /// Visit the entries of these connections, which must include all with their four-tuples, and of all fragments, in
+    /// order. The flag is true for a segment of these connections.
     pub fn entries(
         &self,
         numbers: &[u32],

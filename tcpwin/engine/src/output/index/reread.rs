@@ -1,4 +1,4 @@
-//! A second reading, of some connections' own packets: what a pass over the whole capture tells of them, and nothing else.
+//! Second pass over some connections' packets: the sink receives the same as in a pass over the whole capture.
 
 use std::collections::HashSet;
 
@@ -12,11 +12,11 @@ use crate::wire::{Outcome, ParseCounters, Segment, SegmentParser};
 /// Packets between two calls of the progress function.
 const REPORT_EVERY: u64 = 1 << 14;
 
-/// Read the packets of these connections, and of others with their four-tuples, by the index. `report` is called now and
-/// then; false stops the reading.
+/// Read the packets of these connections, and of others with their four-tuples, by the index. `report` is called
+/// periodically; returning false stops the pass.
 ///
-/// The findings have no facts of the capture and no counts of its packets; their tracker knows these connections only,
-/// by the numbers that they have in the whole capture. What the sink took is to be forgotten where the index is unfit.
+/// The findings contain neither facts nor packet counts of the capture. Their tracker contains only these connections,
+/// numbered as in the whole capture. If the index is unfit, discard what the sink received.
 pub fn reread<S: Sink>(
     index: &PacketIndex,
     numbers: &HashSet<u32>,
@@ -79,7 +79,7 @@ fn take<S: Sink>(tracker: &mut Tracker, segment: &Segment, is_duplicate: bool, s
         tracker.follow_budgets(done.connection);
     }
     if let Some((annotation, connection)) = tracker.annotate(segment, &done) {
-        // A sink that wants no more is not asked again before the end: there are few packets.
+        // Its request to stop is ignored until the end: there are few packets.
         sink.take(segment, &annotation, connection);
     }
 }

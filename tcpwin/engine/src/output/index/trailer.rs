@@ -1,4 +1,4 @@
-//! What stands at the end of an index, and the few bytes at its beginning that say where that is and of which capture.
+//! The trailer of an index, and the start of the file, which locates the trailer and identifies the capture.
 
 use std::fs::Metadata;
 use std::time::UNIX_EPOCH;
@@ -6,18 +6,18 @@ use std::time::UNIX_EPOCH;
 use super::unfit::Unfit;
 use crate::capture::Landmarks;
 
-/// Which engine wrote it: another may tell connections apart otherwise.
+/// Identifies the engine version, because another one may separate connections differently.
 const MAGIC: &[u8; 16] = b"tcpwin index 3\0\0";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const VERSION_BYTES: usize = 16;
 pub const START_BYTES: usize = 96;
 
-/// Which state of a file it is.
+/// Identifies a state of the capture file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     pub size_bytes: u64,
     pub changed_ns: u64,
-    /// What no program sets, where the system tells it: which file it is, and when anything of it changed.
+    /// Inode and change time where available: programs cannot set them.
     pub inode: u64,
     pub status_changed_ns: u64,
 }
@@ -37,7 +37,7 @@ fn unforgeable(_: &Metadata) -> (u64, u64) {
 }
 
 impl Stamp {
-    /// `None` of what is no file.
+    /// `None` if it is not a regular file.
     pub fn of(status: &Metadata) -> Option<Self> {
         let changed = status.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
         let (inode, status_changed_ns) = unforgeable(status);
@@ -50,11 +50,11 @@ impl Stamp {
     }
 }
 
-/// The beginning of an index.
+/// The start of an index file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Start {
     pub capture: Stamp,
-    /// Where the entries end.
+    /// End of the entries.
     pub trailer_offset: u64,
     pub trailer_len: u64,
     pub trailer_seal: u64,
@@ -103,18 +103,18 @@ impl Start {
     }
 }
 
-/// What is known when the capture was read.
+/// Data that is known once the whole capture has been read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trailer {
     pub landmarks: Landmarks,
     pub journal_until: Option<u64>,
     /// Time of the last packet.
     pub last_time_ns: Option<i64>,
-    /// Over the entries of fragments.
+    /// Checksum over the entries of fragments.
     pub fragments_seal: u64,
-    /// By connection.
+    /// Indexed by connection.
     pub roots: Vec<u32>,
-    /// By connection; of those that are roots.
+    /// Indexed by connection; set for roots only.
     pub seals: Vec<u64>,
 }
 
@@ -157,7 +157,7 @@ impl Trailer {
     }
 }
 
-/// A number that changes with every byte (FNV-1a over words, finished as a multiplicative hash).
+/// Checksum that depends on every byte (FNV-1a over words, with a multiplicative finalizer).
 pub fn seal(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.split_at(bytes.len() / 8 * 8);
     let mut state = 0xcbf2_9ce4_8422_2325 ^ bytes.len() as u64;
@@ -178,7 +178,7 @@ fn u64_of(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(bytes.first_chunk().copied().unwrap_or_default())
 }
 
-/// Reads numbers one after another; fewer bytes than wanted make it unfit.
+/// Reads numbers in sequence; `Unfit` if there are too few bytes.
 struct Numbers<'a>(&'a [u8]);
 
 impl<'a> Numbers<'a> {
@@ -188,9 +188,9 @@ impl<'a> Numbers<'a> {
 
     fn u64s(&mut self, count: u64) -> Result<impl Iterator<Item = u64> + 'a, Unfit> {
         let len = usize::try_from(count).ok().and_then(|n| n.checked_mul(8));
-        let (taken, rest) = self.0.split_at_checked(len.ok_or(Unfit)?).ok_or(Unfit)?;
+        let (numbers, rest) = self.0.split_at_checked(len.ok_or(Unfit)?).ok_or(Unfit)?;
         self.0 = rest;
-        Ok(taken.chunks_exact(8).map(u64_of))
+        Ok(numbers.chunks_exact(8).map(u64_of))
     }
 }
 
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_parts_are_read_as_they_were_written() {
+    fn both_parts_round_trip() {
         let start = Start {
             capture: Stamp {
                 size_bytes: 5,
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_bears_on_the_seal() {
+    fn the_seal_depends_on_every_byte() {
         let bytes: Vec<u8> = (0..29).collect();
         for place in 0..bytes.len() {
             let mut other = bytes.clone();

@@ -1,7 +1,6 @@
-//! Why an index is of no use.
+//! The error of an unusable index.
 
-/// The index cannot be used, and the capture must be read as a whole: there is none, it is damaged, or not of this
-/// capture.
+/// The index is missing, damaged, or belongs to another capture; the whole capture must be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfit;
 

@@ -1,7 +1,7 @@
-//! The index while a capture is read: what each frame is, written block by block.
+//! Write the index while a capture is read, block by block.
 //!
-//! Memory is a few blocks and twelve bytes a connection. What goes wrong (a full disk, a packet without a time) ends the
-//! index, never the reading.
+//! Memory: a few blocks, and twelve bytes per connection. An error (a full disk, a packet without a time) abandons the
+//! index but not the pass.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -13,28 +13,28 @@ use super::trailer::{seal, Stamp, Start, Trailer, START_BYTES};
 use crate::capture::MergedReader;
 use crate::tcp::tracker::Tracker;
 
-/// Blocks that wait for their segments to be told: of a capture with fewer segments among its packets there is no index.
+/// Maximum blocks that wait for their segments. A capture with a smaller share of segments gets no index.
 const MOST_WAITING: usize = 16;
 
-/// Takes what a pass learns of each frame.
+/// Receives what a pass learns about each frame.
 pub trait Frames {
-    /// False lets the pass leave it out.
+    /// If false, the pass skips the calls.
     const IS_WANTED: bool = true;
 
-    /// The next frame handed out, and where its record begins; it may turn out to be a segment.
+    /// The next frame and the offset of its record; it may turn out to be a segment.
     fn frame(&mut self, frame: u64, offset: u64, is_fragment: bool, has_time: bool);
 
     /// An earlier frame is a segment of the connections with this root.
     fn segment(&mut self, frame: u64, root: u32, is_duplicate: bool);
 
-    /// No segment among the frames so far is missing.
+    /// All segments among the frames so far have been reported.
     fn settle(&mut self);
 
-    /// The capture was read to its end.
+    /// The whole capture has been read.
     fn finish(&mut self, input: &MergedReader, tracker: &Tracker);
 }
 
-/// For passes that write none.
+/// For passes without an index.
 pub struct NoIndex;
 
 impl Frames for NoIndex {
@@ -73,7 +73,7 @@ impl Block {
         }
     }
 
-    /// Add the next frame; false where it belongs into another block.
+    /// Append the next frame; false if it belongs in another block.
     #[inline(always)]
     fn push(&mut self, frame: u64, offset: u64) -> bool {
         let place = offset.wrapping_sub(self.base);
@@ -86,14 +86,14 @@ impl Block {
         true
     }
 
-    /// Where in the block the entry of an earlier frame is.
+    /// Position of an earlier frame's entry in the block.
     #[inline(always)]
     fn position(&self, frame: u64) -> Option<usize> {
         let position = frame.wrapping_sub(self.first_frame);
         (position < self.len as u64).then_some(position as usize)
     }
 
-    /// Note a segment; its seal.
+    /// Mark an entry as a segment and return its seal.
     #[inline(always)]
     fn note(&mut self, position: usize, frame: u64, root: u32, is_duplicate: bool) -> u64 {
         let position = position % BLOCK;
@@ -105,7 +105,7 @@ impl Block {
     }
 
     fn write(&self, out: &mut impl Write, bytes: &mut Vec<u8>) -> io::Result<()> {
-        // One more than a root, so that what is none wraps around to the least.
+        // Offset by one, so that "no root" wraps around to the smallest value.
         let roots = self.roots.get(..self.len).unwrap_or_default();
         let places = self.places.get(..self.len).unwrap_or_default();
         let ranks = roots.iter().map(|root| root.wrapping_add(1));
@@ -133,16 +133,16 @@ impl Block {
     }
 }
 
-/// Writes the index of one capture.
+/// Writes the index of a capture.
 pub struct IndexWriter {
     place: PathBuf,
     new: PathBuf,
     capture: PathBuf,
     stamp: Stamp,
-    /// None once something went wrong.
+    /// None after an error.
     file: Option<File>,
     newest: Block,
-    /// Blocks before it, whose last segments may still come.
+    /// Previous blocks, whose last segments may still be reported.
     older: VecDeque<Block>,
     fragments_seal: u64,
     seals: Vec<u64>,
@@ -150,13 +150,13 @@ pub struct IndexWriter {
 }
 
 impl IndexWriter {
-    /// Begin the index of a plain capture file at `place`, beside which it is written until it is whole. The capture must
-    /// not have been read yet.
+    /// Start the index of a plain capture file. It is written next to `place` until it is complete. Nothing may have
+    /// been read from the capture yet.
     pub fn begin(place: &Path, capture: &Path) -> io::Result<Self> {
         let name = place.file_name().unwrap_or_default().to_string_lossy();
         let new = place.with_file_name(format!("{name}.{}", std::process::id()));
         let stamp = Stamp::of(&fs::metadata(capture)?)
-            .ok_or_else(|| io::Error::other("the capture is no file"))?;
+            .ok_or_else(|| io::Error::other("the capture is not a regular file"))?;
         let mut file = File::create(&new)?;
         file.write_all(&[0; START_BYTES])?;
         Ok(IndexWriter {
@@ -174,7 +174,7 @@ impl IndexWriter {
     }
 
     fn write_trailer(&mut self, input: &MergedReader, tracker: &Tracker) -> io::Result<()> {
-        let none = || io::Error::other("no index");
+        let none = || io::Error::other("no index possible");
         let mut file = self.file.take().ok_or_else(none)?;
         let landmarks = input.single().and_then(|reader| reader.landmarks());
         let now = Stamp::of(&fs::metadata(&self.capture)?);
@@ -218,12 +218,12 @@ impl IndexWriter {
     fn give_up(&mut self) {
         self.file = None;
         self.older.clear();
-        // What was not written need not be there.
+        // The file may not exist yet.
         drop(fs::remove_file(&self.new));
     }
 
-    /// A frame that does not follow in the newest block: packets that the reader left out are before it, or another block
-    /// begins with it.
+    /// Handle a frame that does not follow the newest block: the reader skipped packets before it, or it starts a new
+    /// block.
     #[cold]
     #[inline(never)]
     fn push_otherwise(&mut self, frame: u64, offset: u64) {
@@ -301,7 +301,7 @@ impl Frames for IndexWriter {
         }
     }
 
-    /// Put the index in place, if the capture can be read by it.
+    /// Move the index into place if the capture can be read with it.
     fn finish(&mut self, input: &MergedReader, tracker: &Tracker) {
         let last = std::mem::replace(&mut self.newest, Block::new(0, 0));
         if last.len > 0 {
@@ -317,7 +317,7 @@ impl Frames for IndexWriter {
 
 impl Drop for IndexWriter {
     fn drop(&mut self) {
-        // The reading ended before its end.
+        // The pass ended early.
         if self.file.is_some() {
             self.give_up();
         }

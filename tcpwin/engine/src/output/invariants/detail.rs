@@ -1,4 +1,4 @@
-//! Events, silences and series of a connection, against its fields.
+//! Check events, silences and series of a connection against its fields.
 
 use crate::event::CAPTURE_DUPLICATE;
 use crate::output::detail::{Detail, EventRecord};
@@ -9,13 +9,13 @@ use crate::output::track::SERIES;
 use crate::tcp::connection::state::Connection;
 use crate::tcp::recovery::evidence::{Kind, PARTS};
 
-/// Events are of the connection's life and tell of what was before them.
+/// Check that events are within the connection's life and refer to earlier frames.
 pub fn check_events(connection: &Connection, events: &[EventRecord], ledger: &mut Ledger<'_>) {
     let life_ns = connection.end_ns.saturating_sub(connection.start_ns);
     for event in events {
         let frame = event.frame;
         ledger.demand(
-            // A copy that the capture wrote down later counts nowhere else.
+            // A copy that the capture recorded later is not counted elsewhere.
             frame >= connection.first_frame
                 && (event.time_ns <= connection.end_ns || event.events & CAPTURE_DUPLICATE != 0),
             "an event is within the life",
@@ -33,24 +33,24 @@ pub fn check_events(connection: &Connection, events: &[EventRecord], ledger: &mu
             if part.kind == Kind::Frame {
                 ledger.demand(
                     value < frame as i64 && value >= connection.first_frame as i64,
-                    "what shows a segment was before it",
+                    "the evidence for a segment precedes it",
                     || format!("frame {frame} {cause}: {name} {value}"),
                 );
                 continue;
             }
-            ledger.demand(value >= 0, "no duration is below zero", || {
+            ledger.demand(value >= 0, "durations are not negative", || {
                 format!("frame {frame} {cause}: {name} {value}")
             });
             ledger.demand(
                 !part.kind.is_within_life() || value <= life_ns,
-                "no time is above the life",
+                "times do not exceed the life",
                 || format!("frame {frame} {cause}: {name} {value} > {life_ns}"),
             );
         }
     }
 }
 
-/// What was kept of all a connection's life.
+/// Check the details recorded over a connection's whole life.
 pub fn check_detail(id: u32, connection: &Connection, detail: &Detail, found: &mut Vec<Violation>) {
     let mut ledger = Ledger {
         found,
@@ -89,7 +89,7 @@ pub fn check_detail(id: u32, connection: &Connection, detail: &Detail, found: &m
     }
 }
 
-/// Minimum, maximum and sum of a series.
+/// Return minimum, maximum and sum of a series.
 fn extent(detail: &Detail, side: usize, name: &str) -> Option<(i64, i64, i64)> {
     let position = SERIES.iter().position(|known| *known == name)?;
     let buckets = &detail.tracks[side].series.get(position)?.buckets;
@@ -106,7 +106,7 @@ fn check_series(view: &DirectionView<'_>, detail: &Detail, ledger: &mut Ledger<'
         _ => None,
     };
     let of = |name| extent(detail, view.sender, name);
-    let law = "a field is what its series shows";
+    let law = "a field matches its series";
     for (series, field) in [
         ("flight", "flight_max_bytes"),
         ("sender_flight", "sender_flight_max_bytes"),
@@ -117,7 +117,7 @@ fn check_series(view: &DirectionView<'_>, detail: &Detail, ledger: &mut Ledger<'
             });
         }
     }
-    // The series begins when the scale is certain; a SYN's window, which is never scaled, counts before.
+    // The series begins when the scale becomes certain; a SYN's window, which is never scaled, counts earlier.
     let initial = get("receive_window_initial_bytes");
     if let Some((least, most, _)) = of("receive_window") {
         for (field, shown, other) in [
@@ -140,7 +140,7 @@ fn check_series(view: &DirectionView<'_>, detail: &Detail, ledger: &mut Ledger<'
             );
         }
     }
-    // An ACK of several segments is timed from the oldest, but shows how near the receiver is by the newest.
+    // The round trip of an ACK for several segments is timed from the oldest, but the minimum uses the newest.
     if let (Some((least, ..)), Some(value)) = (of("rtt"), get("rtt_min_ns")) {
         ledger.demand(value <= least, law, || {
             format!("rtt_min_ns {value}, least of the series rtt {least}")
@@ -155,7 +155,7 @@ fn check_series(view: &DirectionView<'_>, detail: &Detail, ledger: &mut Ledger<'
             of(series).map_or(0, |(.., sum)| sum),
             get(field).unwrap_or(0),
         );
-        ledger.demand(sum == value, "a field is what its series sums to", || {
+        ledger.demand(sum == value, "a field is the sum of its series", || {
             format!("{field} {value}, sum of the series {series} {sum}")
         });
     }
@@ -178,7 +178,7 @@ fn check_budget(view: &DirectionView<'_>, detail: &Detail, ledger: &mut Ledger<'
     let spent_ns = view.budget();
     ledger.demand(
         totals[..spent_ns.len()] == spent_ns && totals[spent_ns.len()..].iter().all(|ns| *ns == 0),
-        "a budget is what its band sums to",
+        "a budget is the sum of its band",
         || format!("{totals:?} is not {spent_ns:?}"),
     );
     let mut last_ns = view.connection.start_ns;
@@ -192,7 +192,7 @@ fn check_budget(view: &DirectionView<'_>, detail: &Detail, ledger: &mut Ledger<'
     }
     ledger.demand(
         last_ns == view.connection.end_ns,
-        "a budget's band is the life",
+        "a budget's band covers the life",
         || format!("it ends at {last_ns}, not at {}", view.connection.end_ns),
     );
 }

@@ -1,4 +1,4 @@
-//! The fields of a connection and its directions against each other.
+//! Check the fields of a connection and its directions against each other.
 
 use crate::output::detail::EventRecord;
 use crate::output::field::{ConnectionView, DirectionView, Value};
@@ -10,7 +10,7 @@ use crate::output::vantage::path_rtt_ns;
 use crate::tcp::connection::journal::Journal;
 use crate::tcp::connection::state::Connection;
 
-/// Times spent in something, or between two packets of the connection: none is above its life.
+/// Durations within the connection, which must not exceed its life.
 const WITHIN_LIFE: [&str; 16] = [
     "window_limited_ns",
     "window_cost_ns",
@@ -39,7 +39,7 @@ const CONNECTION_WITHIN_LIFE: [&str; 6] = [
     "pause_ns",
 ];
 
-/// The first is never above the second, where both are known.
+/// The first must not exceed the second, if both are known.
 const ORDERED: [(&str, &str); 31] = [
     ("data_segments", "segments"),
     ("data_segments", "payload_bytes"),
@@ -77,12 +77,12 @@ const ORDERED: [(&str, &str); 31] = [
 /// Shares of a whole.
 const SHARES: [&str; 1] = ["recovery_share"];
 
-/// The smoothed round trip is an eighth of what 30 bits hold.
+/// The smoothed round trip is stored in 30 bits, in eighths.
 const LONGEST_NS: f64 = 134e9;
 /// Linux smooths in whole microseconds, and eighths of them.
 const ROUNDING_NS: f64 = 2_000.0;
 
-/// A number that is the more than the other only by rounding.
+/// Return true if `one` exceeds `other` by more than rounding.
 fn is_above(one: f64, other: f64) -> bool {
     one > other * (1.0 + 1e-9) + 1e-6
 }
@@ -95,7 +95,7 @@ fn as_number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Fields of a connection, of its directions, and the events kept of it.
+/// Check the fields of a connection and its directions, and its recorded events.
 pub fn check_connection(id: u32, connection: &Connection, found: &mut Vec<Violation>) {
     let view = ConnectionView { id, connection };
     let mut ledger = Ledger {
@@ -127,7 +127,7 @@ fn check_life(view: &ConnectionView<'_>, ledger: &mut Ledger<'_>) {
     let life_ns = get("duration_ns").unwrap_or(0.0);
     for name in CONNECTION_WITHIN_LIFE {
         if let Some(ns) = get(name) {
-            ledger.demand(ns <= life_ns, "no time is above the life", || {
+            ledger.demand(ns <= life_ns, "times do not exceed the life", || {
                 format!("{name} {ns} > {life_ns}")
             });
         }
@@ -142,9 +142,11 @@ fn check_life(view: &ConnectionView<'_>, ledger: &mut Ledger<'_>) {
         || format!("{stalled} + {paused} > {life_ns}"),
     );
     let longest = get("stall_longest_ns").unwrap_or(0.0);
-    ledger.demand(longest <= stalled, "a part is not above its whole", || {
-        format!("stall_longest_ns {longest} > stall_ns {stalled}")
-    });
+    ledger.demand(
+        longest <= stalled,
+        "a part does not exceed its whole",
+        || format!("stall_longest_ns {longest} > stall_ns {stalled}"),
+    );
     let (start, end) = (get("start_ns"), get("end_ns"));
     for name in ["syn_ns", "syn_ack_ns", "established_ns"] {
         if let Some(ns) = get(name) {
@@ -157,22 +159,22 @@ fn check_life(view: &ConnectionView<'_>, ledger: &mut Ledger<'_>) {
     }
 }
 
-/// No number is one that cannot be.
+/// Check that a value is possible.
 fn demand_sound(name: &'static str, value: &Value, ledger: &mut Ledger<'_>) {
     let is_time = |name: &str| name == "start_ns" || name == "end_ns" || !name.ends_with("_ns");
     match value {
         Value::Real(value) => ledger.demand(
             value.is_finite() && *value >= 0.0,
-            "a number is finite and not below zero",
+            "numbers are finite and not negative",
             || format!("{name} {value}"),
         ),
         Value::Int(value) if !is_time(name) && !is_instant(name) => {
-            ledger.demand(*value >= 0, "no duration is below zero", || {
+            ledger.demand(*value >= 0, "durations are not negative", || {
                 format!("{name} {value}")
             });
         }
         Value::Int(value) if is_time(name) && !name.ends_with("_ns") => {
-            ledger.demand(*value >= 0, "no count is below zero", || {
+            ledger.demand(*value >= 0, "counts are not negative", || {
                 format!("{name} {value}")
             });
         }
@@ -180,7 +182,7 @@ fn demand_sound(name: &'static str, value: &Value, ledger: &mut Ledger<'_>) {
     }
 }
 
-/// Times of the clock, which may begin before 1970.
+/// Clock times, which may be before 1970.
 fn is_instant(name: &str) -> bool {
     matches!(
         name,
@@ -198,7 +200,7 @@ fn check_direction(view: &DirectionView<'_>, ledger: &mut Ledger<'_>) {
     let get = |name| value(name).and_then(|value| as_number(&value));
     for name in WITHIN_LIFE {
         if let Some(ns) = get(name) {
-            ledger.demand(ns <= life_ns as f64, "no time is above the life", || {
+            ledger.demand(ns <= life_ns as f64, "times do not exceed the life", || {
                 format!("{name} {ns} > {life_ns}")
             });
         }
@@ -207,7 +209,7 @@ fn check_direction(view: &DirectionView<'_>, ledger: &mut Ledger<'_>) {
         if let (Some(one), Some(other)) = (get(part), get(whole)) {
             ledger.demand(
                 !is_above(one, other),
-                "a part is not above its whole",
+                "a part does not exceed its whole",
                 || format!("{part} {one} > {whole} {other}"),
             );
         }
@@ -216,35 +218,37 @@ fn check_direction(view: &DirectionView<'_>, ledger: &mut Ledger<'_>) {
         if let Some(share) = get(name) {
             ledger.demand(
                 (0.0..=1.0).contains(&share),
-                "a share is within 0 and 1",
+                "a share is between 0 and 1",
                 || format!("{name} {share}"),
             );
         }
     }
-    // The last byte arrives half a round trip after it was sent, which may be after the last packet.
+    // The last byte arrives half a round trip after it was sent, possibly after the last packet.
     let arrived_ns = life_ns.saturating_add(path_rtt_ns(connection).unwrap_or(0));
     if let Some(ns) = get("message_delay_p99_ns") {
-        ledger.demand(ns <= arrived_ns as f64, "no time is above the life", || {
-            format!("message_delay_p99_ns {ns} > {arrived_ns}")
-        });
+        ledger.demand(
+            ns <= arrived_ns as f64,
+            "times do not exceed the life",
+            || format!("message_delay_p99_ns {ns} > {arrived_ns}"),
+        );
     }
     if let (Some(least), Some(smoothed)) = (get("rtt_min_ns"), get("rtt_smoothed_ns")) {
         ledger.demand(
             least.min(LONGEST_NS) <= smoothed + ROUNDING_NS,
-            "a mean is not below the least",
+            "a mean is not below the minimum",
             || format!("rtt_min_ns {least} > rtt_smoothed_ns {smoothed}"),
         );
     }
     let spent = view.budget();
     ledger.demand(
         spent.iter().all(|ns| *ns >= 0) && spent.iter().sum::<i64>() == life_ns.max(0),
-        "shares sum to the whole",
+        "the items add up to the life",
         || format!("{spent:?} is not {life_ns}"),
     );
     check_volume(view, ledger);
 }
 
-/// Bytes carried fit the sequence space.
+/// Check that delivered bytes fit the sequence space.
 fn check_volume(view: &DirectionView<'_>, ledger: &mut Ledger<'_>) {
     let get = |name| match direction_field(name).map(|field| (field.get)(view)) {
         Some(Value::Int(value)) => value,
@@ -253,7 +257,7 @@ fn check_volume(view: &DirectionView<'_>, ledger: &mut Ledger<'_>) {
     let acked = get("acked_bytes");
     let largest_advance = i64::from(u32::MAX) / 2 * i64::from(view.answers().segments.max(1));
     ledger.demand_at_most(
-        "bytes acknowledged fit the sequence space",
+        "acknowledged bytes fit the sequence space",
         ("acked_bytes", acked),
         ("half of it an ACK", largest_advance),
     );

@@ -1,8 +1,8 @@
-//! What may never be said of a capture, whatever it holds.
+//! Invariants that must hold for the results of any capture.
 //!
-//! Comes in: connections as they were measured, and, in a reading made for it, every segment and series. Goes out: each
-//! statement that contradicts another one, or the packets. No usual reading pays for it: tests, fuzz targets and whoever
-//! doubts a number call it.
+//! In: measured connections and, in a pass made for the purpose, all segments and series. Out: each statement that
+//! contradicts another one or the packets. Regular passes do not run these checks; tests, fuzz targets and anyone who
+//! doubts a number do.
 
 mod detail;
 mod fields;
@@ -21,15 +21,15 @@ use witness::Witness;
 
 pub use fields::check_connection;
 
-/// A statement that cannot be true.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     pub connection: u32,
-    /// Of the direction from the initiator, of the other, or of the connection.
+    /// Set for a direction: true from the initiator, false towards it; None for the connection.
     pub from_initiator: Option<bool>,
-    /// What may never be, in a few words that stay the same.
+    /// The invariant, in a fixed phrase.
     pub law: &'static str,
-    /// The numbers that break it.
+    /// The numbers that violate it.
     pub numbers: String,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Where violations of one connection, or of one of its directions, are gathered.
+/// Collects the violations of a connection or one of its directions.
 struct Ledger<'a> {
     found: &'a mut Vec<Violation>,
     connection: u32,
@@ -64,7 +64,7 @@ impl Ledger<'_> {
         }
     }
 
-    /// Nothing of a whole is more than it.
+    /// Demand that a part does not exceed its whole.
     fn demand_at_most(&mut self, law: &'static str, (name, part): Named, (of, whole): Named) {
         self.demand(part <= whole, law, || {
             format!("{name} {part} > {of} {whole}")
@@ -78,10 +78,10 @@ impl Ledger<'_> {
     }
 }
 
-/// A number under its name.
+/// A number and its name.
 type Named = (&'static str, i64);
 
-/// What was measured, checked by itself: fields of all connections and the events kept of them.
+/// Check the results of a pass: fields of all connections and their recorded events.
 pub fn check_findings(findings: &Findings) -> Vec<Violation> {
     let mut found = Vec::new();
     for (index, connection) in (0..).zip(findings.tracker.connections.iter()) {
@@ -92,7 +92,7 @@ pub fn check_findings(findings: &Findings) -> Vec<Violation> {
     found
 }
 
-/// The series of a connection have that many steps at most.
+/// Maximum buckets of a connection's series.
 const BUCKETS: usize = 1024;
 
 /// Read a capture with all its series and events, and check these, the fields and the packets against each other.
@@ -120,7 +120,7 @@ pub fn check_capture(input: MergedReader) -> Vec<Violation> {
     found
 }
 
-/// Keeps details, and its own account of the packets.
+/// Records details, and an independent account of the packets.
 struct Both {
     details: DetailSink,
     witness: Witness,

@@ -1,4 +1,5 @@
-//! The room that a sender had, segment by segment: its flight against the window, and its application's time against both.
+//! Check the window space of a sender, segment by segment: its flight, and its application-limited time, against the
+//! window.
 
 use crate::budget_item::SenderState;
 use crate::event::{self, CAPTURE_DUPLICATE, KEEP_ALIVE, ZERO_WINDOW_PROBE};
@@ -14,9 +15,9 @@ use crate::tcp::tracker::Annotation;
 use crate::tcp::window::scale::ScaleState;
 use crate::wire::{Segment, ACK, FIN, RST, SYN};
 
-/// Of one sender, a few show the mechanism.
-const MOST_FAULTS: usize = 4;
-/// What is sent so soon after a window opened had waited for it.
+/// A few violations per sender are enough to show the mechanism.
+const MAX_FAULTS: usize = 4;
+/// Data sent this soon after a window opened had been waiting for it.
 const SOON_NS: i64 = 200_000_000;
 
 /// Both senders of a connection.
@@ -24,8 +25,9 @@ const SOON_NS: i64 = 200_000_000;
 pub struct Room {
     senders: [Sender; 2],
     now_ns: i64,
-    /// It holds segments that TCP does not send, or its clock ran backwards: no one can say who knew what, for how long.
-    pub is_odd: bool,
+    /// The connection contains segments that TCP does not send, or its clock ran backwards, so that nothing can be
+    /// inferred.
+    pub is_anomalous: bool,
     /// The connection was reset.
     is_over: bool,
 }
@@ -36,7 +38,7 @@ impl Room {
             return;
         }
         let side = usize::from(annotation.side);
-        // What lacks an ACK, or is a SYN in mid-connection, is dropped where it arrives (RFC 9293 §3.10.7.4).
+        // A segment without ACK, or a SYN in mid-connection, is dropped by the receiver (RFC 9293 §3.10.7.4).
         let (data, heard) = (
             &connection.directions[side],
             &connection.directions[1 - side],
@@ -47,7 +49,7 @@ impl Room {
                 || segment.flags & FIN != 0
                 || data.data_segments > 0
                 || acknowledges_data);
-        self.is_odd |=
+        self.is_anomalous |=
             segment.flags & (ACK | SYN | RST) == 0 || is_late_syn || segment.time_ns < self.now_ns;
         self.now_ns = self.now_ns.max(segment.time_ns);
         self.is_over |= segment.flags & RST != 0;
@@ -59,17 +61,17 @@ impl Room {
             is_known.then_some(data)
         };
         self.senders[side].send(segment, annotation, known_in_bytes(side));
-        self.senders[1 - side].is_asked |= segment.payload_len > 0;
+        self.senders[1 - side].is_peer_active |= segment.payload_len > 0;
         for sender in [side, 1 - side] {
-            // What is in flight at a reset is given up (RFC 9293 §3.5.3).
+            // Data in flight at a reset is abandoned (RFC 9293 §3.5.3).
             let data = known_in_bytes(sender).filter(|_| !self.is_over);
             self.senders[sender].fill(self.now_ns, data, sender == side);
         }
     }
 
-    /// What was said of a direction, when all is read.
+    /// Check the results for a direction once everything has been read.
     pub fn check(&mut self, view: &DirectionView<'_>, detail: &Detail, ledger: &mut Ledger<'_>) {
-        if self.is_odd {
+        if self.is_anomalous {
             return;
         }
         check_window(view, ledger);
@@ -80,7 +82,7 @@ impl Room {
         }
         let counted = view.data().cold_state.as_ref();
         ledger.demand_at_most(
-            "what goes beyond every window is counted",
+            "segments beyond all windows are counted",
             ("segments beyond", sender.overruns),
             (
                 "window_overrun",
@@ -91,31 +93,33 @@ impl Room {
     }
 }
 
-/// One sender's room.
+/// The window space of one sender.
 #[derive(Default)]
 struct Sender {
     nxt: Option<Seq>,
-    /// Segments that moved SND.MAX beyond every edge.
+    /// Segments that moved SND.MAX beyond all advertised edges.
     overruns: i64,
     faults: Vec<String>,
-    /// It sent more than the window in force allows: what it knew of that, or what it sent, was not captured.
-    is_unheard: bool,
-    /// Since when, and in which spans, data was in flight and the window had room for no byte more.
+    /// It sent more than the window in force allows, so an ACK or segment is missing from the capture.
+    is_incomplete: bool,
+    /// Start of the current span, and all spans, in which data was in flight and the window had no space for another
+    /// byte.
     full_since_ns: Option<i64>,
     full_ns: Vec<(i64, i64)>,
-    /// The same of a window that closed, or shrank onto what was in flight, until what is sent after it opens tells
-    /// whether anything waited.
+    /// The same for a window that closed, or shrank onto data in flight, until the data after its opening shows whether
+    /// any was waiting.
     closed_ns: Vec<(i64, i64)>,
     is_closed: bool,
-    /// An ACK left no room, not a segment of its own.
+    /// The window was filled by an ACK rather than by a segment of this sender.
     is_shrunk: bool,
     opened_ns: Option<i64>,
-    /// The peer sent data since the window closed or shrank: what follows may be an answer that waited for no room.
-    is_asked: bool,
+    /// The peer has sent data since the window closed or shrank, so the next data may be an answer that was not
+    /// waiting.
+    is_peer_active: bool,
 }
 
 impl Sender {
-    /// A segment of its own; `data` where its flight and its window are known.
+    /// Process a segment of this sender; `data` is set if its flight and window are known.
     fn send(&mut self, segment: &Segment, annotation: &Annotation, data: Option<&Direction>) {
         let Some(data) = data else {
             self.nxt = None;
@@ -124,7 +128,7 @@ impl Sender {
         let nxt = data.flight.nxt;
         let beyond = data.window.edge.to(nxt);
         let Some(before) = self.nxt.replace(nxt) else {
-            self.is_unheard = beyond > 1;
+            self.is_incomplete = beyond > 1;
             return;
         };
         let is_new = before.is_before(nxt);
@@ -134,11 +138,11 @@ impl Sender {
         if segment.payload_len > 0 {
             self.decide(segment.time_ns);
         }
-        // A probe's byte and a FIN need no room (RFC 9293 §3.8.6.1); a SYN's data goes before any window.
+        // A probe's byte and a FIN need no window space (RFC 9293 §3.8.6.1); a SYN's data precedes any window.
         let needs_room = segment.payload_len > 0
             && segment.flags & (SYN | FIN | RST) == 0
             && annotation.events & (ZERO_WINDOW_PROBE | KEEP_ALIVE) == 0;
-        self.is_unheard = !needs_room || beyond > 1;
+        self.is_incomplete = !needs_room || beyond > 1;
         if !needs_room {
             return;
         }
@@ -146,26 +150,26 @@ impl Sender {
         let view = data.pace().and_then(|pace| pace.view.as_ref());
         if let Some(view) = view.filter(|view| view.has_edge && beyond <= 0) {
             let is_within = view.bytes() <= view.window_bytes();
-            if !is_within && self.faults.len() < MOST_FAULTS {
+            if !is_within && self.faults.len() < MAX_FAULTS {
                 let (bytes, window) = (view.bytes(), view.window_bytes());
                 self.faults.push(format!(
-                    "frame {}: the sender has {bytes} B in flight, and knew a window of {window}",
+                    "frame {}: the sender has {bytes} B in flight but knows of a window of {window}",
                     segment.frame
                 ));
             }
         }
     }
 
-    /// Whether it has data in flight and room for nothing more, from now on; `is_own`: after a segment of its own.
+    /// Update whether data is in flight and the window is full; `is_own`: after a segment of this sender.
     fn fill(&mut self, now_ns: i64, data: Option<&Direction>, is_own: bool) {
         let is_closed = data.is_some_and(|data| data.window.bytes == 0);
         if is_closed != self.is_closed {
             self.end_full(now_ns);
             self.opened_ns = self.is_closed.then_some(now_ns);
             if is_closed {
-                // It was open for a while, and nothing came.
+                // It was open for a while and nothing was sent.
                 self.closed_ns.clear();
-                self.is_asked = false;
+                self.is_peer_active = false;
             }
             self.is_closed = is_closed;
         }
@@ -174,9 +178,9 @@ impl Sender {
             self.full_since_ns = Some(now_ns);
             self.is_shrunk = !is_own;
             if self.is_shrunk && !self.is_closed {
-                // It was open for a while, and nothing came.
+                // It was open for a while and nothing was sent.
                 self.closed_ns.clear();
-                self.is_asked = false;
+                self.is_peer_active = false;
             }
         } else if !is_full {
             if self.full_since_ns.is_some() && self.is_shrunk && !self.is_closed {
@@ -187,14 +191,14 @@ impl Sender {
     }
 
     fn is_full(&self, data: &Direction, is_own: bool) -> bool {
-        // Where the sender is elsewhere it is the one who has room, and a window that shrinks shows with its next data.
+        // For a distant sender, use its own view of the window; a shrunken window shows with its next data.
         let view = data.pace().and_then(|pace| pace.view.as_ref());
         let is_open_there = view.is_some_and(|view| {
             let has_room = view.bytes() == 0 || view.nxt().is_before(view.known().edge);
             has_room || (!is_own && self.full_since_ns.is_none())
         });
         let is_full = data.flight.bytes() > 0 && !data.flight.nxt.is_before(data.window.edge);
-        is_full && !data.has_fin() && !self.is_unheard && !is_open_there
+        is_full && !data.has_fin() && !self.is_incomplete && !is_open_there
     }
 
     fn end_full(&mut self, now_ns: i64) {
@@ -209,20 +213,20 @@ impl Sender {
         }
     }
 
-    /// New data: it had waited for a closed window if it comes soon after the opening.
+    /// New data: it had been waiting for a closed window if it follows the opening soon.
     ///
-    /// A window that closes on the last bytes that were written stops nobody: Linux counts rwnd_limited only where more
-    /// waits to be sent (`tcp_write_xmit`, net/ipv4/tcp_output.c).
+    /// A window that is closed by the last bytes written stops nobody: Linux counts rwnd_limited only if more data
+    /// is waiting (`tcp_write_xmit`, net/ipv4/tcp_output.c).
     fn decide(&mut self, now_ns: i64) {
         if let Some(opened_ns) = self.opened_ns.take() {
-            if now_ns.saturating_sub(opened_ns) <= SOON_NS && !self.is_asked {
+            if now_ns.saturating_sub(opened_ns) <= SOON_NS && !self.is_peer_active {
                 self.full_ns.append(&mut self.closed_ns);
             }
             self.closed_ns.clear();
         }
     }
 
-    /// An application holds nothing back while the window does.
+    /// While the window is full, the application cannot be the limit.
     fn check_application(&mut self, budget: &Timeline, ledger: &mut Ledger<'_>) {
         self.full_ns.sort_unstable();
         let mut full = self.full_ns.iter().peekable();
@@ -239,7 +243,7 @@ impl Sender {
             let application_ns = slot.spent_ns[SenderState::Application as usize];
             ledger.demand(
                 application_ns <= slot.end_ns - slot.start_ns - full_ns,
-                "an application limits nothing while the window is full",
+                "the application is not the limit while the window is full",
                 || {
                     format!(
                         "{application_ns} of {} to {}, full for {full_ns}",
@@ -251,10 +255,10 @@ impl Sender {
     }
 }
 
-/// Flight stays below the right edge, as far as no segment was seen to overrun it.
+/// Check that flight stays below the right edge, unless a segment was seen to exceed it.
 fn check_window(view: &DirectionView<'_>, ledger: &mut Ledger<'_>) {
     let data = view.data();
-    // Known from the beginning: what was sent before is compared with no window.
+    // Only if known from the start: earlier data is not compared with any window.
     let is_certain = matches!(
         view.answers().own_scale,
         ScaleState::Known | ScaleState::Disabled
@@ -273,7 +277,7 @@ fn check_window(view: &DirectionView<'_>, ledger: &mut Ledger<'_>) {
     }
     for name in ["flight_max_bytes", "sender_flight_max_bytes"] {
         if let (Some(flight), Some(window)) = (get(name), get("receive_window_max_bytes")) {
-            // A FIN and a probe's byte need no room.
+            // A FIN and a probe's byte need no window space.
             ledger.demand(flight <= window + 2, "flight is within the window", || {
                 format!("{name} {flight} > receive_window_max_bytes {window}")
             });
@@ -286,7 +290,7 @@ mod tests {
     use super::*;
     use crate::output::series::Span;
 
-    /// How often an application is said to limit a sender whose window was full from 10 to 20.
+    /// Return the number of application-limited faults for a sender whose window was full from 10 to 20.
     fn faults(parts: &[(SenderState, i64)]) -> usize {
         let mut sender = Sender {
             full_ns: vec![(10, 20)],
@@ -307,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn an_application_limits_nothing_while_the_window_is_full() {
+    fn the_application_is_not_the_limit_while_the_window_is_full() {
         let (application, window) = (SenderState::Application, SenderState::WindowFull);
         assert_eq!(
             faults(&[(application, 10), (window, 20), (application, 30)]),
@@ -326,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_window_held_back_who_sends_soon_after_it_opens() {
+    fn a_sender_that_sends_soon_after_the_opening_was_waiting() {
         for (later_ns, spans) in [(SOON_NS, 1), (SOON_NS + 1, 0)] {
             let mut sender = Sender {
                 closed_ns: vec![(10, 20)],

@@ -1,4 +1,4 @@
-//! An account of the packets of its own, as simple as can be, against what was measured.
+//! An independent, minimal account of the packets, compared with the measurements.
 
 use std::collections::HashMap;
 
@@ -13,17 +13,17 @@ use crate::tcp::connection::state::Connection;
 use crate::tcp::tracker::Annotation;
 use crate::wire::{Segment, FIN, RST, SYN};
 
-/// What was captured of one connection.
+/// The captured packets of a connection.
 #[derive(Default)]
 struct Account {
     segments: [i64; 2],
     data_segments: [i64; 2],
     payload_bytes: [i64; 2],
-    /// SYNs and FINs: of one that was damaged the place is another segment's byte.
+    /// SYNs and FINs; a damaged one may occupy another segment's byte.
     controls: [i64; 2],
     /// Earliest and latest time.
     span_ns: Option<(i64, i64)>,
-    /// When each frame was captured.
+    /// Capture time of each frame.
     times_ns: HashMap<u64, i64>,
     room: Room,
 }
@@ -43,7 +43,7 @@ impl Witness {
         let side = usize::from(annotation.side);
         account.segments[side] += 1;
         account.controls[side] += i64::from(segment.flags & (SYN | FIN) != 0);
-        // A keep-alive's byte is no data (RFC 9293 §3.8.4), nor is a reset's reason (§3.5.3).
+        // A keep-alive's byte is not data (RFC 9293 §3.8.4), nor is a reset's reason (§3.5.3).
         let is_data = segment.flags & RST == 0 && annotation.events & KEEP_ALIVE == 0;
         if is_data && segment.payload_len > 0 {
             account.data_segments[side] += 1;
@@ -53,7 +53,7 @@ impl Witness {
         account.span_ns = Some(account.span_ns.map_or((now_ns, now_ns), |(first, last)| {
             (first.min(now_ns), last.max(now_ns))
         }));
-        // A clock that ran backwards says nothing of when.
+        // A clock that ran backwards does not order events.
         let last_ns = account.span_ns.map_or(now_ns, |(_, last)| last);
         account.times_ns.insert(segment.frame, last_ns);
     }
@@ -76,7 +76,7 @@ impl Witness {
         let (first_ns, last_ns) = account.span_ns.unwrap_or_default();
         ledger.demand(
             connection.start_ns >= first_ns && connection.end_ns >= last_ns,
-            "the life is that of its packets",
+            "the life spans its packets",
             || {
                 format!(
                     "{} to {}, captured {first_ns} to {last_ns}",
@@ -94,7 +94,7 @@ impl Witness {
 }
 
 impl Account {
-    /// Bytes carried are those captured and those known to be missing, and so is their rate.
+    /// Check that delivered bytes are the captured ones plus those known to be missing, and that the rate matches.
     fn check_volume(&self, view: &DirectionView<'_>, ledger: &mut Ledger<'_>) {
         let get = |name| match direction_field(name).map(|field| (field.get)(view)) {
             Some(Value::Int(value)) => value,
@@ -103,7 +103,7 @@ impl Account {
         let carried = get("unique_bytes") + get("missed_bytes") + self.controls[view.sender];
         if view.data().is_seen {
             ledger.demand_at_most(
-                "bytes acknowledged are captured or known to be missing",
+                "acknowledged bytes are captured or known to be missing",
                 ("acked_bytes", get("acked_bytes")),
                 ("unique_bytes, missed_bytes and controls", carried),
             );
@@ -112,7 +112,7 @@ impl Account {
             let rate = carried as f64 * 8e9 / view.transfer_ns() as f64;
             ledger.demand(
                 !view.data().is_seen || goodput <= rate * (1.0 + 1e-9),
-                "goodput is not above what was captured and is known to be missing",
+                "goodput does not exceed captured and missing bytes",
                 || format!("goodput_bps {goodput} > {rate}"),
             );
         }
@@ -126,13 +126,13 @@ impl Account {
         ledger: &mut Ledger<'_>,
     ) {
         let (data, side) = (view.data(), view.sender);
-        let law = "what was captured is counted, once";
+        let law = "captured packets are counted exactly once";
         ledger.demand_equal(
             law,
             ("segments", i64::from(data.segments)),
             ("captured", self.segments[side]),
         );
-        // What lies before the SYN belongs to no byte of the connection.
+        // Bytes before the SYN are not part of the connection.
         for (name, value, counted) in [
             (
                 "data_segments",
@@ -148,14 +148,14 @@ impl Account {
             ledger.demand_at_most(law, (name, value), ("captured", counted));
         }
         self.check_volume(view, ledger);
-        if !self.room.is_odd {
+        if !self.room.is_anomalous {
             check_transfer(view, detail, ledger);
         }
-        // What the sender did, it did after it heard of what made it: there and back between it and the capture point. The
-        // least time known for that may be one that its host took longer for.
+        // The sender acts only after its trigger has reached it: one round trip between it and the capture point. The
+        // minimum measured for that may include a delay of its host.
         let shift_ns = view.shift_ns().unwrap_or(0) / 5 * 4;
         let time_ns = |frame: &u64| self.times_ns.get(frame).copied();
-        // Beyond a step of the capture's clock its times say nothing of what came first.
+        // After a step of the capture's clock, times do not show the order of events.
         let is_stepped = view.clock_step_ns() > 0;
         for event in detail.events.iter().filter(|_| !is_stepped) {
             let trigger = event
@@ -168,7 +168,7 @@ impl Account {
                     heard_ns
                         .zip(now_ns)
                         .is_some_and(|(heard, now)| now - heard >= shift_ns),
-                    "a trigger is heard by the sender before it acts",
+                    "a trigger reaches the sender before it acts",
                     || {
                         format!(
                             "frame {} at {}, trigger {trigger} at {heard_ns:?}, shift {shift_ns}",
@@ -181,26 +181,26 @@ impl Account {
     }
 }
 
-/// A mean rate is not above the best: the time that it is of holds all that was carried.
+/// Check that the mean rate does not exceed the maximum: its time must span all delivered data.
 fn check_transfer(view: &DirectionView<'_>, detail: &Detail, ledger: &mut Ledger<'_>) {
     for name in ["throughput", "goodput"] {
         let position = SERIES.iter().position(|known| *known == name);
         let series = position.map(|position| &detail.tracks[view.sender].series[position]);
         let Some((series, first, last)) = series.and_then(|series| {
-            // A FIN that is captured late takes back the byte that it seemed to be.
+            // A FIN captured late frees the byte that it seemed to occupy.
             let mut carried = series.buckets.iter().filter(|bucket| bucket.sum > 0);
             let first = carried.next()?;
             Some((series, first, carried.next_back().unwrap_or(first)))
         }) else {
             continue;
         };
-        // A bucket may begin before what it holds, and the capture's own times hold what its clock was set by.
+        // A bucket may start before its contents, and capture times include adjustments of the clock.
         let carried_ns =
             series.time_ns(last) - series.time_ns(first) - series.width_ns - view.clock_step_ns();
         ledger.demand(
-            // Without a time there is no rate.
+            // Without a duration there is no rate.
             view.transfer_ns() == 0 || carried_ns <= view.transfer_ns(),
-            "a rate's time is that of all that was carried",
+            "the time of a rate spans all delivered data",
             || format!("{name} over {carried_ns}, a rate of {}", view.transfer_ns()),
         );
     }

@@ -1,29 +1,29 @@
-//! A direction's flight and window as its sender knew them, at each segment and whenever an ACK reached the sender.
+//! A direction's flight and window as known to its sender, at each segment and whenever an ACK reached the sender.
 //!
-//! [`SenderView`] lets ACKs take effect when it needs them, which between two segments of data may be much later than
-//! they did: a curve of it would stay up through every silence. Here each takes effect at its own time.
+//! [`SenderView`] applies ACKs when it needs them, which between two data segments may be much later than they arrived:
+//! a curve of it would stay high through every silence. Here each ACK takes effect at its own time.
 
 use std::collections::VecDeque;
 
 use crate::sequence::Seq;
 use crate::tcp::window::sender_view::{Known, SenderView};
 
-/// ACKs under way that are kept apart; beyond it the oldest takes effect at once, as in the view.
+/// Maximum ACKs in transit; beyond it the oldest takes effect immediately, as in the view.
 const MAX_ON_THE_WAY: usize = 4096;
 
-/// What the sender knew from a time on.
+/// The sender's knowledge from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     pub time_ns: i64,
     pub flight_bytes: u32,
     pub window_bytes: u32,
-    /// An ACK had reached the sender: before, the window's edge is newer than what it had.
+    /// An ACK has reached the sender; until then, the window's edge is newer than the one it knew.
     pub has_arrived: bool,
 }
 
-/// ACKs between the capture point and the sender, by the time they were captured.
+/// ACKs between the capture point and the sender, by capture time.
 #[derive(Debug)]
-pub struct Seen {
+pub struct SenderHistory {
     on_the_way: VecDeque<(i64, Known)>,
     newest: Known,
     known: Known,
@@ -31,9 +31,9 @@ pub struct Seen {
     has_arrived: bool,
 }
 
-impl Seen {
+impl SenderHistory {
     pub fn of(view: &SenderView) -> Self {
-        Seen {
+        SenderHistory {
             on_the_way: view.on_the_way().collect(),
             newest: view.newest(),
             known: view.known(),
@@ -42,8 +42,8 @@ impl Seen {
         }
     }
 
-    /// Every state from the last segment to this one, which the view has taken in; the last is that after it.
-    pub fn follow(&mut self, view: &SenderView, now_ns: i64, mut report: impl FnMut(State)) {
+    /// Visit each state from the previous segment up to and including this one, which the view has already processed.
+    pub fn follow(&mut self, view: &SenderView, now_ns: i64, mut visit: impl FnMut(State)) {
         while let Some(&(captured_ns, known)) = self.on_the_way.front() {
             let time_ns = captured_ns.saturating_add(view.shift_ns);
             if time_ns > now_ns {
@@ -52,7 +52,7 @@ impl Seen {
             self.on_the_way.pop_front();
             self.known = known;
             self.has_arrived = true;
-            report(self.state(time_ns));
+            visit(self.state(time_ns));
         }
         if view.newest() != self.newest {
             self.newest = view.newest();
@@ -63,7 +63,7 @@ impl Seen {
             }
             self.on_the_way.push_back((now_ns, self.newest));
         }
-        // What the sender did showed that it knew more.
+        // The sender's behaviour showed that it knew more.
         let on_the_way = view.on_the_way().count();
         while self.on_the_way.len() > on_the_way {
             if let Some((_, known)) = self.on_the_way.pop_front() {
@@ -71,11 +71,11 @@ impl Seen {
             }
         }
         if self.on_the_way.len() == on_the_way {
-            // The view may have skipped what the capture lost.
+            // The view may have skipped ACKs that the capture lost.
             self.known = view.known();
         }
         self.nxt = view.nxt();
-        report(self.state(now_ns));
+        visit(self.state(now_ns));
     }
 
     fn state(&self, time_ns: i64) -> State {
@@ -93,16 +93,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ack_takes_effect_when_it_reaches_the_sender_not_with_the_next_data() {
+    fn an_ack_takes_effect_when_it_reaches_the_sender() {
         let known = |una| Known {
             una: Seq(una),
             edge: Seq(una + 2500),
         };
         let mut view = SenderView::new(100, known(0), Seq(0), 0);
-        let mut seen = Seen::of(&view);
+        let mut history = SenderHistory::of(&view);
         let mut states = Vec::new();
         let mut follow = |view: &SenderView, now_ns| {
-            seen.follow(view, now_ns, |each| {
+            history.follow(view, now_ns, |each| {
                 states.push((each.time_ns, each.flight_bytes));
             });
         };
