@@ -20,7 +20,7 @@ pub struct Layout {
 pub struct Grown {
     pub end: usize,
     pub records: u64,
-    /// Time of the first and last record, nanoseconds since the epoch; 0 if there are none.
+    /// Time of the first and last record, nanoseconds since the epoch; 0 without any.
     pub first_ns: i64,
     pub last_ns: i64,
     /// The bytes after the last record are not a record, so nothing after them can be read.

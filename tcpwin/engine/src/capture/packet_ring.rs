@@ -21,7 +21,7 @@ const OUTGOING: u8 = 4;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Appended {
     pub packets: u64,
-    /// Time of the first and last packet, nanoseconds since the epoch; 0 if there are none.
+    /// Time of the first and last packet, nanoseconds since the epoch; 0 without any.
     pub first_ns: i64,
     pub last_ns: i64,
 }

@@ -37,7 +37,7 @@ impl RecordReader {
         Ok(records)
     }
 
-    /// Return the packet whose record starts at `offset`, numbered `frame`; `None` if there is none.
+    /// Return the packet whose record starts at `offset`, numbered `frame`, or `None`.
     pub fn read(&mut self, offset: u64, frame: u64) -> io::Result<Option<Packet<'_>>> {
         self.seek(offset)?;
         let Some(record) = self.reader.advance() else {

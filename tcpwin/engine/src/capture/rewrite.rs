@@ -30,7 +30,7 @@ const NANOSECONDS: u8 = 9;
 
 const MAX_OPTION_BYTES: usize = u16::MAX as usize;
 
-/// Which metadata blocks are copied.
+/// The metadata blocks to copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// Every block.
@@ -156,7 +156,7 @@ impl<W: Write> Rewriter<W> {
         self.out.flush()
     }
 
-    /// Return the current section's byte order, starting a section if there is none.
+    /// Return the current section's byte order, starting a section if necessary.
     fn ensure_section(&mut self) -> io::Result<Endian> {
         if let Some(endian) = self.endian {
             return Ok(endian);

@@ -346,7 +346,7 @@ fn gates(queries: &[Query]) -> (Vec<Option<&Condition>>, Vec<usize>) {
     (gates, gate_of)
 }
 
-/// Count the connections to each address and port that match a query, themselves or in the initiator's direction.
+/// Count, per responding address and port, the connections that match a query, or whose initiator's direction does.
 pub fn by_responder(query: &Query, connections: &Arena) -> HashMap<([u8; 16], u16), usize> {
     let parts = connections.walk(|some| {
         let mut found = HashMap::new();

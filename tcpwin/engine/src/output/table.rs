@@ -34,7 +34,7 @@ pub enum Cells {
 pub struct Column {
     source: ColumnField,
     pub cells: Cells,
-    /// Rows without a value; empty if there are none.
+    /// Rows without a value; empty if all have one.
     pub absent: Vec<bool>,
 }
 

@@ -1,5 +1,5 @@
-//! One capture, read some segments ahead: put in the order of its times where records stand a little out of order, and
-//! searched where the other capture has a packet that this one has not shown yet.
+//! A capture read some segments ahead: reorders records that are slightly out of time order, and searches for packets
+//! that the other capture has and this one has not shown yet.
 
 use std::collections::VecDeque;
 
@@ -9,16 +9,16 @@ use super::waiting::ByKey;
 use crate::capture::{CaptureFacts, MergedReader};
 use crate::wire::{Outcome as Parsed, Segment, SegmentParser};
 
-/// Records are put in order over so many places, where they are out of it by so little. A clock that is set back is not.
+/// Distance over which slightly disordered records are sorted. A clock that was set back is left alone.
 const PLACES: usize = 64;
-/// Records before and after one that is earlier than the one before it: if neither jump back, a clock was set.
+/// Records examined around one that is earlier than its predecessor: if neither side jumps back, the clock was set.
 const LOOK: usize = 32;
 const DISORDER_NS: i64 = 1_000_000_000;
-/// A clock that is set back by less is not told from disorder.
+/// A clock set back by less cannot be distinguished from disorder.
 const LEAST_SET_NS: i64 = 1_000_000;
-/// Segments that are searched: a clock may be set by as much as these take.
+/// Segments indexed for a search, which limits the clock step that can be bridged.
 const MOST_SEARCHED: usize = 1 << 16;
-/// The next of them are read so many at a time.
+/// Segments read per step beyond those already queued.
 const READ_AT_ONCE: usize = 256;
 
 pub struct Ahead {
@@ -27,18 +27,18 @@ pub struct Ahead {
     last_ns: i64,
     is_over: bool,
     queue: VecDeque<Segment>,
-    /// So many of the queue are in order; those behind are looked at to put these so.
+    /// Number of queue entries that are in order; those after them are read ahead to sort these.
     settled: usize,
-    /// Nothing goes before this place: a clock was set there.
+    /// Nothing moves before this position, because a clock was set there.
     barrier: u64,
-    /// Segments taken out of the queue so far.
+    /// Number of segments removed from the queue so far.
     taken: u64,
-    /// While searched: the place of each segment by what it keeps on its way, counted from the first of all.
+    /// During a search: the position of each segment, counted from the first of all, by its invariant fields.
     index: ByKey<u64>,
     indexed: u64,
 }
 
-/// What two sightings of one packet have in common where nothing is rewritten.
+/// Key that both sightings of a packet share if nothing is rewritten.
 pub fn search_key(seed: &Seed, packet: &Sighting) -> u64 {
     let numbers = words(packet.seq, packet.ack);
     seed.hash(numbers, words(packet.tsval, packet.ip_id), 5)
@@ -62,7 +62,7 @@ impl Ahead {
         ahead
     }
 
-    /// The next segment.
+    /// Return the next segment without removing it.
     #[inline]
     pub fn first(&self) -> Option<&Segment> {
         self.queue.front()
@@ -87,7 +87,7 @@ impl Ahead {
         self.input.into_facts()
     }
 
-    /// How many segments must be taken until the one of a key was, if it is not far.
+    /// Return how many segments must be taken to reach the one with a key, if it is near.
     pub fn distance(&mut self, seed: &Seed, key: u64) -> Option<u64> {
         loop {
             self.index_all(seed);
@@ -143,7 +143,7 @@ impl Ahead {
         }
     }
 
-    /// Move the first segment that is not in order before those of the last places that are later.
+    /// Move the first unsorted segment before the later ones among the preceding records.
     #[inline]
     fn settle(&mut self) {
         let at = self.settled;
@@ -160,7 +160,7 @@ impl Ahead {
             return;
         }
         let time_ns = self.queue[at].time_ns;
-        // What was searched has its place.
+        // Indexed segments must keep their position.
         let first_free = self.indexed.max(self.barrier).saturating_sub(self.taken) as usize;
         let last_movable = at.saturating_sub(PLACES - 1).max(first_free);
         while at > last_movable && self.queue[at - 1].time_ns > time_ns {
@@ -169,8 +169,8 @@ impl Ahead {
         }
     }
 
-    /// Whether a clock was set before a record that is earlier than the one before it: then times go on from there. A
-    /// record that stands too late, or one before it that stands too early, comes with a jump the other way.
+    /// Return true if the clock was set before a record that is earlier than its predecessor: times then continue from
+    /// there. A single late record, or an early one before it, comes with a jump back.
     fn is_set_at(&self, at: usize) -> bool {
         let back_ns = self.queue[at - 1]
             .time_ns

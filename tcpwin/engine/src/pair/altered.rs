@@ -1,21 +1,21 @@
-//! What differs between the two sightings of one packet, beyond what every router changes.
+//! Differences between the two sightings of a packet, beyond what every router changes.
 
 use super::packet::Sighting;
 use crate::wire::{Options, PSH, SYN};
 
-/// A field that was changed on the way.
+/// A field that was changed on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     Mss,
     WindowScale,
     SackPermitted,
-    /// The option is gone, or its values differ.
+    /// The option was removed, or its values differ.
     Timestamps,
     SackBlocks,
     Window,
     Dscp,
     Ecn,
-    /// Congestion experienced, set by a router as it should (RFC 3168 §5).
+    /// Congestion experienced, legitimately set by a router (RFC 3168 §5).
     CongestionMark,
     Flags,
     IpId,
@@ -53,15 +53,15 @@ impl Field {
     }
 }
 
-/// One field that was changed, and the first packet of which.
+/// A changed field, and the first packet with the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     pub field: Field,
-    /// Packets.
+    /// Number of packets.
     pub count: u64,
-    /// Frames of the first: in capture A, in capture B.
+    /// Frames of the first packet in captures A and B.
     pub frames: [u64; 2],
-    /// As it left and as it arrived, in the first; `None` where the field was absent.
+    /// Values at the near and far point in the first packet; `None` if the field was absent.
     pub near: Option<i64>,
     pub far: Option<i64>,
 }
@@ -70,7 +70,7 @@ const ECN_BITS: u8 = 3;
 const NOT_ECT: u8 = 0;
 const CONGESTION_EXPERIENCED: u8 = 3;
 
-/// Tell every field in which two sightings differ. `is_whole`: neither is a part of the other.
+/// Report every field in which two sightings differ. `is_whole`: neither is a part of the other.
 #[inline]
 pub fn compare(
     near: &Sighting,
@@ -82,7 +82,7 @@ pub fn compare(
         traffic_class(near.traffic_class, far.traffic_class, &mut note);
     }
     let timestamps = |packet: &Sighting| packet.has_timestamps.then_some(i64::from(packet.tsval));
-    // What a capture cut off was not taken away on the way.
+    // Options cut off by a capture were not removed on the path.
     let has_options = near.has_all_options && far.has_all_options;
     if has_options && timestamps(near) != timestamps(far) {
         note(Field::Timestamps, timestamps(near), timestamps(far));
@@ -158,7 +158,7 @@ fn options(
     }
 }
 
-/// Add a change to those known of a direction.
+/// Merge a change into those recorded for a direction.
 pub fn note(changes: &mut Vec<Change>, change: Change) {
     match changes.iter_mut().find(|known| known.field == change.field) {
         Some(known) => known.count += 1,

@@ -1,8 +1,8 @@
-//! How far apart the two clocks are, roughly, before the captures are read in step.
+//! A first estimate of the offset between the two clocks, made before the captures are read in step.
 //!
-//! Both are read from their beginnings; packets with the same sequence and acknowledgment numbers (or, where a firewall
-//! rewrites these, the same timestamps) are the same. Of a long capture a sample is kept, chosen by the hash, so that the
-//! same packets are kept of both.
+//! Both captures are read from the start; packets with the same sequence and acknowledgment numbers (or, if a firewall
+//! rewrites these, the same timestamps) are the same. Long captures are sampled by hash, so that the same packets are
+//! chosen in both.
 
 use super::keys::{words, Seed};
 use super::packet::Sighting;
@@ -10,21 +10,21 @@ use super::waiting::ByKey;
 use crate::capture::MergedReader;
 use crate::wire::{Outcome as Parsed, Segment, SegmentParser, ACK, RST};
 
-/// Segments of each that are looked at before more are.
+/// Segments of each capture read in the first step.
 const FIRST_LOOK: u64 = 50_000;
 const MOST_KEPT: usize = 1 << 20;
-/// Common packets, the first in A's file, of whose differences the middle one is the answer: a clock may be set later.
+/// Common packets needed, earliest in A's file, whose median difference is the result: a clock may be set later.
 const ENOUGH: usize = 101;
 
-/// Times of packets by what they keep on the way.
+/// Times of packets by their invariant fields.
 struct Sample {
-    /// Each with its place among all, since a clock may run backwards.
+    /// Each with its position in the capture, because a clock may run backwards.
     times: ByKey<(u64, i64)>,
     mask: u64,
     taken: u64,
 }
 
-/// One capture on its way.
+/// The scan of one capture.
 struct Scan {
     input: MergedReader,
     parser: SegmentParser,
@@ -50,7 +50,7 @@ impl Scan {
         }
     }
 
-    /// Read on for so many segments, and keep those that the mask chooses.
+    /// Read the next segments, and store those selected by the mask.
     fn read(&mut self, seed: &Seed, segments: u64) {
         let mut count = 0;
         while count < segments {
@@ -97,8 +97,8 @@ impl Sample {
     }
 }
 
-/// B's clock less A's, give or take the delay; `None` where the captures have no packet in common.
-/// `report` is called now and then with the bytes read so far; where it returns false, the reading ends there.
+/// B's clock minus A's, to within the path delay; `None` if the captures have no packet in common. `report` is called
+/// periodically with the bytes read so far; returning false ends the read.
 pub fn first_offset(inputs: [MergedReader; 2], mut report: impl FnMut(u64) -> bool) -> Option<i64> {
     let seed = Seed::random();
     let [mut a, mut b] = inputs.map(Scan::new);

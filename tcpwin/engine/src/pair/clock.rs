@@ -1,43 +1,43 @@
-//! What the clock of capture B says beside that of capture A, from the packets that both have.
+//! The relation of capture B's clock to capture A's, from the packets that both have.
 //!
-//! A packet from A to B cannot arrive before it left: B's clock less A's is at most its time at B less its time at A.
-//! One from B to A bounds the same difference from below. All lines between the two sets of bounds are possible; the
-//! answer is the middle one, with the farthest possible as its uncertainty (V. Paxson, On Calibrating Measurements of
-//! Packet Transit Times, SIGMETRICS 1998; S. Moon et al., Estimation and Removal of Clock Skew, INFOCOM 1999).
-//! Where no line is possible, a clock was set: the time is cut into pieces there.
+//! A packet from A to B cannot arrive before it left: B's clock minus A's is at most its time at B minus its time at A.
+//! A packet from B to A bounds the same difference from below. Any line between the two sets of bounds is possible; the
+//! result is the middle one, and its uncertainty is the distance to the farthest possible one (V. Paxson, On
+//! Calibrating Measurements of Packet Transit Times, SIGMETRICS 1998; S. Moon et al., Estimation and Removal of Clock
+//! Skew, INFOCOM 1999). If no line is possible, a clock was set, and time is divided there.
 
 use super::settings::{parts_of, slack_of};
 
-/// Faster drift is no drift: quartz of any computer keeps within 200 ppm (RFC 5905 §10 allows 500).
+/// Faster drift is implausible: a computer's quartz keeps within 200 ppm (RFC 5905 §10 allows 500).
 const MOST_DRIFT: f64 = 1e-3;
-/// Times of captures may be cut to microseconds.
+/// Capture times may be truncated to microseconds.
 pub(super) const SLACK_NS: f64 = 2_000.0;
 const FIRST_WIDTH_NS: i64 = 10_000_000;
 const MOST_WINDOWS: usize = 4_096;
 pub(super) const MOST_PIECES: usize = 64;
 const TERNARY_STEPS: usize = 100;
-/// Packets of both ways come a little out of the order of A's clock: among so many windows theirs is looked for.
+/// Packets of the two directions arrive slightly out of order by A's clock: this many windows are searched for theirs.
 const NEWEST: usize = 128;
-/// A drift is seen where it moves the clocks apart by so many times what the quickest packets vary by on average. By
-/// chance slopes reach 3.3 times that (captures of one clock, begun anywhere), 20 ppm over half a second 9 and more,
-/// except where each packet is delayed for itself.
+/// A drift is significant if it moves the clocks apart by this multiple of the mean variation of the quickest packets.
+/// Random slopes reach up to 3.3 times the variation (captures of one clock, started anywhere); 20 ppm over half a
+/// second reaches at least 9, unless packets are delayed individually.
 const SURE: f64 = 4.0;
 
-/// A bound: A's time of a packet, and B's time of it less that.
+/// A bound: A's time of a packet, and B's time minus that.
 pub type Point = (i64, i64);
 
-/// The tightest bounds of a short while.
+/// The tightest bounds within a short time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     pub(super) first_ns: i64,
     epoch: u32,
-    /// Packets paired before it.
+    /// Packets paired before the window.
     pairs_before: u64,
     pub(super) upper: Option<Point>,
     pub(super) lower: Option<Point>,
 }
 
-/// Bounds as they come, thinned so that memory is bounded.
+/// The bounds, thinned to limit memory.
 #[derive(Debug)]
 pub struct Bounds {
     windows: Vec<Window>,
@@ -45,27 +45,27 @@ pub struct Bounds {
     pairs: u64,
 }
 
-/// One line: the difference of the clocks from a time on.
+/// A line: the difference of the clocks from a time on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Piece {
-    /// By A's clock.
+    /// Start by A's clock.
     pub from_ns: i64,
     pub until_ns: i64,
-    /// Between two settings of a clock, counted from 0.
+    /// Number of clock settings before it.
     pub epoch: u32,
-    /// Packets paired before it began.
+    /// Packets paired before its start.
     pub pairs_before: u64,
-    /// B's clock less A's at `from_ns`.
+    /// B's clock minus A's at `from_ns`.
     pub offset_ns: i64,
-    /// How much faster B's clock runs.
+    /// How much faster B's clock runs than A's.
     pub drift_ppm: f64,
-    /// The true offset lies no farther away; `None` where packets of one direction only were paired.
+    /// Maximum error of the offset; `None` if only packets of one direction were paired.
     pub uncertainty_ns: Option<i64>,
     pub drift_uncertainty_ppm: Option<f64>,
 }
 
 impl Piece {
-    /// B's clock less A's at a time of A's clock.
+    /// Return B's clock minus A's at a time of A's clock.
     pub fn offset_at(&self, time_ns: i64) -> i64 {
         let elapsed_ns = time_ns.wrapping_sub(self.from_ns) as f64;
         self.offset_ns + (elapsed_ns * self.drift_ppm * 1e-6).round() as i64
@@ -85,7 +85,7 @@ impl Bounds {
         self.pairs
     }
 
-    /// A packet of an epoch that left at A (`is_upper`) or at B, with its time at A and at B.
+    /// Add a packet of an epoch that left at A (`is_upper`) or at B, with its times at A and at B.
     pub fn add(&mut self, is_upper: bool, a_ns: i64, b_ns: i64, epoch: u32) {
         let point = (a_ns, b_ns.wrapping_sub(a_ns));
         let from = self.windows.len().saturating_sub(NEWEST);
@@ -118,7 +118,7 @@ impl Bounds {
         }
     }
 
-    /// Join windows of one epoch two by two.
+    /// Merge adjacent windows of an epoch in pairs.
     fn halve(&mut self) {
         self.width_ns = self.width_ns.saturating_mul(2);
         self.windows.sort_by_key(|window| window.epoch);
@@ -136,7 +136,7 @@ impl Bounds {
             .collect();
     }
 
-    /// The line, or the lines where a clock was set in between; none where nothing was paired.
+    /// Return the line, or one per clock setting; empty if nothing was paired.
     pub fn pieces(&self) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut windows = self.windows.clone();
@@ -148,12 +148,12 @@ impl Bounds {
                 let until = longest_possible(epoch, from, slack_ns);
                 let run = &epoch[from..until];
                 for part in parts_of(run) {
-                    // While a clock is set, packets on their way bound both its settings.
+                    // Packets in flight while a clock is set bound both settings.
                     if part.len() > 1 || Hulls::of(part, slack_ns).is_possible() {
                         pieces.extend(fit(part, slack_ns));
                     }
                 }
-                // The window in which a clock was set holds bounds of both its settings.
+                // The window in which a clock was set contains bounds of both settings.
                 from = if until < epoch.len() && until > from + 1 {
                     until + 1
                 } else {
@@ -161,7 +161,7 @@ impl Bounds {
                 };
             }
         }
-        // Between two settings there may be packets of one direction alone: they say nothing that the others do not.
+        // Between two settings there may be packets of one direction only, which add no information.
         if pieces.iter().any(|piece| piece.uncertainty_ns.is_some()) {
             pieces.retain(|piece| piece.uncertainty_ns.is_some());
         }
@@ -169,7 +169,7 @@ impl Bounds {
     }
 }
 
-/// The end of the longest run of windows from one on through which a line is possible.
+/// Return the end of the longest run of windows from `from` through which a line is possible.
 fn longest_possible(windows: &[Window], from: usize, slack_ns: f64) -> usize {
     let is_possible = |until: usize| Hulls::of(&windows[from..until], slack_ns).is_possible();
     let total = windows.len();
@@ -208,13 +208,13 @@ impl Window {
     }
 }
 
-/// The bounds that matter, relative to a first point so that they keep their precision.
+/// The relevant bounds, relative to a first point to preserve precision.
 struct Hulls {
     slack_ns: f64,
     base: Point,
     upper: Vec<(f64, f64)>,
     lower: Vec<(f64, f64)>,
-    /// All of them, for the distance from a line.
+    /// All bounds, to measure the distance from a line.
     all_upper: Vec<(f64, f64)>,
     all_lower: Vec<(f64, f64)>,
 }
@@ -257,7 +257,7 @@ impl Hulls {
         }
     }
 
-    /// The highest offset at the base time that a drift allows.
+    /// Return the highest offset at the base time that is possible with a drift.
     fn ceiling(&self, drift: f64) -> f64 {
         let below = self.upper.iter().map(|(t, d)| d - drift * t);
         below.fold(f64::INFINITY, f64::min)
@@ -268,7 +268,7 @@ impl Hulls {
         above.fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// How far the bounds stand apart along a drift: concave.
+    /// Return the gap between the bounds for a drift, a concave function.
     fn gap(&self, drift: f64) -> f64 {
         self.ceiling(drift) - self.floor(drift)
     }
@@ -285,7 +285,7 @@ impl Hulls {
         self.gap(widest) >= -self.slack_ns
     }
 
-    /// The drifts that leave a line possible, around one that does.
+    /// Return the range of drifts that allow a line, around one that does.
     fn possible_drifts(&self, inside: f64) -> (f64, f64) {
         let edge = |outside: f64| {
             if self.gap(outside) >= -self.slack_ns {
@@ -305,7 +305,7 @@ impl Hulls {
         (edge(-MOST_DRIFT), edge(MOST_DRIFT))
     }
 
-    /// The drift that the direction with the steadier delay shows.
+    /// Return the drift shown by the direction with the steadier delay.
     fn steadiest_drift(&self) -> Option<f64> {
         let upper = edge_at_middle(&self.upper, &self.all_upper);
         let lower = edge_at_middle(&self.lower, &self.all_lower);
@@ -314,13 +314,13 @@ impl Hulls {
             (upper, lower) => upper.or(lower),
         };
         let (drift, apart) = steadier?;
-        // Within what the delays vary by, a slope is an accident of the quickest packets.
+        // A slope smaller than the variation of the delays is an accident of the quickest packets.
         let is_seen = drift.abs() * self.span() >= SURE * apart && self.is_of_both(drift);
         let drift = if is_seen { drift } else { 0.0 };
         (drift.abs() <= MOST_DRIFT).then_some(drift)
     }
 
-    /// Whether neither direction's delays are steadier without a drift: one of the clocks shows in both.
+    /// Return true if neither direction's delays are steadier without a drift: a clock's drift shows in both.
     fn is_of_both(&self, drift: f64) -> bool {
         let is_steadier =
             |points: &[(f64, f64)], sign| spread(points, sign, drift) <= spread(points, sign, 0.0);
@@ -335,7 +335,7 @@ impl Hulls {
     }
 }
 
-/// The argument at which a concave function is highest.
+/// Return the argument that maximizes a concave function.
 fn highest(mut low: f64, mut high: f64, of: impl Fn(f64) -> f64) -> f64 {
     for _ in 0..TERNARY_STEPS {
         let third = (high - low) / 3.0;
@@ -349,7 +349,7 @@ fn highest(mut low: f64, mut high: f64, of: impl Fn(f64) -> f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// The lower hull of points (`sign` 1), or the upper one (-1), from left to right.
+/// Return the lower hull of points (`sign` 1), or the upper one (-1), from left to right.
 fn hull(points: &[(f64, f64)], sign: f64) -> Vec<(f64, f64)> {
     let mut sorted = points.to_vec();
     sorted.sort_by(|a, b| {
@@ -371,7 +371,7 @@ fn hull(points: &[(f64, f64)], sign: f64) -> Vec<(f64, f64)> {
     hull
 }
 
-/// The slope of the hull where the points have their middle (Moon's line), and how far the points are from it on average.
+/// Return the hull's slope at the centre of the points (Moon's line), and their mean distance from it.
 fn edge_at_middle(hull: &[(f64, f64)], points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let middle = points.iter().map(|point| point.0).sum::<f64>() / points.len().max(1) as f64;
     let edge = hull
@@ -386,7 +386,7 @@ fn edge_at_middle(hull: &[(f64, f64)], points: &[(f64, f64)]) -> Option<(f64, f6
     Some((slope, apart / points.len() as f64))
 }
 
-/// How far points are on average from the tightest bound of a slope.
+/// Return the mean distance of points from the tightest bound with a slope.
 fn spread(points: &[(f64, f64)], sign: f64, slope: f64) -> f64 {
     let beyond = points.iter().map(|(t, d)| sign * (d - slope * t));
     let least = beyond.clone().fold(f64::INFINITY, f64::min);
@@ -394,7 +394,7 @@ fn spread(points: &[(f64, f64)], sign: f64, slope: f64) -> f64 {
     sum / points.len().max(1) as f64 - if points.is_empty() { 0.0 } else { least }
 }
 
-/// The line through a run of windows that allows one.
+/// Return the line through a run of windows that allows one.
 fn fit(windows: &[Window], slack_ns: f64) -> Option<Piece> {
     let hulls = Hulls::of(windows, slack_ns);
     let times = windows.iter().flat_map(|w| [w.upper, w.lower]).flatten();
@@ -439,7 +439,7 @@ mod tests {
     const MS: i64 = 1_000_000;
     const SECOND: i64 = 1_000_000_000;
 
-    /// Packets both ways every 10 ms over a path of `there` and `back`, with a queue on the way there.
+    /// Packets in both directions every 10 ms over delays of `there` and `back`, with a queue in the forward direction.
     fn bounds(seconds: i64, there: i64, back: i64, offset: impl Fn(i64) -> i64) -> Bounds {
         let mut bounds = Bounds::new();
         for step in 0..seconds * 100 {
@@ -457,13 +457,13 @@ mod tests {
         assert_eq!(pieces.len(), 1);
         assert!(pieces[0].offset_ns.abs() <= 2);
         assert!(pieces[0].drift_ppm.abs() < 1e-3);
-        // No packet says how the hundred milliseconds are divided.
+        // No packet shows how the hundred milliseconds are divided.
         let uncertainty = pieces[0].uncertainty_ns.unwrap();
         assert!((49 * MS..53 * MS).contains(&uncertainty), "{uncertainty}");
     }
 
     #[test]
-    fn drift_is_found_to_the_part_per_million() {
+    fn drift_is_accurate_to_one_part_per_million() {
         for ppm in [200, -200] {
             let pieces = bounds(20, 50 * MS, 50 * MS, |t| 7 * MS + t / 1_000_000 * ppm).pieces();
             assert_eq!(pieces.len(), 1);
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_makes_two_pieces() {
+    fn a_clock_setting_makes_two_pieces() {
         for step in [3 * SECOND, -3 * SECOND] {
             let set = |t| if t < 9 * SECOND { 0 } else { step };
             let pieces = bounds(20, 50 * MS, 50 * MS, set).pieces();
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn the_truth_lies_within_what_is_stated() {
+    fn the_true_offset_is_within_the_uncertainty() {
         for (there, back) in [(90 * MS, 10 * MS), (MS, 99 * MS), (0, 0)] {
             let pieces = bounds(10, there, back, |_| -5 * SECOND).pieces();
             let error = (pieces[0].offset_ns + 5 * SECOND).abs();
@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn one_direction_alone_has_no_uncertainty_to_state() {
+    fn a_single_direction_has_no_uncertainty() {
         let mut bounds = Bounds::new();
         for t in 0..100 {
             bounds.add(true, t * 10 * MS, t * 10 * MS + 30 * MS, 0);
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_by_less_than_the_round_trip_makes_two_pieces() {
+    fn a_clock_setting_smaller_than_the_round_trip_makes_two_pieces() {
         for step in [30 * MS, -30 * MS, 100 * MS, -95 * MS] {
             let mut bounds = Bounds::new();
             for number in 0..2_000 {
@@ -521,11 +521,11 @@ mod tests {
     }
 
     #[test]
-    fn queues_that_fill_and_empty_are_no_step() {
+    fn filling_and_emptying_queues_are_not_a_step() {
         let mut bounds = Bounds::new();
         for number in 0..2_000 {
             let t = number * 10 * MS;
-            // One way fills up while the other one empties, to and fro.
+            // One direction fills up while the other one empties, back and forth.
             let saw = (number % 200 - 100).abs() * MS / 2;
             bounds.add(true, t, t + 20 * MS + saw, 0);
             bounds.add(false, t, t - 20 * MS - (50 * MS - saw), 0);
@@ -534,11 +534,11 @@ mod tests {
     }
 
     #[test]
-    fn times_that_disagree_by_direction_are_no_step() {
+    fn times_that_disagree_by_direction_are_not_a_step() {
         let mut bounds = Bounds::new();
         for step in 0..2_000 {
             let t = step * 10 * MS;
-            // 20 us each way, and packets that come are stamped up to 90 us early.
+            // 20 us each way; arriving packets are stamped up to 90 us early.
             let early = 10_000 * (step * 7 % 10);
             bounds.add(true, t, t + 5 * SECOND + 20_000 - early, 0);
             bounds.add(false, t, t + 5 * SECOND - 20_000 + early, 0);

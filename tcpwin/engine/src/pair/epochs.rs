@@ -1,29 +1,29 @@
-//! Between two settings of a clock: an epoch. Found as packets are paired, so that no bound, no delay and no patience
-//! mixes two of them.
+//! Epochs: the time between two settings of a clock. Detected while packets are paired, so that no bound, delay or
+//! timeout mixes two epochs.
 //!
-//! By one setting, B's clock less A's is at most what packets from A to B say, and at least what those back say. A packet
-//! that says otherwise was paired after a clock was set, or was on its way as that happened: then it is of the epoch by
-//! which it took about as long as those before it.
+//! Within an epoch, B's clock minus A's is at most what packets from A to B show, and at least what packets back show.
+//! A packet that contradicts this was paired after a clock was set, or was in flight at that time; in the latter case
+//! it belongs to the epoch in which its delay is similar to its predecessors'.
 
-/// Clocks of one capture may disagree by direction (receive queues), and files may be a little out of order.
+/// A capture's clocks may disagree by direction (receive queues), and files may be slightly out of order.
 const SLACK_NS: i64 = 1_000_000;
-/// Clocks drift apart by no more (RFC 5905 §10): 500 ppm.
+/// Maximum clock drift (RFC 5905 §10): 500 ppm.
 const MOST_DRIFT: i64 = 2_000;
-/// No queue changes the delay by so much at once: a step where packets of one direction are all there is.
+/// No queue changes the delay by this much at once: detects a step when there are packets of only one direction.
 const STEP_NS: i64 = 1_000_000_000;
-/// Bounds are of so long a time, or of twice that.
+/// Bounds cover between one and two of these periods.
 const BUCKET_NS: i64 = 1_000_000_000;
-/// Packets of the epoch before still come so many packets after its end.
+/// Packets of the previous epoch may still arrive within this many packets of its end.
 const ON_THEIR_WAY: u64 = 1 << 16;
-/// And no longer after it than this and the round trip: later ones tell that the clock was set back.
+/// And within this time plus the round trip; later ones show that the clock was set back.
 const MOST_QUEUED_NS: i64 = 1_000_000_000;
-/// More settings than these are taken for one.
+/// Further settings are merged into the last.
 const MOST_EPOCHS: u32 = 64;
 
-/// A's time of a packet, and B's time of it less that.
+/// A's time of a packet, and B's time minus that.
 type Point = (i64, i64);
 
-/// The tightest bounds of late: from above by packets from A, from below by those from B.
+/// The tightest recent bounds: from above by packets from A, from below by packets from B.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bounds {
     buckets: [[Option<Point>; 2]; 2],
@@ -31,7 +31,7 @@ struct Bounds {
     newest: [Option<i64>; 2],
 }
 
-/// A setting that was found, and by how much B's clock was set against A's.
+/// A detected setting, and the amount by which B's clock was set against A's.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     pub step_ns: i64,
@@ -65,14 +65,14 @@ impl Bounds {
         tighter(way, self.buckets[0][way], self.buckets[1][way])
     }
 
-    /// How much longer a packet took than the quickest of its direction.
+    /// Return how much longer a packet took than the quickest of its direction.
     fn excess_ns(&self, way: usize, apart_ns: i64) -> Option<i64> {
         let quickest = self.of(way)?.1;
         let later_ns = apart_ns.saturating_sub(quickest);
         Some(if way == 0 { later_ns } else { -later_ns })
     }
 
-    /// Whether one setting of the clocks allows this packet too.
+    /// Return true if a packet is consistent with the current epoch.
     fn allows(&self, way: usize, point: Point) -> bool {
         let jump_ns = self.newest[way].map_or(0, |newest| point.1.saturating_sub(newest));
         if jump_ns.saturating_abs() > STEP_NS {
@@ -101,7 +101,7 @@ impl Epochs {
         self.current
     }
 
-    /// The epoch of a packet that is paired, and the setting that it is the first to show. `is_upper`: it left at A.
+    /// Return the epoch of a paired packet, and the setting if it is the first to show one. `is_upper`: it left at A.
     #[inline]
     pub fn judge(&mut self, is_upper: bool, a_ns: i64, apart_ns: i64) -> (u32, Option<Setting>) {
         self.pairs += 1;
@@ -117,7 +117,8 @@ impl Epochs {
         (self.current, None)
     }
 
-    /// Whether a packet was on its way as the clock was set: the epoch before has it about as quick as others.
+    /// Return true if a packet was in flight when the clock was set: in the previous epoch its delay is similar to
+    /// others.
     fn is_of_before(&mut self, way: usize, point: Point) -> bool {
         if self.pairs - self.setting_at > ON_THEIR_WAY {
             self.last = None;
@@ -159,7 +160,7 @@ impl Epochs {
 }
 
 impl Setting {
-    /// Time since it, by the clock that was not set.
+    /// Time since the setting, by the clock that was not set.
     fn elapsed_ns(&self, point: Point) -> i64 {
         let by_a_ns = point.0.wrapping_sub(self.first.0);
         let by_b_ns = by_a_ns.saturating_add(point.1.saturating_sub(self.first.1));
@@ -174,7 +175,7 @@ impl Setting {
         trip_ns.saturating_add(MOST_QUEUED_NS)
     }
 
-    /// Whether a packet that was paired a little before is of the time after it.
+    /// Return true if a packet paired shortly before the setting belongs to the time after it.
     pub fn precedes(&self, is_upper: bool, apart_ns: i64) -> bool {
         let way = usize::from(!is_upper);
         let Some(excess_ns) = self.before.excess_ns(way, apart_ns) else {
@@ -192,7 +193,7 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// Packets each millisecond both ways over 25 ms, in the order in which they are paired; B's clock is set at 2 s.
+    /// Packets every millisecond in both directions over 25 ms, in pairing order; B's clock is set at 2 s.
     fn epochs(step_ns: i64, seconds: i64) -> Vec<(bool, i64, u32)> {
         let mut packets = Vec::new();
         let set = |t| if t < 2_000 * MS { 0 } else { step_ns };
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn each_packet_is_of_the_setting_by_which_it_was_stamped() {
+    fn each_packet_belongs_to_the_setting_that_stamped_it() {
         for step_ns in [
             3_000 * MS,
             -3_000 * MS,
@@ -227,14 +228,14 @@ mod tests {
                 epoch != truth
             };
             let count = judged.iter().filter(wrong).count();
-            // Until the other direction shows it, a packet may as well have waited in a queue.
+            // Until the other direction shows the setting, a packet may just as well have been queued.
             assert!(count <= 26, "{step_ns}: {count}");
             assert_eq!(judged.last().unwrap().2, 1);
         }
     }
 
     #[test]
-    fn clocks_that_drift_and_queues_that_fill_are_no_setting() {
+    fn drifting_clocks_and_filling_queues_are_not_a_setting() {
         let mut epochs = Epochs::default();
         for step in 0..100_000i64 {
             let a_ns = step * MS;
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn one_direction_alone_shows_steps_of_more_than_any_queue() {
+    fn a_single_direction_shows_steps_larger_than_any_queue() {
         let mut epochs = Epochs::default();
         for step in 0..1_000i64 {
             let set = if step < 500 { 0 } else { -3_000 * MS };

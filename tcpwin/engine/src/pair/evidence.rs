@@ -1,7 +1,8 @@
-//! A packet that the far capture lacks: lost, or missed by the capture? The receiver's own words tell.
+//! Decide whether a packet missing from the far capture was lost or missed by the capture, using the receiver's ACKs.
 //!
-//! What it acknowledged, and nothing else can have brought, had come. What it said to lack after a packet that left
-//! later had come, was lost. What neither proves is lost if the far capture shows no gap of its own, and else unknown.
+//! Data that was acknowledged, and that no other packet can have delivered, arrived. Data that the receiver lacked
+//! after a later packet had arrived was lost. Otherwise it was lost if the far capture shows no gaps, and is unknown if
+//! it does.
 
 use super::packet::{Side, Sighting};
 use super::path_direction::Parts;
@@ -12,15 +13,15 @@ use super::waiting::{Mark, MOST_LOOKED_AT, NONE};
 use crate::sequence::Seq;
 use crate::wire::{ACK, RST, SYN};
 
-/// Delays vary: the far capture must have run for so much longer than the longest delay after a packet left.
+/// Delays vary: the far capture must have run this much longer than the longest delay after a packet left.
 const MARGIN_NS: i64 = 50_000_000;
-/// A path that reorders may do so as the captures begin.
+/// A path that reorders may do so while the captures start.
 pub const BEGIN_NS: i64 = 20_000_000;
-/// An alien packet comes from another distance.
+/// A difference in hops beyond this means that a packet came from another distance.
 const OTHER_DISTANCE: u8 = 2;
 
 impl<R: Rows> Pairer<'_, R> {
-    /// What a packet that leaves says of those before it.
+    /// Record what a leaving packet shows about earlier ones.
     pub fn note_sent(&mut self, number: u32, packet: &Sighting) -> Mark {
         let mut mark = Mark::default();
         let path = self.direction_mut(number);
@@ -45,7 +46,7 @@ impl<R: Rows> Pairer<'_, R> {
         mark
     }
 
-    /// Mark those that wait and carry bytes of a packet that leaves. Return whether all copies of it were lost.
+    /// Mark waiting packets that share bytes with a leaving packet. Return true if all copies of it were lost.
     #[cold]
     fn note_resend(&mut self, number: u32, packet: &Sighting) -> bool {
         let path = self.direction_mut(number);
@@ -82,7 +83,7 @@ impl<R: Rows> Pairer<'_, R> {
         all_lost && lost_bytes >= packet.sequence_len()
     }
 
-    /// A packet with data that the near capture lacks: what waits there may have been sent again by it.
+    /// A data packet missing from the near capture arrived: it may have been a retransmission of waiting packets.
     pub fn note_arrived_alone(&mut self, number: u32, packet: &Sighting) {
         if packet.sequence_len() == 0 {
             return;
@@ -101,14 +102,15 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// A packet arrived: those that left before it, and have not, are overtaken. `until`: where it waits, or [`NONE`].
+    /// A packet arrived: mark earlier packets that have not arrived as overtaken. `until`: its entry while it waits, or
+    /// [`NONE`].
     #[inline]
     pub fn overtake(&mut self, number: u32, until: u32) {
         let first = self.direction(number).fresh;
         if first == until || first == NONE {
             return;
         }
-        // One that was overtaken itself overtakes nobody.
+        // An overtaken packet does not overtake others.
         if until != NONE && self.pending.get(until).mark.is_overtaken {
             return;
         }
@@ -137,7 +139,7 @@ impl<R: Rows> Pairer<'_, R> {
         self.judge_doubtful(number);
     }
 
-    /// What a packet of the other direction acknowledges of a way's data.
+    /// Process the acknowledgment of a direction's data by a packet of the other direction.
     #[inline]
     pub fn note_ack(&mut self, number: u32, side: Side, packet: &Sighting) {
         if !packet.has(ACK) || packet.has(RST) {
@@ -200,7 +202,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// RFC 2883: the receiver had these bytes twice.
+    /// RFC 2883: the receiver got these bytes twice.
     fn note_dsack(&mut self, number: u32, left: Seq, right: Seq) {
         let path = self.direction(number);
         let mut at = path.lists[path.near.index()].last;
@@ -217,7 +219,8 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Bytes that the receiver lacked when this packet left it: that after its acknowledgment, those beside its blocks.
+    /// Find bytes that the receiver lacked when this packet left it: those between its acknowledgment and its SACK
+    /// blocks.
     fn find_holes(&mut self, number: u32, packet: &Sighting, acked: Seq) {
         let patience_ns = self.direction(number).patience_ns();
         let doubtful = std::mem::take(&mut self.direction_mut(number).doubtful);
@@ -248,7 +251,7 @@ impl<R: Rows> Pairer<'_, R> {
         self.direction_mut(number).doubtful = doubtful;
     }
 
-    /// Decide of overtaken data what the acknowledgments so far decide.
+    /// Judge overtaken data by the acknowledgments so far.
     fn judge_doubtful(&mut self, number: u32) {
         if !self.shows_all_copies(number) {
             return;
@@ -268,7 +271,7 @@ impl<R: Rows> Pairer<'_, R> {
             if !entry.mark.has_come && !self.must_have_come(handle.0) {
                 return false;
             }
-            // Its record may stand a little later in the far capture.
+            // Its record may appear slightly later in the far capture.
             let since_ns = far_now_ns.saturating_sub(entry.packet.time_ns);
             self.pending.get_mut(handle.0).mark.has_come = true;
             if since_ns <= patience_ns {
@@ -284,8 +287,8 @@ impl<R: Rows> Pairer<'_, R> {
         path.doubtful = doubtful;
     }
 
-    /// Whether the near capture was read so far that it has shown whatever can have brought the bytes of which the
-    /// receiver told last.
+    /// Return true if the near capture has been read far enough to have shown any packet that could have delivered the
+    /// bytes of the receiver's latest report.
     fn shows_all_copies(&self, number: u32) -> bool {
         let path = self.direction(number);
         if path.least_apart_ns == i64::MAX || path.news_ns == i64::MIN {
@@ -295,13 +298,13 @@ impl<R: Rows> Pairer<'_, R> {
         self.progress[path.near.index()].now_ns >= left_ns
     }
 
-    /// Whether the acknowledgment of a packet's bytes proves that it arrived.
+    /// Return true if the acknowledgment of a packet's bytes proves that it arrived.
     fn must_have_come(&self, at: u32) -> bool {
         let mark = self.pending.get(at).mark;
         mark.has_come || !mark.is_copied && (!mark.is_resend || mark.others_were_lost)
     }
 
-    /// A packet whose other sighting will not come.
+    /// Give up on a packet's other sighting and determine its fate.
     pub fn give_up(&mut self, at: u32) {
         let (number, side) = (self.pending.get(at).direction, self.pending.get(at).side);
         if side == self.direction(number).near {
@@ -345,7 +348,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Payload of which the other capture showed nothing.
+    /// Payload not shown by the other capture.
     fn open_bytes(&self, at: u32) -> u32 {
         self.open_parts(at)
             .map_or(self.pending.get(at).packet.payload_len, Parts::open_bytes)
@@ -362,7 +365,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// What the other capture has not shown of a frame of several segments.
+    /// The parts of an offloaded frame not shown by the other capture.
     pub fn open_parts(&self, at: u32) -> Option<&Parts> {
         let entry = self.pending.get(at);
         let parts = &self.direction(entry.direction).parts[entry.side.index()];
@@ -392,7 +395,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Whether the far capture may not have been running when a packet came, or should have come.
+    /// Return true if the far capture may not have been running when a packet arrived, or should have arrived.
     pub fn is_outside(&self, number: u32, packet: &Sighting, mark: Mark) -> bool {
         let path = self.direction(number);
         let first = self.progress[path.near.index()].first_paired_ns;
@@ -402,13 +405,14 @@ impl<R: Rows> Pairer<'_, R> {
             .max(0);
         let begin_ns = range_ns.saturating_add(BEGIN_NS);
         let is_before = |first_ns: i64| packet.time_ns < first_ns.saturating_add(begin_ns);
-        // A packet that left after a SYN that both captures have. Of SYN-ACKs nothing may tell one from another.
+        // After a SYN that both captures have, both were running. Some SYN-ACKs cannot be distinguished from one
+        // another.
         let begun_ns = self.pairs[(number / 2) as usize].begun_ns;
         let has_begun = begun_ns.is_some_and(|begun_ns| {
             let is_after = mark.epoch > 0 || packet.time_ns >= begun_ns[path.near.index()];
             is_after && !packet.has(SYN)
         });
-        // Times of two settings of a clock do not compare.
+        // Times of two clock settings cannot be compared.
         if !has_begun && first.is_none_or(|first_ns| mark.epoch == 0 && is_before(first_ns)) {
             return true;
         }
@@ -425,7 +429,7 @@ impl<R: Rows> Pairer<'_, R> {
         latest_ns.saturating_add(margin_ns) > far.now_ns
     }
 
-    /// `is_whole`: nothing of it was seen at the near point.
+    /// `is_whole`: no part of it was seen at the near point.
     fn fate_of_alone(&self, number: u32, packet: &Sighting, is_whole: bool) -> Fate {
         let path = self.direction(number);
         let key = path.arrival_key(&self.seed, number, packet);
@@ -443,14 +447,14 @@ impl<R: Rows> Pairer<'_, R> {
         Fate::NearMissed
     }
 
-    /// Whether the near capture must have been running when a packet left that the far one has alone.
+    /// Return true if the near capture must have been running when a packet left that only the far one has.
     fn near_was_running(&self, number: u32, packet: &Sighting) -> bool {
         let path = self.direction(number);
         let near = self.progress[path.near.index()];
         let Some(first_ns) = near.first_ns else {
             return false;
         };
-        // From a SYN on that both captures have, both were running; and since a clock was set, which both have shown.
+        // Both captures were running after a SYN that both have, or after a clock setting that both have shown.
         let begun_ns = self.pairs[(number / 2) as usize].begun_ns;
         let is_after_syn = begun_ns.is_some_and(|begun_ns| {
             begun_ns[path.far().index()] < packet.time_ns && !packet.has(SYN)
@@ -468,7 +472,7 @@ impl<R: Rows> Pairer<'_, R> {
         was_begun && latest_ns < near.now_ns
     }
 
-    /// Count a packet that one capture has alone.
+    /// Count a packet that only one capture has.
     pub fn record_unpaired(
         &mut self,
         number: u32,
@@ -521,14 +525,14 @@ impl<R: Rows> Pairer<'_, R> {
     }
 }
 
-/// RFC 2883 §4: the first block tells of a duplicate where it lies below the acknowledgment or within the second.
+/// RFC 2883 §4: the first block is a duplicate if it lies below the acknowledgment or within the second block.
 fn is_dsack(index: usize, block: (Seq, Seq), second: Option<(u32, u32)>, acked: Seq) -> bool {
     let is_within =
         |(left, right): (u32, u32)| !block.0.is_before(Seq(left)) && !block.1.is_after(Seq(right));
     index == 0 && (!acked.is_before(block.1) || second.is_some_and(is_within))
 }
 
-/// The bytes that an ACK says to have come twice.
+/// Return the bytes that an ACK reports as received twice.
 fn duplicate_of(packet: &Sighting, acked: Seq) -> Option<(Seq, Seq)> {
     let blocks = packet.options.as_deref()?.sack_blocks();
     let first = blocks.first().map(|block| (Seq(block.0), Seq(block.1)))?;

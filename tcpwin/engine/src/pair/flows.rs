@@ -1,8 +1,8 @@
-//! Connections of one capture by their four-tuple, and the search for the same connection in the other capture.
+//! Connections of a capture by four-tuple, and the search for the same connection in the other capture.
 //!
-//! Addresses and ports may be translated on the way. What is not: sequence and acknowledgment number together are 64
-//! bits that no other connection has; where a firewall rewrites these, timestamps or IP ids with lengths remain, of
-//! which several must agree. Until a mate is found the newest packets are kept.
+//! Addresses and ports may be translated on the path. Sequence and acknowledgment number are preserved, and together
+//! they are 64 bits unique to a connection. If a firewall rewrites these, timestamps or IP IDs with lengths remain, of
+//! which several must match. Until a mate is found, a connection's newest packets are stored.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
@@ -13,19 +13,19 @@ use super::waiting::{ByKey, Ready, NONE};
 use crate::sequence::Seq;
 use crate::wire::{Segment, ACK, RST, SYN};
 
-/// Packets of a connection without a mate that are kept, and for how long.
+/// Maximum packets stored for a connection without a mate, and for how long.
 const MOST_KEPT: usize = 2_048;
 const KEPT_NS: i64 = 8_000_000_000;
-/// The first packets of a connection are all looked up; of later ones those whose hash ends in zeros.
+/// All of a connection's first packets are looked up; of later ones, those whose hash ends in zero bits.
 const LOOKED_UP: u64 = 16;
 const SAMPLE_MASK: u64 = 7;
 const MOST_KEYS: usize = 1_024;
-/// So many packets that nothing tells apart are in their middle of one and the same.
+/// The median of this many indistinguishable packets belongs to a single packet.
 const MANY: usize = 8;
-/// A SYN stands in a file after what it opened by no more than this, and that is no farther in its data.
+/// A SYN may follow the packets of its connection in the file by at most this time and this much data.
 const DISORDER_NS: i64 = 1_000_000_000;
 const DISORDER_BYTES: u32 = 65_536;
-/// So many weaker agreements are one connection.
+/// Number of weaker matches that identify a connection.
 pub const VOTES: u8 = 3;
 
 /// Address and port.
@@ -34,17 +34,17 @@ pub type Endpoint = ([u8; 16], u16);
 /// A connection of one capture.
 #[derive(Debug)]
 pub struct Flow {
-    /// The sender of its first packet; of a SYN-ACK the receiver: first the client, where that is seen.
+    /// The sender of the first packet, or the receiver if that is a SYN-ACK: the client comes first where it is known.
     pub ends: [Endpoint; 2],
     /// Number of the pair, or [`NONE`].
     pub pair: u32,
-    /// The other end's first sequence number is of no use here; this end's tells a reused four-tuple.
+    /// This end's first sequence number, to detect a reused four-tuple; the other end's is not needed.
     syn_seq: Option<u32>,
-    /// Sequence number of each direction, as the first packet says.
+    /// Sequence number of the first packet of each direction.
     first_seqs: [Option<u32>; 2],
     pub packets: [u64; 2],
     pub bytes: [u64; 2],
-    /// Payload of each direction without copies, with what stands between the first and the last of it.
+    /// Unique payload of each direction, including gaps between its first and last byte.
     pub carried: [u64; 2],
     highest: [Option<Seq>; 2],
     pub first_ns: i64,
@@ -54,36 +54,36 @@ pub struct Flow {
     pub has_syn: [bool; 2],
     /// Without a mate: the newest packets with their direction.
     pub kept: VecDeque<(u8, Sighting)>,
-    /// Packets of each direction that were kept no longer.
+    /// Packets of each direction that have been dropped from `kept`.
     pub let_go: [u64; 2],
     keys: VecDeque<u64>,
     pub courtship: Option<Courtship>,
-    /// One of the other capture has begun to agree with it.
+    /// A connection of the other capture has a first match with this one.
     pub is_courted: bool,
 }
 
-/// Agreements with one connection of the other capture.
+/// Matches with a connection of the other capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Courtship {
     pub mate: u32,
     /// Direction 0 here is direction 1 there.
     pub is_flipped: bool,
-    /// By this capture's direction: the other capture's sequence numbers less this one's.
+    /// By this capture's direction: the other capture's sequence numbers minus this one's.
     pub shifts: [u32; 2],
     pub votes: u8,
-    /// One of the agreements is of a SYN.
+    /// One of the matches is a SYN.
     pub has_syn: bool,
-    /// By this capture's direction: the other capture's time less this one's, of a packet that both have.
+    /// By this capture's direction: the other capture's time minus this one's for a common packet.
     pub apart_ns: [Option<i64>; 2],
-    /// That packet is one and the same, not a copy of it or an ACK like it.
+    /// That packet is known to be the same one, not a copy of it or a similar ACK.
     pub is_one: [bool; 2],
-    /// This capture's time to live less the other's, of such a packet.
+    /// This capture's TTL minus the other's for such a packet.
     pub hops: [Option<i16>; 2],
-    /// Packets since it could have been judged.
+    /// Packets since a decision became possible.
     pub patience: u16,
 }
 
-/// Where a key was seen.
+/// The occurrence of a key.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     flow: u32,
@@ -92,11 +92,11 @@ struct Place {
     ack: u32,
     time_ns: i64,
     ttl: u8,
-    /// What tells the packet from its copies, and from ACKs of the same number.
+    /// Distinguishes the packet from its copies and from ACKs with the same number.
     fingerprint: u16,
 }
 
-/// One look-up that hit: what the packet here and the one there say together.
+/// A successful lookup: the packet here and the one there.
 #[derive(Clone, Copy, Debug)]
 pub struct Hit {
     pub mate: u32,
@@ -104,7 +104,7 @@ pub struct Hit {
     pub shifts: [u32; 2],
     pub is_sure: bool,
     pub is_syn: bool,
-    /// The same packet, by its IP id or timestamp.
+    /// The same packet, according to its IP ID or timestamp.
     pub is_one: bool,
     pub direction: u8,
     pub apart_ns: i64,
@@ -121,7 +121,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Both captures' tables must share one seed.
+    /// Both captures' tables must share a seed.
     pub fn new(seed: Seed) -> Self {
         Self {
             flows: Vec::new(),
@@ -132,7 +132,7 @@ impl Flows {
         }
     }
 
-    /// The connection of a segment, made where it is new, and the segment's direction in it.
+    /// Return the connection of a segment, adding it if it is new, and the segment's direction in it.
     #[inline]
     pub fn find(&mut self, segment: &Segment) -> (u32, u8) {
         let from: Endpoint = (segment.src, segment.src_port);
@@ -157,7 +157,7 @@ impl Flows {
         self.begin(key, segment, from, to)
     }
 
-    /// The pair of a segment's connection, and its direction in this capture; `None` where it is new or has no mate.
+    /// Return the pair of a segment's connection and its direction in this capture; `None` if it is new or has no mate.
     #[inline]
     pub fn known(&mut self, segment: &Segment) -> Option<(u32, u8)> {
         let from: Endpoint = (segment.src, segment.src_port);
@@ -211,12 +211,12 @@ impl Flows {
             let word = |bytes: &[u8]| bytes.first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
             self.seed.hash(word(high), word(low), u64::from(end.1))
         };
-        // The same for both directions.
+        // Symmetric in both directions.
         let (a, b) = (one(from), one(to));
         a.wrapping_add(b) ^ a.wrapping_mul(b)
     }
 
-    /// Keep a packet of a connection without a mate, and forget what is too old.
+    /// Store a packet of a connection without a mate, and drop expired ones.
     pub fn keep(&mut self, number: u32, direction: u8, packet: Sighting) {
         let flow = &mut self.flows[number as usize];
         let now_ns = packet.time_ns;
@@ -232,7 +232,7 @@ impl Flows {
         }
     }
 
-    /// Forget what connections without a mate kept for too long.
+    /// Drop expired packets of connections without a mate.
     pub fn sweep(&mut self, now_ns: i64) {
         let Self { flows, index, .. } = self;
         let may_go = |flow: &&mut Flow| {
@@ -255,7 +255,7 @@ impl Flows {
         }
     }
 
-    /// Make a packet findable for the other capture.
+    /// Make a packet findable from the other capture.
     pub fn announce(&mut self, number: u32, direction: u8, packet: &Sighting) {
         let keys = self.keys_of(number, direction, packet);
         let place = Place {
@@ -279,7 +279,7 @@ impl Flows {
         }
     }
 
-    /// The connection of the other capture that has this packet too, if one has.
+    /// Return the connection of the other capture that has this packet, if any.
     pub fn look_up(
         &self,
         number: u32,
@@ -292,7 +292,7 @@ impl Flows {
             let Some(place) = key.and_then(|key| other.index.get(&key)) else {
                 continue;
             };
-            // A SYN says nothing of the other end's numbers.
+            // A SYN does not contain the other end's numbers.
             let is_sure = rank == 0 && packet.has(ACK);
             if other.flows[place.flow as usize].pair != NONE {
                 continue;
@@ -318,13 +318,13 @@ impl Flows {
         None
     }
 
-    /// Of IP id and timestamp.
+    /// Hash of IP ID and timestamp.
     fn fingerprint_of(&self, packet: &Sighting) -> u16 {
         let fields = words(packet.tsval, packet.id().unwrap_or(0));
         self.seed.hash(fields, 0, 5) as u16
     }
 
-    /// Keys by which a packet is looked up, the surest first.
+    /// Return the lookup keys of a packet, most reliable first.
     fn keys_of(&self, number: u32, direction: u8, packet: &Sighting) -> [Option<u64>; 2] {
         let flow = &self.flows[number as usize];
         if packet.has(RST) {
@@ -332,14 +332,14 @@ impl Flows {
         }
         let hash = |kind: u64, a, b| self.seed.hash(a, b, kind);
         if !packet.has(ACK) {
-            // One number of 32 bits alone is too little among a million connections.
+            // A single 32-bit number is not unique among a million connections.
             let numbers = words(packet.seq, packet.tsval);
             let port = u64::from(flow.ends[usize::from(1 - direction)].1);
             return [packet.has(SYN).then(|| hash(1, numbers, port)), None];
         }
         let numbers = words(packet.seq, packet.ack);
         let is_early = flow.packets.iter().sum::<u64>() <= LOOKED_UP;
-        // The same packets in both captures and in every run, by what the key itself is of.
+        // Sample the same packets in both captures and in every run, by a hash of the key's contents.
         let key_of_chosen = |kind: u64, a, b| {
             let is_chosen = is_early || Seed::fixed().hash(a, b, kind) & SAMPLE_MASK == 0;
             is_chosen.then(|| hash(kind, a, b))
@@ -361,8 +361,8 @@ impl Flows {
         [sure, weak]
     }
 
-    /// What the packets that were kept of a connection and of its mate say: those that agree in every field are one and
-    /// the same. By this capture's direction, the middle one of the differences of the times.
+    /// Compare the stored packets of a connection and its mate: packets that match in all fields are the same. Return
+    /// the median time difference for each of this capture's directions.
     pub fn compare_kept(&self, number: u32, other: &Flows, known: &Courtship) -> [Option<i64>; 2] {
         let mine = &self.flows[number as usize].kept;
         let theirs = &other.flows[known.mate as usize].kept;
@@ -372,14 +372,14 @@ impl Flows {
             let place = fields << 1 | u64::from(direction);
             self.seed.hash(words(packet.seq, packet.ack), stamps, place)
         };
-        // Those of which one capture has a second are no use: which is which would be a guess.
+        // Skip packets that occur twice in a capture: the assignment would be a guess.
         let mut times: ByKey<Option<i64>> = ByKey::default();
         for (direction, packet) in theirs {
             let key = identity(direction ^ u8::from(known.is_flipped), packet);
             let time = times.entry(key).or_insert(Some(packet.time_ns));
             *time = time.filter(|time_ns| *time_ns == packet.time_ns);
         }
-        // Without anything that tells ACKs of one number apart, some may be of two: of many, the middle one is not.
+        // If nothing distinguishes ACKs of the same number, some pairs may be wrong, but the median of many is not.
         let mut apart: [[Vec<i64>; 2]; 2] = Default::default();
         for (direction, packet) in mine {
             let at = usize::from(*direction);
@@ -401,7 +401,7 @@ impl Flows {
         })
     }
 
-    /// Forget what only the search for a mate needs; return the packets kept.
+    /// Drop the data needed only to find a mate; return the stored packets.
     pub fn settle(&mut self, number: u32, pair: u32) -> VecDeque<(u8, Sighting)> {
         let flow = &mut self.flows[number as usize];
         flow.pair = pair;
@@ -414,7 +414,7 @@ impl Flows {
 }
 
 impl Flow {
-    /// A new SYN on the same four-tuple, with another sequence number.
+    /// Return true for a new SYN on the same four-tuple with a different sequence number.
     #[inline]
     fn is_reused_by(&self, segment: &Segment, direction: u8) -> bool {
         if segment.flags & (SYN | ACK | RST) != SYN {
@@ -422,15 +422,15 @@ impl Flow {
         }
         match self.syn_seq {
             Some(seq) => seq != segment.seq,
-            // Of a simultaneous open no more is asked; one that began before the capture has ended.
+            // A simultaneous open needs no further check; a connection that began before the capture has ended.
             None => {
                 self.packets != [0; 2] && !self.has_syn[0] && !self.is_opened_by(segment, direction)
             }
         }
     }
 
-    /// Whether a SYN is of this connection and stands after other packets of it: captures of several receive queues
-    /// have an answer before its question.
+    /// Return true if a SYN belongs to this connection although other packets precede it: captures from several receive
+    /// queues can contain an answer before its SYN.
     #[cold]
     fn is_opened_by(&self, segment: &Segment, direction: u8) -> bool {
         let since_ns = segment.time_ns.wrapping_sub(self.first_ns);
@@ -478,7 +478,7 @@ impl Courtship {
         courtship
     }
 
-    /// Take one more agreement; false where it speaks of another connection.
+    /// Add a match; return false if it contradicts the earlier ones.
     pub fn agree(&mut self, hit: &Hit) -> bool {
         if (hit.mate, hit.is_flipped, hit.shifts) != (self.mate, self.is_flipped, self.shifts) {
             return false;
@@ -496,7 +496,7 @@ impl Courtship {
         true
     }
 
-    /// Take what the mate's own look-ups say.
+    /// Adopt the results of the mate's own lookups.
     pub fn adopt(&mut self, theirs: &Courtship) {
         for direction in 0..2 {
             let there = if self.is_flipped {
@@ -515,7 +515,7 @@ impl Courtship {
     }
 }
 
-/// Whether a packet has what tells it apart: duplicate ACKs may share a timestamp.
+/// Return true if a packet is distinguishable: duplicate ACKs may share a timestamp.
 fn has_fingerprint(packet: &Sighting) -> bool {
     packet.id().is_some() || packet.has_timestamps && packet.sequence_len() > 0
 }

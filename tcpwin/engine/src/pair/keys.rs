@@ -1,9 +1,9 @@
-//! Hashes of what a packet keeps on its way, seeded so that nobody can write packets that all share one.
+//! Seeded hashes of a packet's invariant fields, so that nobody can craft packets with colliding keys.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
-/// A keyed hash of few words.
+/// A keyed hash of a few words.
 #[derive(Clone, Copy)]
 pub struct Seed {
     first: u64,
@@ -23,7 +23,7 @@ impl Seed {
         }
     }
 
-    /// One that is always the same: for what a result must not differ by from run to run, and where a packet that was
+    /// A constant seed, for sampling that must be reproducible and where crafted packets gain nothing.
     /// written to be chosen costs no more than any other.
     pub const fn fixed() -> Self {
         Self {
@@ -39,14 +39,14 @@ impl Seed {
     }
 }
 
-/// Both halves of the product, one onto the other.
+/// Fold both halves of the product.
 #[inline]
 fn mix(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
 }
 
-/// Two words as one.
+/// Combine two 32-bit words.
 #[inline]
 pub fn words(high: u32, low: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)

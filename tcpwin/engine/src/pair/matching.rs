@@ -1,4 +1,4 @@
-//! The two sightings of one packet: whole, or in parts where segmentation offload cut or joined them at one point.
+//! Match the two sightings of a packet: whole, or in parts if segmentation offload split or merged them at one point.
 
 use super::altered::{compare, note, Change};
 use super::epochs::Setting;
@@ -12,14 +12,14 @@ use super::waiting::{Mark, NONE};
 use crate::sequence::Seq;
 use crate::wire::SYN;
 
-/// Waiting packets that are looked at to learn which fields pass unchanged.
+/// Waiting packets examined to learn which fields pass unchanged.
 const LOOK_BACK: usize = 64;
-/// Two records of one packet in one capture are no farther apart.
+/// Maximum time between two records of the same packet in one capture.
 const SAME_TIME_NS: i64 = 1_000_000;
-/// A SYN without an IP id that seems to have taken longer is another one: they are sent again after a second (RFC 6298
-/// §2.1).
+/// A SYN without an IP ID that seems to have taken longer is a retransmission: they are sent after a second
+/// (RFC 6298 §2.1).
 const MOST_SYN_NS: i64 = 900_000_000;
-/// A smaller MSS leaves no room for payload beside the timestamps.
+/// A smaller MSS leaves no space for payload next to the timestamps.
 const LEAST_MSS: u16 = 12;
 
 impl<R: Rows> Pairer<'_, R> {
@@ -33,7 +33,7 @@ impl<R: Rows> Pairer<'_, R> {
         &mut self.pairs[(number / 2) as usize].directions[(number % 2) as usize]
     }
 
-    /// Take one packet of a way, as one capture has it.
+    /// Process a packet of a direction, as seen by one capture.
     pub fn take(&mut self, number: u32, side: Side, packet: Sighting) {
         if packet.has(SYN) {
             self.note_syn(number, &packet);
@@ -56,7 +56,7 @@ impl<R: Rows> Pairer<'_, R> {
         self.place(number, side, packet, mark);
     }
 
-    /// The times of one that is paired count once it is known to be the only one that says so.
+    /// Use the times of a paired bare ACK only once it is known to be unique.
     fn note_bare_ack(&mut self, number: u32, side: Side, packet: &Sighting) {
         let said = packet.said(&self.seed);
         let path = self.direction_mut(number);
@@ -73,7 +73,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Take when a packet passed both points, for the clock and the delays; return its epoch.
+    /// Record when a packet passed both points, for the clock and the delays; return its epoch.
     #[inline]
     fn note_times(&mut self, number: u32, near_ns: i64, far_ns: i64) -> u32 {
         let near = self.direction(number).near;
@@ -99,8 +99,8 @@ impl<R: Rows> Pairer<'_, R> {
         self.place_parts(number, side, packet, mark, None);
     }
 
-    /// Find the other sighting of a packet's parts, or wait for it. `open`: the bytes that are still to be seen, where
-    /// some were.
+    /// Find the other sightings of a packet's parts, or wait for them. `open`: the bytes not seen yet, if some have
+    /// been.
     fn place_parts(
         &mut self,
         number: u32,
@@ -122,7 +122,7 @@ impl<R: Rows> Pairer<'_, R> {
         self.wait(number, side, packet, mark, open);
     }
 
-    /// Whether a packet, or the frame that it is a part of, waits at `side`.
+    /// Return true if a packet, or the frame that contains it, is waiting at `side`.
     pub fn is_waiting(&self, number: u32, side: Side, packet: &Sighting) -> bool {
         let is_part = |long: &Parts| {
             let at = long.handle.0;
@@ -138,7 +138,7 @@ impl<R: Rows> Pairer<'_, R> {
                 .any(is_part)
     }
 
-    /// The packet that waits at `side` and is this one, of which `mark` is known.
+    /// Return the entry waiting at `side` for this packet; `mark` is what is known about it.
     #[inline]
     fn find(&self, number: u32, side: Side, packet: &Sighting, mark: &Mark) -> Option<u32> {
         let path = self.direction(number);
@@ -161,7 +161,7 @@ impl<R: Rows> Pairer<'_, R> {
                         at = self.pending.next_same(at);
                         continue;
                     }
-                    // ACKs of one number that nothing tells apart: one that says the same is rather this one.
+                    // Among indistinguishable ACKs of the same number, prefer one with the same contents.
                     best = best.or(Some((at, i64::MAX)));
                     at = self.pending.next_same(at);
                     continue;
@@ -169,7 +169,7 @@ impl<R: Rows> Pairer<'_, R> {
                 if packet.sequence_len() == 0 || path.distinguishes(packet) {
                     return Some(at);
                 }
-                // Copies of the same bytes that nothing tells apart: the one that took about as long as others did.
+                // Among indistinguishable copies of the same bytes, prefer the one with the usual delay.
                 let (apart_ns, mark) = if side == path.near {
                     let apart_ns = packet.time_ns.wrapping_sub(entry.packet.time_ns);
                     (apart_ns, &entry.mark)
@@ -197,7 +197,7 @@ impl<R: Rows> Pairer<'_, R> {
         best.map(|(at, _)| at)
     }
 
-    /// Far less near time of the newest packet; before there is one, what the clocks are apart.
+    /// Far time minus near time of the newest packet or, before there is one, the clock offset.
     fn usual_apart_ns(&self, number: u32) -> i64 {
         let path = self.direction(number);
         match path.near {
@@ -207,8 +207,8 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Whether one of several copies of the same bytes can have taken so long, rather than another that the near
-    /// capture lacks.
+    /// Return true if one of several copies of the same bytes may have taken this long; otherwise it is another copy
+    /// that the near capture lacks.
     #[inline]
     fn can_have_taken(&self, number: u32, apart_ns: i64, mark: &Mark) -> bool {
         let (path, back) = (self.direction(number), self.direction(number ^ 1));
@@ -218,15 +218,15 @@ impl<R: Rows> Pairer<'_, R> {
         }
         let has_round_trip = back.least_apart_ns < i64::MAX && back.epoch == path.epoch;
         if mark.is_overtaken && has_round_trip {
-            // Sooner than a round trip after those that overtook it nobody can have sent it again. Whatever the clocks
-            // are apart stands in both ways, with opposite signs.
+            // A retransmission cannot arrive sooner than a round trip after the packets that overtook the original. The
+            // clock offset cancels out, as it has opposite signs in the two directions.
             let round_trip_ns = path.least_apart_ns.saturating_add(back.least_apart_ns);
             return apart_ns.saturating_sub(path.newest_apart_ns) < round_trip_ns.max(SAME_TIME_NS);
         }
         !mark.is_resend || apart_ns >= path.least_apart_ns.saturating_sub(SAME_TIME_NS)
     }
 
-    /// Join a packet with the sighting that waits.
+    /// Join a packet with its waiting sighting.
     fn join(&mut self, number: u32, side: Side, at: u32, packet: Sighting, mark: Mark) {
         let waits_near = side != self.direction(number).near;
         if waits_near {
@@ -246,7 +246,7 @@ impl<R: Rows> Pairer<'_, R> {
         self.delivered(number, near, far, mark, (1, segments), true);
     }
 
-    /// Take a waiting packet out of the room and its way.
+    /// Remove a waiting packet.
     pub fn remove(&mut self, at: u32) -> (Sighting, Mark) {
         let (number, side) = (self.pending.get(at).direction, self.pending.get(at).side);
         let after = self.pending.next_in_direction(at);
@@ -264,7 +264,7 @@ impl<R: Rows> Pairer<'_, R> {
         self.pending.remove(at, &mut path.lists[side.index()])
     }
 
-    /// Count a packet of which both sightings are known.
+    /// Count a packet with both sightings.
     pub fn delivered(
         &mut self,
         number: u32,
@@ -346,8 +346,8 @@ impl<R: Rows> Pairer<'_, R> {
             });
         }
         let apart_ns = &mut self.apart_ns[near_side.index()];
-        // Of ACKs that nothing tells apart, one may be taken for another that left much later.
-        // One that came late tells nothing of the next.
+        // Indistinguishable ACKs may be confused with others that left much later.
+        // The delay of a late packet does not predict the next one's.
         if !near.is_bare_ack() && !mark.is_overtaken || apart_ns.is_none() {
             *apart_ns = Some(b_less_a_ns);
         }
@@ -380,8 +380,8 @@ impl<R: Rows> Pairer<'_, R> {
         self.record_outcome(number, near, &mark, outcome);
     }
 
-    /// Whether two sightings are of one packet for sure, so that their times may be compared: not of copies of the same
-    /// bytes, or of ACKs of the same number, that nothing tells apart.
+    /// Return true if two sightings are certain to be of the same packet, so that their times can be compared: not of
+    /// indistinguishable copies of the same bytes or ACKs of the same number.
     #[inline]
     fn is_surely(&self, number: u32, near: &Sighting, far: &Sighting, mark: &Mark) -> bool {
         let path = self.direction(number);
@@ -394,7 +394,7 @@ impl<R: Rows> Pairer<'_, R> {
         path.timestamp.holds() && near.has_timestamps || !(mark.is_resend || mark.is_copied)
     }
 
-    /// The epoch of a packet that is paired. The first that shows that a clock was set tells all ways.
+    /// Return the epoch of a paired packet. The first one that shows a clock setting updates all directions.
     #[inline]
     fn epoch_of(&mut self, number: u32, near_ns: i64, b_less_a_ns: i64, a_ns: i64) -> u32 {
         let side = self.direction(number).near;
@@ -419,7 +419,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Let a packet wait for its other sighting. `open`: the bytes that are still to be seen, where some were.
+    /// Let a packet wait for its other sighting. `open`: the bytes not seen yet, if some have been.
     fn wait(
         &mut self,
         number: u32,
@@ -482,8 +482,8 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Whether the near capture has a packet that waits twice: it left once, since its IP id is the same, or since the
-    /// same bytes of the same time are not sent again within a millisecond.
+    /// Return true if the near capture holds a waiting packet twice: it was sent once, because its IP ID is the same,
+    /// or because the same bytes with the same timestamp are not retransmitted within a millisecond.
     fn is_waiting_twice(&self, number: u32, side: Side, packet: &Sighting) -> bool {
         let Some(at) = self.find(number, side, packet, &Mark::default()) else {
             return false;
@@ -497,10 +497,10 @@ impl<R: Rows> Pairer<'_, R> {
         packet.sequence_len() > 0 && packet.has_timestamps && apart_ns.abs() <= SAME_TIME_NS
     }
 
-    /// Learn from a packet without its other sighting whether ids or timestamps are changed on the way. Return true
-    /// where that gives it one.
+    /// Learn from a packet without its other sighting whether IDs or timestamps are rewritten on the path. Return true
+    /// if this yields the sighting.
     fn learn(&mut self, number: u32, side: Side, packet: &Sighting, mark: &Mark) -> bool {
-        // Duplicate ACKs are alike without being the same packet.
+        // Duplicate ACKs are identical without being the same packet.
         let is_telling =
             |packet: &Sighting, mark: &Mark| packet.sequence_len() > 0 || mark.has_new_ack;
         let path = self.direction(number);
@@ -524,7 +524,7 @@ impl<R: Rows> Pairer<'_, R> {
                 let same_id = packet.id().is_some() && packet.ip_id == other.ip_id;
                 id_is_odd = !same_id && packet.ip_id != other.ip_id;
                 timestamp_is_odd = packet.tsval != other.tsval;
-                // The one that stays shows that it is the same transmission.
+                // The unchanged field proves that it is the same transmission.
                 is_proof = id_is_odd && same_timestamp || timestamp_is_odd && same_id;
                 if is_proof {
                     break;
@@ -547,7 +547,7 @@ impl<R: Rows> Pairer<'_, R> {
         is_settled
     }
 
-    /// Take all that waits on a way once more, by the fields that are now known to pass unchanged.
+    /// Look up all waiting packets of a direction again, using only fields known to pass unchanged.
     pub fn rekey(&mut self, number: u32) {
         let mut all = Vec::new();
         for side in Side::BOTH {
@@ -574,7 +574,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// What a SYN says of the connection.
+    /// Record the properties of a SYN.
     fn note_syn(&mut self, number: u32, packet: &Sighting) {
         let offers_sack = packet.options.as_ref().is_some_and(|o| o.sack_permitted);
         self.direction_mut(number).offers_sack |= offers_sack;

@@ -1,4 +1,4 @@
-//! A packet's connection: in the pair that it belongs to, or in search of its mate in the other capture.
+//! Assign a packet to its pair, or search for its connection's mate in the other capture.
 
 use std::collections::VecDeque;
 
@@ -11,13 +11,13 @@ use super::run::{Pair, Pairer, Rows};
 use super::waiting::NONE;
 use crate::wire::Segment;
 
-/// Packets after which it is decided from what there is which point is nearer to which host.
+/// Packets after which the nearer point for each host is decided with the available evidence.
 const PATIENCE: u16 = 512;
-/// Times of a capture may disagree between its directions: a shorter round trip does not tell it for sure.
+/// Times of a capture may disagree between its directions: a round trip shorter by less than this is not conclusive.
 const DISAGREEMENT_NS: i64 = 1_000_000;
 
 impl<R: Rows> Pairer<'_, R> {
-    /// Take one packet of one capture.
+    /// Process a packet of one capture.
     #[inline]
     pub fn meet(&mut self, side: Side, segment: &Segment, packet: Sighting) {
         let flows = &mut self.flows[side.index()];
@@ -36,7 +36,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Take a packet of a pair of which one capture was read too far.
+    /// Process a packet of a pair for which one capture was read too far ahead.
     #[cold]
     fn enter_after_early(&mut self, number: u32, side: Side, direction: u8, packet: Sighting) {
         let early = &mut self.pairs[number as usize].early;
@@ -48,7 +48,7 @@ impl<R: Rows> Pairer<'_, R> {
         self.take_early(number, false);
     }
 
-    /// Take those packets that were read too early and whose time has come, or all of them.
+    /// Process the packets read too early whose time has come, or all of them.
     pub fn take_early(&mut self, number: u32, all: bool) {
         while let Some((side, _, packet)) = self.pairs[number as usize].early.front() {
             let other = side.other();
@@ -62,7 +62,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Take a packet of a paired connection, with capture A's direction and numbers.
+    /// Process a packet of a paired connection, translated to capture A's direction and numbers.
     #[inline]
     fn enter(&mut self, number: u32, side: Side, direction: u8, mut packet: Sighting) {
         let pair = &self.pairs[number as usize];
@@ -77,7 +77,7 @@ impl<R: Rows> Pairer<'_, R> {
         self.take(number * 2 + u32::from(direction), side, packet);
     }
 
-    /// Of a packet that arrives, and that its sender's capture has not shown: what to look for there.
+    /// Key to search for in the sender's capture if it has not shown this arriving packet.
     #[inline]
     pub fn unseen_key(&mut self, side: Side, segment: &Segment) -> Option<u64> {
         let (number, direction) = self.flows[side.index()].known(segment)?;
@@ -112,7 +112,7 @@ impl<R: Rows> Pairer<'_, R> {
         Some(search_key(&self.seed, &packet))
     }
 
-    /// A packet of a connection that has no mate yet.
+    /// Search for the mate of a packet's connection.
     fn court(&mut self, side: Side, number: u32, direction: u8, packet: Sighting) {
         let [a, b] = &mut self.flows;
         let (own, other) = match side {
@@ -142,7 +142,7 @@ impl<R: Rows> Pairer<'_, R> {
                 flow.courtship = Some(Courtship::of(hit));
             }
         }
-        // The mate's own look-ups may have begun the same.
+        // The mate's own lookups may have started the same match.
         let mate = &mut self.flows[side.other().index()].flows[hit.mate as usize];
         mate.is_courted = true;
         let theirs = mate.courtship.filter(|theirs| theirs.mate == number);
@@ -154,7 +154,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Pair the connection where enough is known of it.
+    /// Pair the connection if enough is known.
     fn consider(&mut self, side: Side, number: u32) {
         let flow = &mut self.flows[side.index()].flows[number as usize];
         let Some(courtship) = &mut flow.courtship else {
@@ -167,7 +167,7 @@ impl<R: Rows> Pairer<'_, R> {
         let mut courtship = *courtship;
         let is_known = nearest(&courtship, true).is_some();
         if !is_known {
-            // Where the captures begin at different times, the index has few of the packets that both have.
+            // If the captures start at different times, the index holds few of the common packets.
             if courtship.patience.is_power_of_two() {
                 self.look_closely(side, number, &mut courtship);
             }
@@ -178,7 +178,7 @@ impl<R: Rows> Pairer<'_, R> {
         self.settle(side, number, &courtship);
     }
 
-    /// Take the times of packets that are one and the same from what was kept, where there are any.
+    /// Use the times of identical stored packets, if there are any.
     #[cold]
     fn look_closely(&self, side: Side, number: u32, courtship: &mut Courtship) {
         let [own, other] = [side, side.other()].map(|side| &self.flows[side.index()]);
@@ -191,7 +191,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Pair connections that were found late, with what is known of them.
+    /// Pair connections that were matched late, with the available evidence.
     pub fn settle_courtships(&mut self) {
         for side in Side::BOTH {
             for number in 0..self.flows[side.index()].flows.len() {
@@ -214,7 +214,7 @@ impl<R: Rows> Pairer<'_, R> {
             self.flows[side.index()].flows[number as usize].courtship = None;
             return;
         }
-        // Of this capture's direction 0.
+        // For this capture's direction 0.
         let is_near = nearest(courtship, true)
             .or_else(|| nearest(courtship, false))
             .unwrap_or_else(|| self.guess(side, courtship));
@@ -263,8 +263,8 @@ impl<R: Rows> Pairer<'_, R> {
             Side::A => apart,
             Side::B => -apart,
         });
-        // By one direction alone a packet arrives when it leaves, and a quick one sooner: what was sent again must be
-        // known before what acknowledges it.
+        // With one direction only, a packet appears to arrive when it leaves, and a quick one earlier: retransmissions
+        // must be known before their acknowledgments.
         let sooner_ns = match (courtship.apart_ns, near_of_first) {
             ([Some(_), None], Side::A) | ([None, Some(_)], Side::B) => -BEGIN_NS,
             ([Some(_), None], Side::B) | ([None, Some(_)], Side::A) => BEGIN_NS,
@@ -273,7 +273,7 @@ impl<R: Rows> Pairer<'_, R> {
         self.replay(pair, flows, offset_ns.saturating_add(sooner_ns));
     }
 
-    /// Take the packets that both captures kept of a pair, in the order in which they passed.
+    /// Process the packets that both captures stored for a pair, in the order in which they passed.
     fn replay(&mut self, pair: u32, flows: [u32; 2], offset_ns: i64) {
         let mut kept = [0, 1].map(|side| self.flows[side].settle(flows[side], pair));
         loop {
@@ -296,7 +296,7 @@ impl<R: Rows> Pairer<'_, R> {
         self.take_early(pair, false);
     }
 
-    /// Whether this capture is nearer to the sender of its direction 0, where packets do not tell: by the clocks.
+    /// Decide by the clocks whether this capture is nearer to the sender of its direction 0, if packets do not show it.
     fn guess(&self, side: Side, courtship: &Courtship) -> bool {
         let offset_ns = match (side, self.apart_ns) {
             (Side::A, [Some(_), Some(_)]) => self.offset_ns(),
@@ -311,11 +311,10 @@ impl<R: Rows> Pairer<'_, R> {
     }
 }
 
-/// Whether this capture is nearer to the sender of its direction 0; `None` where it cannot be told yet.
+/// Return whether this capture is nearer to the sender of its direction 0; `None` if that is not known yet.
 ///
-/// A router takes one from the time to live. Else, the round trip to the far host is longer at the near point: delay
-/// there and back are together positive whatever the clocks say. That holds for times of one and the same packet, as
-/// they are where `is_sure` is asked for.
+/// Routers decrement the TTL. Otherwise, the round trip to the far host is longer at the near point: the sum of both
+/// delays is positive, whatever the clocks show. This requires times of the same packet, which `is_sure` demands.
 fn nearest(courtship: &Courtship, is_sure: bool) -> Option<bool> {
     if let Some(near) = nearest_by_hops(courtship) {
         return Some(near);
@@ -339,7 +338,7 @@ fn nearest_by_hops(courtship: &Courtship) -> Option<bool> {
     }
 }
 
-/// Whether what tells the nearer point stands above what times may disagree by.
+/// Return true if the evidence for the nearer point exceeds the possible disagreement of times.
 fn is_sure(courtship: &Courtship) -> bool {
     let trip_ns = match courtship.apart_ns {
         [Some(there), Some(back)] if courtship.is_one == [true; 2] => there.saturating_sub(back),

@@ -1,8 +1,8 @@
-//! One capture that holds two: at which of two points each of its packets was captured.
+//! A capture that holds two: determine at which of two points each packet was captured.
 //!
-//! A packet that passed both points stands in it twice, and nothing but its time to live, and where addresses are
-//! translated these, differs. A first reading finds copies and what they have at either point; a second one asks of each
-//! packet. The higher time to live is nearer to the sender. Where copies do not differ, the first of them is.
+//! A packet that passed both points appears twice, differing only in its TTL and, with NAT, its addresses. The first
+//! pass finds the copies and their properties at each point; the second assigns each packet. A higher TTL is nearer to
+//! the sender; if copies do not differ, the first one is.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
@@ -12,36 +12,37 @@ use super::packet::{Side, Sighting};
 use super::waiting::{ByKey, Ready};
 use crate::wire::Segment;
 
-/// Packets among which a copy is looked for.
+/// Packets among which a copy is searched.
 const MOST_RECENT: usize = 1 << 15;
-/// Copies of one point follow each other sooner: of a mirror port, or of a host that sends to itself.
+/// Copies made at one point follow each other sooner: by a mirror port, or a host that sends to itself.
 const LEAST_APART_NS: i64 = 20_000;
-/// Later it is another packet: no path holds one so long, and SYNs are sent again after a second (RFC 6298 §2.1).
+/// Later, it is another packet: no path delays one for so long, and SYNs are retransmitted after a second (RFC 6298
+/// §2.1).
 const MOST_APART_NS: i64 = 900_000_000;
 const FEWEST_COPIES: u64 = 10;
-/// Of the packets, so many stand there twice at least: others passed one point only, or were lost.
+/// Minimum share of packets that appear twice; others passed only one point, or were lost.
 const DOUBLED_SHARE: f64 = 0.3;
 
-/// What the packets of one direction of a connection that have one time to live say of it.
+/// Evidence about packets of one direction of a connection with the same TTL.
 #[derive(Clone, Copy, Debug)]
 struct Class {
     ttl: u8,
     copies: u32,
-    /// Copies by which it is nearer to the sender, less those by which it is farther.
+    /// Copies that show it is nearer to the sender, minus those that show it is farther.
     nearer: i32,
 }
 
-/// Where a packet was seen the first time.
+/// The first sighting of a packet.
 #[derive(Clone, Copy, Debug)]
 struct First {
     way: u64,
     ttl: u8,
     time_ns: i64,
-    /// An IP id, which no retransmission has again: then clocks of the two points may differ by whatever they do.
+    /// It has an IP ID, which no retransmission repeats, so the two points' clocks may differ by any amount.
     has_id: bool,
 }
 
-/// The newest packets by what they keep on their way.
+/// The newest packets by their invariant fields.
 #[derive(Default)]
 struct Recent {
     by_key: ByKey<First>,
@@ -49,7 +50,7 @@ struct Recent {
 }
 
 impl Recent {
-    /// The first sighting of a packet that is a copy; else it is the first of its own copies.
+    /// Return the first sighting of a packet that is a copy; otherwise store it as the first.
     fn take(&mut self, key: u64, packet: First) -> Option<First> {
         if let Some(first) = self.by_key.get(&key) {
             let apart_ns = packet.time_ns.saturating_sub(first.time_ns);
@@ -75,7 +76,7 @@ impl Recent {
     }
 }
 
-/// The two points, as learnt from a first reading.
+/// The two points, as learned in a first pass.
 pub struct Points {
     seed: Seed,
     ways: HashMap<u64, Vec<Class>, BuildHasherDefault<Ready>>,
@@ -103,7 +104,7 @@ impl Points {
         }
     }
 
-    /// Take a packet of the first reading.
+    /// Process a packet of the first pass.
     pub fn learn(&mut self, segment: &Segment) {
         self.segments += 1;
         let packet = self.seen(segment);
@@ -119,14 +120,14 @@ impl Points {
         self.vote(packet, if is_first_near { -1 } else { 1 });
     }
 
-    /// Whether enough packets stand in the capture twice. Begins the second reading.
+    /// Return true if enough packets appear twice, and start the second pass.
     pub fn are_two(&mut self) -> bool {
         self.recent = Recent::default();
         let doubled = 2.0 * self.copies as f64;
         self.copies >= FEWEST_COPIES && doubled >= DOUBLED_SHARE * self.segments as f64
     }
 
-    /// The point at which a packet of the second reading was captured.
+    /// Return the point at which a packet of the second pass was captured.
     pub fn place(&mut self, segment: &Segment) -> Side {
         let near = self.near_of(segment);
         let packet = self.seen(segment);
@@ -138,7 +139,7 @@ impl Points {
             .iter()
             .min_by_key(|class| class.ttl.abs_diff(packet.ttl));
         let is_near = match nearest {
-            // As often the first of two as the second: nothing but their order tells.
+            // It was the first of two as often as the second: only the order decides.
             Some(class) if class.nearer.unsigned_abs() * 2 < class.copies => copy.is_none(),
             Some(class) => class.nearer > 0,
             None => true,
@@ -167,7 +168,7 @@ impl Points {
         }
     }
 
-    /// The point nearer to the sender: that of the first host is the first one, its peers are at the other.
+    /// Return the point nearer to the sender: the first host is at the first point, its peers at the other.
     fn near_of(&mut self, segment: &Segment) -> Side {
         let (from, to) = (
             self.hosts.get(&segment.src).copied(),
@@ -195,7 +196,7 @@ impl Points {
         }
     }
 
-    /// What both copies of a packet have; `None` where nothing tells it from another one.
+    /// Key shared by both copies of a packet; `None` if it cannot be distinguished from others.
     fn key(&self, segment: &Segment) -> Option<u64> {
         let packet = Sighting::of(segment);
         if packet.id().is_none() && !packet.has_timestamps {
@@ -230,7 +231,7 @@ mod tests {
         are_two.then(|| packets.iter().map(|packet| points.place(packet)).collect())
     }
 
-    /// Forty packets each way; those from 2 are captured by a clock that is a second behind.
+    /// Forty packets in each direction; those from host 2 are captured by a clock that is a second behind.
     fn both(router: u8, behind_ms: i64) -> (Vec<Segment>, Vec<Side>) {
         let mut all = Vec::new();
         for id in 1..=40u32 {
@@ -245,10 +246,10 @@ mod tests {
     }
 
     #[test]
-    fn copies_with_another_time_to_live_are_of_two_points() {
+    fn copies_with_different_ttls_come_from_two_points() {
         for behind_ms in [0, 200, -200] {
             let (packets, truth) = both(1, behind_ms);
-            // The point of the host that is seen first is the first one.
+            // The point of the first host seen comes first.
             assert_eq!(places(&packets), Some(truth), "{behind_ms}");
         }
     }
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_of_one_point_is_one() {
+    fn a_capture_of_one_point_is_not_split() {
         let (packets, truth) = both(1, 0);
         let one: Vec<Segment> = packets
             .iter()
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_port_that_copies_each_packet_at_once_is_one_point() {
+    fn immediate_copies_of_a_mirror_port_are_one_point() {
         let (packets, _) = both(1, 0);
         let twice: Vec<Segment> = packets
             .iter()

@@ -1,7 +1,8 @@
-//! Two captures of the same traffic, taken at two points: what became of each packet between them.
+//! Compare two captures of the same traffic taken at two points: the fate of each packet between them.
 //!
-//! In: the packets of both, in any state. Out: pairs of connections, the fate of every packet, what was changed on the
-//! way, and the clocks. Captures are read once, in step; packets are kept only while they are between the two points.
+//! In: the packets of both, in any order of damage. Out: pairs of connections, the fate of every packet, changes made
+//! on the path, and the clocks. The captures are read once, in step; packets are stored only while between the two
+//! points.
 
 mod ahead;
 mod altered;

@@ -1,4 +1,4 @@
-//! What was found of two captures: numbers per connection and direction, and the clocks.
+//! Results of pairing two captures: numbers per connection and direction, and the clocks.
 
 use super::altered::Change;
 use super::clock::Piece;
@@ -11,57 +11,57 @@ use super::tally::{Count, Delay, Fate, Tally};
 use super::waiting::NONE;
 use crate::capture::CaptureFacts;
 
-/// Both hosts of a connection as one capture names them.
+/// Both hosts of a connection, as named by one capture.
 pub type Ends = [Endpoint; 2];
 
-/// One direction of a paired connection.
+/// A direction of a paired connection.
 #[derive(Debug)]
 pub struct Lane {
-    /// Where its packets pass first.
+    /// The point that its packets pass first.
     pub near: Side,
     pub tally: Tally,
-    /// Packets were counted as segments of the wire, since the captures cut the bytes into frames differently.
+    /// Packets were counted as segments on the wire, because the captures framed the bytes differently.
     pub is_resegmented: bool,
-    /// Sent, by the sender's own count of IP ids, and in neither capture.
+    /// Packets sent, according to the sender's IP IDs, but in neither capture.
     pub in_neither: u64,
-    /// Either capture lacks packets that passed it.
+    /// Whether each capture lacks packets that passed it.
     pub near_has_gaps: bool,
     pub far_has_gaps: bool,
-    /// The receiver lacked bytes that had come.
+    /// The receiver lacked bytes that had arrived.
     pub refuses: bool,
     pub delay: Option<Delay>,
-    /// Of the packets that came before the lost ones.
+    /// Delay of the packets preceding the lost ones.
     pub delay_before_loss: Option<Delay>,
-    /// Some of the packets counted as lost: in the near capture.
+    /// Near-capture frames of some packets counted as lost.
     pub lost_frames: Vec<u64>,
     pub changes: Vec<Change>,
     pub altered: u64,
-    /// The first packet of which both sightings are known: its frames in capture A and B, or 0.
+    /// Frames in captures A and B of the first packet with both sightings, or 0.
     pub first_frames: [u64; 2],
     pub resent: u64,
     pub resent_by_cause: [u64; ResendCause::ALL.len()],
-    /// Payload that the near capture has, copies included.
+    /// Payload in the near capture, including copies.
     pub bytes: u64,
-    /// Fewest and most routers between the two points.
+    /// Minimum and maximum number of routers between the two points.
     pub hops: Option<(i16, i16)>,
-    /// Capture B's sequence numbers less capture A's.
+    /// Capture B's sequence numbers minus capture A's.
     pub sequence_shift: u32,
 }
 
-/// One connection that both captures have.
+/// A connection that both captures have.
 #[derive(Debug)]
 pub struct Paired {
-    /// As capture A and capture B name them; direction 0 goes from the first to the second.
+    /// As named by capture A and capture B; direction 0 goes from the first to the second.
     pub ends: [Ends; 2],
     /// Its first frame in each capture.
     pub first_frames: [u64; 2],
     pub lanes: [Lane; 2],
-    /// The packets that one capture lacks say that its first direction passes this point first, though the times said the
-    /// other: most that only the farther point had were sent again, as what is lost is.
+    /// The point that its first direction passes first, if missing packets contradict the times: most packets seen only
+    /// at the supposed far point were retransmitted, as lost packets are.
     pub turned: Option<Side>,
 }
 
-/// One connection that one capture has alone.
+/// A connection that only one capture has.
 #[derive(Debug)]
 pub struct Alone {
     pub side: Side,
@@ -75,7 +75,7 @@ pub struct Alone {
     pub has_syn: [bool; 2],
 }
 
-/// All that one reading of two captures found.
+/// The results of reading two captures.
 #[derive(Debug)]
 pub struct Outcome {
     pub pairs: Vec<Paired>,
@@ -83,16 +83,16 @@ pub struct Outcome {
     pub clock: Vec<Piece>,
     pub facts: [Vec<CaptureFacts>; 2],
     pub segments: [u64; 2],
-    /// Packets that passed a point and that its capture lacks, as far as they are proved.
+    /// Packets that passed a point and are proven missing from its capture.
     pub missed: [u64; 2],
-    /// Most packets that were kept together.
+    /// Maximum number of packets stored at the same time.
     pub most_waiting: usize,
-    /// The progress function asked to stop before the end.
+    /// The progress function requested a stop before the end.
     pub was_stopped: bool,
 }
 
 impl Lane {
-    /// Packets, or segments where the captures differ in these.
+    /// Number of packets, or of segments if the captures framed them differently.
     pub fn count(&self, fate: Fate) -> u64 {
         let Count { frames, segments } = self.tally.of(fate);
         if self.is_resegmented {
@@ -129,7 +129,7 @@ impl Lane {
         all - self.doubtful()
     }
 
-    /// Those that may have been lost, or missed by the far capture.
+    /// Packets that were lost, or missed by the far capture.
     pub fn doubtful(&self) -> u64 {
         let claimed = if self.is_hole_proof() {
             0
@@ -143,7 +143,7 @@ impl Lane {
         }
     }
 
-    /// Keep the frames of those that [`Lane::lost`] counts.
+    /// Set the frames of the packets counted by [`Lane::lost`].
     fn name_lost(&mut self, claimed: Vec<u64>, unseen: Vec<u64>) {
         if !self.far_has_gaps || self.is_hole_proof() {
             self.lost_frames.extend(claimed);
@@ -165,13 +165,14 @@ impl Lane {
         self.count(Fate::Outside) + unseen + missed + self.in_neither
     }
 
-    /// Whether what the receiver lacks was lost: where packets overtake each other it refuses those with old timestamps,
-    /// and one without memory refuses any.
+    /// Return true if a gap at the receiver proves a loss. On a reordering path the receiver drops old timestamps, and
+    /// a receiver without memory drops anything.
     pub fn is_hole_proof(&self) -> bool {
         self.late() == 0 && !self.refuses
     }
 
-    /// Whether an acknowledgment proves the only copy seen: a second one may have passed two captures with gaps.
+    /// Return true if an acknowledgment proves the arrival of the only copy seen: with gaps, two captures may both miss
+    /// a second.
     pub fn is_acked_proof(&self) -> bool {
         !(self.near_has_gaps && self.far_has_gaps)
     }
@@ -274,8 +275,7 @@ fn paired(pair: Pair, flows: [&Vec<Flow>; 2], clock: &[Piece], missed: [u64; 2])
     }
 }
 
-/// A packet that a capture lacks may by accident be one that was lost elsewhere and sent again: that is not most of those
-/// that were.
+/// A packet that a capture missed may happen to be the retransmission of one lost elsewhere, but not in most cases.
 fn turned(pair: &Pair) -> Option<Side> {
     let sum = |of: fn(&PathDirection) -> u64| pair.directions.iter().map(of).sum::<u64>();
     let (alone, resent) = (

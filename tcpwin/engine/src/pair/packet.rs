@@ -1,10 +1,10 @@
-//! One TCP packet as one of the two captures has it: what is needed to know it again at the other, and to judge it.
+//! A TCP packet as seen by one of the two captures: the fields needed to recognize it in the other, and to judge it.
 
 use super::keys::{words, Seed};
 use crate::sequence::Seq;
 use crate::wire::{capture_flag, Options, Segment, ACK, FIN, NO_IP_ID, RST, SYN};
 
-/// Which of the two captures.
+/// One of the two captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     A,
@@ -28,7 +28,7 @@ impl Side {
     }
 }
 
-/// A packet. Sequence numbers are those of capture A, once its connection is paired.
+/// A packet. Sequence numbers are capture A's once its connection is paired.
 #[derive(Clone, Debug)]
 pub struct Sighting {
     pub time_ns: i64,
@@ -45,9 +45,9 @@ pub struct Sighting {
     pub ttl: u8,
     pub traffic_class: u8,
     pub has_timestamps: bool,
-    /// The capture has the TCP header to its end.
+    /// The TCP header was captured completely.
     pub has_all_options: bool,
-    /// Of a packet with more options than timestamps.
+    /// Set if the packet has options other than timestamps.
     pub options: Option<Box<Options>>,
 }
 
@@ -78,7 +78,7 @@ impl Sighting {
         }
     }
 
-    /// Sequence space: payload, SYN and FIN (RFC 9293 §3.3.1).
+    /// Length in sequence space: payload, SYN and FIN (RFC 9293 §3.3.1).
     #[inline]
     pub fn sequence_len(&self) -> u32 {
         self.payload_len + u32::from(self.has(SYN)) + u32::from(self.has(FIN))
@@ -99,13 +99,14 @@ impl Sighting {
         self.flags & flag != 0
     }
 
-    /// The IP identification, where it tells packets apart: Linux sends 0 in some that no socket owns.
+    /// The IP ID if it distinguishes packets: Linux sends 0 in packets that belong to no socket.
     #[inline]
     pub fn id(&self) -> Option<u32> {
         (self.ip_id != 0 && self.ip_id != NO_IP_ID).then_some(self.ip_id)
     }
 
-    /// Whether two sightings of an ACK without an id are of the same one, as far as fields that each ACK sets anew say.
+    /// Return true if two sightings of an ACK without an ID may be the same, judging by fields that change with every
+    /// ACK.
     pub fn says_the_same(&self, other: &Sighting) -> bool {
         self.window == other.window && self.has_same_sack(other)
     }
@@ -120,13 +121,14 @@ impl Sighting {
         !self.sack_blocks().is_empty()
     }
 
-    /// Whether it is an ACK that only what it says tells from others of its number: without data and without an IP id.
+    /// Return true for a bare ACK without an IP ID: only its contents distinguish it from other ACKs with the same
+    /// number.
     #[inline]
     pub fn is_bare_ack(&self) -> bool {
         self.has(ACK) && self.sequence_len() == 0 && self.id().is_none()
     }
 
-    /// A hash of what such an ACK says.
+    /// Hash of such an ACK's contents.
     pub fn said(&self, seed: &Seed) -> u64 {
         let start = words(self.ack, self.window.into());
         self.sack_blocks().iter().fold(start, |sum, block| {
@@ -138,13 +140,13 @@ impl Sighting {
         self.options.as_deref().map_or(&[], Options::sack_blocks)
     }
 
-    /// The bits of the flags that no router on the way has a reason to change.
+    /// The flag bits that no router has a reason to change.
     #[inline]
     pub fn kind(&self) -> u16 {
         self.flags & (SYN | FIN | RST | ACK)
     }
 
-    /// Add to the sequence number, and to those that the other end's data have.
+    /// Shift the sequence number, and the numbers that refer to the other end's data.
     pub fn renumber(&mut self, own: u32, back: u32) {
         if own | back == 0 {
             return;
@@ -160,7 +162,7 @@ impl Sighting {
         }
     }
 
-    /// Whether two ranges of sequence space have a byte in common.
+    /// Return true if two ranges of sequence space overlap.
     #[inline]
     pub fn overlaps(&self, other: &Sighting) -> bool {
         self.start().is_before(other.end()) && other.start().is_before(self.end())

@@ -1,15 +1,16 @@
-//! Frames that segmentation offload cut or joined at one point: matched with the other's byte by byte.
+//! Frames that segmentation offload split or merged at one point: matched with the other point's byte by byte.
 
 use super::packet::{Side, Sighting};
 use super::run::{Pairer, Rows};
 use super::waiting::{Mark, NONE};
 use crate::sequence::Seq;
 
-/// Frames that wait for their parts: so many of the newest are looked at, and so many of the oldest.
+/// Maximum number of waiting frames examined for parts, from the newest and from the oldest.
 pub const MOST_PARTS: usize = 256;
 
 impl<R: Rows> Pairer<'_, R> {
-    /// Match a packet part by part. `known`: what of it is open, where some of it was seen. `None`: nothing of it is left to wait for; else what is, if parts were found.
+    /// Match a packet part by part. `known`: its open ranges, if some of it was seen. Return `None` if nothing is left
+    /// to wait for; otherwise the remaining ranges if parts were found.
     #[allow(clippy::option_option)]
     pub fn match_parts(
         &mut self,
@@ -31,8 +32,8 @@ impl<R: Rows> Pairer<'_, R> {
         Some((known.is_some() || open != before).then_some(open))
     }
 
-    /// A frame that waits at the other point begins with this packet, is of another length, and neither is longer than a
-    /// segment may be: then whatever waits may be several segments.
+    /// A frame waiting at the other point starts with this packet but has a different length, and neither exceeds a
+    /// segment: then any waiting frame may contain several segments.
     fn find_mixed(&mut self, number: u32, side: Side, packet: &Sighting) {
         let full = self.direction(number).full_segment();
         if self.direction(number).is_mixed || packet.payload_len > full {
@@ -45,14 +46,14 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Take all data that wait, and those to come, for frames of several segments.
+    /// Treat all waiting and future data as frames of several segments.
     #[cold]
     fn mix(&mut self, number: u32) {
         self.direction_mut(number).is_mixed = true;
         self.rekey(number);
     }
 
-    /// Shorter packets that wait at the other point and are parts of this one.
+    /// Match shorter packets that wait at the other point and are parts of this one.
     fn match_shorter(
         &mut self,
         number: u32,
@@ -62,7 +63,7 @@ impl<R: Rows> Pairer<'_, R> {
         open: &mut Vec<(Seq, Seq)>,
     ) {
         let mut full = self.direction(number).full_segment();
-        // `fewest`: where each frame that waits is one segment.
+        // `fewest`: if each waiting frame is a single segment.
         let (mut done, mut parts, mut fewest, mut is_mixed) = (0, 0, 0, false);
         while done < packet.payload_len {
             let left = packet.payload_len - done;
@@ -79,7 +80,7 @@ impl<R: Rows> Pairer<'_, R> {
             let start = packet.start() + done;
             close(open, start, start + part_len);
             if fewest > 1 && part_len <= full {
-                // Those before were one segment each: the ids count on, or are all the same.
+                // The preceding ones were one segment each: the IDs increase, or are all equal.
                 self.direction_mut(number).learn_segment(full);
             }
             if part_len < left && part_len <= full {
@@ -104,7 +105,7 @@ impl<R: Rows> Pairer<'_, R> {
         (parts, fewest): (u32, u32),
         left: u32,
     ) -> Option<u32> {
-        // Offload counts the ids up, or leaves all the same.
+        // Offload increments the IDs, or leaves them all equal.
         let id_at = |count: u32| packet.ip_id.wrapping_add(count) & 0xFFFF;
         for id in [id_at(parts), id_at(fewest), packet.ip_id] {
             let is_shorter =
@@ -120,7 +121,7 @@ impl<R: Rows> Pairer<'_, R> {
         None
     }
 
-    /// A packet of `side` that waits and begins so many bytes into this one.
+    /// Return a waiting packet of `side` that starts at an offset within this one.
     fn find_start(
         &self,
         number: u32,
@@ -149,7 +150,7 @@ impl<R: Rows> Pairer<'_, R> {
         NONE
     }
 
-    /// Join a part that waits with the longer packet that has it.
+    /// Join a waiting part with the longer packet that contains it.
     fn join_part(&mut self, number: u32, side: Side, at: u32, packet: &Sighting, mark: Mark) {
         self.direction_mut(number).is_resegmented = true;
         let waits_near = side != self.direction(number).near;
@@ -163,7 +164,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Frames of more than one segment that wait at the other point and have bytes of this packet.
+    /// Match waiting frames of several segments at the other point that share bytes with this packet.
     fn match_longer(
         &mut self,
         number: u32,
@@ -225,7 +226,7 @@ impl<R: Rows> Pairer<'_, R> {
             self.join_long(number, side, at, packet, mark, share);
             if is_done && self.pending.is_there(handle) {
                 self.remove(at);
-                // It may have gone with the packet already.
+                // It may have been removed together with the packet.
                 let parts = &mut self.direction_mut(number).parts[other];
                 if parts.get(place).is_some_and(|long| long.open.is_empty()) {
                     parts.remove(place);
@@ -234,13 +235,13 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Payload of each segment, if a packet and a longer frame that waits may have segments in common; 0 where that does
-    /// not tell it. `known`: what earlier ones told.
+    /// Return the payload per segment if a packet and a longer waiting frame may share segments; 0 if it cannot be
+    /// determined. `known`: the size determined from earlier ones.
     pub fn part_len(&self, number: u32, at: u32, known: u32, packet: &Sighting) -> Option<u32> {
         let path = self.direction(number);
         let long = &self.pending.get(at).packet;
         if long.seq == packet.seq && long.payload_len == packet.payload_len {
-            // A frame that is the same was found as such: this is a copy of it.
+            // An identical frame would have been found as such: this is a copy of it.
             return None;
         }
         let keeps_timestamp = path.timestamp.holds();
@@ -250,7 +251,7 @@ impl<R: Rows> Pairer<'_, R> {
         if !path.id.holds() || long.id().is_none() || packet.id().is_none() {
             return Some(known);
         }
-        // Offload counts the ids up by one for each segment, or leaves all the same: a copy has another one.
+        // Offload increments the IDs per segment, or leaves them all equal: a copy has a different one.
         let ids = i32::from((packet.ip_id as u16).wrapping_sub(long.ip_id as u16) as i16);
         if ids == 0 {
             return Some(known);
@@ -310,22 +311,22 @@ impl<R: Rows> Pairer<'_, R> {
     }
 }
 
-/// What a packet and a longer frame have in common.
+/// The common part of a packet and a longer frame.
 struct Share {
-    /// Nothing of the packet was seen in another frame.
+    /// No part of the packet was seen in another frame.
     is_new_frame: bool,
     bytes: u32,
-    /// Payload of each segment; 0 where nothing told it.
+    /// Payload per segment; 0 if unknown.
     part_len: u32,
 }
 
-/// Whether a packet ends before a longer frame does, and begins no sooner.
+/// Return true if a packet lies within a longer frame and ends before it.
 fn is_inside(packet: &Sighting, long: &Sighting) -> bool {
     let end = packet.start() + packet.payload_len;
     !packet.start().is_before(long.start()) && end.is_before(long.start() + long.payload_len)
 }
 
-/// Take a range out of ranges.
+/// Remove a range from a list of ranges.
 fn close(open: &mut Vec<(Seq, Seq)>, start: Seq, end: Seq) {
     let mut rest = Vec::with_capacity(open.len() + 1);
     for &(left, right) in open.iter() {
@@ -340,7 +341,7 @@ fn close(open: &mut Vec<(Seq, Seq)>, start: Seq, end: Seq) {
     *open = rest;
 }
 
-/// What two lists of ranges share.
+/// Return the intersection of two lists of ranges.
 fn shared_ranges(one: &[(Seq, Seq)], other: &[(Seq, Seq)]) -> Vec<(Seq, Seq)> {
     let pairs = one.iter().flat_map(|a| other.iter().map(move |b| (a, b)));
     pairs

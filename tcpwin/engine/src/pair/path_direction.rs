@@ -1,4 +1,4 @@
-//! One direction of a paired connection: what waits, what its packets keep on the way, and what became of them.
+//! A direction of a paired connection: waiting packets, the fields that pass unchanged, and the packets' fates.
 
 use std::collections::VecDeque;
 
@@ -12,23 +12,23 @@ use crate::sequence::Seq;
 use crate::tcp::recovery::ranges::RangeSet;
 use crate::wire::ACK;
 
-/// Newest arrivals whose keys are kept, to know a second one of the same packet.
+/// Newest arrivals whose keys are stored, to recognize duplicates.
 const ARRIVALS: usize = 256;
-/// A segment's payload where no MSS was seen: Ethernet, IPv4.
+/// Payload of a segment if no MSS was seen: Ethernet, IPv4.
 const USUAL_MSS: u32 = 1_460;
-/// The timestamps option, padded (RFC 7323 appendix A). The MSS does not count it (RFC 6691).
+/// The timestamps option with padding (RFC 7323 appendix A), which the MSS does not include (RFC 6691).
 const TIMESTAMPS_LEN: u32 = 12;
-/// Longer segments than an Ethernet jumbo frame has are none.
+/// Segments do not exceed an Ethernet jumbo frame.
 const MOST_JUMBO: u32 = 9_000;
-/// Data that came and are not acknowledged yet, of which so many are kept.
+/// Maximum number of arrived but unacknowledged data packets stored.
 const MOST_ARRIVED: usize = 4_096;
-/// So many disagreements without one agreement, and it is known not to.
+/// Number of mismatches without a match after which a field is known to be rewritten.
 const MOST_DISAGREEMENTS: u8 = 4;
 const SLACK_NS: i64 = 1_000_000;
-/// Frames of lost packets that are kept, as examples.
+/// Number of lost packets whose frames are stored as examples.
 pub const MOST_LOST_FRAMES: usize = 64;
 
-/// Whether a field passes the way unchanged, so that it tells packets apart.
+/// Whether a field passes unchanged, so that it can distinguish packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FieldStability {
     agreed: u8,
@@ -50,7 +50,7 @@ impl FieldStability {
         !self.is_changed && self.agreed == 0
     }
 
-    /// Return true when that settles that the field is changed.
+    /// Record a mismatch. Return true if this settles that the field is rewritten.
     pub fn disagree(&mut self, is_proof: bool) -> bool {
         self.disagreed = self.disagreed.saturating_add(1);
         self.is_changed = is_proof || self.disagreed >= MOST_DISAGREEMENTS;
@@ -58,14 +58,14 @@ impl FieldStability {
     }
 }
 
-/// IP ids of a sender that counts its packets: a gap is a packet that was not captured.
+/// IP IDs of a sender that counts its packets: a gap is a packet that was not captured.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IdCount {
     next: Option<u16>,
-    /// Packets that the ids counted so far, from the first captured on.
+    /// Packets counted by the IDs since the first captured one.
     counted: i64,
     captured: i64,
-    /// Those of the gaps that the other capture has.
+    /// Packets in the gaps that the other capture has.
     filled: i64,
     in_order: u64,
     disagreed: u64,
@@ -80,7 +80,7 @@ impl IdCount {
         let behind = ahead.wrapping_neg();
         self.captured += i64::from(segments);
         if behind != 0 && behind <= Self::MOST_MISSING {
-            // One that was passed over before.
+            // A packet that was skipped before.
             self.in_order += 1;
             return;
         }
@@ -95,7 +95,7 @@ impl IdCount {
         self.next = Some(id.wrapping_add(segments as u16));
     }
 
-    /// Where in the count a packet stands that the near capture lacks.
+    /// Return the position in the count of a packet that the near capture lacks.
     pub fn place(&self, id: u32) -> Option<i64> {
         let ahead = (id as u16).wrapping_sub(self.next?) as i16;
         Some(self.counted + i64::from(ahead))
@@ -106,20 +106,20 @@ impl IdCount {
         self.filled += i64::from((0..self.counted).contains(&place));
     }
 
-    /// Packets that must have been sent and are in neither capture; `None` where the sender does not count.
+    /// Return the number of packets that were sent but are in neither capture; `None` if the sender does not count.
     pub fn missing(&self) -> Option<u64> {
         let missing = (self.counted - self.captured - self.filled).max(0);
         (self.in_order >= 20 * self.disagreed).then_some(missing as u64)
     }
 }
 
-/// A frame that waits and is longer than a segment, or that came in parts.
+/// A waiting frame that is longer than a segment, or that arrived in parts.
 #[derive(Debug)]
 pub struct Parts {
     pub handle: (u32, u32),
-    /// What the other capture has not shown of it.
+    /// Ranges not shown by the other capture.
     pub open: Vec<(Seq, Seq)>,
-    /// Payload of each segment in it but the last; 0 while nothing told it.
+    /// Payload of each segment in it except the last; 0 if unknown.
     pub part_len: u32,
 }
 
@@ -130,18 +130,18 @@ impl Parts {
     }
 }
 
-/// ACKs of which nothing but what they say tells one from another: which of them is which is known where there is one.
+/// ACKs that only their contents distinguish: a match is certain only if the contents are unique.
 #[derive(Debug, Default)]
 pub struct BareAcks {
-    /// What the newest said, by capture.
+    /// Contents of the newest ACK, by capture.
     newest: [Option<u64>; 2],
-    /// What was said more than once at the near point, of late.
+    /// Contents that recently occurred more than once at the near point.
     repeated: VecDeque<u64>,
-    /// The newest that is paired, until the far capture is beyond it.
+    /// The newest paired ACK, until the far capture has passed it.
     pub paired: Option<Paired>,
 }
 
-/// An ACK that is paired, and its times.
+/// A paired ACK and its times.
 #[derive(Clone, Copy, Debug)]
 pub struct Paired {
     pub said: u64,
@@ -151,7 +151,7 @@ pub struct Paired {
 }
 
 impl BareAcks {
-    /// Take an ACK as it passes a point. Return one that neither capture has a second time.
+    /// Process an ACK that passes a point. Return a paired one that neither capture repeats.
     pub fn note(&mut self, side: Side, near: Side, said: u64, ack: Seq) -> Option<Paired> {
         let is_repeated = self.newest[side.index()].replace(said) == Some(said);
         if is_repeated && side == near && self.repeated.back() != Some(&said) {
@@ -180,89 +180,90 @@ struct Arrived {
     time_ns: i64,
 }
 
-/// One direction of a pair.
+/// A direction of a pair.
 #[derive(Debug)]
 pub struct PathDirection {
-    /// Where its packets pass first.
+    /// The point that its packets pass first.
     pub near: Side,
-    /// By capture.
+    /// Indexed by capture.
     pub lists: [List; 2],
-    /// First of those that wait at the near point and were not overtaken.
+    /// First packet waiting at the near point that was not overtaken.
     pub fresh: u32,
-    /// Capture B's sequence numbers less capture A's.
+    /// Capture B's sequence numbers minus capture A's.
     pub shift: u32,
     pub id: FieldStability,
     pub timestamp: FieldStability,
     pub ids: IdCount,
-    /// By capture.
+    /// Indexed by capture.
     pub parts: [VecDeque<Parts>; 2],
-    /// Frames of less than a full segment may be several: an application wrote few bytes each time, and GRO joined them.
+    /// Frames shorter than a full segment may contain several: GRO merged an application's small writes.
     pub is_mixed: bool,
-    /// Payload of the segments in the newest of such frames; 0 where nothing told it.
+    /// Payload of the segments in the newest such frame; 0 if unknown.
     pub short_len: u32,
-    /// Payload of a full segment; 0 while nothing told it.
+    /// Payload of a full segment; 0 if unknown.
     pub segment_len: u32,
-    /// The MSS options that the sender and the receiver sent, the least that either capture has; 0 where there is none.
+    /// MSS options of the sender and the receiver, the smaller value of both captures; 0 if absent.
     mss: [u32; 2],
-    /// The newest data have timestamps.
+    /// The newest data has timestamps.
     is_stamped: bool,
-    /// The captures cut the bytes into frames differently.
+    /// The captures framed the bytes differently.
     pub is_resegmented: bool,
     arrivals: VecDeque<u64>,
     pub bare_acks: BareAcks,
-    /// Highest acknowledgment number of its own packets, by capture.
+    /// Highest acknowledgment number in this direction, by capture.
     newest_acks: [Option<Seq>; 2],
-    /// Beyond the highest byte that left.
+    /// End of the highest byte that left.
     pub sent_end: Option<Seq>,
-    /// The receiver's highest acknowledgment, and what it has beyond.
+    /// The receiver's highest acknowledgment, and the ranges it has beyond.
     pub acked: Option<Seq>,
     pub sacked: RangeSet,
-    /// The highest that came to the near point.
+    /// The highest acknowledgment that reached the near point.
     pub acked_at_near: Option<Seq>,
-    /// SACK blocks of its own packets come as they left.
+    /// SACK blocks in this direction arrive unchanged.
     pub keeps_sack: bool,
     /// The receiver sends SACK blocks.
     pub has_sack: bool,
     /// The sender's SYN permits SACK.
     pub offers_sack: bool,
-    /// Data that were overtaken and are neither known to have come nor acknowledged.
+    /// Overtaken data that is neither known to have arrived nor acknowledged.
     pub doubtful: Vec<(u32, u32)>,
     pub tally: Tally,
     pub delays: Delays,
     /// Frames of the first packets that the receiver lacked, and of those that the far capture lacks.
     pub lost_frames: Vec<u64>,
     pub unseen_frames: Vec<u64>,
-    /// Of the packets before those that were lost.
+    /// Delays of the packets preceding lost ones.
     pub delays_before_loss: Delays,
     pub changes: Vec<Change>,
     /// Packets with a change.
     pub altered: u64,
-    /// The first packet of which both sightings are known: its frames in capture A and B.
+    /// Frames in captures A and B of the first packet with both sightings.
     pub first_frames: Option<[u64; 2]>,
     pub hops: Option<(i16, i16)>,
-    /// Far less near of the newest packet paired.
+    /// Far minus near time of the newest paired packet.
     pub newest_apart_ns: i64,
-    /// Longest and shortest so far, as differences.
+    /// Minimum and maximum differences so far.
     pub most_apart_ns: i64,
     pub least_apart_ns: i64,
-    /// Of that packet.
+    /// Epoch of that packet.
     pub epoch: u32,
     pub far_ttl: u8,
-    /// When the receiver last said something new of what it has, by the far capture's clock.
+    /// When the receiver's latest new acknowledgment left, by the far capture's clock.
     pub news_ns: i64,
-    /// Data that the far capture has alone, those of them that were sent again, and those that were lost and sent again.
+    /// Data packets that only the far capture has, those of them that were retransmitted, and those lost and
+    /// retransmitted.
     pub far_alone: u64,
     pub far_alone_resent: u64,
     pub lost_resent: u64,
     pub resent: u64,
     pub resent_by_cause: [u64; ResendCause::ALL.len()],
-    /// Those of which an ACK may still tell why.
+    /// Retransmissions whose cause an ACK may still determine.
     pub open_resent: VecDeque<Open>,
-    /// Data at the far point that no cumulative acknowledgment covered when they came.
+    /// Data at the far point that no cumulative acknowledgment covered on arrival.
     arrived: VecDeque<Arrived>,
     /// When the receiver's newest ACK left, by the far capture's clock.
     pub heard_ns: i64,
-    /// The receiver lacked bytes that had come: it dropped them itself.
+    /// The receiver lacked bytes that had arrived: it dropped them itself.
     pub refuses: bool,
 }
 
@@ -325,7 +326,7 @@ impl PathDirection {
         self.near.other()
     }
 
-    /// Take how far apart the newest packet that was paired stands.
+    /// Record the clock difference of the newest paired packet.
     #[inline]
     pub fn note_apart(&mut self, epoch: u32, apart_ns: i64) {
         if epoch < self.epoch {
@@ -340,7 +341,7 @@ impl PathDirection {
         self.least_apart_ns = self.least_apart_ns.min(apart_ns);
     }
 
-    /// Far less near time by which a packet would have come, with what some paths reorder and files disorder.
+    /// Far minus near time after which a packet is overdue, allowing for reordering on the path and in files.
     pub fn patience_ns(&self) -> i64 {
         if self.most_apart_ns == i64::MIN {
             return i64::MAX;
@@ -349,13 +350,13 @@ impl PathDirection {
         self.most_apart_ns.saturating_add(range_ns / 4 + SLACK_NS)
     }
 
-    /// What the sightings of one packet have in common, with the way and the capture in which it waits.
+    /// Key shared by both sightings of a packet, including the direction and the capture where it waits.
     #[inline]
     pub fn key(&self, seed: &Seed, direction: u32, side: Side, packet: &Sighting) -> u64 {
         self.key_at(seed, direction, side, packet, packet.seq, packet.ip_id)
     }
 
-    /// What a second sighting at the far point has in common with the first.
+    /// Key shared by a second sighting at the far point and the first.
     #[inline]
     pub fn arrival_key(&self, seed: &Seed, direction: u32, packet: &Sighting) -> u64 {
         let key = self.key(seed, direction, self.far(), packet);
@@ -366,7 +367,7 @@ impl PathDirection {
         }
     }
 
-    /// The key of a part of a packet.
+    /// Return the key of a part of a packet.
     #[inline]
     pub fn key_at(
         &self,
@@ -387,7 +388,7 @@ impl PathDirection {
         seed.hash(words(seq, packet.ack), words(tsval, id), place)
     }
 
-    /// Whether two packets of one key and one length can be one. Which part of it comes to be captured does not matter.
+    /// Return true if two packets with the same key and length may be the same.
     #[inline]
     pub fn is_same(&self, one: &Sighting, other: &Sighting) -> bool {
         one.seq == other.seq
@@ -398,12 +399,12 @@ impl PathDirection {
             && (!self.timestamp.holds() || one.tsval == other.tsval)
     }
 
-    /// Whether the fields tell two packets of the same bytes apart.
+    /// Return true if the invariant fields distinguish two packets with the same bytes.
     pub fn distinguishes(&self, packet: &Sighting) -> bool {
         self.id.holds() && packet.id().is_some() || self.timestamp.holds() && packet.has_timestamps
     }
 
-    /// Return whether a packet acknowledges more than those before it in its capture.
+    /// Return true if a packet acknowledges more than earlier ones in its capture.
     #[inline]
     pub fn note_newest_ack(&mut self, side: Side, packet: &Sighting) -> bool {
         if !packet.has(ACK) {
@@ -418,7 +419,7 @@ impl PathDirection {
         before.is_some_and(|before| before.is_before(ack))
     }
 
-    /// Keep the frame of a packet that may be counted as lost.
+    /// Store the frame of a packet that may be counted as lost.
     pub fn note_lost(&mut self, fate: Fate, frame: u64) {
         let frames = match fate {
             Fate::Lost => &mut self.lost_frames,
@@ -437,7 +438,7 @@ impl PathDirection {
         self.arrivals.push_back(key);
     }
 
-    /// Keep when data came to the far point, until they are acknowledged.
+    /// Record the arrival of data at the far point until it is acknowledged.
     #[inline]
     pub fn note_data_at_far(&mut self, packet: &Sighting) {
         let acked = self.acked;
@@ -455,7 +456,7 @@ impl PathDirection {
         }
     }
 
-    /// When a byte came to the far point last, before a frame of its capture.
+    /// Return when a byte last arrived at the far point before a frame of that capture.
     pub fn came_ns(&self, byte: Seq, before_frame: u64) -> Option<i64> {
         let has_it = |each: &&Arrived| {
             !byte.is_before(each.start) && byte.is_before(each.end) && each.frame < before_frame
@@ -471,7 +472,7 @@ impl PathDirection {
         self.arrivals.contains(&key)
     }
 
-    /// Take the MSS option of a SYN that the sender sent, or the receiver.
+    /// Record the MSS option of the sender's or the receiver's SYN.
     pub fn note_mss(&mut self, is_senders: bool, mss: u32) {
         let known = &mut self.mss[usize::from(!is_senders)];
         if *known == 0 || mss < *known {
@@ -480,7 +481,7 @@ impl PathDirection {
         }
     }
 
-    /// A host sends no longer segments than it takes, as a rule, and none longer than the other takes.
+    /// A host rarely sends longer segments than it accepts, and never longer ones than the other end accepts.
     fn least_mss(&self) -> u32 {
         let known = self.mss.iter().copied().filter(|mss| *mss != 0);
         known.min().unwrap_or(0)
@@ -491,7 +492,7 @@ impl PathDirection {
         mss.saturating_sub(options_len)
     }
 
-    /// Take data that leave, for how long a full segment is.
+    /// Learn the size of a full segment from leaving data.
     #[inline]
     pub fn note_segment(&mut self, packet: &Sighting) {
         if packet.has_timestamps != self.is_stamped && packet.has_all_options {
@@ -504,7 +505,7 @@ impl PathDirection {
         }
     }
 
-    /// Take the payload of a part of a longer frame, not its last.
+    /// Learn from the payload of a part of a longer frame other than the last.
     pub fn learn_segment(&mut self, payload_len: u32) {
         let known = self.segment_len;
         let usual = [0, 12, 20, 32].map(|less| USUAL_MSS - less);
@@ -512,7 +513,7 @@ impl PathDirection {
             let is_many = payload_len > USUAL_MSS && usual.iter().any(|len| payload_len % len == 0);
             (USUAL_MSS / 2..=MOST_JUMBO).contains(&payload_len) && !is_many
         } else {
-            // Of an application that writes less the segments are short, and full ones are not.
+            // If the application writes less, its segments are short but full ones are not.
             payload_len < known && payload_len * 2 >= known
         };
         if is_likely {
@@ -529,7 +530,7 @@ impl PathDirection {
         }
     }
 
-    /// Segments that so much payload makes on the wire.
+    /// Number of segments that a payload forms on the wire.
     #[inline]
     pub fn segments(&self, payload_len: u32) -> u32 {
         let full = self.full_segment();
@@ -539,7 +540,7 @@ impl PathDirection {
         payload_len.div_ceil(full)
     }
 
-    /// Segments that so much payload makes of a frame of several, each of `part_len` where that is known.
+    /// Number of segments in a frame of several, each of `part_len` bytes if known.
     pub fn segments_of(&self, payload_len: u32, part_len: u32) -> u32 {
         let is_short = part_len == 0 && payload_len <= self.full_segment();
         let part_len = if is_short { self.short_len } else { part_len };
@@ -550,13 +551,13 @@ impl PathDirection {
         }
     }
 
-    /// Whether the receiver's newest acknowledgment stands at a byte of a packet.
+    /// Return true if the receiver's newest acknowledgment lies within a packet.
     pub fn lacks_first_of(&self, packet: &Sighting) -> bool {
         self.acked
             .is_some_and(|acked| !acked.is_before(packet.start()) && acked.is_before(packet.end()))
     }
 
-    /// Whether all bytes of a range were acknowledged.
+    /// Return true if all bytes of a range were acknowledged.
     pub fn is_covered(&self, start: Seq, end: Seq) -> bool {
         let Some(acked) = self.acked else {
             return false;

@@ -1,4 +1,4 @@
-//! Why data were sent again: what became of the copy before, and what the receiver had when the new one came.
+//! Causes of retransmissions: the fate of the previous copy, and what the receiver had when the new one arrived.
 
 use super::packet::Sighting;
 use super::run::{Pairer, Row, Rows};
@@ -6,21 +6,22 @@ use super::tally::Fate;
 use super::waiting::{Mark, MOST_LOOKED_AT, NONE};
 use crate::sequence::Seq;
 
-/// Times of one capture may disagree by as much between its two directions.
+/// Times of a capture may disagree by this much between its two directions.
 const DISAGREEMENT_NS: i64 = 1_000_000;
 
-/// What made a retransmission necessary, or not.
+/// The cause of a retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResendCause {
-    /// The copy before was lost on the way.
+    /// The previous copy was lost on the path.
     Lost,
-    /// The copy before came, and the ACKs that said so were lost.
+    /// The previous copy arrived, but its ACKs were lost.
     AckLost,
-    /// The receiver had the bytes already, and no ACK was lost: the sender did not wait, or the copy before came late.
+    /// The receiver already had the bytes and no ACK was lost: the sender did not wait, or the previous copy arrived
+    /// late.
     Needless,
-    /// The copy before came to the second point and was dropped after it, by the receiver or on the way to it.
+    /// The previous copy reached the second point and was dropped after it, by the receiver or on the way to it.
     Refused,
-    /// Which of these cannot be told.
+    /// The cause cannot be determined.
     Unknown,
 }
 
@@ -44,14 +45,14 @@ impl ResendCause {
     }
 }
 
-/// ACKs are delayed by no more.
+/// Maximum delay of an ACK.
 const MOST_SILENT_NS: i64 = 500_000_000;
-/// So many wait at most for an ACK that tells more.
+/// Maximum number of retransmissions waiting for an ACK that decides.
 const MOST_OPEN: usize = 1_024;
-/// ACKs of its bytes among which a duplicate is told: the one before may have been on its way out.
+/// ACKs of its bytes among which a DSACK is expected: the first may have left earlier.
 const ACKS_HEARD: u8 = 2;
 
-/// A retransmission that came, and of which a duplicate SACK may still tell that the receiver had it.
+/// A retransmission that arrived, for which a DSACK may still show that the receiver had the bytes.
 #[derive(Debug)]
 pub struct Open {
     start: Seq,
@@ -63,15 +64,15 @@ pub struct Open {
     row: Option<Row>,
 }
 
-/// A retransmission and the copy before it.
+/// The cause of a retransmission and its previous copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Resent {
     pub cause: ResendCause,
-    /// The copy before, where it was lost: its frame at the near point.
+    /// Near-point frame of the previous copy, if it was lost.
     pub lost_frame: u64,
 }
 
-/// A packet whose fate is known, for who wants a row of it, and why it was sent again.
+/// A packet whose fate is known, for the row output, and the cause if it is a retransmission.
 pub struct PacketOutcome {
     pub row: Option<Row>,
     pub resent: Option<Resent>,
@@ -79,7 +80,7 @@ pub struct PacketOutcome {
 }
 
 impl<R: Rows> Pairer<'_, R> {
-    /// Keep in the mark of a packet that is sent again what is known as it leaves.
+    /// Record in a retransmission's mark what is known as it leaves.
     pub fn note_copy_before(&mut self, number: u32, packet: &Sighting, mark: &mut Mark) {
         let path = self.direction(number);
         let near = path.near;
@@ -100,7 +101,7 @@ impl<R: Rows> Pairer<'_, R> {
             }
             at = self.pending.previous_in_direction(at);
         }
-        // ACKs that left the receiver so long ago that they would have come.
+        // ACKs that left the receiver long enough ago to have arrived.
         let back = self.direction(number ^ 1);
         let patience_ns = back.patience_ns();
         let mut at = back.lists[back.near.index()].last;
@@ -119,10 +120,10 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// A packet is given up: tell those that are copies of it.
+    /// A packet was given up: update its retransmissions.
     pub fn note_given_up(&mut self, handle: (u32, u32), fate: Fate) {
         let frame = self.pending.get(handle.0).packet.frame;
-        // Copies are younger than it.
+        // Copies are newer than the packet.
         let mut at = self.pending.next_in_direction(handle.0);
         for _ in 0..MOST_LOOKED_AT {
             if at == NONE {
@@ -137,8 +138,8 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Decide why a packet was sent again: as it arrives at the far point, or by what was known as it left where it does
-    /// not.
+    /// Determine the cause of a retransmission: when it arrives at the far point, or by what was known when it left if
+    /// it does not arrive.
     pub fn judge_resent(
         &mut self,
         number: u32,
@@ -162,7 +163,7 @@ impl<R: Rows> Pairer<'_, R> {
             None => mark.lost_before,
         };
         let (is_covered, lacks_first) = match arrival {
-            // Its own answer, stamped before it: where times of a capture disagree by direction.
+            // Its own answer, stamped before it, if times of a capture disagree by direction.
             Some(far) if self.is_answered_early(number, mark, waiting, far.time_ns) => {
                 (false, true)
             }
@@ -189,9 +190,8 @@ impl<R: Rows> Pairer<'_, R> {
             // Its ACK may have been delayed.
             ResendCause::Unknown
         } else if let Some(came_ns) = came_ns {
-            // An ACK that would have told of it left since, or none did though one was due (RFC 1122 §4.2.3.2): where the
-            // receiver had it all the same, a duplicate SACK will tell.
-            // A duplicate SACK will tell otherwise, where there are such.
+            // An ACK that would have reported it has left since, or none did although one was due (RFC 1122 §4.2.3.2).
+            // If the receiver had it anyway and sends DSACKs, one will show it.
             let patience_ns = if has_sack { 0 } else { DISAGREEMENT_NS };
             let was_heard = path.heard_ns > came_ns.saturating_add(patience_ns);
             let was_silent = has_sack
@@ -206,7 +206,7 @@ impl<R: Rows> Pairer<'_, R> {
         } else if arrival.is_none() && has_sack && mark.copy_was_refused {
             ResendCause::Refused
         } else {
-            // Neither capture has the copy before.
+            // Neither capture has the previous copy.
             ResendCause::Unknown
         };
         if let (Some((at, _)), Some(_)) = (waiting, arrival) {
@@ -215,7 +215,7 @@ impl<R: Rows> Pairer<'_, R> {
         Resent { cause, lost_frame }
     }
 
-    /// Count a packet, and why it was sent again where it was; but not yet where a duplicate SACK may still tell.
+    /// Count a packet, and the cause if it is a retransmission; deferred while a DSACK may still decide.
     pub fn record_outcome(
         &mut self,
         number: u32,
@@ -256,7 +256,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// An ACK leaves the receiver. RFC 2883: a duplicate SACK of a packet that was sent again tells that it was needless.
+    /// An ACK leaves the receiver. RFC 2883: a DSACK for a retransmission shows that it was needless.
     #[cold]
     pub fn hear_of_resent(&mut self, number: u32, acked: Seq, duplicate: Option<(Seq, Seq)>) {
         let open = std::mem::take(&mut self.direction_mut(number).open_resent);
@@ -279,7 +279,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// No more ACKs come.
+    /// No more ACKs will arrive.
     pub fn close_all_resent(&mut self, number: u32) {
         for each in std::mem::take(&mut self.direction_mut(number).open_resent) {
             self.close_resent(number, each);
@@ -296,7 +296,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// Whether an acknowledgment of a packet's bytes can be of no other copy than the one that arrives now.
+    /// Return true if an acknowledgment of a packet's bytes can only refer to the copy that arrives now.
     fn is_answered_early(
         &self,
         number: u32,

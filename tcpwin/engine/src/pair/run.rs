@@ -1,4 +1,4 @@
-//! The two captures read in step: always the packet that passed first, as far as the clocks are known by then.
+//! Read the two captures in step: always the packet that passed first, as far as the clocks are known by then.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -18,20 +18,20 @@ use crate::wire::Segment;
 
 /// Packets between two calls of the progress function.
 const REPORT_EVERY: u64 = 1 << 16;
-/// A packet that was not seen at the other point for so long is given up.
+/// A packet not seen at the other point for this long is given up.
 pub(super) const PATIENCE_NS: i64 = 20_000_000_000;
-/// Of a longer time between two packets of a capture only so much counts: its clock may have been set.
+/// Maximum credit for the time between two packets of a capture: its clock may have been set.
 const MOST_IDLE_NS: i64 = 1_000_000_000;
 const SWEEP_EVERY: u64 = 1 << 18;
 
-/// What became of one packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// Number of the pair.
     pub connection: u32,
     pub direction: u8,
     pub fate: Fate,
-    /// Frames in capture A and B, 0 where it is not there.
+    /// Frames in captures A and B, 0 if missing.
     pub frames: [u64; 2],
     pub times_ns: [i64; 2],
     /// By capture A's numbers.
@@ -40,22 +40,22 @@ pub struct Row {
     pub payload_len: u32,
     pub flags: u16,
     pub is_resend: bool,
-    /// Why it was sent again.
+    /// Set for a retransmission.
     pub resent: Option<Resent>,
     /// Packets paired before it.
     pub pairs_before: u64,
-    /// Between two settings of a clock.
+    /// Number of clock settings before it.
     pub epoch: u32,
 }
 
-/// Takes what became of each packet, in the order in which it was found out.
+/// Receives the fate of each packet, in the order of decision.
 pub trait Rows {
     const WANTED: bool = true;
 
     fn take(&mut self, row: Row);
 }
 
-/// For who wants the counts only.
+/// For callers that need only the counts.
 pub struct NoRows;
 
 impl Rows for NoRows {
@@ -64,24 +64,24 @@ impl Rows for NoRows {
     fn take(&mut self, _: Row) {}
 }
 
-/// One connection in both captures.
+/// A connection in both captures.
 #[derive(Debug)]
 pub(super) struct Pair {
     /// Its number in each capture's table.
     pub flows: [u32; 2],
     /// Direction 0 of capture A is direction 1 of capture B.
     pub is_flipped: bool,
-    /// Routers or round trips tell which point is nearer to which host.
+    /// Routers or round trips show which point is nearer to which host.
     pub is_sure: bool,
-    /// When the first SYN that is in both captures passed each point: both were running from then on.
+    /// When the first SYN in both captures passed each point: both captures were running from then on.
     pub begun_ns: Option<[i64; 2]>,
     pub directions: [PathDirection; 2],
-    /// Packets of one capture that were read before the other had come as far.
+    /// Packets of one capture that were read before the other had advanced as far.
     pub early: VecDeque<(Side, u8, Sighting)>,
 }
 
 impl Pair {
-    /// Capture B's numbers less capture A's, of a direction's packets: sequence and acknowledgment.
+    /// Capture B's numbers minus capture A's for a direction's packets: sequence and acknowledgment.
     #[inline]
     pub fn shifts(&self, direction: u8) -> (u32, u32) {
         let own = usize::from(direction);
@@ -89,22 +89,22 @@ impl Pair {
     }
 }
 
-/// What is known of one capture while it is read.
+/// Progress of one capture.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
     pub first_ns: Option<i64>,
     pub now_ns: i64,
-    /// How long it was read for, whatever its clock was set by.
+    /// Time covered so far, excluding clock steps.
     pub run_ns: i64,
     pub is_over: bool,
     pub segments: u64,
-    /// Packets that must have passed while it was running and that it lacks.
+    /// Packets that must have passed while it was running but are missing.
     pub missed: u64,
-    /// When the first packet that is paired passed it, of those that left here.
+    /// When the first paired packet that left here passed it.
     pub first_paired_ns: Option<i64>,
 }
 
-/// Both captures' state.
+/// State of both captures.
 pub(super) struct Pairer<'r, R> {
     pub seed: Seed,
     pub flows: [Flows; 2],
@@ -113,11 +113,12 @@ pub(super) struct Pairer<'r, R> {
     pub bounds: Bounds,
     pub epochs: Epochs,
     pub progress: [Progress; 2],
-    /// B's clock less A's, as packets from each side show it: the first with the delay added, the second less it.
+    /// B's clock minus A's, as shown by packets from each side: with the delay added for the first, subtracted for the
+    /// second.
     pub apart_ns: [Option<i64>; 2],
     pub first_offset_ns: i64,
-    /// Which point the packets of a connection's first direction pass first, by its first frame in A, where an earlier
-    /// reading has shown it.
+    /// The point that a connection's first direction passes first, by first frame in A, if an earlier run has
+    /// determined it.
     pub nearest: HashMap<u64, Side>,
     pub rows: &'r mut R,
 }
@@ -140,7 +141,7 @@ impl<'r, R: Rows> Pairer<'r, R> {
         }
     }
 
-    /// B's clock less A's, roughly.
+    /// B's clock minus A's, approximately.
     pub fn offset_ns(&self) -> i64 {
         match self.apart_ns {
             [Some(there), Some(back)] => there / 2 + back / 2,
@@ -148,7 +149,7 @@ impl<'r, R: Rows> Pairer<'r, R> {
         }
     }
 
-    /// A time of one capture by the other's clock.
+    /// Translate a time of one capture to the other's clock.
     pub fn translated(&self, time_ns: i64, from: Side) -> i64 {
         match from {
             Side::A => time_ns.saturating_add(self.offset_ns()),
@@ -156,7 +157,7 @@ impl<'r, R: Rows> Pairer<'r, R> {
         }
     }
 
-    /// Take the next packet of one capture.
+    /// Process the next packet of one capture.
     pub fn pass(&mut self, side: Side, segment: &Segment) {
         let progress = &mut self.progress[side.index()];
         if progress.first_ns.is_some() {
@@ -170,7 +171,7 @@ impl<'r, R: Rows> Pairer<'r, R> {
         self.give_up_old(side.other());
     }
 
-    /// Give up what waits at the one point for longer than the reading of the other's capture has come.
+    /// Give up packets that have waited too long, measured by the other capture's progress.
     fn give_up_old(&mut self, waiting: Side) {
         let run_ns = self.progress[waiting.other().index()].run_ns;
         loop {
@@ -183,7 +184,7 @@ impl<'r, R: Rows> Pairer<'r, R> {
         }
     }
 
-    /// Forget what connections without a mate kept for too long.
+    /// Drop expired packets of connections without a mate.
     fn sweep(&mut self) {
         for side in Side::BOTH {
             let now_ns = self.progress[side.index()].now_ns;
@@ -211,9 +212,9 @@ impl<'r, R: Rows> Pairer<'r, R> {
     }
 }
 
-/// Pair two captures. `first_offset_ns`: B's clock less A's, as a first guess. `nearest`: what [`Paired::turned`] of an
-/// earlier reading says, by the first frame in A. `report` is called now and then with the
-/// bytes read so far; where it returns false, the reading ends there.
+/// Pair two captures. `first_offset_ns`: first estimate of B's clock minus A's. `nearest`: [`Paired::turned`] of an
+/// earlier run, by first frame in A. `report` is called periodically with the bytes read so far; returning false ends
+/// the run.
 pub fn pair<R: Rows>(
     inputs: [MergedReader; 2],
     first_offset_ns: i64,
@@ -246,7 +247,7 @@ pub fn pair<R: Rows>(
         let Some(segment) = ahead[side.index()].take() else {
             break;
         };
-        // A clock that was set makes one capture run before the other: the packets that left come first nevertheless.
+        // A clock setting makes one capture run ahead of the other; the packets that left are still processed first.
         if let Some(key) = pairer.unseen_key(side, &segment) {
             let other = side.other();
             let distance = ahead[other.index()].distance(&pairer.seed, key);

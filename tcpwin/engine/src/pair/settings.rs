@@ -1,21 +1,21 @@
-//! Where bounds of the clocks contradict each other without a step, and where a step contradicts none.
+//! Decide whether contradictory clock bounds are a step, and find steps that contradict no bound.
 
 use super::clock::{Window, MOST_PIECES, SLACK_NS};
 
-/// Times of one capture disagree by no more by direction.
+/// Maximum disagreement between the directions of one capture's clock.
 const MOST_DISAGREEMENT_NS: i64 = 1_000_000;
-/// One of so many whiles that contradict themselves is many.
+/// If one in this many periods contradicts itself, disagreement is common.
 const ODD_SHARE: usize = 10;
-/// So many windows beside a moment show whether a clock was set then, of at least so many.
+/// Windows examined on each side of a possible step, and the minimum number needed.
 const BESIDE: usize = 48;
 const LEAST_BESIDE: usize = 8;
-/// Smaller steps are not told from queues.
+/// Smaller steps cannot be distinguished from queueing.
 const LEAST_STEP_NS: i64 = 2_000_000;
-/// Windows that are one short while.
+/// Windows that form a short period.
 const NEIGHBOURS: usize = 4;
 
-/// A run cut where both directions' quickest packets say at once that a clock was set, by less than the round trip: then
-/// a line through both is possible, and false. Packets that were on their way then are left out.
+/// Split a run where the quickest packets of both directions show a clock setting smaller than the round trip: a line
+/// through both parts is possible, but wrong. Packets in flight at that time are left out.
 pub fn parts_of(run: &[Window]) -> Vec<&[Window]> {
     let (mut parts, mut rest) = (Vec::new(), run);
     while let Some((end, from)) = setting_in(rest).filter(|_| parts.len() < MOST_PIECES) {
@@ -26,8 +26,8 @@ pub fn parts_of(run: &[Window]) -> Vec<&[Window]> {
     parts
 }
 
-/// Where a clock was set first, if it was: one direction took longer from then on by as much as the other took less. The
-/// end of what was before it, and the beginning of what was after.
+/// Find the first clock setting: from then on one direction takes longer by as much as the other takes less. Return the
+/// end of the part before it and the start of the part after it.
 fn setting_in(run: &[Window]) -> Option<(usize, usize)> {
     let mut best: Option<((usize, usize), i64)> = None;
     for end in LEAST_BESIDE..run.len().saturating_sub(LEAST_BESIDE) {
@@ -56,14 +56,14 @@ fn setting_in(run: &[Window]) -> Option<(usize, usize)> {
     best.map(|(cut, _)| cut)
 }
 
-/// The time there and back of the quickest packets.
+/// Return the round trip of the quickest packets.
 fn trip_of(windows: &[Window]) -> Option<i64> {
     let upper = windows.iter().filter_map(|w| w.upper).map(|p| p.1).min()?;
     let lower = windows.iter().filter_map(|w| w.lower).map(|p| p.1).max()?;
     Some(upper.saturating_sub(lower))
 }
 
-/// By how much both directions say that the clock was set between two whiles; `None` where they do not agree.
+/// Return the clock step between two periods on which both directions agree; `None` if they do not.
 fn step_between(before: &[Window], after: &[Window]) -> Option<i64> {
     let upper = |windows: &[Window]| windows.iter().filter_map(|w| w.upper).map(|p| p.1).min();
     let lower = |windows: &[Window]| windows.iter().filter_map(|w| w.lower).map(|p| p.1).max();
@@ -75,7 +75,7 @@ fn step_between(before: &[Window], after: &[Window]) -> Option<i64> {
     if step_ns.abs() < LEAST_STEP_NS || !is_agreed {
         return None;
     }
-    // Nearly all that came before stand at the one level, and nearly all that came after at the other.
+    // Nearly all bounds before the step are at one level, and nearly all after it at the other.
     let is_reported = |windows: &[Window], own: [i64; 2], other: [i64; 2]| {
         let points = windows
             .iter()
@@ -94,8 +94,8 @@ fn step_between(before: &[Window], after: &[Window]) -> Option<i64> {
         .then_some(step_ns)
 }
 
-/// By how much bounds may contradict each other. Where those of many short whiles do by themselves, a capture's times
-/// disagree by direction, as those of a network card with several queues may: no clock was set.
+/// Return the tolerated contradiction between bounds. If many short periods contradict themselves, a capture's times
+/// disagree by direction, as with a multi-queue network card, and no clock was set.
 pub fn slack_of(windows: &[Window]) -> f64 {
     let mut beyond_ns: Vec<i64> = Vec::new();
     for near in windows.windows(NEIGHBOURS) {
@@ -118,7 +118,7 @@ pub fn slack_of(windows: &[Window]) -> f64 {
     if disagreed < 2 || disagreed * ODD_SHARE < beyond_ns.len() {
         return SLACK_NS;
     }
-    // Seldom, two of the oddest stand farther apart than any neighbours.
+    // Rarely, two of the worst are farther apart than any neighbours.
     let most_ns = beyond_ns.iter().filter(is_odd).max().copied().unwrap_or(0);
     SLACK_NS + (2 * most_ns).min(MOST_DISAGREEMENT_NS) as f64
 }

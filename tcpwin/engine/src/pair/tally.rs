@@ -1,31 +1,31 @@
-//! How many packets of one direction fared how, and how long they took.
+//! Counts of a direction's packets by fate, and their delays.
 
 use std::collections::VecDeque;
 
 use super::clock::Piece;
 
-/// What became of a packet between the two points.
+/// The fate of a packet between the two points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Both captures have it.
     Delivered,
-    /// The same, after one that left later.
+    /// Delivered after a packet that left later.
     Late,
-    /// A further sighting at the far point of one that left once.
+    /// Another sighting at the far point of a packet sent once.
     Duplicated,
-    /// Acknowledged, and nothing else can have been: the far capture missed it.
+    /// Acknowledged and not deliverable otherwise: the far capture missed it.
     FarMissed,
-    /// The far capture has it alone: the near one missed it.
+    /// Only the far capture has it: the near one missed it.
     NearMissed,
-    /// The receiver said that it lacked it.
+    /// The receiver reported it missing.
     Lost,
     /// The far capture lacks it. Lost, if that capture misses nothing.
     Unseen,
     /// The far capture was not running, or may not have been.
     Outside,
-    /// A further sighting at the near point: the capture has it twice.
+    /// Another sighting at the near point: the capture has it twice.
     CapturedTwice,
-    /// Seen at the far point only, from another distance than all others: sent by something in between.
+    /// Seen only at the far point, from a different distance than all others: sent by a device in between.
     Injected,
 }
 
@@ -59,7 +59,7 @@ impl Fate {
     }
 }
 
-/// Packets as captured, and as segments of the wire: an offloaded frame is several of these.
+/// Packets as captured, and as segments on the wire; an offloaded frame contains several of these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     pub frames: u64,
@@ -86,10 +86,10 @@ impl Tally {
 
 const MOST_SPANS: usize = 64;
 const FIRST_WIDTH_NS: i64 = 100_000_000;
-/// Packets of one direction alone that wait to be known of one epoch.
+/// Packets waiting to be assigned to an epoch, when only one direction is active.
 const MOST_PENDING: usize = 4_096;
 
-/// Times on the way within a while, as differences of the two clocks.
+/// Delays within a period, as differences of the two clocks.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     first_ns: i64,
@@ -99,12 +99,12 @@ struct Span {
     least: (i64, i64),
     most: (i64, i64),
     count: u64,
-    /// Relative to the first of the span.
+    /// Relative to the first packet of the span.
     sum_time_ns: i128,
     sum_ns: i128,
 }
 
-/// Delays of one direction, to be corrected by the clocks once these are known.
+/// Delays of one direction, to be corrected once the clocks are known.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
     spans: Vec<Span>,
@@ -112,10 +112,10 @@ pub struct Delays {
     pending: VecDeque<Pending>,
 }
 
-/// A packet that may have come after a clock was set: packets of the other direction will tell.
+/// A packet that may have arrived after a clock was set; packets of the other direction will show it.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
-    /// When it came, by the far capture's clock.
+    /// Arrival time by the far capture's clock.
     far_ns: i64,
     a_ns: i64,
     apart_ns: i64,
@@ -132,7 +132,7 @@ pub struct Delay {
 }
 
 impl Delays {
-    /// The same, of one that is `far_ns` at the far point and of whose epoch the other direction may tell otherwise.
+    /// Like `add`, for a packet at the far point at `far_ns` whose epoch the other direction may still correct.
     #[inline]
     pub fn await_epoch(&mut self, far_ns: i64, point: (i64, i64), pairs_before: u64, epoch: u32) {
         if self.pending.len() >= MOST_PENDING {
@@ -148,7 +148,7 @@ impl Delays {
         });
     }
 
-    /// A packet of the other direction left the far point: none that came before it came after a clock was set.
+    /// A packet of the other direction left the far point: earlier arrivals preceded any clock setting.
     #[inline]
     pub fn confirm(&mut self, left_ns: i64) {
         while self
@@ -160,7 +160,7 @@ impl Delays {
         }
     }
 
-    /// A clock was set: `is_after` tells of those that wait, by their difference, whether they came after it.
+    /// A clock was set. `is_after` decides for each waiting packet, by its difference, whether it arrived afterwards.
     pub fn set(&mut self, epoch: u32, is_after: impl Fn(i64) -> bool) {
         for pending in &mut self.pending {
             if is_after(pending.apart_ns) {
@@ -188,10 +188,10 @@ impl Delays {
         }
     }
 
-    /// A packet's time by A's clock, and far less near, each by its own clock.
+    /// Add a packet's time by A's clock, and its far minus near time, each by its own clock.
     pub fn add(&mut self, a_ns: i64, apart_ns: i64, pairs_before: u64, epoch: u32) {
         let point = (a_ns, apart_ns);
-        // Packets that were on their way as a clock was set still belong to the span before.
+        // Packets in flight when a clock was set belong to the previous span.
         let from = self.spans.len().saturating_sub(2);
         let fitting = self.spans[from..].iter().rposition(|span| {
             let since_ns = a_ns.wrapping_sub(span.first_ns);
@@ -246,14 +246,14 @@ impl Delays {
             .collect();
     }
 
-    /// Delays by one clock. `towards_b` tells which way the packets went.
+    /// Return the delays by one clock. `towards_b` is the direction of the packets.
     pub fn corrected(&self, pieces: &[Piece], towards_b: bool) -> Option<Delay> {
         let sign = if towards_b { 1 } else { -1 };
         let mut delay: Option<Delay> = None;
         let (mut sum, mut count) = (0i128, 0i128);
         for (index, span) in self.spans.iter().enumerate() {
             let piece = piece_of(pieces, span.epoch, span.pairs_before)?;
-            // A clock was set within it: its least and most may be of either setting.
+            // A clock was set within the span: its minimum and maximum may belong to either setting.
             let next = self.spans.get(index + 1);
             let is_mixed = next.is_some_and(|next| {
                 next.epoch == span.epoch
@@ -283,7 +283,7 @@ impl Delays {
     }
 }
 
-/// The piece of an epoch in which a packet was paired, else the nearest.
+/// Return the piece of an epoch in which a packet was paired, or the nearest one.
 fn piece_of(pieces: &[Piece], epoch: u32, pairs_before: u64) -> Option<&Piece> {
     let first = pieces.partition_point(|piece| piece.epoch < epoch);
     let end = pieces.partition_point(|piece| piece.epoch <= epoch);

@@ -1,15 +1,15 @@
-//! Packets that one capture showed and the other has not shown yet.
+//! Packets that one capture has shown and the other has not shown yet.
 //!
-//! Each is found by a hash of what the way does not change, stands in the order of its way at its point, and in the
-//! order of all packets of its capture, so that the oldest can be given up. Nothing else is kept of packets.
+//! Each is found by a hash of its invariant fields. It is linked in the order of its direction at its point, and in the
+//! order of all packets of its capture, so that the oldest can be given up. No other packet data is stored.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::packet::{Side, Sighting};
 
-/// Of those that wait on one way, so many of the newest are looked at for one packet: more are no flight, but a capture
-/// that lacks the rest.
+/// Number of the newest waiting packets in a direction that are searched: more are not a flight, but a capture that
+/// lacks the rest.
 pub const MOST_LOOKED_AT: usize = 4_096;
 
 /// No entry.
@@ -20,62 +20,62 @@ pub const NONE: u32 = u32::MAX;
 pub struct Waiting {
     pub packet: Sighting,
     pub side: Side,
-    /// The way's number: the connection's times two, and one for the second direction.
+    /// Number of the direction: twice the connection's number, plus one for the second direction.
     pub direction: u32,
     pub mark: Mark,
     key: u64,
     same_links: Links,
     way_links: Links,
     side_links: Links,
-    /// Counts up whenever the place is reused.
+    /// Incremented whenever the slot is reused.
     age: u32,
     is_free: bool,
 }
 
-/// What is known of a packet that the other capture lacks so far.
+/// Knowledge about a packet that the other capture has not shown.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mark {
     /// The epoch in which it left.
     pub epoch: u32,
-    /// How long the other capture had been read for as it was taken.
+    /// Time covered by the other capture when the packet was stored.
     pub other_run_ns: i64,
-    /// It acknowledges more than its way's packets before it in the same capture.
+    /// It acknowledges more than earlier packets of its direction in the same capture.
     pub has_new_ack: bool,
-    /// One that left later has arrived.
+    /// A packet that left later has arrived.
     pub is_overtaken: bool,
-    /// How long the newest packet had taken that came before it was overtaken, as far less near time, the packets
-    /// paired by then, and its epoch.
+    /// Delay of the newest packet that arrived before this one was overtaken: far minus near time, number of packets
+    /// paired by then, and epoch.
     pub apart_before: Option<(i64, u64, u32)>,
-    /// Carries bytes that were sent before.
+    /// Contains bytes that were sent before.
     pub is_resend: bool,
-    /// Bytes of it were sent again.
+    /// Bytes of it were retransmitted.
     pub is_copied: bool,
-    /// A later copy of it has come.
+    /// A later copy of it has arrived.
     pub is_replaced: bool,
-    /// All copies sent before were shown to be lost.
+    /// All previous copies were shown to be lost.
     pub others_were_lost: bool,
-    /// The receiver said that it lacked bytes of it after it should have come.
+    /// The receiver reported bytes of it missing after it should have arrived.
     pub has_hole: bool,
-    /// A duplicate SACK told of its bytes.
+    /// A DSACK reported its bytes.
     pub has_dsack: bool,
-    /// Its bytes were acknowledged when nothing else can have brought them.
+    /// Its bytes were acknowledged when no other packet can have delivered them.
     pub has_come: bool,
-    /// Of one that is sent again: the newest copy before that had not come when it left.
+    /// For a retransmission: the newest previous copy that had not arrived when it left.
     pub copy_before: Option<(u32, u32)>,
-    /// That copy was given up meanwhile: its frame.
+    /// Frame of that copy, if it has been given up since.
     pub lost_before: u64,
-    /// That copy may have come while the far capture was not running.
+    /// That copy may have arrived while the far capture was not running.
     pub copy_is_outside: bool,
-    /// Of one that is sent again: the receiver had its bytes as it left, and lacked its first byte.
+    /// For a retransmission: the receiver had its bytes when it left, or lacked its first byte.
     pub was_covered: bool,
     pub was_lacking: bool,
-    /// The copy before had come by then, and an ACK that left since did not tell of it.
+    /// The previous copy had arrived by then, and an ACK that has left since did not report it.
     pub copy_was_refused: bool,
-    /// Of one that is sent again: ACKs of its bytes were lost before it left.
+    /// For a retransmission: ACKs of its bytes were lost before it left.
     pub ack_was_lost: bool,
-    /// Why it was sent again was told with its first part.
+    /// The cause was determined with its first part.
     pub is_judged: bool,
-    /// Its place in the sender's count of IP ids, where the near capture lacks it.
+    /// Its position in the sender's IP ID sequence, if the near capture lacks it.
     pub id_place: Option<i64>,
 }
 
@@ -90,7 +90,7 @@ const UNLINKED: Links = Links {
     after: NONE,
 };
 
-/// First and last of a list.
+/// First and last entry of a list.
 #[derive(Clone, Copy, Debug)]
 pub struct List {
     pub first: u32,
@@ -104,7 +104,7 @@ impl List {
     };
 }
 
-/// Keys are hashes already.
+/// Pass-through hasher: keys are already hashes.
 #[derive(Default)]
 pub struct Ready(u64);
 
@@ -126,7 +126,7 @@ impl Hasher for Ready {
 
 pub type ByKey<T> = HashMap<u64, T, BuildHasherDefault<Ready>>;
 
-/// All packets that wait.
+/// All waiting packets.
 pub struct PendingSlots {
     entries: Vec<Waiting>,
     free: Vec<u32>,
@@ -156,7 +156,7 @@ impl PendingSlots {
         &mut self.entries[at as usize]
     }
 
-    /// The entry and its age, by which a later look finds whether it is still the same.
+    /// Return the entry and its age, which show later whether it is still the same packet.
     pub fn handle(&self, at: u32) -> (u32, u32) {
         (at, self.get(at).age)
     }
@@ -166,7 +166,7 @@ impl PendingSlots {
         !entry.is_free && entry.age == age
     }
 
-    /// The first of those with a key.
+    /// Return the first entry with a key.
     #[inline]
     pub fn find(&self, key: u64) -> u32 {
         self.by_key.get(&key).map_or(NONE, |list| list.first)
@@ -187,18 +187,18 @@ impl PendingSlots {
         self.get(at).way_links.before
     }
 
-    /// The oldest packet of a capture.
+    /// Return the oldest packet of a capture.
     #[inline]
     pub fn oldest(&self, side: Side) -> u32 {
         self.sides[side.index()].first
     }
 
-    /// Most packets that ever waited together.
+    /// Peak number of waiting packets.
     pub fn most(&self) -> usize {
         self.most
     }
 
-    /// Add a packet as the newest of its way.
+    /// Add a packet as the newest of its direction.
     pub fn add(
         &mut self,
         key: u64,
@@ -267,7 +267,7 @@ impl PendingSlots {
         }
     }
 
-    /// Take a packet out.
+    /// Remove a packet.
     pub fn remove(&mut self, at: u32, list: &mut List) -> (Sighting, Mark) {
         self.remove_key(at);
         let links = self.get(at).way_links;
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_one_key_come_in_their_order_whichever_leaves() {
+    fn packets_with_equal_keys_stay_in_order_after_removals() {
         for gone in 0..3 {
             let (mut pending, mut list) = (PendingSlots::new(), List::EMPTY);
             let at: Vec<u32> = (0..3)
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_used_again_is_another_packet() {
+    fn a_reused_slot_is_a_different_packet() {
         let (mut pending, mut list) = (PendingSlots::new(), List::EMPTY);
         let at = pending.add(1, 0, Side::A, packet(1), Mark::default(), &mut list);
         let handle = pending.handle(at);

@@ -13,8 +13,8 @@ use crate::output::detail::{Chosen, DetailSink, Extent};
 use crate::output::index::PacketIndex;
 use crate::output::series::Span;
 
-/// Analyse some connections of a capture by its index; None if the index does not fit. The result contains only these.
-/// Its facts and counts of the capture are those given, from a complete pass.
+/// Analyse some connections of a capture by its index; None if the index does not fit. The result contains only these
+/// connections, and reports the given facts and counts, which come from a complete pass.
 #[pyfunction]
 #[pyo3(signature = (source, index, ids, *, facts, counters, buckets=1024, rows=0, shifts=None))]
 #[allow(clippy::too_many_arguments)]

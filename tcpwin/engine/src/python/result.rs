@@ -403,8 +403,8 @@ impl Result {
             .collect())
     }
 
-    /// Count the connections to each address and port that meet all conditions, themselves or in their direction from
-    /// the initiator.
+    /// Count, per responding address and port, the connections that meet all conditions, or whose direction from the
+    /// initiator does.
     fn responders(
         &self,
         py: Python<'_>,

@@ -69,7 +69,7 @@ impl SecondPass<'_, '_> {
         sink: &mut S,
     ) -> PyResult<std::result::Result<Findings, Unfit>> {
         let (ids, shifts) = (self.ids, self.shifts.clone());
-        // There is no byte count to report.
+        // No byte count to report.
         watched(self.source.py(), None, |report| {
             reread(index, ids, shifts, sink, || report(0))
         })

@@ -170,7 +170,7 @@ fn tzsp(view: View<'_>) -> Step<'_> {
     const PADDING: u8 = 0;
     const END: u8 = 1;
     const MAX_TAGS: usize = 64;
-    // Version 1; a packet that was received or is to be transmitted.
+    // Version 1; a received packet, or one for transmission.
     if view.u8(0)? != 1 || view.u8(1)? > 1 {
         return Err(Outcome::NotTcp);
     }

@@ -54,7 +54,7 @@ fn whole_files() {
 }
 
 #[test]
-fn a_stored_gzip_member_written_out() {
+fn a_handwritten_stored_gzip_member() {
     // RFC 1952 §2.3 around RFC 1951 §3.2.4: one final stored block of 24 bytes, then CRC32 and length.
     let header = plain_header();
     let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
@@ -71,7 +71,7 @@ fn a_stored_gzip_member_written_out() {
 }
 
 #[test]
-fn members_and_frames_follow_each_other() {
+fn members_and_frames_can_be_concatenated() {
     let plain = noisy_pcap();
     let (expected, _) = read(&plain);
     let (first, second) = plain.split_at(123_457);
@@ -94,7 +94,7 @@ fn skippable_frames_are_skipped() {
         let (packets, facts) = read(&file);
         assert_eq!(packets, expected);
         assert!(facts.warnings.is_empty(), "{:?}", facts.warnings);
-        // A frame's header may come in pieces.
+        // Frame headers may arrive in pieces.
         let slow = Box::new(Trickle(Cursor::new(file)));
         let mut reader = CaptureReader::from_reader(slow, "slow").expect("can be opened");
         assert_eq!(drain(&mut reader), expected);
@@ -117,7 +117,7 @@ fn zeros_after_a_gzip_member_are_padding_and_other_bytes_are_not() {
 }
 
 #[test]
-fn one_kind_inside_another_once() {
+fn compression_can_be_nested_once() {
     let (expected, _) = read(&small_pcap());
     let (packets, facts) = read(&zstd(&gzip(&small_pcap())));
     assert_eq!(packets, expected);
@@ -130,12 +130,12 @@ fn one_kind_inside_another_once() {
 }
 
 #[test]
-fn any_cut_keeps_what_came_before() {
+fn any_cut_keeps_the_data_before_it() {
     let plain = noisy_pcap();
     let (expected, _) = read(&plain);
     for (compression, encode) in ENCODERS {
         let file = encode(&plain);
-        // 100 packets are about a tenth; no block of any of the three is longer than 128 KiB.
+        // 100 packets are about a tenth; no block of any format is longer than 128 KiB.
         for cut in (2_000..file.len())
             .step_by(59_999)
             .chain(file.len() - 12..file.len())
@@ -170,7 +170,7 @@ fn any_cut_keeps_what_came_before() {
 }
 
 #[test]
-fn damage_in_the_middle_keeps_what_came_before() {
+fn damage_in_the_middle_keeps_the_data_before_it() {
     let plain = noisy_pcap();
     let (expected, _) = read(&plain);
     for (compression, encode) in ENCODERS {
@@ -188,7 +188,7 @@ fn damage_in_the_middle_keeps_what_came_before() {
 }
 
 #[test]
-fn what_was_inflated_before_a_bad_deflate_block_is_kept() {
+fn data_inflated_before_a_bad_deflate_block_is_kept() {
     // Two stored blocks (RFC 1951 §3.2.4), then one of the reserved type 3.
     let plain = small_pcap();
     let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
@@ -225,7 +225,7 @@ fn a_zstd_block_before_a_bad_block_header_is_kept() {
 }
 
 #[test]
-fn a_wrong_checksum_costs_no_packets() {
+fn a_wrong_checksum_loses_no_packets() {
     let mut wrong_gzip = gzip(&small_pcap());
     let crc_at = wrong_gzip.len() - 8;
     wrong_gzip[crc_at] ^= 1;
@@ -247,7 +247,7 @@ fn a_wrong_checksum_costs_no_packets() {
 }
 
 #[test]
-fn nothing_inside_is_an_empty_file() {
+fn a_stream_without_content_is_an_empty_file() {
     for (compression, encode) in ENCODERS {
         let error = open(&encode(b"")).err().expect("not readable");
         assert_eq!(error.kind, CaptureErrorKind::Empty, "{compression:?}");
@@ -256,7 +256,7 @@ fn nothing_inside_is_an_empty_file() {
 }
 
 #[test]
-fn something_else_inside_is_named() {
+fn foreign_content_is_identified() {
     let error = open(&gzip(b"a plain text of some length"))
         .err()
         .expect("not readable");
@@ -273,7 +273,7 @@ fn a_zstd_window_over_128_mib_is_refused() {
     file.extend(plain_header());
     let error = open(&file).err().expect("not readable");
     assert_eq!(error.kind, CaptureErrorKind::BadCompression);
-    // Exponent 17 is 2^27 bytes, the most that is followed.
+    // Exponent 17 is 2^27 bytes, the supported maximum.
     file[5] = 17 << 3;
     assert!(open(&file).is_ok());
 }

@@ -1,4 +1,4 @@
-//! Replays the fuzzer's corpus: every input that once reached new code keeps to what holds of all inputs.
+//! Replays the fuzzer's corpus: every input that once reached new code satisfies the general invariants.
 
 use std::fs;
 use std::path::Path;

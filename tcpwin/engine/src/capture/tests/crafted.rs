@@ -1,4 +1,4 @@
-//! Builds captures byte by byte: records and blocks in either byte order, with lengths as told.
+//! Builds captures byte by byte: records and blocks in either byte order, with arbitrary lengths.
 
 #[derive(Clone, Copy, Debug)]
 pub enum Order {
@@ -55,12 +55,12 @@ pub fn pcap_header_of_version(
     bytes
 }
 
-/// The usual file: little-endian, microseconds, Ethernet.
+/// The standard header: little-endian, microseconds, Ethernet.
 pub fn plain_header() -> Vec<u8> {
     pcap_header(Little, MICROSECONDS, 65_535, 1)
 }
 
-/// A record whose two lengths are told, whatever `data` is.
+/// A record with the given lengths, regardless of `data`.
 pub fn record_claiming(
     order: Order,
     time: (u32, u32),
@@ -79,13 +79,13 @@ pub fn record(order: Order, time: (u32, u32), original: u32, data: &[u8]) -> Vec
     record_claiming(order, time, (data.len() as u32, original), data)
 }
 
-/// A block around `body`, padded, its lengths right.
+/// A block around `body`, with padding and correct lengths.
 pub fn block(order: Order, kind: u32, body: &[u8]) -> Vec<u8> {
     let len = 12 + body.len().next_multiple_of(4) as u32;
     block_claiming(order, kind, (len, len), body)
 }
 
-/// A block that states the lengths told before and after its padded body.
+/// A block with the given lengths before and after its padded body.
 pub fn block_claiming(order: Order, kind: u32, lengths: (u32, u32), body: &[u8]) -> Vec<u8> {
     let mut bytes = order.u32(kind).to_vec();
     bytes.extend(order.u32(lengths.0));
@@ -173,7 +173,7 @@ pub fn small_pcapng() -> Vec<u8> {
     .concat()
 }
 
-/// Bytes that no compressor shortens (splitmix64).
+/// Incompressible bytes (splitmix64).
 pub fn noise(len: usize, seed: u64) -> Vec<u8> {
     let mut state = seed;
     let mut bytes = Vec::with_capacity(len + 8);
@@ -188,7 +188,7 @@ pub fn noise(len: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// 1,000 packets of 1,000 bytes of noise, one a millisecond.
+/// 1,000 packets of 1,000 bytes of noise, one per millisecond.
 pub fn noisy_pcap() -> Vec<u8> {
     let mut bytes = plain_header();
     for n in 0..1000 {

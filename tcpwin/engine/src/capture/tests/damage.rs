@@ -1,4 +1,4 @@
-//! Cuts, lies about lengths, failing reads and random bytes: packets before the damage, one warning, bounded memory.
+//! Cuts, wrong lengths, failing reads and random bytes: packets before the damage, one warning, bounded memory.
 
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ fn any_cut_yields_a_prefix_and_at_most_one_warning() {
 }
 
 #[test]
-fn a_cut_is_told_with_the_record_it_is_in() {
+fn a_cut_is_reported_at_the_start_of_its_record() {
     let file = small_pcap();
     // 24 + 21 + 16 bytes; the cut is in the third record's header, then in its data.
     for cut in [61 + 1, 61 + 15, 61 + 16, 61 + 24] {
@@ -42,7 +42,7 @@ fn a_cut_is_told_with_the_record_it_is_in() {
 }
 
 #[test]
-fn a_block_cut_in_its_trailing_length_is_told_at_its_start() {
+fn a_block_cut_in_its_trailing_length_is_reported_at_its_start() {
     let file = [section(Little), block(Little, 0x99, b"body")].concat();
     for cut in 28 + 12..28 + 16 {
         let (_, facts) = read(&file[..cut]);
@@ -52,8 +52,8 @@ fn a_block_cut_in_its_trailing_length_is_told_at_its_start() {
 }
 
 #[test]
-fn a_record_longer_than_any_stops_the_reading() {
-    // 262,144 is the limit where the snaplen is lower.
+fn an_impossibly_long_record_stops_reading() {
+    // 262,144 is the limit if the snaplen is lower.
     for (claimed, damaged) in [(262_145, true), (262_144, false), (u32::MAX, true)] {
         let file = [
             plain_header(),
@@ -74,7 +74,7 @@ fn a_record_longer_than_any_stops_the_reading() {
 }
 
 #[test]
-fn a_long_record_is_read_where_the_snaplen_allows_it_and_the_file_holds_it() {
+fn a_long_record_is_read_if_the_snaplen_allows_it_and_it_is_complete() {
     let data = noise(1_000_000, 1);
     let file = [
         pcap_header(Little, MICROSECONDS, 0x7fff_ffff, 1),
@@ -114,7 +114,7 @@ fn a_read_that_fails_ends_the_packets_with_a_warning() {
 }
 
 #[test]
-fn a_slow_pipe_and_a_buffer_too_small_give_the_same_packets() {
+fn a_slow_pipe_and_a_small_buffer_yield_the_same_packets() {
     for file in [small_pcap(), small_pcapng(), noisy_pcap()] {
         let (expected, _) = read(&file);
         let slow = Box::new(Trickle(Cursor::new(file.clone())));
@@ -130,7 +130,7 @@ fn a_slow_pipe_and_a_buffer_too_small_give_the_same_packets() {
 }
 
 #[test]
-fn warnings_are_kept_to_a_bound() {
+fn the_number_of_warnings_is_bounded() {
     let mut facts = CaptureFacts::new("crafted".into(), Vec::new());
     for offset in 0..130 {
         facts.warn(crate::capture::error::Fault::damaged(offset, String::new()));
@@ -138,7 +138,7 @@ fn warnings_are_kept_to_a_bound() {
     assert_eq!((facts.warnings.len(), facts.warnings_omitted), (100, 30));
 }
 
-/// What holds of any bytes whatsoever.
+/// Invariants for arbitrary bytes.
 pub(super) fn check_invariants(bytes: &[u8]) {
     let source = Box::new(Cursor::new(bytes.to_vec()));
     let Ok(mut reader) = CaptureReader::from_reader_with(source, "random", 64) else {

@@ -14,7 +14,7 @@ fn capture(seconds: &[u32], name: &str) -> Vec<u8> {
     bytes
 }
 
-/// Name and second of each packet, its frame checked.
+/// Returns the name and second of each packet, and checks its frame number.
 fn order(packets: &[Got]) -> Vec<(String, i64)> {
     for (at, packet) in packets.iter().enumerate() {
         assert_eq!(packet.frame, at as u64 + 1);
@@ -41,7 +41,7 @@ fn expected(packets: &[(&str, i64)]) -> Vec<(String, i64)> {
     packets.iter().map(|&(n, s)| (n.to_owned(), s)).collect()
 }
 
-/// A folder for one test, removed when dropped.
+/// A temporary directory, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -88,7 +88,7 @@ fn overlapping_captures_interleave_by_time() {
 }
 
 #[test]
-fn on_a_tie_the_file_named_first_goes_first() {
+fn ties_go_to_the_file_named_first() {
     let mut reader = merged(&[capture(&[2, 2], "b"), capture(&[1, 2, 2], "a")]);
     let packets = drain_merged(&mut reader);
     let names = [("a", 1), ("b", 2), ("b", 2), ("a", 2), ("a", 2)];
@@ -96,7 +96,7 @@ fn on_a_tie_the_file_named_first_goes_first() {
 }
 
 #[test]
-fn a_rotation_given_in_any_order_comes_in_time_order() {
+fn rotated_files_in_any_order_are_read_in_time_order() {
     let folder = Folder::new("rotation");
     let paths = [
         folder.write("3.pcap", &capture(&[5, 6], "three")),
@@ -125,9 +125,9 @@ fn a_rotation_given_in_any_order_comes_in_time_order() {
 }
 
 #[test]
-fn one_file_is_read_as_it_is() {
+fn a_single_file_is_read_in_file_order() {
     let folder = Folder::new("single");
-    // Its packets are not in time order, and stay so.
+    // Its packets are not in time order, and must stay that way.
     let path = folder.write("only.pcap", &capture(&[3, 1, 2], "x"));
     let mut reader = MergedReader::open(&[path]).expect("can be opened");
     let packets = drain_merged(&mut reader);
@@ -146,7 +146,7 @@ fn a_bad_file_among_good_ones_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_damaged_file_gives_its_packets_and_the_others_go_on() {
+fn a_damaged_file_does_not_stop_the_others() {
     let damaged = capture(&[1, 3, 5], "d");
     let cut = &damaged[..damaged.len() - 1];
     let mut reader = merged(&[cut.to_vec(), capture(&[2, 4, 6], "w")]);
@@ -158,7 +158,7 @@ fn a_damaged_file_gives_its_packets_and_the_others_go_on() {
 }
 
 #[test]
-fn a_file_removed_before_its_turn_is_a_warning() {
+fn a_file_removed_before_it_is_read_is_a_warning() {
     let folder = Folder::new("removed");
     let first = folder.write("1.pcap", &capture(&[1], "a"));
     let second = folder.write("2.pcap", &capture(&[2], "b"));
@@ -169,7 +169,7 @@ fn a_file_removed_before_its_turn_is_a_warning() {
 }
 
 #[test]
-fn packets_without_a_time_stay_behind_the_one_before() {
+fn packets_without_a_time_follow_the_previous_one() {
     let timeless = [
         section(Little),
         interface(Little, 1, 0, b""),
@@ -186,7 +186,7 @@ fn packets_without_a_time_stay_behind_the_one_before() {
 }
 
 #[test]
-fn packets_that_a_file_skips_keep_their_numbers() {
+fn skipped_packets_keep_their_numbers() {
     let skipping = [
         section(Little),
         interface(Little, 1, 0, b""),
@@ -201,7 +201,7 @@ fn packets_that_a_file_skips_keep_their_numbers() {
 }
 
 #[test]
-fn no_files_are_no_packets() {
+fn no_files_yield_no_packets() {
     let mut reader = MergedReader::open::<PathBuf>(&[]).expect("nothing to open");
     assert!(reader.next_packet().is_none());
     assert!(reader.facts().is_empty());

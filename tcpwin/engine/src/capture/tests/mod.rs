@@ -1,4 +1,4 @@
-//! Readers against crafted bytes. Expected values are worked out from the formats' specifications.
+//! Readers against crafted bytes. Expected values are derived from the formats' specifications.
 
 mod compression;
 mod corpus;
@@ -46,7 +46,7 @@ fn drain(reader: &mut CaptureReader) -> Vec<Got> {
     packets
 }
 
-/// The same by runs of at most three.
+/// Like `drain`, in runs of at most three.
 fn drain_by_runs(reader: &mut CaptureReader) -> Vec<Got> {
     let mut packets = Vec::new();
     loop {
@@ -63,7 +63,7 @@ fn drain_by_runs(reader: &mut CaptureReader) -> Vec<Got> {
     }
 }
 
-/// All packets and facts of a capture that can be opened, which are the same one by one and by runs.
+/// Return all packets and facts of a readable capture, checking that single reads and runs agree.
 fn read(bytes: &[u8]) -> (Vec<Got>, CaptureFacts) {
     let mut reader = open(bytes).expect("can be opened");
     let packets = drain(&mut reader);
@@ -87,7 +87,7 @@ fn warning_kinds(facts: &CaptureFacts) -> Vec<WarningKind> {
     facts.warnings.iter().map(|w| w.kind).collect()
 }
 
-/// Gives one byte a call, as a slow pipe may.
+/// Returns one byte per call, as a slow pipe may.
 struct Trickle(Cursor<Vec<u8>>);
 
 impl Read for Trickle {

@@ -5,7 +5,7 @@ use super::*;
 use crate::capture::{ByteOrder, CaptureErrorKind, FileFormat};
 
 #[test]
-fn one_record_written_out() {
+fn a_handwritten_record() {
     #[rustfmt::skip]
     let file = [
         0xd4, 0xc3, 0xb2, 0xa1,  2, 0, 4, 0,  0, 0, 0, 0,  0, 0, 0, 0,  0x60, 0, 0, 0,  1, 0, 0, 0,
@@ -65,7 +65,7 @@ fn modified_records_have_24_byte_headers() {
 
 #[test]
 fn link_type_is_read_without_fcs_length_and_reserved_bits() {
-    // FCS length 4 in the top four bits, the P bit that says so, and a reserved bit.
+    // FCS length 4 in the top four bits, the P bit that announces it, and a reserved bit.
     let file = pcap_header(
         Little,
         MICROSECONDS,
@@ -77,7 +77,7 @@ fn link_type_is_read_without_fcs_length_and_reserved_bits() {
 }
 
 #[test]
-fn a_header_alone_is_a_capture_without_packets() {
+fn a_bare_header_is_a_capture_without_packets() {
     let (packets, facts) = read(&plain_header());
     assert!(packets.is_empty());
     assert!(facts.warnings.is_empty());
@@ -92,12 +92,12 @@ fn the_largest_time_fits() {
     ]
     .concat();
     let (packets, _) = read(&file);
-    // 2^32 seconds less a nanosecond.
+    // 2^32 seconds minus a nanosecond.
     assert_eq!(packets[0].time_ns, Some(4_294_967_295_999_999_999));
 }
 
 #[test]
-fn a_fraction_of_more_than_a_second_is_added_and_noted_once() {
+fn a_fraction_above_a_second_is_added_and_reported_once() {
     let file = [
         plain_header(),
         record(Little, (1, 999_999), 1, b"a"),
@@ -115,7 +115,7 @@ fn a_fraction_of_more_than_a_second_is_added_and_noted_once() {
 }
 
 #[test]
-fn captured_more_than_original_raises_the_original() {
+fn a_captured_length_above_the_original_raises_the_original() {
     let file = [plain_header(), record(Little, (1, 0), 2, b"five!")].concat();
     let (packets, facts) = read(&file);
     assert_eq!(packets[0].captured, b"five!");
@@ -169,7 +169,7 @@ fn a_header_cut_short_is_an_error() {
 }
 
 #[test]
-fn times_and_steps_back_are_counted() {
+fn times_and_backward_steps_are_counted() {
     let file = [
         plain_header(),
         record(Little, (5, 0), 1, b"a"),
@@ -186,7 +186,7 @@ fn times_and_steps_back_are_counted() {
 }
 
 #[test]
-fn frames_can_be_numbered_on() {
+fn frame_numbers_can_continue() {
     let mut reader = open(&small_pcap()).expect("can be opened");
     reader.set_next_frame(41);
     let frames: Vec<_> = drain(&mut reader).iter().map(|p| p.frame).collect();
@@ -194,7 +194,7 @@ fn frames_can_be_numbered_on() {
 }
 
 #[test]
-fn what_is_no_capture_is_named() {
+fn foreign_files_are_identified() {
     let cases: [(&[u8], &str); 5] = [
         (
             b"snoop\0\0\0\0\0\0\x02\0\0\0\x04",
@@ -214,7 +214,7 @@ fn what_is_no_capture_is_named() {
 }
 
 #[test]
-fn nothing_at_all_is_an_empty_file() {
+fn no_bytes_are_an_empty_file() {
     let error = open(b"").err().expect("not readable");
     assert_eq!(error.kind, CaptureErrorKind::Empty);
     assert_eq!(error.to_string(), "crafted: empty file");

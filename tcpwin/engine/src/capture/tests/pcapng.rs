@@ -1,11 +1,11 @@
-//! pcapng files: sections, interfaces, packet blocks of three kinds, statistics, and blocks that state wrong lengths.
+//! pcapng files: sections, interfaces, the three kinds of packet blocks, statistics, and blocks with wrong lengths.
 
 use super::crafted::*;
 use super::*;
 use crate::capture::{ByteOrder, CaptureErrorKind, FileFormat};
 
 #[test]
-fn one_packet_written_out() {
+fn a_handwritten_packet() {
     #[rustfmt::skip]
     let file = [
         0x0a, 0x0d, 0x0d, 0x0a,  28, 0, 0, 0,  0x4d, 0x3c, 0x2b, 0x1a,  1, 0, 0, 0,
@@ -80,7 +80,7 @@ fn resolution_offset_and_names_of_each_interface() {
 }
 
 #[test]
-fn times_after_2262_are_clamped_and_noted_once() {
+fn times_after_2262_are_clamped_and_reported_once() {
     let file = [
         section(Little),
         interface(Little, 1, 0, b""),
@@ -176,7 +176,7 @@ fn the_obsolete_packet_block() {
 }
 
 #[test]
-fn other_blocks_are_skipped_and_options_after_a_packet_too() {
+fn other_blocks_and_packet_options_are_skipped() {
     let mut with_options = packet_body(Little, 0, 0, (4, 4), b"data");
     with_options.extend(option(Little, 1, b"a comment"));
     let file = [
@@ -248,7 +248,7 @@ fn packets_of_an_undescribed_interface_are_skipped_but_numbered() {
 }
 
 #[test]
-fn an_option_past_its_block_leaves_those_before_it() {
+fn options_before_an_overrun_are_kept() {
     let mut options = option(Little, 9, &[9]);
     options.extend([2, 0, 200, 0, b'e', b't', b'h', b'0']);
     let file = [
@@ -265,7 +265,7 @@ fn an_option_past_its_block_leaves_those_before_it() {
 }
 
 #[test]
-fn lengths_that_cannot_be_stop_the_reading() {
+fn impossible_lengths_stop_reading() {
     let good = [
         section(Little),
         interface(Little, 1, 0, b""),
@@ -278,7 +278,7 @@ fn lengths_that_cannot_be_stop_the_reading() {
         block_claiming(Little, 6, (0, 36), &body),
         block_claiming(Little, 6, (8, 36), &body),
         block_claiming(Little, 6, (28, 36), &body),
-        // No multiple of 4, and not repeated after the padding.
+        // Not a multiple of 4, and not repeated after the padding.
         block_claiming(Little, 6, (35, 36), &body),
         block_claiming(Little, 6, (over, over), &body),
         block_claiming(Little, 0x99, (8, 8), b""),

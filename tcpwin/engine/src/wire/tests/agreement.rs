@@ -33,7 +33,7 @@ fn ordinary_frame() -> impl Strategy<Value = (Vec<u8>, u32)> {
     )
 }
 
-/// What an earlier packet may leave in the segment that is filled.
+/// Residue of an earlier packet in the segment to be filled.
 fn left_over() -> Segment {
     let options = Options {
         timestamps: Some((7, 7)),

@@ -1,4 +1,4 @@
-//! Small packets in bytes, and the segment that each must give.
+//! Small packets as bytes, and the segments they must parse to.
 
 use crate::capture::{LinkType, Packet};
 use crate::wire::fast::mapped;
@@ -16,7 +16,7 @@ pub const INNER_V4: [u8; 45] = [
     b'h', b'e', b'l', b'l', b'o',
 ];
 
-/// The same over IPv6, 2001:db8::1 → 2001:db8::2.
+/// The same segment over IPv6, 2001:db8::1 → 2001:db8::2.
 #[rustfmt::skip]
 pub const INNER_V6: [u8; 65] = [
     0x60, 0x00, 0x00, 0x00, 0x00, 0x19, 0x06, 0x40,
@@ -80,7 +80,7 @@ pub fn packet(link_type: LinkType, captured: &[u8]) -> Packet<'_> {
     }
 }
 
-/// Parse one packet with a fresh parser; the segment if there is one.
+/// Parse a packet with a new parser; return the segment if there is one.
 pub fn parse_packet(packet: &Packet<'_>) -> (Outcome, Segment) {
     let mut segment = Segment::EMPTY;
     let outcome = SegmentParser::new().parse(packet, 0, &mut segment);
@@ -91,7 +91,7 @@ pub fn parse(link_type: LinkType, captured: &[u8]) -> (Outcome, Segment) {
     parse_packet(&packet(link_type, captured))
 }
 
-/// The segment of a packet that must have one.
+/// Return the segment of a packet, which must contain one.
 pub fn segment_of(link_type: LinkType, captured: &[u8]) -> Segment {
     let (outcome, segment) = parse(link_type, captured);
     assert_eq!(outcome, Outcome::Segment);

@@ -1,4 +1,4 @@
-//! Every link type, tag and tunnel around the same two inner packets; the headers are spelled out in bytes.
+//! Every link type, tag and tunnel around the same two inner packets, with headers spelled out in bytes.
 
 use super::build::*;
 use super::{link_cases, tunnel_cases};

@@ -1,4 +1,4 @@
-//! The fuzzer's corpus, replayed: what its files are named after must still be true of them.
+//! Replays the fuzzer's corpus: each file must still have the outcome it is named after.
 
 use std::fs;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::capture::Packet;
 use crate::wire::{Outcome, Segment, SegmentParser};
 
-/// The outcomes of one file: a link type (two bytes, big-endian), then packets, each after a length (fifteen bits; the
-/// highest says that the frame was 1,000 bytes longer). The fuzz target reads the same.
+/// Return the outcomes of a file: a link type (two bytes, big-endian), then length-prefixed packets (15-bit lengths;
+/// the high bit means that the frame was 1,000 bytes longer). The fuzz target uses the same format.
 fn replay(input: &[u8]) -> Vec<Outcome> {
     let Some((link_type, mut rest)) = input.split_first_chunk::<2>() else {
         return Vec::new();
@@ -31,7 +31,7 @@ fn replay(input: &[u8]) -> Vec<Outcome> {
 }
 
 #[test]
-fn each_file_ends_as_its_name_says() {
+fn each_file_has_the_outcome_in_its_name() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/segment");
     let mut files = 0;
     for entry in fs::read_dir(&folder).expect("the corpus is part of the sources") {

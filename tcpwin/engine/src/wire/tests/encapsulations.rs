@@ -1,4 +1,4 @@
-//! What holds for every encapsulation: its segment, whole and cut, and what is none.
+//! Properties of all encapsulations: the segment, whole and cut, and frames without one.
 
 use proptest::prelude::*;
 
@@ -24,9 +24,9 @@ fn case_names_are_unique() {
     assert_eq!(names.len(), all().len());
 }
 
-/// Cut by the snapshot length at every byte: nothing before the fixed TCP header is whole, the segment after.
+/// Cut by the snapshot length at every byte: a segment requires the complete fixed TCP header.
 #[test]
-fn a_cut_packet_has_its_segment_from_the_last_byte_of_the_fixed_header_on() {
+fn a_cut_packet_has_a_segment_if_the_fixed_header_is_complete() {
     for case in all() {
         let payload_len = 5;
         let header_end = case.bytes.len() - payload_len;
@@ -38,7 +38,7 @@ fn a_cut_packet_has_its_segment_from_the_last_byte_of_the_fixed_header_on() {
             };
             let (outcome, segment) = parse_packet(&packet);
             if captured_len < header_end {
-                // An aggregate or a sample whose part is cut says no more than that no TCP header was found.
+                // A cut aggregate or sample only shows that no TCP header was found.
                 assert!(
                     matches!(outcome, Outcome::HeaderCut | Outcome::NotTcp),
                     "{} cut to {captured_len}: {outcome:?}",
@@ -60,9 +60,9 @@ fn a_cut_packet_has_its_segment_from_the_last_byte_of_the_fixed_header_on() {
     }
 }
 
-/// The same bytes missing from the wire itself: never a segment, since the TCP header is not whole.
+/// The same bytes missing on the wire: never a segment, because the TCP header is incomplete.
 #[test]
-fn a_packet_that_was_sent_too_short_gives_no_segment() {
+fn a_packet_too_short_on_the_wire_has_no_segment() {
     for case in all() {
         for len in 0..case.bytes.len() - 5 {
             let (outcome, _) = parse(case.link_type, &case.bytes[..len]);
@@ -73,7 +73,7 @@ fn a_packet_that_was_sent_too_short_gives_no_segment() {
 }
 
 #[test]
-fn an_unknown_link_type_is_named_and_counted_within_bounds() {
+fn unknown_link_types_are_listed_and_counted_within_bounds() {
     let mut parser = SegmentParser::new();
     let mut segment = Segment::EMPTY;
     for link_type in [147, 148, 149, 147].into_iter().chain(1000..1020) {
@@ -90,7 +90,7 @@ fn an_unknown_link_type_is_named_and_counted_within_bounds() {
 }
 
 #[test]
-fn what_is_not_tcp_is_said_to_be_so() {
+fn other_protocols_are_not_tcp() {
     let cases: [(&str, LinkType, Vec<u8>); 14] = [
         ("ARP", ETHERNET, ethernet(0x0806, &[0; 28])),
         (
@@ -173,7 +173,7 @@ fn what_is_not_tcp_is_said_to_be_so() {
 }
 
 #[test]
-fn what_may_hide_tcp_is_named_and_counted_within_bounds() {
+fn undecoded_protocols_are_listed_and_counted_within_bounds() {
     let encrypted = [&[0x0c, 0, 0, 0, 0, 1, 0x08, 0x00], &INNER_V4[..]].concat();
     let cases: [(&str, LinkType, Vec<u8>, Unread); 4] = [
         (
@@ -217,11 +217,11 @@ fn what_may_hide_tcp_is_named_and_counted_within_bounds() {
     assert_eq!(
         counters.unread_kinds[0],
         (Unread::EtherType(0x88f7), 2),
-        "a kind that comes again is counted on"
+        "repeated kinds continue to be counted"
     );
 }
 
-/// A tunnel's first fragment holds the headers: the length of the segment is that of its IP header.
+/// A tunnel's first fragment contains the headers; the segment's length is taken from its IP header.
 #[test]
 fn the_first_fragment_of_a_tunnel_gives_the_whole_segment() {
     let mut inner = INNER_V4.to_vec();
@@ -239,9 +239,9 @@ fn the_first_fragment_of_a_tunnel_gives_the_whole_segment() {
     assert_eq!(parse(RAW_IP, &later).0, Outcome::NotTcp);
 }
 
-/// Deeper than any real stack, each layer well formed: the walk gives up in bounded time and stack.
+/// Deeper than any real stack, with well-formed layers: the walk stops in bounded time and stack.
 #[test]
-fn endless_nesting_ends() {
+fn deep_nesting_terminates() {
     let mut vlans = ethernet(0x8100, &[]);
     for _ in 0..10_000 {
         vlans.extend([0, 1, 0x81, 0x00]);
@@ -259,7 +259,7 @@ fn endless_nesting_ends() {
 }
 
 proptest! {
-    /// A few bytes of a well-formed packet changed, a few packets in a row: any outcome, no panic.
+    /// A sequence of packets with a few changed bytes: any outcome, but no panic.
     #[test]
     fn damaged_encapsulations_never_panic(
         picks in prop::collection::vec(

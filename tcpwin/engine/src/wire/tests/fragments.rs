@@ -1,10 +1,10 @@
-//! IP fragments: which frame gives the segment, and when none does.
+//! IP fragments: which frame yields the segment, and when none does.
 
 use super::build::*;
 use crate::capture::Packet;
 use crate::wire::{capture_flag, Options, Outcome, ParseCounters, Segment, SegmentParser};
 
-/// A TCP header with a window scale option and 68 bytes of payload: 92 bytes.
+/// A TCP header with a window scale option and 68 bytes of payload: 92 bytes in all.
 fn datagram() -> Vec<u8> {
     let mut bytes = join(&[&inner_tcp()[..20], &[3, 3, 7, 1], &[b'x'; 68]]);
     bytes[12] = 0x60;
@@ -27,7 +27,7 @@ fn expected() -> Segment {
     }
 }
 
-/// The pieces [start, end) of a datagram of protocol TCP, identification 9; the piece that ends it is the last.
+/// Bytes [start, end) of a TCP datagram with identification 9; more-fragments is clear if they reach its end.
 fn piece(bytes: &[u8], start: usize, end: usize) -> Vec<u8> {
     ipv4_fragment(6, 9, start as u16, end < bytes.len(), &bytes[start..end])
 }
@@ -88,7 +88,7 @@ fn the_completing_frame_is_the_segment_in_any_order() {
 }
 
 #[test]
-fn a_header_split_over_tiny_fragments_is_put_together() {
+fn a_header_split_over_tiny_fragments_is_reassembled() {
     let d = datagram();
     let mut run = Run::new();
     for start in (0..88).step_by(8) {
@@ -108,14 +108,14 @@ fn repeated_fragments_change_nothing() {
     assert_eq!(run.now(&piece(&d, 0, 64)), Outcome::FragmentPending);
     assert_eq!(run.now(&piece(&d, 0, 64)), Outcome::FragmentPending);
     assert_eq!(run.now(&piece(&d, 64, 92)), Outcome::Segment);
-    // A copy of the last opens a new datagram, which stays incomplete.
+    // A copy of the last one opens a new datagram, which stays incomplete.
     assert_eq!(run.now(&piece(&d, 64, 92)), Outcome::FragmentPending);
     assert_eq!(run.counters().segments, 1);
     assert_eq!(run.counters().datagrams_incomplete, 1);
 }
 
 #[test]
-fn where_fragments_overlap_the_first_wins() {
+fn the_first_of_overlapping_fragments_wins() {
     let d = datagram();
     let mut forged = d.clone();
     forged[8..12].copy_from_slice(&[0xff; 4]);
@@ -124,7 +124,8 @@ fn where_fragments_overlap_the_first_wins() {
     assert_eq!(run.now(&piece(&d, 0, 16)), Outcome::FragmentPending);
     assert_eq!(run.now(&piece(&forged, 8, 32)), Outcome::FragmentPending);
     assert_eq!(run.now(&piece(&d, 32, 92)), Outcome::Segment);
-    // Bytes 8 to 12, the acknowledgment, came first from the honest one; 16 and 17, the checksum, from the other.
+    // Bytes 8 to 12, the acknowledgment, arrived first from the honest fragment; 16 and 17, the checksum, from the
+    // other.
     assert_eq!(
         run.segment,
         Segment {
@@ -145,7 +146,7 @@ fn a_gap_keeps_the_datagram_open() {
 }
 
 #[test]
-fn identification_and_protocol_tell_datagrams_apart() {
+fn identification_and_protocol_distinguish_datagrams() {
     let d = datagram();
     let mut run = Run::new();
     assert_eq!(run.now(&piece(&d, 0, 64)), Outcome::FragmentPending);
@@ -161,7 +162,7 @@ fn identification_and_protocol_tell_datagrams_apart() {
 }
 
 #[test]
-fn an_old_datagram_is_given_up() {
+fn an_old_datagram_expires() {
     let d = datagram();
     let mut run = Run::new();
     assert_eq!(run.at(0, &piece(&d, 0, 64)), Outcome::FragmentPending);
@@ -189,12 +190,12 @@ fn the_table_is_bounded_and_drops_the_oldest() {
         run.now(&ipv4_fragment(6, 1024, 64, false, &d[64..])),
         Outcome::Segment
     );
-    // 0 was pushed out by 1024, 1 by the second piece of 0; 1024 was completed.
+    // 0 was evicted by 1024, 1 by the second piece of 0; 1024 was completed.
     assert_eq!(run.counters().datagrams_incomplete, 1025);
 }
 
 #[test]
-fn completed_datagrams_leave_no_trace_behind_an_open_one() {
+fn completed_datagrams_leave_no_entries_behind_an_open_one() {
     let d = datagram();
     let mut run = Run::new();
     assert_eq!(run.now(&piece(&d, 0, 64)), Outcome::FragmentPending);
@@ -212,14 +213,14 @@ fn completed_datagrams_leave_no_trace_behind_an_open_one() {
 }
 
 #[test]
-fn what_reaches_past_the_end_or_the_longest_datagram_is_ignored() {
+fn fragments_past_the_end_or_the_maximum_length_are_ignored() {
     let d = datagram();
     let mut run = Run::new();
     assert_eq!(
         run.now(&ipv4_fragment(6, 9, 64, false, &d[64..])),
         Outcome::FragmentPending
     );
-    // Bytes after the known end, an earlier end, and one past 65,535.
+    // Bytes after the known end, an earlier end, and an end beyond 65,535.
     assert_eq!(
         run.now(&ipv4_fragment(6, 9, 96, true, &[0; 8])),
         Outcome::FragmentPending
@@ -237,7 +238,7 @@ fn what_reaches_past_the_end_or_the_longest_datagram_is_ignored() {
 }
 
 #[test]
-fn ipv6_fragments_give_the_segment_of_the_datagram() {
+fn ipv6_fragments_yield_the_datagrams_segment() {
     let d = datagram();
     let mut run = Run::new();
     assert_eq!(
@@ -297,7 +298,7 @@ fn a_fragmented_tunnel_gives_the_inner_segment() {
 }
 
 #[test]
-fn cut_fragments_still_add_up_to_the_length_on_the_wire() {
+fn cut_fragments_add_up_to_the_wire_length() {
     let d = datagram();
     let mut run = Run::new();
     let first = piece(&d, 0, 64);
@@ -323,7 +324,7 @@ fn cut_fragments_still_add_up_to_the_length_on_the_wire() {
 }
 
 #[test]
-fn fragments_of_other_protocols_are_not_kept() {
+fn fragments_of_other_protocols_are_not_stored() {
     let mut run = Run::new();
     assert_eq!(
         run.now(&ipv4_fragment(1, 9, 0, true, &[8; 64])),
@@ -337,6 +338,6 @@ fn fragments_of_other_protocols_are_not_kept() {
         run.now(&ipv4_fragment(17, 9, 0, true, &[8; 64])),
         Outcome::FragmentPending
     );
-    // Only what says that it is TCP counts as a segment lost.
+    // Only datagrams known to be TCP count as lost segments.
     assert_eq!(run.counters().datagrams_incomplete, 0);
 }

@@ -13,7 +13,7 @@ fn with_total_len(total_len: u16) -> [u8; 45] {
 
 #[test]
 fn ethernet_padding_is_not_payload() {
-    // 41 bytes of datagram and five of padding up to Ethernet's 60.
+    // A 41-byte datagram and five bytes of padding to Ethernet's 60.
     let frame = ethernet(0x0800, &join(&[&with_total_len(41)[..41], &[0xee; 5]]));
     assert_eq!(segment_of(ETHERNET, &frame).payload_len, 1);
     let frame = ethernet(0x86dd, &join(&[&INNER_V6, &[0xee; 9]]));
@@ -21,7 +21,7 @@ fn ethernet_padding_is_not_payload() {
 }
 
 #[test]
-fn a_total_length_of_zero_takes_the_frame_length() {
+fn a_total_length_of_zero_means_the_frame_length() {
     let frame = ethernet(0x0800, &with_total_len(0));
     let packet = Packet {
         original_len: 14 + 20 + 20 + 40_000,
@@ -37,7 +37,7 @@ fn a_total_length_of_zero_takes_the_frame_length() {
 }
 
 #[test]
-fn an_ipv6_payload_length_of_zero_takes_the_frame_length() {
+fn an_ipv6_payload_length_of_zero_means_the_frame_length() {
     let mut inner = INNER_V6;
     inner[4..6].copy_from_slice(&[0, 0]);
     let segment = segment_of(ETHERNET, &ethernet(0x86dd, &inner));
@@ -45,7 +45,7 @@ fn an_ipv6_payload_length_of_zero_takes_the_frame_length() {
     assert_eq!(segment.capture_flags, capture_flag::LENGTH_FROM_FRAME);
 }
 
-/// tshark 4.0 shows the same for the three: a length field shortens a packet and never lengthens it past the frame.
+/// tshark 4.0 agrees on all three: a length field shortens a packet and never extends it past the frame.
 #[test]
 fn a_total_length_beyond_the_frame_is_bounded_by_the_frame() {
     let frame = ethernet(0x0800, &with_total_len(1000));
@@ -65,7 +65,7 @@ fn a_total_length_beyond_the_frame_is_bounded_by_the_frame() {
 }
 
 #[test]
-fn a_payload_that_no_window_allows_is_malformed() {
+fn a_payload_larger_than_any_window_is_malformed() {
     let frame = ethernet(0x0800, &with_total_len(0));
     let longest = Packet {
         original_len: 54 + (1 << 30),
@@ -96,7 +96,7 @@ fn contradictory_ipv4_headers_are_malformed() {
 }
 
 #[test]
-fn ipv4_options_are_stepped_over() {
+fn ipv4_options_are_skipped() {
     let mut packet = join(&[
         &INNER_V4[..20],
         &[0x94, 0x04, 0, 0, 1, 1, 1, 0],
@@ -108,7 +108,7 @@ fn ipv4_options_are_stepped_over() {
 }
 
 #[test]
-fn ipv6_extension_headers_are_stepped_over_and_not_payload() {
+fn ipv6_extension_headers_are_skipped_and_not_payload() {
     let hop_by_hop = [60, 0, 1, 4, 0, 0, 0, 0];
     let destination = [43, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     // A routing header with no segments left, then authentication of (4 + 2) × 4 bytes.
@@ -134,13 +134,13 @@ fn ipv6_extension_headers_are_stepped_over_and_not_payload() {
 }
 
 #[test]
-fn extension_headers_mean_nothing_in_ipv4() {
+fn extension_headers_are_not_parsed_in_ipv4() {
     let payload = join(&[&[6, 0, 1, 4, 0, 0, 0, 0], inner_tcp()]);
     assert_eq!(parse(RAW_IP, &ipv4(60, &payload)).0, Outcome::NotTcp);
 }
 
 #[test]
-fn a_jumbogram_has_the_length_of_its_option() {
+fn a_jumbograms_length_is_in_its_option() {
     // RFC 2675 §2: the length counts all after the IPv6 header, 8 + 20 + 70,000.
     let option = join(&[&[6, 0, 0xc2, 4], &70_028u32.to_be_bytes()]);
     let mut bytes = ipv6(0, &join(&[&option, inner_tcp()]));
@@ -156,10 +156,10 @@ fn a_jumbogram_has_the_length_of_its_option() {
 }
 
 #[test]
-fn a_routed_packet_is_bound_for_its_last_address() {
+fn the_destination_of_a_routed_packet_is_its_last_address() {
     let far = [0xfd; 16];
     let near = [0xfe; 16];
-    // Type 0: the last of the list. Type 4: the first, since the list is reversed. Type 2: the home address.
+    // Type 0: the last in the list. Type 4: the first, because the list is reversed. Type 2: the home address.
     let source_route = join(&[&[6, 4, 0, 1, 0, 0, 0, 0], &near, &far, inner_tcp()]);
     let segment_list = join(&[&[6, 4, 4, 1, 1, 0, 0, 0], &far, &near, inner_tcp()]);
     let home = join(&[&[6, 2, 2, 1, 0, 0, 0, 0], &far, inner_tcp()]);
@@ -173,13 +173,13 @@ fn a_routed_packet_is_bound_for_its_last_address() {
 
 #[test]
 fn the_outer_length_bounds_the_inner_one() {
-    // The inner packet says 45 bytes, the tunnel holds 43: two of the payload do not exist.
+    // The inner packet claims 45 bytes but the tunnel holds 43: two payload bytes do not exist.
     let packet = ipv4(4, &INNER_V4[..43]);
     assert_eq!(segment_of(RAW_IP, &packet).payload_len, 3);
 }
 
 #[test]
-fn a_packet_without_time_has_that_of_the_packet_before() {
+fn a_packet_without_a_time_has_the_previous_packets() {
     for link_type in [RAW_IP, ETHERNET] {
         let bytes = if link_type == ETHERNET {
             ethernet(0x0800, &INNER_V4)

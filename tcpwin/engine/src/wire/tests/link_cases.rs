@@ -1,4 +1,4 @@
-//! Link types, IEEE 802.11 and what an EtherType names.
+//! Link types, IEEE 802.11 and EtherTypes.
 
 use super::build::*;
 use super::cases::*;
@@ -25,7 +25,7 @@ pub fn links() -> Vec<Case> {
         v4("ethernet", ETHERNET, &[&ethernet(0x0800, &[])]),
         v6("ethernet-v6", ETHERNET, &[&ethernet(0x86dd, &[])]),
         v4("token-ring", 6, &[&[0x10, 0x40], &[2; 12], &SNAP_IPV4]),
-        // The source's first bit: a route of six bytes follows.
+        // First bit of the source: a six-byte route follows.
         v4("token-ring-routed", 6, &[&[0x10, 0x40], &[2; 6], &[0x82, 2, 2, 2, 2, 2],
             &[0x06, 0x30, 0, 0x11, 0, 0x20], &SNAP_IPV4]),
         v4("arcnet-bsd-rfc1051", 7, &[&[1, 2, 240]]),
@@ -46,7 +46,7 @@ pub fn links() -> Vec<Case> {
         v4("ppp-hdlc", 50, &[&[0xff, 0x03, 0x00, 0x21]]),
         v4("ppp-hdlc-cisco", 50, &[&[0x0f, 0x00, 0x08, 0x00]]),
         v4("ppp-cisco-hdlc", 9, &[&[0x0f, 0x00, 0x08, 0x00]]),
-        // RFC 1990: both ends of a packet in one fragment, the address and control of the inner PPP left out.
+        // RFC 1990: begin and end of a packet in one fragment, with the inner PPP's address and control omitted.
         v4("ppp-multilink", 9, &[&[0xff, 0x03, 0x00, 0x3d], &[0xc0, 0, 0, 9], &[0x00, 0x21]]),
         v4("ppp-multilink-short", 9, &[&[0x00, 0x3d], &[0xc1, 9], &[0x21]]),
         // The PPPoE length counts the PPP protocol field: 2 + 45 = 0x2f.
@@ -67,7 +67,7 @@ pub fn links() -> Vec<Case> {
         v4("juniper-ethernet", 178, &[&[0x4d, 0x47, 0x43, 0x01], &ethernet(0x0800, &[])]),
         v4("juniper-ethernet-extensions", 178, &[&[0x4d, 0x47, 0x43, 0x80, 0, 6], &[0; 6], &ethernet(0x0800, &[])]),
         v6("juniper-without-link-layer", 178, &[&[0x4d, 0x47, 0x43, 0x02], &[6, 0, 0, 0]]),
-        // Type, flags, record length, counter, wire length after the time of eight bytes.
+        // Type, flags, record length, counter and wire length, after the eight-byte time.
         v4("erf-ethernet", 197, &[&erf(2), &[0, 0], &ethernet(0x0800, &[])]),
         v4("erf-ethernet-extensions", 197, &[&erf(0x82), &[0x83], &[0; 7], &[0x04], &[0; 7], &[0, 0],
             &ethernet(0x0800, &[])]),
@@ -91,7 +91,7 @@ pub fn links() -> Vec<Case> {
         v4("solaris-ipnet", 226, &[&[1, 2, 0, 0, 0, 0, 0, 45], &[0; 16]]),
         v4("ipv4-link", 228, &[]),
         v6("ipv6-link", 229, &[]),
-        // A record of five bytes padded to eight, then the payload: 4 + 45 = 0x31.
+        // A five-byte record padded to eight, then the payload: 4 + 45 = 0x31.
         v4("nflog-little-endian", 239, &[&[2, 0, 0, 0], &[5, 0, 10, 0, b'x', 0, 0, 0], &[0x31, 0, 9, 0]]),
         v4("nflog-big-endian", 239, &[&[2, 0, 0, 0], &[0, 5, 0, 10, b'x', 0, 0, 0], &[0, 0x31, 0, 9]]),
         v4("infiniband", 242, &[&[0; 40], &[0x08, 0x00, 0, 0]]),
@@ -109,7 +109,7 @@ pub fn wireless() -> Vec<Case> {
     let qos = with_control(0x88, 0x01);
     let prism = join(&[&[0x44, 0, 0, 0, 144, 0, 0, 0], &[0; 136]]);
     let avs = join(&[&[0x80, 0x21, 0x10, 0x01, 0, 0, 0, 64], &[0; 56]]);
-    // An ARP of 36 bytes with its LLC, in a subframe of 14 + 36 = 50 bytes padded to 52.
+    // A 36-byte ARP including LLC, in a subframe of 14 + 36 = 50 bytes padded to 52.
     let arp_subframe = join(&[
         &[2; 12],
         &[0, 36],
@@ -126,7 +126,7 @@ pub fn wireless() -> Vec<Case> {
         v4("wifi-aggregate", 105, &[&qos, &[0x80, 0], &[2; 12], &[0, 53], &SNAP_IPV4]),
         v4("wifi-aggregate-second", 105, &[&qos, &[0x80, 0], &arp_subframe, &[2; 12], &[0, 53], &SNAP_IPV4]),
         v4("radiotap", 127, &[&[0, 0, 8, 0, 0, 0, 0, 0], &WIFI, &SNAP_IPV4]),
-        // Flags 0x20: the 26 bytes of the QoS header are padded to 28.
+        // Flags 0x20: the 26-byte QoS header is padded to 28.
         v4("radiotap-padded", 127, &[&[0, 0, 9, 0, 2, 0, 0, 0, 0x20], &qos, &[0, 0], &[0, 0], &SNAP_IPV4]),
         v4("radiotap-time-and-padded", 127, &[&[0, 0, 25, 0, 3, 0, 0, 0x80], &[0; 4], &[0; 4], &[0; 8], &[0x20],
             &qos, &[0, 0], &[0, 0], &SNAP_IPV4]),
@@ -150,7 +150,7 @@ pub fn tags() -> Vec<Case> {
         v4("mpls-pseudowire", ETHERNET, &[&e(0x8847), &LABEL_BOTTOM, &inner_ethernet]),
         v4("mpls-pseudowire-control-word", ETHERNET, &[&e(0x8847), &LABEL_BOTTOM, &[0; 4], &inner_ethernet]),
         v4("pppoe", ETHERNET, &[&e(0x8864), &[0x11, 0, 0, 1, 0, 0x2f, 0x00, 0x21]]),
-        // 802.3: a length (8 + 45) in the type's place.
+        // 802.3: a length (8 + 45) instead of a type.
         v4("ethernet-snap", ETHERNET, &[&e(53), &SNAP_IPV4]),
         v4("ethernet-snap-bridge-tunnel", ETHERNET, &[&e(53), &[0xaa, 0xaa, 0x03, 0, 0, 0xf8, 0x08, 0x00]]),
         v4("ethernet-llc-ip", ETHERNET, &[&e(48), &[0x06, 0x06, 0x03]]),

@@ -1,4 +1,4 @@
-//! Tests of the wire stage: crafted packets whose meaning follows from the bytes, and properties of any bytes.
+//! Tests of the wire stage: crafted packets with known results, and properties of arbitrary bytes.
 
 mod agreement;
 mod build;

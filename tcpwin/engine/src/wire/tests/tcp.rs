@@ -21,7 +21,7 @@ fn options_of(options: &[u8]) -> (Options, u8) {
 
 #[test]
 fn the_options_of_a_syn() {
-    // MSS 1460, SACK permitted, timestamps 1 and 0, NOP, window scale 7: Linux's own order.
+    // MSS 1460, SACK permitted, timestamps 1 and 0, NOP, window scale 7, in Linux's order.
     let bytes = [
         2, 4, 0x05, 0xb4, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7,
     ];
@@ -46,7 +46,7 @@ fn timestamps_alone() {
 }
 
 #[test]
-fn sack_blocks_in_the_order_of_the_header() {
+fn sack_blocks_in_header_order() {
     let one = [1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2];
     let expected = Options {
         sack_count: 1,
@@ -67,7 +67,7 @@ fn sack_blocks_in_the_order_of_the_header() {
 }
 
 #[test]
-fn sack_of_no_block_or_a_part_of_one_is_bad() {
+fn sack_with_no_or_partial_blocks_is_bad() {
     for bytes in [
         [5, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
         [5, 11, 0, 0, 0, 1, 0, 0, 0, 2, 9, 1],
@@ -91,14 +91,14 @@ fn fast_open_in_both_forms_and_multipath() {
 }
 
 #[test]
-fn nothing_is_read_after_the_end_of_the_list() {
+fn options_after_the_end_marker_are_ignored() {
     assert_eq!(
         options_of(&[0, 3, 3, 7, 2, 4, 5, 0xb4]),
         (Options::default(), 0)
     );
 }
 
-/// Linux, tcp_parse_options: a known kind of the wrong length is ignored, the list goes on.
+/// Linux, tcp_parse_options: a known kind with a wrong length is ignored, and parsing continues.
 #[test]
 fn an_option_of_the_wrong_length_is_ignored() {
     let expected = Options {
@@ -117,7 +117,7 @@ fn options_before_a_broken_length_are_kept() {
         mss: Some(1460),
         ..Options::default()
     };
-    // Lengths 0 and 1 cannot be; one of 9 goes past the header; a kind on the last byte has no length.
+    // Lengths 0 and 1 are impossible; one of 9 exceeds the header; a kind in the last byte has no length.
     for tail in [[3, 0, 7, 0], [3, 1, 7, 0], [3, 9, 7, 0], [1, 1, 1, 3]] {
         let bytes = join(&[&[2, 4, 5, 0xb4], &tail]);
         assert_eq!(
@@ -129,11 +129,11 @@ fn options_before_a_broken_length_are_kept() {
 }
 
 #[test]
-fn the_last_of_a_kind_counts() {
+fn the_last_option_of_a_kind_wins() {
     assert_eq!(options_of(&[2, 4, 5, 0xb4, 2, 4, 1, 1]).0.mss, Some(257));
 }
 
-/// The snapshot length inside the options: those before the cut are kept, the cut is told, nothing is called bad.
+/// A snapshot length inside the options: options before the cut are kept and the cut is flagged, but nothing is bad.
 #[test]
 fn cut_options_grow_with_the_captured_length() {
     let bytes = [
@@ -200,7 +200,7 @@ fn a_header_longer_than_its_datagram_is_kept_without_payload() {
         capture_flags: capture_flag::OPTIONS_BAD,
         ..inner_v4_segment()
     };
-    // Its five bytes of options begin with 'h' and a length of 'e'.
+    // Its five bytes of options start with 'h' and a length of 'e'.
     assert_eq!(
         segment_of(ETHERNET, &frame),
         Segment {

@@ -4,7 +4,7 @@ use super::build::*;
 use super::cases::*;
 use crate::wire::{capture_flag, Segment};
 
-/// Headers and the inner packet as the payload of IPv4.
+/// Headers and the inner packet as an IPv4 payload.
 fn in_ip(name: &'static str, protocol: u8, headers: &[&[u8]]) -> Case {
     let payload = join(&[&headers.concat(), &INNER_V4]);
     Case {
@@ -26,7 +26,7 @@ fn in_udp(name: &'static str, destination: u16, headers: &[&[u8]]) -> Case {
     }
 }
 
-/// The segment of a sample says that it is one.
+/// Mark the case's segment as a sample.
 fn sampled(case: Case) -> Case {
     let segment = Segment {
         capture_flags: capture_flag::SAMPLED,
@@ -42,7 +42,7 @@ pub fn ip_tunnels() -> Vec<Case> {
     let stored = [0x01, 0x2d, 0x00, 0xd2, 0xff];
     vec![
         in_ip("ip-compression", 108, &[&[4, 0, 0, 2], &stored]),
-        // A negotiated index, as security associations have.
+        // A negotiated CPI, as used by security associations.
         in_ip("ip-compression-negotiated", 108, &[&[4, 0, 0x63, 0x5c], &stored]),
         in_ip("ip-in-ip", 4, &[]),
         Case { name: "ipv6-in-ipv4", link_type: RAW_IP, bytes: ipv4(41, &INNER_V6), segment: inner_v6_segment() },
@@ -76,7 +76,7 @@ pub fn ip_tunnels() -> Vec<Case> {
 pub fn udp_tunnels() -> Vec<Case> {
     let inner_ethernet = ethernet(0x0800, &[]);
     let vxlan = [0x08, 0, 0, 0, 0, 0, 9, 0];
-    // Teredo carries IPv6: an authentication of 13 + 0 + 0 bytes, an origin of 8.
+    // Teredo carries IPv6, after an authentication of 13 + 0 + 0 bytes and an origin of 8.
     let teredo = |headers: &[u8]| ipv4(17, &udp(50_000, 3544, &join(&[headers, &INNER_V6])));
     let teredo_case = |name, headers: &[u8]| Case {
         name,
@@ -92,11 +92,11 @@ pub fn udp_tunnels() -> Vec<Case> {
         in_udp("vxlan-gpe-ethernet", 4790, &[&[0x0c, 0, 0, 3, 0, 0, 9, 0], &inner_ethernet]),
         in_udp("geneve-ethernet", 6081, &[&[0x02, 0, 0x65, 0x58, 0, 0, 9, 0], &[0; 8], &inner_ethernet]),
         in_udp("geneve-ip", 6081, &[&[0x00, 0, 0x08, 0x00, 0, 0, 9, 0]]),
-        // Two words of header; the binding of IEEE 802.11; T: the native frame.
+        // A two-word header; the IEEE 802.11 binding; T: the native frame.
         in_udp("capwap-ethernet", 5247, &[&[0, 0x10, 0x02, 0x00], &[0; 4], &inner_ethernet]),
         in_udp("capwap-wifi", 5247, &[&[0, 0x10, 0x43, 0x00], &[0; 4], &WIFI, &SNAP_IPV4]),
         in_udp("capwap-wifi-swapped", 5247, &[&[0, 0x10, 0x43, 0x00], &[0; 4], &[0x01, 0x08], &WIFI[2..], &SNAP_IPV4]),
-        // W: four words, of which two tell of the radio.
+        // W: four words, two of which contain radio information.
         in_udp("capwap-wireless-information", 5247, &[&[0, 0x20, 0x43, 0x20], &[0; 4], &[4, 0, 0, 0, 0, 0, 0, 0],
             &WIFI, &SNAP_IPV4]),
         in_udp("gtp", 2152, &[&[0x30, 255, 0, 45, 0, 0, 0, 1]]),
@@ -117,7 +117,7 @@ pub fn udp_tunnels() -> Vec<Case> {
     ]
 }
 
-/// One flow sample with one raw packet header: a PPP frame of 3 + 45 bytes, all of it sampled but its checksum.
+/// A flow sample with a raw packet header: a PPP frame of 3 + 45 bytes, sampled except for its checksum.
 fn sflow_headers() -> Vec<u8> {
     let words = |values: &[u32]| -> Vec<u8> {
         values
