@@ -1,4 +1,4 @@
-//! What reading a gzip file costs at the least: inflate it with the engine's own library and drop the bytes.
+//! The minimum cost of reading a gzip file: inflate it with the engine's library and discard the bytes.
 //! Usage: `cargo run --release --no-default-features --example inflate -- FILE.gz`
 
 use std::fs::File;

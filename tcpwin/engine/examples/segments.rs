@@ -1,4 +1,4 @@
-//! Print the headers of every TCP segment of a capture, tab-separated, with a header row; the counters go to stderr.
+//! Prints the headers of every TCP segment of a capture, tab-separated, with a header row; the counters go to stderr.
 
 use std::io::{self, BufWriter, Write};
 use std::net::{IpAddr, Ipv6Addr};

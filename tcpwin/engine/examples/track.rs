@@ -1,5 +1,5 @@
-//! Track every connection of the captures named, merged by time, as `tcpwin analyze` does but for all output: what one
-//! pass costs, by `--threads N` with several. Prints how many connections and segments there were.
+//! Tracks every connection of the given captures, merged by time, like `tcpwin analyze` without output: the cost of a
+//! pass, on several threads with `--threads N`. Prints the number of connections and segments.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What fuzzing kept stays mended, and conversations that no one chose: all that can be asked of them is asked.
+//! Regression tests for inputs found by fuzzing, and random conversations: every query is run on them.
 
 use std::fs;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::path::Path;
 #[path = "../fuzz/fuzz_targets/common/mod.rs"]
 mod common;
 
-use common::everything::ask_everything;
+use common::everything::query_everything;
 use common::story::{pcap, Story};
 use common::tape::Tape;
 use common::two::pair_twice;
 
-fn kept(target: &str) -> impl Iterator<Item = Vec<u8>> {
+fn corpus(target: &str) -> impl Iterator<Item = Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
     let files: Vec<_> = fs::read_dir(folder.join(target))
         .expect("a corpus")
@@ -23,14 +23,14 @@ fn kept(target: &str) -> impl Iterator<Item = Vec<u8>> {
 }
 
 #[test]
-fn inputs_that_fuzzing_kept() {
-    for input in kept("readers").chain(kept("analysis")) {
-        ask_everything(&input);
+fn fuzzing_corpus() {
+    for input in corpus("readers").chain(corpus("analysis")) {
+        query_everything(&input);
     }
-    for input in kept("conversation") {
-        ask_everything(&pcap(&Story::decode(&mut Tape(&input)).frames));
+    for input in corpus("conversation") {
+        query_everything(&pcap(&Story::decode(&mut Tape(&input)).frames));
     }
-    for input in kept("pair") {
+    for input in corpus("pair") {
         pair_twice(&input);
     }
 }
@@ -47,6 +47,6 @@ fn conversations_of_any_bytes() {
                 (state >> 56) as u8
             })
             .collect();
-        ask_everything(&pcap(&Story::decode(&mut Tape(&tape)).frames));
+        query_everything(&pcap(&Story::decode(&mut Tape(&tape)).frames));
     }
 }

@@ -1,4 +1,4 @@
-//! No bundled capture, and none of many damaged ones made from them, is said to be what it cannot be.
+//! The results for the bundled captures, and for damaged captures made from them, violate no invariant.
 
 #[path = "../examples/invariants/mutate.rs"]
 mod mutate;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use _engine::capture::MergedReader;
 use _engine::output::invariants::check_capture;
 
-/// Of the twenty thousand that `examples/invariants` checks.
+/// A part of the twenty thousand that `examples/invariants` checks.
 const MUTATED: u64 = 1_000;
 
 fn bundled() -> Vec<PathBuf> {

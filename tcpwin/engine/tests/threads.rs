@@ -1,4 +1,4 @@
-//! Several threads find what one finds: in every bundled capture, in damaged ones, and where journals become full.
+//! Several threads produce the same results as one: on bundled captures, on damaged ones, and with full journals.
 
 #[path = "../examples/invariants/mutate.rs"]
 mod mutate;
@@ -13,7 +13,7 @@ use _engine::output::shards::run_sharded;
 use _engine::tcp::tracker::Tracker;
 
 const MUTATED: u64 = 2_000;
-/// Entries of all journals: see `tracker/journal.rs`.
+/// Total entries of all journals: see `tracker/journal.rs`.
 const MOST_JOURNALED: usize = 1 << 18;
 
 fn bundled() -> Vec<PathBuf> {
@@ -48,7 +48,7 @@ fn totals(findings: &Findings) -> String {
     )
 }
 
-/// All that is kept of each connection.
+/// The complete record of each connection.
 fn records(findings: &Findings) -> Vec<String> {
     let connections = findings.tracker.connections.iter();
     connections.map(|each| format!("{each:?}")).collect()
@@ -105,22 +105,22 @@ fn damaged_captures() {
 #[test]
 fn more_events_than_journals_hold() {
     let capture = resent_segments();
-    let kept = |findings: &Findings| {
+    let recorded = |findings: &Findings| {
         let connections = findings.tracker.connections.iter();
         let journals = connections.map(|each| each.journal().map(|journal| journal.entries()));
         journals.map(Option::unwrap_or_default).collect::<Vec<_>>()
     };
     let one = read(open(&capture), 1);
-    let before = kept(&one);
+    let before = recorded(&one);
     assert_eq!(before.iter().map(Vec::len).sum::<usize>(), MOST_JOURNALED);
     for threads in [2, 5] {
         let several = read(open(&capture), threads);
         assert_eq!(totals(&one), totals(&several));
-        assert!(before == kept(&several), "{threads} threads");
+        assert!(before == recorded(&several), "{threads} threads");
     }
 }
 
-/// A copy is one only among so many of the capture's segments, those of other connections counted.
+/// A copy is recognized only within a number of the capture's segments, including those of other connections.
 #[test]
 fn copies_among_others() {
     let mut found = Vec::new();
@@ -140,7 +140,7 @@ fn copies_among_others() {
     assert_eq!(found, [1, 1, 1, 1, 0, 0, 0, 0]);
 }
 
-/// Connections that take turns to send the same byte again.
+/// Connections that alternately resend the same byte.
 fn resent_segments() -> Vec<u8> {
     const CONNECTIONS: u32 = 5_000;
     const TIMES: u32 = 60;
@@ -148,7 +148,7 @@ fn resent_segments() -> Vec<u8> {
     capture(numbers.map(|number| (number * 100, number % CONNECTIONS, number)))
 }
 
-/// Packets at these microseconds, each with the first byte of one of several connections, and with an identification.
+/// Packets at these times in microseconds, each with the first byte of one of several connections and an IP ID.
 fn capture(packets: impl Iterator<Item = (u32, u32, u32)>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 101] {

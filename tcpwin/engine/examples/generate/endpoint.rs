@@ -1,5 +1,5 @@
 //! One end of a TCP connection: slow start, fast retransmit, RTO, SACK, delayed ACKs, window and persist timer.
-//! In come segments, application calls and expired timers; out go segments. It knows nothing of loss or of the tap.
+//! In: segments, application calls and expired timers. Out: segments. It knows nothing of loss or of the tap.
 
 use crate::output::{Segment, ACK, FIN, PSH, RST, SYN};
 
@@ -11,7 +11,7 @@ const MAX_BACKOFF: u32 = 6;
 const MSS_OFFERED: u16 = 1460;
 const TIMESTAMP_OPTION_LEN: u64 = 12;
 
-/// What this end offers in its SYN, and how it behaves.
+/// SYN options and behaviour of this end.
 pub struct Traits {
     pub scale: Option<u8>,
     pub sack: bool,
@@ -31,7 +31,7 @@ enum State {
     Gone,
 }
 
-/// Stream offsets count the SYN as 0, so data begin at 1; the FIN takes one more.
+/// Stream offsets count the SYN as 0, so data starts at 1; the FIN takes one more.
 pub struct Endpoint {
     traits: Traits,
     state: State,
@@ -45,7 +45,7 @@ pub struct Endpoint {
 
     una: u64,
     next: u64,
-    /// End of what the application has written.
+    /// End of the data written by the application.
     written: u64,
     closing: bool,
     /// The peer's right window edge.
@@ -55,7 +55,7 @@ pub struct Endpoint {
     duplicate_acks: u32,
     /// Recovery ends when this is acknowledged.
     recover: Option<u64>,
-    /// Lost data from here to `lost_to`, less what is in `sacked`, wait to be sent again.
+    /// Lost data from here to `lost_to`, except the ranges in `sacked`, waits for retransmission.
     resend_from: u64,
     lost_to: u64,
     sacked: Vec<(u64, u64)>,
@@ -157,7 +157,7 @@ impl Endpoint {
 
     pub fn write(&mut self, now_ns: u64, bytes: u64, out: &mut Vec<Segment>) {
         self.written += bytes;
-        // RFC 5681 4.1: an idle sender starts again from the initial window.
+        // RFC 5681 4.1: an idle sender restarts with the initial window.
         if self.next == self.una {
             self.cwnd = self.cwnd.min(10 * self.mss);
         }
@@ -182,7 +182,7 @@ impl Endpoint {
         self.reading = false;
     }
 
-    /// The application reads all there is: the window opens.
+    /// The application reads all data, which opens the window.
     pub fn resume_reading(&mut self, now_ns: u64, out: &mut Vec<Segment>) {
         self.reading = true;
         self.unread_bytes = 0;
@@ -227,7 +227,7 @@ impl Endpoint {
         }
     }
 
-    /// The retransmission or persist timer has run out.
+    /// Handle expiry of the retransmission or persist timer.
     pub fn expire(&mut self, now_ns: u64, out: &mut Vec<Segment>) {
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
         match self.state {
@@ -258,7 +258,7 @@ impl Endpoint {
         }
     }
 
-    /// The delayed-ACK timer has run out.
+    /// Handle expiry of the delayed-ACK timer.
     pub fn expire_ack(&mut self, now_ns: u64, out: &mut Vec<Segment>) {
         self.ack_timer_ns = NEVER;
         if self.unacked_segments > 0 && self.is_established() {
@@ -337,7 +337,7 @@ impl Endpoint {
             self.echo = value;
         }
         if start == end {
-            // A zero-window probe lies just before what is expected.
+            // A zero-window probe lies just before the expected data.
             self.ack_due |= start + 1 == self.received;
             return;
         }
@@ -364,7 +364,7 @@ impl Endpoint {
                 self.unread_bytes += self.received - before;
             }
             self.unacked_segments += 1;
-            // RFC 5681 4.2: at least every second segment, and at once when a gap is filled.
+            // RFC 5681 4.2: at least every second segment, and immediately when a gap is filled.
             if filled_gap || fin == 1 || self.unacked_segments >= 2 {
                 self.ack_due = true;
             } else if self.ack_timer_ns == NEVER {
@@ -428,7 +428,7 @@ impl Endpoint {
                 self.sacked.clear();
                 self.cwnd = self.cwnd.max(self.ssthresh);
             }
-            // RFC 6582 3.2 step 3: a partial ACK shows the next segment lost too.
+            // RFC 6582 3.2 step 3: a partial ACK shows that the next segment was lost, too.
             Some(_) if !self.sack && self.lost_to <= ack => {
                 self.resend_from = ack;
                 self.lost_to = (ack + self.mss).min(self.next);
@@ -447,7 +447,7 @@ impl Endpoint {
         self.written + u64::from(self.closing)
     }
 
-    /// Send what congestion and receive window allow: lost data first, then new.
+    /// Send what the congestion and receive windows allow: lost data first, then new data.
     fn transmit(&mut self, now_ns: u64, out: &mut Vec<Segment>) {
         if !self.is_established() {
             return;
@@ -478,7 +478,7 @@ impl Endpoint {
         }
     }
 
-    /// RFC 6675's pipe: outstanding, less what is selectively acknowledged, less what is lost and not sent again.
+    /// RFC 6675's pipe: outstanding data minus SACKed data minus lost data not yet retransmitted.
     fn in_network_bytes(&self) -> u64 {
         let mut bytes = self.next - self.una;
         if self.recover.is_some() {
@@ -551,7 +551,7 @@ impl Endpoint {
         out.push(segment);
     }
 
-    /// The window field. The right edge never moves back (RFC 9293 3.8.6); Linux rounds up to keep it.
+    /// Return the window field. The right edge never moves back (RFC 9293 3.8.6); Linux rounds up to ensure this.
     fn advertise(&mut self) -> u16 {
         let free = self
             .traits

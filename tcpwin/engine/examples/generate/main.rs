@@ -1,4 +1,4 @@
-//! Deterministic, seeded captures of many TCP connections, as the benchmark needs them.
+//! Generates deterministic, seeded captures of many TCP connections for the benchmark.
 //! Usage: `cargo run --release --no-default-features --example generate -- --shape A A.pcap`
 
 mod endpoint;
@@ -20,7 +20,7 @@ const USAGE: &str = "usage: generate --shape A|B|C|D|E [--packets N] [--connecti
   C  2 M packets, whole, 200 connections            a snaplen of 0 keeps whole packets";
 
 const HEADERS_SNAPLEN: usize = 96;
-/// The client addresses of 10.0.0.0/8, less a few.
+/// Slightly fewer than the client addresses in 10.0.0.0/8.
 const MAX_CONNECTIONS: u32 = 16_000_000;
 
 struct Request {

@@ -1,5 +1,5 @@
 //! Many connections between endpoints on paths with delay, loss and reordering, seen by a tap at one of the two ends.
-//! One queue of events orders them all by time; the tap's view goes to the writer.
+//! A single event queue orders them by time; the tap's view goes to the writer.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -15,7 +15,7 @@ const CLIENT: usize = 0;
 const SERVER: usize = 1;
 const UNLIMITED: u64 = 1 << 40;
 
-/// Chances in 2^16 of a segment.
+/// Probabilities per segment, in units of 2^-16.
 const LOSS: u16 = 328; // 0.5 %
 const ACK_LOSS: u16 = 33; // 0.05 %
 const REORDERING: u16 = 33;
@@ -42,7 +42,7 @@ struct Event {
     what: What,
 }
 
-/// What the two applications do.
+/// The behaviour of the two applications.
 enum Plan {
     Bulk {
         source: usize,
@@ -60,13 +60,13 @@ enum Plan {
 struct Connection {
     hosts: Hosts,
     ends: [Endpoint; 2],
-    /// Segments on their way to each side.
+    /// Segments in flight to each side.
     wires: [VecDeque<Segment>; 2],
     last_arrival_ns: [u64; 2],
     delay_ns: u64,
-    /// The side at which the capture is taken.
+    /// The side where the capture is taken.
     tap: usize,
-    /// A queued event will look at the timer: one for each timer, whatever its deadline.
+    /// An event is queued for the timer: one per timer, whatever its deadline.
     timer_queued: [bool; 2],
     ack_timer_queued: [bool; 2],
     plan: Plan,
@@ -91,7 +91,7 @@ struct World<'a> {
     happenings: Happenings,
 }
 
-/// Let `count` connections run until the capture is full; `packets` is how many it will hold.
+/// Run `count` connections until the capture holds `packets` packets.
 pub fn run(writer: &mut Writer, packets: u64, count: u32, seed: u64) -> io::Result<Happenings> {
     let mut random = Random::new(seed);
     let share = packets / u64::from(count.max(1));
@@ -107,7 +107,7 @@ pub fn run(writer: &mut Writer, packets: u64, count: u32, seed: u64) -> io::Resu
         sent: Vec::new(),
         happenings: Happenings::default(),
     };
-    // All begin within a small part of the capture, so that each has its share of the packets.
+    // All start within a small part of the capture, so that each gets its share of the packets.
     let starts_within_ns = (share * 200 * US).min(3000 * MS);
     for index in 0..count {
         let start_ns = world.random.range(0, starts_within_ns);
@@ -205,7 +205,7 @@ impl World<'_> {
         }
     }
 
-    /// Put a segment on the path; it may be lost behind the sender's tap or before the receiver's.
+    /// Put a segment on the path; it may be lost after the sender's tap or before the receiver's.
     fn send(
         &mut self,
         now_ns: u64,
@@ -235,7 +235,7 @@ impl World<'_> {
         let wire = &mut connection.wires[to];
         wire.push_back(segment);
         if order_chance < REORDERING && wire.len() >= 2 {
-            // The two change places on the path; their times of arrival stay.
+            // The two swap places on the path; their arrival times stay.
             let last = wire.len() - 1;
             wire.swap(last, last - 1);
             self.happenings.reordered += 1;
@@ -244,7 +244,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// What the applications do now that a segment has arrived at `side`.
+    /// Perform the applications' reaction to a segment that arrived at `side`.
     fn follow_plan(
         &mut self,
         now_ns: u64,
@@ -328,7 +328,7 @@ impl World<'_> {
     }
 }
 
-/// A connection of its own kind; `share` is about how many packets it will have.
+/// Create a connection with random properties; `share` is its approximate number of packets.
 fn invent(index: u32, share: u64, random: &mut Random) -> Connection {
     let timestamps = random.percent(85);
     let (client_sack, server_sack) = (random.percent(98), random.percent(97));
@@ -343,7 +343,7 @@ fn invent(index: u32, share: u64, random: &mut Random) -> Connection {
         65_535
     };
 
-    // 0.5 to 4 Mbit/s each keep a capture of millions of packets at tens of seconds.
+    // At 0.5 to 4 Mbit/s each, a capture of millions of packets lasts tens of seconds.
     let rate_bps = random.octaves(500_000, 3);
     let least_round_trip_ns = random.octaves(500 * US, 8);
     let least_window_bytes = (8 + random.range(0, 24)) * 1448;
@@ -396,7 +396,7 @@ fn invent(index: u32, share: u64, random: &mut Random) -> Connection {
     ];
     Connection {
         hosts: Hosts {
-            // One client address each: no two connections share a four-tuple.
+            // One client address each, so that four-tuples are unique.
             address: [0x0A00_0002 + index, 0xC0A8_0001 + index % 250],
             port: [
                 random.range(32_768, 61_000) as u16,

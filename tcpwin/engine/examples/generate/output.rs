@@ -1,6 +1,6 @@
 //! Segments → pcap or pcapng with valid IPv4 and TCP checksums, Ethernet link type, cut at the snap length.
-//! Payload is a fixed pattern indexed by stream offset, so that a retransmission repeats the same bytes; it is zero
-//! in a capture of headers, which then compresses as headers do.
+//! Payload is a fixed pattern indexed by stream offset, so that a retransmission repeats the same bytes. It is zero in
+//! headers-only captures, which then compress as real ones do.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ pub const ACK: u8 = 0x10;
 
 const LINKTYPE_ETHERNET: u32 = 1;
 const EPOCH_NS: u64 = 1_700_000_000_000_000_000;
-/// Least distance of two packets: what a burst looks like on a fast link.
+/// Minimum distance of two packets: a burst on a fast link.
 const PACKET_GAP_NS: u64 = 500;
 const FULL_SNAPLEN: usize = 262_144;
 const FLUSH_BYTES: usize = 1 << 20;
@@ -35,7 +35,7 @@ pub struct Hosts {
     pub isn: [u32; 2],
 }
 
-/// One TCP segment; `start`, `ack` and `sack` count from each side's initial sequence number.
+/// A TCP segment; `start`, `ack` and `sack` count from each side's initial sequence number.
 #[derive(Clone, Copy, Default)]
 pub struct Segment {
     pub start: u64,
@@ -53,7 +53,7 @@ pub struct Segment {
     pub sack_count: u8,
 }
 
-/// Bytes of which payload is cut, with running sums of their 16-bit words at both alignments.
+/// Source of payload bytes, with running sums of their 16-bit words at both alignments.
 struct Pattern {
     bytes: Vec<u8>,
     sums: [Vec<u32>; 2],
@@ -88,7 +88,7 @@ impl Pattern {
         Pattern { bytes, sums }
     }
 
-    /// The `len` bytes at a stream offset, and their ones' complement sum.
+    /// Return `len` bytes at a stream offset, and their ones' complement sum.
     fn cut(&self, offset: u64, len: u16) -> (&[u8], u64) {
         let first = (offset % Self::PERIOD as u64) as usize;
         let len = usize::from(len);
@@ -115,7 +115,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begin a capture file of at most `max_packets`; a `snaplen` of 0 keeps whole packets.
+    /// Create a capture file of at most `max_packets`; a `snaplen` of 0 keeps whole packets.
     pub fn create(
         path: &Path,
         format: Format,
@@ -167,7 +167,7 @@ impl Writer {
         self.packets >= self.max_packets
     }
 
-    /// Append one segment sent by side `from`, unless full; times never run backwards in the file.
+    /// Append a segment sent by side `from`, unless full; times never run backwards in the file.
     pub fn write(
         &mut self,
         time_ns: u64,
@@ -247,7 +247,7 @@ fn put_words(out: &mut Vec<u8>, words: &[u32]) {
     }
 }
 
-/// Lay out Ethernet, IPv4 and TCP; the length of the three together.
+/// Write the Ethernet, IPv4 and TCP headers; return their total length.
 fn put_headers(
     headers: &mut [u8; 94],
     hosts: &Hosts,
@@ -300,7 +300,7 @@ fn put_headers(
     34 + tcp_len
 }
 
-/// The options as Linux lays them out, padded to 4 bytes; never more than 40: SACK leaves out what a SYN carries.
+/// Write the options in Linux's layout, padded to 4 bytes. They never exceed 40 bytes, as SYNs carry no SACK blocks.
 fn put_options(options: &mut [u8; 40], hosts: &Hosts, from: usize, segment: &Segment) -> usize {
     let mut len = 0;
     let mut put = |bytes: &[u8]| {

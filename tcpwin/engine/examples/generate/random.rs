@@ -1,4 +1,4 @@
-//! Seeded random numbers, in integers only: the same seed gives the same capture on every machine.
+//! Seeded random numbers using integers only: the same seed gives the same capture on every machine.
 
 /// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
 pub struct Random(u64);
@@ -16,7 +16,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number of `low..high`; `low` if the range is empty.
+    /// Return a number in `low..high`; `low` if the range is empty.
     pub fn range(&mut self, low: u64, high: u64) -> u64 {
         let span = high.saturating_sub(low);
         low + ((u128::from(self.bits()) * u128::from(span)) >> 64) as u64
@@ -26,7 +26,7 @@ impl Random {
         self.range(0, 100) < share
     }
 
-    /// A number of `low..low << octaves`, each octave as likely as the others: small ones abound, large ones occur.
+    /// Return a number in `low..low << octaves` with equally likely octaves: many small values, few large ones.
     pub fn octaves(&mut self, low: u64, octaves: u64) -> u64 {
         let base = low << self.range(0, octaves);
         self.range(base, 2 * base)

@@ -1,5 +1,5 @@
-//! A scan and short exchanges: very many connections of one to eleven packets. Nothing is kept of a connection
-//! between its packets: each follows from the seed, the connection's number and the step.
+//! A scan and short exchanges: very many connections of one to eleven packets. No state is stored between packets: each
+//! follows from the seed, the connection's number and the step.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,12 +12,12 @@ const US: u64 = 1_000;
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
 const MSS: u64 = 1448;
-/// A new connection every 30 µs in the mean.
+/// A new connection every 30 µs on average.
 const MEAN_GAP_NS: u64 = 30 * US;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A SYN that nothing answers.
+    /// A SYN without an answer.
     Silence,
     /// A SYN answered by a reset.
     Refusal,
@@ -32,9 +32,9 @@ struct Flow {
     response_end: u64,
 }
 
-/// Write every packet of `count` connections, or as many as the writer takes; the number of lone SYNs.
+/// Write every packet of `count` connections, or as many as the writer accepts; return the number of lone SYNs.
 pub fn run(writer: &mut Writer, count: u32, seed: u64) -> io::Result<u64> {
-    // (time, order of entry, connection, step)
+    // (time, insertion order, connection, step)
     let mut queue: BinaryHeap<Reverse<(u64, u64, u32, u8)>> = BinaryHeap::new();
     let mut random = Random::new(seed);
     let mut entries = 0u64;
@@ -77,7 +77,7 @@ fn invent(index: u32, seed: u64) -> Flow {
         4..=5 => Kind::Refusal,
         _ => Kind::Exchange,
     };
-    // The index stands in one address alone, or in client address and port: no four-tuple comes twice.
+    // The index is encoded in one address, or in client address and port, so four-tuples are unique.
     let (address, port) = if kind == Kind::Exchange {
         let client = 0xAC10_0000 + (index & 0xFFFF);
         let server = 0x0A00_0000 + random.range(0, 64) as u32;
@@ -103,7 +103,7 @@ fn invent(index: u32, seed: u64) -> Flow {
     }
 }
 
-/// The segment of a step, who sends it, and how long after it the next one follows.
+/// Return the segment of a step, its sender, and the delay until the next one.
 fn play(flow: &Flow, step: u8) -> (usize, Segment, Option<u64>) {
     let round_trip = Some(flow.round_trip_ns);
     let (request, response) = (flow.request_end, flow.response_end);
@@ -128,7 +128,7 @@ fn play(flow: &Flow, step: u8) -> (usize, Segment, Option<u64>) {
         timestamps: (flow.kind == Kind::Exchange).then_some([1000 + u32::from(step), 0]),
         ..Segment::default()
     };
-    // A response of one segment leaves out the step of the second.
+    // A response of one segment skips the step of the second.
     let step = if step >= 6 && response == first {
         step + 1
     } else {

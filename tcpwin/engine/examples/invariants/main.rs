@@ -1,5 +1,6 @@
-//! What is said of these captures, or of as many damaged ones made from them, and can never be true: one line each.
-//! Usage: `cargo run --release --no-default-features --example invariants -- [--mutated N] [--first SEED] [--keep FOLDER] CAPTURE...`
+//! Checks the invariants on captures, or on damaged captures made from them, and prints a line for each violation.
+//! Usage: `cargo run --release --no-default-features --example invariants -- [--mutated N] [--first SEED] [--keep
+//! FOLDER] CAPTURE...`
 
 mod mutate;
 
@@ -14,7 +15,7 @@ const USAGE: &str = "usage: never [--mutated N] [--first SEED] [--keep FOLDER] C
 #[derive(Default)]
 struct Request {
     paths: Vec<String>,
-    /// How many damaged captures to make, from which seed on, and where those that break a law are kept.
+    /// Number of damaged captures, first seed, and folder for captures that violate an invariant.
     mutated: Option<u64>,
     first: u64,
     keep: Option<PathBuf>,
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
         Some(count) => check_mutated(&request, count),
         None => check_files(&request.paths),
     };
-    eprintln!("{broken} captures are said to be what they cannot be");
+    eprintln!("{broken} captures violate an invariant");
     ExitCode::from(u8::from(broken > 0))
 }
 

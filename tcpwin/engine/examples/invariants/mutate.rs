@@ -1,11 +1,11 @@
-//! Damaged captures, each the same for the same seed: packets dropped, doubled, moved, cut, their headers changed, their
-//! clock set, two captures spliced, bytes of the file flipped.
+//! Damaged captures, reproducible by seed: packets dropped, duplicated, moved and cut, headers changed, the clock set,
+//! two captures spliced, bytes of the file flipped.
 
 use std::io::Cursor;
 
 use _engine::capture::{CaptureReader, MergedReader};
 
-/// Of longer captures a part is taken.
+/// Of longer captures, only a part is used.
 const MOST_PACKETS: usize = 400;
 const MAGIC_NANOSECONDS: u32 = 0xA1B2_3C4D;
 
@@ -24,7 +24,7 @@ pub struct Base {
 }
 
 impl Base {
-    /// Its packets of the first link type; none where it cannot be read or holds no packet.
+    /// Return the packets of the first link type; None if the capture is unreadable or empty.
     pub fn read(path: &str) -> Option<Self> {
         let mut reader = CaptureReader::open(path).ok()?;
         let (mut link_type, mut frames, mut last_ns) = (None, Vec::new(), 0);
@@ -59,7 +59,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Below a limit; 0 for a limit of 0.
+    /// Return a number below a limit; 0 for a limit of 0.
     fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit.max(1) as u64) as usize
     }
@@ -69,7 +69,7 @@ impl Random {
     }
 }
 
-/// The capture of a seed, as the bytes of a pcap file, and the name of what it was made from.
+/// Return the capture of a seed as pcap bytes, and the name of the capture it was made from.
 pub fn mutated(bases: &[Base], seed: u64) -> (Vec<u8>, &str) {
     let mut random = Random(seed);
     let base = &bases[random.below(bases.len())];
@@ -96,13 +96,13 @@ pub fn mutated(bases: &[Base], seed: u64) -> (Vec<u8>, &str) {
     (bytes, &base.name)
 }
 
-/// Open what [`mutated`] made.
+/// Open the output of [`mutated`].
 pub fn open(bytes: Vec<u8>) -> Option<MergedReader> {
     let reader = CaptureReader::from_reader(Box::new(Cursor::new(bytes)), "mutated").ok()?;
     Some(MergedReader::from(reader))
 }
 
-/// Neighbours, mostly from the start: without the handshake little is known.
+/// Select consecutive packets, mostly from the start: without the handshake little is known.
 fn part(frames: &[Frame], random: &mut Random) -> Vec<Frame> {
     let count = (1 + random.below(MOST_PACKETS)).min(frames.len());
     let spare = frames.len() - count;
@@ -114,7 +114,7 @@ fn part(frames: &[Frame], random: &mut Random) -> Vec<Frame> {
     frames[first..first + count].to_vec()
 }
 
-/// Put the packets of another capture between, or behind.
+/// Insert another capture's packets, or append them.
 fn splice(frames: &mut Vec<Frame>, other: Vec<Frame>, random: &mut Random) {
     let place = random.below(frames.len());
     let at_ns = frames.get(place).map_or(0, |frame| frame.time_ns);
@@ -132,7 +132,7 @@ fn splice(frames: &mut Vec<Frame>, other: Vec<Frame>, random: &mut Random) {
     }
 }
 
-/// One kind of damage, to one packet in so many, or to a stretch of them.
+/// Apply one kind of damage to one packet in `rarity`, or to a run of packets.
 fn change_some(frames: &mut Vec<Frame>, link_type: u32, random: &mut Random) {
     let rarity = [2, 5, 20, 100][random.below(4)];
     match random.below(12) {
@@ -175,7 +175,7 @@ fn change_some(frames: &mut Vec<Frame>, link_type: u32, random: &mut Random) {
             }
         }
         6 => {
-            // One side was not captured, from or until somewhere.
+            // Drop one side's packets from, or up to, some position.
             let Some(source) = frames.first().and_then(|frame| sender(frame, link_type)) else {
                 return;
             };
@@ -198,7 +198,7 @@ fn change_some(frames: &mut Vec<Frame>, link_type: u32, random: &mut Random) {
     }
 }
 
-/// Where the IP header and the TCP header begin.
+/// Return the offsets of the IP header and the TCP header.
 fn headers(frame: &Frame, link_type: u32) -> Option<(usize, usize)> {
     let ip = match link_type {
         1 => 14,
@@ -215,7 +215,7 @@ fn headers(frame: &Frame, link_type: u32) -> Option<(usize, usize)> {
     (frame.bytes.len() >= tcp + 20).then_some((ip, tcp))
 }
 
-/// Its sender's port.
+/// Return the source port.
 fn sender(frame: &Frame, link_type: u32) -> Option<[u8; 2]> {
     let (_, tcp) = headers(frame, link_type)?;
     Some([frame.bytes[tcp], frame.bytes[tcp + 1]])
@@ -243,7 +243,7 @@ fn change_header(frame: &mut Frame, link_type: u32, field: usize, value: u64, ra
     match field {
         0 => number(4, value & 14 == 0),
         1 => number(8, value & 14 == 0),
-        // Timestamps, where they stand as Linux puts them.
+        // Timestamps at their position in Linux's layout.
         2 => number(24, value & 14 == 0),
         3 => number(28, value & 14 == 0),
         4 => {
@@ -256,7 +256,7 @@ fn change_header(frame: &mut Frame, link_type: u32, field: usize, value: u64, ra
             frame.bytes.truncate(cut_len);
         }
         _ => {
-            // Another length on the wire, or another byte of the headers.
+            // Change the length on the wire, or another header byte.
             let place = if value & 1 == 0 { ip + 2 } else { tcp + 20 };
             let place = place + random.below(16);
             if let Some(byte) = frame.bytes.get_mut(place) {

@@ -1,8 +1,8 @@
-//! File bytes → all that can be asked of a capture.
+//! File bytes → every query on a capture.
 #![no_main]
 
 mod common;
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|input: &[u8]| common::everything::ask_everything(input));
+fuzz_target!(|input: &[u8]| common::everything::query_everything(input));

@@ -1,4 +1,4 @@
-//! Conversations at one point, and what a path made of them at another → where packets went.
+//! Conversations at one point, and their packets after a path to another → the packets' fates.
 #![no_main]
 
 mod common;

@@ -1,5 +1,5 @@
-//! File bytes → packets. Any outcome will do; packets and facts must keep their bounds, a slow pipe must give the same
-//! packets, and a capture merged with itself each packet twice. Nothing may be said of it that cannot be.
+//! File bytes → packets. Any outcome is acceptable, but packets and facts must keep their bounds, a slow pipe must
+//! yield the same packets, a capture merged with itself every packet twice, and the invariants must hold.
 #![no_main]
 
 use std::io::{self, Cursor, Read};
@@ -12,7 +12,7 @@ fn open(input: &[u8]) -> Option<CaptureReader> {
     CaptureReader::from_reader(Box::new(Cursor::new(input.to_vec())), "input").ok()
 }
 
-/// Gives one byte a call.
+/// Returns one byte per call.
 struct Trickle(Cursor<Vec<u8>>);
 
 impl Read for Trickle {

@@ -1,6 +1,6 @@
-//! Headers → segment. Input: a link type (two bytes, big-endian), then packets, each after a length (fifteen bits; the
-//! highest says that the frame was 1,000 bytes longer). Any outcome will do; a segment must keep its bounds, and nothing may
-//! be said of the packets, a millisecond apart, that cannot be.
+//! Headers → segment. Input: a link type (two bytes, big-endian), then length-prefixed packets (15-bit lengths; the
+//! high bit means that the frame was 1,000 bytes longer), a millisecond apart. Any outcome is acceptable, but segments
+//! must keep their bounds and the invariants must hold.
 #![no_main]
 
 use std::io::Cursor;
@@ -10,7 +10,7 @@ use _engine::output::invariants::check_capture;
 use _engine::wire::{Outcome, Segment, SegmentParser};
 use libfuzzer_sys::fuzz_target;
 
-/// A pcap file with times in nanoseconds.
+/// A pcap file with nanosecond timestamps.
 struct File(Vec<u8>);
 
 impl File {

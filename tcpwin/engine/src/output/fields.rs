@@ -421,7 +421,7 @@ const WINDOW_FIELDS: &[DirectionField] = fields! {
     syn_timestamps Bool "Timestamps option in the sender's SYN." |v| Value::Bool(v.data().syn.has(syn_kind::TIMESTAMPS));
     syn_fast_open Bool "TCP Fast Open option in the sender's SYN." |v| Value::Bool(v.data().syn.has(syn_kind::FAST_OPEN));
     syn_multipath Bool "Multipath TCP option in the sender's SYN." |v| Value::Bool(v.data().syn.has(syn_kind::MULTIPATH));
-    multipath_options Text nullable "Multipath TCP options that the sender sent (RFC 8684 section 3), separated by |: MP_CAPABLE, MP_JOIN, DSS, ADD_ADDR, REMOVE_ADDR, MP_PRIO, MP_FAIL, MP_FASTCLOSE, MP_TCPRST, and unknown for all others; none if none was sent." |v| multipath_options(v.data());
+    multipath_options Text nullable "Multipath TCP options that the sender sent (RFC 8684 section 3), separated by |: MP_CAPABLE, MP_JOIN, DSS, ADD_ADDR, REMOVE_ADDR, MP_PRIO, MP_FAIL, MP_FASTCLOSE, MP_TCPRST, and unknown for all others; none without any." |v| multipath_options(v.data());
     syn_seen Bool "The sender's SYN or SYN/ACK was captured." |v| Value::Bool(v.data().has_syn);
     window_scale_state Text list composed ["known" | "disabled" | "syn_confirmed" | "given" | "syn_only" | "unknown"] "Source of the scale of the receiver's windows: known, disabled, syn_confirmed, given (by a snapshot of the socket), syn_only or unknown." |v| text(v.answers().own_scale.name());
     window_scale_shift Int nullable shift list composed "Shift of the receiver's windows; none if it is not certain." |v| if v.answers().own_scale.is_certain() { int(v.answers().own_shift) } else { Value::None };

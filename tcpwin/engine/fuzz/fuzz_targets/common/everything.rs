@@ -1,4 +1,4 @@
-//! All that can be asked of one capture: what its parts say must agree, and nothing may be said that cannot be.
+//! Runs every query on a capture: its results must be consistent and satisfy the invariants.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{sink, Cursor};
@@ -37,19 +37,19 @@ fn texts(findings: &Findings) -> Vec<String> {
     texts.collect()
 }
 
-pub fn ask_everything(capture: &[u8]) {
+pub fn query_everything(capture: &[u8]) {
     let Some(input) = open(capture) else {
         return;
     };
     let found = check_capture(input);
     assert!(found.is_empty(), "{found:?}");
 
-    let again = || open(capture).expect("opened above");
-    let findings = run(again(), &mut NoSink, |_| true);
+    let reopened = || open(capture).expect("opened above");
+    let findings = run(reopened(), &mut NoSink, |_| true);
     let texts_before = texts(&findings);
     let count = findings.tracker.connections.len();
 
-    let several = run_sharded(again(), Tracker::new(), 3, |_| true);
+    let several = run_sharded(reopened(), Tracker::new(), 3, |_| true);
     assert_eq!(texts(&several), texts_before);
     assert_eq!(several.tracker.duplicates, findings.tracker.duplicates);
 
@@ -57,21 +57,28 @@ pub fn ask_everything(capture: &[u8]) {
     for format in [Format::Csv, Format::JsonLines] {
         let mut rows =
             RowWriter::new(sink(), format, None, ChosenColumns::ALL).expect("a sink takes all");
-        run(again(), &mut rows, |_| true);
+        run(reopened(), &mut rows, |_| true);
         assert_eq!(rows.rows, segments);
     }
     let mut columns = RowColumns::default();
-    run(again(), &mut columns, |_| true);
+    run(reopened(), &mut columns, |_| true);
     assert_eq!(columns.len() as u64, segments);
 
-    ask_tables(&findings, count);
-    ask_details(&findings, capture, count);
+    query_tables(&findings, count);
+    query_details(&findings, capture, count);
 
-    // Beside itself, every packet is found.
-    let outcome = pair([again(), again()], 0, HashMap::new(), &mut NoRows, |_| true);
+    // Paired with itself, every packet is found.
+    let outcome = pair(
+        [reopened(), reopened()],
+        0,
+        HashMap::new(),
+        &mut NoRows,
+        |_| true,
+    );
     drop(outcome);
     let mut headers = Vec::new();
-    let cut = write_headers(&mut again(), &mut headers, false, |_| true).expect("memory takes all");
+    let cut =
+        write_headers(&mut reopened(), &mut headers, false, |_| true).expect("memory takes all");
     let of_headers = run(open(&headers).expect("a capture"), &mut NoSink, |_| true);
     assert_eq!(
         cut.packets,
@@ -90,7 +97,7 @@ pub fn ask_everything(capture: &[u8]) {
     }
 }
 
-fn ask_tables(findings: &Findings, count: u32) {
+fn query_tables(findings: &Findings, count: u32) {
     let connections = &findings.tracker.connections;
     let mut columns: Vec<Column> = CONNECTION_FIELDS
         .iter()
@@ -112,8 +119,8 @@ fn ask_tables(findings: &Findings, count: u32) {
     }
 }
 
-/// Second readings, of all connections and of the last one alone, narrow and in a part of its life.
-fn ask_details(findings: &Findings, capture: &[u8], count: u32) {
+/// Second passes over all connections and over the last one alone, with few buckets and within a part of its life.
+fn query_details(findings: &Findings, capture: &[u8], count: u32) {
     let Some(last) = count.checked_sub(1) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! What several targets share: numbers from the input, captures told by it, and everything that is asked of a capture.
+//! Shared by several targets: numbers and captures derived from the input, and all queries on a capture.
 
 // No target uses all of it.
 #![allow(dead_code)]

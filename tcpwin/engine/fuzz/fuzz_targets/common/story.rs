@@ -1,5 +1,5 @@
-//! Conversations that an input tells: of each packet which connection, which side, what it says, how long after the last.
-//! Most of it is what hosts would say next, so that few bytes reach deep states; the rest is wild.
+//! Conversations derived from an input, which chooses each packet's connection, side, contents and delay. Most packets
+//! are what hosts would send next, so that few bytes reach deep states; the rest is arbitrary.
 
 use super::tape::Tape;
 
@@ -27,7 +27,7 @@ const ACK: u8 = 16;
 pub struct Frame {
     pub time_ns: u64,
     pub bytes: Vec<u8>,
-    /// On the wire; payloads are not captured.
+    /// Length on the wire; payloads are not captured.
     pub original_len: u32,
 }
 
@@ -59,7 +59,7 @@ impl Story {
             frames: Vec::new(),
         };
         for (number, pair) in story.sides.iter_mut().enumerate() {
-            // One begins just before the sequence numbers wrap.
+            // One starts just before the sequence numbers wrap.
             let first = if number == 1 { u32::MAX - 3_000 } else { 1_000 };
             for side in pair {
                 (side.next, side.una, side.window) = (first, first, 29_200);
@@ -98,7 +98,7 @@ impl Story {
                 self.sides[connection][side].next = next;
             }
             5..=7 => {
-                // Acknowledges all, or some, and may say another window.
+                // Acknowledges all or some, possibly with another window.
                 let there = self.sides[connection][1 - side];
                 let all = there.next.wrapping_sub(here.una);
                 let share = u64::from(1 + (what >> 4 & 3));
@@ -112,13 +112,13 @@ impl Story {
                 self.put(connection, side, 0, ACK, 0, &[]);
             }
             8 => {
-                // Sent again, from so far back.
+                // A retransmission from this far back.
                 let back = tape.u16();
                 let payload = tape.one_of(&PAYLOADS);
                 self.put(connection, side, -i64::from(back), ACK, payload, &[]);
             }
             9 => {
-                // Never captured: the next stands behind a hole.
+                // A gap in the capture: the next packet follows a hole.
                 let hole = u32::from(tape.u16());
                 self.sides[connection][side].next = here.next.wrapping_add(hole);
             }
@@ -149,22 +149,22 @@ impl Story {
         }
     }
 
-    /// A packet from before once more, or the last few in another order.
+    /// Repeat an earlier packet, or reorder the last few.
     fn copy(&mut self, tape: &mut Tape<'_>) {
         let back = usize::from(tape.byte());
         let count = self.frames.len();
         if let Some(place) = count.checked_sub(1 + back % 8) {
             if back & 0x80 == 0 {
-                let mut again = self.frames[place].clone();
-                again.time_ns = self.time_ns;
-                self.frames.push(again);
+                let mut repeated = self.frames[place].clone();
+                repeated.time_ns = self.time_ns;
+                self.frames.push(repeated);
             } else {
                 self.frames.swap(place, count - 1);
             }
         }
     }
 
-    /// Whatever the input says; time may go back.
+    /// An arbitrary packet; time may run backwards.
     fn wild(&mut self, connection: usize, side: usize, tape: &mut Tape<'_>) {
         let (flags, kind) = (tape.byte(), tape.byte());
         let offset = match kind & 3 {
@@ -242,7 +242,7 @@ impl Story {
     }
 }
 
-/// A pcap file with times in nanoseconds.
+/// Return a pcap file with nanosecond timestamps.
 pub fn pcap(frames: &[Frame]) -> Vec<u8> {
     let mut file = Vec::new();
     let mut put = |number: u32| file.extend_from_slice(&number.to_le_bytes());

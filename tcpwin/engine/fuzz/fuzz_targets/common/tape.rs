@@ -1,4 +1,4 @@
-//! The fuzzer's bytes as numbers. A tape that is over gives zeros.
+//! The fuzzer's bytes as numbers. After the end, all numbers are zero.
 
 pub struct Tape<'a>(pub &'a [u8]);
 
@@ -25,7 +25,7 @@ impl Tape<'_> {
         u32::from(self.u16()) << 16 | u32::from(self.u16())
     }
 
-    /// One of some; `some` is not empty.
+    /// Return an element of `some`, which must not be empty.
     pub fn one_of<T: Copy>(&mut self, some: &[T]) -> T {
         some[usize::from(self.byte()) % some.len()]
     }

@@ -1,4 +1,4 @@
-//! Conversations at one point, and what a path made of them at another: both are paired, and paired again.
+//! Conversations at one point, and their packets after a path to another: both are paired, twice.
 
 use std::collections::HashMap;
 
@@ -9,13 +9,13 @@ use super::story::{pcap, Story};
 use super::tape::Tape;
 
 pub fn pair_twice(input: &[u8]) {
-    let (way, rest) = input.split_at(input.len().min(16));
+    let (path, rest) = input.split_at(input.len().min(16));
     let here = Story::decode(&mut Tape(rest)).frames;
-    let mut way = Tape(way);
+    let mut path = Tape(path);
     let (offset_ns, period, damage) = (
-        u64::from(way.u32()) << 8,
-        1 + usize::from(way.byte()),
-        way.byte(),
+        u64::from(path.u32()) << 8,
+        1 + usize::from(path.byte()),
+        path.byte(),
     );
     let mut there = Vec::new();
     for (place, frame) in here.iter().enumerate() {
