@@ -15,9 +15,9 @@ const PLACES: usize = 64;
 const LOOK: usize = 32;
 const DISORDER_NS: i64 = 1_000_000_000;
 /// A clock set back by less cannot be distinguished from disorder.
-const LEAST_SET_NS: i64 = 1_000_000;
+const MIN_SET_NS: i64 = 1_000_000;
 /// Segments indexed for a search, which limits the clock step that can be bridged.
-const MOST_SEARCHED: usize = 1 << 16;
+const MAX_SEARCHED: usize = 1 << 16;
 /// Segments read per step beyond those already queued.
 const READ_AT_ONCE: usize = 256;
 
@@ -32,7 +32,7 @@ pub struct Ahead {
     /// Nothing moves before this position, because a clock was set there.
     barrier: u64,
     /// Number of segments removed from the queue so far.
-    taken: u64,
+    removed: u64,
     /// During a search: the position of each segment, counted from the first of all, by its invariant fields.
     index: ByKey<u64>,
     indexed: u64,
@@ -54,7 +54,7 @@ impl Ahead {
             queue: VecDeque::new(),
             settled: 0,
             barrier: 0,
-            taken: 0,
+            removed: 0,
             index: ByKey::default(),
             indexed: 0,
         };
@@ -71,7 +71,7 @@ impl Ahead {
     #[inline]
     pub fn take(&mut self) -> Option<Segment> {
         let segment = self.queue.pop_front()?;
-        self.taken += 1;
+        self.removed += 1;
         self.settled = self.settled.saturating_sub(1);
         if self.settled < PLACES {
             self.fill(PLACES);
@@ -92,12 +92,12 @@ impl Ahead {
         loop {
             self.index_all(seed);
             if let Some(place) = self.index.get(&key).copied() {
-                if place >= self.taken {
-                    return Some(place - self.taken + 1);
+                if place >= self.removed {
+                    return Some(place - self.removed + 1);
                 }
                 self.index.remove(&key);
             }
-            if self.is_over || self.queue.len() >= MOST_SEARCHED {
+            if self.is_over || self.queue.len() >= MAX_SEARCHED {
                 return None;
             }
             self.fill(self.queue.len() + READ_AT_ONCE);
@@ -108,18 +108,18 @@ impl Ahead {
         while self.settled < self.queue.len() {
             self.settle();
         }
-        if self.index.len() > 2 * MOST_SEARCHED {
-            let taken = self.taken;
-            self.index.retain(|_, place| *place >= taken);
+        if self.index.len() > 2 * MAX_SEARCHED {
+            let removed = self.removed;
+            self.index.retain(|_, place| *place >= removed);
         }
-        let from = self.indexed.max(self.taken);
-        for at in from..self.taken + self.queue.len() as u64 {
-            if let Some(segment) = self.queue.get((at - self.taken) as usize) {
+        let from = self.indexed.max(self.removed);
+        for at in from..self.removed + self.queue.len() as u64 {
+            if let Some(segment) = self.queue.get((at - self.removed) as usize) {
                 let key = search_key(seed, &Sighting::of(segment));
                 self.index.entry(key).or_insert(at);
             }
         }
-        self.indexed = self.taken + self.queue.len() as u64;
+        self.indexed = self.removed + self.queue.len() as u64;
     }
 
     fn fill(&mut self, wanted: usize) {
@@ -156,12 +156,12 @@ impl Ahead {
     #[cold]
     fn put_in_order(&mut self, mut at: usize) {
         if self.is_set_at(at) {
-            self.barrier = self.taken + at as u64;
+            self.barrier = self.removed + at as u64;
             return;
         }
         let time_ns = self.queue[at].time_ns;
         // Indexed segments must keep their position.
-        let first_free = self.indexed.max(self.barrier).saturating_sub(self.taken) as usize;
+        let first_free = self.indexed.max(self.barrier).saturating_sub(self.removed) as usize;
         let last_movable = at.saturating_sub(PLACES - 1).max(first_free);
         while at > last_movable && self.queue[at - 1].time_ns > time_ns {
             self.queue.swap(at - 1, at);
@@ -187,6 +187,6 @@ impl Ahead {
             })
         };
         let end = (at + LOOK).min(self.queue.len());
-        back_ns > LEAST_SET_NS && !jumps(at.saturating_sub(LOOK), at) && !jumps(at, end)
+        back_ns > MIN_SET_NS && !jumps(at.saturating_sub(LOOK), at) && !jumps(at, end)
     }
 }

@@ -12,7 +12,7 @@ use crate::wire::{Outcome as Parsed, Segment, SegmentParser, ACK, RST};
 
 /// Segments of each capture read in the first step.
 const FIRST_LOOK: u64 = 50_000;
-const MOST_KEPT: usize = 1 << 20;
+const MAX_BUFFERED: usize = 1 << 20;
 /// Common packets needed, earliest in A's file, whose median difference is the result: a clock may be set later.
 const ENOUGH: usize = 101;
 
@@ -89,7 +89,7 @@ impl Sample {
         }
         self.taken += 1;
         self.times.entry(key).or_insert((self.taken, time_ns));
-        if self.times.len() > MOST_KEPT {
+        if self.times.len() > MAX_BUFFERED {
             self.mask = self.mask << 1 | 1;
             let mask = self.mask;
             self.times.retain(|key, _| key & mask == 0);

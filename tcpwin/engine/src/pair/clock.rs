@@ -9,12 +9,12 @@
 use super::settings::{parts_of, slack_of};
 
 /// Faster drift is implausible: a computer's quartz keeps within 200 ppm (RFC 5905 §10 allows 500).
-const MOST_DRIFT: f64 = 1e-3;
+const MAX_DRIFT: f64 = 1e-3;
 /// Capture times may be truncated to microseconds.
 pub(super) const SLACK_NS: f64 = 2_000.0;
 const FIRST_WIDTH_NS: i64 = 10_000_000;
-const MOST_WINDOWS: usize = 4_096;
-pub(super) const MOST_PIECES: usize = 64;
+const MAX_WINDOWS: usize = 4_096;
+pub(super) const MAX_PIECES: usize = 64;
 const TERNARY_STEPS: usize = 100;
 /// Packets of the two directions arrive slightly out of order by A's clock: this many windows are searched for theirs.
 const NEWEST: usize = 128;
@@ -95,7 +95,7 @@ impl Bounds {
         });
         let at = fitting.map(|at| from + at);
         if at.is_none() {
-            if self.windows.len() >= MOST_WINDOWS {
+            if self.windows.len() >= MAX_WINDOWS {
                 self.halve();
             }
             self.windows.push(Window {
@@ -144,7 +144,7 @@ impl Bounds {
         let slack_ns = slack_of(&windows);
         for epoch in windows.chunk_by(|a, b| a.epoch == b.epoch) {
             let mut from = 0;
-            while from < epoch.len() && pieces.len() < MOST_PIECES {
+            while from < epoch.len() && pieces.len() < MAX_PIECES {
                 let until = longest_possible(epoch, from, slack_ns);
                 let run = &epoch[from..until];
                 for part in parts_of(run) {
@@ -281,7 +281,7 @@ impl Hulls {
         if !self.has_both() || self.gap(0.0) >= -self.slack_ns {
             return true;
         }
-        let widest = highest(-MOST_DRIFT, MOST_DRIFT, |drift| self.gap(drift));
+        let widest = highest(-MAX_DRIFT, MAX_DRIFT, |drift| self.gap(drift));
         self.gap(widest) >= -self.slack_ns
     }
 
@@ -302,7 +302,7 @@ impl Hulls {
             }
             good
         };
-        (edge(-MOST_DRIFT), edge(MOST_DRIFT))
+        (edge(-MAX_DRIFT), edge(MAX_DRIFT))
     }
 
     /// Return the drift shown by the direction with the steadier delay.
@@ -317,7 +317,7 @@ impl Hulls {
         // A slope smaller than the variation of the delays is an accident of the quickest packets.
         let is_seen = drift.abs() * self.span() >= SURE * apart && self.is_of_both(drift);
         let drift = if is_seen { drift } else { 0.0 };
-        (drift.abs() <= MOST_DRIFT).then_some(drift)
+        (drift.abs() <= MAX_DRIFT).then_some(drift)
     }
 
     /// Return true if neither direction's delays are steadier without a drift: a clock's drift shows in both.
@@ -422,7 +422,7 @@ fn fit(windows: &[Window], slack_ns: f64) -> Option<Piece> {
     }
     let drift = steadiest
         .filter(|drift| hulls.gap(*drift) >= -slack_ns)
-        .unwrap_or_else(|| highest(-MOST_DRIFT, MOST_DRIFT, |drift| hulls.gap(drift)));
+        .unwrap_or_else(|| highest(-MAX_DRIFT, MAX_DRIFT, |drift| hulls.gap(drift)));
     let offset = (hulls.ceiling(drift) + hulls.floor(drift)) / 2.0;
     let (least, most) = hulls.possible_drifts(drift);
     let ceiling = hulls.ceiling(highest(least, most, |drift| hulls.ceiling(drift)));
@@ -556,7 +556,7 @@ mod tests {
         for t in 0..100_000 {
             bounds.add(t % 2 == 0, t * 50 * MS, t * 50 * MS, 0);
         }
-        assert!(bounds.windows.len() <= MOST_WINDOWS);
+        assert!(bounds.windows.len() <= MAX_WINDOWS);
         assert_eq!(bounds.pieces().len(), 1);
     }
 }

@@ -8,7 +8,7 @@
 /// A capture's clocks may disagree by direction (receive queues), and files may be slightly out of order.
 const SLACK_NS: i64 = 1_000_000;
 /// Maximum clock drift (RFC 5905 §10): 500 ppm.
-const MOST_DRIFT: i64 = 2_000;
+const MAX_DRIFT: i64 = 2_000;
 /// No queue changes the delay by this much at once: detects a step when there are packets of only one direction.
 const STEP_NS: i64 = 1_000_000_000;
 /// Bounds cover between one and two of these periods.
@@ -16,9 +16,9 @@ const BUCKET_NS: i64 = 1_000_000_000;
 /// Packets of the previous epoch may still arrive within this many packets of its end.
 const ON_THEIR_WAY: u64 = 1 << 16;
 /// And within this time plus the round trip; later ones show that the clock was set back.
-const MOST_QUEUED_NS: i64 = 1_000_000_000;
+const MAX_QUEUED_NS: i64 = 1_000_000_000;
 /// Further settings are merged into the last.
-const MOST_EPOCHS: u32 = 64;
+const MAX_EPOCHS: u32 = 64;
 
 /// A's time of a packet, and B's time minus that.
 type Point = (i64, i64);
@@ -51,46 +51,54 @@ pub struct Epochs {
 }
 
 impl Bounds {
-    fn take(&mut self, way: usize, point: Point) {
+    fn take(&mut self, direction: usize, point: Point) {
         if point.0.wrapping_sub(self.since_ns).saturating_abs() > BUCKET_NS {
             self.buckets[1] = self.buckets[0];
             self.buckets[0] = [None; 2];
             self.since_ns = point.0;
         }
-        self.newest[way] = Some(point.1);
-        self.buckets[0][way] = tighter(way, self.buckets[0][way], Some(point));
+        self.newest[direction] = Some(point.1);
+        self.buckets[0][direction] = tighter(direction, self.buckets[0][direction], Some(point));
     }
 
-    fn of(&self, way: usize) -> Option<Point> {
-        tighter(way, self.buckets[0][way], self.buckets[1][way])
+    fn of(&self, direction: usize) -> Option<Point> {
+        tighter(
+            direction,
+            self.buckets[0][direction],
+            self.buckets[1][direction],
+        )
     }
 
     /// Return how much longer a packet took than the quickest of its direction.
-    fn excess_ns(&self, way: usize, apart_ns: i64) -> Option<i64> {
-        let quickest = self.of(way)?.1;
+    fn excess_ns(&self, direction: usize, apart_ns: i64) -> Option<i64> {
+        let quickest = self.of(direction)?.1;
         let later_ns = apart_ns.saturating_sub(quickest);
-        Some(if way == 0 { later_ns } else { -later_ns })
+        Some(if direction == 0 { later_ns } else { -later_ns })
     }
 
     /// Return true if a packet is consistent with the current epoch.
-    fn allows(&self, way: usize, point: Point) -> bool {
-        let jump_ns = self.newest[way].map_or(0, |newest| point.1.saturating_sub(newest));
+    fn allows(&self, direction: usize, point: Point) -> bool {
+        let jump_ns = self.newest[direction].map_or(0, |newest| point.1.saturating_sub(newest));
         if jump_ns.saturating_abs() > STEP_NS {
             return false;
         }
-        let Some(bound) = self.of(1 - way) else {
+        let Some(bound) = self.of(1 - direction) else {
             return true;
         };
         let age_ns = point.0.wrapping_sub(bound.0).saturating_abs();
-        let slack_ns = SLACK_NS + age_ns / MOST_DRIFT;
+        let slack_ns = SLACK_NS + age_ns / MAX_DRIFT;
         let beyond_ns = bound.1.saturating_sub(point.1);
-        (if way == 0 { beyond_ns } else { -beyond_ns }) <= slack_ns
+        (if direction == 0 {
+            beyond_ns
+        } else {
+            -beyond_ns
+        }) <= slack_ns
     }
 }
 
-fn tighter(way: usize, one: Option<Point>, other: Option<Point>) -> Option<Point> {
+fn tighter(direction: usize, one: Option<Point>, other: Option<Point>) -> Option<Point> {
     match (one, other) {
-        (Some(a), Some(b)) if way == 0 => Some(if b.1 < a.1 { b } else { a }),
+        (Some(a), Some(b)) if direction == 0 => Some(if b.1 < a.1 { b } else { a }),
         (Some(a), Some(b)) => Some(if b.1 > a.1 { b } else { a }),
         (one, other) => one.or(other),
     }
@@ -105,28 +113,28 @@ impl Epochs {
     #[inline]
     pub fn judge(&mut self, is_upper: bool, a_ns: i64, apart_ns: i64) -> (u32, Option<Setting>) {
         self.pairs += 1;
-        let (way, point) = (usize::from(!is_upper), (a_ns, apart_ns));
-        if self.last.is_some() && self.is_of_before(way, point) {
+        let (direction, point) = (usize::from(!is_upper), (a_ns, apart_ns));
+        if self.last.is_some() && self.is_of_before(direction, point) {
             return (self.current - 1, None);
         }
-        if self.current < MOST_EPOCHS && !self.now.allows(way, point) {
-            let setting = self.begin(way, point);
+        if self.current < MAX_EPOCHS && !self.now.allows(direction, point) {
+            let setting = self.begin(direction, point);
             return (self.current, Some(setting));
         }
-        self.now.take(way, point);
+        self.now.take(direction, point);
         (self.current, None)
     }
 
     /// Return true if a packet was in flight when the clock was set: in the previous epoch its delay is similar to
     /// others.
-    fn is_of_before(&mut self, way: usize, point: Point) -> bool {
+    fn is_of_before(&mut self, direction: usize, point: Point) -> bool {
         if self.pairs - self.setting_at > ON_THEIR_WAY {
             self.last = None;
         }
         let Some(last) = self.last else {
             return false;
         };
-        let Some(before_ns) = last.before.excess_ns(way, point.1) else {
+        let Some(before_ns) = last.before.excess_ns(direction, point.1) else {
             return false;
         };
         if last.elapsed_ns(point) > last.most_on_the_way_ns() {
@@ -134,16 +142,16 @@ impl Epochs {
             return false;
         }
         let half_ns = last.step_ns.saturating_abs() / 2;
-        let now_ns = self.now.excess_ns(way, point.1);
+        let now_ns = self.now.excess_ns(direction, point.1);
         before_ns.saturating_abs() < half_ns
             && now_ns.is_none_or(|now_ns| now_ns.saturating_abs() > half_ns)
     }
 
     #[cold]
-    fn begin(&mut self, way: usize, point: Point) -> Setting {
+    fn begin(&mut self, direction: usize, point: Point) -> Setting {
         let before = self.now;
-        let known = before.of(way).map(|bound| bound.1);
-        let bound = before.of(1 - way).map(|bound| bound.1);
+        let known = before.of(direction).map(|bound| bound.1);
+        let bound = before.of(1 - direction).map(|bound| bound.1);
         let step_ns = point.1.saturating_sub(known.or(bound).unwrap_or(point.1));
         let setting = Setting {
             step_ns,
@@ -154,7 +162,7 @@ impl Epochs {
         self.setting_at = self.pairs;
         self.last = Some(setting);
         self.now = Bounds::default();
-        self.now.take(way, point);
+        self.now.take(direction, point);
         setting
     }
 }
@@ -172,13 +180,13 @@ impl Setting {
             (Some(upper), Some(lower)) => upper.1.saturating_sub(lower.1).max(0),
             _ => 0,
         };
-        trip_ns.saturating_add(MOST_QUEUED_NS)
+        trip_ns.saturating_add(MAX_QUEUED_NS)
     }
 
     /// Return true if a packet paired shortly before the setting belongs to the time after it.
     pub fn precedes(&self, is_upper: bool, apart_ns: i64) -> bool {
-        let way = usize::from(!is_upper);
-        let Some(excess_ns) = self.before.excess_ns(way, apart_ns) else {
+        let direction = usize::from(!is_upper);
+        let Some(excess_ns) = self.before.excess_ns(direction, apart_ns) else {
             return false;
         };
         let sign = if is_upper { 1 } else { -1 };

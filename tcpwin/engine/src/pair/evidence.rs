@@ -9,7 +9,7 @@ use super::path_direction::Parts;
 use super::resent::PacketOutcome;
 use super::run::{Pairer, Row, Rows};
 use super::tally::Fate;
-use super::waiting::{Mark, MOST_LOOKED_AT, NONE};
+use super::waiting::{Mark, MAX_LOOKED_AT, NONE};
 use crate::sequence::Seq;
 use crate::wire::{ACK, RST, SYN};
 
@@ -55,7 +55,7 @@ impl<R: Rows> Pairer<'_, R> {
         let mut at = path.lists[path.near.index()].last;
         let mut lost_bytes = 0;
         let mut all_lost = true;
-        for _ in 0..MOST_LOOKED_AT {
+        for _ in 0..MAX_LOOKED_AT {
             if at == NONE {
                 break;
             }
@@ -72,7 +72,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
         let path = self.direction(number);
         let mut at = path.lists[path.far().index()].last;
-        for _ in 0..MOST_LOOKED_AT {
+        for _ in 0..MAX_LOOKED_AT {
             if at == NONE {
                 break;
             }
@@ -90,7 +90,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
         let path = self.direction(number);
         let mut at = path.lists[path.near.index()].last;
-        for _ in 0..MOST_LOOKED_AT {
+        for _ in 0..MAX_LOOKED_AT {
             if at == NONE {
                 break;
             }
@@ -163,10 +163,10 @@ impl<R: Rows> Pairer<'_, R> {
             self.note_sack(number, packet, acked);
         }
         if is_leaving {
-            self.direction_mut(number).heard_ns = packet.time_ns;
+            self.direction_mut(number).last_ack_ns = packet.time_ns;
             if !self.direction(number).open_resent.is_empty() {
                 let duplicate = duplicate_of(packet, acked);
-                self.hear_of_resent(number, acked, duplicate);
+                self.note_ack_of_resent(number, acked, duplicate);
             }
         }
         if self.direction(number).doubtful.is_empty() {
@@ -206,7 +206,7 @@ impl<R: Rows> Pairer<'_, R> {
     fn note_dsack(&mut self, number: u32, left: Seq, right: Seq) {
         let path = self.direction(number);
         let mut at = path.lists[path.near.index()].last;
-        for _ in 0..MOST_LOOKED_AT {
+        for _ in 0..MAX_LOOKED_AT {
             if at == NONE {
                 break;
             }
@@ -230,7 +230,7 @@ impl<R: Rows> Pairer<'_, R> {
             .map_or(&[][..], |o| o.sack_blocks());
         let second = blocks.get(1).copied();
         for &handle in &doubtful {
-            if !self.pending.is_there(handle) {
+            if !self.pending.contains(handle) {
                 continue;
             }
             let entry = self.pending.get_mut(handle.0);
@@ -260,7 +260,7 @@ impl<R: Rows> Pairer<'_, R> {
         let far_now_ns = self.progress[self.direction(number).far().index()].now_ns;
         let mut doubtful = std::mem::take(&mut self.direction_mut(number).doubtful);
         doubtful.retain(|&handle| {
-            if !self.pending.is_there(handle) {
+            if !self.pending.contains(handle) {
                 return false;
             }
             let entry = self.pending.get(handle.0);
@@ -268,12 +268,12 @@ impl<R: Rows> Pairer<'_, R> {
             if !self.direction(number).is_covered(start, end) {
                 return true;
             }
-            if !entry.mark.has_come && !self.must_have_come(handle.0) {
+            if !entry.mark.has_arrived && !self.must_have_come(handle.0) {
                 return false;
             }
             // Its record may appear slightly later in the far capture.
             let since_ns = far_now_ns.saturating_sub(entry.packet.time_ns);
-            self.pending.get_mut(handle.0).mark.has_come = true;
+            self.pending.get_mut(handle.0).mark.has_arrived = true;
             if since_ns <= patience_ns {
                 return true;
             }
@@ -282,7 +282,7 @@ impl<R: Rows> Pairer<'_, R> {
         });
         let path = self.direction_mut(number);
         doubtful.append(&mut path.doubtful);
-        let excess = doubtful.len().saturating_sub(MOST_LOOKED_AT);
+        let excess = doubtful.len().saturating_sub(MAX_LOOKED_AT);
         doubtful.drain(..excess);
         path.doubtful = doubtful;
     }
@@ -301,7 +301,7 @@ impl<R: Rows> Pairer<'_, R> {
     /// Return true if the acknowledgment of a packet's bytes proves that it arrived.
     fn must_have_come(&self, at: u32) -> bool {
         let mark = self.pending.get(at).mark;
-        mark.has_come || !mark.is_copied && (!mark.is_resend || mark.others_were_lost)
+        mark.has_arrived || !mark.is_copied && (!mark.is_resend || mark.others_were_lost)
     }
 
     /// Give up on a packet's other sighting and determine its fate.
@@ -519,7 +519,7 @@ impl<R: Rows> Pairer<'_, R> {
         let outcome = PacketOutcome {
             row,
             resent,
-            has_come: false,
+            has_arrived: false,
         };
         self.record_outcome(number, packet, &mark, outcome);
     }

@@ -14,12 +14,12 @@ use crate::sequence::Seq;
 use crate::wire::{Segment, ACK, RST, SYN};
 
 /// Maximum packets stored for a connection without a mate, and for how long.
-const MOST_KEPT: usize = 2_048;
-const KEPT_NS: i64 = 8_000_000_000;
+const MAX_BUFFERED: usize = 2_048;
+const BUFFERED_NS: i64 = 8_000_000_000;
 /// All of a connection's first packets are looked up; of later ones, those whose hash ends in zero bits.
 const LOOKED_UP: u64 = 16;
 const SAMPLE_MASK: u64 = 7;
-const MOST_KEYS: usize = 1_024;
+const MAX_KEYS: usize = 1_024;
 /// The median of this many indistinguishable packets belongs to a single packet.
 const MANY: usize = 8;
 /// A SYN may follow the packets of its connection in the file by at most this time and this much data.
@@ -53,18 +53,18 @@ pub struct Flow {
     /// Whether each end's SYN was seen.
     pub has_syn: [bool; 2],
     /// Without a mate: the newest packets with their direction.
-    pub kept: VecDeque<(u8, Sighting)>,
-    /// Packets of each direction that have been dropped from `kept`.
-    pub let_go: [u64; 2],
+    pub buffered: VecDeque<(u8, Sighting)>,
+    /// Packets of each direction that have been dropped from `buffered`.
+    pub dropped: [u64; 2],
     keys: VecDeque<u64>,
-    pub courtship: Option<Courtship>,
+    pub candidate: Option<MateCandidate>,
     /// A connection of the other capture has a first match with this one.
-    pub is_courted: bool,
+    pub is_candidate: bool,
 }
 
 /// Matches with a connection of the other capture.
 #[derive(Clone, Copy, Debug)]
-pub struct Courtship {
+pub struct MateCandidate {
     pub mate: u32,
     /// Direction 0 here is direction 1 there.
     pub is_flipped: bool,
@@ -193,11 +193,11 @@ impl Flows {
             last_ns: segment.time_ns,
             first_frame: segment.frame,
             has_syn: [false; 2],
-            kept: VecDeque::new(),
-            let_go: [0; 2],
+            buffered: VecDeque::new(),
+            dropped: [0; 2],
             keys: VecDeque::new(),
-            courtship: None,
-            is_courted: false,
+            candidate: None,
+            is_candidate: false,
         });
         self.by_tuple.insert(key, number);
         self.last = (key, number);
@@ -220,15 +220,15 @@ impl Flows {
     pub fn keep(&mut self, number: u32, direction: u8, packet: Sighting) {
         let flow = &mut self.flows[number as usize];
         let now_ns = packet.time_ns;
-        flow.kept.push_back((direction, packet));
-        while let Some((direction, oldest)) = flow.kept.front() {
-            let is_old = now_ns.saturating_sub(oldest.time_ns) > KEPT_NS;
-            let is_wanted = flow.is_courted || flow.courtship.is_some() || !is_old;
-            if is_wanted && flow.kept.len() <= MOST_KEPT {
+        flow.buffered.push_back((direction, packet));
+        while let Some((direction, oldest)) = flow.buffered.front() {
+            let is_old = now_ns.saturating_sub(oldest.time_ns) > BUFFERED_NS;
+            let is_wanted = flow.is_candidate || flow.candidate.is_some() || !is_old;
+            if is_wanted && flow.buffered.len() <= MAX_BUFFERED {
                 break;
             }
-            flow.let_go[usize::from(*direction)] += 1;
-            flow.kept.pop_front();
+            flow.dropped[usize::from(*direction)] += 1;
+            flow.buffered.pop_front();
         }
     }
 
@@ -236,21 +236,21 @@ impl Flows {
     pub fn sweep(&mut self, now_ns: i64) {
         let Self { flows, index, .. } = self;
         let may_go = |flow: &&mut Flow| {
-            !flow.kept.is_empty() && !flow.is_courted && flow.courtship.is_none()
+            !flow.buffered.is_empty() && !flow.is_candidate && flow.candidate.is_none()
         };
         for flow in flows.iter_mut().filter(may_go) {
-            while let Some((direction, oldest)) = flow.kept.front() {
-                if now_ns.saturating_sub(oldest.time_ns) <= KEPT_NS {
+            while let Some((direction, oldest)) = flow.buffered.front() {
+                if now_ns.saturating_sub(oldest.time_ns) <= BUFFERED_NS {
                     break;
                 }
-                flow.let_go[usize::from(*direction)] += 1;
-                flow.kept.pop_front();
+                flow.dropped[usize::from(*direction)] += 1;
+                flow.buffered.pop_front();
             }
-            if flow.kept.is_empty() {
+            if flow.buffered.is_empty() {
                 for key in flow.keys.drain(..) {
                     index.remove(&key);
                 }
-                flow.kept.shrink_to_fit();
+                flow.buffered.shrink_to_fit();
             }
         }
     }
@@ -271,7 +271,7 @@ impl Flows {
         for key in keys.into_iter().flatten() {
             self.index.insert(key, place);
             flow.keys.push_back(key);
-            if flow.keys.len() > MOST_KEYS {
+            if flow.keys.len() > MAX_KEYS {
                 if let Some(oldest) = flow.keys.pop_front() {
                     self.index.remove(&oldest);
                 }
@@ -363,9 +363,14 @@ impl Flows {
 
     /// Compare the stored packets of a connection and its mate: packets that match in all fields are the same. Return
     /// the median time difference for each of this capture's directions.
-    pub fn compare_kept(&self, number: u32, other: &Flows, known: &Courtship) -> [Option<i64>; 2] {
-        let mine = &self.flows[number as usize].kept;
-        let theirs = &other.flows[known.mate as usize].kept;
+    pub fn compare_buffered(
+        &self,
+        number: u32,
+        other: &Flows,
+        known: &MateCandidate,
+    ) -> [Option<i64>; 2] {
+        let mine = &self.flows[number as usize].buffered;
+        let theirs = &other.flows[known.mate as usize].buffered;
         let identity = |direction: u8, packet: &Sighting| {
             let fields = words(packet.payload_len, packet.kind().into());
             let stamps = words(packet.tsval, packet.ip_id);
@@ -390,11 +395,11 @@ impl Flows {
                 apart[at][usize::from(!is_told)].push(time_ns.wrapping_sub(packet.time_ns));
             }
         }
-        apart.map(|[told, untold]| {
-            let mut apart = if told.is_empty() && untold.len() >= MANY {
-                untold
+        apart.map(|[distinct, ambiguous]| {
+            let mut apart = if distinct.is_empty() && ambiguous.len() >= MANY {
+                ambiguous
             } else {
-                told
+                distinct
             };
             apart.sort_unstable();
             apart.get(apart.len() / 2).copied()
@@ -405,11 +410,11 @@ impl Flows {
     pub fn settle(&mut self, number: u32, pair: u32) -> VecDeque<(u8, Sighting)> {
         let flow = &mut self.flows[number as usize];
         flow.pair = pair;
-        flow.courtship = None;
+        flow.candidate = None;
         for key in std::mem::take(&mut flow.keys) {
             self.index.remove(&key);
         }
-        std::mem::take(&mut flow.kept)
+        std::mem::take(&mut flow.buffered)
     }
 }
 
@@ -461,9 +466,9 @@ impl Flow {
     }
 }
 
-impl Courtship {
+impl MateCandidate {
     pub fn of(hit: &Hit) -> Self {
-        let mut courtship = Self {
+        let mut candidate = Self {
             mate: hit.mate,
             is_flipped: hit.is_flipped,
             shifts: hit.shifts,
@@ -474,8 +479,8 @@ impl Courtship {
             hops: [None; 2],
             patience: 0,
         };
-        courtship.agree(hit);
-        courtship
+        candidate.agree(hit);
+        candidate
     }
 
     /// Add a match; return false if it contradicts the earlier ones.
@@ -497,7 +502,7 @@ impl Courtship {
     }
 
     /// Adopt the results of the mate's own lookups.
-    pub fn adopt(&mut self, theirs: &Courtship) {
+    pub fn adopt(&mut self, theirs: &MateCandidate) {
         for direction in 0..2 {
             let there = if self.is_flipped {
                 1 - direction

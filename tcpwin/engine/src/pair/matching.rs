@@ -3,7 +3,7 @@
 use super::altered::{compare, note, Change};
 use super::epochs::Setting;
 use super::packet::{Side, Sighting};
-use super::parts::MOST_PARTS;
+use super::parts::MAX_PARTS;
 use super::path_direction::{Paired, Parts, PathDirection};
 use super::resent::PacketOutcome;
 use super::run::{Pairer, Row, Rows};
@@ -18,9 +18,9 @@ const LOOK_BACK: usize = 64;
 const SAME_TIME_NS: i64 = 1_000_000;
 /// A SYN without an IP ID that seems to have taken longer is a retransmission: they are sent after a second
 /// (RFC 6298 §2.1).
-const MOST_SYN_NS: i64 = 900_000_000;
+const MAX_SYN_NS: i64 = 900_000_000;
 /// A smaller MSS leaves no space for payload next to the timestamps.
-const LEAST_MSS: u16 = 12;
+const MIN_MSS: u16 = 12;
 
 impl<R: Rows> Pairer<'_, R> {
     #[inline]
@@ -126,7 +126,7 @@ impl<R: Rows> Pairer<'_, R> {
     pub fn is_waiting(&self, number: u32, side: Side, packet: &Sighting) -> bool {
         let is_part = |long: &Parts| {
             let at = long.handle.0;
-            self.pending.is_there(long.handle)
+            self.pending.contains(long.handle)
                 && self.pending.get(at).packet.overlaps(packet)
                 && self.part_len(number, at, long.part_len, packet).is_some()
         };
@@ -134,7 +134,7 @@ impl<R: Rows> Pairer<'_, R> {
             || self.direction(number).parts[side.index()]
                 .iter()
                 .rev()
-                .take(MOST_PARTS)
+                .take(MAX_PARTS)
                 .any(is_part)
     }
 
@@ -184,7 +184,7 @@ impl<R: Rows> Pairer<'_, R> {
                 let odd_ns = apart_ns
                     .saturating_sub(self.usual_apart_ns(number))
                     .saturating_abs();
-                if packet.has(SYN) && odd_ns > MOST_SYN_NS {
+                if packet.has(SYN) && odd_ns > MAX_SYN_NS {
                     at = self.pending.next_same(at);
                     continue;
                 }
@@ -257,7 +257,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
         let parts = &mut path.parts[side.index()];
         let is_gone =
-            |oldest: &Parts| oldest.handle == handle || !self.pending.is_there(oldest.handle);
+            |oldest: &Parts| oldest.handle == handle || !self.pending.contains(oldest.handle);
         while parts.front().is_some_and(is_gone) {
             parts.pop_front();
         }
@@ -375,7 +375,7 @@ impl<R: Rows> Pairer<'_, R> {
         let outcome = PacketOutcome {
             row,
             resent,
-            has_come: true,
+            has_arrived: true,
         };
         self.record_outcome(number, near, &mark, outcome);
     }
@@ -579,7 +579,7 @@ impl<R: Rows> Pairer<'_, R> {
         let offers_sack = packet.options.as_ref().is_some_and(|o| o.sack_permitted);
         self.direction_mut(number).offers_sack |= offers_sack;
         let mss = packet.options.as_ref().and_then(|options| options.mss);
-        if let Some(mss) = mss.filter(|mss| *mss > LEAST_MSS) {
+        if let Some(mss) = mss.filter(|mss| *mss > MIN_MSS) {
             self.direction_mut(number).note_mss(true, mss.into());
             self.direction_mut(number ^ 1).note_mss(false, mss.into());
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::ahead::search_key;
 use super::evidence::BEGIN_NS;
-use super::flows::{Courtship, Hit, VOTES};
+use super::flows::{Hit, MateCandidate, VOTES};
 use super::packet::{Side, Sighting};
 use super::path_direction::PathDirection;
 use super::run::{Pair, Pairer, Rows};
@@ -25,7 +25,7 @@ impl<R: Rows> Pairer<'_, R> {
         let flow = &mut flows.flows[number as usize];
         flow.count(direction, &packet);
         if flow.pair == NONE {
-            self.court(side, number, direction, packet);
+            self.search_mate(side, number, direction, packet);
         } else {
             let pair = flow.pair;
             if self.pairs[pair as usize].early.is_empty() {
@@ -113,7 +113,7 @@ impl<R: Rows> Pairer<'_, R> {
     }
 
     /// Search for the mate of a packet's connection.
-    fn court(&mut self, side: Side, number: u32, direction: u8, packet: Sighting) {
+    fn search_mate(&mut self, side: Side, number: u32, direction: u8, packet: Sighting) {
         let [a, b] = &mut self.flows;
         let (own, other) = match side {
             Side::A => (a, b),
@@ -133,22 +133,22 @@ impl<R: Rows> Pairer<'_, R> {
     fn agree(&mut self, side: Side, number: u32, hit: &Hit) {
         let flow = &mut self.flows[side.index()].flows[number as usize];
         let agrees = flow
-            .courtship
+            .candidate
             .as_mut()
             .is_some_and(|known| known.agree(hit));
         if !agrees {
-            let has_better = flow.courtship.is_some_and(|known| known.votes >= VOTES);
+            let has_better = flow.candidate.is_some_and(|known| known.votes >= VOTES);
             if !has_better || hit.is_sure {
-                flow.courtship = Some(Courtship::of(hit));
+                flow.candidate = Some(MateCandidate::of(hit));
             }
         }
         // The mate's own lookups may have started the same match.
         let mate = &mut self.flows[side.other().index()].flows[hit.mate as usize];
-        mate.is_courted = true;
-        let theirs = mate.courtship.filter(|theirs| theirs.mate == number);
+        mate.is_candidate = true;
+        let theirs = mate.candidate.filter(|theirs| theirs.mate == number);
         if let (Some(theirs), Some(known)) = (
             theirs,
-            &mut self.flows[side.index()].flows[number as usize].courtship,
+            &mut self.flows[side.index()].flows[number as usize].candidate,
         ) {
             known.adopt(&theirs);
         }
@@ -157,72 +157,72 @@ impl<R: Rows> Pairer<'_, R> {
     /// Pair the connection if enough is known.
     fn consider(&mut self, side: Side, number: u32) {
         let flow = &mut self.flows[side.index()].flows[number as usize];
-        let Some(courtship) = &mut flow.courtship else {
+        let Some(candidate) = &mut flow.candidate else {
             return;
         };
-        if courtship.votes < VOTES {
+        if candidate.votes < VOTES {
             return;
         }
-        courtship.patience = courtship.patience.saturating_add(1);
-        let mut courtship = *courtship;
-        let is_known = nearest(&courtship, true).is_some();
+        candidate.patience = candidate.patience.saturating_add(1);
+        let mut candidate = *candidate;
+        let is_known = nearest(&candidate, true).is_some();
         if !is_known {
             // If the captures start at different times, the index holds few of the common packets.
-            if courtship.patience.is_power_of_two() {
-                self.look_closely(side, number, &mut courtship);
+            if candidate.patience.is_power_of_two() {
+                self.look_closely(side, number, &mut candidate);
             }
-            if courtship.patience < PATIENCE && nearest(&courtship, true).is_none() {
+            if candidate.patience < PATIENCE && nearest(&candidate, true).is_none() {
                 return;
             }
         }
-        self.settle(side, number, &courtship);
+        self.settle(side, number, &candidate);
     }
 
     /// Use the times of identical stored packets, if there are any.
     #[cold]
-    fn look_closely(&self, side: Side, number: u32, courtship: &mut Courtship) {
+    fn look_closely(&self, side: Side, number: u32, candidate: &mut MateCandidate) {
         let [own, other] = [side, side.other()].map(|side| &self.flows[side.index()]);
-        let apart_ns = own.compare_kept(number, other, courtship);
+        let apart_ns = own.compare_buffered(number, other, candidate);
         for (direction, apart_ns) in apart_ns.into_iter().enumerate() {
             if apart_ns.is_some() {
-                courtship.apart_ns[direction] = apart_ns;
-                courtship.is_one[direction] = true;
+                candidate.apart_ns[direction] = apart_ns;
+                candidate.is_one[direction] = true;
             }
         }
     }
 
     /// Pair connections that were matched late, with the available evidence.
-    pub fn settle_courtships(&mut self) {
+    pub fn settle_candidates(&mut self) {
         for side in Side::BOTH {
             for number in 0..self.flows[side.index()].flows.len() {
                 let flow = &self.flows[side.index()].flows[number];
                 let ready = flow
-                    .courtship
+                    .candidate
                     .filter(|known| known.votes >= VOTES || known.has_syn)
                     .filter(|_| flow.pair == NONE);
-                if let Some(mut courtship) = ready {
-                    self.look_closely(side, number as u32, &mut courtship);
-                    self.settle(side, number as u32, &courtship);
+                if let Some(mut candidate) = ready {
+                    self.look_closely(side, number as u32, &mut candidate);
+                    self.settle(side, number as u32, &candidate);
                 }
             }
         }
     }
 
-    fn settle(&mut self, side: Side, number: u32, courtship: &Courtship) {
-        let mate = courtship.mate;
+    fn settle(&mut self, side: Side, number: u32, candidate: &MateCandidate) {
+        let mate = candidate.mate;
         if self.flows[side.other().index()].flows[mate as usize].pair != NONE {
-            self.flows[side.index()].flows[number as usize].courtship = None;
+            self.flows[side.index()].flows[number as usize].candidate = None;
             return;
         }
         // For this capture's direction 0.
-        let is_near = nearest(courtship, true)
-            .or_else(|| nearest(courtship, false))
-            .unwrap_or_else(|| self.guess(side, courtship));
+        let is_near = nearest(candidate, true)
+            .or_else(|| nearest(candidate, false))
+            .unwrap_or_else(|| self.guess(side, candidate));
         let near_of_first = if is_near { side } else { side.other() };
         let mut near = near_of_first;
         let (first_in_a, of_a) = match side {
             Side::A => (number, 0),
-            Side::B => (mate, u8::from(courtship.is_flipped)),
+            Side::B => (mate, u8::from(candidate.is_flipped)),
         };
         let first_frame = self.flows[0].flows[first_in_a as usize].first_frame;
         let shown = self.nearest.get(&first_frame).copied();
@@ -233,13 +233,13 @@ impl<R: Rows> Pairer<'_, R> {
             PathDirection::new(near, 0),
             PathDirection::new(near.other(), 0),
         ];
-        for (path, shift) in directions.iter_mut().zip(courtship.shifts) {
+        for (path, shift) in directions.iter_mut().zip(candidate.shifts) {
             path.shift = match side {
                 Side::A => shift,
                 Side::B => shift.wrapping_neg(),
             };
         }
-        if side == Side::B && courtship.is_flipped {
+        if side == Side::B && candidate.is_flipped {
             directions.swap(0, 1);
         }
         let flows = match side {
@@ -249,13 +249,13 @@ impl<R: Rows> Pairer<'_, R> {
         let pair = self.pairs.len() as u32;
         self.pairs.push(Pair {
             flows,
-            is_flipped: courtship.is_flipped,
-            is_sure: shown.is_some() || is_sure(courtship),
+            is_flipped: candidate.is_flipped,
+            is_sure: shown.is_some() || is_sure(candidate),
             begun_ns: None,
             directions,
             early: VecDeque::new(),
         });
-        let offset_ns = match courtship.apart_ns {
+        let offset_ns = match candidate.apart_ns {
             [Some(there), Some(back)] => Some(there / 2 + back / 2),
             [one, other] => one.or(other),
         };
@@ -265,7 +265,7 @@ impl<R: Rows> Pairer<'_, R> {
         });
         // With one direction only, a packet appears to arrive when it leaves, and a quick one earlier: retransmissions
         // must be known before their acknowledgments.
-        let sooner_ns = match (courtship.apart_ns, near_of_first) {
+        let sooner_ns = match (candidate.apart_ns, near_of_first) {
             ([Some(_), None], Side::A) | ([None, Some(_)], Side::B) => -BEGIN_NS,
             ([Some(_), None], Side::B) | ([None, Some(_)], Side::A) => BEGIN_NS,
             _ => 0,
@@ -275,20 +275,21 @@ impl<R: Rows> Pairer<'_, R> {
 
     /// Process the packets that both captures stored for a pair, in the order in which they passed.
     fn replay(&mut self, pair: u32, flows: [u32; 2], offset_ns: i64) {
-        let mut kept = [0, 1].map(|side| self.flows[side].settle(flows[side], pair));
+        let mut buffered = [0, 1].map(|side| self.flows[side].settle(flows[side], pair));
         loop {
-            let times = [kept[0].front(), kept[1].front()].map(|kept| kept.map(|k| k.1.time_ns));
+            let times = [buffered[0].front(), buffered[1].front()]
+                .map(|buffered| buffered.map(|k| k.1.time_ns));
             let side = match times {
                 [Some(a), Some(b)] if a.saturating_add(offset_ns) <= b => Side::A,
                 [Some(_), Some(_)] => Side::B,
                 _ => break,
             };
-            if let Some((direction, packet)) = kept[side.index()].pop_front() {
+            if let Some((direction, packet)) = buffered[side.index()].pop_front() {
                 self.enter(pair, side, direction, packet);
             }
         }
-        for (side, kept) in Side::BOTH.into_iter().zip(kept) {
-            let early = kept
+        for (side, buffered) in Side::BOTH.into_iter().zip(buffered) {
+            let early = buffered
                 .into_iter()
                 .map(|(direction, packet)| (side, direction, packet));
             self.pairs[pair as usize].early.extend(early);
@@ -297,13 +298,13 @@ impl<R: Rows> Pairer<'_, R> {
     }
 
     /// Decide by the clocks whether this capture is nearer to the sender of its direction 0, if packets do not show it.
-    fn guess(&self, side: Side, courtship: &Courtship) -> bool {
+    fn guess(&self, side: Side, candidate: &MateCandidate) -> bool {
         let offset_ns = match (side, self.apart_ns) {
             (Side::A, [Some(_), Some(_)]) => self.offset_ns(),
             (Side::B, [Some(_), Some(_)]) => -self.offset_ns(),
             _ => 0,
         };
-        match courtship.apart_ns {
+        match candidate.apart_ns {
             [Some(apart), _] => apart >= offset_ns,
             [None, Some(apart)] => apart < offset_ns,
             [None, None] => true,
@@ -315,22 +316,22 @@ impl<R: Rows> Pairer<'_, R> {
 ///
 /// Routers decrement the TTL. Otherwise, the round trip to the far host is longer at the near point: the sum of both
 /// delays is positive, whatever the clocks show. This requires times of the same packet, which `is_sure` demands.
-fn nearest(courtship: &Courtship, is_sure: bool) -> Option<bool> {
-    if let Some(near) = nearest_by_hops(courtship) {
+fn nearest(candidate: &MateCandidate, is_sure: bool) -> Option<bool> {
+    if let Some(near) = nearest_by_hops(candidate) {
         return Some(near);
     }
-    if is_sure && courtship.is_one != [true; 2] {
+    if is_sure && candidate.is_one != [true; 2] {
         return None;
     }
-    match courtship.apart_ns {
+    match candidate.apart_ns {
         [Some(there), Some(back)] if there != back => Some(there > back),
         _ => None,
     }
 }
 
-fn nearest_by_hops(courtship: &Courtship) -> Option<bool> {
+fn nearest_by_hops(candidate: &MateCandidate) -> Option<bool> {
     let fewer = |hops: Option<i16>| hops.filter(|hops| *hops != 0).map(|hops| hops > 0);
-    match (fewer(courtship.hops[0]), fewer(courtship.hops[1])) {
+    match (fewer(candidate.hops[0]), fewer(candidate.hops[1])) {
         (Some(near), None) => Some(near),
         (None, Some(far)) => Some(!far),
         (Some(near), Some(far)) if near != far => Some(near),
@@ -339,10 +340,10 @@ fn nearest_by_hops(courtship: &Courtship) -> Option<bool> {
 }
 
 /// Return true if the evidence for the nearer point exceeds the possible disagreement of times.
-fn is_sure(courtship: &Courtship) -> bool {
-    let trip_ns = match courtship.apart_ns {
-        [Some(there), Some(back)] if courtship.is_one == [true; 2] => there.saturating_sub(back),
+fn is_sure(candidate: &MateCandidate) -> bool {
+    let trip_ns = match candidate.apart_ns {
+        [Some(there), Some(back)] if candidate.is_one == [true; 2] => there.saturating_sub(back),
         _ => 0,
     };
-    nearest_by_hops(courtship).is_some() || trip_ns.saturating_abs() > DISAGREEMENT_NS
+    nearest_by_hops(candidate).is_some() || trip_ns.saturating_abs() > DISAGREEMENT_NS
 }

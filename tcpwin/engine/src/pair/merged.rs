@@ -13,13 +13,13 @@ use super::waiting::{ByKey, Ready};
 use crate::wire::Segment;
 
 /// Packets among which a copy is searched.
-const MOST_RECENT: usize = 1 << 15;
+const MAX_RECENT: usize = 1 << 15;
 /// Copies made at one point follow each other sooner: by a mirror port, or a host that sends to itself.
-const LEAST_APART_NS: i64 = 20_000;
+const MIN_APART_NS: i64 = 20_000;
 /// Later, it is another packet: no path delays one for so long, and SYNs are retransmitted after a second (RFC 6298
 /// §2.1).
-const MOST_APART_NS: i64 = 900_000_000;
-const FEWEST_COPIES: u64 = 10;
+const MAX_APART_NS: i64 = 900_000_000;
+const MIN_COPIES: u64 = 10;
 /// Minimum share of packets that appear twice; others passed only one point, or were lost.
 const DOUBLED_SHARE: f64 = 0.3;
 
@@ -35,7 +35,7 @@ struct Class {
 /// The first sighting of a packet.
 #[derive(Clone, Copy, Debug)]
 struct First {
-    way: u64,
+    direction: u64,
     ttl: u8,
     time_ns: i64,
     /// It has an IP ID, which no retransmission repeats, so the two points' clocks may differ by any amount.
@@ -54,11 +54,11 @@ impl Recent {
     fn take(&mut self, key: u64, packet: First) -> Option<First> {
         if let Some(first) = self.by_key.get(&key) {
             let apart_ns = packet.time_ns.saturating_sub(first.time_ns);
-            let differs = (first.way, first.ttl) != (packet.way, packet.ttl);
+            let differs = (first.direction, first.ttl) != (packet.direction, packet.ttl);
             let is_copy = if differs {
-                packet.has_id || apart_ns <= MOST_APART_NS
+                packet.has_id || apart_ns <= MAX_APART_NS
             } else {
-                (LEAST_APART_NS..=MOST_APART_NS).contains(&apart_ns)
+                (MIN_APART_NS..=MAX_APART_NS).contains(&apart_ns)
             };
             if is_copy {
                 return self.by_key.remove(&key);
@@ -67,7 +67,7 @@ impl Recent {
         if self.by_key.insert(key, packet).is_none() {
             self.order.push_back(key);
         }
-        if self.order.len() > MOST_RECENT {
+        if self.order.len() > MAX_RECENT {
             if let Some(oldest) = self.order.pop_front() {
                 self.by_key.remove(&oldest);
             }
@@ -79,7 +79,7 @@ impl Recent {
 /// The two points, as learned in a first pass.
 pub struct Points {
     seed: Seed,
-    ways: HashMap<u64, Vec<Class>, BuildHasherDefault<Ready>>,
+    directions: HashMap<u64, Vec<Class>, BuildHasherDefault<Ready>>,
     recent: Recent,
     segments: u64,
     copies: u64,
@@ -96,7 +96,7 @@ impl Points {
     pub fn new() -> Self {
         Self {
             seed: Seed::random(),
-            ways: HashMap::default(),
+            directions: HashMap::default(),
             recent: Recent::default(),
             segments: 0,
             copies: 0,
@@ -124,7 +124,7 @@ impl Points {
     pub fn are_two(&mut self) -> bool {
         self.recent = Recent::default();
         let doubled = 2.0 * self.copies as f64;
-        self.copies >= FEWEST_COPIES && doubled >= DOUBLED_SHARE * self.segments as f64
+        self.copies >= MIN_COPIES && doubled >= DOUBLED_SHARE * self.segments as f64
     }
 
     /// Return the point at which a packet of the second pass was captured.
@@ -134,7 +134,10 @@ impl Points {
         let copy = self
             .key(segment)
             .and_then(|key| self.recent.take(key, packet));
-        let classes = self.ways.get(&packet.way).map_or(&[][..], Vec::as_slice);
+        let classes = self
+            .directions
+            .get(&packet.direction)
+            .map_or(&[][..], Vec::as_slice);
         let nearest = classes
             .iter()
             .min_by_key(|class| class.ttl.abs_diff(packet.ttl));
@@ -152,7 +155,7 @@ impl Points {
     }
 
     fn vote(&mut self, seen: First, nearer: i32) {
-        let classes = self.ways.entry(seen.way).or_default();
+        let classes = self.directions.entry(seen.direction).or_default();
         let known = classes.iter().position(|class| class.ttl == seen.ttl);
         let at = known.unwrap_or_else(|| {
             classes.push(Class {
@@ -189,7 +192,7 @@ impl Points {
         let from = end(&segment.src, segment.src_port);
         let to = end(&segment.dst, segment.dst_port);
         First {
-            way: self.seed.hash(from, to, 6),
+            direction: self.seed.hash(from, to, 6),
             ttl: segment.ttl,
             time_ns: segment.time_ns,
             has_id: Sighting::of(segment).id().is_some(),

@@ -4,7 +4,7 @@ use super::altered::Change;
 use super::clock::Piece;
 use super::flows::{Endpoint, Flow};
 use super::packet::Side;
-use super::path_direction::{PathDirection, MOST_LOST_FRAMES};
+use super::path_direction::{PathDirection, MAX_LOST_FRAMES};
 use super::resent::ResendCause;
 use super::run::{Pair, Pairer, Rows};
 use super::tally::{Count, Delay, Fate, Tally};
@@ -152,7 +152,7 @@ impl Lane {
             self.lost_frames.extend(unseen);
         }
         self.lost_frames.sort_unstable();
-        self.lost_frames.truncate(MOST_LOST_FRAMES);
+        self.lost_frames.truncate(MAX_LOST_FRAMES);
     }
 
     pub fn unknown(&self) -> u64 {
@@ -235,10 +235,10 @@ fn paired(pair: Pair, flows: [&Vec<Flow>; 2], clock: &[Piece], missed: [u64; 2])
         let there = [direction, direction ^ usize::from(pair.is_flipped)];
         direction += 1;
         let (near, far) = (path.near.index(), path.far().index());
-        let let_go = own[near].let_go[there[near]];
-        path.tally.add(Fate::Outside, let_go, let_go);
-        let let_go = own[far].let_go[there[far]];
-        path.tally.add(Fate::NearMissed, let_go, let_go);
+        let dropped = own[near].dropped[there[near]];
+        path.tally.add(Fate::Outside, dropped, dropped);
+        let dropped = own[far].dropped[there[far]];
+        path.tally.add(Fate::NearMissed, dropped, dropped);
         path.delays.add_pending();
         let near_has_gaps = missed[near] > 0;
         let in_neither = path.ids.missing().filter(|_| near_has_gaps).unwrap_or(0);

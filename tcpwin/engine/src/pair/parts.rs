@@ -6,7 +6,7 @@ use super::waiting::{Mark, NONE};
 use crate::sequence::Seq;
 
 /// Maximum number of waiting frames examined for parts, from the newest and from the oldest.
-pub const MOST_PARTS: usize = 256;
+pub const MAX_PARTS: usize = 256;
 
 impl<R: Rows> Pairer<'_, R> {
     /// Match a packet part by part. `known`: its open ranges, if some of it was seen. Return `None` if nothing is left
@@ -175,18 +175,18 @@ impl<R: Rows> Pairer<'_, R> {
     ) {
         let other = side.other().index();
         let mut place = self.direction(number).parts[other].len();
-        let newest = place.saturating_sub(MOST_PARTS);
+        let newest = place.saturating_sub(MAX_PARTS);
         while place > 0 && !open.is_empty() {
             place -= 1;
-            if place < newest && place >= MOST_PARTS {
-                place = MOST_PARTS - 1;
+            if place < newest && place >= MAX_PARTS {
+                place = MAX_PARTS - 1;
             }
             let Some(long) = self.direction(number).parts[other].get(place) else {
                 continue;
             };
             let handle = long.handle;
             let at = handle.0;
-            if !self.pending.is_there(handle) {
+            if !self.pending.contains(handle) {
                 self.direction_mut(number).parts[other].remove(place);
                 continue;
             }
@@ -224,7 +224,7 @@ impl<R: Rows> Pairer<'_, R> {
                 part_len,
             };
             self.join_long(number, side, at, packet, mark, share);
-            if is_done && self.pending.is_there(handle) {
+            if is_done && self.pending.contains(handle) {
                 self.remove(at);
                 // It may have been removed together with the packet.
                 let parts = &mut self.direction_mut(number).parts[other];

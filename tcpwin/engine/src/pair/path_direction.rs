@@ -19,14 +19,14 @@ const USUAL_MSS: u32 = 1_460;
 /// The timestamps option with padding (RFC 7323 appendix A), which the MSS does not include (RFC 6691).
 const TIMESTAMPS_LEN: u32 = 12;
 /// Segments do not exceed an Ethernet jumbo frame.
-const MOST_JUMBO: u32 = 9_000;
+const MAX_JUMBO: u32 = 9_000;
 /// Maximum number of arrived but unacknowledged data packets stored.
-const MOST_ARRIVED: usize = 4_096;
+const MAX_ARRIVED: usize = 4_096;
 /// Number of mismatches without a match after which a field is known to be rewritten.
-const MOST_DISAGREEMENTS: u8 = 4;
+const MAX_DISAGREEMENTS: u8 = 4;
 const SLACK_NS: i64 = 1_000_000;
 /// Number of lost packets whose frames are stored as examples.
-pub const MOST_LOST_FRAMES: usize = 64;
+pub const MAX_LOST_FRAMES: usize = 64;
 
 /// Whether a field passes unchanged, so that it can distinguish packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,7 +53,7 @@ impl FieldStability {
     /// Record a mismatch. Return true if this settles that the field is rewritten.
     pub fn disagree(&mut self, is_proof: bool) -> bool {
         self.disagreed = self.disagreed.saturating_add(1);
-        self.is_changed = is_proof || self.disagreed >= MOST_DISAGREEMENTS;
+        self.is_changed = is_proof || self.disagreed >= MAX_DISAGREEMENTS;
         self.is_changed
     }
 }
@@ -72,19 +72,19 @@ pub struct IdCount {
 }
 
 impl IdCount {
-    const MOST_MISSING: u16 = 1_024;
+    const MAX_MISSING: u16 = 1_024;
 
     pub fn note(&mut self, id: u32, segments: u32) {
         let id = id as u16;
         let ahead = self.next.map_or(0, |next| id.wrapping_sub(next));
         let behind = ahead.wrapping_neg();
         self.captured += i64::from(segments);
-        if behind != 0 && behind <= Self::MOST_MISSING {
+        if behind != 0 && behind <= Self::MAX_MISSING {
             // A packet that was skipped before.
             self.in_order += 1;
             return;
         }
-        let passed = if ahead < Self::MOST_MISSING {
+        let passed = if ahead < Self::MAX_MISSING {
             self.in_order += 1;
             ahead
         } else {
@@ -262,7 +262,7 @@ pub struct PathDirection {
     /// Data at the far point that no cumulative acknowledgment covered on arrival.
     arrived: VecDeque<Arrived>,
     /// When the receiver's newest ACK left, by the far capture's clock.
-    pub heard_ns: i64,
+    pub last_ack_ns: i64,
     /// The receiver lacked bytes that had arrived: it dropped them itself.
     pub refuses: bool,
 }
@@ -317,7 +317,7 @@ impl PathDirection {
             resent_by_cause: [0; ResendCause::ALL.len()],
             open_resent: VecDeque::new(),
             arrived: VecDeque::new(),
-            heard_ns: i64::MIN,
+            last_ack_ns: i64::MIN,
             refuses: false,
         }
     }
@@ -426,7 +426,7 @@ impl PathDirection {
             Fate::Unseen => &mut self.unseen_frames,
             _ => return,
         };
-        if frames.len() < MOST_LOST_FRAMES {
+        if frames.len() < MAX_LOST_FRAMES {
             frames.push(frame);
         }
     }
@@ -446,7 +446,7 @@ impl PathDirection {
         while self.arrived.front().is_some_and(|each| is_old(each.end)) {
             self.arrived.pop_front();
         }
-        if self.arrived.len() < MOST_ARRIVED {
+        if self.arrived.len() < MAX_ARRIVED {
             self.arrived.push_back(Arrived {
                 start: packet.start(),
                 end: packet.end(),
@@ -457,7 +457,7 @@ impl PathDirection {
     }
 
     /// Return when a byte last arrived at the far point before a frame of that capture.
-    pub fn came_ns(&self, byte: Seq, before_frame: u64) -> Option<i64> {
+    pub fn arrived_ns(&self, byte: Seq, before_frame: u64) -> Option<i64> {
         let has_it = |each: &&Arrived| {
             !byte.is_before(each.start) && byte.is_before(each.end) && each.frame < before_frame
         };
@@ -511,7 +511,7 @@ impl PathDirection {
         let usual = [0, 12, 20, 32].map(|less| USUAL_MSS - less);
         let is_likely = if known == 0 {
             let is_many = payload_len > USUAL_MSS && usual.iter().any(|len| payload_len % len == 0);
-            (USUAL_MSS / 2..=MOST_JUMBO).contains(&payload_len) && !is_many
+            (USUAL_MSS / 2..=MAX_JUMBO).contains(&payload_len) && !is_many
         } else {
             // If the application writes less, its segments are short but full ones are not.
             payload_len < known && payload_len * 2 >= known

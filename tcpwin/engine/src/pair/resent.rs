@@ -3,7 +3,7 @@
 use super::packet::Sighting;
 use super::run::{Pairer, Row, Rows};
 use super::tally::Fate;
-use super::waiting::{Mark, MOST_LOOKED_AT, NONE};
+use super::waiting::{Mark, MAX_LOOKED_AT, NONE};
 use crate::sequence::Seq;
 
 /// Times of a capture may disagree by this much between its two directions.
@@ -46,11 +46,11 @@ impl ResendCause {
 }
 
 /// Maximum delay of an ACK.
-const MOST_SILENT_NS: i64 = 500_000_000;
+const MAX_SILENT_NS: i64 = 500_000_000;
 /// Maximum number of retransmissions waiting for an ACK that decides.
-const MOST_OPEN: usize = 1_024;
+const MAX_OPEN: usize = 1_024;
 /// ACKs of its bytes among which a DSACK is expected: the first may have left earlier.
-const ACKS_HEARD: u8 = 2;
+const ACKS_EXPECTED: u8 = 2;
 
 /// A retransmission that arrived, for which a DSACK may still show that the receiver had the bytes.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ pub struct Resent {
 pub struct PacketOutcome {
     pub row: Option<Row>,
     pub resent: Option<Resent>,
-    pub has_come: bool,
+    pub has_arrived: bool,
 }
 
 impl<R: Rows> Pairer<'_, R> {
@@ -87,10 +87,10 @@ impl<R: Rows> Pairer<'_, R> {
         let first = packet.start();
         mark.was_covered = path.is_covered(first, packet.end());
         mark.was_lacking = path.lacks_first_of(packet);
-        let was_heard = |came_ns: i64| path.heard_ns > came_ns;
-        mark.copy_was_refused = path.came_ns(first, u64::MAX).is_some_and(was_heard);
+        let acked_since = |arrived_ns: i64| path.last_ack_ns > arrived_ns;
+        mark.copy_was_refused = path.arrived_ns(first, u64::MAX).is_some_and(acked_since);
         let mut at = path.lists[near.index()].last;
-        for _ in 0..MOST_LOOKED_AT {
+        for _ in 0..MAX_LOOKED_AT {
             if at == NONE {
                 break;
             }
@@ -105,7 +105,7 @@ impl<R: Rows> Pairer<'_, R> {
         let back = self.direction(number ^ 1);
         let patience_ns = back.patience_ns();
         let mut at = back.lists[back.near.index()].last;
-        for _ in 0..MOST_LOOKED_AT {
+        for _ in 0..MAX_LOOKED_AT {
             if at == NONE {
                 break;
             }
@@ -125,7 +125,7 @@ impl<R: Rows> Pairer<'_, R> {
         let frame = self.pending.get(handle.0).packet.frame;
         // Copies are newer than the packet.
         let mut at = self.pending.next_in_direction(handle.0);
-        for _ in 0..MOST_LOOKED_AT {
+        for _ in 0..MAX_LOOKED_AT {
             if at == NONE {
                 break;
             }
@@ -151,7 +151,7 @@ impl<R: Rows> Pairer<'_, R> {
         let (start, end) = (packet.start(), packet.end());
         let waiting = mark
             .copy_before
-            .filter(|handle| self.pending.is_there(*handle));
+            .filter(|handle| self.pending.contains(*handle));
         let is_hole = waiting.is_some_and(|(at, _)| self.pending.get(at).mark.has_hole);
         let is_outside = waiting.map_or(mark.copy_is_outside, |(at, _)| {
             let copy = self.pending.get(at);
@@ -171,7 +171,7 @@ impl<R: Rows> Pairer<'_, R> {
             None => (mark.was_covered, mark.was_lacking),
         };
         let has_sack = path.has_sack || path.offers_sack && self.direction(number ^ 1).offers_sack;
-        let came_ns = path.came_ns(start, arrival.map_or(u64::MAX, |far| far.frame));
+        let arrived_ns = path.arrived_ns(start, arrival.map_or(u64::MAX, |far| far.frame));
         let cause = if is_covered {
             if mark.ack_was_lost {
                 ResendCause::AckLost
@@ -189,16 +189,17 @@ impl<R: Rows> Pairer<'_, R> {
         } else if lacks_first && path.sent_end == Some(end) {
             // Its ACK may have been delayed.
             ResendCause::Unknown
-        } else if let Some(came_ns) = came_ns {
+        } else if let Some(arrived_ns) = arrived_ns {
             // An ACK that would have reported it has left since, or none did although one was due (RFC 1122 §4.2.3.2).
             // If the receiver had it anyway and sends DSACKs, one will show it.
             let patience_ns = if has_sack { 0 } else { DISAGREEMENT_NS };
-            let was_heard = path.heard_ns > came_ns.saturating_add(patience_ns);
+            let acked_since = path.last_ack_ns > arrived_ns.saturating_add(patience_ns);
             let was_silent = has_sack
-                && arrival.is_some_and(|far| far.time_ns.saturating_sub(came_ns) > MOST_SILENT_NS);
+                && arrival
+                    .is_some_and(|far| far.time_ns.saturating_sub(arrived_ns) > MAX_SILENT_NS);
             if !has_sack && !lacks_first {
                 ResendCause::Needless
-            } else if was_heard || was_silent {
+            } else if acked_since || was_silent {
                 ResendCause::Refused
             } else {
                 ResendCause::Unknown
@@ -226,14 +227,14 @@ impl<R: Rows> Pairer<'_, R> {
         let PacketOutcome {
             row,
             resent,
-            has_come,
+            has_arrived,
         } = outcome;
         let Some(resent) = resent else {
             row.into_iter().for_each(|row| self.rows.take(row));
             return;
         };
         let is_open =
-            has_come && matches!(resent.cause, ResendCause::Refused | ResendCause::Unknown);
+            has_arrived && matches!(resent.cause, ResendCause::Refused | ResendCause::Unknown);
         let open = Open {
             start: packet.start(),
             end: packet.end(),
@@ -248,7 +249,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
         let waiting = &mut self.direction_mut(number).open_resent;
         waiting.push_back(open);
-        if waiting.len() > MOST_OPEN {
+        if waiting.len() > MAX_OPEN {
             let oldest = waiting.pop_front();
             oldest
                 .into_iter()
@@ -258,7 +259,7 @@ impl<R: Rows> Pairer<'_, R> {
 
     /// An ACK leaves the receiver. RFC 2883: a DSACK for a retransmission shows that it was needless.
     #[cold]
-    pub fn hear_of_resent(&mut self, number: u32, acked: Seq, duplicate: Option<(Seq, Seq)>) {
+    pub fn note_ack_of_resent(&mut self, number: u32, acked: Seq, duplicate: Option<(Seq, Seq)>) {
         let open = std::mem::take(&mut self.direction_mut(number).open_resent);
         for mut each in open {
             let is_reported = duplicate.is_some_and(|(left, right)| {
@@ -271,7 +272,7 @@ impl<R: Rows> Pairer<'_, R> {
                     false => ResendCause::Needless,
                 };
             }
-            if is_reported || each.acks >= ACKS_HEARD {
+            if is_reported || each.acks >= ACKS_EXPECTED {
                 self.close_resent(number, each);
             } else {
                 self.direction_mut(number).open_resent.push_back(each);

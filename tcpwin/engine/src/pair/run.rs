@@ -21,7 +21,7 @@ const REPORT_EVERY: u64 = 1 << 16;
 /// A packet not seen at the other point for this long is given up.
 pub(super) const PATIENCE_NS: i64 = 20_000_000_000;
 /// Maximum credit for the time between two packets of a capture: its clock may have been set.
-const MOST_IDLE_NS: i64 = 1_000_000_000;
+const MAX_IDLE_NS: i64 = 1_000_000_000;
 const SWEEP_EVERY: u64 = 1 << 18;
 
 /// The fate of a packet.
@@ -162,7 +162,7 @@ impl<'r, R: Rows> Pairer<'r, R> {
         let progress = &mut self.progress[side.index()];
         if progress.first_ns.is_some() {
             let since_ns = segment.time_ns.saturating_sub(progress.now_ns);
-            progress.run_ns += since_ns.clamp(0, MOST_IDLE_NS);
+            progress.run_ns += since_ns.clamp(0, MAX_IDLE_NS);
         }
         progress.first_ns.get_or_insert(segment.time_ns);
         progress.now_ns = segment.time_ns;
@@ -197,7 +197,7 @@ impl<'r, R: Rows> Pairer<'r, R> {
         for side in Side::BOTH {
             self.progress[side.index()].is_over = true;
         }
-        self.settle_courtships();
+        self.settle_candidates();
         for number in 0..self.pairs.len() {
             self.take_early(number as u32, true);
         }

@@ -1,16 +1,16 @@
 //! Decide whether contradictory clock bounds are a step, and find steps that contradict no bound.
 
-use super::clock::{Window, MOST_PIECES, SLACK_NS};
+use super::clock::{Window, MAX_PIECES, SLACK_NS};
 
 /// Maximum disagreement between the directions of one capture's clock.
-const MOST_DISAGREEMENT_NS: i64 = 1_000_000;
+const MAX_DISAGREEMENT_NS: i64 = 1_000_000;
 /// If one in this many periods contradicts itself, disagreement is common.
-const ODD_SHARE: usize = 10;
+const CONTRADICTORY_SHARE: usize = 10;
 /// Windows examined on each side of a possible step, and the minimum number needed.
-const BESIDE: usize = 48;
-const LEAST_BESIDE: usize = 8;
+const ADJACENT: usize = 48;
+const MIN_ADJACENT: usize = 8;
 /// Smaller steps cannot be distinguished from queueing.
-const LEAST_STEP_NS: i64 = 2_000_000;
+const MIN_STEP_NS: i64 = 2_000_000;
 /// Windows that form a short period.
 const NEIGHBOURS: usize = 4;
 
@@ -18,7 +18,7 @@ const NEIGHBOURS: usize = 4;
 /// through both parts is possible, but wrong. Packets in flight at that time are left out.
 pub fn parts_of(run: &[Window]) -> Vec<&[Window]> {
     let (mut parts, mut rest) = (Vec::new(), run);
-    while let Some((end, from)) = setting_in(rest).filter(|_| parts.len() < MOST_PIECES) {
+    while let Some((end, from)) = setting_in(rest).filter(|_| parts.len() < MAX_PIECES) {
         parts.push(&rest[..end]);
         rest = &rest[from..];
     }
@@ -30,8 +30,8 @@ pub fn parts_of(run: &[Window]) -> Vec<&[Window]> {
 /// end of the part before it and the start of the part after it.
 fn setting_in(run: &[Window]) -> Option<(usize, usize)> {
     let mut best: Option<((usize, usize), i64)> = None;
-    for end in LEAST_BESIDE..run.len().saturating_sub(LEAST_BESIDE) {
-        let before = &run[end.saturating_sub(BESIDE)..end];
+    for end in MIN_ADJACENT..run.len().saturating_sub(MIN_ADJACENT) {
+        let before = &run[end.saturating_sub(ADJACENT)..end];
         let Some(trip_ns) = trip_of(before) else {
             continue;
         };
@@ -41,8 +41,8 @@ fn setting_in(run: &[Window]) -> Option<(usize, usize)> {
             .take_while(|window| window.first_ns.wrapping_sub(last_ns) <= trip_ns + trip_ns / 4)
             .count();
         let from = end + on_their_way;
-        let after = &run[from..(from + BESIDE).min(run.len())];
-        if after.len() < LEAST_BESIDE {
+        let after = &run[from..(from + ADJACENT).min(run.len())];
+        if after.len() < MIN_ADJACENT {
             break;
         }
         match step_between(before, after) {
@@ -72,7 +72,7 @@ fn step_between(before: &[Window], after: &[Window]) -> Option<i64> {
     let (there_ns, back_ns) = (upper_after - upper_before, lower_after - lower_before);
     let step_ns = there_ns / 2 + back_ns / 2;
     let is_agreed = there_ns.saturating_sub(back_ns).saturating_abs() <= step_ns.abs() / 4;
-    if step_ns.abs() < LEAST_STEP_NS || !is_agreed {
+    if step_ns.abs() < MIN_STEP_NS || !is_agreed {
         return None;
     }
     // Nearly all bounds before the step are at one level, and nearly all after it at the other.
@@ -113,12 +113,17 @@ pub fn slack_of(windows: &[Window]) -> f64 {
             beyond_ns.push(lower.saturating_sub(upper));
         }
     }
-    let is_odd = |beyond_ns: &&i64| (1..=MOST_DISAGREEMENT_NS).contains(*beyond_ns);
-    let disagreed = beyond_ns.iter().filter(is_odd).count();
-    if disagreed < 2 || disagreed * ODD_SHARE < beyond_ns.len() {
+    let is_contradictory = |beyond_ns: &&i64| (1..=MAX_DISAGREEMENT_NS).contains(*beyond_ns);
+    let disagreed = beyond_ns.iter().filter(is_contradictory).count();
+    if disagreed < 2 || disagreed * CONTRADICTORY_SHARE < beyond_ns.len() {
         return SLACK_NS;
     }
     // Rarely, two of the worst are farther apart than any neighbours.
-    let most_ns = beyond_ns.iter().filter(is_odd).max().copied().unwrap_or(0);
-    SLACK_NS + (2 * most_ns).min(MOST_DISAGREEMENT_NS) as f64
+    let most_ns = beyond_ns
+        .iter()
+        .filter(is_contradictory)
+        .max()
+        .copied()
+        .unwrap_or(0);
+    SLACK_NS + (2 * most_ns).min(MAX_DISAGREEMENT_NS) as f64
 }

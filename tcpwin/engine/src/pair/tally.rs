@@ -84,10 +84,10 @@ impl Tally {
     }
 }
 
-const MOST_SPANS: usize = 64;
+const MAX_SPANS: usize = 64;
 const FIRST_WIDTH_NS: i64 = 100_000_000;
 /// Packets waiting to be assigned to an epoch, when only one direction is active.
-const MOST_PENDING: usize = 4_096;
+const MAX_PENDING: usize = 4_096;
 
 /// Delays within a period, as differences of the two clocks.
 #[derive(Clone, Copy, Debug)]
@@ -135,7 +135,7 @@ impl Delays {
     /// Like `add`, for a packet at the far point at `far_ns` whose epoch the other direction may still correct.
     #[inline]
     pub fn await_epoch(&mut self, far_ns: i64, point: (i64, i64), pairs_before: u64, epoch: u32) {
-        if self.pending.len() >= MOST_PENDING {
+        if self.pending.len() >= MAX_PENDING {
             self.add_oldest();
         }
         let (a_ns, apart_ns) = point;
@@ -199,7 +199,7 @@ impl Delays {
         });
         let at = fitting.map(|at| from + at);
         if at.is_none() {
-            if self.spans.len() >= MOST_SPANS {
+            if self.spans.len() >= MAX_SPANS {
                 self.halve();
             }
             self.width_ns = self.width_ns.max(FIRST_WIDTH_NS);

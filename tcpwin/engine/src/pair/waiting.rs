@@ -10,7 +10,7 @@ use super::packet::{Side, Sighting};
 
 /// Number of the newest waiting packets in a direction that are searched: more are not a flight, but a capture that
 /// lacks the rest.
-pub const MOST_LOOKED_AT: usize = 4_096;
+pub const MAX_LOOKED_AT: usize = 4_096;
 
 /// No entry.
 pub const NONE: u32 = u32::MAX;
@@ -59,7 +59,7 @@ pub struct Mark {
     /// A DSACK reported its bytes.
     pub has_dsack: bool,
     /// Its bytes were acknowledged when no other packet can have delivered them.
-    pub has_come: bool,
+    pub has_arrived: bool,
     /// For a retransmission: the newest previous copy that had not arrived when it left.
     pub copy_before: Option<(u32, u32)>,
     /// Frame of that copy, if it has been given up since.
@@ -161,7 +161,7 @@ impl PendingSlots {
         (at, self.get(at).age)
     }
 
-    pub fn is_there(&self, (at, age): (u32, u32)) -> bool {
+    pub fn contains(&self, (at, age): (u32, u32)) -> bool {
         let entry = self.get(at);
         !entry.is_free && entry.age == age
     }
@@ -369,14 +369,14 @@ mod tests {
         let at = pending.add(1, 0, Side::A, packet(1), Mark::default(), &mut list);
         let handle = pending.handle(at);
         pending.remove(at, &mut list);
-        assert!(!pending.is_there(handle));
-        let again = pending.add(2, 0, Side::B, packet(2), Mark::default(), &mut list);
-        assert_eq!(again, at);
-        assert!(!pending.is_there(handle) && pending.is_there(pending.handle(again)));
+        assert!(!pending.contains(handle));
+        let reused = pending.add(2, 0, Side::B, packet(2), Mark::default(), &mut list);
+        assert_eq!(reused, at);
+        assert!(!pending.contains(handle) && pending.contains(pending.handle(reused)));
         assert_eq!(pending.find(1), NONE);
         assert_eq!(
             (pending.oldest(Side::A), pending.oldest(Side::B)),
-            (NONE, again)
+            (NONE, reused)
         );
         assert_eq!(pending.most(), 1);
     }

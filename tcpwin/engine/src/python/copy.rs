@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use super::files::{open, raise_pending, PythonOut};
 use super::result::Result;
 use super::run::{pass, watched};
-use super::second_reading::{given, SecondPass, ShiftsArgument};
+use super::second_reading::{given_shifts, SecondPass, ShiftsArgument};
 use crate::capture::{Extent, Rewriter};
 use crate::event::NAMES;
 use crate::output::comment::Words;
@@ -85,8 +85,8 @@ pub fn copy_packets<'py>(
         end_ns: chosen.end_ns,
     };
     let tracker = match &chosen.connections {
-        Some(ids) => Tracker::rereading(&earlier.tracker, ids, given(shifts)),
-        None => Tracker::with_shifts(given(shifts)),
+        Some(ids) => Tracker::rereading(&earlier.tracker, ids, given_shifts(shifts)),
+        None => Tracker::with_shifts(given_shifts(shifts)),
     };
     let checked = chosen.connections.clone().unwrap_or_default();
     let choice = match (chosen.frames, chosen.connections) {
@@ -217,7 +217,7 @@ pub fn frames_around(
         name,
         index: index.as_deref(),
         ids: &ids,
-        shifts: given(shifts),
+        shifts: given_shifts(shifts),
         progress: progress.as_ref(),
     };
     let new = || Surround::new(wanted.clone(), around);

@@ -15,7 +15,7 @@ use super::files::{open, raise_pending, Opened, PythonOut};
 use super::result::Result;
 use super::row_chunks::RowChunks;
 use super::run::{pass, pass_sharded};
-use super::second_reading::{begin_index, given, ShiftsArgument};
+use super::second_reading::{begin_index, given_shifts, ShiftsArgument};
 use crate::output::columns::RowColumns;
 use crate::output::detail::{Chosen, DetailSink, Extent};
 use crate::output::index::{Frames, NoIndex};
@@ -47,7 +47,7 @@ pub fn analyze(
     let input = open(source, name)?;
     match begin_index(source, &input.input, index) {
         None if follow.is_none() => {
-            let tracker = Tracker::with_shifts(given(shifts));
+            let tracker = Tracker::with_shifts(given_shifts(shifts));
             let findings = pass_sharded(py, input, tracker, threads, progress.as_ref())?;
             let details = Py::new(py, Details::new(HashMap::new(), true))?;
             Ok(Result::new(findings, details))
@@ -86,7 +86,7 @@ fn analyze_opened<F: Frames + Send>(
     frames: &mut F,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Result> {
-    let tracker = Tracker::with_shifts(given(shifts));
+    let tracker = Tracker::with_shifts(given_shifts(shifts));
     let (findings, details) = if let Some(follow) = follow {
         let word = follow.extract::<String>().ok();
         let chosen = if word.is_some() {
@@ -150,7 +150,7 @@ pub fn write_rows<'py>(
     };
     let target = BufWriter::with_capacity(1 << 18, target);
     let mut writer = RowWriter::new(target, format, only, chosen)?;
-    let tracker = Tracker::with_shifts(given(shifts)).of_one(only);
+    let tracker = Tracker::with_shifts(given_shifts(shifts)).of_one(only);
     let findings = pass(
         py,
         input,
@@ -188,7 +188,7 @@ pub fn row_columns<'py>(
     let py = source.py();
     let input = open(source, name)?;
     let mut rows = RowColumns::default();
-    let tracker = Tracker::with_shifts(given(shifts));
+    let tracker = Tracker::with_shifts(given_shifts(shifts));
     pass(
         py,
         input,
@@ -215,7 +215,7 @@ pub fn row_chunks<'py>(
     let py = source.py();
     let input = open(source, name)?;
     let mut chunks = RowChunks::new(take, only);
-    let tracker = Tracker::with_shifts(given(shifts)).of_one(only);
+    let tracker = Tracker::with_shifts(given_shifts(shifts)).of_one(only);
     let findings = pass(
         py,
         input,

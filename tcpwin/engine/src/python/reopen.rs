@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList};
 
 use super::details::Details;
 use super::result::Result;
-use super::second_reading::{given, invalidate, only_path, SecondPass, ShiftsArgument};
+use super::second_reading::{given_shifts, invalidate, only_path, SecondPass, ShiftsArgument};
 use crate::output::detail::{Chosen, DetailSink, Extent};
 use crate::output::index::PacketIndex;
 use crate::output::series::Span;
@@ -43,7 +43,7 @@ pub fn reopen(
         name: "",
         index: None,
         ids: &ids,
-        shifts: given(shifts),
+        shifts: given_shifts(shifts),
         progress: None,
     };
     let extent = Extent {

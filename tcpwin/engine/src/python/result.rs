@@ -17,7 +17,7 @@ use super::events::episode_to_python;
 use super::facts::facts_to_python;
 use super::first_events::{Decoded, EventFilter, FirstEvents};
 use super::picks::{query, ConditionArgument, Picks};
-use super::second_reading::{given, SecondPass, ShiftsArgument};
+use super::second_reading::{given_shifts, SecondPass, ShiftsArgument};
 use super::values::value_to_python;
 use crate::budget_item::SENDER_STATES;
 use crate::event::NAMES;
@@ -485,7 +485,7 @@ impl Result {
             name,
             index: index.as_deref(),
             ids: &ids,
-            shifts: given(shifts),
+            shifts: given_shifts(shifts),
             progress: progress.as_ref(),
         };
         let new = || DetailSink::new(Chosen::These(ids.clone()), extent);
@@ -513,7 +513,7 @@ impl Result {
             name,
             index: index.as_deref(),
             ids: &ids,
-            shifts: given(shifts),
+            shifts: given_shifts(shifts),
             progress: progress.as_ref(),
         };
         let new = || RowColumns {

@@ -18,7 +18,7 @@ use crate::tcp::window::scale::{GivenShift, GivenShifts};
 /// whether it was set by hand.
 pub type ShiftsArgument = HashMap<u32, [Option<(u8, bool)>; 2]>;
 
-pub fn given(shifts: Option<ShiftsArgument>) -> GivenShifts {
+pub fn given_shifts(shifts: Option<ShiftsArgument>) -> GivenShifts {
     let each = |given: Option<(u8, bool)>| {
         given.map(|(shift, is_by_hand)| GivenShift { shift, is_by_hand })
     };

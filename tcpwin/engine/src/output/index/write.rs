@@ -14,7 +14,7 @@ use crate::capture::MergedReader;
 use crate::tcp::tracker::Tracker;
 
 /// Maximum blocks that wait for their segments. A capture with a smaller share of segments gets no index.
-const MOST_WAITING: usize = 16;
+const MAX_WAITING: usize = 16;
 
 /// Receives what a pass learns about each frame.
 pub trait Frames {
@@ -230,7 +230,7 @@ impl IndexWriter {
         let mut next = self.newest.first_frame + self.newest.len as u64;
         while next <= frame && self.file.is_some() {
             if !self.newest.push(next, offset) {
-                if self.older.len() >= MOST_WAITING {
+                if self.older.len() >= MAX_WAITING {
                     self.give_up();
                 }
                 let full = std::mem::replace(&mut self.newest, Block::new(next, offset));
