@@ -17,27 +17,27 @@ class ConnectionFields:
 
     @property
     def initiator_known(self) -> bool:
-        """A SYN or SYN/ACK shows who initiated; otherwise it is guessed from the ports."""
+        """A SYN or SYN/ACK identifies the initiator; otherwise it is guessed from the ports."""
         value: bool = self._fields["initiator_known"]
         return value
 
     @property
     def sampled(self) -> bool:
-        """Some of its segments are samples of a flow monitor (sFlow): most of the others are missing, so that no loss
-        and no cause is sure."""
+        """Some of its segments were sampled by a flow monitor (sFlow): most others are missing, so no loss or cause is
+        certain."""
         value: bool = self._fields["sampled"]
         return value
 
     @property
     def multipath(self) -> bool:
-        """Multipath TCP is in use (RFC 8684): both SYNs carry MP_CAPABLE or MP_JOIN, or a segment carries DSS. It is
-        one subflow, and others may have carried data while this one was silent."""
+        """Multipath TCP is in use (RFC 8684): both SYNs carry MP_CAPABLE or MP_JOIN, or a segment carries DSS. The
+        connection is one subflow; others may have carried data while it was silent."""
         value: bool = self._fields["multipath"]
         return value
 
     @property
     def epoch(self) -> int:
-        """How many earlier connections of the capture had the same four-tuple."""
+        """Number of earlier connections in the capture with the same four-tuple."""
         value: int = self._fields["epoch"]
         return value
 
@@ -55,8 +55,8 @@ class ConnectionFields:
 
     @property
     def end_ns(self) -> int:
-        """Time of the last segment, nanoseconds since the Unix epoch; of a connection that stalls when the capture
-        ends, of the capture's last packet, at most two minutes later (see stall_at_end)."""
+        """Time of the last segment, nanoseconds since the Unix epoch; for a connection that is stalled when the capture
+        ends, time of the capture's last packet, at most two minutes later (see stall_at_end)."""
         value: int = self._fields["end_ns"]
         return value
 
@@ -86,35 +86,34 @@ class ConnectionFields:
 
     @property
     def handshake_rtt_ns(self) -> int | None:
-        """From the SYN to the ACK that completed the handshake: the round trip of the whole path; none when a SYN or
-        SYN/ACK was sent again."""
+        """From the SYN to the ACK that completed the handshake: the round trip of the whole path; none if a SYN or
+        SYN/ACK was retransmitted."""
         value: int | None = self._fields["handshake_rtt_ns"]
         return value
 
     @property
     def handshake_rtt_a_ns(self) -> int | None:
-        """From the SYN/ACK to the ACK that completed the handshake: between the capture point and a; none when one was
-        sent again."""
+        """From the SYN/ACK to the ACK that completed the handshake: between the capture point and a; none if either was
+        retransmitted."""
         value: int | None = self._fields["handshake_rtt_a_ns"]
         return value
 
     @property
     def handshake_rtt_b_ns(self) -> int | None:
-        """From the SYN to the SYN/ACK: between the capture point and b; none when one was sent again."""
+        """From the SYN to the SYN/ACK: between the capture point and b; none if either was retransmitted."""
         value: int | None = self._fields["handshake_rtt_b_ns"]
         return value
 
     @property
     def vantage(self) -> str:
-        """Where the capture was made: a or b (within a tenth of the path's round trip of that side), between, or
-        unknown."""
+        """Capture point: a or b (within a tenth of the path's round trip from that side), between, or unknown."""
         value: str = self._fields["vantage"]
         return value
 
     @property
     def path_rtt_ns(self) -> int | None:
-        """Least known round trip of the whole path: the handshake's, or both sides of the capture point added, each the
-        least time from data to its ACK or from a timestamp to its echo."""
+        """Minimum known round trip of the whole path: the handshake's, or the sum of both sides of the capture point,
+        each the minimum time from data to its ACK or from a timestamp to its echo."""
         value: int | None = self._fields["path_rtt_ns"]
         return value
 
@@ -127,39 +126,39 @@ class ConnectionFields:
 
     @property
     def ecn(self) -> str | None:
-        """What both SYNs agreed on of explicit congestion notification: off (not offered), refused, ecn (RFC 3168) or
+        """Explicit congestion notification as negotiated by the SYNs: off (not offered), refused, ecn (RFC 3168) or
         accecn (RFC 9768)."""
         value: str | None = self._fields["ecn"]
         return value
 
     @property
     def stall_count(self) -> int:
-        """Silences beyond 200 ms, two round trips or the timeout in which somebody waited for the other, the path or a
-        timer."""
+        """Silences longer than 200 ms, two round trips or the timeout in which a side waited for the other, the path or
+        a timer."""
         value: int = self._fields["stall_count"]
         return value
 
     @property
     def stall_ns(self) -> int:
-        """Time in them."""
+        """Total time of the stalls."""
         value: int = self._fields["stall_ns"]
         return value
 
     @property
     def stall_longest_ns(self) -> int:
-        """The longest of them."""
+        """Longest stall."""
         value: int = self._fields["stall_longest_ns"]
         return value
 
     @property
     def pause_count(self) -> int:
-        """Silences as long in which nobody had anything to send."""
+        """Silences of the same length in which neither side had anything to send."""
         value: int = self._fields["pause_count"]
         return value
 
     @property
     def pause_ns(self) -> int:
-        """Time in them."""
+        """Total time of the pauses."""
         value: int = self._fields["pause_ns"]
         return value
 

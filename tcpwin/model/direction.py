@@ -9,17 +9,17 @@ class DirectionFields:
     """The measured fields of a direction; None where the capture cannot say.
 
     Attributes:
-        segments: Segments sent, the capture's own duplicates left out.
+        segments: Segments sent, excluding the capture's own duplicates.
         data_segments: Segments that carried payload.
-        payload_bytes: Payload sent, retransmissions included.
+        payload_bytes: Payload sent, including retransmissions.
         unique_bytes: Payload sent, each byte counted once.
         acked_bytes: Payload that the receiver acknowledged.
         first_data_ns: Time of the first payload.
         last_data_ns: Time of the last payload.
         throughput_bps: Payload bits per second from the first payload to the last, or to its acknowledgment.
         goodput_bps: Acknowledged payload bits per second over the same time.
-        mss_bytes: Largest payload to expect: the smaller MSS option less the timestamps option, or what the path left
-            of it in the end; else the largest payload seen.
+        mss_bytes: Largest expected payload: the smaller MSS option minus the timestamps option, or the size that the
+            path finally allowed; otherwise the largest payload seen.
         max_payload_bytes: Largest payload seen; above the MSS with segmentation offload (TSO, GRO).
         syn_mss: MSS option in the sender's SYN.
         syn_window_scale: Window scale option in the sender's SYN, as sent.
@@ -27,18 +27,18 @@ class DirectionFields:
         syn_timestamps: Timestamps option in the sender's SYN.
         syn_fast_open: TCP Fast Open option in the sender's SYN.
         syn_multipath: Multipath TCP option in the sender's SYN.
-        multipath_options: Kinds of Multipath TCP options that the sender sent (RFC 8684 section 3), parted by |:
-            MP_CAPABLE, MP_JOIN, DSS, ADD_ADDR, REMOVE_ADDR, MP_PRIO, MP_FAIL, MP_FASTCLOSE, MP_TCPRST, and unknown for
-            all others; none without any.
+        multipath_options: Multipath TCP options that the sender sent (RFC 8684 section 3), separated by |: MP_CAPABLE,
+            MP_JOIN, DSS, ADD_ADDR, REMOVE_ADDR, MP_PRIO, MP_FAIL, MP_FASTCLOSE, MP_TCPRST, and unknown for all others;
+            none without any.
         syn_seen: The sender's SYN or SYN/ACK was captured.
         receive_window_initial_bytes: First window that the receiver advertised; a SYN's is never scaled.
         receive_window_min_bytes: Smallest accepted receive window.
         receive_window_max_bytes: Largest accepted receive window.
         receive_window_last_bytes: Receive window at the end.
-        receive_window_mean_bytes: Receive window, mean over time.
-        flight_max_bytes: Most bytes in flight: SND.MAX less SND.UNA.
-        flight_mean_bytes: Bytes in flight, mean over the time in which they were known.
-        window_utilisation: Mean flight over mean receive window.
+        receive_window_mean_bytes: Receive window, averaged over time.
+        flight_max_bytes: Maximum bytes in flight: SND.MAX minus SND.UNA.
+        flight_mean_bytes: Bytes in flight, averaged over the time in which they were known.
+        window_utilisation: Mean flight divided by mean receive window.
         window_limited_ns: Time in which the next segment (at most half of the largest window) did not fit the open
             receive window, from when data was in flight until one fitted (Linux tcp_snd_wnd_test); a closed window is
             not counted here.
@@ -51,7 +51,7 @@ class DirectionFields:
         window_near_full: Segments that left less than one segment's room below the right edge.
         window_overrun: Segments that ended beyond every right edge advertised so far.
         window_updates: ACKs of the receiver that changed nothing but the window.
-        window_shrinks: ACKs that moved the right edge to the left by a unit of the scale or more.
+        window_shrinks: ACKs that moved the right edge to the left by at least one unit of the scale.
         sub_mss_windows: Accepted windows above zero that are smaller than one segment.
         zero_window_segments: Segments of the receiver with a window of zero.
         zero_window_episode_count: Times the receiver closed its window.
@@ -59,156 +59,158 @@ class DirectionFields:
         zero_window_longest_ns: Longest time for which the receiver's window was closed.
         zero_window_probes: Probes sent into the closed window.
         keep_alives: Keep-alives sent.
-        stall_at_end: What the sender waits for when the capture, or a reset, ends the connection: zero_window (the
-            closed window to open), small_window (one that holds the next segment), unacknowledged (data in flight for
-            longer than its retransmission timeout) or peer_silent (no answer to three retransmissions, probes or
-            keep-alives and more); none where nothing stalls.
-        stall_at_end_start_ns: Since when: the window closed, the oldest byte in flight was sent, the last
-            acknowledgment came or the first probe or keep-alive was left unanswered.
-        stall_at_end_ns: For how long: until the reset, or the capture's last packet, at most two minutes after the
-            connection's.
-        stall_at_end_tries: Retransmissions, probes and keep-alives since the peer was last heard of, or last
-            acknowledged data that is in flight, each of a timer of its own.
+        stall_at_end: What the sender waits for when the capture or a reset ends the connection: zero_window (a closed
+            window to open), small_window (space for the next segment), unacknowledged (an ACK for data in flight longer
+            than its retransmission timeout) or peer_silent (any answer after at least three retransmissions, probes or
+            keep-alives); none without a stall.
+        stall_at_end_start_ns: Start of the stall: when the window closed, the oldest byte in flight was sent, the last
+            acknowledgment arrived or the first unanswered probe or keep-alive was sent.
+        stall_at_end_ns: Duration of the stall, until the reset or the capture's last packet, at most two minutes after
+            the connection's last one.
+        stall_at_end_tries: Retransmissions, probes and keep-alives, each triggered by its own timer, since the peer was
+            last heard from or last acknowledged data in flight.
         fin: The sender sent a FIN.
         rst: The sender sent a RST.
-        retransmissions: Segments sent again, whatever the cause, SYN and FIN included.
-        resent_segments: Segments with data or FIN that were sent again.
-        resent_bytes: Payload seen before and sent again, by overlap.
+        retransmissions: Retransmitted segments, whatever the cause, including SYN and FIN.
+        resent_segments: Retransmitted segments with data or FIN.
+        resent_bytes: Retransmitted payload, by overlap with payload seen before.
         fast_retransmissions: Retransmissions that opened a fast recovery: after three duplicate ACKs (RFC 5681), or by
             SACK (RFC 6675, RFC 8985).
-        recovery_retransmissions: Later retransmissions of a fast recovery, by SACK or a partial ACK; those of lost
-            retransmissions included.
-        lost_retransmissions: Of these, bytes that the same recovery had sent again already, the retransmission before
-            being lost; less those of which a DSACK showed later that it was not (RFC 2883).
-        rto_retransmissions: Retransmissions by the timer: nothing acknowledged for the retransmission timeout (RFC
+        recovery_retransmissions: Later retransmissions of a fast recovery, by SACK or a partial ACK, including those of
+            lost retransmissions.
+        lost_retransmissions: Of these, retransmissions of bytes whose earlier retransmission in the same recovery was
+            lost, minus those that a later DSACK shows was not lost (RFC 2883).
+        rto_retransmissions: Retransmissions by the timer: no acknowledgment during the retransmission timeout (RFC
             6298).
-        go_back_n_retransmissions: Retransmissions after a timeout of what had been sent before it.
+        go_back_n_retransmissions: Retransmissions, after a timeout, of data sent before it.
         tail_loss_probes: Retransmissions of the last segment after about two round trips without an ACK (RFC 8985
             section 7).
-        spurious_retransmissions: Retransmissions of data that had been acknowledged where it was captured.
-        syn_retransmissions: SYNs or SYN/ACKs sent again.
-        fin_retransmissions: FINs without data sent again.
-        fast_open_retransmissions: Segments with the SYN's data again, which the SYN/ACK had left out: neither loss nor
-            timer (RFC 7413 section 4.2).
+        spurious_retransmissions: Retransmissions of data that had already been acknowledged at the capture point.
+        syn_retransmissions: Retransmitted SYNs or SYN/ACKs.
+        fin_retransmissions: Retransmitted FINs without data.
+        fast_open_retransmissions: Retransmissions of a SYN's data that the SYN/ACK did not acknowledge: neither loss
+            nor timeout (RFC 7413 section 4.2).
         zero_window_retransmissions: Retransmissions into a closed window: probes (Linux tcp_retransmit_timer).
-        unknown_retransmissions: Retransmissions that neither a timer nor an ACK explains.
-        spurious_by_dsack: Retransmissions that the receiver reported as duplicates later (RFC 2883).
+        unknown_retransmissions: Retransmissions explained by neither a timer nor an ACK.
+        spurious_by_dsack: Retransmissions that the receiver later reported as duplicates (RFC 2883).
         spurious_by_timestamps: Retransmissions whose ACK echoed the original's timestamp (Eifel, RFC 3522).
-        spurious_by_frto: Timeouts after which the first ACK covered data that was sent only once (F-RTO, RFC 5682),
-            where timestamps cannot tell.
+        spurious_by_frto: Timeouts after which the first ACK covered data sent only once (F-RTO, RFC 5682), if
+            timestamps do not decide.
         recoveries: Fast recoveries.
-        recovery_ns: Time in recovery, fast or after a timeout: until all was acknowledged that had been sent when it
-            began, as the sender saw it.
-        out_of_order: Segments that came later than those sent after them.
-        reordering_max_bytes: Most bytes that overtook a segment.
-        reordering_max_ns: Longest time by which a segment came after the first that overtook it.
-        capture_reordered: Segments that the capture wrote down late: by its clock they came first.
+        recovery_ns: Time in recovery, fast or after a timeout, as seen by the sender: until everything sent before its
+            start was acknowledged.
+        out_of_order: Segments that arrived after segments sent later.
+        reordering_max_bytes: Maximum bytes that overtook a segment.
+        reordering_max_ns: Longest delay of a segment behind the first one that overtook it.
+        capture_reordered: Segments that the capture recorded late although its timestamps put them earlier.
         previous_segment_missing: Segments before which sequence numbers were skipped.
-        missed_bytes: Payload acknowledged though the capture does not hold it: the capture's loss.
-        acked_unseen: ACKs of data that the capture does not hold.
+        missed_bytes: Payload acknowledged but missing from the capture, so lost by the capture.
+        acked_unseen: ACKs of data missing from the capture.
         duplicate_acks: Duplicate ACKs of the receiver.
         dsacks: ACKs of the receiver that report data received twice (RFC 2883).
-        dsack_bytes: Bytes that they report.
+        dsack_bytes: Bytes reported by them.
         partial_acks: ACKs within a fast recovery that did not end it (RFC 6582).
-        ce_segments: Segments that came marked: congestion experienced (RFC 3168 section 5). Only a capture behind the
-            router that marks has them.
-        ece_acks: ACKs of the receiver that tell of such a mark (ECE), by the RFC 3168 that both SYNs agree on; with
-            AccECN the flag is a counter's.
-        ace_marks: Marked packets that the receiver counted, by AccECN's three flags (RFC 9768 section 3.2.2): the least
-            that they can be, eight looking like none; none where AccECN was not agreed on, or nothing told.
-        cwr_segments: Segments with which the sender says that it has reduced its window for one (CWR), likewise.
-        delayed_acks: ACKs of one segment that came 40 to 500 ms later than the fastest.
+        ce_segments: Segments marked congestion experienced (RFC 3168 section 5). Visible only if captured after the
+            marking router.
+        ece_acks: ACKs of the receiver that report such a mark (ECE), if both SYNs negotiated RFC 3168; with AccECN the
+            flag is part of a counter.
+        ace_marks: Marked packets counted by the receiver in AccECN's three flags (RFC 9768 section 3.2.2): a lower
+            bound, as eight marks look like zero; none if AccECN was not negotiated or never used.
+        cwr_segments: Segments in which the sender reports that it reduced its window because of a mark (CWR), under the
+            same condition.
+        delayed_acks: ACKs of a single segment that came 40 to 500 ms later than the fastest.
         stretch_acks: ACKs of more than two full segments (RFC 2525 section 2.13).
-        acks_missing: ACKs of the receiver that never came to the capture point: gaps in the IP identification, where
-            that counts this side's packets; none where it does not.
-        stretch_acks_after_loss: Stretch ACKs that came right after missing ones; none likewise.
-        compressed_acks: ACKs that came within a quarter of the time between the segments that they acknowledge: queued
-            on their way.
-        capture_duplicates: Packets that the capture holds twice; in no other count.
+        acks_missing: ACKs of the receiver that never reached the capture point: gaps in the IP identification, if it
+            counts this side's packets; none if it does not.
+        stretch_acks_after_loss: Stretch ACKs directly after missing ones; none under the same condition.
+        compressed_acks: ACKs whose spacing is less than a quarter of that of the segments they acknowledge: they were
+            queued on the path.
+        capture_duplicates: Packets that the capture holds twice; excluded from all other counts.
         recovery_share: Share of the time from the first to the last data in which the sender was in recovery.
         initial_flight_bytes: Bytes sent before the first acknowledgment of data reached the sender: the initial window
-            in use; none where it cannot be told.
-        view: Where the capture point lies for data of this direction: sender or receiver (within a tenth of the path's
+            in use; none if it cannot be determined.
+        view: Position of the capture point for data of this direction: sender or receiver (within a tenth of the path's
             round trip), between, or unknown.
-        sender_shift_ns: Least round trip between the capture point and the sender: what is seen here took effect there,
-            and shows here, that much later.
-        rtt_min_ns: Least time from data to its ACK at the capture point.
+        sender_shift_ns: Minimum round trip between the capture point and the sender: an ACK captured here shows its
+            effect here this much later.
+        rtt_min_ns: Minimum time from data to its ACK at the capture point.
         rtt_smoothed_ns: Time from data to its ACK at the capture point, smoothed as Linux does (RFC 6298), at the end.
-        rtt_variance_ns: Mean deviation of it as Linux has it: the second number behind rtt: in ss.
-        rtt_samples: How many ACKs were timed.
-        sender_rtt_smoothed_ns: The round trip as the sender has it: the smoothed one and what lies between the sender
-            and the capture point.
-        path_rate_bps: Rate of the path's bottleneck, bits of payload a second, by the spacing of trains of segments;
-            None where they have no plateau, or a policer lets them through as they came.
-        queue_mean_ns: By how much round trips were longer than the least, on average over time: what stood in queues.
-        queue_max_ns: The same of the round trip of the path that waited longest, each averaged over itself.
-        rto_ns: Retransmission timeout that a Linux sender has at the end, without back-off: its smoothed round trip and
-            at least 200 ms.
-        sender_flight_max_bytes: Most bytes in flight as the sender saw it, ACKs reaching it sender_shift_ns after they
-            were captured; none where the capture point is the sender's.
-        sender_flight_mean_bytes: Mean of the same over time; none where it was not known before most of the data had
-            been sent.
-        sender_window_limited_ns: Time in which the window that the sender knew held no further segment, from when data
-            was in flight until one fitted; none where the capture point is the sender's: window_limited_ns tells it.
-        cwnd_estimate_max_bytes: Most bytes outstanding, as the sender saw it: without loss the least that the
-            congestion window was at its largest; in recovery SACKed bytes count too, which are no longer in it.
-        cwnd_model_bytes: Congestion window at the end by Linux's rules: ten segments at first, widened by what was
-            acknowledged while it was used, cut to seven tenths by loss and halved by idle timeouts; none before a round
-            trip was seen.
-        sender_algorithm: Congestion control of the sender by its moves: reno, cubic, bbr or dctcp, as Linux names them;
-            none where they are too few, agree with none of them, or were not captured at the sender.
-        sender_algorithm_confidence: How sure that is: likely, or possible where few moves show it.
-        window_cuts: Losses and marks after which the flight shows what was left of the congestion window.
-        window_cut_mean: What they left of it on average: a half by Reno, seven tenths by CUBIC; none without such a
-            cut.
-        rate_probes: Times that the flight rose by an eighth and more and fell back without a loss, as BBR's does.
-        clock_step_ns: By how much the capture's clock was set during the connection, in all. Forward: time in silences
-            that it counts and the timestamps of the sender that ended them do not; it is in duration_ns and in no rate.
-            Back: what follows counts from the latest time before.
-        slow_start_ns: Time in round trips whose flight was a third and more above the one before, below the threshold
-            that a loss set.
+        rtt_variance_ns: Its mean deviation as in Linux: the second number after rtt: in ss.
+        rtt_samples: Number of timed ACKs.
+        sender_rtt_smoothed_ns: Smoothed round trip at the sender: rtt_smoothed_ns plus the round trip between the
+            sender and the capture point.
+        path_rate_bps: Rate of the path's bottleneck, in bits of payload per second, measured by the spacing of segment
+            trains; none if they show no plateau, or pass a policer unchanged.
+        queue_mean_ns: Queueing delay: excess of round trips over the minimum, averaged over time.
+        queue_max_ns: Maximum queueing delay of a round trip, each averaged over its duration.
+        rto_ns: Retransmission timeout of a Linux sender at the end, without back-off: its smoothed round trip plus at
+            least 200 ms.
+        sender_flight_max_bytes: Maximum bytes in flight as seen by the sender, which ACKs reach sender_shift_ns after
+            their capture; none if captured at the sender.
+        sender_flight_mean_bytes: Its average over time; none if it was not known before most of the data had been sent.
+        sender_window_limited_ns: Time in which the window known to the sender had no space for another segment, from
+            when data was in flight until one fitted; none if captured at the sender (see window_limited_ns).
+        cwnd_estimate_max_bytes: Maximum bytes outstanding, as seen by the sender. Without loss, a lower bound for the
+            largest congestion window; in recovery it also includes SACKed bytes, which no longer count against the
+            window.
+        cwnd_model_bytes: Congestion window at the end by Linux's rules: ten segments at first, increased by ACKs while
+            in use, reduced to seven tenths by loss and halved by idle timeouts; none before the first round trip.
+        sender_algorithm: Congestion control of the sender, inferred from its behaviour: reno, cubic, bbr or dctcp, as
+            named by Linux; none if there is too little evidence, none of them fits, or the capture was not made at the
+            sender.
+        sender_algorithm_confidence: Confidence in it: likely, or possible if there is little evidence.
+        window_cuts: Losses and marks after which the flight shows the reduced congestion window.
+        window_cut_mean: Average remaining share of the window after them: a half with Reno, seven tenths with CUBIC;
+            none without such a cut.
+        rate_probes: Times that the flight rose by at least an eighth and fell back without a loss, as BBR's does.
+        clock_step_ns: Total adjustment of the capture's clock during the connection. Forward: silence that the clock
+            shows but the timestamps of the sender that ended it do not; included in duration_ns but in no rate.
+            Backward: later times are counted from the latest time before.
+        slow_start_ns: Time in round trips whose flight grew by at least a third over the previous one, below the
+            threshold set by a loss.
         idle_gaps: Times that data followed a silence longer than the retransmission timeout with nothing in flight.
         idle_ns: Time with nothing in flight in these gaps.
-        idle_restarts: Of these, after which the congestion window had been cut: the burst ended within what Linux
-            leaves, and went on with the ACK.
-        idle_restart_round_trips: Round trips that these restarts cost, against the window before.
-        idle_restart_cost_ns: Time that they cost.
-        messages: Stretches of data without a word of the other side and without a pause of two round trips with nothing
-            in flight.
-        message_delay_p50_ns: From the first byte of a message sent to its last byte arrived: median.
-        message_delay_p95_ns: The same: not exceeded by 95 % of the messages.
-        message_delay_p99_ns: The same: not exceeded by 99 % of the messages.
+        idle_restarts: Of these, gaps after which the congestion window had been reduced: the burst stopped within the
+            window that Linux leaves, and continued with the ACK.
+        idle_restart_round_trips: Round trips lost to these restarts, compared with the window before.
+        idle_restart_cost_ns: Time lost to them.
+        messages: Runs of data uninterrupted by data of the other side or by a pause of two round trips with nothing in
+            flight.
+        message_delay_p50_ns: Message delay, from sending the first byte to the arrival of the last: median.
+        message_delay_p95_ns: Message delay: 95th percentile.
+        message_delay_p99_ns: Message delay: 99th percentile.
         turns: Times that the sender answered data of the other side, with nothing in flight.
-        first_byte_p50_ns: From the other side's last data to the first of the answer, at the capture point: median.
-        first_byte_p95_ns: The same: not exceeded by 95 % of the answers.
-        first_byte_p99_ns: The same: not exceeded by 99 % of the answers.
+        first_byte_p50_ns: Time to first byte, from the other side's last data to the first data of the answer, at the
+            capture point: median.
+        first_byte_p95_ns: Time to first byte: 95th percentile.
+        first_byte_p99_ns: Time to first byte: 99th percentile.
         nagle_delays: Small segments that waited for the delayed ACK of a small one before them (Nagle, RFC 9293 section
             3.7.4).
-        nagle_delay_ns: Time that they waited.
-        tinygrams: Segments smaller than the MSS that more data followed before they were acknowledged.
+        nagle_delay_ns: Time for which they waited.
+        tinygrams: Segments smaller than the MSS that were followed by more data before they were acknowledged.
         budget_handshake_ns: Time from the first segment to the end of the handshake.
         budget_zero_window_ns: Time in which the receiver's window was closed.
         budget_small_window_ns: Time in which nothing was in flight and the window did not hold a full segment.
         budget_window_full_ns: Time in which data was in flight and the window did not hold another full segment.
-        budget_reader_ns: Time in which what limited was that the receiver's application did not read: the window was
-            held down by unread data, its ACKs waited for the application, data that had all arrived was still being
-            read, or what came was refused, its window having been taken back.
-        budget_slow_start_ns: Time in round trips whose flight grew by a third and more: slow start.
-        budget_congestion_ns: Time in round trips that the congestion window limited, none of the other items.
+        budget_reader_ns: Time limited by the receiver's application, which did not read: unread data kept the window
+            small, ACKs waited for the application, data that had already arrived was still being read, or the receiver
+            had shrunk its window and refused data.
+        budget_slow_start_ns: Time in round trips whose flight grew by at least a third: slow start.
+        budget_congestion_ns: Time in round trips limited by the congestion window and by no other item.
         budget_after_loss_ns: Time in round trips after a loss, until the flight before it was regained.
         budget_fast_recovery_ns: Time in fast recovery.
-        budget_timeout_ns: Time of silence before retransmission timeouts, and of recovery after them.
-        budget_tail_ns: Time of silence before tail loss probes.
+        budget_timeout_ns: Silence before retransmission timeouts, and recovery after them.
+        budget_tail_ns: Silence before tail loss probes.
         budget_peer_silent_ns: Time at the end in which the peer left data, probes or keep-alives unanswered: see
             stall_at_end.
-        budget_idle_restart_ns: Time that idle restarts cost.
+        budget_idle_restart_ns: Time lost to idle restarts.
         budget_application_ns: Time in which the sender had nothing to send, as far as the packets show.
-        budget_send_buffer_ns: Time in round trips of a flight that stayed the same below every other limit: a send
-            buffer is suspected.
-        budget_path_ns: Time in round trips at the rate of the path's bottleneck, or above a queue that never emptied:
-            what the path gives.
-        budget_policer_ns: Time in round trips at the rate of a policer, which drops what is above it and queues
-            nothing.
+        budget_send_buffer_ns: Time in round trips whose flight stayed constant below all other limits, probably because
+            of the send buffer.
+        budget_path_ns: Time in round trips at the rate of the path's bottleneck, or with a queue that never emptied:
+            the path's capacity.
+        budget_policer_ns: Time in round trips at the rate of a policer, which drops excess traffic instead of queueing
+            it.
         budget_closed_ns: Time after the sender had closed and all was acknowledged, or after a reset.
         budget_unknown_ns: Time that the capture does not explain.
     """

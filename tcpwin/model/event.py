@@ -8,17 +8,17 @@ class Event:
     """What happened at one segment.
 
     Attributes:
-        frame: Of the segment.
-        time_ns: Since the Unix epoch.
-        direction: Who sent the segment: a is the initiator.
+        frame: Frame number of the segment.
+        time_ns: Time in nanoseconds since the Unix epoch.
+        direction: Sender of the segment: a is the initiator.
         names: The events, in the order of the per-segment table.
-        seq: Of the segment, as on the wire.
-        ack: Of the segment, as on the wire.
+        seq: The segment's, as on the wire.
+        ack: The segment's, as on the wire.
         length: Bytes of payload.
-        window_raw: Of the segment, as on the wire.
-        cause: Why it was sent again, or how it came late.
+        window_raw: The segment's, as on the wire.
+        cause: Cause of the retransmission or of the late arrival.
         reason: The rule that decided, in words.
-        confidence: How sure the cause is.
+        confidence: Confidence in the cause.
         original_frame: Newest frame before it that held its first byte, which age_ns counts from; none where that is
             not known, as of what was acknowledged. Of a late one: frame of the segment that overtook it.
         trigger_frame: Frame of the ACK that set it off.
