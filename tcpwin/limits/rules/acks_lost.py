@@ -1,27 +1,28 @@
 """## What it finds
 
-The receiver's ACKs are lost on the way back to the sender.
+The receiver's ACKs are lost on their way back to the sender.
 
 ## Why it matters
 
-ACKs are cumulative, so a lost one costs no data. But ACKs are the sender's clock: where many are missing it sends in
-bursts, opens its window more slowly, and takes a lost last ACK for lost data.
+ACKs are cumulative, so a lost ACK costs no data. But ACKs clock the sender: when many are missing, it sends in bursts,
+opens its congestion window more slowly, and mistakes the loss of a final ACK for the loss of data.
 
 ## How it is judged
 
-Linux numbers a connection's packets in the IP identification. Gaps in the numbers of bare ACKs are ACKs that never came
-to the capture point (`acks_missing`). At least `acks`, and at least `share` of all that the receiver sent. Not beside
-the receiver, where the way back has not begun, and not where the capture itself lost data.
+Linux numbers the packets of a connection in the IP identification field. Gaps in the numbers of bare ACKs are ACKs that
+never reached the capture point (`acks_missing`). The rule reports at least `acks` missing ACKs that make up at least
+`share` of the segments the receiver sent. It does not apply near the receiver, where the ACKs have not yet crossed the
+path, or when the capture itself lost data.
 
 ## When it is wrong
 
-A capture that drops packets drops ACKs as well; where it misses data (`missed_bytes`) the rule is silent. IPv6 and
-other systems have no such numbers: there the rule finds nothing.
+A capture that drops packets drops ACKs too; the rule is silent when data is missing (`missed_bytes`). IPv6 and some
+operating systems do not number packets this way, so the rule finds nothing there.
 
 ## What to do
 
-Find where the way back loses: a slow uplink with a full queue (upload beside download), a link of unequal rates, a
-filter. Give ACKs their own queue (`fq_codel`, `cake` with `ack-filter`).
+Find the loss on the return path: a slow uplink with a full queue (an upload during the download), an asymmetric link,
+or a filter. Give ACKs a separate queue (`fq_codel`, `cake` with `ack-filter`).
 """
 
 from __future__ import annotations

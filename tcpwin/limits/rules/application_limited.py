@@ -1,33 +1,35 @@
 """## What it finds
 
-The sender had nothing to send for most of the time: neither the path nor the receiver limited it.
+The sender had nothing to send for most of the time. Neither the path nor the receiver limited it.
 
 ## Why it matters
 
-The rate of such a connection says nothing about the network, and no setting of TCP raises it. Most connections are like
-this, and so is many a "slow network".
+The rate of such a connection says nothing about the network, and no TCP setting raises it. Most connections are like
+this, including many that are blamed on "a slow network".
 
 ## How it is judged
 
-Of the direction with more data, of at least `bytes` over at least `duration_ns`. By packets: `idle_ns`, silence longer
-than the retransmission timeout with nothing in flight, less the time in which the receive window was closed or full, is
-at least `share` of the connection. Or, for shorter pauses: round trips in which the sender ran out of data (nothing in
-flight for a quarter of it, or a last segment that was not full) make up at least `share`. That is
-`budget_application_ns`, less the time before the first data and after the last; the finding is `likely`. By the kernel:
-`app_limited` in at least `flagged` of five or more samples of `ss` (commit d7722e8570fc: at the last ACK there was less
-than a segment left to send); five samples that do not say so refute the shorter pauses.
+The rule looks at the direction that carried more data, if it carried at least `bytes` in at least `duration_ns`.
+
+From the packets: `idle_ns` (silence longer than the retransmission timeout with nothing in flight), minus the time in
+which the receive window was closed or full, is at least `share` of the connection. For shorter pauses, the rule counts
+round trips in which the sender ran out of data: nothing was in flight for a quarter of the round trip, or the last
+segment was not full. If these add up to at least `share` (`budget_application_ns`, minus the time before the first and
+after the last data), the finding is `likely`.
+
+From the kernel: at least `flagged` of five or more `ss` samples show `app_limited` (commit d7722e8570fc: at the last
+ACK less than one segment was left to send). Five samples without the flag rule out the shorter pauses.
 
 ## When it is wrong
 
 An application that always writes whole segments, and writes again before they are acknowledged, leaves no trace in the
-packets: without `ss` it is not found. A sender that waits for a lock, a disk or the answer of a third host is limited
-by that, not by TCP. Of a subflow of Multipath TCP (RFC 8684) a silence is only possible as the application's: the data
-may have gone over the other subflows.
+packets; only `ss` can show it. A sender that waits for a lock, a disk or a third host is limited by that, not by TCP.
+On a Multipath TCP subflow (RFC 8684) silence is only possible evidence, because the data may have used another subflow.
 
 ## What to do
 
-Nothing on the network. If it is too slow, look at what the application waits for: the other side's next request, a
-disk, a database, a limit of its own.
+Nothing on the network. If the transfer is too slow, find out what the application waits for: the peer's next request, a
+disk, a database, or its own rate limit.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """## What it finds
 
-A host has receive buffer autotuning switched off: `net.ipv4.tcp_moderate_rcvbuf` is 0.
+Receive buffer autotuning is switched off on a host: `net.ipv4.tcp_moderate_rcvbuf` is 0.
 
 ## Why it matters
 
@@ -9,9 +9,9 @@ The receive buffer stays at the second value of `net.ipv4.tcp_rmem`, 128 KiB by 
 
 ## How it is judged
 
-By the host's settings: the window that the second value allows is below `window_bytes`, the longest path of the host's
-connections has at least `rtt_ns`, and one of them received more than that window. Buffers that grew beyond the second
-value by `ss -m` show that the setting did not act.
+From the host's settings: the window that the second value allows is below `window_bytes`, the longest round trip of the
+host's connections is at least `rtt_ns`, and at least one connection received more than that window. If `ss -m` shows a
+buffer larger than the second value, the setting had no effect and nothing is reported.
 
 ## When it is wrong
 
@@ -19,7 +19,8 @@ The setting does not affect programs that set SO_RCVBUF themselves.
 
 ## What to do
 
-Switch it on, as it is by default. Or raise the second value of `tcp_rmem`, which every connection then takes at once.
+Switch autotuning on, which is the default. Alternatively raise the second value of `tcp_rmem`; every connection then
+gets that buffer from the start.
 """
 
 from __future__ import annotations

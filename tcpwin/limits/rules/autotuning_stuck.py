@@ -1,30 +1,31 @@
 """## What it finds
 
-The receive window held the sender back, and did not grow: it reached what the receiver's settings allow, or it never
-rose above its first size.
+The receive window held the sender back and did not grow: it reached the maximum that the receiver's settings allow, or
+never rose above its initial size.
 
 ## Why it matters
 
-A receiver that autotunes doubles its window each round trip while its reader keeps up. Where it stays small, the rate
-is one window a round trip, however fast the path is.
+An autotuning receiver doubles its window every round trip as long as its application keeps up. If the window stays
+small, the rate is one window per round trip, however fast the path is.
 
 ## How it is judged
 
-The next segment did not fit the open window for at least `limited_ns` and `share` of the time from the first to the
-last data, at a rate of at least `fill` of one window a round trip, for ten round trips or more. The window stood near
-its largest. And one of these: the largest window is, within a tenth, what the third value of `tcp_rmem` allows (with
-the receiver's settings: tcp_win_from_space); the socket's buffer stayed the same in all samples and is no value of
-tcp_rmem (SO_RCVBUF switches autotuning off); or the window never exceeded its first size by a tenth.
+The next segment did not fit the open window for at least `limited_ns` and at least `share` of the time from the first
+to the last data, and the rate was at least `fill` of one window per round trip, for ten round trips or more. The window
+stayed near its maximum. In addition, one of these holds: the largest window is within 10 % of what the third value of
+`tcp_rmem` allows (from the receiver's settings: tcp_win_from_space); the socket's buffer was the same in all samples
+and matches no value of tcp_rmem (SO_RCVBUF disables autotuning); or the window never exceeded its initial size by more
+than 10 %.
 
 ## When it is wrong
 
-Without snapshots the receiver's settings are not known, and the finding is `likely`. Short memory of the whole host
-(tcp_mem) keeps buffers from growing as well. A program may want a small buffer.
+Without snapshots the receiver's settings are unknown and the finding is only `likely`. A host short of TCP memory
+(tcp_mem) also keeps buffers from growing. A program may want a small buffer.
 
 ## What to do
 
-Raise the third value of `net.ipv4.tcp_rmem`, leave `net.ipv4.tcp_moderate_rcvbuf` at 1, and let programs not set
-SO_RCVBUF: `ss -tm` shows the buffer as rb.
+Raise the third value of `net.ipv4.tcp_rmem`, keep `net.ipv4.tcp_moderate_rcvbuf` at 1, and remove SO_RCVBUF from
+programs: `ss -tm` shows the buffer as rb.
 """
 
 from __future__ import annotations

@@ -4,29 +4,31 @@ Many segments of one flight were lost together.
 
 ## Why it matters
 
-A queue that overflows, or a policer that cuts a burst, drops runs of segments. Each needs to be sent again at the
-rate of a window that has just been cut; without SACK one per round trip, which mostly ends in a timeout.
+An overflowing queue, or a policer that cuts a burst, drops runs of segments. Each must be retransmitted at the rate of
+a window that has just been reduced. Without SACK that means one per round trip, which usually ends in a timeout.
 
 ## How it is judged
 
-Only directions with more than `others` retransmissions besides the first of a recovery are looked at. Fast recoveries
-are told apart by their first retransmission. A burst is one that sent `segments` again of which the sequence numbers
-lie close: they are at least `density` of the bytes between the first and the last of them. The cost is the time from
-the recovery's first retransmission to its last, and a round trip for the ACK. If the first lost segment had been out
-for `grown` times the path's least round trip, a queue had filled before it; if not, the room was small or a policer
-dropped. Where a timer took part in the repair, the finding makes no claim about the queue.
+The rule looks only at directions with more than `others` retransmissions beyond the first of each recovery. It
+separates fast recoveries by their first retransmission. A burst is a recovery that retransmitted at least `segments`
+segments with neighbouring sequence numbers: they make up at least `density` of the bytes between the first and the last
+of them. The cost is the time from the recovery's first to its last retransmission, plus one round trip for the ACK. If
+the first lost segment had been outstanding for `grown` times the path's minimum round trip, a queue had built up before
+the loss; otherwise the queue was small or a policer dropped the burst. If a timer took part in the repair, the finding
+makes no claim about the queue.
 
 ## When it is wrong
 
-A receiver that drops what arrives for want of memory makes the same pattern. Where that is likely (the receive window
-was nearly full at times, or its host's `nstat` shows it) the rule is silent; without the scale of the windows, which
-would show it, the finding is only `possible`; also where the path reorders, since a receiver discards segments that
-come too late (PAWS, RFC 7323 §5). A route that is gone for a moment drops runs as well.
+A receiver that drops segments because it is out of memory produces the same pattern. The rule is silent when this is
+likely (the receive window was nearly full at times, or the host's `nstat` shows drops). If the window scale is unknown,
+so that a full window would not show, the finding is only `possible`. It is also only possible on a path that reorders,
+because the receiver discards segments that arrive too late (PAWS, RFC 7323 §5). A short routing outage also drops runs
+of segments.
 
 ## What to do
 
-A queue that overflowed: pace the sender (`fq`), or use a queue that signals early (`fq_codel`, `cake`, ECN). A
-policer: ask for a shaper, or set the sender's rate below it. Keep SACK on.
+If a queue overflowed, pace the sender (`fq`) or use a queue that signals early (`fq_codel`, `cake`, ECN). If it was a
+policer, ask for a shaper or set the sender's rate below the policed rate. Keep SACK on.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
 """## What it finds
 
-The file is damaged or ends in the middle of a packet; or the snapshot length cut off TCP headers or options.
+The file is damaged or ends in the middle of a packet, or the snapshot length cut off TCP headers or options.
 
 ## Why it matters
 
-What stands after the damage is not judged at all: connections seem open, and transfers short. A cut SYN hides the
-window scale, and a cut ACK hides its SACK blocks and timestamps: findings on scaling (TW1), windows (TW2) and loss
-(TW3) have a lower confidence.
+Nothing after the damage is analysed: connections look unfinished and transfers look short. A truncated SYN hides the
+window scale, and a truncated ACK hides its SACK blocks and timestamps, so findings on scaling (TW1), windows (TW2) and
+loss (TW3) have lower confidence.
 
 ## How it is judged
 
-The reader met damage in a file, which it names with its place. Or at least `segments` TCP headers were cut by the
-snapshot length. Cut payload does not matter.
+The reader met damage in a file and reports its position. Or the snapshot length cut at least `segments` TCP headers.
+Truncated payload does not matter.
 
 ## When it is wrong
 
@@ -19,7 +19,7 @@ A capture that is still being written ends in the middle of a packet.
 
 ## What to do
 
-Copy or capture the file again. Capture with a snapshot length of 128 bytes or more; with tunnels 256.
+Copy or capture the file again. Use a snapshot length of at least 128 bytes, or 256 with tunnels.
 """
 
 from __future__ import annotations

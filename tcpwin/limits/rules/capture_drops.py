@@ -1,26 +1,26 @@
 """## What it finds
 
 The capture lacks packets that were on the wire: the capturing interface reports drops, or data was acknowledged that
-the capture does not hold.
+the capture does not contain.
 
 ## Why it matters
 
-A packet that only the capture lost looks like one that the network lost. Findings on loss (TW3), and those that need
-the bytes in flight (TW2, TW4), have a lower confidence.
+A packet lost only by the capture looks like one lost by the network. Findings on loss (TW3), and those that need the
+bytes in flight (TW2, TW4), have lower confidence.
 
 ## How it is judged
 
-The receiver acknowledged payload that no frame holds: at least `share` of all payload. Or the interface's drops
-(pcapng's `isb_ifdrop`) are at least `share` of the packets.
+The receiver acknowledged payload that is in no frame: at least `share` of all payload. Or the interface's drop counter
+(pcapng's `isb_ifdrop`) is at least `share` of the packets.
 
 ## When it is wrong
 
-A part of the packets may take another path past the capture point: then the capture lost none. The count of the
-interface may include packets that a capture filter would have left out.
+Some packets may have taken another path around the capture point; then the capture lost nothing. The interface's
+counter may include packets that a capture filter would have excluded.
 
 ## What to do
 
-Give the capturing tool a larger buffer, keep the headers only, and filter for the hosts in question.
+Give the capturing tool a larger buffer, keep headers only, and filter for the hosts in question.
 """
 
 from __future__ import annotations

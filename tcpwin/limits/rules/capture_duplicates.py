@@ -1,26 +1,27 @@
 """## What it finds
 
-The capture holds the same packets twice.
+The capture contains the same packets twice.
 
 ## Why it matters
 
-Duplicates look like retransmissions and duplicate ACKs to most tools. Here they are left out of all counts; what
-remains is that each packet was seen at two places or times, of which the first counts.
+To most tools duplicates look like retransmissions and duplicate ACKs. tcpwin leaves them out of all counts; of each
+pair, only the first copy counts.
 
 ## How it is judged
 
-A packet is a duplicate when its headers, the IP identification among them, are those of one shortly before. They are
-at least `share` of all segments.
+A packet is a duplicate if its headers, including the IP identification, equal those of a packet shortly before it.
+Duplicates are at least `share` of all segments.
 
 ## When it is wrong
 
-A network that really doubles packets (a loop, a broken bond) looks the same: the duplicates then differ in their TTL or
-come some time later.
+A network that really duplicates packets (a loop, a misconfigured bond) looks the same; there the copies have a
+different TTL or arrive some time later.
 
 ## What to do
 
-Capture on one interface, not on `any`, and mirror one direction of a switch port only. Where captures of two points
-were merged, so that nearly all packets stand there twice, `tcpwin pair FILE` splits them and says what was lost.
+Capture on one interface, not on `any`, and mirror only one direction of each switch port. If captures from two points
+were merged, so that nearly every packet appears twice, `tcpwin pair FILE` splits them and reports what was lost in
+between.
 """
 
 from __future__ import annotations

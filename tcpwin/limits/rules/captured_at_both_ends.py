@@ -1,28 +1,28 @@
 """## What it finds
 
-The capture holds a connection twice: as it left one end, and as it reached the other.
+The capture contains a connection twice: as it left one end and as it arrived at the other.
 
 ## Why it matters
 
-Each packet's second copy looks like a retransmission. Loss, bytes in flight and round trips cannot be judged from such
-a mixture, so the rules on loss skip this connection.
+The second copy of each packet looks like a retransmission. Loss, bytes in flight and round trips cannot be judged from
+such a mixture, so the rules on loss skip this connection.
 
 ## How it is judged
 
-Both SYNs are there again sooner than any stack sends them again: a SYN waits a second for its answer (RFC 6298 §2.1),
-and both would have to be lost. And of the direction's data, ten segments or more, at least two in five seem to be sent
-again, as half of all segments are copies.
+Both SYNs reappear sooner than any stack would retransmit them: a SYN waits one second for its answer (RFC 6298 §2.1),
+and both would have to be lost. In addition, at least ten segments, and at least 40 % of the direction's data, appear to
+be retransmitted, since half of all segments are copies.
 
 ## When it is wrong
 
-A capture beside a loop, or a bond that doubles packets, looks the same, and cannot be judged either. A connection whose
-SYNs were not captured, or that came through a box that changes them between the two places, is not recognised: its
+A capture near a loop, or on a bond that duplicates packets, looks the same and cannot be judged either. The rule does
+not recognise a connection whose SYNs were not captured, or were modified by a middlebox between the two points; its
 copies are then reported as retransmissions.
 
 ## What to do
 
-`tcpwin pair FILE` splits the capture into those of both ends, and says what was lost between them. Or analyse each
-capture on its own, and do not merge them.
+`tcpwin pair FILE` splits the capture by vantage point and reports what was lost in between. Or analyse each original
+capture separately, without merging them.
 """
 
 from __future__ import annotations

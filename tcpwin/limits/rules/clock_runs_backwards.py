@@ -1,26 +1,26 @@
 """## What it finds
 
-Packets in the capture are not in the order of their times.
+Packets in the capture are not in time order.
 
 ## Why it matters
 
-Round trips, stalls and rates are computed from times. Where packets were only written late (several queues, several
-files) tcpwin recognises it; where the clock was set back, times around it are wrong: findings on loss and reordering
-(TW3), and all costs in time, have a lower confidence there.
+Round trips, stalls and rates are computed from timestamps. If packets were merely written late (several queues, several
+files), tcpwin recognises it. If the clock was set back, the times around that point are wrong: findings on loss and
+reordering (TW3), and all time costs, have lower confidence there.
 
 ## How it is judged
 
-Packets whose time is before that of the packet before, or that came late by their place though not by their clock: at
-least `share` of all packets.
+At least `share` of all packets either have an earlier timestamp than the packet before them, or were written late
+although their timestamps are in order.
 
 ## When it is wrong
 
-Files that were joined one after the other step back once: this is harmless for the connections within each.
+Files that were concatenated step back once at each seam; this is harmless for connections within each file.
 
 ## What to do
 
-Sort the packets by time, and capture with one clock: one interface, one queue, the network card's or the host's stamps
-but not both.
+Sort the packets by time, and capture with a single clock: one interface, one queue, and either hardware or software
+timestamps, but not both.
 """
 
 from __future__ import annotations

@@ -1,27 +1,27 @@
 """## What it finds
 
-A host's clock, as its snapshots show it, does not fit the capture's, or the offset is not known well.
+A host's clock, judged by its snapshots, does not match the capture's clock, or the offset between them is uncertain.
 
 ## Why it matters
 
-Socket samples are compared with the packets of the same time. Where the times do not fit, findings that need both (TW2,
-TW4) have a lower confidence.
+Socket samples are compared with the packets of the same time. If the times do not match, findings that need both (TW2,
+TW4) have lower confidence.
 
 ## How it is judged
 
-Each sample bounds the difference of the clocks by the bytes that had been sent, received and acknowledged. A warning:
-no difference fits nine tenths of the samples, or the bounds leave more than `uncertainty_ns`. For information, and
-corrected: the clocks differ by at least `offset_ns`.
+Each sample bounds the clock offset by the bytes that had been sent, received and acknowledged. A warning means that no
+offset fits 90 % of the samples, or that the bounds leave more than `uncertainty_ns`. An information finding means that
+the clocks differ by at least `offset_ns`, which tcpwin corrects.
 
 ## When it is wrong
 
-Snapshots of another run with the same addresses and ports contradict the packets in the same way. So does a capture
+Snapshots from another run with the same addresses and ports contradict the packets in the same way. So does a capture
 that lost packets (TW601).
 
 ## What to do
 
-Synchronise both machines with NTP or PTP, or take capture and snapshots on one host. A known difference can be given
-instead of estimated (`clock_offset_ns`).
+Synchronise both machines with NTP or PTP, or take the capture and the snapshots on one host. If you know the offset,
+pass it instead of having it estimated (`clock_offset_ns`).
 """
 
 from __future__ import annotations

@@ -1,27 +1,28 @@
 """## What it finds
 
-A transfer that was over before the congestion window had opened: slow start set its pace.
+The transfer ended before the congestion window had opened: slow start set its pace.
 
 ## Why it matters
 
-A new connection does not know its path: it begins with ten segments and doubles each round trip (RFC 5681 §3.1). A
-transfer that ends meanwhile is as fast as the round trip allows, whatever the link and the receive window could carry.
+A new connection does not know its path. It begins with ten segments and doubles each round trip (RFC 5681 §3.1). A
+transfer that ends during this phase depends only on the round trip, whatever the link and the receive window could
+carry.
 
 ## How it is judged
 
-`slow_start_ns`, round trips whose flight was a third and more above the one before, is at least `share` of the time
-from the first to the last data; there were `round_trips` of them or more; nothing was sent again, the receive window
-never held the sender back, and there was no pause. By design, so it is information; no cost is given, as the rate of
-the path is not known.
+`slow_start_ns`, the round trips whose flight was at least a third larger than the one before, is at least `share` of
+the time from the first to the last data, and there were at least `round_trips` of them. Nothing was retransmitted, the
+receive window never held the sender back, and there was no pause. This is TCP working as designed, so the finding is
+for information only. It gives no cost, because the path's rate is unknown.
 
 ## When it is wrong
 
-An application that writes more and more looks like slow start.
+An application that writes at an increasing rate looks like slow start.
 
 ## What to do
 
-Use connections again instead of opening new ones. Bring the ends nearer (a cache, a proxy at the edge). On paths that
-are known to carry it, a larger `initcwnd` saves a round trip for each doubling.
+Reuse connections instead of opening new ones. Move the ends closer together (a cache, a proxy at the edge). On paths
+known to carry it, a larger `initcwnd` saves a round trip for each doubling.
 """
 
 from __future__ import annotations

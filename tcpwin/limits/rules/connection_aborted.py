@@ -1,6 +1,6 @@
 """## What it finds
 
-A side reset the connection (RST) while data was under way.
+One side reset the connection (RST) while data was in transit.
 
 ## Why it matters
 
@@ -8,22 +8,25 @@ Unread data is discarded at once, and the other application gets an error ("conn
 
 ## How it is judged
 
-The connection ended by a RST before both sides had closed. And either at least `lost_bytes` of the direction's data
-were never acknowledged; the RST's own ACK acknowledges nothing (RFC 9293 §3.10.7.4), though it may name data that
-arrived and was thrown away. Or the receiver itself sent the RST and had not read all: its window was closed; or, within
-`fresh_ns` of the last data (or two round trips), that data had filled the window, or the window was below half of what
-it had been; or, as long before, its kernel's Recv-Q (`ss`) held data. Linux sends a RST in
-place of a FIN when an application closes with data unread (RFC 1122 §4.2.2.13), or with a linger time of 0.
+The connection ended with a RST before both sides had closed, and one of these holds:
+
+At least `lost_bytes` of the direction's data were never acknowledged. The ACK number in the RST does not count as an
+acknowledgment (RFC 9293 §3.10.7.4), although it may cover data that arrived and was discarded.
+
+Or the receiver itself sent the RST without having read everything: its window was closed; or, within `fresh_ns` of the
+last data (or two round trips), that data had filled the window or the window was below half of its maximum; or its
+kernel's Recv-Q (`ss`) held data that recently. Linux sends a RST instead of a FIN when an application closes a socket
+with unread data (RFC 1122 §4.2.2.13) or with a linger time of 0.
 
 ## When it is wrong
 
-Clients that have what they need reset on purpose, as browsers do when the user leaves a page. A box on the path can
-reset in a host's name: such a RST often has another TTL than the host's other packets.
+Clients that have all they need reset on purpose, for example browsers when the user leaves a page. A middlebox can send
+a RST in a host's name; it often has a different TTL than the host's other packets.
 
 ## What to do
 
-Read what the application on the resetting side logged at that time: a timeout, a limit, a crash, or a close before all
-was read.
+Read the log of the resetting side's application for that time: look for a timeout, a limit, a crash, or a close with
+unread data.
 """
 
 from __future__ import annotations

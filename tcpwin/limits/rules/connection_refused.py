@@ -4,11 +4,11 @@ Several connections to one port were refused: a RST answered the SYN.
 
 ## Why it matters
 
-Nothing listens there, or something on the way answers in its place. No setting of TCP helps.
+Nothing listens on the port, or a device on the path answers for the host. No TCP setting helps.
 
 ## How it is judged
 
-At least `connections` to the same address and port were refused by the side that they were for.
+The destination refused at least `connections` to the same address and port.
 
 ## When it is wrong
 
@@ -17,7 +17,7 @@ looks like a host on which nothing listens.
 
 ## What to do
 
-On that host, check that the service runs and on which address it listens; then check the firewall.
+On that host, check that the service runs and which address it listens on; then check the firewall.
 """
 
 from __future__ import annotations

@@ -1,25 +1,26 @@
 """## What it finds
 
-SYNs to a port that nobody answered: neither SYN/ACK nor RST.
+SYNs to a port were never answered, neither with a SYN/ACK nor with a RST.
 
 ## Why it matters
 
-The application waits for seconds to minutes until it gives up: Linux sends a SYN again after 1, 2, 4 s and so on, six
-times by default (RFC 6298; `net.ipv4.tcp_syn_retries`).
+The application waits for seconds to minutes before it gives up: by default Linux retransmits a SYN six times, after 1,
+2, 4 s and so on (RFC 6298; `net.ipv4.tcp_syn_retries`).
 
 ## How it is judged
 
-Of at least `connections` to the same address and port only SYNs were captured, and each was sent again or had `wait_ns`
-to be answered before the capture ended. The cost is the time from each first SYN to its last.
+For at least `connections` to the same address and port only SYNs were captured, and each SYN was retransmitted or had
+`wait_ns` to be answered before the capture ended. The cost is the time from the first to the last SYN of each
+connection.
 
 ## When it is wrong
 
-A capture that holds one direction only (TW604) lacks the answers: the finding is then `possible`. A full listen queue
-on Linux drops SYNs as well: then others to the same port are answered.
+A capture of one direction only (TW604) lacks the answers; the finding is then `possible`. A full listen queue on Linux
+also drops SYNs; then other connections to the same port are answered.
 
 ## What to do
 
-Check that the host is up; then look for a firewall that drops instead of rejecting, and for a full listen queue.
+Check that the host is up. Then look for a firewall that drops instead of rejecting, and for a full listen queue.
 """
 
 from __future__ import annotations

@@ -1,24 +1,24 @@
 """## What it finds
 
-Connections whose SYNs are not in the capture: it began later than they did.
+The capture began after these connections did, so it lacks their SYNs.
 
 ## Why it matters
 
-The SYNs agree on the window scale. Without them a window of 502 may mean 502 bytes or 8 million, so that findings on
-windows (TW1, TW2) are missing or have a lower confidence, unless a snapshot of the socket tells the scale. The round
-trip of the handshake, and who opened the connection, are missing too.
+The window scale is negotiated in the SYNs. Without them a window field of 502 may mean 502 bytes or 8 million, so
+findings on windows (TW1, TW2) are missing or have lower confidence, unless a snapshot of the socket shows the scale.
+The handshake's round trip is missing too, and so is the information which side opened the connection.
 
 ## How it is judged
 
-Neither SYN nor SYN/ACK was captured: at least `share` of all connections.
+Neither the SYN nor the SYN/ACK was captured, for at least `share` of all connections.
 
 ## When it is wrong
 
-It states what the capture holds. A capture filter that leaves out SYNs looks the same.
+This describes the capture. A capture filter that excludes SYNs has the same effect.
 
 ## What to do
 
-Start the capture before the connections; or take `ss -tin` on a host, whose `wscale:` tells the shifts.
+Start the capture before the connections, or run `ss -tin` on a host: its `wscale:` shows both shifts.
 """
 
 from __future__ import annotations

@@ -5,25 +5,26 @@ receiver's delayed ACK.
 
 ## Why it matters
 
-A receiver answers each second full segment at once, a single one only after 40 ms (Linux) to 200 ms (RFC 9293
-§3.8.6.3, RFC 5681 §4.2). Where a segment is alone in flight, because a window or a send buffer holds no more, the
-transfer stands still for that time in each round. Small devices with a buffer of one segment are known for it.
+A receiver acknowledges every second full segment at once, but a single segment only after 40 ms (Linux) to 200 ms (RFC
+9293 §3.8.6.3, RFC 5681 §4.2). When a window or send buffer allows only one segment in flight, the transfer stalls for
+that time in every round. Small devices with a buffer of one segment are known for this.
 
 ## How it is judged
 
-Beside the sender: a delayed ACK (`delayed_acks`) that left nothing in flight, and new data within 2 ms of it; one of
-the two segments was full, so that it was not Nagle's algorithm, which TW405 tells. The cost is by how much these ACKs
-came later than the fastest. At least `waits` of them, at least `cost_ns`, and at least `share` of the connection
-without its pauses. Large captures, whose segments are not read a second time, are not checked.
+Near the sender, the rule counts delayed ACKs (`delayed_acks`) that left nothing in flight and were followed by new data
+within 2 ms. One of the two segments must be full, which rules out Nagle's algorithm (TW405). The cost is how much later
+these ACKs came than the fastest one. There are at least `waits` of them, and the cost is at least `cost_ns` and at
+least `share` of the connection without its pauses. Large captures, whose segments are not read a second time, are not
+checked.
 
 ## When it is wrong
 
-An application that writes just when the ACK comes looks the same; hardly several times.
+An application that happens to write just as the ACK arrives looks the same, but this rarely happens several times.
 
 ## What to do
 
-Let more be in flight: find what holds the sender to so little (receive window, send buffer, congestion window after
-timeouts). On the receiver, a route with `quickack 1`, or TCP_QUICKACK, takes the delay off.
+Find what keeps the data in flight so small (receive window, send buffer, or congestion window after timeouts) and raise
+it. On the receiver, a route with `quickack 1`, or TCP_QUICKACK, removes the delay.
 """
 
 from __future__ import annotations

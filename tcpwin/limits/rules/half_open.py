@@ -1,26 +1,27 @@
 """## What it finds
 
-One side closed (FIN), and the other never did: it stayed silent to the end of the capture.
+One side closed its direction (FIN), but the other never did; it stayed silent to the end of the capture.
 
 ## Why it matters
 
-The application of the silent side holds a socket that nobody uses (CLOSE-WAIT), or its host is gone. Such sockets add
-up until no file descriptor is left.
+The application on the silent side holds a socket that nobody uses (CLOSE-WAIT), or its host is gone. Such sockets
+accumulate until the process runs out of file descriptors.
 
 ## How it is judged
 
-After the FIN nothing came for at least `silent_ns`, while the capture went on. Where the FIN was sent again `fins`
-times or more without an answer, the other host did not even acknowledge it.
+Nothing followed the FIN for at least `silent_ns`, while the capture continued. If the FIN was retransmitted at least
+`fins` times without an answer, the other host did not even acknowledge it.
 
 ## When it is wrong
 
-A side may close its own direction and wait for a slow answer on purpose (RFC 9293 §3.6). Linux drops a socket that
-only waits for the peer's FIN after `tcp_fin_timeout`, 60 s, so that longer waiting is in vain unless the application
-keeps the socket open.
+A side may close its direction on purpose and wait for a slow answer (RFC 9293 §3.6). Linux drops a socket that only
+waits for the peer's FIN after `tcp_fin_timeout`, 60 s, so a longer wait is pointless unless the application keeps the
+socket open.
 
 ## What to do
 
-On the silent side find sockets in CLOSE-WAIT and the program that holds them; it must close after it has read the end.
+On the silent side, look for sockets in CLOSE-WAIT and the program that holds them; it must close the socket after it
+has read the end of the stream.
 """
 
 from __future__ import annotations

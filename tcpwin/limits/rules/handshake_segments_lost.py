@@ -1,30 +1,30 @@
 """## What it finds
 
-A SYN or a SYN/ACK had to be sent again before the connection stood.
+A SYN or SYN/ACK was retransmitted before the connection was established.
 
 ## Why it matters
 
-No round trip is known yet, so the first wait is a whole second, then two more, then four (RFC 6298 §2.1 and §5.5,
-Linux TCP_TIMEOUT_INIT). A user sees a page that hangs for 1 s, 3 s or 7 s and then is fast.
+No round trip is known yet, so the first wait is a full second, then two more, then four (RFC 6298 §2.1 and §5.5, Linux
+TCP_TIMEOUT_INIT). Users see a page that hangs for 1 s, 3 s or 7 s and is then fast.
 
 ## How it is judged
 
-The connection was established, and a SYN (or only the SYN/ACK) was sent again before. The cost is the time from the
-first to the last of them, at least `cost_ns`. If the answer comes sooner after the last of them than half of the
-least round trip of data, it answers an earlier one: the path is slow, and nothing was lost. The same holds for the
-ACK that follows a repeated SYN/ACK. A SYN/ACK that is repeated after the handshake is none of this.
+The connection was established after a SYN (or only the SYN/ACK) had been retransmitted. The cost is the time from the
+first to the last of them, at least `cost_ns`. If the answer arrives less than half of the data's minimum round trip
+after the last of them, it answers an earlier one: the path is slow and nothing was lost. The same holds for the ACK
+that follows a repeated SYN/ACK. A SYN/ACK repeated after the handshake does not count.
 
 ## When it is wrong
 
-Beside the initiator a SYN that the network lost and one that the responder ignored (its listen queue was full, a
-firewall dropped it) look the same. Beside the responder they do not: it is seen whether it answered. Its `nstat`
-(`TcpExtListenOverflows`, `TcpExtListenDrops`) tells, too.
+Near the client, a SYN lost by the network and one ignored by the server (full listen queue, firewall) look the same. A
+capture near the server shows whether it answered. Its `nstat` (`TcpExtListenOverflows`, `TcpExtListenDrops`) also shows
+ignored SYNs.
 
 ## What to do
 
-Beside the responder: `nstat -az TcpExtListenOverflows TcpExtListenDrops`, `ss -ltn` (Recv-Q is the queue, Send-Q its
+On the server: run `nstat -az TcpExtListenOverflows TcpExtListenDrops` and `ss -ltn` (Recv-Q is the queue, Send-Q its
 limit); raise the application's backlog and `net.core.somaxconn`. Otherwise find where the path, a firewall or a full
-table of connections drops SYNs.
+connection table drops SYNs.
 """
 
 from __future__ import annotations

@@ -1,32 +1,32 @@
 """## What it finds
 
-After each pause the sender restarted with a smaller congestion window: a message that used to leave at once took one or
-more extra round trips.
+After each pause the sender restarted with a smaller congestion window, so a message that used to leave at once took one
+or more extra round trips.
 
 ## Why it matters
 
-Linux halves the congestion window for each retransmission timeout of silence, down to ten segments
+Linux halves the congestion window for every retransmission timeout of silence, down to ten segments
 (`tcp_slow_start_after_idle_check`, `tcp_cwnd_restart`; RFC 5681 §4.1). Nothing is lost and the receive window is open,
-so no counter and no drop shows it: messages are late by whole round trips.
+so no counter and no drop shows it: messages are simply late by whole round trips.
 
 ## How it is judged
 
-`idle_restarts`: a pause longer than the timeout, then a burst that ends within what Linux's rule leaves of the window,
-below what was in flight before, and goes on with the ACK. `idle_restart_cost_ns` is at least `cost_ns`, and at least
-`share` of the connection without its pauses. Where `ss` names BBR, or the sender's settings have the sysctl at 0, there
-is none. Three restarts beside the sender, the sysctl at 1, or a congestion window that `ss` saw fall across a pause
-make it `certain`.
+`idle_restarts` counts pauses longer than the timeout, followed by a burst that ends within the window that Linux's rule
+leaves, below the earlier flight, and continues when the ACK arrives. `idle_restart_cost_ns` is at least `cost_ns`, and
+at least `share` of the connection without its pauses. The rule is silent if `ss` names BBR or the sender's sysctl is 0.
+Three restarts seen near the sender, the sysctl at 1, or a congestion window that `ss` saw fall across a pause make the
+finding `certain`.
 
 ## When it is wrong
 
-An application that writes a part of its message, and the rest just when the ACK comes, looks the same; not often. Other
-systems restart by rules of their own (Windows: CwndRestart of `Set-NetTCPSetting`).
+An application that writes part of a message, and the rest just as the ACK arrives, looks the same, but this is rare.
+Other systems restart by different rules (Windows: CwndRestart of `Set-NetTCPSetting`).
 
 ## What to do
 
-Set `net.ipv4.tcp_slow_start_after_idle=0` where the application runs: the sysctl belongs to the **network namespace**,
-so a container needs it inside; the host's setting does not reach it (Ably, "Optimizing global message transit latency",
-2024). It acts on open connections at once. More: `idle-restart.md`.
+Set `net.ipv4.tcp_slow_start_after_idle=0` where the application runs. The sysctl belongs to the **network namespace**,
+so a container needs it inside; the host's setting does not apply there (Ably, "Optimizing global message transit
+latency", 2024). It affects open connections at once. See `idle-restart.md` for more.
 """
 
 from __future__ import annotations

@@ -1,25 +1,25 @@
 """## What it finds
 
-A host's listen queues overflowed: connections that had completed their handshake were dropped.
+A host's listen queues overflowed: it dropped connections that had completed their handshake.
 
 ## Why it matters
 
-The client's last ACK, or its SYN, is dropped, and it waits for a second or more until it is sent again. To the client
-the server looks slow or dead.
+The client's final ACK, or its SYN, is dropped, and the client waits a second or more to retransmit. To the client the
+server looks slow or dead.
 
 ## How it is judged
 
-`TcpExtListenOverflows` grew by at least `overflows` between samples of the host. `TcpExtListenDrops` has these and SYNs
-dropped for other reasons, and is shown beside it.
+`TcpExtListenOverflows` grew by at least `overflows` between samples of the host. `TcpExtListenDrops` also includes SYNs
+dropped for other reasons and is shown for comparison.
 
 ## When it is wrong
 
-The counters are those of the network namespace, not of the connections captured: another service may be the one.
+The counters cover the network namespace, not just the captured connections: another service may have overflowed.
 
 ## What to do
 
-Make the application accept faster. Then a longer queue: its own `listen()` backlog and `net.core.somaxconn`, of which
-the smaller one counts.
+Make the application accept connections faster. Then lengthen the queue: the smaller of the application's `listen()`
+backlog and `net.core.somaxconn` is the limit.
 """
 
 from __future__ import annotations

@@ -1,30 +1,30 @@
 """## What it finds
 
-Beside the sender: segments that the capture never saw leave, and that were sent again. The sender's own host dropped
+Near the sender: segments were retransmitted whose originals never appear in the capture. The sender's own host dropped
 them before the capture point.
 
 ## Why it matters
 
-Linux hands packets to captures behind the queueing discipline. What a full or shaping queue of the host drops shows
-only as a hole in the sequence numbers, and later as a retransmission. The network is then blamed for a loss that
-happened at home.
+Linux passes packets to captures after the queueing discipline. A drop in the host's own full or shaping queue therefore
+appears only as a hole in the sequence numbers, and later as a retransmission. The network is then blamed for a local
+loss.
 
 ## How it is judged
 
 The capture was made on the sender's host or on its link (`sender_shift_ns` at most `host_ns`); at least `segments`
-retransmissions have no original in it; and the capture itself lost nothing else (`missed_bytes` is 0: every hole was
-filled by a retransmission). That a capture drops just what the network loses as well is unlikely.
+retransmissions have no original in the capture; and the capture lost nothing else (`missed_bytes` is 0: a
+retransmission filled every hole). A capture is unlikely to drop exactly the packets that the network also loses.
 
 ## When it is wrong
 
-A capture that began in the middle has no originals at its start. A capture that drops heavily may hide originals;
-`missed_bytes` shows most of that. With more than 4,096 segments in flight the frame of an original may not be known:
-where bytes that the capture holds twice are among them, nothing is said.
+A capture that began in the middle of the connection has no originals at its start. A capture that drops heavily may be
+missing originals; `missed_bytes` shows most of this. With more than 4,096 segments in flight the original's frame may
+be unknown; the rule is silent if such segments include bytes that the capture contains twice.
 
 ## What to do
 
-`tc -s qdisc` on the sender: `dropped` and `overlimits` tell the queue. Give it a longer limit, or use `fq`, with which
-TCP holds its segments back instead. Look at `ip -s link` for drops of the card as well.
+Run `tc -s qdisc` on the sender: `dropped` and `overlimits` identify the queue. Raise its limit, or use `fq`, with which
+TCP holds segments back instead. Check `ip -s link` for drops by the network card as well.
 """
 
 from __future__ import annotations

@@ -1,33 +1,33 @@
 """## What it finds
 
-Segments are lost again and again: the congestion window is cut each time, and the transfer spends its time in recovery.
+Segments are lost repeatedly: each loss reduces the congestion window, and the transfer spends its time in recovery.
 
 ## Why it matters
 
-With loss-based congestion control (Reno, CUBIC) the loss share and the round trip set the rate, whatever the link could
-carry. A larger receive window changes nothing.
+With loss-based congestion control (Reno, CUBIC) the loss rate and the round trip determine the throughput, whatever the
+link could carry. A larger receive window changes nothing.
 
 ## How it is judged
 
-At least `recoveries` fast recoveries, `recovery_share` at least `share`, and the cost at least `cost_ns`: it is
-`recovery_ns`, less what waits for a timer took of it, which are TW301's and TW302's. Not where half of the
-retransmissions are proved needless, nor where the receive window held the sender for most of the time, nor where the
-path was full for most of it and loss itself took less than `cost_ns`: BBR at the path's rate recovers all the while and
-loses nothing by it. The value
-`mathis_bps` is what a Reno sender gets at this loss on this path: MSS ÷ RTT · √(3/2) ÷ √p, with p the recoveries per
-data segment (Mathis et al., CCR 27(3), 1997). It is a rough guide, not a measurement.
+There were at least `recoveries` fast recoveries, `recovery_share` is at least `share`, and the cost is at least
+`cost_ns`. The cost is `recovery_ns` without the time spent waiting for timers, which TW301 and TW302 report. The rule
+is silent if half of the retransmissions are proved needless, if the receive window held the sender back for most of the
+time, or if the path was full for most of the time and loss itself cost less than `cost_ns`: BBR at the path's rate is
+almost always in recovery and loses nothing by it. The value `mathis_bps` is what a Reno sender achieves at this loss
+rate on this path: MSS ÷ RTT · √(3/2) ÷ √p, where p is recoveries per data segment (Mathis et al., CCR 27(3), 1997). It
+is a rough guide, not a measurement.
 
 ## When it is wrong
 
-Loss is also how a path says that it is full: a transfer that uses all of a bottleneck loses some segments as designed.
-The cost counts recovery only; the smaller window afterwards costs more. A receiver that refuses segments for want of
-memory looks the same from the sender.
+Loss is also how a path signals that it is full: a transfer that fills a bottleneck loses some segments by design. The
+cost covers recovery only; the reduced window afterwards costs more. From the sender, a receiver that refuses segments
+for lack of memory looks the same.
 
 ## What to do
 
-Find where the path loses: error counters of interfaces, radio links, a policer, a queue too small. Consider BBR on the
-sender: it does not treat every loss as congestion. Of a sender that has it, by `ss` or by how its flight moves
-(`sender_algorithm`), that is not said.
+Find where the path loses packets: interface error counters, radio links, a policer, a queue that is too small. Consider
+BBR on the sender: it does not treat every loss as congestion. This advice is omitted if the sender already uses BBR,
+according to `ss` or to how its flight changes (`sender_algorithm`).
 """
 
 from __future__ import annotations

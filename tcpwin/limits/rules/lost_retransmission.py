@@ -4,25 +4,24 @@ A retransmission was lost too.
 
 ## Why it matters
 
-A retransmission goes out when the window has been cut. If it is lost as well, the loss lasts longer than a round trip:
-a queue that stays full, a policer, an outage. The repair takes one more round trip with RACK (RFC 8985), and a timeout
-without it.
+A retransmission is sent after the window has been reduced. If it is also lost, the loss lasts longer than a round trip:
+a queue that stays full, a policer, or an outage. The repair takes one more round trip with RACK (RFC 8985), and a
+timeout without it.
 
 ## How it is judged
 
-`lost_retransmissions`: bytes that the same fast recovery had sent again already, less those of which a DSACK (RFC 2883)
-showed later that the retransmission before had arrived. The cost is the time since they were sent last, once where
-several waited at the same time, and the part of it that no DSACK took back; it is at least `cost_ns`, and they are at
-least `segments`.
-Beside the receiver they are often not seen.
+`lost_retransmissions` counts bytes that the same fast recovery had already retransmitted, minus those for which a DSACK
+(RFC 2883) later showed that the earlier retransmission had arrived. The cost is the time since the bytes were last
+sent. Overlapping waits count once, and time that a DSACK disproves does not count. The cost is at least `cost_ns`, and
+there are at least `segments` of them. Captures near the receiver often miss them.
 
 ## When it is wrong
 
-A receiver that refuses what arrives for want of memory refuses retransmissions, too.
+A receiver that refuses data for lack of memory refuses retransmissions too.
 
 ## What to do
 
-Find what drops for so long: a policer (drops above a fixed rate), a full queue, a radio link. Keep
+Find what drops packets for so long: a policer (drops above a fixed rate), a full queue, a radio link. Keep
 `net.ipv4.tcp_recovery=1` on the sender.
 """
 

@@ -1,28 +1,28 @@
 """## What it finds
 
-The sender held a small segment back until the ACK of the one before came, and the receiver delayed that ACK.
+The sender held a small segment back until the previous one was acknowledged, and the receiver delayed that ACK.
 
 ## Why it matters
 
-Each waits for the other: Nagle's algorithm for the ACK (RFC 9293 §3.7.4, Linux `tcp_nagle_check`), the receiver for a
-second segment (RFC 9293 §3.8.6.3). Nothing moves for 40 ms on Linux, for up to 200 ms on other systems, in each message
-that is written in two parts.
+Each side waits for the other: Nagle's algorithm for the ACK (RFC 9293 §3.7.4, Linux `tcp_nagle_check`), the receiver
+for a second segment (RFC 9293 §3.8.6.3). Every message that is written in two parts stalls for 40 ms on Linux and up to
+200 ms on other systems.
 
 ## How it is judged
 
-Beside the sender only: `nagle_delays` counts small segments that left within 2 ms of a delayed ACK of a small segment,
-with nothing else in flight and no word of the other side between. `nagle_delay_ns`, by how much these ACKs were late,
-is at least `cost_ns` and at least `share` of the connection without its pauses.
+Near the sender only: `nagle_delays` counts small segments that left within 2 ms of the delayed ACK of another small
+segment, with nothing else in flight and no data from the other side in between. `nagle_delay_ns`, the total delay of
+these ACKs, is at least `cost_ns` and at least `share` of the connection without its pauses.
 
 ## When it is wrong
 
-An application that writes by itself at that very moment looks the same. One or two may be chance; three or more make
+An application that happens to write at exactly that moment looks the same. One or two may be chance; three or more make
 the finding `certain`.
 
 ## What to do
 
-Write a message in one call (a buffer, `writev`), or set TCP_NODELAY on the sender's socket. On the receiver,
-TCP_QUICKACK or a route with `quickack 1` takes the delay off as well.
+Write each message in one call (a buffer, `writev`), or set TCP_NODELAY on the sender's socket. On the receiver,
+TCP_QUICKACK or a route with `quickack 1` also removes the delay.
 """
 
 from __future__ import annotations

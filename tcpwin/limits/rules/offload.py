@@ -1,27 +1,27 @@
 """## What it finds
 
-Segments in the capture are larger than any packet on the wire: the network card splits them later (TSO), or the host
+The capture contains segments larger than any packet on the wire: the network card splits them later (TSO), or the host
 merged them before the capture (GRO, LRO).
 
 ## Why it matters
 
-Byte counts are right, packet counts are not. Whatever counts packets has a lower confidence: duplicate ACKs, small
-segments, ACKs for two segments, the initial window in segments, and the time between packets (TW3, TW4).
+Byte counts are right, packet counts are not. Everything that counts packets has lower confidence: duplicate ACKs, small
+segments, stretch ACKs, the initial window in segments, and the time between packets (TW3, TW4).
 
 ## How it is judged
 
-Segments longer than the MSS are at least `share` of all segments, and the largest is at least `times` the MSS. A little
-longer are those of a sender that was told another MSS than the capture shows.
+Segments longer than the MSS are at least `share` of all segments, and the largest is at least `times` the MSS. Segments
+only slightly longer come from a sender that received a different MSS than the capture shows.
 
 ## When it is wrong
 
-Where a middlebox lowered the MSS to less than two thirds between one host and the capture point, full segments look as
-if they were several.
+If a middlebox reduced the MSS to less than two thirds between one host and the capture point, full segments look
+merged.
 
 ## What to do
 
-Nothing, if you judge windows and rates. To see single packets, switch offload off on the capturing host, or capture on
-another machine.
+Nothing, for judging windows and rates. To see individual packets, switch offload off on the capturing host, or capture
+on another machine.
 """
 
 from __future__ import annotations

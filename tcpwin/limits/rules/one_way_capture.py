@@ -1,25 +1,25 @@
 """## What it finds
 
-The capture holds only one side of some connections.
+The capture contains only one side of some connections.
 
 ## Why it matters
 
-Without the ACKs nobody can tell bytes in flight, round trips, windows or what was lost. Nearly all findings (TW1 to
-TW5) are missing or have a lower confidence for these connections.
+Without the ACKs, bytes in flight, round trips, windows and losses cannot be determined. Nearly all findings (TW1 to
+TW5) are missing or have lower confidence for these connections.
 
 ## How it is judged
 
-Connections of which one side sent more than a SYN and the other side is never seen: at least `share` of all. Those
-whose one side asks again and again without an answer (TW506) do not count.
+For at least `share` of all connections, one side sent more than a SYN and the other side never appears. Connections on
+which one side keeps retransmitting without an answer (TW506) do not count.
 
 ## When it is wrong
 
-A host that is switched off answers nothing either; its peer then sends SYNs only, and these do not count here. Packets
-made by hand or by a generator may have one side on purpose.
+A host that is switched off does not answer either, but its peer then sends only SYNs, which do not count here.
+Hand-made or generated packets may have only one side on purpose.
 
 ## What to do
 
-Capture where both directions pass: on a host itself, or mirror both directions of the port.
+Capture where both directions pass: on one of the hosts, or with both directions of the port mirrored.
 """
 
 from __future__ import annotations

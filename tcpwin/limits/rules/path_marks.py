@@ -1,23 +1,25 @@
 """## What it finds
 
 The path marks segments instead of dropping them (explicit congestion notification, RFC 3168): it asked the sender to
-slow down, and no data was lost for it.
+slow down, without losing data.
 
 ## Why it matters
 
-A mark stands where a loss would have been. A transfer that slows down again and again without a loss looks as if
-nothing was wrong on the path; the marks say that a queue there is as long as its manager lets it grow.
+Each mark replaces a loss. A transfer that slows down repeatedly without loss looks as if nothing were wrong on the
+path; the marks show that a queue there has reached the length that its manager allows.
 
 ## How it is judged
 
-Both SYNs agreed on ECN (`ecn`), and the receiver's ACKs told of marks (`ece_acks`). How many there were shows in the IP
-header (`ce_segments`, behind the router that marks), or in CWR, with which the sender says that it has slowed down
-(`cwr_segments`): at least `marks` of either. With AccECN (RFC 9768) the flags are a counter, and the rule is silent.
+Both SYNs negotiated ECN (`ecn`), and the receiver's ACKs reported marks (`ece_acks`). Their number appears in the IP
+header (`ce_segments`, downstream of the router that marks) or in CWR, with which the sender confirms that it slowed
+down (`cwr_segments`): at least `marks` of either. With AccECN (RFC 9768) these flags form a counter, and the rule is
+silent.
 
 ## When it is wrong
 
-Never about the marks: they are read off the packets. Some middleboxes clear them, or set them for all traffic; then
-every segment is marked, and the sender crawls without a queue (`queue_mean_ns` is next to nothing).
+The marks themselves are read from the packets and certain. Some middleboxes clear them or set them on all traffic; in
+the latter case every segment is marked, and the sender crawls although there is no queue (`queue_mean_ns` is close to
+zero).
 
 ## What to do
 

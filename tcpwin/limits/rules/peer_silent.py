@@ -1,36 +1,37 @@
 """## What it finds
 
-Data that its receiver never acknowledged, or probes and keep-alives that nothing answered, to the end of the capture
-or until the connection was reset.
+The peer stopped answering: data was never acknowledged, or probes and keep-alives went unanswered, until the capture
+ended or the connection was reset.
 
 ## Why it matters
 
-The connection hangs: the sender repeats its data at ever longer intervals, on Linux for about fifteen minutes
-(`net.ipv4.tcp_retries2`), before its application hears of an error. The peer may be gone (power, crash, a laptop that
-sleeps), or a firewall, NAT or route on the way no longer lets packets through.
+The connection hangs. The sender retransmits at ever longer intervals, on Linux for about fifteen minutes
+(`net.ipv4.tcp_retries2`), before its application gets an error. The peer may be gone (power, crash, a sleeping laptop),
+or a firewall, NAT or route on the path no longer passes its packets.
 
 ## How it is judged
 
-When the capture ended, or a RST came, data had been in flight for longer than its retransmission timeout (RFC 6298,
-200 ms on Linux at least), and for `stall_ns` or more since it was sent or the last acknowledgment came; or three
-retransmissions, probes or keep-alives and more, each of a timer of its own, were left without any answer. From
-`dead_ns` on, or once the peer counts as silent, it is an error, else a warning. The cost is that time; a capture that
-goes on after the connection's last packet adds two minutes to it at most, the longest that a timer waits.
+When the capture ended or a RST arrived, one of these held: data had been in flight for longer than its retransmission
+timeout (RFC 6298, at least 200 ms on Linux) and for at least `stall_ns` since it was sent or the last acknowledgment
+arrived; or three or more retransmissions, probes or keep-alives, each sent by a separate timer, went unanswered. After
+`dead_ns`, or once the peer counts as silent, the finding is an error, before that a warning. The cost is that time. If
+the capture continues after the connection's last packet, at most two minutes are added, the longest retransmission
+timer.
 
-It is possible at most where the sender sent nothing again though its timer should have run out, or where no segment
-of the peer was captured at all: the capture may lack the answers. Data that nobody sends again for a minute was
-answered, and a capture that lacks more of the data than it holds proves nothing.
+The finding is at most possible if the sender retransmitted nothing although its timer should have expired, or if no
+segment of the peer was captured at all: the capture may lack the answers. Data that is not retransmitted for a minute
+was answered, and a capture that lacks more of the data than it contains proves nothing.
 
 ## When it is wrong
 
-A capture that lost the answers, or holds one direction only from some time on, looks alike: then new data goes on.
-An acknowledgment that was under way when the capture stopped cannot be told from one that never came while the stall
-is shorter than a few timeouts: a longer capture tells.
+A capture that lost the answers, or contains only one direction from some point on, looks similar, but then new data
+continues to be sent. While the stall is shorter than a few timeouts, an acknowledgment that was still under way when
+the capture stopped cannot be distinguished from one that was never sent; a longer capture can.
 
 ## What to do
 
-Check that the peer is up and reachable, and look for devices on the path that keep state: idle connections are dropped
-from NAT and firewall tables after minutes. Let applications bound the time that they wait (TCP_USER_TIMEOUT on Linux).
+Check that the peer is up and reachable, and look for stateful devices on the path: NATs and firewalls drop idle
+connections from their tables after minutes. Let applications limit how long they wait (TCP_USER_TIMEOUT on Linux).
 """
 
 from __future__ import annotations

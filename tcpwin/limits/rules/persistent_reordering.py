@@ -4,25 +4,28 @@ The path keeps delivering segments out of order, without losing them.
 
 ## Why it matters
 
-Each late segment draws duplicate ACKs, and three of them look like loss (RFC 5681 §3.2): a sender without RACK cuts its
-window and sends again what is only late. Receivers queue and merge more, and offload (GRO) stops working.
+Each late segment triggers duplicate ACKs, and three of them look like loss (RFC 5681 §3.2): a sender without RACK
+reduces its window and retransmits what was only late. Receivers have more to queue and merge, and offload (GRO) stops
+working.
 
 ## How it is judged
 
-Where late segments can be seen (between the ends, or beside the receiver): `out_of_order` is at least `segments` and at
-least `share` of the data segments. Beside the sender they cannot; there it is the same number of duplicate ACKs with no
-retransmission at all: what seemed missing came by itself. `reordering_max_bytes` above three segments passes the
-duplicate ACK threshold.
+Where late segments are visible (mid-path or near the receiver), `out_of_order` is at least `segments` and at least
+`share` of the data segments. Near the sender they are not visible; there the rule looks for the same number of
+duplicate ACKs without any retransmission: what seemed missing arrived by itself. A `reordering_max_bytes` above three
+segments exceeds the duplicate ACK threshold.
 
 ## When it is wrong
 
-A capture that writes packets down in the wrong order (several queues, mirror ports) looks like a path that does;
-`capture_reordered` counts what its own clock gives away. ACKs copied by the network look like duplicate ACKs.
+A capture that writes packets in the wrong order (several queues, mirror ports) looks like a reordering path;
+`capture_reordered` counts the cases that the capture's own clock reveals. ACKs duplicated by the network look like
+duplicate ACKs.
 
 ## What to do
 
-Find what sends the packets of one connection over several ways: per-packet load balancing, bonded links in round-robin
-mode, a `netem` jitter, a card whose receive queues change. Linux copes: keep `net.ipv4.tcp_recovery=1` and timestamps.
+Find what spreads the packets of one connection over several paths: per-packet load balancing, round-robin bonding,
+`netem` jitter, or a network card that moves flows between receive queues. Linux copes well: keep
+`net.ipv4.tcp_recovery=1` and timestamps on.
 """
 
 from __future__ import annotations

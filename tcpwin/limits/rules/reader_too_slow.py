@@ -4,24 +4,24 @@ The receiver's application did not read data that its kernel held: the receive b
 
 ## Why it matters
 
-The window that a receiver offers is what is free in its buffer. While unread data fill it, the sender waits, however
-fast the path is. This is the application's own pace.
+The window that a receiver offers is the free space in its buffer. While unread data fills it, the sender waits, however
+fast the path is. The application sets the pace.
 
 ## How it is judged
 
-In samples of `ss -tm` on the receiver, memory in use (r) was at least 0.8 of what is allowed (rb), with at least a
-quarter of it unread payload (Recv-Q), in at least `full` of the samples; and the packets show that the window, closed
-or too small, cost the sender at least `limited_ns`.
+In at least `full` of the `ss -tm` samples on the receiver, memory in use (r) was at least 80 % of the limit (rb), and
+at least a quarter of it was unread payload (Recv-Q). The packets also show that the window, closed or too small, cost
+the sender at least `limited_ns`.
 
 ## When it is wrong
 
-Samples some time apart may meet the buffer at its fullest by chance. Data out of order are in r as well; at least a
-quarter of r must be in Recv-Q, so that a hole alone does not look like a slow reader.
+Infrequent samples may catch the buffer at its fullest by chance. Out-of-order data also counts in r; requiring a
+quarter of r in Recv-Q keeps a hole alone from looking like a slow reader.
 
 ## What to do
 
-Find what the application on the receiver waits for: a disk, a lock, one thread for many sockets, its own consumer. A
-larger buffer only postpones it.
+Find what the receiver's application waits for: a disk, a lock, one thread serving many sockets, its own consumer. A
+larger buffer only postpones the problem.
 """
 
 from __future__ import annotations

@@ -1,30 +1,29 @@
 """## What it finds
 
-The receive window held the sender back at the size that the receiver's `net.ipv4.tcp_rmem` allows at most.
+The receive window held the sender back at the maximum that the receiver's `net.ipv4.tcp_rmem` allows.
 
 ## Why it matters
 
-One window a round trip is all that a connection carries. Autotuning does not go beyond the third value of the
-setting, however fast the path is.
+A connection carries at most one window per round trip. Autotuning stops at the third value of the setting, however fast
+the path is.
 
 ## How it is judged
 
-The next segment did not fit the open window for at least `limited_ns` and `share` of the transfer, at a rate of at
-least `fill` of one window a round trip. The window came to at least `reached` of what the setting allows by the model
-of the receiver's kernel, stayed above half of that, and was never closed. Samples of the socket (`ss -m`) whose
-buffer is below the setting show that another limit came first: then this is silent.
-
-The cost is the time in which the window held the sender back. The rate lost is against the fastest connection between
-the same two addresses; unknown where this one is the fastest.
+The next segment did not fit the open window for at least `limited_ns` and at least `share` of the transfer, and the
+rate was at least `fill` of one window per round trip. The window reached at least `reached` of what the setting allows
+according to the model of the receiver's kernel, stayed above half of that, and was never closed. If socket samples (`ss
+-m`) show a buffer below the setting, another limit came first and the rule is silent. The cost is the time in which the
+window held the sender back. The lost rate is relative to the fastest connection between the same two addresses; it is
+unknown if this one is the fastest.
 
 ## When it is wrong
 
-What the path gives beyond the present rate cannot be seen: a larger buffer may meet the next limit soon.
+The capture cannot show what the path would carry beyond the present rate: a larger buffer may soon meet the next limit.
 
 ## What to do
 
-Raise the third value of `net.ipv4.tcp_rmem` on the receiver. The line is for the fastest connection seen, and at
-least for twice the present rate.
+Raise the third value of `net.ipv4.tcp_rmem` on the receiver. The suggested value fits the fastest connection seen, and
+at least twice the present rate.
 """
 
 from __future__ import annotations

@@ -1,28 +1,28 @@
 """## What it finds
 
-Packets take more of the receive buffer than the kernel reckons with, so that the buffer is full before the window is.
+Packets take more receive buffer memory than the kernel assumes, so the buffer fills before the window does.
 
 ## Why it matters
 
-Before Linux 6.6 the window is a fixed share of the buffer, by `net.ipv4.tcp_adv_win_scale`. Where a byte of payload
-takes more memory than that share reckons with, the window promises more than fits: the kernel collapses queues, then
-drops.
+Before Linux 6.6 the window is a fixed share of the buffer, set by `net.ipv4.tcp_adv_win_scale`. If a byte of payload
+takes more memory than that share assumes, the window promises more than fits: the kernel collapses queues and then
+drops packets.
 
 ## How it is judged
 
-The receiver's kernel is known and older than 6.6. In the samples of `ss -tm` with at least `least_bytes` unread and
-the buffer half full or more, memory in use (r) ÷ unread payload (Recv-Q), at the median, is above what the scale
-reckons with by a factor of `times` or more. (From 6.6 on the kernel measures the share itself.)
+The receiver's kernel is known to be older than 6.6. In the `ss -tm` samples with at least `least_bytes` unread and the
+buffer at least half full, the median of memory in use (r) ÷ unread payload (Recv-Q) exceeds the ratio that the scale
+assumes by at least a factor of `times`. (From 6.6 on the kernel measures the ratio itself.)
 
 ## When it is wrong
 
-Packets out of order are in r and not in Recv-Q: while a hole is open the overhead comes out too high. The median of
-several samples is taken for that; a connection with much loss may mislead it still.
+Out-of-order packets count in r but not in Recv-Q, so an open hole makes the overhead look too high. The median of
+several samples reduces this, but heavy loss may still distort it.
 
 ## What to do
 
-Set a scale that reckons with the overhead measured, and raise the third value of `net.ipv4.tcp_rmem` so that the
-window stays as large. Or use a kernel of 6.6 or later.
+Set a scale that matches the measured overhead, and raise the third value of `net.ipv4.tcp_rmem` so that the window
+stays as large. Or use Linux 6.6 or later.
 """
 
 from __future__ import annotations

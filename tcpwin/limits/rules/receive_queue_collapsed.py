@@ -1,20 +1,20 @@
 """## What it finds
 
-The receiver's kernel ran out of receive memory and collapsed receive queues to save packets.
+The receiver's kernel ran out of receive memory and collapsed receive queues to save space.
 
 ## Why it matters
 
-Collapsing copies all that waits in a queue into fewer buffers, in the receive path. On large queues it takes tens of
-milliseconds, during which that processor serves no other packet: Cloudflare measured 32 to 64 ms a call.
+Collapsing copies everything in a queue into fewer buffers, in the receive path. On large queues this takes tens of
+milliseconds, during which that processor handles no other packet: Cloudflare measured 32 to 64 ms per call.
 
 ## How it is judged
 
-The host's counters TcpExtPruneCalled grew by `prunes` or more, or TcpExtTCPRcvCollapsed by `collapsed` or more, while
-it was watched (`nstat`). Counters are the host's, not a connection's: where the capture has one connection that
-brought it data, the finding names it.
+The host's counter TcpExtPruneCalled grew by at least `prunes`, or TcpExtTCPRcvCollapsed by at least `collapsed`, while
+it was watched (`nstat`). These counters belong to the host, not to a connection; if only one connection in the capture
+brought it data, the finding names that connection.
 
-Cloudflare's oscillating reader (2022; 1 Gbit/s, 300 ms, one minute) counted, with the memory that each byte of
-payload is reckoned with:
+Cloudflare's oscillating reader (2022; 1 Gbit/s, 300 ms, one minute) produced these counts, by the memory that the
+setting assumes per byte of payload:
 
 | tcp_rmem MiB / scale | reckoned | stock 5.15: pruned, collapsed | collapsing limited: QDrop, OFODrop |
 |---|---|---|---|
@@ -26,12 +26,12 @@ payload is reckoned with:
 
 ## When it is wrong
 
-Another connection of the host, which the capture does not hold, may have caused it.
+Another connection of the host, not in the capture, may have caused it.
 
 ## What to do
 
-Reckon with more memory for a byte of payload, so that the window ends before the memory does: before Linux 6.6 a
-smaller `net.ipv4.tcp_adv_win_scale` with a larger `net.ipv4.tcp_rmem`. And let the application read.
+Let the kernel assume more memory per byte of payload, so that the window ends before the memory does: before Linux 6.6
+a smaller `net.ipv4.tcp_adv_win_scale` with a larger `net.ipv4.tcp_rmem`. Also make the application read.
 """
 
 from __future__ import annotations

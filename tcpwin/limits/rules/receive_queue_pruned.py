@@ -1,20 +1,20 @@
 """## What it finds
 
-The receiver's kernel dropped packets that had arrived, for want of receive memory.
+The receiver's kernel dropped packets that had arrived, for lack of receive memory.
 
 ## Why it matters
 
-The data were within the window, the path had carried them, and they must be sent again. The sender takes it for
-congestion and slows down, and nothing on the network shows a drop.
+The data was within the window and had crossed the path, and must now be retransmitted. The sender interprets the drop
+as congestion and slows down, although nothing was dropped in the network.
 
 ## How it is judged
 
-The host's counters TcpExtTCPRcvQDrop, TcpExtTCPOFODrop, TcpExtRcvPruned and TcpExtOfoPruned grew by `dropped` or more
-in all while it was watched (`nstat`). Counters are the host's: where the capture has one connection that brought it
-data, the finding names it.
+The sum of the host's counters TcpExtTCPRcvQDrop, TcpExtTCPOFODrop, TcpExtRcvPruned and TcpExtOfoPruned grew by at least
+`dropped` while it was watched (`nstat`). The counters belong to the host; if only one connection in the capture brought
+it data, the finding names that connection.
 
-Cloudflare's oscillating reader (2022; 1 Gbit/s, 300 ms, one minute) counted, with the memory that each byte of
-payload is reckoned with:
+Cloudflare's oscillating reader (2022; 1 Gbit/s, 300 ms, one minute) produced these counts, by the memory that the
+setting assumes per byte of payload:
 
 | tcp_rmem MiB / scale | reckoned | stock 5.15: pruned, collapsed | collapsing limited: QDrop, OFODrop |
 |---|---|---|---|
@@ -26,12 +26,12 @@ payload is reckoned with:
 
 ## When it is wrong
 
-Another connection of the host, which the capture does not hold, may have caused it.
+Another connection of the host, not in the capture, may have caused it.
 
 ## What to do
 
-Reckon with more memory for a byte of payload, so that the window ends before the memory does: before Linux 6.6 a
-smaller `net.ipv4.tcp_adv_win_scale` with a larger `net.ipv4.tcp_rmem`. And let the application read.
+Let the kernel assume more memory per byte of payload, so that the window ends before the memory does: before Linux 6.6
+a smaller `net.ipv4.tcp_adv_win_scale` with a larger `net.ipv4.tcp_rmem`. Also make the application read.
 """
 
 from __future__ import annotations

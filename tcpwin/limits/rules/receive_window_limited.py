@@ -4,30 +4,32 @@ The receive window was open, but too small for the next segment for much of the 
 
 ## Why it matters
 
-One window a round trip is all that a connection carries. A faster path or a larger congestion window changes nothing
-while the receiver's window is the smaller one.
+A connection carries at most one window per round trip. A faster path or a larger congestion window changes nothing
+while the receive window is smaller.
 
 ## How it is judged
 
-The next segment did not fit the open window (Linux `tcp_snd_wnd_test`) for at least `limited_ns` and `share` of the
-time from the first to the last data; the closed window took less than that. Then either the window was below half of
-what it had been for `drained` of the time: unread data filled the buffer, the reader is slow (only `possible` where
-recovery from loss took half as long: data out of order fill it as well). Or the rate was at least `fill` of one window
-a round trip: the buffer, and with it the window, is too small. Otherwise nothing is said: where round trips are longer
-than the path's, a queue filled and the path was full.
+The next segment did not fit the open window (Linux `tcp_snd_wnd_test`) for at least `limited_ns` and at least `share`
+of the time from the first to the last data, and the closed window took less than that. Then one of two causes applies.
+If the window was below half of its previous size for `drained` of the time, unread data filled the buffer and the
+reader is slow; this is only `possible` if loss recovery took at least half as long, because out-of-order data fills the
+buffer as well. If the rate was at least `fill` of one window per round trip, the buffer, and so the window, is too
+small. Otherwise nothing is reported: if round trips are longer than the path's minimum, a queue has built up and the
+path is full.
 
-With the sender's `ss -ti` its kernel's `rwnd_limited` is compared: less than a quarter of the time refutes it.
+If the sender's `ss -ti` is available, its kernel's `rwnd_limited` is compared: less than a quarter of the time rules
+the finding out.
 
 ## When it is wrong
 
-What the path could have carried is not known: the time given is the most that a larger window, or a faster reader,
-saves. Where scaling is off (TW101), the shift too small (TW105), or the window did not grow (TW207), these say it
-instead; TW208 does where the receiver's `ss -tm` shows the full buffer.
+The capacity of the path is unknown: the stated time is the most that a larger window or a faster reader could save. If
+scaling is off (TW101), the shift is too small (TW105) or the window did not grow (TW207), those rules report instead,
+as does TW208 if the receiver's `ss -tm` shows the full buffer.
 
 ## What to do
 
-A reader that is slow: find what it waits for. A small buffer: raise the third value of `net.ipv4.tcp_rmem` on the
-receiver, and let programs not set SO_RCVBUF.
+If the reader is slow, find what it waits for. If the buffer is small, raise the third value of `net.ipv4.tcp_rmem` on
+the receiver, and remove SO_RCVBUF from programs.
 """
 
 from __future__ import annotations

@@ -1,25 +1,25 @@
 """## What it finds
 
-A connection that both sides had closed (FIN both ways) was then reset.
+A connection was reset after both sides had closed it (FIN both ways).
 
 ## Why it matters
 
-Mostly it does not: all data was sent, and the RST only ends the wait. Where data had not been acknowledged by then, it
-is lost.
+Usually it does not: all data was sent, and the RST only ends the wait. Data that was still unacknowledged is lost.
 
 ## How it is judged
 
-A RST came after both FINs. Data that was never acknowledged, at least `lost_bytes`, makes it a warning. Less is often
-TLS's goodbye (close_notify), which a side that closes first does not wait for. Connections that lost less share one
+A RST followed both FINs. If at least `lost_bytes` were never acknowledged, the finding is a warning. Fewer bytes are
+often TLS's close_notify, which the side that closes first does not wait for. Connections that lost less share one
 finding.
 
 ## When it is wrong
 
-A RST that answers a late copy of a segment looks the same, and is as harmless.
+A RST that answers a late copy of a segment looks the same, and is just as harmless.
 
 ## What to do
 
-Nothing where no data was lost. Otherwise let the application that closes first read until the other side's end.
+Nothing if no data was lost. Otherwise the application that closes first should read until it sees the other side's end
+of stream.
 """
 
 from __future__ import annotations

@@ -4,31 +4,31 @@ Segments were lost, no ACK reported it, and the sender waited for its retransmis
 
 ## Why it matters
 
-A timeout is the most expensive way to learn of a loss: at least 200 ms on Linux on top of the round trip, doubled each
+A timeout is the most expensive way to detect a loss: at least 200 ms on Linux on top of the round trip, doubling each
 time (RFC 6298 §5.5), and the congestion window falls to one segment (RFC 5681 §3.1). SACK repairs the same loss in
 about one round trip.
 
 ## How it is judged
 
-`rto_retransmissions` counts what was sent again though nothing had been acknowledged for the timeout; at least
-`timeouts` of them. For each, the cost is the time since the same bytes were last sent, less one smoothed round trip.
-Their sum is at least `cost_ns`, and at least `share` of the connection without its pauses. Timeouts proved needless
-(F-RTO, timestamps) are no loss: where they may be all of them, the finding is TW303's. Bytes sent again more than
-`overdue` timeouts later were not sent by that timer and do not count. If the receiver never answered again, it may be
-gone: the finding is `possible`, and nothing is reported where it had closed before (FIN).
+`rto_retransmissions` counts retransmissions sent after the timeout had passed without an acknowledgment; there are at
+least `timeouts` of them. The cost of each is the time since the same bytes were last sent, minus one smoothed round
+trip. Their sum is at least `cost_ns`, and at least `share` of the connection without its pauses. Timeouts proved
+needless (F-RTO, timestamps) are not losses; if that could explain all of them, TW303 reports instead. Bytes
+retransmitted more than `overdue` timeouts later were not sent by that timer and do not count. If the receiver never
+answered again, it may be gone: the finding is `possible`, and nothing is reported if it had already closed (FIN).
 
 ## When it is wrong
 
-Near the receiver the sender's timer is only inferred. A receiver that drops what arrives, for want of memory, looks
-like a lossy path from the sender; its host's `nstat` tells them apart. ICMP is not read: a box that refuses what is too
-long for the next link ("fragmentation needed", RFC 1191) looks like a path that loses it, always the full segments. The
-timers are Linux's: other systems may run shorter ones.
+Near the receiver the sender's timer is only inferred. From the sender, a receiver that drops data for lack of memory
+looks like a lossy path; its host's `nstat` shows the difference. ICMP is not read: a router that refuses packets too
+long for the next link ("fragmentation needed", RFC 1191) looks like a path that loses every full segment. The timers
+are Linux's; other systems may use shorter ones.
 
 ## What to do
 
-Find where the path loses. Keep SACK on at both ends (`net.ipv4.tcp_sack`), and on the sender `net.ipv4.tcp_recovery`
-and `net.ipv4.tcp_early_retrans`, which repair most losses without the timer. Inside one data centre a route's
-`rto_min` shortens the wait.
+Find where the path loses packets. Keep SACK on at both ends (`net.ipv4.tcp_sack`), and `net.ipv4.tcp_recovery` and
+`net.ipv4.tcp_early_retrans` on at the sender; they repair most losses without the timer. Within one data centre a
+route's `rto_min` shortens the wait.
 """
 
 from __future__ import annotations

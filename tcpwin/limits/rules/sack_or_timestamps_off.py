@@ -1,25 +1,25 @@
 """## What it finds
 
-A host has selective acknowledgments (`net.ipv4.tcp_sack`) or timestamps (`net.ipv4.tcp_timestamps`) switched off.
+Selective acknowledgments (`net.ipv4.tcp_sack`) or timestamps (`net.ipv4.tcp_timestamps`) are switched off on a host.
 
 ## Why it matters
 
-Without SACK a sender learns of one loss a round trip: several losses in one window take as many round trips or a
-timeout (RFC 6675). Without timestamps round trips are measured less often, and old segments cannot be told from new
-ones when sequence numbers wrap on a fast path (RFC 7323 §5).
+Without SACK a sender learns of one loss per round trip: several losses in one window take as many round trips, or a
+timeout (RFC 6675). Without timestamps round trips are measured less often, and old segments cannot be distinguished
+from new ones when sequence numbers wrap on a fast path (RFC 7323 §5).
 
 ## How it is judged
 
-By the host's settings, unless the captured SYNs of the host offer the option all the same. SACK off is a warning where
-the host's connections had at least `retransmissions`; all else is for information.
+From the host's settings, unless its captured SYNs offer the option anyway. SACK off is a warning if the host's
+connections had at least `retransmissions`; everything else is for information.
 
 ## When it is wrong
 
-The setting was changed after the connections were opened, or is that of another network namespace.
+The setting was changed after the connections were opened, or belongs to another network namespace.
 
 ## What to do
 
-Switch both on, as they are by default. Advice to switch them off is older than most networks.
+Switch both on, which is the default. Advice to switch them off is older than most networks.
 """
 
 from __future__ import annotations

@@ -1,27 +1,27 @@
 """## What it finds
 
-The sender's kernel holds far more than it can send soon: each byte waits for seconds in the send buffer.
+The sender's kernel holds far more data than it can send soon: each byte waits for seconds in the send buffer.
 
 ## Why it matters
 
-What an application writes now leaves only after all that waits before it. A bulk transfer does not care. A connection
-that also carries something urgent (a proxy, HTTP/2, video, a game, remote control) does: it answers seconds late, on
-an idle network.
+Data that an application writes now leaves only after everything queued before it. A bulk transfer does not care. A
+connection that also carries something urgent (a proxy, HTTP/2, video, a game, remote control) does: it responds seconds
+late, on an idle network.
 
 ## How it is judged
 
-By samples of `ss -ti` on the sender: `notsent` ÷ the connection's rate is the time that a byte waits. Its median is
-at least `delay_ns`, and at least `round_trips` times the round trip, of a transfer of at least `bytes`. It costs a
-bulk transfer nothing, so no cost is given.
+In `ss -ti` samples of the sender, `notsent` ÷ the connection's rate is the time that a byte waits. Its median is at
+least `delay_ns` and at least `round_trips` times the round trip, in a transfer of at least `bytes`. This does not slow
+a bulk transfer, so no cost is given.
 
 ## When it is wrong
 
-A bulk transfer fills its buffer as designed. A rate that changes much makes the median rough.
+A bulk transfer fills its buffer by design. A strongly varying rate makes the median imprecise.
 
 ## What to do
 
-TCP_NOTSENT_LOWAT on the socket, or `net.ipv4.tcp_notsent_lowat`: the application is told to write only when less than
-that is unsent, so that it decides late what to send next.
+Set TCP_NOTSENT_LOWAT on the socket, or `net.ipv4.tcp_notsent_lowat`: the application is asked to write only when less
+than that is unsent, so it decides as late as possible what to send next.
 """
 
 from __future__ import annotations

@@ -1,27 +1,27 @@
 """## What it finds
 
-The sender's socket buffer was too small: its application wanted to write more, and TCP could have sent more.
+The sender's socket buffer was too small: the application wanted to write more, and TCP could have sent more.
 
 ## Why it matters
 
-What is sent stays in the send buffer until it is acknowledged. A buffer below the bandwidth-delay product caps the
-rate at buffer ÷ round trip, like a small receive window, and nothing on the wire shows it.
+Sent data stays in the send buffer until it is acknowledged. A buffer below the bandwidth-delay product limits the rate
+to buffer ÷ round trip, like a small receive window, and nothing on the wire shows it.
 
 ## How it is judged
 
-By the kernel only: `sndbuf_limited` in `ss -ti` is the time in which the queue was empty, neither window was full and
-the application waited for room (Linux chronographs, commit 05b055e89121). At least `cost_ns`, and at least `share` of
-`busy`, of a transfer of at least `bytes`. Without samples of the sender's socket nothing is said: from packets it
-cannot be told from a slow link.
+From the kernel only: `sndbuf_limited` in `ss -ti` is the time in which the queue was empty, neither window was full and
+the application waited for space (Linux chronographs, commit 05b055e89121). It is at least `cost_ns` and at least
+`share` of `busy`, in a transfer of at least `bytes`. Without samples of the sender's socket nothing is reported:
+packets alone cannot distinguish this from a slow link.
 
 ## When it is wrong
 
-Samples end before the connection does; what came after the last one is not counted.
+The samples end before the connection does; time after the last one is not counted.
 
 ## What to do
 
-Raise the third value of `net.ipv4.tcp_wmem` on the sender. If the application sets SO_SNDBUF, let it not: a set
-buffer does not grow by itself.
+Raise the third value of `net.ipv4.tcp_wmem` on the sender. If the application sets SO_SNDBUF, remove that call: an
+explicitly set buffer does not grow.
 """
 
 from __future__ import annotations

@@ -1,26 +1,26 @@
 """## What it finds
 
-The sender's kernel counted time in which the send buffer was full while the network could take more, and the buffer was
-at the most that `net.ipv4.tcp_wmem` allows.
+The sender's kernel recorded time in which the send buffer was full while the network could take more, and the buffer
+had reached the maximum that `net.ipv4.tcp_wmem` allows.
 
 ## Why it matters
 
-What is in flight stays in the send buffer until it is acknowledged. A buffer below about twice the window leaves the
-application no room to write the next data in time.
+Data in flight stays in the send buffer until it is acknowledged. A buffer below about twice the window leaves the
+application no space to write the next data in time.
 
 ## How it is judged
 
-`sndbuf_limited` of `ss -ti` is at least `share` of `busy`, and at least `limited_ns`. `ss -m` shows the buffer (`tb`)
-at the third value of the setting; without `-m` the finding is `likely`. The packets alone cannot tell.
+`sndbuf_limited` from `ss -ti` is at least `share` of `busy`, and at least `limited_ns`. `ss -m` shows the buffer (`tb`)
+at the third value of the setting; without `-m` the finding is `likely`. Packets alone cannot show this.
 
 ## When it is wrong
 
-A program that sets SO_SNDBUF chose the buffer itself: then it is below the setting, and this is silent.
+A program that sets SO_SNDBUF chose its own buffer, which is then below the setting; the rule is silent.
 
 ## What to do
 
-Raise the third value of `net.ipv4.tcp_wmem` on the sender. The line is the same from every rule on send buffers: twice
-the buffer, what the fastest connection between the same two addresses takes, and the kernel's default at least.
+Raise the third value of `net.ipv4.tcp_wmem` on the sender. All rules on send buffers suggest the same value: the
+largest of twice the buffer, what the fastest connection between the same two addresses needs, and the kernel's default.
 """
 
 from __future__ import annotations

@@ -1,27 +1,27 @@
 """## What it finds
 
-The receiver offered window by less than a segment, and the sender filled it with small segments.
+The receiver offered less than a segment of window at a time, and the sender filled it with small segments.
 
 ## Why it matters
 
-This is the silly window syndrome (RFC 813): much overhead for little data, and a sender that waits for room in
+This is the silly window syndrome (RFC 813): high overhead for little data, and a sender that waits for space in
 between. A receiver should offer nothing until a full segment, or half its buffer, is free (RFC 9293 §3.8.6.2.2).
 
 ## How it is judged
 
-At least `sub_mss` accepted windows were above zero and smaller than one segment; the segments carried less than half
-of the MSS on average; and the sender waited for room at least `limited_ns` in all. A window that merely runs out
-while data fill it is no silly one: its segments are full.
+At least `sub_mss` accepted windows were above zero and smaller than one segment; the segments carried less than half of
+the MSS on average; and the sender waited for space for at least `limited_ns` in total. A window that merely runs out
+while data fills it does not count: its segments are full.
 
 ## When it is wrong
 
-On loopback and with jumbo frames a small buffer may hold less than one segment: then it is the buffer. A program that
-writes little at a time sends small segments of its own accord.
+On loopback and with jumbo frames a small buffer may hold less than one segment; then the buffer is the cause. A program
+that writes small amounts sends small segments anyway.
 
 ## What to do
 
-A stack that offers such windows should offer zero instead until there is room (RFC 813 §4; RFC 9293 §3.8.6.2.2). A
-buffer smaller than two segments: make it larger.
+A stack that offers such windows should offer zero until there is space (RFC 813 §4; RFC 9293 §3.8.6.2.2). If the buffer
+is smaller than two segments, enlarge it.
 """
 
 from __future__ import annotations

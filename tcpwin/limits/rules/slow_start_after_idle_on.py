@@ -1,24 +1,24 @@
 """## What it finds
 
-The sender's window was cut after pauses, and its host has `net.ipv4.tcp_slow_start_after_idle` on.
+The sender's congestion window was reduced after pauses, and `net.ipv4.tcp_slow_start_after_idle` is on at its host.
 
 ## Why it matters
 
-After a pause longer than the retransmission timeout Linux halves the congestion window for each such time, to ten
-segments at least (`tcp_cwnd_restart`); what is sent next needs round trips to get going. TW401 has what this cost.
+After a pause Linux halves the congestion window for every retransmission timeout that passed, down to ten segments
+(`tcp_cwnd_restart`); the next data needs several round trips to ramp up again. TW401 reports the cost.
 
 ## How it is judged
 
 At least `restarts` idle restarts were seen in the direction, and the setting of the sender's host is 1. BBR ignores the
-setting, so that a sender with BBR is not judged.
+setting, so senders with BBR are not judged.
 
 ## When it is wrong
 
-The setting belongs to a network namespace: that of the host says nothing of a container's.
+The setting belongs to a network namespace: the host's value says nothing about a container.
 
 ## What to do
 
-Where bursts after pauses matter, switch it off inside the namespace that the sender runs in.
+Where bursts after pauses matter, switch it off inside the sender's namespace.
 """
 
 from __future__ import annotations

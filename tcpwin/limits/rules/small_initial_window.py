@@ -4,26 +4,26 @@ The sender began with a congestion window of less than ten segments, and its fir
 
 ## Why it matters
 
-Each doubling that is missing at the start is a round trip for every new connection. Ten segments are the rule since
-RFC 6928 (Linux 2.6.39); older systems, a route with a smaller `initcwnd` or a stack in user space begin with one to
-four.
+Each missing doubling at the start costs a round trip on every new connection. Ten segments have been standard since RFC
+6928 (Linux 2.6.39); older systems, a route with a smaller `initcwnd`, or a user-space stack begin with one to four.
 
 ## How it is judged
 
-Beside the sender: the first flight (`initial_flight_bytes`) is made of full segments only, fewer than `segments` and
-at most `bytes`, on a path of at least `rtt_ns`; the sender then waits for at least a quarter of the round trip though
-the receive window has room for another segment, and goes on with the ACK. The cost is the round trips of slow start
-that the message takes more than it would with ten segments, times the path's round trip; at least `cost_ns`.
+Near the sender: the first flight (`initial_flight_bytes`) consists of full segments only, fewer than `segments` and at
+most `bytes`, on a path of at least `rtt_ns`; the sender then waits for at least a quarter of the round trip although
+the receive window has space for another segment, and continues when the ACK arrives. The cost is the number of extra
+slow-start round trips that the message needs compared with ten segments, times the path's round trip. It is at least
+`cost_ns`.
 
 ## When it is wrong
 
-An application that writes exactly so much, and more just when the ACK comes. After a lost SYN a small start is by
-rule (RFC 6928 §2): there the rule is silent.
+An application may write exactly that much, and more just as the ACK arrives. After a lost SYN a small start is required
+(RFC 6928 §2), so the rule is silent.
 
 ## What to do
 
-`ip route` on the sender shows `initcwnd` where it is set: remove it, or set 10. More than ten asks for a path that is
-known to carry it.
+`ip route` on the sender shows `initcwnd` if it is set: remove it, or set 10. Use more than ten only on a path known to
+carry it.
 """
 
 from __future__ import annotations

@@ -1,22 +1,22 @@
 """## What it finds
 
-The sender's application writes in small pieces, and each goes out as a packet of its own.
+The sender's application writes in small pieces, and each leaves as a separate packet.
 
 ## Why it matters
 
-A packet costs 40 bytes of headers or more, an interrupt, a lookup at each router and an ACK, whatever it carries. A
-receiver charges its buffer by the packet's memory, not by its payload, so many small ones also shrink the window.
+Every packet costs at least 40 bytes of headers, an interrupt, a lookup at each router and an ACK, whatever it carries.
+A receiver charges its buffer by packet memory, not payload, so many small packets also shrink the window.
 
 ## How it is judged
 
-`tinygrams` counts segments below the MSS that more data followed before they were acknowledged: pieces of something
-larger. At least `segments`, at least `share` of the data segments, and the mean payload below half of the MSS. Not
-where the receiver's window was below a segment: then it was the window that cut them; nor where a capture without the
-SYN, made before segmentation, does not tell how long a full segment is.
+`tinygrams` counts segments below the MSS that were followed by more data before they were acknowledged: pieces of
+something larger. There are at least `segments` of them, they are at least `share` of the data segments, and the mean
+payload is below half of the MSS. The rule is silent if the receiver's window was below one segment, because then the
+window cut them, and for captures made before segmentation without the SYN, where the size of a full segment is unknown.
 
 ## When it is wrong
 
-Single events that are written as they happen (keystrokes, ticks of a market) are small by nature.
+Individual events that are written as they happen (keystrokes, market ticks) are small by nature.
 
 ## What to do
 

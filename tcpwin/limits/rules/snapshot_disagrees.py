@@ -1,26 +1,26 @@
 """## What it finds
 
-What a host's kernel said of a socket is not what the packets of that time show.
+A host's kernel reports socket values that the packets of that time contradict.
 
 ## Why it matters
 
-One of them is wrong: the capture lost packets, the clocks differ, or the snapshot is of another connection. Findings on
-this connection that need both have a lower confidence.
+One of them is wrong: the capture lost packets, the clocks differ, or the snapshot belongs to another connection.
+Findings on this connection that need both have lower confidence.
 
 ## How it is judged
 
-The kernel's window (`snd_wnd`), acknowledged and received bytes are compared with the packets, over all the time in
-which the socket may have been read. At least `samples` of the compared ones, and at least `share` of them, lie outside.
-Of a capture the connections with most samples are compared, eight at most.
+The kernel's window (`snd_wnd`) and its acknowledged and received bytes are compared with the packets, over the whole
+interval in which the socket may have been read. At least `samples` of the compared samples, and at least `share` of
+them, do not fit. At most eight connections per capture are compared, those with the most samples.
 
 ## When it is wrong
 
-A segment that the kernel refused was captured all the same. A box between capture and host that terminates TCP (a
-proxy) shows other numbers on its other side.
+The capture may contain a segment that the kernel refused. If a middlebox terminates TCP between the capture point and
+the host (a proxy), its other side has different numbers.
 
 ## What to do
 
-See TW601 and TW608 first. Then compare addresses and times of the snapshot with the capture's.
+Check TW601 and TW608 first. Then compare the snapshot's addresses and times with the capture's.
 """
 
 from __future__ import annotations

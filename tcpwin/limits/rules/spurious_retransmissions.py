@@ -1,30 +1,31 @@
 """## What it finds
 
-The sender retransmitted data that the receiver already had: the originals, or their ACKs, were late, not lost.
+The sender retransmitted data that the receiver already had: the originals or their ACKs were late, not lost.
 
 ## Why it matters
 
-The sender takes it for loss. It cuts its congestion window (unless it can undo the cut), and the same bytes travel
-twice. The path is then blamed for a loss that it does not have.
+The sender assumes loss. It reduces its congestion window (unless it can undo this), and the same bytes travel twice.
+The path is then blamed for a loss that never happened.
 
 ## How it is judged
 
-By proof only: an ACK of all the bytes was captured before they were sent again (`spurious_retransmissions`), the
-receiver reported them as received twice (`spurious_by_dsack`, RFC 2883), the ACK echoed the original's timestamp
-(`spurious_by_timestamps`, RFC 3522), or F-RTO (`spurious_by_frto`, RFC 5682). One may be proved in two ways, so the
-largest of the four counts is taken. It is at least `segments`, and at least `share` of the data segments.
+By proof only: an ACK for all the bytes was captured before the retransmission (`spurious_retransmissions`), the
+receiver reported duplicates (`spurious_by_dsack`, RFC 2883), the ACK echoed the original's timestamp
+(`spurious_by_timestamps`, RFC 3522), or F-RTO proved it (`spurious_by_frto`, RFC 5682). One retransmission may be
+proved in two ways, so the largest of the four counts is used. It is at least `segments`, and at least `share` of the
+data segments.
 
 ## When it is wrong
 
-A copy that the network made looks like one sent again. Where the capture's clock runs backwards, its ACKs prove
-nothing here, since it may hold packets twice; nor where it lacks more of the data than it holds. Beside the receiver,
-an ACK that was captured may still be lost on its way to the sender: then the sending again was right.
+A copy made by the network looks like a retransmission. ACKs prove nothing if the capture's clock runs backwards, since
+the capture may contain packets twice, or if it lacks more of the data than it contains. Near the receiver, a captured
+ACK may still be lost on its way to the sender; then the retransmission was justified.
 
 ## What to do
 
-Timeouts: find what delays the path for more than 200 ms (a full queue, a radio link, a host that is suspended), or
-remove a small `rto_min` from the route. Fast retransmissions: the path reorders; keep `net.ipv4.tcp_recovery=1` and
-timestamps on, with which Linux learns how far. Probes: a receiver that delays its ACKs for long; they do no harm.
+Timeouts: find what delays the path for more than 200 ms (a full queue, a radio link, a suspended host), or remove a
+small `rto_min` from the route. Fast retransmissions: the path reorders; keep `net.ipv4.tcp_recovery=1` and timestamps
+on, so that Linux learns by how much. Probes: the receiver delays its ACKs for a long time; they do no harm.
 """
 
 from __future__ import annotations

@@ -1,30 +1,31 @@
 """## What it finds
 
-The last segments of a message were lost, and only a tail loss probe repaired that.
+The last segments of a message were lost, and only a tail loss probe repaired the loss.
 
 ## Why it matters
 
-Behind the last segment of a message nothing follows that could draw a duplicate ACK, so that the sender must wait:
-two round trips, and 200 ms more where a single segment is out (RFC 8985 §7.2, Linux `tcp_schedule_loss_probe`). Short
-answers, remote calls and the end of every message feel it.
+Nothing follows the last segment of a message that could trigger a duplicate ACK, so the sender must wait: two round
+trips, plus 200 ms if a single segment is outstanding (RFC 8985 §7.2, Linux `tcp_schedule_loss_probe`). This delays
+short answers, remote procedure calls and the end of every message.
 
 ## How it is judged
 
-`tail_loss_probes` counts probes that sent the last segment again; at least `probes` of them. Those that DSACK,
-timestamps or F-RTO prove needless are taken off, with the longest waits. The cost is the time since the same bytes
-were last sent, less one smoothed round trip; the sum is at least `cost_ns`, and at least `share` of the connection
+`tail_loss_probes` counts probes that retransmitted the last segment; there are at least `probes` of them. Those that
+DSACK, timestamps or F-RTO prove needless are subtracted, longest waits first. The cost is the time since the same bytes
+were last sent, minus one smoothed round trip; the sum is at least `cost_ns`, and at least `share` of the connection
 without its pauses.
 
 ## When it is wrong
 
-A receiver that reports no duplicates (DSACK, RFC 2883) cannot show that a probe was needless: a delayed ACK that came
-late looks the same. So the finding is `likely` at most. A short timer looks like a probe: the tail was lost all the
-same.
+If the receiver does not report duplicates (DSACK, RFC 2883), nothing shows that a probe was needless: a late delayed
+ACK looks the same. The finding is therefore at most `likely`. A short retransmission timer looks like a probe; the tail
+was lost either way.
 
 ## What to do
 
-Find where the path loses. More data right behind (fewer, larger writes; requests in a pipeline) lets SACK repair the
-loss in one round trip. The probe itself is the cheap case: without it the timer would wait longer.
+Find where the path loses packets. If more data follows at once (fewer, larger writes; pipelined requests), SACK can
+repair the loss in one round trip. The probe itself is the cheap case: without it the sender would wait longer for the
+timer.
 """
 
 from __future__ import annotations

@@ -1,24 +1,24 @@
 """## What it finds
 
-All TCP sockets of a host together took more memory than `net.ipv4.tcp_mem` allows freely.
+All TCP sockets of a host together used more memory than `net.ipv4.tcp_mem` allows freely.
 
 ## Why it matters
 
-Above the second value buffers stop growing and receive windows shrink, for all connections of the host; above the third
+Above the second value buffers stop growing and receive windows shrink for all connections of the host; above the third,
 memory is refused and packets are dropped (`__sk_mem_raise_allocated`, net/core/sock.c).
 
 ## How it is judged
 
-A sample of `/proc/net/sockstat` is above the second value of `tcp_mem`; or the kernel counted at least `pressures` more
-entries into memory pressure (`TcpExtTCPMemoryPressures`) between two samples.
+A sample of `/proc/net/sockstat` is above the second value of `tcp_mem`, or the kernel counted at least `pressures`
+further entries into memory pressure (`TcpExtTCPMemoryPressures`) between two samples.
 
 ## When it is wrong
 
-The memory is that of the whole machine, containers included, and not only of the connections that were captured.
+The memory is that of the whole machine, including containers, not only of the captured connections.
 
 ## What to do
 
-Find who holds the memory (`ss -tmn`: sockets with large `r` or `t`); or allow more with `net.ipv4.tcp_mem`.
+Find which sockets hold the memory (`ss -tmn`: sockets with large `r` or `t`), or allow more with `net.ipv4.tcp_mem`.
 """
 
 from __future__ import annotations

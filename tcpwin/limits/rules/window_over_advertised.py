@@ -1,30 +1,31 @@
 """## What it finds
 
-The receiver dropped data that lay within the window it had offered: they arrived, were not acknowledged, and had to
-be sent again.
+The receiver dropped data within the window it had offered: the segments arrived, were not acknowledged, and had to be
+retransmitted.
 
 ## Why it matters
 
-A window is a promise of room. Where it promises more than memory holds, data is lost at the last step, the sender takes
-it for congestion and slows down, and no tool on the network sees a drop. Cloudflare saw it with a patch that drops
-instead of collapsing; the user space stack passt did it until its window was cut to what its socket can take.
+A window promises buffer space. If it promises more than memory holds, data is lost at the last step, the sender
+interprets that as congestion and slows down, and no tool on the network sees a drop. Cloudflare saw this with a patch
+that drops instead of collapsing; the user-space stack passt had the problem until its window was limited to what its
+socket can take.
 
 ## How it is judged
 
-The capture was made near the receiver. At least `dropped` segments were captured, within the window, and captured
-again later as fast retransmissions, that is, after ACKs that asked for them; nothing came out of order, and nothing
-was reported as received twice (DSACK).
+The capture was made near the receiver. At least `dropped` segments were captured, within the window, and captured again
+later as fast retransmissions, that is, after ACKs that asked for them; nothing arrived out of order, and nothing was
+reported as received twice (DSACK).
 
 ## When it is wrong
 
 Between the capture point and TCP a packet can be lost for other reasons: a bad checksum (TcpInCsumErrors), a full
-backlog (TcpExtTCPBacklogDrop), a firewall on the host. The receiver's `nstat` tells: TcpExtTCPRcvQDrop, TCPOFODrop,
-RcvPruned.
+backlog (TcpExtTCPBacklogDrop), a firewall on the host. The receiver's `nstat` shows the difference: TcpExtTCPRcvQDrop,
+TCPOFODrop, RcvPruned.
 
 ## What to do
 
-Let the window promise less for the same memory: a smaller `net.ipv4.tcp_adv_win_scale` (before Linux 6.6), or a
-larger third value of `net.ipv4.tcp_rmem` with it.
+Make the window promise less for the same memory: a smaller `net.ipv4.tcp_adv_win_scale` (before Linux 6.6), optionally
+with a larger third value of `net.ipv4.tcp_rmem`.
 """
 
 from __future__ import annotations

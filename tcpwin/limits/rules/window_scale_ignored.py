@@ -1,30 +1,30 @@
 """## What it finds
 
-The sender does not scale the receiver's windows as agreed: it stops at the window field's raw value, or it sends far
-beyond what was offered.
+The sender does not scale the receiver's windows as negotiated: it stops at the raw value of the window field, or sends
+far beyond what was offered.
 
 ## Why it matters
 
-Both ends must shift the field by what the SYNs said (RFC 7323 §2.3). A sender that reads 502 as 502 bytes instead of
-64,256 sends a small piece a round trip. One that scales a window that is not scaled overruns the receiver.
+Both ends must shift the field by the value from the SYNs (RFC 7323 §2.3). A sender that reads 502 as 502 bytes instead
+of 64,256 sends a small piece per round trip. One that scales an unscaled window overruns the receiver.
 
 ## How it is judged
 
-Ignored: the shift is above 0, and at least `times` segments ended with exactly as many bytes in flight as the raw
-field says, more than half of all the times that the sender stopped for an ACK; never more was in flight. The capture
-point is not the receiver's. Reverse: scaling is off or the shift known, and at least `times` segments ended beyond
+Ignored: the shift is above 0, and at least `times` segments ended with exactly as many bytes in flight as the raw field
+says, in more than half of the cases in which the sender stopped for an ACK; never was more in flight. The capture point
+is not near the receiver. Reverse: scaling is off or the shift is known, and at least `times` segments ended beyond
 every right edge that had been advertised, while the capture lacks no ACK.
 
 ## When it is wrong
 
-A box that rewrites windows or options between the capture point and the sender makes both look so. A capture made by
-a host with offload hooks may show windows that were not yet in force. In a capture of more than half a million packets
-with more than eight connections that may ignore the scale, none of them is looked at for it.
+A middlebox that rewrites windows or options between the capture point and the sender has the same effect. A capture
+made on a host with offload hooks may show windows that were not yet in force. In a capture of more than half a million
+packets, the rule checks nothing if more than eight connections may ignore the scale.
 
 ## What to do
 
-Compare the options of the SYNs at both ends. Update the stack, proxy or firewall that reads the windows wrong;
-switching window scaling off (`net.ipv4.tcp_window_scaling` = 0) makes them agree, and slow.
+Compare the options of the SYNs at both ends. Update the stack, proxy or firewall that misreads the windows; switching
+window scaling off (`net.ipv4.tcp_window_scaling` = 0) makes them agree, but slow.
 """
 
 from __future__ import annotations

@@ -1,28 +1,29 @@
 """## What it finds
 
-The SYN offered window scaling and the SYN/ACK did not take it up, though the same responder does elsewhere in the
-capture: something on the way may have removed the option.
+The SYN offered window scaling and the SYN/ACK did not accept it, although the same server does elsewhere in the
+capture: a device on the path may have removed the option.
 
 ## Why it matters
 
-Without the option in both SYNs windows are 65,535 bytes at most (RFC 7323 §2.2). Worse, where a box removes it from
-one packet only, one side scales and the other does not, and windows are read wrong by a factor of up to 16,384.
+Without the option in both SYNs windows are limited to 65,535 bytes (RFC 7323 §2.2). It is worse if a middlebox removes
+the option from one packet only: one side scales and the other does not, and windows are misread by a factor of up to
+16,384.
 
 ## How it is judged
 
-The SYN carried the option, the SYN/ACK did not. At least `elsewhere` connections to the same address and port have it
-in both. Or the responder's own `ss` shows `wscale:` for the connection: its kernel believes that scaling was agreed
-on, which proves that the option was removed.
+The SYN carried the option, the SYN/ACK did not, and at least `elsewhere` connections to the same address and port have
+it in both. Or the server's `ss` shows `wscale:` for the connection: its kernel believes that scaling was negotiated,
+which proves that the option was removed.
 
 ## When it is wrong
 
-A server with scaling off looks the same, and one address may stand for several servers (load balancer). Linux answers
-with a SYN cookie when its queue of SYNs is full: then the option is absent where the client has no timestamps. Without
-`ss` the finding is `possible`, or `likely` where the SYN/ACK has other options and cannot be such a cookie.
+A server with scaling off looks the same, and one address may represent several servers (load balancer). Linux answers
+with a SYN cookie when its SYN queue is full; the option is then absent if the client has no timestamps. Without `ss`
+the finding is `possible`, or `likely` if the SYN/ACK has other options and cannot be such a cookie.
 
 ## What to do
 
-Capture on both sides of firewalls, load balancers and accelerators, and compare the options of the SYN and SYN/ACK.
+Capture on both sides of firewalls, load balancers and WAN accelerators, and compare the options of the SYN and SYN/ACK.
 """
 
 from __future__ import annotations

@@ -1,26 +1,26 @@
 """## What it finds
 
-The window scale shift is too small: the receive window reached the most that the shift can say, and the sender
+The window scale shift is too small: the receive window reached the maximum that the shift can express, and the sender
 waited.
 
 ## Why it matters
 
-The shift is fixed in the SYN (RFC 7323 §2.2), and a window is 65,535 << shift at most. However large the buffer grows
-later, that is all that can be offered.
+The shift is fixed in the SYN (RFC 7323 §2.2), and a window is at most 65,535 << shift. However large the buffer grows
+later, no more can be offered.
 
 ## How it is judged
 
-The shift is known and below 14. The window stood within a tenth of 65,535 << shift, and the next segment did not fit
-it for at least `limited_ns` and `share` of the time from the first to the last data, at a rate of at least `fill` of
-one such window a round trip.
+The shift is known and below 14. The window stayed within 10 % of 65,535 << shift, and the next segment did not fit it
+for at least `limited_ns` and at least `share` of the time from the first to the last data, at a rate of at least `fill`
+of one such window per round trip.
 
 ## When it is wrong
 
-What the path could have carried is not known: the time given is the most that a larger window saves.
+The capacity of the path is unknown: the stated time is the most that a larger window could save.
 
 ## What to do
 
-Linux takes the shift from the largest of `net.ipv4.tcp_rmem`, `net.core.rmem_max` and the socket's buffer at the time
+Linux derives the shift from the largest of `net.ipv4.tcp_rmem`, `net.core.rmem_max` and the socket's buffer at the time
 of the SYN (`tcp_select_initial_window`): raise tcp_rmem, and set SO_RCVBUF, if at all, before connect or listen.
 """
 

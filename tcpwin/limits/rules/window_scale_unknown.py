@@ -1,17 +1,16 @@
 """## What it finds
 
-The capture began after the connection, so the scale of its windows is not known.
+The capture began after the connection, so the scale of its windows is unknown.
 
 ## Why it matters
 
-The shift is said in the SYN and the SYN/ACK only (RFC 7323 §2.2). Without it the window field may stand for any of 15
-values: whether the window held the sender back cannot be told, and no rule on windows says anything of this
-direction.
+The shift appears only in the SYN and the SYN/ACK (RFC 7323 §2.2). Without it the window field has 15 possible meanings:
+whether the window held the sender back cannot be determined, and no rule on windows judges this direction.
 
 ## How it is judged
 
-Neither SYN tells the shift, no snapshot of the socket does, and at least `least_bytes` were sent. The range of shifts
-is what the packets allow: more data in flight than a shift can say rules it out.
+Neither the SYNs nor a snapshot of the socket shows the shift, and at least `least_bytes` were sent. The packets bound
+the range of shifts: more data in flight than a shift can express rules it out.
 
 ## When it is wrong
 
@@ -19,8 +18,8 @@ This is a gap in the capture, not a fault of the connection.
 
 ## What to do
 
-Capture from before the connection begins. Or take `ss -tin` at either end while it lives, and analyse with that file:
-its `wscale:` tells both shifts.
+Start the capture before the connection. Or run `ss -tin` at either end while it is open, and analyse with that file:
+its `wscale:` shows both shifts.
 """
 
 from __future__ import annotations

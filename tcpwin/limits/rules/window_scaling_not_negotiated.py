@@ -4,25 +4,24 @@ Window scaling is off for the connection, and the receive window of 65,535 bytes
 
 ## Why it matters
 
-Without the option the window field can say 65,535 bytes at most (RFC 7323 §1.1, §2.2). One window a round trip is all
-that the connection carries: 6 Mbit/s over 85 ms, whatever the path could do.
+Without the option the window field can express at most 65,535 bytes (RFC 7323 §1.1, §2.2). The connection carries at
+most one window per round trip: 6 Mbit/s over 85 ms, whatever the path could carry.
 
 ## How it is judged
 
-A SYN or the SYN/ACK was captured without the option: the SYN's sender has to offer it first, so where both lack it
-the initiator decided. The window stood within a tenth of 65,535 bytes, and the next segment did not fit it for at
-least `limited_ns` and `share` of the time from the first to the last data, at a rate of at least `fill` of that
-ceiling.
+A SYN or the SYN/ACK was captured without the option. The client has to offer it first, so if both lack it, the client
+decided. The window stayed within 10 % of 65,535 bytes, and the next segment did not fit it for at least `limited_ns`
+and at least `share` of the time from the first to the last data, at a rate of at least `fill` of that ceiling.
 
 ## When it is wrong
 
-A box on the way may have removed the option: a capture near the host that seems to lack it, or its settings, tells.
-What the path could have carried is not known: the time given is the most that a larger window saves.
+A middlebox may have removed the option: a capture near the host that seems to lack it, or its settings, shows whether
+it did. The capacity of the path is unknown: the stated time is the most that a larger window could save.
 
 ## What to do
 
 Switch window scaling on where it is off: `sysctl net.ipv4.tcp_window_scaling` on Linux, `netsh interface tcp show
-global` on Windows (autotuning level "disabled"). This changes new connections only.
+global` on Windows (autotuning level "disabled"). This affects new connections only.
 """
 
 from __future__ import annotations

@@ -1,24 +1,24 @@
 """## What it finds
 
-A host has window scaling switched off: `net.ipv4.tcp_window_scaling` is 0.
+Window scaling is switched off on a host: `net.ipv4.tcp_window_scaling` is 0.
 
 ## Why it matters
 
-Without scaling no window exceeds 65,535 bytes in either direction (RFC 7323 §1.1): over 100 ms that is 5.2 Mbit/s a
-connection, whatever the path gives.
+Without scaling no window exceeds 65,535 bytes in either direction (RFC 7323 §1.1): over 100 ms that is 5.2 Mbit/s per
+connection, whatever the path could carry.
 
 ## How it is judged
 
-By the host's settings, unless the captured SYNs of the host offer scaling all the same, or the longest path of its
-connections is below `rtt_ns`.
+From the host's settings, unless its captured SYNs offer scaling anyway or the longest round trip of its connections is
+below `rtt_ns`.
 
 ## When it is wrong
 
-The setting was changed after the connections were opened, or is that of another network namespace.
+The setting was changed after the connections were opened, or belongs to another network namespace.
 
 ## What to do
 
-Switch it on. It takes effect for new connections only.
+Switch it on. It affects new connections only.
 """
 
 from __future__ import annotations

@@ -1,29 +1,28 @@
 """## What it finds
 
-The receiver took back window that it had offered: the right edge moved to the left.
+The receiver took back window that it had offered: the right edge moved left.
 
 ## Why it matters
 
-A receiver should not do so (RFC 9293 §3.8.6.2.2, SHLD-14). Data sent into the old window may be dropped and have to
-be sent again, and a sender's view of what it may send is upset; it must be robust against it (RFC 9293 MUST-34).
+A receiver should not do this (RFC 9293 §3.8.6.2.2, SHLD-14). Data sent into the old window may be dropped and need
+retransmission, and the sender's state becomes inconsistent; senders must tolerate it (RFC 9293 MUST-34).
 
 ## How it is judged
 
-An ACK in sequence moved the right edge to the left by a unit of the scale or more, at least `shrinks` times. Less is
-rounding (RFC 7323 §2.4). Late ACKs are left out (SND.WL1). It is a warning where the window went to zero.
-
-With the receiver's settings the kernel's rule is named: from Linux 6.5 on `net.ipv4.tcp_shrink_window` = 1 allows it
-(commit b650d953cd39); from 6.6 on a receiver out of memory announces zero (commit e2142825c120).
+An in-order ACK moved the right edge left by at least one unit of the scale, at least `shrinks` times. Less is rounding
+(RFC 7323 §2.4). Late ACKs are ignored (SND.WL1). It is a warning if the window went to zero. If the receiver's settings
+are available, the finding names the kernel's rule: from Linux 6.5 on `net.ipv4.tcp_shrink_window` = 1 allows shrinking
+(commit b650d953cd39); from 6.6 on a receiver that is out of memory announces zero (commit e2142825c120).
 
 ## When it is wrong
 
-A box that shapes traffic by rewriting windows does the same. A capture that lost packets, or wrote them in the wrong
-order, shows edges that were never in force; so do ACKs that overtook one another.
+A middlebox that shapes traffic by rewriting windows has the same effect. A capture that lost packets, or wrote them in
+the wrong order, shows edges that were never in force; so do ACKs that overtook one another.
 
 ## What to do
 
-Where tcp_shrink_window is set on purpose, to bound memory, nothing. Otherwise give the receiver memory, or look for
-the box in between.
+Nothing if tcp_shrink_window is set on purpose to limit memory. Otherwise give the receiver more memory, or look for a
+middlebox.
 """
 
 from __future__ import annotations

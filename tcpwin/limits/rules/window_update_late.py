@@ -1,29 +1,29 @@
 """## What it finds
 
-The receiver's window opened, but the sender learned it only by probing.
+The receiver's window opened, but the sender learned of it only by probing.
 
 ## Why it matters
 
-A receiver tells of its own accord that its window opened (RFC 9293 §3.8.6.1). Where that update is lost or never
-sent, the sender waits for its next probe, and these are 0.2 s apart at first, then twice as far each time.
+A receiver announces by itself that its window has opened (RFC 9293 §3.8.6.1). If that update is lost or never sent, the
+sender waits for its next probe. Probes are 0.2 s apart at first, and the interval doubles each time.
 
 ## How it is judged
 
-Of the closed windows, those are counted that opened with the answer to a probe, within two round trips and 10 ms of
-it. They are at least half, and the time between the last two probes of each, the most that the update was late, is at
-least `late_ns` in all. Where the receiver's IP identification shows that ACKs are missing, the update was lost on its
-way. Near the receiver, none was sent.
+The rule counts closed windows that opened with the answer to a probe, within two round trips and 10 ms of it. They are
+at least half of all. The delay of each is at most the time between its last two probes, and these add up to at least
+`late_ns`. If the receiver's IP identification shows that ACKs are missing, the update was lost on the path. Near the
+receiver, none was sent.
 
 ## When it is wrong
 
-The window may have opened just before the probe: the time given is the most that it can be. Without the IP
-identification a lost update and one that was never sent look the same.
+The window may have opened just before the probe: the stated time is an upper bound. Without the IP identification a
+lost update and one that was never sent look the same.
 
 ## What to do
 
-Look for loss on the way back to the sender. If a capture at the receiver has no update, its stack does not send one:
-user space stacks and proxies must send it at once after a window of zero (RFC 9293 §3.8.6.1), as changes to passt of
-2025 do.
+Look for loss on the way back to the sender. If a capture at the receiver contains no update, its stack does not send
+one: user-space stacks and proxies must send it immediately after a zero window (RFC 9293 §3.8.6.1), as passt does since
+its changes of 2025.
 """
 
 from __future__ import annotations

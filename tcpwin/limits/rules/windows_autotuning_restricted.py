@@ -1,29 +1,30 @@
 """## What it finds
 
-The receiver's window scale is that of a Windows host whose receive window autotuning is restricted, and its window
-held the sender back.
+The receiver's window scale is that of a Windows host with restricted receive window autotuning, and its window held the
+sender back.
 
 ## Why it matters
 
-Windows autotunes its window at the level "normal" with a shift of 8. "highlyrestricted" has 2 and "restricted" 4, which
-bound the window at 262,140 and 1,048,560 bytes; "disabled" has no scaling at all. Old tuning guides recommend them.
+At the level "normal" Windows autotunes its window with a shift of 8. "highlyrestricted" uses 2 and "restricted" 4,
+which limit the window to 262,140 and 1,048,560 bytes; "disabled" has no scaling at all. Old tuning guides recommend
+these levels.
 
 ## How it is judged
 
 With the host's `netsh interface tcp show global` or `Get-NetTCPSetting`: the level is one of the three, and the shift
-in its SYN is that level's. Without it: the shift in its SYN is 2 or 4 and the SYN has no timestamps option, as with
-Windows by default. Either way the next segment did not fit the open window for at least `limited_ns` and `share` of
-the time from the first to the last data, at a rate of at least `fill` of one window a round trip, and the window
-stood near its largest.
+in its SYN matches. Without it: the shift in its SYN is 2 or 4 and the SYN has no timestamps option, as is the default
+on Windows. In both cases the next segment did not fit the open window for at least `limited_ns` and at least `share` of
+the time from the first to the last data, at a rate of at least `fill` of one window per round trip, and the window
+stayed near its maximum.
 
 ## When it is wrong
 
-Any host may offer a shift of 2 or 4: Linux does with a `tcp_rmem` of 256 KiB or 1 MiB, and has timestamps on by
+Any host may offer a shift of 2 or 4: Linux does with a `tcp_rmem` of 256 KiB or 1 MiB, and it has timestamps on by
 default. Without the host's settings the finding is `possible`.
 
 ## What to do
 
-On the Windows host, in a shell with the rights of an administrator, the line below. This changes new connections only.
+Run the suggested command in an administrator's shell on the Windows host. It affects new connections only.
 """
 
 from __future__ import annotations

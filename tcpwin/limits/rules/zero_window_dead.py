@@ -1,29 +1,29 @@
 """## What it finds
 
-The receiver closed its window, or left it smaller than a segment, and did not open it again: the connection was reset,
-or the capture ended so.
+The receiver closed its window, or left it smaller than a segment, and did not open it again before the connection was
+reset or the capture ended.
 
 ## Why it matters
 
-The sender had more data and could send nothing but probes (RFC 9293 §3.8.6.1). The transfer did not finish: this is how
-a hung application looks from outside.
+The sender had more data and could send only probes (RFC 9293 §3.8.6.1). The transfer did not finish: this is what a
+hung application looks like from outside.
 
 ## How it is judged
 
-When the capture ended, or a RST came, the window had been closed (or smaller than the next segment, with nothing in
-flight) for `stall_ns` and more, and the sender waited for it: it probed, had data in flight, or its first probe was not
-due yet. From `dead_ns` on it is an error, before that a warning. The cost is that time; a capture that goes on after
-the connection's last packet adds two minutes to it at most, the longest that a timer waits.
+When the capture ended or a RST arrived, the window had been closed (or smaller than the next segment, with nothing in
+flight) for at least `stall_ns`, and the sender was waiting for it: it probed, had data in flight, or its first probe
+was not due yet. After `dead_ns` it is an error, before that a warning. The cost is that time. If the capture continues
+after the connection's last packet, at most two minutes are added, the longest retransmission timer.
 
 ## When it is wrong
 
 A capture that was stopped may have missed the opening. In Linux 6.6 to 6.8 a window closed by memory pressure could
-stay closed on both sides though the application read (commit e2142825c120 and its fixes): compare Recv-Q of `ss`, which
-is then small.
+stay closed on both sides although the application was reading (commit e2142825c120 and its fixes): compare Recv-Q in
+`ss`, which is then small.
 
 ## What to do
 
-On the receiver, find why the application stopped reading: `ss -tmi` shows Recv-Q near the buffer. Let applications
+On the receiver, find why the application stopped reading: `ss -tmi` shows Recv-Q near the buffer size. Let applications
 limit how long they wait for their peer (TCP_USER_TIMEOUT on Linux).
 """
 

@@ -4,24 +4,24 @@ The receiver closed its window (advertised zero), and the sender waited until it
 
 ## Why it matters
 
-Nothing can be sent into a closed window but probes (RFC 9293 §3.8.6.1). The receiver's buffer is full: its application
-reads more slowly than data comes. A faster network or a larger congestion window changes nothing.
+Only probes can be sent into a closed window (RFC 9293 §3.8.6.1). The receiver's buffer is full: its application reads
+more slowly than data arrives. A faster network or a larger congestion window changes nothing.
 
 ## How it is judged
 
-The time from an accepted window of zero to the next above it, summed over the connection, is at least `stall_ns` and
-at least `share` of the connection's duration. Windows are accepted as a sender does (SND.WL1, RFC 9293 §3.10.7.4), so
-that a reordered ACK closes nothing. A window that never opened again is TW203's.
+The time from an accepted zero window to the next non-zero one, summed over the connection, is at least `stall_ns` and
+at least `share` of the connection's duration. Windows are accepted as a sender would (SND.WL1, RFC 9293 §3.10.7.4), so
+a reordered ACK closes nothing. TW203 reports windows that never opened again.
 
 ## When it is wrong
 
-A consumer that pauses on purpose (backpressure) closes its window as designed. A capture that lost the window update
-sees the window closed for too long: the next data sent ends the episode.
+A consumer that pauses on purpose (backpressure) closes its window by design. If the capture lost the window update, the
+window appears closed for too long; the next data sent ends the episode.
 
 ## What to do
 
-On the receiver, find why the application reads slowly: `ss -tmi` shows Recv-Q near the buffer (`skmem` r against rb). A
-larger `net.ipv4.tcp_rmem` only postpones it.
+On the receiver, find why the application reads slowly: `ss -tmi` shows Recv-Q near the buffer size (`skmem` r against
+rb). A larger `net.ipv4.tcp_rmem` only postpones the stall.
 """
 
 from __future__ import annotations
