@@ -25,7 +25,7 @@ def test_code_or_name(word: str) -> None:
     assert told[-4:] == [
         "Thresholds",
         "  Set with `tcpwin check --threshold TW201.NAME=VALUE`.",
-        "  stall_ns  200ms: Linux's shortest retransmission timeout; less is hardly noticed.",
+        "  stall_ns  200ms: Linux's shortest retransmission timeout; less is barely noticeable.",
         "  share     2%: A window that is closed for less than 2 % of the time works as designed.",
     ]
 

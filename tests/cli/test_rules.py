@@ -32,7 +32,7 @@ def test_json() -> None:
             "stall_ns": {
                 "default": 200_000_000,
                 "unit": "ns",
-                "reason": "Linux's shortest retransmission timeout; less is hardly noticed.",
+                "reason": "Linux's shortest retransmission timeout; less is barely noticeable.",
             },
             "share": {
                 "default": 0.02,

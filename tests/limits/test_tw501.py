@@ -78,7 +78,7 @@ def test_fires_on_own_data_that_was_never_acknowledged(tmp_path: Path) -> None:
     [finding] = judged(story.analyze(tmp_path), "TW501")
     assert (finding.side, finding.direction) == ("client", "a_to_b")
     assert finding.evidence.values["unacknowledged_bytes"] == 3 * 1460
-    assert says(finding, "The client reset", "4.38 kB of its own data", "the server")
+    assert says(finding, "The client reset", "4.38 kB of its data", "the server")
 
 
 def test_fires_on_a_reader_that_closed_with_data_unread() -> None:

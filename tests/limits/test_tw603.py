@@ -71,5 +71,5 @@ def test_says_what_an_absent_mss_allows(tmp_path: Path) -> None:
     story.ack("b")
     [finding] = judged(story.analyze(tmp_path), "TW603")
     assert finding.evidence.ruled_out == (
-        "Jumbo frames: without the MSS option 536 bytes are the most that may be sent (RFC 9293 §3.7.1)."
+        "Jumbo frames: without the MSS option at most 536 bytes may be sent (RFC 9293 §3.7.1)."
     )

@@ -1,4 +1,4 @@
-"""What proves a finding: questions that several rules ask of the same packets, settings and samples."""
+"""Evidence for findings: questions that several rules ask about the same packets, settings and samples."""
 
 from tcpwin.lazy import attach
 

@@ -1,6 +1,6 @@
-"""Whether the capture holds the packets of a direction twice: at its one end, and later at the other.
+"""Detect captures that contain a direction's packets twice: at one end, and later at the other.
 
-In: a case. Out: how much later the copy comes, or None. It reads events only where the handshake was sent twice.
+In: a case. Out: the delay of the copy, or None. It reads events only if the handshake was sent twice.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.events import events_of
 
 SOONEST_NS = 500_000_000
-"""A SYN is sent again after a second (RFC 6298 §2.1; Linux's TCP_TIMEOUT_INIT): sooner it is a copy."""
+"""A SYN is retransmitted after one second (RFC 6298 §2.1; Linux's TCP_TIMEOUT_INIT): an earlier one is a copy."""
 FEWEST_SEGMENTS = 10
-"""Of fewer segments a few that were really lost may be two in five."""
+"""With fewer segments, a few real losses may reach the share."""
 DOUBLED_SHARE = 0.4
-"""Of the data, sent again: half of what is captured are copies."""
+"""Share of the data that appears retransmitted: in a doubled capture half of all segments are copies."""
 
 
 def copied_after_ns(case: Case) -> int | None:
-    """How long after its SYN each side's SYN is in the capture again; the longer of both. None where it is no copy."""
+    """Return how long after each side's SYN its copy was captured, the longer of both, or None if there is no copy."""
     data, back = case.data, case.back
     if not (data.syn_retransmissions and back.syn_retransmissions):
         return None
@@ -35,7 +35,7 @@ def copied_after_ns(case: Case) -> int | None:
 
 
 def pair_command(case: Case) -> str:
-    """The command that splits the case's capture into those of both ends, and pairs them."""
+    """Return the command that splits the case's capture by vantage point and pairs the parts."""
     import shlex
 
     name = case.analysis.name

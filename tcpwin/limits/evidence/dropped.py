@@ -1,6 +1,6 @@
-"""Counters of a host that tell of receive buffers run over, whose connection that was, and what is found by them.
+"""Findings from a host's counters for overrun receive buffers, and the connection they refer to.
 
-In: a Host and a case of the capture. Out: the connection, where only one can be meant; the finding.
+In: a Host and a case of the capture. Out: the connection, if only one is possible; the finding.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 COLLAPSED = ("TcpExtPruneCalled", "TcpExtTCPRcvCollapsed")
 DROPPED = ("TcpExtTCPRcvQDrop", "TcpExtTCPOFODrop", "TcpExtRcvPruned", "TcpExtOfoPruned")
-"""Packets dropped for want of receive memory: in order, out of order, and what was queued already (`tcp_data_queue`,
+"""Packets dropped for lack of receive memory: in order, out of order, and already queued (`tcp_data_queue`,
 `tcp_data_queue_ofo` and `tcp_prune_queue`, net/ipv4/tcp_input.c). OfoPruned counts events."""
 BULK_BYTES = 100_000
-"""What fits any receive buffer by default fills none."""
+"""Less fits any default receive buffer, so it cannot have filled one."""
 PUBLISHED = "a minute of Cloudflare's oscillating reader at 300 ms with tcp_rmem of 170 MiB and tcp_adv_win_scale 2"
-"""Optimizing TCP for high WAN throughput while preserving low latency, 2022: the run that the numbers beside are of."""
+"""Optimizing TCP for high WAN throughput while preserving low latency, 2022: the run behind the published numbers."""
 
 
 def only_receiver(case: Case, host: Host) -> Case:
-    """The case of the one connection that brought the host much data; the capture's where there are more, or none.
+    """Return the case of the only connection that brought the host much data, or the capture's case.
 
-    Counters are a host's: with one such connection in the capture they are likely, but not surely, its own.
+    Counters belong to a host: with one such connection in the capture they are likely, not certainly, its counts.
     """
     found = []
     for match in host.found:
@@ -44,11 +44,11 @@ def only_receiver(case: Case, host: Host) -> Case:
 
 
 def short_of_memory(case: Case, host: Host, did: str, grown: Mapping[str, int]) -> Finding:
-    """The finding that a host ran out of receive memory.
+    """Return the finding that a host ran out of receive memory.
 
     Args:
-        did: what its kernel did then, the rest of the sentence.
-        grown: the counters that say so.
+        did: what its kernel did, as the rest of the sentence.
+        grown: the counters that show it.
     """
     judged = only_receiver(case, host)
     side = judged.receiver if judged.subject is not None else None

@@ -1,6 +1,6 @@
 """Events and stalls of the connection that a rule judges.
 
-In: a case. Out: events, or those that the first reading kept; stalls, or none where the capture may not be read again.
+In: a case. Out: events, or those kept from the first reading; stalls, or none if the capture may not be read again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tcpwin.limits.case import Case
 
 
 def events_of(case: Case, *names: str, side: str | None = None, causes: Collection[str] = ()) -> Sequence[Event]:
-    """What `Case.events` gives; none where the source is gone."""
+    """Return `Case.events`, or none if the source is gone."""
     try:
         return case.events(*names, side=side, causes=causes)
     except TcpwinError:
@@ -21,7 +21,7 @@ def events_of(case: Case, *names: str, side: str | None = None, causes: Collecti
 
 
 def count_of(case: Case, name: str, side: str) -> int:
-    """How many events of a name a side sent, of those that `Case.events` gives; 0 where the source is gone."""
+    """Count a side's events of a name among `Case.events`; 0 if the source is gone."""
     try:
         return case.count_events(name, side=side)
     except TcpwinError:
@@ -29,7 +29,7 @@ def count_of(case: Case, name: str, side: str) -> int:
 
 
 def stalls_of(case: Case) -> list[Stall]:
-    """The connection's long silences; none likewise."""
+    """Return the connection's long silences, or none if the source is gone."""
     try:
         return case.stalls
     except TcpwinError:

@@ -1,4 +1,4 @@
-"""A receiver's full buffer, by its kernel: how often, and how full.
+"""How often and how far a receiver's buffer was full, according to its kernel.
 
 In: a case with samples of the receiver's socket. Out: FullBuffer, or None. It judges no cause.
 """
@@ -18,12 +18,13 @@ what the buffer allows (`__tcp_select_window`, net/ipv4/tcp_output.c)."""
 
 
 class FullBuffer(NamedTuple):
-    """How full a receive buffer was.
+    """Fill level of a receive buffer.
 
     Attributes:
-        samples: of the socket with skmem; `full` of them had r ÷ rb of `FULL` or more, with unread data in order.
-        worst: the fullest.
-        start_ns, end_ns: times of the first and last full sample by the host's clock; None where the file does not say.
+        samples: samples of the socket with skmem; in `full` of them r ÷ rb was at least `FULL`, with unread in-order
+            data.
+        worst: the fullest sample.
+        start_ns, end_ns: times of the first and last full sample by the host's clock; None if the file has no times.
     """
 
     samples: int
@@ -34,12 +35,12 @@ class FullBuffer(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Of the samples."""
+        """Return the share of full samples."""
         return self.full / self.samples
 
 
 def full_buffer(case: Case, least_share: float = 0.2) -> FullBuffer | None:
-    """How full the receiver's buffer was; None without samples, or where less than that share of them were full."""
+    """Return the receiver's buffer fill level, or None without samples or if less than that share were full."""
     told = [each for each in case.sockets(case.receiver) if each.rcvbuf_bytes and each.rmem_alloc_bytes is not None]
     full = [each for each in told if _fill(each) >= FULL and _is_unread(each)]
     if not full or len(full) < least_share * len(told):
@@ -52,5 +53,5 @@ def _fill(sample: SocketSample) -> float:
 
 
 def _is_unread(sample: SocketSample) -> bool:
-    # What waits out of order is in r as well: a quarter of the memory is payload in order even at an overhead of 4.
+    # r includes out-of-order data: even at an overhead of 4, a quarter of the memory is in-order payload.
     return (sample.recv_q_bytes or 0) * 4 >= (sample.rmem_alloc_bytes or 0)

@@ -1,6 +1,6 @@
-"""What rules on settings and counters share: a host's name, its connections, what its counters grew by.
+"""Helpers for rules on settings and counters: a host's name, its connections, the growth of its counters.
 
-In: a case, a host of its snapshots. Out: words and numbers. It judges nothing.
+In: a case, a host from its snapshots. Out: words and numbers. It judges nothing.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from tcpwin.limits.connection import Connection
 
 FIRST_LOOKED_AT = 1000
-"""Connections of a host that are looked at one by one."""
+"""Connections of a host that are examined individually."""
 LARGEST_SIZE_BYTES = (1 << 31) - 1
 """tcp_rmem and tcp_wmem are signed 32-bit numbers."""
 LARGEST_COUNT = 1 << 64
-"""The kernel's counters have 64 bits: a text that says more is wrong."""
+"""Kernel counters have 64 bits: a file with larger values is wrong."""
 
 
 def name_of(host: Host) -> str:
-    """The host in words: its role where it has one side's sockets only, else its label."""
+    """Return the host's role if it has sockets of one side only, else its label."""
     if len(host.sides) == 1:
         [side] = host.sides
         return f"the {ENDS[side]} ({host.label})" if host.label else f"the {ENDS[side]}"
@@ -35,24 +35,24 @@ def name_of(host: Host) -> str:
 
 
 def side_of(host: Host) -> str | None:
-    """The side whose sockets the host has; None where it has those of both, or none."""
+    """Return the side whose sockets the host has, or None if it has both or none."""
     return next(iter(host.sides)) if len(host.sides) == 1 else None
 
 
 def connections_of(case: Case, host: Host) -> Iterator[tuple[Connection, str]]:
-    """The first connections of which the host has samples, with its side."""
+    """Yield the first connections for which the host has samples, with its side."""
     for match in islice(host.found, FIRST_LOOKED_AT):
         yield case.analysis.connections[match.connection], match.side
 
 
 def longest_rtt_ns(case: Case, host: Host) -> int | None:
-    """The longest path round trip among the host's connections; None where none is known."""
+    """Return the longest path round trip among the host's connections, or None if unknown."""
     known = [each.path_rtt_ns for each, _ in connections_of(case, host) if each.path_rtt_ns]
     return max(known, default=None)
 
 
 def kernel_version(host: Host) -> Kernel | None:
-    """The version of the host's kernel, by `uname` or by its settings."""
+    """Return the host's kernel version from `uname` or its settings."""
     from tcpwin.kernel import kernel_of
 
     by_name = None if host.kernel is None else host.kernel.version
@@ -60,7 +60,7 @@ def kernel_version(host: Host) -> Kernel | None:
 
 
 def sizes_of(host: Host, name: str) -> tuple[int, int, int] | None:
-    """A setting of three sizes, as tcp_rmem; None where it is absent or the kernel could not have it."""
+    """Return a setting with three sizes, such as tcp_rmem, or None if it is absent or impossible."""
     sizes = None if host.settings is None else host.settings.numbers(name)
     if sizes is None or len(sizes) != 3 or not all(1 <= size <= LARGEST_SIZE_BYTES for size in sizes):
         return None
@@ -68,9 +68,9 @@ def sizes_of(host: Host, name: str) -> tuple[int, int, int] | None:
 
 
 def growth(host: Host | None, *names: str) -> dict[str, int]:
-    """By how much counters of a host grew over its samples; names that did not grow, or are unknown, are left out.
+    """Return how much a host's counters grew over its samples, without names that did not grow or are unknown.
 
-    Each counter is that of one source: of those that have it, the one that covers most time.
+    Each counter comes from one source: the one that covers the most time.
     """
     if host is None:
         return {}
@@ -84,12 +84,12 @@ def growth(host: Host | None, *names: str) -> dict[str, int]:
 
 
 def _growth_of(samples: Sequence[CounterSample], names: set[str]) -> tuple[dict[str, int], set[str]]:
-    """How much the samples of one source show, and the names of which they show anything."""
+    """Return the growth in the samples of one source, and the names that the source reports."""
     from tcpwin.hosts import deltas
 
     found: dict[str, int] = {}
     told: set[str] = set()
-    # The first increment of `nstat` counts since its run before, which may be long ago.
+    # The first increment of `nstat` counts since its previous run, which may be long ago.
     for delta in islice(deltas(samples), 1 if samples and samples[0].is_increment else 0, None):
         for name in names & delta.values.keys():
             told.add(name)
@@ -99,7 +99,7 @@ def _growth_of(samples: Sequence[CounterSample], names: set[str]) -> tuple[dict[
 
 
 def syns_of(case: Case, host: Host) -> Iterator[Direction]:
-    """The directions of the host's connections whose SYN or SYN/ACK it sent, and the capture holds."""
+    """Yield the directions of the host's connections whose SYN or SYN/ACK it sent and the capture contains."""
     for connection, side in connections_of(case, host):
         sent = connection.a_to_b if side == "a" else connection.b_to_a
         if sent.syn_seen:
@@ -107,7 +107,7 @@ def syns_of(case: Case, host: Host) -> Iterator[Direction]:
 
 
 def best_goodput_bps(case: Case) -> float:
-    """The best goodput of any connection between the two addresses of the case's one, either way, bits per second."""
+    """Return the best goodput in bit/s of any connection between the case's two addresses, in either direction."""
     connection = case.connection
     conditions = (
         ("connection.a_address", "==", connection.a.address),

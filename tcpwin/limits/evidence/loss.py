@@ -1,6 +1,6 @@
-"""What the rules on loss have in common: the segments sent again, what their wait cost, and who lost the originals.
+"""Helpers for rules on loss: the retransmitted segments, the cost of waiting for them, and who lost the originals.
 
-In: a case. Out: its sender's events by cause, times, and the blame with the reason for it. It reads the capture again
+In: a case. Out: its sender's events by cause, times, and the blame with its reason. It reads the capture again
 only for events.
 """
 
@@ -20,7 +20,7 @@ from tcpwin.limits.reading import count_originals, pairs_of
 from tcpwin.units import count_text
 
 PAIRS = 5
-"""Originals with their retransmissions that stand in the evidence: ten frames."""
+"""Originals with their retransmissions to list in the evidence: ten frames."""
 REFUSALS = (
     "TcpExtTCPRcvQDrop",
     "TcpExtRcvPruned",
@@ -28,29 +28,29 @@ REFUSALS = (
     "TcpExtOfoPruned",
     "TcpExtTCPBacklogDrop",
 )
-"""Counters of a host that dropped segments which had arrived (net/ipv4/tcp_input.c, tcp_ipv4.c)."""
+"""Counters of segments that a host dropped after they had arrived (net/ipv4/tcp_input.c, tcp_ipv4.c)."""
 TOO_OLD = "TcpExtPAWSEstab"
-"""Counter of segments discarded for an old timestamp (RFC 7323 §5): original ones, where a path reorders far enough."""
+"""Counter of segments discarded for an old timestamp (RFC 7323 §5), originals too if a path reorders far enough."""
 TOO_OLD_SHARE = 0.1
-"""Of the segments sent again: the counter is the host's, and other connections may have raised it."""
+"""Share of the retransmitted segments; the counter belongs to the host, and other connections may have raised it."""
 UNANSWERED = ("unacknowledged", "peer_silent")
-"""Stalls at the end in which nothing was acknowledged."""
+"""Causes of final stalls in which nothing was acknowledged."""
 REORDERED_SHARE = 0.01
 REORDERED_ACKS = 30
-"""Duplicate ACKs before anything was sent again: of a loss a sender waits for three, or sends again at once."""
+"""Duplicate ACKs before any retransmission: after a loss a sender retransmits by the third."""
 
 ARRIVED_SHARE = 0.9
-"""Of the retransmissions; for the others the copy that filled a hole may have been the first to be captured."""
+"""Share of the retransmissions; for the rest, the copy that filled a hole may have been the first captured."""
 
 
 class Culprit(NamedTuple):
-    """Who lost the segments.
+    """The party that lost the segments.
 
     Attributes:
-        owner: `network`, or `host`: the receiver's.
+        owner: `network`, or `host` for the receiver's host.
         where: ends a sentence that begins with ``lost``.
-        confidence: the most that a finding on this loss may claim.
-        ruled_out: why the likeliest other one is not to blame.
+        confidence: the highest confidence that a finding on this loss may have.
+        ruled_out: why the next likeliest party is not to blame.
     """
 
     owner: str
@@ -60,21 +60,21 @@ class Culprit(NamedTuple):
 
 
 def busy_ns(case: Case) -> int:
-    """The connection's duration without the pauses in which the direction had nothing to send; 0 at least."""
+    """Return the connection's duration without the pauses in which the direction had nothing to send; at least 0."""
     return max(case.connection.duration_ns - case.data.idle_ns, 0)
 
 
 def share_of(case: Case, cost_ns: int) -> float:
-    """A time as a share of `busy_ns`; 1 at most, and 0 of nothing."""
+    """Return a time as a share of `busy_ns`: at most 1, and 0 if that is 0."""
     whole_ns = busy_ns(case)
     return min(cost_ns / whole_ns, 1.0) if whole_ns else 0.0
 
 
 def resent(case: Case, *causes: str) -> Sequence[Event]:
-    """The sender's segments that were sent again for one of the causes, in order of time. Reads the source.
+    """Return the sender's segments that were retransmitted for one of the causes, in time order. Reads the source.
 
-    None where they are copies that a second place captured. Those that the peer never answered, to the end, tell of its
-    silence, not of loss.
+    Empty if they are copies captured at a second point. Final segments that the peer never answered indicate its
+    silence, not loss.
     """
     if copied_after_ns(case) is not None:
         return ()
@@ -86,42 +86,42 @@ def resent(case: Case, *causes: str) -> Sequence[Event]:
 
 
 def wait_ns(case: Case, event: Event) -> int:
-    """How long bytes waited to be sent again, less the round trip that any repair takes at least; never below 0."""
+    """Return how long bytes waited for retransmission beyond the round trip that any repair takes; at least 0."""
     age_ns = event.age_ns if event.age_ns is not None else event.rto_ns
     return max((age_ns or 0) - round_trip_ns(case), 0)
 
 
 def round_trip_ns(case: Case) -> int:
-    """The round trip as the sender has it, smoothed; else the path's least; 0 where neither is known."""
+    """Return the sender's smoothed round trip, else the path's minimum, else 0."""
     data = case.data
     return data.sender_rtt_smoothed_ns or data.rtt_smoothed_ns or case.connection.path_rtt_ns or 0
 
 
 def pairs(events: Sequence[Event]) -> tuple[int, ...]:
-    """Frames of originals, each with that of its retransmission, of the first events given."""
+    """Return the frames of originals and their retransmissions for the first events given."""
     return pairs_of(events, PAIRS)
 
 
 def pairs_shown(which: str, events: Sequence[Event]) -> str | None:
-    """Which of the events `pairs` shows, where these are not all."""
+    """Describe which events `pairs` shows, if not all."""
     return of_many(which, min(len(events), PAIRS), len(events), "original and retransmission of the")
 
 
 def needless(case: Case) -> int:
-    """Retransmissions that are proved needless by DSACK, timestamps or F-RTO: one may be counted by two of them."""
+    """Count the retransmissions proved needless by DSACK, timestamps or F-RTO; two of them may count the same one."""
     data = case.data
     return data.spurious_by_dsack + data.spurious_by_timestamps + data.spurious_by_frto
 
 
 def has_sack(case: Case) -> bool | None:
-    """Whether both SYNs permit SACK (RFC 2018 §2); None where one was not captured."""
+    """Whether both SYNs permit SACK (RFC 2018 §2); None if one was not captured."""
     if not (case.data.syn_seen and case.back.syn_seen):
         return None
     return case.data.syn_sack_permitted and case.back.syn_sack_permitted
 
 
 def weaker(first: str, second: str) -> str:
-    """The lower of two confidences."""
+    """Return the lower of two confidences."""
     return min(first, second, key=("possible", "likely", "certain").index)
 
 
@@ -131,10 +131,10 @@ def has_known_windows(data: Direction) -> bool:
 
 
 def culprit(case: Case, events: Sequence[Event]) -> Culprit:
-    """Tell loss on the path from a receiver that refuses what arrives.
+    """Distinguish loss on the path from a receiver that refuses segments.
 
-    The receiver's own counters decide. Without them: originals that were captured beside the receiver did arrive.
-    A receiver whose window was tight leaves it open (`is_tight`).
+    The receiver's counters decide. Without them, originals captured near the receiver count as arrived. If the
+    receiver's window was tight (`is_tight`), the question stays open.
     """
     receiver = case.the_receiver
     counted = _receiver_counters(case)
@@ -145,7 +145,7 @@ def culprit(case: Case, events: Sequence[Event]) -> Culprit:
             "network",
             f"at {receiver}, which discarded them as too old (PAWS): the path reorders",
             "likely",
-            f"Not loss on the path: {receiver} counted {count_text(too_old, 'segment')} with too old a timestamp.",
+            f"Not loss on the path: {receiver} counted {count_text(too_old, 'segment')} with an outdated timestamp.",
         )
     refused = sum(counted.get(name, 0) for name in REFUSALS) if counted else 0
     if refused:
@@ -184,18 +184,18 @@ def culprit(case: Case, events: Sequence[Event]) -> Culprit:
             "network",
             f"on the path, or too late for {receiver} (PAWS), because the path reorders",
             "likely",
-            f"Not {receiver}'s memory: its receive window had room.",
+            f"Not {receiver}'s memory: its receive window had space.",
         )
     return Culprit(
         "network",
         "on the path",
         "certain" if data.view == "sender" else "likely",
-        f"Not {receiver}'s memory: its receive window had room.",
+        f"Not {receiver}'s memory: its receive window had space.",
     )
 
 
 def reorders(case: Case) -> bool:
-    """Whether the path seems to reorder: late segments, segments too old at the receiver, or ACKs that miss for long.
+    """Whether the path seems to reorder: late segments, segments too old for the receiver, or many duplicate ACKs.
 
     Reads the source.
     """
@@ -205,7 +205,7 @@ def reorders(case: Case) -> bool:
     too_old = _receiver_counters(case).get(TOO_OLD, 0)
     if too_old >= max(TOO_OLD_SHARE * data.resent_segments, 1):
         return True
-    # Without the count of all no list is needed.
+    # Without the total count no list is needed.
     if data.duplicate_acks < REORDERED_ACKS or count_of(case, "duplicate_ack", case.receiver) < REORDERED_ACKS:
         return False
     acks = 0
@@ -219,5 +219,5 @@ def reorders(case: Case) -> bool:
 
 
 def _receiver_counters(case: Case) -> dict[str, int]:
-    """By how much the counters of the receiver's host grew in all; empty without them."""
+    """Return how much the counters of the receiver's host grew in total; empty without them."""
     return growth(case.host(case.receiver), *REFUSALS, TOO_OLD) if case.analysis.hosts else {}

@@ -1,4 +1,4 @@
-"""Connections that came to nothing, by the port that they were for: what rules on refused and unanswered ones share.
+"""Failed connections by destination port, for the rules on refused and unanswered ones.
 
 In: a case. Out: Attempts, the port with most of them first. It judges nothing.
 """
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from tcpwin.limits.connection import Connection
 
 PORTS = 100
-"""Ports that a capture is told of, those with most attempts: a scan touches thousands."""
+"""Ports to report per capture, those with most attempts first: a scan touches thousands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """Connections to one port that came to nothing.
+    """Failed connections to one port.
 
     Attributes:
-        connections: in order of time; of the first `FIRST_LOOKED_AT` of the capture.
+        connections: in time order, from the first `FIRST_LOOKED_AT` of the capture.
         accepted: connections to the same port that were established.
-        waited_ns: from the first to the last segment of each, summed.
+        waited_ns: sum of the times from the first to the last segment of each.
     """
 
     port: Endpoint
@@ -41,17 +41,17 @@ class Attempts:
 
     @property
     def frames(self) -> tuple[int, ...]:
-        """Where the first of them begin."""
+        """Return the first frames of the first connections."""
         return tuple(each.first_frame for each in self.connections[:FRAMES])
 
     @property
     def start_ns(self) -> int:
-        """When the first of them began."""
+        """Return when the first connection began."""
         return self.connections[0].start_ns
 
     @property
     def end_ns(self) -> int:
-        """When the last of them ended."""
+        """Return when the last connection ended."""
         return max(each.end_ns for each in self.connections)
 
 
@@ -59,14 +59,14 @@ _ACCEPTED: WeakKeyDictionary[Analysis, dict[tuple[str, int], int]] = WeakKeyDict
 
 
 def _accepted(analysis: Analysis) -> dict[tuple[str, int], int]:
-    """How many connections to each address and port were established: looked up once for all rules."""
+    """Count the established connections by address and port, once for all rules."""
     if analysis not in _ACCEPTED:
         _ACCEPTED[analysis] = analysis.responders("connection", (("established_ns", ">", 0),))
     return _ACCEPTED[analysis]
 
 
 def attempts(case: Case, least: float) -> Iterator[Attempts]:
-    """The ports with at least so many connections of those that the rule asked for, those with most first."""
+    """Yield the ports with at least this many connections selected by the rule, those with most first."""
     ports: dict[tuple[str, int], list[int]] = {}
     value_of = case.analysis._engine.connection_value
     for id, _ in islice(case.asked[0], FIRST_LOOKED_AT):

@@ -1,6 +1,6 @@
-"""What rules say of a receiver's buffer: why its window stopped growing, and what lets it grow.
+"""Why a receiver's window stopped growing, and the settings that let it grow.
 
-In: a case, with the receiver's settings and samples where there are any. Out: Bound, lines for sysctl.
+In: a case, with the receiver's settings and samples if available. Out: Bound, lines for sysctl.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 RMEM = "net.ipv4.tcp_rmem"
 MODERATE = "net.ipv4.tcp_moderate_rcvbuf"
 NEAR = 0.1
-"""Windows are whole segments and whole units of the scale: a tenth off is the same."""
+"""Windows are whole segments and whole units of the scale: within 10 % counts as equal."""
 ROUND_TRIPS = 10
-"""Autotuning looks once a round trip (`tcp_rcv_space_adjust`, net/ipv4/tcp_input.c); stuck after so many."""
+"""Autotuning runs once per round trip (`tcp_rcv_space_adjust`, net/ipv4/tcp_input.c); after this many it is stuck."""
 GROWTH = 4
-"""How many times the window so far the lines allow: two doublings."""
+"""Factor by which the suggested settings exceed the present window: two doublings."""
 MAX_SETTING_BYTES = (1 << 31) - 1
 
 
 class Bound(NamedTuple):
-    """What kept a window from growing.
+    """The limit that kept a window from growing.
 
     Attributes:
         cause: ``rmem`` (it reached what the third value of tcp_rmem allows), ``fixed`` (SO_RCVBUF), ``off``
             (tcp_moderate_rcvbuf is 0) or ``unknown`` (it never grew above its first size).
-        buffer_bytes: that third value, or the socket's fixed buffer; None where it is not known.
+        buffer_bytes: that third value, or the socket's fixed buffer; None if unknown.
     """
 
     cause: str
@@ -42,7 +42,7 @@ class Bound(NamedTuple):
 
 
 def find_bound(case: Case) -> Bound | None:
-    """What kept the window from growing; None where it grew, or had no time to."""
+    """Return what kept the window from growing, or None if it grew or had no time to."""
     data, host = case.data, case.host(case.receiver)
     first, most, rtt_ns = data.receive_window_initial_bytes, data.receive_window_max_bytes, case.connection.path_rtt_ns
     if (
@@ -76,7 +76,7 @@ def find_bound(case: Case) -> Bound | None:
 
 
 def kernel_at(host: Host | None) -> Kernel | None:
-    """The version of a host's kernel; None where it is not said."""
+    """Return a host's kernel version, or None if unknown."""
     if host is None:
         return None
     from tcpwin.kernel import kernel_of, parse_kernel
@@ -88,10 +88,10 @@ def kernel_at(host: Host | None) -> Kernel | None:
 
 
 def larger_buffer(case: Case) -> tuple[str, ...]:
-    """The line for the receiver's memory that every rule on a small window recommends.
+    """Return the receive memory setting that every rule on a small window recommends.
 
-    It lets the window grow to `GROWTH` times its largest, to what the best rate between the two hosts takes, and to the
-    kernel's default at least. None where the host has that already.
+    It lets the window grow to the largest of `GROWTH` times its maximum so far, the need of the best rate between the
+    two hosts, and the kernel's default. Empty if the host already allows that.
     """
     from tcpwin.kernel import adv_win_scale_of, kernel_defaults, memory_models
 
@@ -111,7 +111,7 @@ def larger_buffer(case: Case) -> tuple[str, ...]:
 
 
 def more_overhead(host: Host | None, where: str, measured: float = 0.0) -> Remedy:
-    """Reckon with more memory a byte at a receiver: with the measured overhead, or the 4 that Cloudflare set."""
+    """Return the advice to assume more memory per byte at a receiver: the measured overhead, or Cloudflare's 4."""
     from tcpwin.kernel import SCALING_RATIO_SINCE, AdvWinScale, adv_win_scale_of, kernel_defaults, memory_models
 
     kernel = kernel_at(host)
@@ -138,7 +138,7 @@ def more_overhead(host: Host | None, where: str, measured: float = 0.0) -> Remed
 
 
 def _fixed_buffer(samples: Sequence[SocketSample]) -> int | None:
-    """The receive buffer that stayed the same in all samples, three at least, while data came in."""
+    """Return the receive buffer that stayed the same in at least three samples while data arrived."""
     told = [each for each in samples if each.rcvbuf_bytes and each.state == "ESTAB"]
     if len(told) < 3 or (told[-1].bytes_received or 0) <= (told[0].bytes_received or 0):
         return None

@@ -1,6 +1,6 @@
-"""The line for the sender's memory that every rule on a small send buffer recommends.
+"""The send memory setting that every rule on a small send buffer recommends.
 
-In: a case, and the largest buffer that was seen. Out: a setting, the same from whichever rule. It judges nothing.
+In: a case, and the largest buffer seen. Out: a setting, the same for every rule. It judges nothing.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ MAX_SETTING_BYTES = (1 << 31) - 1
 
 
 def larger_send_buffer(case: Case, buffer_bytes: int) -> tuple[str, ...]:
-    """The line; none where the host has that already.
+    """Return the setting, or nothing if the host already has it.
 
-    It lets the buffer grow to `GROWTH` times its largest, to what the best rate between the two hosts takes in a round
-    trip by the kernel's own factor, and to the kernel's default at least.
+    It lets the buffer grow to the largest of `GROWTH` times its maximum so far, the need of the best rate between the
+    two hosts over a round trip (with the kernel's factor), and the kernel's default.
 
     Args:
-        buffer_bytes: the largest seen; 0 where none was.
+        buffer_bytes: the largest seen, or 0.
     """
     from tcpwin.kernel import SEND_BUFFER_FACTOR
 

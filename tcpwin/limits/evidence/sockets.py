@@ -1,4 +1,4 @@
-"""Counters of a connection's socket over the time of its samples. In: samples in order. Out: numbers."""
+"""Growth of a socket's counters over its samples. In: samples in order. Out: numbers."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
 
 
 LARGEST = 1 << 62
-"""No counter of a kernel is larger; a damaged file may say more, and no float holds it."""
+"""No kernel counter is larger; a damaged file may have values that no float can hold."""
 
 
 def grown(samples: Sequence[SocketSample], name: str, *, since_start: bool) -> int:
-    """How much a counter of the socket grew: up to its last value, or between the first and the last sample.
+    """Return how much a socket counter grew, from 0 or from its first sample, up to its last value.
 
     Args:
-        samples: in order of time.
-        name: of a counter, as ``busy_ns``.
-        since_start: the connection began in the capture, so that the counter's whole value counts.
+        samples: in time order.
+        name: a counter such as ``busy_ns``.
+        since_start: whether the connection began in the capture, so the counter's whole value counts.
     """
     values = [value for sample in samples if (value := sample.count(name)) is not None]
     if not values:

@@ -1,4 +1,4 @@
-"""What rules on receive windows share: how long an open window held the sender back, and frames that show it.
+"""Helpers for rules on receive windows: how long an open window held the sender back, and frames that show it.
 
 In: a case. Out: HeldBack, the window's history, frame numbers. It judges no cause.
 """
@@ -17,34 +17,33 @@ MAX_FIELD = 65_535
 FRAMES = 6
 _ROW = ("time_ns", "frame", "seq", "length", "ack", "window")
 MOST_ROWS = 200_000
-"""Connections with more segments are not read row by row for a frame to show."""
+"""Connections with more segments are not searched row by row for frames to show."""
 
 HELD_BACK = {
-    "limited_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is hardly noticed."),
+    "limited_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is barely noticeable."),
     "share": Threshold(
         0.2,
         "share",
-        "While autotuning opens the window, it limits the sender for a few round trips: 6 % in our lab.",
+        "While autotuning opens the window, it limits the sender for a few round trips: 6 % in the lab.",
     ),
     "fill": Threshold(
         0.85,
         "share",
-        "Below it, round trips are a sixth longer than the path's base: a queue fills, so the path is full.",
+        "Below this, round trips are a sixth longer than the path's base: a queue has built up, so the path is full.",
     ),
 }
 
 
 class HeldBack(NamedTuple):
-    """How the open receive window held a sender back.
+    """Time and rate lost to an open receive window.
 
     Attributes:
-        held_ns: time in which the next segment did not fit the window that the sender knew; closed windows left out.
-        share: of the time from the first to the last data.
-        window_bytes: the window, mean over time.
-        rtt_ns: the path's least round trip.
-        ceiling_bps: one mean window a round trip.
-        fill: goodput ÷ what the ceiling gives in `share` of the time. Below 1 where round trips were longer than the
-            path's least: data waited in a queue.
+        held_ns: time in which the next segment did not fit the window known to the sender, without closed windows.
+        share: share of the time from the first to the last data.
+        window_bytes: time average of the window.
+        rtt_ns: the path's minimum round trip.
+        ceiling_bps: one mean window per round trip.
+        fill: goodput ÷ (ceiling × `share`). Below 1 if round trips exceeded the path's minimum because data queued.
     """
 
     held_ns: int
@@ -56,15 +55,15 @@ class HeldBack(NamedTuple):
 
 
 def held_back_ns(data: Direction) -> int:
-    """Time in which the open window held the sender back, as the sender saw it."""
+    """Return the time in which the open window held the sender back, in the sender's view."""
     if data.sender_window_limited_ns is None:
         return data.window_limited_ns
-    # What the sender saw of a window seen elsewhere has the closed time in it.
+    # The sender's view derived from another capture point includes the closed time.
     return max(data.sender_window_limited_ns - data.zero_window_ns, 0)
 
 
 def held_back(case: Case) -> HeldBack | None:
-    """How the window held the sender back; None where it did so for less than `limited_ns` or `share`."""
+    """Return how the window held the sender back, or None if for less than `limited_ns` or `share`."""
     data, rtt_ns = case.data, case.connection.path_rtt_ns
     held_ns, window = held_back_ns(data), data.receive_window_mean_bytes
     if data.first_data_ns is None or data.last_data_ns is None or not window or not data.goodput_bps:
@@ -89,14 +88,14 @@ def held_back(case: Case) -> HeldBack | None:
 
 
 def largest_rate_bps(data: Direction, rtt_ns: int) -> int:
-    """What the largest window that was seen carries, once a round trip: more than the mean of a window that grew."""
+    """Return the rate of the largest window per round trip; it exceeds the mean of a growing window."""
     from tcpwin.kernel import window_rate_bps
 
     return round(window_rate_bps(data.receive_window_max_bytes or 0, rtt_ns))
 
 
 def is_at_field_limit(data: Direction) -> bool:
-    """Whether the window came within a tenth of the most that its field and shift can say, and stayed there."""
+    """Whether the window reached 90 % of the most that its field and shift can express, and stayed there."""
     shift, most, mean = data.window_scale.shift, data.receive_window_max_bytes, data.receive_window_mean_bytes
     if shift is None or most is None or mean is None:
         return False
@@ -105,20 +104,20 @@ def is_at_field_limit(data: Direction) -> bool:
 
 
 def stood_still(data: Direction) -> bool:
-    """Whether the window stayed near its largest: what is not read would have made it fall."""
+    """Whether the window stayed near its maximum: unread data would have made it fall."""
     return (data.receive_window_mean_bytes or 0) >= 0.7 * (data.receive_window_max_bytes or 0)
 
 
 def drained_share(case: Case) -> float:
-    """Share of the time in which the window was below half of what it had been: unread data filled the buffer.
+    """Return the share of time in which unread data had pushed the window below half of its previous size.
 
-    Reads the source, where that may be. A window that autotuning opens never falls so far.
+    Reads the source if allowed. A window that autotuning opens never falls so far.
     """
     import numpy as np
 
     if not case.may_follow_series:
         data = case.data
-        # By the fields alone: a window whose mean is below half of its largest was there for most of the time.
+        # From the fields alone: if the mean is below half of the maximum, the window was mostly there.
         return float(2 * (data.receive_window_mean_bytes or 0) < (data.receive_window_max_bytes or 0))
     series = case.connection.series("receive_window", direction=case.direction or "a_to_b")
     if len(series) == 0:
@@ -129,17 +128,17 @@ def drained_share(case: Case) -> float:
     return float(widths[low].sum() / total) if total > 0 else 0.0
 
 
-FULL_FRAMES_OF = "data that left no room for more in the window"
-"""What `full_frames` gives, in words."""
+FULL_FRAMES_OF = "segments that filled the window"
+"""Description of the frames that `full_frames` returns."""
 AFTER_SYN = f"the first packet, then {FULL_FRAMES_OF}"
-"""The same after the packet that a connection began with."""
+"""The same description, preceded by the connection's first packet."""
 
 
 def full_frames(case: Case, limit: int = FRAMES) -> tuple[int, ...]:
-    """Frames whose data left less than a segment's room in the window that the sender knew; from all the time.
+    """Return frames, from the whole connection, whose data left less than a segment of the sender's known window.
 
-    Reads the source. Near the sender these end at the right edge, or just below it. Elsewhere the sender knew an edge
-    only later than it was captured, and the frames end at the edge of that much earlier.
+    Reads the source. Near the sender they end at or just below the right edge. Elsewhere the sender learned of an edge
+    later than it was captured, so the frames end at the edge captured that much earlier.
     """
     data = case.data
     if data.sender_window_limited_ns is None:
@@ -176,24 +175,24 @@ def _near_the_edge(case: Case) -> list[int]:
 
 
 def is_shown(case: Case, frames: tuple[int, ...]) -> bool:
-    """Whether packets show that the window was reached: without them nothing is claimed. Not all can be looked at."""
+    """Whether packets show that the window was reached, or there are too many to read."""
     return bool(frames) or case.table() is None
 
 
 def spread(frames: list[int], limit: int = FRAMES) -> tuple[int, ...]:
-    """At most so many of them, the first and the last with them."""
+    """Return at most `limit` frames, including the first and last."""
     if len(frames) <= limit:
         return tuple(frames)
     return tuple(frames[index * (len(frames) - 1) // (limit - 1)] for index in range(limit))
 
 
 def confidence_of(case: Case) -> str:
-    """`certain` where the capture shows the sender's flight, or its kernel agrees; else `likely`."""
+    """Return `certain` if the capture shows the sender's flight or its kernel agrees, else `likely`."""
     return "certain" if case.data.view == "sender" or kernel_held_back_ns(case) else "likely"
 
 
 def kernel_held_back_ns(case: Case) -> int | None:
-    """Time that the sender's kernel counts for the receive window (`rwnd_limited`); None without its samples."""
+    """Return the time that the sender's kernel counted as `rwnd_limited`, or None without samples."""
     for sample in reversed(case.sockets(case.sender)):
         if sample.busy_ns:
             return sample.count("rwnd_limited_ns")
@@ -201,7 +200,7 @@ def kernel_held_back_ns(case: Case) -> int | None:
 
 
 def kernel_denies(case: Case, held_ns: int) -> bool:
-    """Whether the sender's kernel, asked late enough, counts less than a quarter of that time."""
+    """Whether the sender's kernel, sampled late enough, counts less than a quarter of that time."""
     counted = kernel_held_back_ns(case)
     busy_ns = max((sample.busy_ns or 0 for sample in case.sockets(case.sender)), default=0)
     return counted is not None and busy_ns >= held_ns and counted * 4 < held_ns

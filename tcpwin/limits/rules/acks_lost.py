@@ -42,7 +42,7 @@ def judge(case: Case) -> Iterator[Finding]:
     if data.view not in ("sender", "between") or missing < case.settings["share"] * sent:
         return
     yield case.finding(
-        f"{share_text(missing / sent, places=1)} of {case.the_receiver}'s ACKs ({missing:,}) were lost on the way "
+        f"{share_text(missing / sent, places=1)} of {case.the_receiver}'s ACKs ({missing:,}) were lost on the return "
         f"back, so {case.the_sender} sends in bursts",
         owner="network",
         confidence="likely",
@@ -65,7 +65,7 @@ def judge(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     code="TW310",
     name="acks-lost",
-    title="ACKs were lost on their way back",
+    title="ACKs were lost on the return path",
     severity=Severity.INFO,
     scope="direction",
     limits=("path_loss",),
@@ -73,7 +73,9 @@ RULE = Rule(
     page=__doc__,
     when=(("acks_missing", ">=", "{acks}"), ("missed_bytes", "==", 0)),
     thresholds={
-        "acks": Threshold(10, "count", "Fewer may be lost in one moment."),
-        "share": Threshold(0.03, "share", "TCP thins ACKs by half itself; 3 % on top is what a sender begins to feel."),
+        "acks": Threshold(10, "count", "Fewer may be lost in a single burst."),
+        "share": Threshold(
+            0.03, "share", "TCP itself halves the number of ACKs; 3 % more is where a sender begins to notice."
+        ),
     },
 )

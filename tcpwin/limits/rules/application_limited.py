@@ -46,24 +46,24 @@ from tcpwin.units import time_text
 
 FEWEST_SAMPLES = 5
 PAUSES = ("application", "idle", "response")
-"""Causes of stalls in which the sender had nothing to send."""
+"""Stall causes that mean the sender had nothing to send."""
 SHOWN = 3
 MOST_ROWS = 200_000
-"""Connections with more segments are not read row by row for a frame to show."""
+"""Connections with more segments are not searched row by row for frames to show."""
 
 
 def judge(case: Case) -> Iterator[Finding]:
     data, connection = case.data, case.connection
     least_ns = case.settings["share"] * connection.duration_ns
     flagged, samples = _flags(case)
-    is_told = samples >= FEWEST_SAMPLES
-    is_flagged = is_told and flagged >= case.settings["flagged"] * samples
+    is_known = samples >= FEWEST_SAMPLES
+    is_flagged = is_known and flagged >= case.settings["flagged"] * samples
     if not is_flagged and max(data.idle_ns, data.budget_application_ns) < least_ns:
         return
     silent_ns = data.idle_ns - data.zero_window_ns - data.window_limited_ns
     is_silent = silent_ns >= least_ns
-    paced_ns = 0 if is_told else _paced_ns(case)
-    is_paced = not is_told and paced_ns >= least_ns
+    paced_ns = 0 if is_known else _paced_ns(case)
+    is_paced = not is_known and paced_ns >= least_ns
     if not (is_silent or is_flagged or is_paced) or data.unique_bytes < case.back.unique_bytes:
         return
     values: dict[str, float | int | str] = {
@@ -78,24 +78,24 @@ def judge(case: Case) -> Iterator[Finding]:
         what = (
             f"{case.the_sender} had nothing to send for {time_text(silent_ns)} of {time_text(connection.duration_ns)}"
         )
-        ruled_out = "nothing was in flight that could have been waited for, and the receive window had room."
+        ruled_out = "nothing was in flight to wait for, and the receive window had space."
     elif is_flagged:
         what = f"{case.the_sender} had no full segment left to send in {flagged} of {samples} samples of its kernel"
-        ruled_out = "the sender's kernel had sent all that the application gave it."
+        ruled_out = "the sender's kernel had sent everything that the application wrote."
     else:
         values["ran_out_ns"] = paced_ns
         what = (
             f"{case.the_sender} ran out of data in round trips that make up {time_text(paced_ns)} of "
             f"{time_text(connection.duration_ns)}"
         )
-        ruled_out = "nothing was in flight, or the last segment was not full, and the receive window had room."
+        ruled_out = "nothing was in flight, or the last segment was not full, and the receive window had space."
     start_ns, end_ns, frames = _pauses(case)
     waits = f": {case.the_sender} and {case.the_receiver} take turns" if data.turns > 1 else ""
     yield case.finding(
-        f"The applications set the pace: {what}{waits}",
+        f"The application sets the pace: {what}{waits}",
         owner="application",
         side=None if waits else case.sender,
-        confidence=_confidence(case, is_told=is_silent or is_flagged),
+        confidence=_confidence(case, is_known=is_silent or is_flagged),
         evidence=Evidence(
             frames=frames or _short_pauses(case),
             start_ns=start_ns,
@@ -103,26 +103,26 @@ def judge(case: Case) -> Iterator[Finding]:
             values=values,
             ruled_out=f"The network and the receiver: {ruled_out}",
         ),
-        remedy=Remedy("Nothing to change in TCP. If it is too slow, find out what the applications wait for."),
+        remedy=Remedy("Nothing to change in TCP. If it is too slow, find out what the application waits for."),
     )
 
 
-def _confidence(case: Case, *, is_told: bool) -> str:
+def _confidence(case: Case, *, is_known: bool) -> str:
     if case.connection.multipath:
         # Other subflows may have carried the data (RFC 8684 §3.3).
         return "possible"
-    return "certain" if is_told else "likely"
+    return "certain" if is_known else "likely"
 
 
 def _pauses(case: Case) -> tuple[int | None, int | None, tuple[int, ...]]:
-    """Begin and end of the sender's longest pause, and frames around its longest ones.
+    """Return the start and end of the sender's longest pause, and the frames around its longest pauses.
 
-    Of a capture that may not be read again, only the frames that ended them are known.
+    If the capture may not be read again, only the frames that ended them are known.
     """
     if not case.may_follow:
-        kept = first_pauses(case.analysis, case.connection.id, case.sender)
-        if kept:
-            return kept[0][0], kept[0][1], tuple(frame for _, _, frame in kept)
+        gaps_seen = first_pauses(case.analysis, case.connection.id, case.sender)
+        if gaps_seen:
+            return gaps_seen[0][0], gaps_seen[0][1], tuple(frame for _, _, frame in gaps_seen)
         gaps = idle_frames(case.analysis, case.connection.id, case.sender)
         return None, None, gaps or (case.connection.first_frame,)
     pauses = sorted(
@@ -134,7 +134,7 @@ def _pauses(case: Case) -> tuple[int | None, int | None, tuple[int, ...]]:
 
 
 def _paced_ns(case: Case) -> int:
-    """Time of round trips in which the sender ran out of data, between its first data and its last."""
+    """Return the time of round trips in which the sender ran out of data, between its first and last data."""
     data, connection = case.data, case.connection
     if data.first_data_ns is None or data.last_data_ns is None:
         return 0
@@ -143,7 +143,7 @@ def _paced_ns(case: Case) -> int:
 
 
 def _short_pauses(case: Case) -> tuple[int, ...]:
-    """Frames of the sender's data around its longest pauses: of more than a round trip, or after a segment not full.
+    """Return the frames around the sender's longest pauses: longer than a round trip, or after a partial segment.
 
     Reads the source.
     """
@@ -152,7 +152,7 @@ def _short_pauses(case: Case) -> tuple[int, ...]:
     table = table_of(case)
     if table is None:
         return ()
-    # Whoever has columns has imported it.
+    # Already imported by the reader of the columns.
     import numpy as np
 
     mss_bytes, rtt_ns = case.data.mss_bytes or 1, case.connection.path_rtt_ns or 0
@@ -165,7 +165,7 @@ def _short_pauses(case: Case) -> tuple[int, ...]:
 
 
 def _flags(case: Case) -> tuple[int, int]:
-    """Samples whose kernel says application-limited, and all that say anything of the sender's rate."""
+    """Count the samples flagged application-limited, and all samples that report the sender's rate."""
     if not case.analysis.hosts:
         return 0, 0
     samples = [each for each in case.sockets(case.sender) if each.delivery_rate_bps is not None]
@@ -184,8 +184,10 @@ RULE = Rule(
     when=(("unique_bytes", ">=", "{bytes}"), ("connection.duration_ns", ">=", "{duration_ns}")),
     thresholds={
         "share": Threshold(0.5, "share", "Most of the time."),
-        "flagged": Threshold(0.8, "share", "The flag describes the last ACK only; any sender runs dry now and then."),
-        "bytes": Threshold(100_000, "bytes", "Nobody asks for the rate of a smaller transfer."),
-        "duration_ns": Threshold(1_000_000_000, "ns", "A second: shorter ones are over before their rate matters."),
+        "flagged": Threshold(
+            0.8, "share", "The flag describes the last ACK only; any sender runs out of data now and then."
+        ),
+        "bytes": Threshold(100_000, "bytes", "The rate of a smaller transfer matters to nobody."),
+        "duration_ns": Threshold(1_000_000_000, "ns", "Shorter transfers end before their rate matters."),
     },
 )

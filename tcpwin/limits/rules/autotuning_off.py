@@ -76,10 +76,10 @@ def judge(case: Case) -> Iterator[Finding]:
                     "largest_rcvbuf_bytes": max(buffers, default=0),
                     "most_received_bytes": received,
                 },
-                ruled_out="Buffers that grew all the same: no sample of a socket has one above that value.",
+                ruled_out="Not a buffer that grew anyway: no socket sample shows one above that value.",
             ),
             remedy=Remedy(
-                f"Switch receive autotuning on: {name_of(host)}.",
+                f"Switch receive autotuning on at {name_of(host)}.",
                 settings=(f"sysctl -w {SETTING}=1",),
                 side_effects="Buffers grow up to the third value of tcp_rmem.",
             ),
@@ -104,8 +104,8 @@ RULE = Rule(
         "window_bytes": Threshold(
             3 << 20,
             "bytes",
-            "What autotuning reaches with Linux's own default of 6 MiB: a fixed window this large costs nothing.",
+            "Autotuning reaches this with Linux's default of 6 MiB: a fixed window this large costs nothing.",
         ),
-        "rtt_ns": Threshold(500_000, "ns", "Within half a millisecond 64 KiB carry a gigabit per second."),
+        "rtt_ns": Threshold(500_000, "ns", "Over half a millisecond, 64 KiB carry a gigabit per second."),
     },
 )

@@ -97,7 +97,8 @@ def _text(case: Case, held: HeldBack, bound: Bound) -> str:
             f"({bound.buffer_bytes or 0:,})"
         ),
         "fixed": (
-            f"{receiver}'s receive buffer stayed at {bound.buffer_bytes or 0:,} bytes, no value of its tcp_rmem, and "
+            f"{receiver}'s receive buffer stayed at {bound.buffer_bytes or 0:,} bytes, which is none of its tcp_rmem "
+            "values, and "
             f"its window at {most:,}: its program seems to set SO_RCVBUF"
         ),
         "off": f"{receiver}'s receive window stayed at {most:,} bytes: autotuning is off ({MODERATE} is 0)",
@@ -133,7 +134,7 @@ def _remedy(case: Case, bound: Bound) -> Remedy:
 RULE = Rule(
     code="TW207",
     name="autotuning-stuck",
-    title="the receive window did not grow, and limited the sender",
+    title="the receive window did not grow and limited the sender",
     severity=Severity.WARNING,
     scope="direction",
     limits=("receiver_window", "receiver_application"),

@@ -80,7 +80,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 "out_before_loss_was_seen_ns": out_ns,
                 "path_rtt_ns": least_ns,
             },
-            ruled_out="Single losses: the lost segments are neighbours. " + guilty.ruled_out,
+            ruled_out="Not single losses: the lost segments are neighbours. " + guilty.ruled_out,
             frames_of=of_many("largest", 1, len(bursts)),
             span_of=of_many("largest", 1, len(bursts)),
         ),
@@ -88,7 +88,7 @@ def judge(case: Case) -> Iterator[Finding]:
             f"Pace {case.the_sender} with the fq queue, or use a queue at the bottleneck that signals before it is "
             "full (fq_codel, cake, ECN).",
             settings=("tc qdisc replace dev <interface> root fq",),
-            side_effects="fq spreads a flight over the round trip: short answers end a little later.",
+            side_effects="fq spreads a flight over the round trip: short responses end a little later.",
         ),
     )
 
@@ -111,7 +111,7 @@ def _shape(case: Case, out_ns: int, least_ns: int) -> str:
         return ""
     if out_ns >= case.settings["grown"] * least_ns:
         return f": a queue of {time_text(out_ns - least_ns)} overflowed"
-    return ": the round trip had not grown before, so a small queue or a policer dropped them"
+    return ": the round trip had not grown, so a small queue or a policer dropped them"
 
 
 RULE = Rule(
@@ -125,12 +125,10 @@ RULE = Rule(
     page=__doc__,
     when=(("recovery_retransmissions", ">=", "{others}"), ("recoveries", ">=", 1)),
     thresholds={
-        "segments": Threshold(10, "count", "Slow start loses fewer when it first reaches a path's limit."),
-        "density": Threshold(
-            0.3, "share", "Random loss of a few percent never takes a third of neighbouring segments."
-        ),
+        "segments": Threshold(10, "count", "Slow start loses fewer when it first reaches the path's limit."),
+        "density": Threshold(0.3, "share", "Random loss of a few percent never hits a third of neighbouring segments."),
         "others": Threshold(
-            9, "count", "Retransmissions besides the first of a recovery, in all; one less than segments."
+            9, "count", "Retransmissions beyond the first of each recovery, in total; one less than segments."
         ),
         "grown": Threshold(1.5, "times", "A queue of half the round trip is more than jitter on most paths."),
     },

@@ -43,7 +43,7 @@ def judge(case: Case) -> Iterator[Finding]:
             first = damages[0]
             yield case.finding(
                 f"The file {file.file} is damaged at byte {first.byte_offset:,}: {first.message}. "
-                f"{count_text(file.packets, 'packet')} could be read; the rest is not judged",
+                f"{count_text(file.packets, 'packet')} could be read; the rest was not analysed",
                 owner="nobody",
                 confidence="certain",
                 evidence=Evidence(
@@ -71,12 +71,12 @@ def judge(case: Case) -> Iterator[Finding]:
                     "segments": capture.segments,
                     "weakens": "TW1, TW2, TW3",
                 },
-                ruled_out="Not options that were never sent: the headers are longer than what was kept.",
+                ruled_out="Not options that were never sent: the headers are longer than the captured part.",
             ),
             remedy=Remedy(
                 "Capture with a longer snapshot length.",
                 settings=("tcpdump -s 128 -w FILE",),
-                side_effects="Headers of Ethernet, IPv6 and TCP with all options have 114 bytes; tunnels add theirs.",
+                side_effects="Ethernet, IPv6 and TCP headers with all options take 114 bytes; tunnels add more.",
             ),
         )
 

@@ -38,21 +38,21 @@ def judge(case: Case) -> Iterator[Finding]:
     capture = case.analysis.capture
     drops, missed = capture.interface_drops or 0, capture.missed_bytes
     dropped_share = share_of(drops, drops + capture.packets)
-    # Most captures are whole: only then is a column of all connections worth its time.
+    # Most captures are complete, so read the column of all connections only when bytes are missing.
     missed_share = share_of(missed, missed + payload_bytes(case)) if missed else 0.0
-    said = []
+    reasons = []
     if drops and dropped_share >= case.settings["share"]:
-        said.append(
-            f"the interface reports {count_text(drops, 'packet')} dropped ({share_text(dropped_share, places=2)})"
+        reasons.append(
+            f"the interface reports {count_text(drops, 'dropped packet')} ({share_text(dropped_share, places=2)})"
         )
     if missed and missed_share >= case.settings["share"]:
         of_payload = f"{share_text(missed_share, places=2)} of the payload"
-        said.append(f"{bytes_text(missed)} of acknowledged data are in no frame ({of_payload})")
-    if not said:
+        reasons.append(f"{bytes_text(missed)} of acknowledged data is in no frame ({of_payload})")
+    if not reasons:
         return
     _, frames = event_frames(case, "acked_unseen", "acked_unseen") if missed else (None, ())
     yield case.finding(
-        f"The capture lacks packets: {'; '.join(said)}. Findings on loss and bytes in flight are less certain",
+        f"The capture lacks packets: {'; '.join(reasons)}. Findings on loss and bytes in flight are less certain",
         owner="nobody",
         confidence="certain",
         evidence=Evidence(
@@ -89,7 +89,8 @@ RULE = Rule(
         "share": Threshold(
             0.001,
             "share",
-            "One lost packet in a thousand begins to limit TCP's rate; fewer missing ones hide no loss that matters.",
+            "One lost packet in a thousand begins to limit TCP's rate; fewer missing packets hide no loss that "
+            "matters.",
         ),
     },
 )

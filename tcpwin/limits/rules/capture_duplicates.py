@@ -36,7 +36,7 @@ from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import share_text
 
 TWO_POINTS_SHARE = 0.3
-"""Copies among the segments: captures of two points merged have one of nearly all."""
+"""Share of copies above which two captures were probably merged: there nearly every segment has a copy."""
 REMEDY = Remedy(
     "Capture on one interface, not on `any`; or remove the copies.",
     settings=("editcap -d IN OUT",),
@@ -52,7 +52,7 @@ def judge(case: Case) -> Iterator[Finding]:
     _, frames = event_frames(case, "capture_duplicates", "capture_duplicate")
     yield case.finding(
         f"{share_text(share)} of the segments ({capture.capture_duplicates:,} of {capture.segments:,}) were captured "
-        "twice; the copies are left out of all counts",
+        "twice; copies are left out of all counts",
         owner="nobody",
         confidence="certain",
         evidence=Evidence(
@@ -63,7 +63,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 "share": share,
                 "weakens": "none",
             },
-            ruled_out="Not retransmissions: those have an IP identification or a timestamp of their own.",
+            ruled_out="Not retransmissions: those have a new IP identification or timestamp.",
         ),
         remedy=_remedy(case) if share >= TWO_POINTS_SHARE else REMEDY,
     )
@@ -71,7 +71,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 def _remedy(case: Case) -> Remedy:
     return Remedy(
-        "If captures of two points were merged, split and pair them. Else capture on one interface, not on `any`.",
+        "If captures of two points were merged, split and pair them. Otherwise capture on one interface, not on `any`.",
         settings=(pair_command(case),),
     )
 

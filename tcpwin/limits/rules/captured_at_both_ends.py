@@ -45,8 +45,8 @@ def judge(case: Case) -> Iterator[Finding]:
     pairs = [(event.original_frame, event.frame) for event in events_of(case, "syn_retransmission")]
     yield case.finding(
         f"The capture holds this connection twice (both SYNs again within {time_text(after_ns)}): captures of two "
-        f"places were merged. The {data.retransmissions:,} apparent retransmissions of {case.the_sender} are copies: "
-        "loss and bytes in flight cannot be told",
+        f"points were merged. The {data.retransmissions:,} apparent retransmissions of {case.the_sender} are copies:  "
+        "loss and bytes in flight cannot be determined",
         owner="nobody",
         confidence="certain",
         evidence=Evidence(
@@ -59,10 +59,10 @@ def judge(case: Case) -> Iterator[Finding]:
                 "data_segments": data.data_segments,
                 "weakens": "TW1, TW2, TW3, TW4",
             },
-            ruled_out="Not loss: no stack sends a SYN again so soon, and both SYNs would have to be lost.",
+            ruled_out="Not loss: no stack retransmits a SYN so soon, and both SYNs would have to be lost.",
         ),
         remedy=Remedy(
-            "Split the capture into those of both places and pair them: what was lost between them is shown then.",
+            "Split the capture by vantage point and pair the parts: that shows what was lost in between.",
             settings=(pair_command(case),),
         ),
     )
@@ -71,7 +71,7 @@ def judge(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     code="TW610",
     name="captured-at-both-ends",
-    title="a connection that was captured at two places",
+    title="a connection was captured at two points",
     severity=Severity.WARNING,
     scope="direction",
     judge=judge,

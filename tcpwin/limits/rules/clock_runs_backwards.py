@@ -44,7 +44,7 @@ def judge(case: Case) -> Iterator[Finding]:
     _, frames = event_frames(case, "capture_reordered", "capture_reordered") if late else (None, ())
     yield case.finding(
         f"{count_text(backwards, 'packet')} of {packets:,} ({share_text(share, places=2)}) "
-        f"{'has' if backwards == 1 else 'have'} an earlier time than the packet before: times are less certain there",
+        f"{'has' if backwards == 1 else 'have'} an earlier time than the packet before: times there are less certain",
         owner="nobody",
         confidence="certain",
         evidence=Evidence(

@@ -52,7 +52,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 host,
                 clock,
                 f"The clock of {name} cannot be matched to the capture's: no offset fits more than {clock.agreeing:,} "
-                f"of {clock.samples:,} samples. They are used with the capture's time",
+                f"of {clock.samples:,} samples. They are used without correction",
                 Severity.WARNING,
             )
         elif clock.method == "estimated" and uncertainty_ns >= case.settings["uncertainty_ns"]:
@@ -100,7 +100,7 @@ def _finding(case: Case, host: Host, clock: ClockOffset, text: str, severity: Se
 RULE = Rule(
     code="TW608",
     name="clocks-disagree",
-    title="a host's clock does not fit the capture's",
+    title="a host's clock does not match the capture's",
     severity=Severity.WARNING,
     scope="capture",
     judge=judge,
@@ -108,7 +108,7 @@ RULE = Rule(
     needs_hosts=True,
     thresholds={
         "uncertainty_ns": Threshold(
-            200_000_000, "ns", "A usual interval between samples: beyond it a sample may be taken for its neighbour."
+            200_000_000, "ns", "A usual sampling interval: beyond it, one sample may be mistaken for the next."
         ),
         "offset_ns": Threshold(1_000_000_000, "ns", "Clocks under NTP differ by milliseconds, not by seconds."),
     },

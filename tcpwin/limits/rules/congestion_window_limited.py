@@ -47,7 +47,7 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     yield case.finding(
         f"Slow start set {case.the_sender}'s pace: {bytes_text(data.unique_bytes)} took {time_text(lasted_ns)}, and "
-        f"for {count_text(trips, 'round trip')} of it the congestion window still opened",
+        f"the congestion window was still opening for {count_text(trips, 'round trip')}",
         owner="nobody",
         confidence="likely",
         evidence=Evidence(
@@ -61,13 +61,15 @@ def judge(case: Case) -> Iterator[Finding]:
                 "flight_max_bytes": data.flight_max_bytes or 0,
                 "receive_window_max_bytes": data.receive_window_max_bytes or 0,
             },
-            ruled_out="Not loss or the receive window: nothing was sent again, and the window always had room.",
+            ruled_out="Not loss or the receive window: nothing was retransmitted, and the window always had space.",
         ),
         remedy=Remedy(
             f"Reuse the connection for further transfers. If the path can take it, raise {case.the_sender}'s initial "
             "window.",
             settings=("ip route change <route> initcwnd 20",),
-            side_effects="New connections over the route only. A longer first burst may be lost on a slow link.",
+            side_effects=(
+                "Affects only new connections over the route. A longer first burst may be lost on a slow link."
+            ),
         ),
     )
 
@@ -88,8 +90,8 @@ RULE = Rule(
         ("idle_gaps", "==", 0),
     ),
     thresholds={
-        "share": Threshold(0.8, "share", "Below it, what came after slow start decided as much."),
+        "share": Threshold(0.8, "share", "Below it, the time after slow start mattered as much."),
         "round_trips": Threshold(2, "count", "A transfer of one or two flights is short on any path."),
-        "slow_start_ns": Threshold(100_000_000, "ns", "People notice a delay from about a tenth of a second."),
+        "slow_start_ns": Threshold(100_000_000, "ns", "People notice a delay of about a tenth of a second."),
     },
 )

@@ -44,12 +44,12 @@ from tcpwin.units import bytes_text, time_text
 
 ABORTS = ("TcpExtTCPAbortOnClose", "TcpExtTCPAbortOnData", "TcpExtTCPAbortOnMemory", "TcpExtTCPAbortOnTimeout")
 LAST_DATA = 3
-"""Frames of data before the reset that are shown."""
+"""Number of data frames to show before the reset."""
 
 
 def judge(case: Case) -> Iterator[Finding]:
     data, by = case.data, case.connection.reset_by
-    # Without the other side's segments nobody knows what was acknowledged.
+    # Without the other side's segments it is unknown what was acknowledged.
     if by is None or not case.back.segments:
         return
     lost = max(data.unique_bytes - data.acked_bytes, 0)
@@ -79,7 +79,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 **counted,
             },
             ruled_out=(
-                f"Not a box on the path: {who}'s kernel counted aborts meanwhile."
+                f"Not a box on the path: {who}'s kernel counted aborts at that time."
                 if counted
                 else (
                     f"Not ruled out: a box on the path that sent the RST. Compare its TTL with that of {who}'s other "
@@ -94,10 +94,10 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _frames(case: Case, reset: Mapping[str, Any] | None, before: list[dict[str, Any]]) -> tuple[int, ...]:
-    """The RST and the last data before it; of a capture that may not be read again, the RST alone."""
+    """Return the RST and the last data before it, or only the RST if the capture may not be read again."""
     if reset is None and not before:
-        kept = reset_frame(case.analysis, case.connection.id)
-        return () if kept is None else (kept,)
+        frame = reset_frame(case.analysis, case.connection.id)
+        return () if frame is None else (frame,)
     return tuple(row["frame"] for row in [reset, *before[-LAST_DATA:]] if row is not None)
 
 
@@ -105,19 +105,19 @@ def _text(case: Case, by: str, lost: int, unread: str | None) -> str:
     sender, receiver = case.the_sender, case.the_receiver
     if by == case.sender:
         return (
-            f"{sender} reset the connection with {bytes_text(lost)} of its own data unacknowledged: {receiver} may "
-            "never have got them"
+            f"{sender} reset the connection with {bytes_text(lost)} of its data unacknowledged: {receiver} may "
+            "never have received it"
         )
     closed = " after its FIN" if case.back.fin else ""
     never = f"{bytes_text(lost)} were never acknowledged"
     if unread is None:
         return f"{receiver} reset the connection{closed} while {sender} was sending: {never}"
-    told = f"{receiver} reset the connection{closed}, apparently with {sender}'s data unread: {unread}"
-    return f"{told}; {never}" if lost else told
+    clause = f"{receiver} reset the connection{closed}, apparently with {sender}'s data unread: {unread}"
+    return f"{clause}; {never}" if lost else clause
 
 
 def _around(rows: list[dict[str, Any]], sender: str, by: str) -> tuple[list[dict[str, Any]], Mapping[str, Any] | None]:
-    """The sender's data before the first RST, and that RST."""
+    """Return the sender's data before the first RST, and that RST."""
     before: list[dict[str, Any]] = []
     for row in rows:
         if row["direction"] == by and row["flags"] & RST:
@@ -128,7 +128,7 @@ def _around(rows: list[dict[str, Any]], sender: str, by: str) -> tuple[list[dict
 
 
 def _unread(case: Case, before: list[dict[str, Any]], reset: Mapping[str, Any] | None) -> str | None:
-    """What shows that the receiver had not read all, in words; None where nothing does."""
+    """Describe what shows that the receiver had not read everything, or return None."""
     episodes = case.data.zero_window_episodes
     if episodes and episodes[-1].ended_by == "reset":
         return f"its window had been closed for {time_text(episodes[-1].duration_ns)}"
@@ -150,7 +150,7 @@ def _unread(case: Case, before: list[dict[str, Any]], reset: Mapping[str, Any] |
 
 
 def _waiting(case: Case, reset_ns: int, fresh_ns: float) -> str | None:
-    """What the receiver's kernel held unread by its last sample before the reset, in words."""
+    """Describe the unread data in the receiver's kernel, from its last sample before the reset."""
     host = case.host(case.receiver)
     offset_ns = host.clock.offset_ns if host is not None and host.clock is not None else 0
     for sample in reversed(case.sockets(case.receiver)):
@@ -175,10 +175,12 @@ RULE = Rule(
     when=(("connection.close", "==", "reset"), ("data_segments", ">=", 1)),
     thresholds={
         "lost_bytes": Threshold(
-            GOODBYE_BYTES, "bytes", "More than TLS's close_notify takes, which is often refused and holds no data."
+            GOODBYE_BYTES, "bytes", "Larger than a TLS close_notify, which is often refused and carries no data."
         ),
         "fresh_ns": Threshold(
-            200_000_000, "ns", "An application that still reads has read data this old; Linux's shortest timeout."
+            200_000_000,
+            "ns",
+            "An application that still reads has already read data this old; also Linux's shortest timeout.",
         ),
     },
 )

@@ -39,7 +39,7 @@ def judge(case: Case) -> Iterator[Finding]:
             continue
         found = replace(each, connections=refused)
         why = (
-            f"{found.accepted:,} others were accepted, so it was down for a time or its queue was full"
+            f"{found.accepted:,} others were accepted, so it was down for a while or its queue was full"
             if found.accepted
             else "nothing seems to listen there"
         )
@@ -75,7 +75,7 @@ RULE = Rule(
     page=__doc__,
     thresholds={
         "connections": Threshold(
-            3, "count", "A program that tries several addresses (RFC 8305) has one or two refused in passing."
+            3, "count", "A program that tries several addresses (RFC 8305) may have one or two refused."
         ),
     },
 )

@@ -39,7 +39,7 @@ def judge(case: Case) -> Iterator[Finding]:
     capture = case.analysis.capture
     end_ns = capture.last_time_ns or 0
     for each in attempts(case, case.settings["connections"]):
-        # Of a half-seen handshake the SYN/ACK alone may be there: that is an answer without a question.
+        # A capture of one direction may hold only the SYN/ACK: an answer whose question was not captured.
         asked = [connection for connection in each.connections if connection.fields["syn_ns"] is not None]
         waited = [
             connection

@@ -39,9 +39,10 @@ def judge(case: Case) -> Iterator[Finding]:
     if not without or share < case.settings["share"]:
         return
     given = _without_syn(case, "given")
-    told = f"; snapshots give the scale of {len(given):,}" if given else ""
+    clause = f"; snapshots show the scale of {len(given):,}" if given else ""
     yield case.finding(
-        f"{count_text(without, 'connection')} of {total:,} began before the capture{told}. Without the SYNs the window "
+        f"{count_text(without, 'connection')} of {total:,} began before the capture{clause}. Without the SYNs the "
+        "window "
         "scale is unknown",
         owner="nobody",
         confidence="certain",
@@ -63,7 +64,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _without_syn(case: Case, state: str) -> list[int]:
-    """Connections without either SYN in which a window's scale is known by that state; the first of them."""
+    """Return the first connections that lack both SYNs and have a window whose scale is in that state."""
     found = case.analysis.select("direction", (("window_scale_state", "==", state), ("syn_seen", "==", False)))
     first = dict.fromkeys(id for id, _ in islice(found, FIRST_LOOKED_AT))
     connections = case.analysis.connections
@@ -79,6 +80,6 @@ RULE = Rule(
     judge=judge,
     page=__doc__,
     thresholds={
-        "share": Threshold(0.1, "share", "A capture of a busy host always cuts into a few connections."),
+        "share": Threshold(0.1, "share", "A capture of a busy host always begins in the middle of a few connections."),
     },
 )

@@ -40,7 +40,7 @@ from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, share_text, time_text
 
 AT_ONCE_NS = 2_000_000
-"""A sender that waited for an ACK goes on within it."""
+"""A sender that was waiting for an ACK sends within this time after it."""
 SHOWN = 4
 
 
@@ -80,21 +80,21 @@ def judge(case: Case) -> Iterator[Finding]:
             frames_of=of_many("first", min(len(waits.rtts_ns), SHOWN), len(waits.rtts_ns)),
         ),
         remedy=Remedy(
-            f"Let {case.the_sender} have more in flight: raise the receive window, send buffer or congestion window, "
+            f"Allow {case.the_sender} more data in flight: raise the receive window, send buffer or congestion window, "
             f"whichever limits it. Or set quickack on {case.the_receiver}.",
             settings=("ip route change <route> quickack 1",),
-            side_effects="An ACK for each segment: more packets on the way back.",
+            side_effects="Every segment is acknowledged: more packets on the return path.",
         ),
     )
 
 
 class Waits(NamedTuple):
-    """Times that a segment was alone in flight until its delayed ACK came, and more followed at once.
+    """Waits of a single segment in flight for its delayed ACK, each followed at once by more data.
 
     Attributes:
-        rtts_ns: of each such ACK.
-        start_ns, end_ns: of the first and the last.
-        frames: of the first few the segment, its ACK, and what followed.
+        rtts_ns: round trip of each such ACK.
+        start_ns, end_ns: start of the first wait and end of the last.
+        frames: segment, ACK and following data of the first few waits.
     """
 
     rtts_ns: Sequence[int] = ()
@@ -107,7 +107,7 @@ def _waits(case: Case) -> Waits:
     table = table_of(case)
     if table is None:
         return Waits()
-    # Whoever has columns has imported it.
+    # Already imported by the reader of the columns.
     import numpy as np
 
     directions, lengths, times_ns = table["direction"], table["length"], table["time_ns"]
@@ -116,7 +116,7 @@ def _waits(case: Case) -> Waits:
     if len(sent) < 2 or not len(answers):
         return Waits()
     before, after = sent[:-1], sent[1:]
-    # The last answer between the two.
+    # The last ACK between the two segments.
     acks = answers[np.maximum(np.searchsorted(answers, after) - 1, 0)]
     ends = table["seq"][before] + lengths[before].astype(np.uint32)
     is_wait = (
@@ -151,8 +151,8 @@ RULE = Rule(
     page=__doc__,
     when=(("delayed_acks", ">=", "{waits}"), ("view", "==", "sender")),
     thresholds={
-        "waits": Threshold(3, "count", "Once or twice an application may write just when the ACK comes."),
-        "cost_ns": Threshold(100_000_000, "ns", "Two or three delayed ACKs; people notice about a tenth of a second."),
-        "share": Threshold(0.02, "share", "Less than 2 % of a connection without its pauses is hardly noticed."),
+        "waits": Threshold(3, "count", "An application may write just as the ACK arrives once or twice."),
+        "cost_ns": Threshold(100_000_000, "ns", "Two or three delayed ACKs: people notice about a tenth of a second."),
+        "share": Threshold(0.02, "share", "Less than 2 % of a connection without its pauses is barely noticeable."),
     },
 )

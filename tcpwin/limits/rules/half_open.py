@@ -41,7 +41,7 @@ def judge(case: Case) -> Iterator[Finding]:
     if closer is None or end_ns is None or end_ns - connection.end_ns < case.settings["silent_ns"]:
         return
     if connection.a_to_b.stall_at_end or connection.b_to_a.stall_at_end:
-        # Somebody still waits for an answer or a window: a finding of its own.
+        # One side still waits for an answer or a window: other rules report that.
         return
     silent_ns = end_ns - connection.end_ns
     silent = "b" if closer == "a" else "a"
@@ -66,13 +66,15 @@ def judge(case: Case) -> Iterator[Finding]:
             end_ns=end_ns,
             values={"silent_ns": silent_ns, "fin_retransmissions": data.fin_retransmissions, "closed_first": closer},
             ruled_out=(
-                None if is_gone else f"Not a lost FIN: {the_closer} would have sent it again until it was acknowledged."
+                None
+                if is_gone
+                else f"Not a lost FIN: {the_closer} would have retransmitted it until it was acknowledged."
             ),
         ),
         remedy=Remedy(
             f"Check that {the_silent} is up and reachable."
             if is_gone
-            else f"Let {the_silent}'s application close its socket when it has read to the end.",
+            else f"Make {the_silent}'s application close its socket after reading to the end.",
             settings=("ss -tnp state close-wait",),
         ),
     )
@@ -91,6 +93,6 @@ RULE = Rule(
         "silent_ns": Threshold(
             60_000_000_000, "ns", "Linux's tcp_fin_timeout: by then its closed socket no longer waits for the peer."
         ),
-        "fins": Threshold(3, "count", "Three FINs without an answer: one or two may be lost."),
+        "fins": Threshold(3, "count", "Three unanswered FINs: one or two may be lost."),
     },
 )

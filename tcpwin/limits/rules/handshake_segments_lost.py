@@ -40,7 +40,7 @@ from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, time_text
 
 OVERFLOWS = ("TcpExtListenOverflows", "TcpExtListenDrops")
-"""The accept queue was full; a SYN was dropped for any reason (net/ipv4/tcp_ipv4.c, tcp_input.c)."""
+"""Counters for a full accept queue, and for SYNs dropped for any reason (net/ipv4/tcp_ipv4.c, tcp_input.c)."""
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -55,7 +55,7 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     if not is_syn and case.back.syn_retransmissions:
         return
-    # A SYN/ACK is repeated after the handshake where the ACK was lost behind the capture: a waits for nothing then.
+    # A SYN/ACK repeated after the handshake means that the ACK was lost behind the capture: the client does not wait.
     events = [each for each in resent(case, "syn" if is_syn else "syn_ack") if each.time_ns <= established_ns]
     cost_ns = sum(event.age_ns or 0 for event in events)
     if not events or cost_ns < case.settings["cost_ns"]:
@@ -87,7 +87,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _answers_an_earlier_one(data: Direction, answer_ns: int) -> bool:
-    # Between the capture point and who answers, by data: of SYN and SYN/ACK it is not known once one was resent.
+    # Measure from the capture point to the answering side with data: a resent SYN or SYN/ACK is ambiguous.
     least_ns = data.rtt_min_ns
     return least_ns is not None and answer_ns < least_ns / 2
 
@@ -106,14 +106,14 @@ def _owner(case: Case, *, is_syn: bool) -> tuple[str, str, str, str]:
             "network",
             "no ACK came back for the server's SYN/ACK: it or the ACK was lost on the path",
             "likely",
-            "Not the server: it answered the first SYN, and sent its SYN/ACK again as well.",
+            "Not the server: it answered the first SYN and retransmitted its SYN/ACK.",
         )
     if is_syn and case.connection.vantage == "b":
         return (
             "host",
             "the server did not answer the first",
             "certain",
-            "Not the path from the client: the SYNs were captured beside the server. A firewall there may ignore them.",
+            "Not the path from the client: the SYNs were captured near the server. A firewall there may ignore them.",
         )
     if is_syn:
         return (
@@ -140,7 +140,7 @@ def _remedy(owner: str) -> Remedy:
             "Raise the backlog that the server's application gives to listen(), and its limit. Check `ss -ltn` and "
             "`nstat -az TcpExtListenOverflows TcpExtListenDrops` first.",
             settings=("sysctl -w net.core.somaxconn=4096",),
-            side_effects="The application must call listen() again. A longer queue lets more clients wait.",
+            side_effects="The application must call listen() again. More clients can then wait in the queue.",
         )
     return Remedy(
         "Find where SYNs are dropped: the path, a firewall, a full connection table, or the server's listen queue "
@@ -151,7 +151,7 @@ def _remedy(owner: str) -> Remedy:
 RULE = Rule(
     code="TW305",
     name="handshake-segments-lost",
-    title="a SYN or SYN/ACK had to be sent again",
+    title="a SYN or SYN/ACK was retransmitted",
     severity=Severity.WARNING,
     scope="direction",
     limits=("handshake",),

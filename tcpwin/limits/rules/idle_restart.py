@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 SETTING = "net.ipv4.tcp_slow_start_after_idle"
 SURE = 3
-"""An application may write in step with an ACK once or twice."""
+"""Restarts that make the finding certain: an application may write in step with an ACK once or twice."""
 FRAMES = 6
 
 
@@ -77,8 +77,9 @@ def judge(case: Case) -> Iterator[Finding]:
         values["cwnd_falls_in_ss"] = cuts
     yield case.finding(
         f"{case.the_sender} restarted with a smaller congestion window after {count_text(data.idle_restarts, 'pause')} "
-        f"(tcp_slow_start_after_idle): its messages took {count_text(data.idle_restart_round_trips, 'round trip')} "
-        f"more, {time_text(cost_ns)} total",
+        "(tcp_slow_start_after_idle): its messages took "
+        f"{count_text(data.idle_restart_round_trips, 'more round trip')} "
+        f"({time_text(cost_ns)} total)",
         owner="host",
         side=case.sender,
         confidence=_confidence(case, setting=setting, cuts=cuts),
@@ -90,8 +91,8 @@ def judge(case: Case) -> Iterator[Finding]:
             values=values,
             frames_of=_frames_of(min(len(events), FRAMES), data.idle_restarts),
             ruled_out=(
-                "Not the application: what had waited left with the ACK, a round trip after the burst began. Not the "
-                "receive window: it had room."
+                "Not the application: the waiting data left with the ACK, a round trip after the burst began. Not the "
+                "receive window: it had space."
             ),
         ),
         remedy=_remedy(case, samples),
@@ -99,7 +100,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _frames_of(shown: int, total: int) -> str | None:
-    """What the frames are, and after how many of the pauses."""
+    """Describe the frames, and how many of the pauses they show."""
     which = of_many("first", shown, total, "data after the")
     return None if not shown else f"{which} pauses" if which else "data after each pause"
 
@@ -111,7 +112,7 @@ def _confidence(case: Case, *, setting: int | None, cuts: int) -> str:
 
 
 def _cuts(samples: Sequence[SocketSample]) -> int:
-    """How often the congestion window fell after a silence longer than the timeout, and nothing was retransmitted."""
+    """Count how often the congestion window fell after a silence longer than the timeout, without a retransmission."""
     found = 0
     for before, after in pairwise(samples):
         windows = before.cwnd_segments, after.cwnd_segments
@@ -127,14 +128,14 @@ def _remedy(case: Case, samples: Sequence[SocketSample]) -> Remedy:
     pids = sorted({user.pid for sample in samples for user in sample.users})
     pid = str(pids[0]) if len(pids) == 1 else "<pid of the application>"
     return Remedy(
-        f"Set {SETTING}=0 on {case.the_sender}, in its network namespace: a container has its own.",
+        f"Set {SETTING}=0 on {case.the_sender}, in its network namespace (a container has a separate one).",
         settings=(
             f"sysctl -w {SETTING}=0",
             f"nsenter -t {pid} -n sysctl -w {SETTING}=0",
             f"docker run --sysctl {SETTING}=0 ...",
         ),
         side_effects=(
-            "After a pause the whole old window leaves in one burst, which the path may drop. This goes for all "
+            "After a pause the whole previous window leaves in one burst, which the path may drop. This affects all "
             "connections of the namespace. Pacing (fq) spreads the burst."
         ),
     )
@@ -151,7 +152,7 @@ RULE = Rule(
     page=__doc__,
     when=(("idle_restarts", ">=", 1), ("idle_restart_cost_ns", ">=", "{cost_ns}")),
     thresholds={
-        "cost_ns": Threshold(100_000_000, "ns", "People notice a delay from about a tenth of a second."),
-        "share": Threshold(0.02, "share", "Less than 2 % of a connection without its pauses is hardly noticed."),
+        "cost_ns": Threshold(100_000_000, "ns", "People notice a delay of about a tenth of a second."),
+        "share": Threshold(0.02, "share", "Less than 2 % of a connection without its pauses is barely noticeable."),
     },
 )

@@ -64,7 +64,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 ruled_out="Not loss on the network: the kernel counts these itself.",
             ),
             remedy=Remedy(
-                f"Make the application on {name_of(host)} accept faster, or give its listen queue more room.",
+                f"Make the application on {name_of(host)} accept faster, or lengthen its listen queue.",
                 settings=("ss -ltn", f"sysctl -w net.core.somaxconn={max(4096, 2 * (most or 0))}"),
                 side_effects=(
                     "The application must ask for as much in listen(), and be restarted. Waiting connections are not "
@@ -85,6 +85,6 @@ RULE = Rule(
     page=__doc__,
     needs_hosts=True,
     thresholds={
-        "overflows": Threshold(1, "count", "Each is a client that waited for a retransmission, at least a second."),
+        "overflows": Threshold(1, "count", "Each is a client that waited at least a second for a retransmission."),
     },
 )

@@ -52,7 +52,7 @@ def judge(case: Case) -> Iterator[Finding]:
     data = case.data
     is_all = len(unseen) == len(events)
     yield case.finding(
-        f"{case.the_sender} dropped {count_text(len(unseen), 'segment')} on its own host: the capture beside it never "
+        f"{case.the_sender} dropped {count_text(len(unseen), 'segment')} on its own host: the capture there never "
         "saw them leave, and they were sent again",
         owner="host",
         side=case.sender,
@@ -77,18 +77,18 @@ def judge(case: Case) -> Iterator[Finding]:
             f"Look at `tc -s qdisc` on {case.the_sender}, and replace a queue that drops with fq, which slows TCP down "
             "instead.",
             settings=("tc qdisc replace dev <interface> root fq",),
-            side_effects="This removes a shaper that was set on purpose: set its rate again.",
+            side_effects="This replaces an intended shaper: configure its rate again.",
         ),
     )
 
 
 def _were_seen(case: Case, unseen: Sequence[Event]) -> bool:
-    """Whether the capture holds some of these bytes twice: in a large flight the frame of an original is not known."""
+    """Whether the capture contains some of these bytes twice: in a large flight the original's frame is unknown."""
     if not case.may_follow:
         return False
     again = sum(event.length for event in resent(case) if event.cause and event.cause not in LATE)
-    told, new = sum(event.length for event in unseen), again - case.data.resent_bytes
-    return told - new >= min(event.length for event in unseen) > 0
+    unseen_bytes, new_bytes = sum(event.length for event in unseen), again - case.data.resent_bytes
+    return unseen_bytes - new_bytes >= min(event.length for event in unseen) > 0
 
 
 RULE = Rule(
@@ -108,9 +108,9 @@ RULE = Rule(
         ("out_of_order", "==", 0),
     ),
     thresholds={
-        "segments": Threshold(2, "count", "A single one may be a loss of the capture and of the network at once."),
+        "segments": Threshold(2, "count", "A single segment may be lost by the capture and the network at once."),
         "host_ns": Threshold(
-            100_000, "ns", "On the host itself the stack answers within this time; across a link it may not."
+            100_000, "ns", "On the host itself the stack answers within this time; across a link it often does not."
         ),
     },
 )

@@ -88,7 +88,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 "goodput_bps": round(data.goodput_bps or 0),
                 "mathis_bps": round(mathis_bps),
             },
-            ruled_out="Not reordering: no DSACK or other sign that what was sent again had arrived. "
+            ruled_out="Not reordering: no DSACK or other sign that retransmitted data had already arrived. "
             + guilty.ruled_out,
             frames_of=pairs_shown("first", events),
         ),
@@ -97,7 +97,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _cost_ns(data: Direction) -> int:
-    """Time in recovery without that of timeouts and probes: at least what the budget gives to fast recovery alone."""
+    """Return the time in recovery without timeouts and probes, at least the budget's share for fast recovery."""
     if not (data.rto_retransmissions or data.tail_loss_probes):
         return max(data.recovery_ns - data.budget_peer_silent_ns, 0)
     left_ns = data.recovery_ns - data.budget_timeout_ns - data.budget_tail_ns - data.budget_peer_silent_ns
@@ -105,19 +105,19 @@ def _cost_ns(data: Direction) -> int:
 
 
 def _is_the_paths(data: Direction, least_ns: float, life_ns: int) -> bool:
-    """Whether the path was full for most of the time, and what loss itself took is not worth telling."""
+    """Whether the path was full for most of the time and loss itself cost too little to report."""
     own_ns = data.budget_fast_recovery_ns + data.budget_after_loss_ns
     return own_ns < least_ns and data.budget_path_ns > HALF * life_ns
 
 
 def _afterwards(data: Direction) -> str:
-    """What went into the smaller window after recovery."""
+    """Describe the time lost to the smaller window after recovery."""
     after_ns = data.budget_after_loss_ns
     return f", {time_text(after_ns)} more into the smaller window afterwards" if after_ns > data.recovery_ns else ""
 
 
 def mathis_rate_bps(mss_bytes: int, rtt_ns: int, loss: float) -> float:
-    """The rate of Reno at a loss share, bits per second: MSS ÷ RTT · √(3/2) ÷ √p; 0 where any of them is 0."""
+    """Return Reno's rate at a loss share in bit/s, MSS ÷ RTT · √(3/2) ÷ √p, or 0 if any input is 0."""
     if rtt_ns <= 0 or loss <= 0:
         return 0.0
     return float(mss_bytes * 8e9 / rtt_ns * (1.5 / loss) ** 0.5)
@@ -152,9 +152,11 @@ RULE = Rule(
     page=__doc__,
     when=(("recovery_share", ">=", "{share}"), ("recoveries", ">=", "{recoveries}")),
     thresholds={
-        "recoveries": Threshold(3, "count", "Slow start ends with a loss by design; that is one recovery or two."),
-        "share": Threshold(0.05, "share", "A transfer that fills its bottleneck alone recovers in less of its time."),
-        "cost_ns": Threshold(100_000_000, "ns", "People notice a delay from about a tenth of a second."),
+        "recoveries": Threshold(3, "count", "Slow start ends with a loss by design: one or two recoveries."),
+        "share": Threshold(
+            0.05, "share", "A transfer that fills an otherwise idle bottleneck spends less of its time in recovery."
+        ),
+        "cost_ns": Threshold(100_000_000, "ns", "People notice a delay of about a tenth of a second."),
     },
     yields_to=("TW211", "TW304", "TW308", "TW309"),
 )

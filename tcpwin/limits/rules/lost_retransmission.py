@@ -50,7 +50,7 @@ def judge(case: Case) -> Iterator[Finding]:
         f"lost again {guilty.where}: repair took {time_text(cost_ns)} more",
         owner=guilty.owner,
         side=case.receiver if guilty.owner == "host" else None,
-        # Which of them were lost, the DSACKs of the others do not tell.
+        # The DSACKs of the other retransmissions do not show which of these were lost.
         confidence=weaker(guilty.confidence, sure if lost == len(events) else "likely"),
         cost_ns=cost_ns,
         evidence=Evidence(
@@ -62,7 +62,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 "waited_ns": cost_ns,
                 "retransmissions": case.data.retransmissions,
             },
-            ruled_out="Not single losses: the same bytes were sent a third time. " + guilty.ruled_out,
+            ruled_out="Not single losses: the same bytes were sent three times. " + guilty.ruled_out,
             frames_of=pairs_shown("first", events),
         ),
         remedy=Remedy(
@@ -75,7 +75,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _waited_ns(events: Sequence[Event]) -> int:
-    """Time in which any of them waited, in order of their ends."""
+    """Return the time in which at least one of them waited; events are ordered by their end."""
     total_ns, upto_ns = 0, 0
     for event in reversed(events):
         begin_ns = event.time_ns - (event.age_ns or 0)
@@ -97,7 +97,7 @@ RULE = Rule(
     when=(("lost_retransmissions", ">=", "{segments}"),),
     thresholds={
         "segments": Threshold(2, "count", "At 1 % random loss one retransmission in a hundred is lost by chance."),
-        "cost_ns": Threshold(150_000_000, "ns", "Less is hardly noticed in a transfer with losses."),
+        "cost_ns": Threshold(150_000_000, "ns", "Less is barely noticeable in a transfer with losses."),
     },
     yields_to=("TW211", "TW308"),
 )

@@ -73,7 +73,7 @@ def judge(case: Case) -> Iterator[Finding]:
         remedy=Remedy(
             f"Let {case.the_sender}'s application write each message in one call, or set TCP_NODELAY on its socket.",
             settings=("setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int))",),
-            side_effects="With TCP_NODELAY each write is a packet of its own: small writes cost more packets.",
+            side_effects="With TCP_NODELAY each write becomes a separate packet: small writes cost more packets.",
         ),
     )
 
@@ -89,7 +89,7 @@ RULE = Rule(
     page=__doc__,
     when=(("nagle_delays", ">=", 1), ("nagle_delay_ns", ">=", "{cost_ns}"), ("view", "==", "sender")),
     thresholds={
-        "cost_ns": Threshold(100_000_000, "ns", "Two or three delayed ACKs; people notice about a tenth of a second."),
-        "share": Threshold(0.02, "share", "Less than 2 % of a connection without its pauses is hardly noticed."),
+        "cost_ns": Threshold(100_000_000, "ns", "Two or three delayed ACKs: people notice about a tenth of a second."),
+        "share": Threshold(0.02, "share", "Less than 2 % of a connection without its pauses is barely noticeable."),
     },
 )

@@ -40,17 +40,17 @@ def judge(case: Case) -> Iterator[Finding]:
     share = share_of(capture.super_segments, capture.segments)
     if not capture.super_segments or share < case.settings["share"]:
         return
-    id, way, largest, mss = _largest(case)
+    id, direction, largest, mss = _largest(case)
     if largest < case.settings["times"] * mss:
         return
     yield case.finding(
-        f"Captured beside segmentation offload: {share_text(share)} of the segments ({capture.super_segments:,} of "
+        f"Captured where offload changes segments: {share_text(share)} of the segments ({capture.super_segments:,} of "
         f"{capture.segments:,}) are longer than the MSS, up to {largest:,} bytes. Rates and windows are right; "
         "findings that count packets are less certain",
         owner="nobody",
         confidence="certain",
         evidence=Evidence(
-            frames=_frames(case, id, way, mss),
+            frames=_frames(case, id, direction, mss),
             values={
                 "super_segments": capture.super_segments,
                 "segments": capture.segments,
@@ -63,35 +63,38 @@ def judge(case: Case) -> Iterator[Finding]:
         remedy=Remedy(
             "To see the packets as on the wire, switch offload off on the capturing host.",
             settings=("ethtool -K eth0 tso off gso off gro off lro off",),
-            side_effects="More processor load, which may limit the rate: only while capturing.",
+            side_effects="More CPU load, which may limit the rate: use it only while capturing.",
         ),
     )
 
 
 def _largest(case: Case) -> tuple[int, str, int, int]:
-    """The connection and direction whose largest segment exceeds the MSS most; its size and MSS."""
+    """Return the connection and direction whose largest segment exceeds the MSS most, with its size and MSS."""
     connections = case.analysis.connections
     found = []
-    for way in ("a_to_b", "b_to_a"):
-        largest, mss = connections.column(f"{way}.max_payload_bytes"), connections.column(f"{way}.mss_bytes")
+    for direction in ("a_to_b", "b_to_a"):
+        largest, mss = (
+            connections.column(f"{direction}.max_payload_bytes"),
+            connections.column(f"{direction}.mss_bytes"),
+        )
         id = int((largest.astype("int64") - mss).argmax())
-        found.append((int(largest[id]) - int(mss[id]), id, way, int(largest[id]), int(mss[id])))
-    _, id, way, largest_bytes, mss_bytes = max(found)
-    return id, way, largest_bytes, mss_bytes
+        found.append((int(largest[id]) - int(mss[id]), id, direction, int(largest[id]), int(mss[id])))
+    _, id, direction, largest_bytes, mss_bytes = max(found)
+    return id, direction, largest_bytes, mss_bytes
 
 
 def _jumbo_frames(case: Case, id: int) -> str:
     connection = case.analysis.connections[id]
     if connection.a_to_b.syn_mss is None and connection.b_to_a.syn_mss is None:
-        return "Jumbo frames: without the MSS option 536 bytes are the most that may be sent (RFC 9293 §3.7.1)."
-    return "Jumbo frames: the MSS in the SYNs is what both sides may send, and these are longer."
+        return "Jumbo frames: without the MSS option at most 536 bytes may be sent (RFC 9293 §3.7.1)."
+    return "Jumbo frames: both sides may send up to the MSS in the SYNs, and these segments are longer."
 
 
-def _frames(case: Case, id: int, way: str, mss: int) -> tuple[int, ...]:
+def _frames(case: Case, id: int, direction: str, mss: int) -> tuple[int, ...]:
     table = case.table(id)
     if table is None:
         return ()
-    chosen = (table["length"] > mss) & (table["direction"] == way[0])
+    chosen = (table["length"] > mss) & (table["direction"] == direction[0])
     return tuple(int(frame) for frame in table["frame"][chosen][:FRAMES])
 
 
@@ -104,7 +107,7 @@ RULE = Rule(
     judge=judge,
     page=__doc__,
     thresholds={
-        "share": Threshold(0.01, "share", "Fewer change no packet count by more than a few percent."),
+        "share": Threshold(0.01, "share", "Fewer change packet counts by a few percent at most."),
         "times": Threshold(1.5, "times", "Offload merges whole segments: two are twice the MSS."),
     },
 )

@@ -44,7 +44,7 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     yield case.finding(
         f"The capture holds only one direction of {count_text(one_way, 'connection')} of {total:,}: bytes in flight, "
-        "round trips and loss cannot be told there",
+        "round trips and loss are unknown there",
         owner="nobody",
         confidence="certain",
         evidence=Evidence(
@@ -62,13 +62,13 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _silent(case: Case) -> set[int]:
-    """Connections of which one side says nothing because it is gone: the other asks it again and again."""
-    backs = ((id, _back(case.analysis.connections[id], way)) for id, way in case.asked[0])
+    """Return connections on which one side is silent because it is gone: the other keeps retransmitting to it."""
+    backs = ((id, _back(case.analysis.connections[id], direction)) for id, direction in case.asked[0])
     return {id for id, back in backs if back.segments <= back.rst}
 
 
-def _back(connection: Connection, way: str | None) -> Direction:
-    return connection.b_to_a if way == "a_to_b" else connection.a_to_b
+def _back(connection: Connection, direction: str | None) -> Direction:
+    return connection.b_to_a if direction == "a_to_b" else connection.a_to_b
 
 
 def _one_way(case: Case) -> Iterator[int]:
@@ -85,7 +85,7 @@ def _one_way(case: Case) -> Iterator[int]:
 RULE = Rule(
     code="TW604",
     name="one-way-capture",
-    title="one side of the connections only",
+    title="only one side of the connections",
     severity=Severity.WARNING,
     scope="capture",
     asks=(("direction", (("stall_at_end", "==", "peer_silent"),)),),
@@ -95,7 +95,7 @@ RULE = Rule(
         "share": Threshold(
             0.05,
             "share",
-            "One connection in twenty: at its start and end every capture cuts off the other side of a few.",
+            "One connection in twenty: the start and end of any capture cut off the other side of a few.",
         ),
     },
 )

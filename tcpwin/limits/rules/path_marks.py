@@ -42,9 +42,9 @@ def judge(case: Case) -> Iterator[Finding]:
     if max(data.ce_segments, data.cwr_segments) < case.settings["marks"]:
         return
     if data.cwr_segments:
-        seen = f"{case.the_sender} slowed down {count_text(data.cwr_segments, 'time')} without a loss"
+        seen = f"{case.the_sender} slowed down {count_text(data.cwr_segments, 'time')} without loss"
     else:
-        seen = f"{count_text(data.ce_segments, 'segment')} came marked"
+        seen = f"{count_text(data.ce_segments, 'segment')} arrived marked"
     yield case.finding(
         f"The path marks congestion instead of dropping: {seen}",
         owner="network",
@@ -54,7 +54,7 @@ def judge(case: Case) -> Iterator[Finding]:
             ruled_out="Not loss: a mark asks for less before anything is dropped.",
         ),
         remedy=Remedy(
-            "Nothing to change at the hosts. To carry more, look at the rate and the target of the queue that marks.",
+            "Nothing to change at the hosts. To carry more, look at the rate and target of the queue that marks.",
             settings=("tc -s qdisc show dev <uplink>",),
         ),
     )
@@ -70,5 +70,5 @@ RULE = Rule(
     judge=judge,
     page=__doc__,
     when=(("ece_acks", ">=", 1),),
-    thresholds={"marks": Threshold(2, "count", "One may be a moment's; a second says that it goes on.")},
+    thresholds={"marks": Threshold(2, "count", "One may be momentary; a second shows that it continues.")},
 )

@@ -57,10 +57,10 @@ ASKING = (
     "zero_window_probe",
     "keep_alive",
 )
-"""Events of segments that ask for an answer again."""
+"""Events of segments that solicit an answer again."""
 FRAMES = 6
 OVERDUE_NS = 1_500_000_000
-"""By then a timer of a second (RFC 6298 §2.4), the longest where round trips are short, has run out and been seen."""
+"""By then even a one-second timer (RFC 6298 §2.4), the longest on short round trips, has expired and been seen."""
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -88,21 +88,22 @@ def judge(case: Case) -> Iterator[Finding]:
                 "unacknowledged_bytes": waiting,
             },
             ruled_out=(
-                "A lost acknowledgment: the repeated packets had no answer either."
+                "Not a lost acknowledgment: the repeated packets were not answered either."
                 if is_silent
-                else "Data in flight as usual: it is older than its retransmission timeout."
+                else "Not ordinary data in flight: it is older than its retransmission timeout."
             ),
         ),
         remedy=Remedy(
-            f"See whether {case.the_receiver} is up and reachable, and what on the path forgets connections. Limit how "
+            f"Check that {case.the_receiver} is up and reachable, and that nothing on the path drops connection "
+            "state. Limit how "
             f"long {case.the_sender} waits: socket option TCP_USER_TIMEOUT, in milliseconds.",
-            side_effects="A sender that gives up closes the connection; what it had sent and not read is lost.",
+            side_effects="A sender that gives up closes the connection; data still in transit is lost.",
         ),
     )
 
 
 def _confidence(case: Case) -> str:
-    """Of a side that was never captured nothing proves that it said nothing; who waits without a timer was answered."""
+    """Return the confidence: a peer never captured may have answered, and so may one whose sender set no timer."""
     data = case.data
     is_overdue = not data.stall_at_end_tries and data.stall_at_end_ns > max(2 * (data.rto_ns or 0), OVERDUE_NS)
     if is_overdue or not case.back.segments:
@@ -111,7 +112,7 @@ def _confidence(case: Case) -> str:
 
 
 def _frames(case: Case, start_ns: int) -> tuple[int, ...]:
-    """The last data before the stall, and what asked for an answer in it."""
+    """Return the last data before the stall, and the segments in it that solicited an answer."""
     asked = [each.frame for each in events_of(case, *ASKING, side=case.sender) if each.time_ns >= start_ns]
     data = [row["frame"] for row in rows_of(case) if row["direction"] == case.sender and row["length"]]
     before = [frame for frame in data if not asked or frame < asked[0]]
@@ -127,7 +128,7 @@ def _text(case: Case, waiting: int) -> str:
         return (
             f"{case.the_receiver} was silent for {lasted}, {end}: {case.the_sender} sent {asked} and nothing came back"
         )
-    again = f", though it was sent again {count_text(tries, 'time')}" if tries else ""
+    again = f", although it was retransmitted {count_text(tries, 'time')}" if tries else ""
     return f"{case.the_receiver} did not acknowledge {bytes_text(waiting)} for {lasted}, {end}{again}"
 
 
@@ -142,9 +143,9 @@ RULE = Rule(
     page=__doc__,
     when=(("stall_at_end_ns", ">=", "{stall_ns}"),),
     thresholds={
-        "stall_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is hardly noticed."),
+        "stall_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is barely noticeable."),
         "dead_ns": Threshold(
-            10e9, "ns", "By then Linux has sent the data again five times (0.2 s, doubled each time): no chance loss."
+            10e9, "ns", "By then Linux has retransmitted five times (0.2 s, doubling each time): not a chance loss."
         ),
     },
 )

@@ -88,7 +88,7 @@ def _inferred(case: Case) -> Finding:
     events = events_of(case, "duplicate_ack", side=case.receiver)
     return case.finding(
         f"The path may reorder {case.the_sender}'s segments: {case.the_receiver} sent {data.duplicate_acks:,} "
-        f"duplicate ACKs for {data.data_segments:,} segments, and nothing had to be sent again",
+        f"duplicate ACKs for {data.data_segments:,} segments, and nothing was retransmitted",
         owner="network",
         confidence="likely",
         severity=Severity.INFO,
@@ -97,7 +97,7 @@ def _inferred(case: Case) -> Finding:
             start_ns=events[0].time_ns if events else None,
             end_ns=events[-1].time_ns if events else None,
             values={"duplicate_acks": data.duplicate_acks, "data_segments": data.data_segments, "retransmissions": 0},
-            ruled_out="Not loss: what the duplicate ACKs missed arrived without being sent again.",
+            ruled_out="Not loss: what the duplicate ACKs missed arrived without retransmission.",
         ),
         remedy=_remedy(case),
     )
@@ -108,7 +108,7 @@ def _remedy(case: Case) -> Remedy:
         "Send all packets of a connection over one path: no per-packet load balancing, no round-robin bonding. Keep "
         f"RACK and timestamps on at {case.the_sender}.",
         settings=("sysctl -w net.ipv4.tcp_recovery=1", "sysctl -w net.ipv4.tcp_timestamps=1"),
-        side_effects="A connection then gets one link's rate. Both settings are Linux's defaults.",
+        side_effects="Each connection is then limited to one link's rate. Both settings are Linux's defaults.",
     )
 
 
@@ -123,7 +123,7 @@ RULE = Rule(
     page=__doc__,
     when=(("duplicate_acks", ">=", "{segments}"),),
     thresholds={
-        "segments": Threshold(30, "count", "A route that changes once reorders a flight, not more."),
+        "segments": Threshold(30, "count", "A single route change reorders one flight at most."),
         "share": Threshold(0.01, "share", "Studies of the Internet find reordering well below 1 % on most paths."),
     },
 )

@@ -86,8 +86,10 @@ RULE = Rule(
     page=__doc__,
     when=(("window_cost_ns", ">=", "{limited_ns}"),),
     thresholds={
-        "full": Threshold(0.2, "share", "A buffer that is full for a fifth of the time sets the transfer's pace."),
-        "limited_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is hardly noticed."),
+        "full": Threshold(0.2, "share", "A buffer that is full a fifth of the time sets the transfer's pace."),
+        "limited_ns": Threshold(
+            200_000_000, "ns", "Linux's shortest retransmission timeout; less is barely noticeable."
+        ),
     },
     yields_to=("TW101", "TW105", "TW106", "TW201", "TW203", "TW204", "TW206", "TW207"),
 )

@@ -40,7 +40,7 @@ from tcpwin.units import bytes_text, rate_text, share_text, time_text
 
 SETTING = "net.ipv4.tcp_rmem"
 AT_LIMIT = 0.95
-"""Buffers within a twentieth of the setting are at it: 65,535 of 65,536."""
+"""A buffer within 5 % of the setting counts as at the limit: 65,535 of 65,536."""
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -73,7 +73,7 @@ def judge(case: Case) -> Iterator[Finding]:
     allowed_bps = float(window_rate_bps(allowed, held.rtt_ns))
     lost_bps = best_bps - goodput_bps if best_bps > goodput_bps else None
     yield case.finding(
-        f"{case.the_receiver}'s {SETTING} allows a window of {bytes_text(allowed)} at most, which is "
+        f"{case.the_receiver}'s {SETTING} allows a window of at most {bytes_text(allowed)}, which is "
         f"{rate_text(allowed_bps)} over {time_text(held.rtt_ns)}; {case.the_sender} waited for it "
         f"{share_text(held.share)} of the transfer",
         owner="host",
@@ -96,7 +96,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 "best_goodput_bps": best_bps,
                 "largest_rcvbuf_bytes": max(buffers, default=0),
             },
-            ruled_out="Not a slow reader: the window stayed near its largest, so data was read at once.",
+            ruled_out="Not a slow reader: the window stayed near its largest, so data was read promptly.",
         ),
         remedy=Remedy(
             f"Raise the third value of {SETTING} on {case.the_receiver}.",
@@ -116,7 +116,7 @@ RULE = Rule(
     needs_hosts=True,
     judge=judge,
     page=__doc__,
-    # Time that the window cost is known from either end; what the sender saw, or the capture point, from one.
+    # The window's cost is known from either end; the sender's or the capture point's view only from one.
     when=(("window_cost_ns", ">=", "{limited_ns}"), ("connection.path_rtt_ns", ">", 0)),
     thresholds={
         **HELD_BACK,

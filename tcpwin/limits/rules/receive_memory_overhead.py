@@ -51,12 +51,12 @@ def judge(case: Case) -> Iterator[Finding]:
     if kernel >= SCALING_RATIO_SINCE:
         return
     read = [receive_memory(each, settings=host.settings, kernel=kernel) for each in case.sockets(case.receiver)]
-    telling = [each for each in read if _is_telling(each, case.settings["least_bytes"])]
-    if len(telling) < FEWEST:
+    usable = [each for each in read if _is_usable(each, case.settings["least_bytes"])]
+    if len(usable) < FEWEST:
         return
     from statistics import median
 
-    measured = median(each.measured_overhead or 0.0 for each in telling)
+    measured = median(each.measured_overhead or 0.0 for each in usable)
     [model] = memory_models(kernel, adv_win_scale=adv_win_scale_of(host.settings))
     assumed = float(model.overhead)
     if measured < assumed * case.settings["times"]:
@@ -74,18 +74,19 @@ def judge(case: Case) -> Iterator[Finding]:
             values={
                 "measured_overhead": round(measured, 2),
                 "assumed_overhead": round(assumed, 2),
-                "samples": len(telling),
-                "rcvbuf_bytes": telling[-1].rcvbuf_bytes or 0,
+                "samples": len(usable),
+                "rcvbuf_bytes": usable[-1].rcvbuf_bytes or 0,
             },
             ruled_out=(
-                "Not just data out of order: it is the median of several samples, each with much unread data in order."
+                "Not only out-of-order data: this is the median of several samples, each with much unread in-order "
+                "data."
             ),
         ),
         remedy=more_overhead(host, case.the_receiver, measured),
     )
 
 
-def _is_telling(memory: ReceiveMemory, least_bytes: float) -> bool:
+def _is_usable(memory: ReceiveMemory, least_bytes: float) -> bool:
     return (memory.recv_q_bytes or 0) >= least_bytes and (memory.fill or 0.0) >= 0.5 and bool(memory.measured_overhead)
 
 
@@ -101,7 +102,7 @@ RULE = Rule(
     page=__doc__,
     when=(("payload_bytes", ">=", "{least_bytes}"), ("receive_window_max_bytes", ">=", "{least_bytes}")),
     thresholds={
-        "least_bytes": Threshold(65_536, "bytes", "With less in the queue, one packet's overhead counts too much."),
+        "least_bytes": Threshold(65_536, "bytes", "With less in the queue, one packet's overhead dominates."),
         "times": Threshold(
             1.05, "times", "Receive memory (r) is charged one packet late, which is less than 5 % of such a queue."
         ),

@@ -73,8 +73,8 @@ RULE = Rule(
     needs_hosts=True,
     thresholds={
         "prunes": Threshold(
-            5, "count", "Any busy host collapses a queue now and then; a run of Cloudflare's counts 24 and more."
+            5, "count", "Any busy host collapses a queue now and then; Cloudflare's runs counted 24 or more."
         ),
-        "collapsed": Threshold(1000, "count", "In packets: below it a collapse copies little and takes little time."),
+        "collapsed": Threshold(1000, "count", "In packets: a smaller collapse copies little and is quick."),
     },
 )

@@ -55,7 +55,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield short_of_memory(
             case,
             host,
-            f"dropped data that had arrived, for lack of receive memory ({counted}): it had to be sent again (for "
+            f"dropped data that had arrived, for lack of receive memory ({counted}): it had to be retransmitted (for "
             f"comparison: 9 in order and 86 out of order in {PUBLISHED}, collapsing limited)",
             grown,
         )
@@ -71,5 +71,5 @@ RULE = Rule(
     judge=judge,
     page=__doc__,
     needs_hosts=True,
-    thresholds={"dropped": Threshold(5, "count", "Any host that is briefly short of memory drops a few.")},
+    thresholds={"dropped": Threshold(5, "count", "Any host that is briefly short of memory drops a few packets.")},
 )

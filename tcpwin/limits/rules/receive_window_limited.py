@@ -85,7 +85,7 @@ def _slow_reader(case: Case, held: HeldBack, drained: float, frames: tuple[int, 
         "the application seems to read too slowly",
         owner="application",
         side=case.receiver,
-        # Data out of order take memory too: in long recoveries they may have filled the buffer.
+        # Out-of-order data takes memory too and may have filled the buffer during long recoveries.
         confidence="possible" if case.data.recovery_ns * 2 > held.held_ns else "likely",
         cost_ns=held.held_ns,
         evidence=_evidence(
@@ -144,7 +144,7 @@ def _evidence(case: Case, held: HeldBack, frames: tuple[int, ...], more: dict[st
 RULE = Rule(
     code="TW202",
     name="receive-window-limited",
-    title="the receive window was open, but too small",
+    title="the receive window was open but too small",
     severity=Severity.WARNING,
     scope="direction",
     limits=("receiver_window", "receiver_application"),
@@ -152,6 +152,6 @@ RULE = Rule(
     page=__doc__,
     when=(("window_scale_shift", ">=", 0.0), ("window_cost_ns", ">=", "{limited_ns}")),
     thresholds=HELD_BACK
-    | {"drained": Threshold(0.3, "share", "A buffer that fills in bursts is emptied within round trips.")},
+    | {"drained": Threshold(0.3, "share", "A buffer that fills in bursts empties within a few round trips.")},
     yields_to=("TW101", "TW105", "TW106", "TW206", "TW207", "TW208"),
 )

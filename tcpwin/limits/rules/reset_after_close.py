@@ -35,7 +35,7 @@ from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import bytes_text, count_text
 
 LISTED = 100
-"""Connections that are told of one by one, those that lost most."""
+"""Connections to report one by one, those that lost most first."""
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -52,11 +52,13 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _unacknowledged(case: Case, ids: list[int]) -> dict[int, tuple[int, int]]:
-    """Bytes of each end that were never acknowledged, by connection; 0 where the other side was not captured."""
+    """Return each end's unacknowledged bytes by connection; 0 if the other side was not captured."""
     connections = case.analysis.connections
     columns = []
-    for way, back in (("a_to_b", "b_to_a"), ("b_to_a", "a_to_b")):
-        lost = connections.column(f"{way}.unique_bytes")[ids] - connections.column(f"{way}.acked_bytes")[ids]
+    for direction, back in (("a_to_b", "b_to_a"), ("b_to_a", "a_to_b")):
+        lost = (
+            connections.column(f"{direction}.unique_bytes")[ids] - connections.column(f"{direction}.acked_bytes")[ids]
+        )
         seen = connections.column(f"{back}.segments")[ids] > 0
         columns.append((lost.clip(0) * seen).tolist())
     return dict(zip(ids, zip(*columns, strict=True), strict=True))
@@ -81,7 +83,7 @@ def _lost(case: Case, id: int, lost_a: int, lost_b: int) -> Finding:
             values={"reset_by": by or "", "unacknowledged_a_bytes": lost_a, "unacknowledged_b_bytes": lost_b},
             ruled_out="Not just TLS's close_notify: more bytes are missing.",
         ),
-        remedy=Remedy(f"Let {the_resetter}'s application read to the end before it closes."),
+        remedy=Remedy(f"Make {the_resetter}'s application read to the end before it closes."),
     )
     return replace(found, connection=id)
 
@@ -100,7 +102,7 @@ def _harmless(case: Case, ids: list[int], most: int) -> Finding:
         evidence=Evidence(
             frames=_reset_frames(case, ids[0]) if len(ids) == 1 else first_frames(case, ids[:FRAMES]),
             values={"connections": len(ids), "most_unacknowledged_bytes": most},
-            ruled_out="Not an abort: both FINs came before.",
+            ruled_out="Not an abort: both FINs came first.",
         ),
     )
     return replace(found, connection=ids[0]) if len(ids) == 1 else found
@@ -122,7 +124,7 @@ RULE = Rule(
     page=__doc__,
     thresholds={
         "lost_bytes": Threshold(
-            GOODBYE_BYTES, "bytes", "More than TLS's close_notify takes, which is often refused and holds no data."
+            GOODBYE_BYTES, "bytes", "Larger than a TLS close_notify, which is often refused and carries no data."
         )
     },
 )

@@ -55,7 +55,7 @@ from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, share_text, time_text
 
 DEFAULTS = {"net.ipv4.tcp_sack": 1, "net.ipv4.tcp_recovery": 1, "net.ipv4.tcp_early_retrans": 3}
-"""Linux's defaults, by which SACK, RACK and tail loss probes are on (Documentation/networking/ip-sysctl.rst)."""
+"""Linux's defaults, with SACK, RACK and tail loss probes on (Documentation/networking/ip-sysctl.rst)."""
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -102,13 +102,14 @@ def judge(case: Case) -> Iterator[Finding]:
 
 def _is_by_timer(case: Case, event: Event) -> bool:
     if event.age_ns is None:
-        # Beside the sender, what was never seen sent before is data of a SYN that the peer left out (RFC 7413 §4.2).
+        # Near the sender, data without a captured original was in a SYN, and the peer did not accept it (RFC 7413
+        # §4.2).
         return event.confidence != "possible" and case.data.view != "sender"
     return not event.rto_ns or event.age_ns <= case.settings["overdue"] * event.rto_ns
 
 
 def _is_answered(case: Case, events: Sequence[Event]) -> bool:
-    """Whether the receiver sent anything after the first timeout; True where the segments cannot be read again."""
+    """Whether the receiver sent anything after the first timeout; True if the segments cannot be read again."""
     if case.connection.end_ns > events[-1].time_ns:
         return True
     rows, first_ns = rows_of(case), events[0].time_ns
@@ -131,7 +132,8 @@ def _remedy(case: Case) -> Remedy:
         ]
         sides = " and ".join(case.the(side) for side in lacking)
         return Remedy(
-            f"Permit SACK on {sides}: without it several losses in a flight end in a timeout. Then find where the path "
+            f"Permit SACK on {sides}: without it, several losses in one flight end in a timeout. Then find where the "
+            "path "
             "loses packets.",
             settings=("sysctl -w net.ipv4.tcp_sack=1",),
             side_effects="This changes new connections only. SACK costs the sender some memory and work in recovery.",
@@ -147,7 +149,7 @@ def _remedy(case: Case) -> Remedy:
         return Remedy(
             f"Switch loss detection by SACK, RACK and tail loss probes on again at {case.the_sender}.",
             settings=tuple(changed),
-            side_effects="More retransmissions go out early; some of them needless where the path reorders.",
+            side_effects="More retransmissions leave early; some are needless if the path reorders.",
         )
     return Remedy(
         f"{FIND_LOSS} Within one data centre, a route's rto_min on {case.the_sender} shortens the wait.",
@@ -167,13 +169,9 @@ RULE = Rule(
     page=__doc__,
     when=(("rto_retransmissions", ">=", "{timeouts}"),),
     thresholds={
-        "timeouts": Threshold(1, "count", "One timeout alone can stall a transfer for seconds."),
-        "cost_ns": Threshold(
-            150_000_000, "ns", "Linux waits at least 200 ms (TCP_RTO_MIN), of which part is the round trip."
-        ),
-        "share": Threshold(0.02, "share", "Less than 2 % of a connection is hardly noticed."),
-        "overdue": Threshold(
-            8, "times", "Systems with a least timeout of 1 s (RFC 6298 §2.4) take five of Linux's 200 ms; not more."
-        ),
+        "timeouts": Threshold(1, "count", "A single timeout can stall a transfer for seconds."),
+        "cost_ns": Threshold(150_000_000, "ns", "Linux waits at least 200 ms (TCP_RTO_MIN), including the round trip."),
+        "share": Threshold(0.02, "share", "Less than 2 % of a connection is barely noticeable."),
+        "overdue": Threshold(8, "times", "A minimum timeout of 1 s (RFC 6298 §2.4) is five times Linux's 200 ms."),
     },
 )

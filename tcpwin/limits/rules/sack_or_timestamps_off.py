@@ -73,11 +73,11 @@ def judge(case: Case) -> Iterator[Finding]:
                 ruled_out="Not a middlebox that strips the option: the host itself does not send it.",
             ),
             remedy=Remedy(
-                f"Switch it on: {name_of(host)}.",
+                f"Switch it on at {name_of(host)}.",
                 settings=tuple(f"sysctl -w {name}=1" for name in off),
-                side_effects="Timestamps take 12 bytes of each segment. Open connections keep what they agreed."
+                side_effects="Timestamps take 12 bytes per segment. Open connections keep what they negotiated."
                 if TIMESTAMPS in off
-                else "Open connections keep what they agreed.",
+                else "Open connections keep what they negotiated.",
             ),
         )
 
@@ -97,7 +97,7 @@ RULE = Rule(
     needs_hosts=True,
     thresholds={
         "retransmissions": Threshold(
-            3, "count", "SACK helps from the second loss of a window on; one or two say little."
+            3, "count", "SACK helps from the second loss in a window on; one or two losses prove little."
         ),
     },
 )

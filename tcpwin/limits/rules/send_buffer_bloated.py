@@ -37,7 +37,7 @@ from tcpwin.units import bytes_text, rate_text, time_text
 
 SETTING = "net.ipv4.tcp_notsent_lowat"
 UNSET = 1 << 31
-"""Its default is 4294967295: no limit."""
+"""Values from here on mean no limit; the default is 4294967295."""
 LOWAT_BYTES = 131_072
 FEWEST_SAMPLES = 5
 
@@ -76,9 +76,9 @@ def judge(case: Case) -> Iterator[Finding]:
             ruled_out="Not a queue on the path: these bytes had not left the kernel.",
         ),
         remedy=Remedy(
-            f"If the connection carries more than bulk data, limit what waits unsent on {case.the_sender}.",
+            f"If the connection carries more than bulk data, limit the unsent data on {case.the_sender}.",
             settings=(f"sysctl -w {SETTING}={LOWAT_BYTES}",),
-            side_effects="The application is woken more often, and must wait until the socket is writable.",
+            side_effects="The application is woken more often and must wait until the socket is writable.",
         ),
     )
 
@@ -94,8 +94,8 @@ RULE = Rule(
     page=__doc__,
     when=(("unique_bytes", ">=", "{bytes}"),),
     thresholds={
-        "delay_ns": Threshold(2_000_000_000, "ns", "Two seconds: longer than a person waits for a reaction."),
+        "delay_ns": Threshold(2_000_000_000, "ns", "Two seconds: longer than a person waits for a response."),
         "round_trips": Threshold(4, "times", "One or two round trips of unsent data keep a sender busy."),
-        "bytes": Threshold(100_000, "bytes", "Less does not fill a send buffer."),
+        "bytes": Threshold(100_000, "bytes", "A smaller transfer does not fill a send buffer."),
     },
 )

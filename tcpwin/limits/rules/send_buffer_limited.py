@@ -47,7 +47,7 @@ def judge(case: Case) -> Iterator[Finding]:
     size = f", {bytes_text(buffer_bytes)} at most," if buffer_bytes else ""
     yield case.finding(
         f"{case.the_sender}'s send buffer{size} was too small for {time_text(limited_ns)} "
-        f"({share_text(limited_ns / busy_ns)} of the time with data to send): its application waited for room",
+        f"({share_text(limited_ns / busy_ns)} of the time with data to send): its application waited for space",
         owner="host",
         side=case.sender,
         confidence="certain",
@@ -70,9 +70,7 @@ def _remedy(case: Case, buffer_bytes: int) -> Remedy:
     return Remedy(
         f"Let {case.the_sender}'s send buffer grow, and do not set SO_SNDBUF in its application.",
         settings=larger_send_buffer(case, buffer_bytes),
-        side_effects=(
-            "Each connection may then use that much memory; what waits in a larger buffer is older when it is sent."
-        ),
+        side_effects=("Each connection may then use that much memory, and data waits longer in a larger buffer."),
     )
 
 
@@ -88,8 +86,8 @@ RULE = Rule(
     needs_hosts=True,
     when=(("unique_bytes", ">=", "{bytes}"),),
     thresholds={
-        "cost_ns": Threshold(100_000_000, "ns", "People notice a delay from about a tenth of a second."),
+        "cost_ns": Threshold(100_000_000, "ns", "People notice a delay of about a tenth of a second."),
         "share": Threshold(0.05, "share", "Less than 5 % of the busy time does not limit a transfer."),
-        "bytes": Threshold(20_000, "bytes", "Linux's smallest default send buffer holds this much."),
+        "bytes": Threshold(20_000, "bytes", "Even Linux's smallest default send buffer holds this much."),
     },
 )

@@ -66,7 +66,7 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     yield case.finding(
         f"{case.the_sender}'s send buffer was full for {time_text(limited_ns)} ({share_text(limited_ns / busy_ns)} of "
-        f"the time with data to send): {SETTING} allows {bytes_text(sizes[2])} at most",
+        f"the time with data to send): {SETTING} allows at most {bytes_text(sizes[2])}",
         owner="host",
         side=case.sender,
         cost_ns=limited_ns,
@@ -105,8 +105,10 @@ RULE = Rule(
     page=__doc__,
     when=(("acked_bytes", ">=", 65_536), ("connection.path_rtt_ns", ">", 0)),
     thresholds={
-        "share": Threshold(0.05, "share", "5 % of the time: less cannot be told from other limits."),
-        "limited_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is hardly noticed."),
+        "share": Threshold(0.05, "share", "5 % of the time: less cannot be separated from other limits."),
+        "limited_ns": Threshold(
+            200_000_000, "ns", "Linux's shortest retransmission timeout; less is barely noticeable."
+        ),
     },
     yields_to=("TW403",),
 )

@@ -47,10 +47,10 @@ def judge(case: Case) -> Iterator[Finding]:
     why = (
         f"its window never held a segment of {data.mss_bytes:,} bytes: the buffer is too small"
         if holds_none
-        else "it should offer none until a whole one fits"
+        else "it should offer nothing until a whole one fits"
     )
     yield case.finding(
-        f"{case.the_sender} waited {time_text(held_ns)} for room: {case.the_receiver} offered less than a segment "
+        f"{case.the_sender} waited {time_text(held_ns)} for window: {case.the_receiver} offered less than a segment "
         f"{count_text(data.sub_mss_windows, 'time')}, and segments carry {mean_bytes:,} bytes where {data.mss_bytes:,} "
         f"fit; {why}",
         owner="host",
@@ -68,10 +68,10 @@ def judge(case: Case) -> Iterator[Finding]:
                 "window_max_bytes": data.receive_window_max_bytes or 0,
                 "held_back_ns": held_ns,
             },
-            ruled_out="Not a window that data fills: the segments would be full ones.",
+            ruled_out="Not a window that data fills: the segments would be full.",
         ),
         remedy=Remedy(
-            f"Give {case.the_receiver} a buffer of two segments at least."
+            f"Give {case.the_receiver} a buffer of at least two segments."
             if holds_none
             else (
                 f"Update the stack or proxy on {case.the_receiver}: a window smaller than a segment is better offered "
@@ -93,6 +93,8 @@ RULE = Rule(
     when=(("sub_mss_windows", ">=", "{sub_mss}"), ("window_cost_ns", ">=", "{limited_ns}")),
     thresholds={
         "sub_mss": Threshold(10, "count", "Any receiver whose buffer fills once advertises a few."),
-        "limited_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is hardly noticed."),
+        "limited_ns": Threshold(
+            200_000_000, "ns", "Linux's shortest retransmission timeout; less is barely noticeable."
+        ),
     },
 )

@@ -58,7 +58,7 @@ def judge(case: Case) -> Iterator[Finding]:
         remedy=Remedy(
             f"Switch it off on {case.the_sender}; for a container, in its own network namespace.",
             settings=(f"sysctl -w {SETTING}=0",),
-            side_effects="After a pause the whole old window goes out at once, into a path that may have changed.",
+            side_effects="After a pause the whole previous window leaves at once, into a path that may have changed.",
         ),
     )
 
@@ -74,5 +74,7 @@ RULE = Rule(
     judge=judge,
     page=__doc__,
     when=(("idle_restarts", ">=", "{restarts}"),),
-    thresholds={"restarts": Threshold(1, "count", "One restart shows that the setting acts; its cost is TW401's.")},
+    thresholds={
+        "restarts": Threshold(1, "count", "One restart shows that the setting has an effect; TW401 reports the cost.")
+    },
 )

@@ -38,7 +38,7 @@ from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import bytes_text, count_text, time_text
 
 AT_ONCE_NS = 2_000_000
-"""A sender goes on within it when an ACK comes."""
+"""A sender that was waiting for an ACK sends within this time after it."""
 
 Row = Mapping[str, Any]
 
@@ -84,19 +84,19 @@ def judge(case: Case) -> Iterator[Finding]:
                 "path_rtt_ns": rtt_ns,
             },
             ruled_out=(
-                "Not the receive window: it had room. Not the application: full segments left, and more with the ACK."
+                "Not the receive window: it had space. Not the application: full segments left, and more with the ACK."
             ),
         ),
         remedy=Remedy(
-            f"Let {case.the_sender} begin with ten segments: check initcwnd in `ip route`.",
+            f"Make {case.the_sender} begin with ten segments: check initcwnd in `ip route`.",
             settings=("ip route change <route> initcwnd 10",),
-            side_effects="New connections over the route only. A very slow link queues a longer first burst.",
+            side_effects="Affects only new connections over the route. A very slow link queues a longer first burst.",
         ),
     )
 
 
 def _first_flight(case: Case, rows: Sequence[Row], flight_bytes: int) -> tuple[list[Row], Row | None, Row | None]:
-    """The first flight's segments, the ACK after them, and the segment that followed it."""
+    """Return the first flight's segments, the ACK for them, and the next segment."""
     flight: list[Row] = []
     sent_bytes, ack = 0, None
     for row in rows:
@@ -111,7 +111,7 @@ def _first_flight(case: Case, rows: Sequence[Row], flight_bytes: int) -> tuple[l
 
 
 def _message_bytes(case: Case, rows: Sequence[Row], rtt_ns: int) -> int:
-    """New data up to the first silence of two round trips, or data of the other side."""
+    """Return the bytes of new data before the first silence of two round trips or data from the other side."""
     total, last_ns = 0, None
     for row in rows:
         if not row["length"]:
@@ -127,7 +127,7 @@ def _message_bytes(case: Case, rows: Sequence[Row], rtt_ns: int) -> int:
 
 
 def _round_trips(segments: int, window: int) -> int:
-    """Flights of slow start, each twice the one before, that carry so many segments."""
+    """Return the number of slow-start flights, each twice the one before, needed for this many segments."""
     return (-(-segments // window)).bit_length()
 
 
@@ -152,6 +152,6 @@ RULE = Rule(
         "segments": Threshold(10, "count", "The initial window of RFC 6928 and of Linux (TCP_INIT_CWND)."),
         "cost_ns": Threshold(50_000_000, "ns", "A round trip of 50 ms, for each new connection."),
         "bytes": Threshold(90_000, "bytes", "Ten jumbo frames: more is not small on any link."),
-        "rtt_ns": Threshold(5_000_000, "ns", "On shorter paths one more round trip is not noticed."),
+        "rtt_ns": Threshold(5_000_000, "ns", "On shorter paths nobody notices an extra round trip."),
     },
 )

@@ -45,7 +45,7 @@ def judge(case: Case) -> Iterator[Finding]:
     if data.tinygrams < case.settings["share"] * data.data_segments or mean_bytes * 2 >= data.mss_bytes:
         return
     if data.mss_bytes > JUMBO_BYTES and case.back.syn_mss is None:
-        # Captured before segmentation, without the SYN: the size of a full segment is not known.
+        # Captured before segmentation and without the SYN, so the size of a full segment is unknown.
         return
     if data.sub_mss_windows or data.zero_window_episode_count:
         return
@@ -71,9 +71,9 @@ def judge(case: Case) -> Iterator[Finding]:
             ruled_out="Not the receive window: it was never below a segment.",
         ),
         remedy=Remedy(
-            f"Let {case.the_sender}'s application write whole messages (a buffer, writev, TCP_CORK), or leave "
+            f"Make {case.the_sender}'s application write whole messages (a buffer, writev, TCP_CORK), or leave "
             "TCP_NODELAY off.",
-            side_effects="Collected data waits: flush at the end of each message.",
+            side_effects="Collected data waits in the application: flush at the end of each message.",
         ),
     )
 
@@ -89,7 +89,7 @@ RULE = Rule(
     page=__doc__,
     when=(("tinygrams", ">=", "{segments}"),),
     thresholds={
-        "segments": Threshold(100, "count", "Fewer cost nothing that could be measured."),
+        "segments": Threshold(100, "count", "Fewer have no measurable cost."),
         "share": Threshold(0.3, "share", "A short segment at the end of each write is normal."),
     },
 )

@@ -46,7 +46,7 @@ def judge(case: Case) -> Iterator[Finding]:
     counts: Counter[int] = Counter()
     for host in case.analysis.hosts:
         counts.update({match.connection: len(samples) for match, samples in host.found.items()})
-    # Each connection is a pass over the capture.
+    # Each connection costs a pass over the capture.
     most = max(1, min(READ_CONNECTIONS, READ_PACKETS // max(case.analysis.capture.packets, 1)))
     for id, _ in counts.most_common(most):
         connection = case.analysis.connections[id]
@@ -72,7 +72,7 @@ def _finding(
     worst = ", ".join(f"{name} in {count:,}" for name, count in names.most_common())
     first = wrong[0].disagreements[0]
     found = case.finding(
-        f"{len(wrong):,} of {len(compared):,} samples of {the_end(connection, side)}'s socket do not fit the packets "
+        f"{len(wrong):,} of {len(compared):,} samples of {the_end(connection, side)}'s socket contradict the packets "
         f"of their time: {worst}",
         owner="nobody",
         side=side,
@@ -91,7 +91,8 @@ def _finding(
                 "weakens": "TW2, TW4",
             },
             ruled_out=(
-                "Not a sample read between two packets: the whole time in which it may have been read was allowed for."
+                "Not a sample read between two packets: the check covers the whole interval in which it may have "
+                "been read."
             ),
         ),
         remedy=Remedy("Compare the snapshot's addresses and times with the capture's; see TW601 and TW608 first."),
@@ -102,14 +103,14 @@ def _finding(
 RULE = Rule(
     code="TW609",
     name="snapshot-disagrees",
-    title="a kernel's numbers differ from those of the packets",
+    title="a kernel's numbers contradict the packets",
     severity=Severity.WARNING,
     scope="capture",
     judge=judge,
     page=__doc__,
     needs_hosts=True,
     thresholds={
-        "samples": Threshold(3, "count", "One or two may be read while a segment passes through the host."),
+        "samples": Threshold(3, "count", "One or two samples may be read while a segment passes through the host."),
         "share": Threshold(0.02, "share", "Even in a long run, fewer samples are read at such moments."),
     },
 )

@@ -53,7 +53,7 @@ def judge(case: Case) -> Iterator[Finding]:
         "spurious_by_frto": data.spurious_by_frto,
     }
     needless = max(proofs.values())
-    # A FIN alone, sent again, is no data.
+    # A retransmitted FIN alone carries no data.
     if not data.data_segments or needless < case.settings["segments"]:
         return
     if needless < case.settings["share"] * data.data_segments:
@@ -65,7 +65,7 @@ def judge(case: Case) -> Iterator[Finding]:
     by_ack = data.fast_retransmissions + data.recovery_retransmissions
     reason, advice = _explain(case, by_timer=by_timer, by_ack=by_ack)
     yield case.finding(
-        f"{case.the_sender} sent {count_text(needless, 'segment')} again needlessly "
+        f"{case.the_sender} retransmitted {count_text(needless, 'segment')} needlessly "
         f"({share_text(needless / data.data_segments, places=1)} of its data segments): {reason}",
         owner="network",
         side=case.sender,
@@ -80,20 +80,20 @@ def judge(case: Case) -> Iterator[Finding]:
                 "data_segments": data.data_segments,
                 "resent_bytes": data.resent_bytes,
             },
-            ruled_out=f"Not loss: {case.the_receiver} reported that it had the bytes already.",
+            ruled_out=f"Not loss: {case.the_receiver} reported that it already had the bytes.",
         ),
         remedy=Remedy(
-            f"{advice} {bytes_text(data.resent_bytes)} were sent again in all.",
-            side_effects="A sender that waits longer before it sends again repairs real losses later.",
+            f"{advice} {bytes_text(data.resent_bytes)} were retransmitted in total.",
+            side_effects="A sender that waits longer before retransmitting repairs real losses later.",
         ),
     )
 
 
 def _is_sure(case: Case) -> bool:
-    """Whether an ACK before a segment proves that it was needless; False without any such segment."""
+    """Whether an earlier ACK proves each retransmission needless; False if there is none."""
     data = case.data
-    # A capture joined from two of the same packets holds each twice, and its clock runs back where they meet. Where it
-    # lacks more of the data than it holds, what it holds may be what was sent first.
+    # A capture concatenated from two of the same packets holds each twice, and its clock steps back at the seam. If it
+    # lacks more of the data than it holds, the segments it holds may be originals.
     return (
         data.spurious_retransmissions > 0
         and case.analysis.capture.time_backwards == 0
@@ -102,9 +102,9 @@ def _is_sure(case: Case) -> bool:
 
 
 def _proved(case: Case, *, are_all: bool) -> Sequence[Event]:
-    """The receiver's DSACKs (RFC 2883), and the segments sent again that an ACK had covered before.
+    """Return the receiver's DSACKs (RFC 2883), and the retransmissions that an earlier ACK had covered.
 
-    Which segment a DSACK is of, the events do not say: the others come along where all were needless.
+    The events do not say which segment a DSACK refers to; if all were needless, all are returned.
     """
     causes = CAUSES if are_all else ("spurious",)
     own, proofs = resent(case, *causes), events_of(case, "dsack", side=case.receiver)
@@ -115,7 +115,7 @@ def _proved(case: Case, *, are_all: bool) -> Sequence[Event]:
 def _explain(case: Case, *, by_timer: int, by_ack: int) -> tuple[str, str]:
     if by_timer > by_ack:
         return (
-            f"their ACKs came later than {case.the_sender}'s timer",
+            f"their ACKs arrived after {case.the_sender}'s timer expired",
             f"Find what delays the path at times, or {case.the_receiver}'s ACKs; raise a small rto_min of the route on "
             f"{case.the_sender}.",
         )
@@ -133,7 +133,7 @@ def _explain(case: Case, *, by_timer: int, by_ack: int) -> tuple[str, str]:
 RULE = Rule(
     code="TW303",
     name="spurious-retransmissions",
-    title="segments were sent again needlessly",
+    title="segments were retransmitted needlessly",
     severity=Severity.INFO,
     scope="direction",
     limits=("path_loss",),
@@ -141,7 +141,7 @@ RULE = Rule(
     page=__doc__,
     when=(("retransmissions", ">=", "{segments}"),),
     thresholds={
-        "segments": Threshold(3, "count", "A probe or two that a delayed ACK sets off are by design (RFC 8985 §7)."),
+        "segments": Threshold(3, "count", "A probe or two triggered by a delayed ACK are by design (RFC 8985 §7)."),
         "share": Threshold(0.01, "share", "Less than 1 % of the data segments costs neither bandwidth nor window."),
     },
 )

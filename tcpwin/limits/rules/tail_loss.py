@@ -43,7 +43,7 @@ from tcpwin.units import count_text, share_text, time_text
 
 def judge(case: Case) -> Iterator[Finding]:
     data = case.data
-    # Which of the retransmissions were needless is not known: these may all have been probes.
+    # It is unknown which retransmissions were needless: all of them may have been probes.
     lost = data.tail_loss_probes - needless(case) - data.spurious_retransmissions
     if lost <= 0:
         return
@@ -55,8 +55,8 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     guilty = culprit(case, events)
     yield case.finding(
-        f"{case.the_sender} waited {time_text(cost_ns)} ({share_text(share)} of the connection) to send the last "
-        f"segment of a message again, by a probe or its timer: it was lost {count_text(len(events), 'time')} "
+        f"{case.the_sender} waited {time_text(cost_ns)} ({share_text(share)} of the connection) to retransmit the last "
+        f"segment of a message, by a probe or its timer: it was lost {count_text(len(events), 'time')} "
         f"{guilty.where}",
         owner=guilty.owner,
         side=case.receiver if guilty.owner == "host" else case.sender,
@@ -79,13 +79,13 @@ def judge(case: Case) -> Iterator[Finding]:
         remedy=Remedy(
             f"{FIND_LOSS} Let {case.the_sender}'s application write each message in one call, and the next without "
             "waiting, so that ACKs report the loss.",
-            side_effects="None for TCP; the application's protocol must allow it.",
+            side_effects="None for TCP, but the application's protocol must allow it.",
         ),
     )
 
 
 def _was_lost(case: Case, event: Event) -> bool:
-    # Beside the sender, what was never seen sent before is data of a SYN that the peer left out (RFC 7413 §4.2).
+    # Near the sender, data without a captured original was in a SYN, and the peer did not accept it (RFC 7413 §4.2).
     return event.age_ns is not None or (event.confidence != "possible" and case.data.view != "sender")
 
 
@@ -101,7 +101,7 @@ RULE = Rule(
     when=(("tail_loss_probes", ">=", "{probes}"),),
     thresholds={
         "probes": Threshold(1, "count", "One lost tail delays one message."),
-        "cost_ns": Threshold(100_000_000, "ns", "People notice a delay from about a tenth of a second."),
-        "share": Threshold(0.02, "share", "Less than 2 % of a connection is hardly noticed."),
+        "cost_ns": Threshold(100_000_000, "ns", "People notice a delay of about a tenth of a second."),
+        "share": Threshold(0.02, "share", "Less than 2 % of a connection is barely noticeable."),
     },
 )

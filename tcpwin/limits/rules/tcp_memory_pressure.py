@@ -71,12 +71,12 @@ def judge(case: Case) -> Iterator[Finding]:
                     "samples_above": len(above),
                     **({} if worst is None else _numbers(worst)),
                 },
-                ruled_out="Not one connection's buffer: these numbers are of all TCP sockets of the machine.",
+                ruled_out="Not one connection's buffer: these numbers cover all TCP sockets of the machine.",
             ),
             remedy=Remedy(
                 f"Find which sockets on {name_of(host)} hold the memory, or allow more.",
                 settings=("ss -tmn", *_line(worst, host)),
-                side_effects="What TCP takes is missing for everything else on the machine.",
+                side_effects="Memory used by TCP is not available to anything else on the machine.",
             ),
         )
 
@@ -98,7 +98,7 @@ def _numbers(memory: HostMemory) -> dict[str, int]:
 
 
 def _line(memory: HostMemory | None, host: Host) -> tuple[str, ...]:
-    """Twice of what was allowed."""
+    """Return the setting with twice the present limits."""
     bounds = None if memory is None or host.settings is None else host.settings.numbers("net.ipv4.tcp_mem")
     return () if bounds is None else (f"net.ipv4.tcp_mem = {' '.join(str(2 * bound) for bound in bounds)}",)
 
@@ -114,6 +114,6 @@ RULE = Rule(
     page=__doc__,
     needs_hosts=True,
     thresholds={
-        "pressures": Threshold(1, "count", "Each entry into memory pressure touches all connections of the host."),
+        "pressures": Threshold(1, "count", "Each entry into memory pressure affects all connections of the host."),
     },
 )

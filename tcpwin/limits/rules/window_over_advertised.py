@@ -42,7 +42,7 @@ from tcpwin.units import count_text, time_text
 
 FRAMES = 6
 CAUSES = ("fast", "recovery", "lost_retransmission")
-"""Sent again because ACKs asked for it. Probes and timeouts also repeat what arrived."""
+"""Retransmissions that ACKs asked for. Probes and timeouts also repeat data that arrived."""
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -53,13 +53,13 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     counted = growth(case.host(receiver), *DROPPED)
     is_counted = sum(counted.values()) > 0
-    # Time in recovery is the receiver's doing only where nothing else was lost.
+    # Recovery time is the receiver's fault only if nothing else was lost.
     cost_ns = data.recovery_ns if len(again) >= 0.9 * (data.resent_segments - data.tail_loss_probes) else 0
-    told = f"; its kernel counted {count_text(sum(counted.values()), 'dropped packet')}" if is_counted else ""
+    clause = f"; its kernel counted {count_text(sum(counted.values()), 'dropped packet')}" if is_counted else ""
     pairs = [frame for event in again[: FRAMES // 2] for frame in (event.original_frame or 0, event.frame)]
     yield case.finding(
         f"{case.the_receiver} dropped data within its offered window: {count_text(len(again), 'segment')} reached it "
-        f"and had to be sent again{told}. Recovery took {time_text(cost_ns)}",
+        f"and had to be retransmitted{clause}. Recovery took {time_text(cost_ns)}",
         owner="host",
         side=receiver,
         confidence="certain" if is_counted else "likely",
@@ -79,7 +79,7 @@ def judge(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     code="TW211",
     name="window-over-advertised",
-    title="the receiver dropped data that its window allowed",
+    title="the receiver dropped data within its window",
     severity=Severity.WARNING,
     scope="direction",
     limits=("path_loss",),
@@ -95,6 +95,6 @@ RULE = Rule(
         ("spurious_by_frto", "==", 0),
     ),
     thresholds={
-        "dropped": Threshold(5, "count", "Single packets are lost between the driver and TCP for other reasons.")
+        "dropped": Threshold(5, "count", "Single packets may be lost between the driver and TCP for other reasons.")
     },
 )

@@ -41,7 +41,7 @@ from tcpwin.units import count_text
 
 _ROW = ("frame", "length", "bytes_in_flight", "window_raw")
 MOST_OF_MANY = 8
-"""Connections that are looked at where a large capture would have to be read again for them: chance makes more."""
+"""Most connections for which a large capture is read again: more candidates than this are chance matches."""
 REMEDY = Remedy(
     "Compare the options of both SYNs at both ends. Update the stack, proxy or firewall that misreads the windows.",
 )
@@ -54,7 +54,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield from _judge_reverse(replace(case, subject=case.analysis.connections[id], direction=way))
     if not case.may_read:
         return
-    # What a field of 16 bits can say at most bounds the flight of a sender that does not shift it.
+    # A sender that does not shift the 16-bit field never has more than its maximum in flight.
     bounded = [
         ("window_scale_shift", ">", 0),
         least,
@@ -76,7 +76,7 @@ def judge(case: Case) -> Iterator[Finding]:
 def _is_possible(case: Case) -> bool:
     shift = case.data.window_scale.shift or 0
     if (case.data.flight_max_bytes or 0) > (case.data.receive_window_max_bytes or 0) >> shift:
-        # More was in flight than the largest window without its shift.
+        # More was in flight than the largest unscaled window.
         return False
     return case.data.view != "receiver" and case.data.segments + case.back.segments <= MOST_ROWS
 
@@ -88,7 +88,7 @@ def _judge_ignored(case: Case, following: Iterable[int]) -> Iterator[Finding]:
         return
     data = case.data
     yield case.finding(
-        f"{case.the_sender} takes {case.the_receiver}'s window for unscaled: {len(frames)} times it stopped with "
+        f"{case.the_sender} reads {case.the_receiver}'s window as unscaled: {len(frames)} times it stopped with "
         f"exactly as many bytes in flight as the raw field says, {data.flight_max_bytes or 0:,} at most, where a shift "
         f"of {shift} allowed {data.receive_window_max_bytes or 0:,}",
         owner="host",
@@ -118,7 +118,7 @@ def _judge_reverse(case: Case) -> Iterator[Finding]:
     yield case.finding(
         f"{case.the_sender} sent beyond {case.the_receiver}'s window {count_text(data.window_overrun, 'time')}: up to "
         f"{data.flight_max_bytes or 0:,} bytes in flight where at most {data.receive_window_max_bytes or 0:,} were "
-        "offered. It seems to scale the window by another shift than the SYNs say",
+        "offered. It seems to scale the window by a different shift than negotiated",
         owner="host",
         side=case.sender,
         confidence="likely" if data.acks_missing == 0 else "possible",
@@ -139,7 +139,7 @@ def _judge_reverse(case: Case) -> Iterator[Finding]:
 
 
 def _beyond_the_edge(case: Case) -> list[int]:
-    """Frames whose data end beyond every right edge that had been advertised."""
+    """Return the frames whose data ends beyond every advertised right edge."""
     import numpy as np
 
     table = case.table()
@@ -166,7 +166,7 @@ def _is_beyond(left: int, right: int) -> bool:
 
 
 def _stops_at_raw_window(case: Case, following: Iterable[int]) -> tuple[list[int], int]:
-    """Frames after which the sender stopped with exactly the raw window in flight, and how often it stopped at all."""
+    """Return the frames after which the sender stopped with exactly the raw window in flight, and all its stops."""
     import numpy as np
 
     table = case.table(others=following)

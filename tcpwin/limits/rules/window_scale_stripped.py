@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tcpwin.limits.connection import Connection
 
 MOST = 10_000
-"""Connections without the option that are looked at."""
+"""Most connections without the option to examine."""
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -68,7 +68,7 @@ def _finding(case: Case, shown: Connection, count: int, elsewhere: int, *, is_su
     # A SYN cookie without timestamps keeps the MSS only.
     is_no_cookie = answer.syn_timestamps or answer.syn_sack_permitted
     proof = (
-        "its kernel takes scaling as agreed: something on the path removed the option"
+        "its kernel considers scaling negotiated: something on the path removed the option"
         if is_sure
         else f"{elsewhere} others to the same address and port have it in both: a box on the path may have removed it"
     )

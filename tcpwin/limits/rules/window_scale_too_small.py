@@ -83,13 +83,13 @@ def judge(case: Case) -> Iterator[Finding]:
                 "goodput_bps": round(data.goodput_bps or 0),
                 "held_back_ns": held.held_ns,
             },
-            ruled_out="Not a slow reader: the window stayed at the largest that the shift can express.",
+            ruled_out="Not a slow reader: the window stayed at the maximum that the shift can express.",
         ),
         remedy=Remedy(
             f"Raise {case.the_receiver}'s largest receive buffer before the connection is made: Linux derives the "
             "shift from it. A program that sets SO_RCVBUF must do so before connect() or listen().",
             settings=larger_buffer(case),
-            side_effects="Only for new connections. Each may use that much memory.",
+            side_effects="Affects new connections only. Each may use that much memory.",
         ),
     )
 

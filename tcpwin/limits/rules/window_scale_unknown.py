@@ -45,7 +45,7 @@ def judge(case: Case) -> Iterator[Finding]:
     peer = connection.b if case.receiver == "b" else connection.a
     yield case.finding(
         f"The scale of {case.the_receiver}'s window is unknown (a shift of {scale.shift_min} to {scale.shift_max}), so "
-        f"no window is judged: {why}",
+        f"windows are not judged: {why}",
         owner="nobody",
         confidence="certain",
         evidence=Evidence(
@@ -60,7 +60,7 @@ def judge(case: Case) -> Iterator[Finding]:
             },
         ),
         remedy=Remedy(
-            "Start the capture before the connection, or save the output of `ss` at either end while it lives and "
+            "Start the capture before the connection, or save the output of `ss` at either end while it is open and "
             "analyse with it.",
             settings=(f"ss -tin 'sport = :{peer.port} or dport = :{peer.port}'",),
         ),
@@ -70,14 +70,12 @@ def judge(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     code="TW104",
     name="window-scale-unknown",
-    title="the capture does not tell the scale of the windows",
+    title="the capture does not show the window scale",
     severity=Severity.INFO,
     scope="direction",
     limits=("receiver_window",),
     judge=judge,
     page=__doc__,
     when=(("payload_bytes", ">=", "{least_bytes}"), ("window_scale_shift", "==", None)),
-    thresholds={
-        "least_bytes": Threshold(1_000_000, "bytes", "A smaller transfer is seldom limited by a receive window.")
-    },
+    thresholds={"least_bytes": Threshold(1_000_000, "bytes", "A receive window rarely limits a smaller transfer.")},
 )

@@ -66,15 +66,15 @@ def judge(case: Case) -> Iterator[Finding]:
 
     ceiling_bps = round(window_rate_bps(MAX_FIELD, held.rtt_ns))
     was_removed = setting == 1
-    # A host's own capture, or its setting, shows what it sent; elsewhere a box may have removed the option.
+    # A capture on the host, or its setting, shows what it sent; elsewhere a middlebox may have removed the option.
     is_sure = setting == 0 or (setting is None and connection.vantage == culprit)
-    told = ""
+    clause = ""
     if setting == 0:
-        told = f"; {SETTING} is 0 on {case.the(culprit)}"
+        clause = f"; {SETTING} is 0 on {case.the(culprit)}"
     elif was_removed:
-        told = f", though {SETTING} is 1 on {case.the(culprit)}: a box on the path may have removed it"
+        clause = f", though {SETTING} is 1 on {case.the(culprit)}: a box on the path may have removed it"
     yield case.finding(
-        f"Window scaling is off: {packet} came without the option{told}. {MAX_FIELD:,} bytes at most are "
+        f"Window scaling is off: {packet} came without the option{clause}. {MAX_FIELD:,} bytes at most are "
         f"{rate_text(ceiling_bps)} over {time_text(held.rtt_ns)}; {case.the_sender} waited {time_text(held.held_ns)} "
         f"({share_text(held.share)} of the transfer)",
         owner="network" if was_removed else "host",
@@ -94,21 +94,21 @@ def judge(case: Case) -> Iterator[Finding]:
                 "held_back_ns": held.held_ns,
             },
             ruled_out=(
-                "Not a slow reader or a small buffer: the window stayed at the largest that the field can express."
+                "Not a slow reader or a small buffer: the window stayed at the maximum that the field can express."
             ),
         ),
         remedy=Remedy(
             f"Switch on window scaling on {case.the(culprit)} ({SETTING}=1 on Linux). Both ends must offer it "
-            "(RFC 7323 §2.2): where it is on already, a firewall on the way takes it out of the SYN.",
+            "(RFC 7323 §2.2): if both do, a firewall on the path removes it from the SYN.",
             settings=_lines(case, culprit),
-            side_effects="Only for new connections. Larger windows use more of the receiver's memory.",
+            side_effects="Affects new connections only. Larger windows use more of the receiver's memory.",
         ),
     )
 
 
 def _lines(case: Case, side: str) -> tuple[str, ...]:
     linux, windows = f"sysctl -w {SETTING}=1", "netsh interface tcp set global autotuninglevel=normal"
-    # A kernel with a release, or settings by sysctl's names, is no Windows.
+    # A kernel release or sysctl names rule out Windows.
     host = case.host(side)
     return (linux,) if host is not None and (host.kernel or host.settings) else (linux, windows)
 
@@ -121,7 +121,7 @@ def _setting_of(case: Case, side: str) -> int | None:
 RULE = Rule(
     code="TW101",
     name="window-scaling-not-negotiated",
-    title="window scaling is off, and 65,535 bytes were too few",
+    title="window scaling is off, and 65,535 bytes were too small a window",
     severity=Severity.WARNING,
     scope="direction",
     limits=("receiver_window",),

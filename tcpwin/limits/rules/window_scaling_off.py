@@ -64,9 +64,9 @@ def judge(case: Case) -> Iterator[Finding]:
                 ruled_out="Not a middlebox that strips the option: the host itself does not send it.",
             ),
             remedy=Remedy(
-                f"Switch window scaling on: {name_of(host)}.",
+                f"Switch window scaling on at {name_of(host)}.",
                 settings=(f"sysctl -w {SETTING}=1",),
-                side_effects="The SYNs agree on the shift: open connections keep theirs.",
+                side_effects="The shift is fixed in the SYNs: open connections keep theirs.",
             ),
         )
 
@@ -83,7 +83,9 @@ RULE = Rule(
     needs_hosts=True,
     thresholds={
         "rtt_ns": Threshold(
-            500_000, "ns", "Below half a millisecond an unscaled window carries more than 1 Gbit/s: hardly a limit."
+            500_000,
+            "ns",
+            "Below half a millisecond an unscaled window carries more than 1 Gbit/s and is hardly a limit.",
         ),
     },
 )

@@ -42,7 +42,7 @@ SETTING = "net.ipv4.tcp_shrink_window"
 
 def judge(case: Case) -> Iterator[Finding]:
     if copied_after_ns(case) is not None:
-        # What one end said later may be captured before what it said first at the other.
+        # Near one end, a later segment of the other end may be captured before an earlier one.
         return
     data, receiver = case.data, case.receiver
     host = case.host(receiver)
@@ -75,15 +75,15 @@ def _explain(
         return (
             f"{SETTING} is 1 there, which allows it",
             Remedy(
-                f"Nothing, if it limits memory on {receiver} on purpose; otherwise switch it off.",
+                f"Nothing if it limits memory on {receiver} on purpose; otherwise switch it off.",
                 settings=(f"sysctl -w {SETTING}=0",),
-                side_effects="Without it a receive buffer may exceed tcp_rmem while data comes in.",
+                side_effects="Without it a receive buffer may exceed tcp_rmem while data arrives.",
             ),
             "certain",
         )
     if all_zero and kernel is not None and kernel >= (6, 6):
         return (
-            "always to zero, as Linux from 6.6 on does when it is out of memory for the socket",
+            "always to zero, as Linux does from 6.6 on when the socket is out of memory",
             Remedy(
                 f"Check TCP's memory on {receiver}: `mem` of /proc/net/sockstat against net.ipv4.tcp_mem, in pages.",
                 side_effects="A higher limit leaves less memory for everything else.",

@@ -39,7 +39,7 @@ from tcpwin.units import count_text, time_text
 
 FRAMES = 6
 AT_ONCE_NS = 10_000_000
-"""A tick of a slow kernel's timer (HZ=100), by which an answer may be late."""
+"""An answer may be late by one timer tick of a slow kernel (HZ=100)."""
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -56,7 +56,7 @@ def judge(case: Case) -> Iterator[Finding]:
     worst = late[0]
     owner, why = _find_owner(case)
     yield case.finding(
-        f"{case.the_sender} learned only by a probe that {case.the_receiver}'s window had opened, "
+        f"{case.the_sender} learned only from a probe that {case.the_receiver}'s window had opened, "
         f"{_how_often(case, len(late))}, up to {time_text(most_ns)} late: no update reached it "
         f"({why})",
         owner=owner,
@@ -74,7 +74,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 "late_at_most_ns": most_ns,
                 "closed_ns": sum(each.duration_ns for each in late),
             },
-            ruled_out="Not an update of the receiver's own: the opening came within two round trips of a probe.",
+            ruled_out="Not a spontaneous update: the window opened within two round trips of a probe.",
             frames_of=of_many("latest", min(len(late), FRAMES // 2), len(late), "start and end of the"),
             span_of=of_many("latest", 1, len(late)),
         ),
@@ -86,11 +86,11 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _how_often(case: Case, late: int) -> str:
-    """``3 of 4 times``; where the analysis lists only the first of all episodes, of how many that is so."""
+    """Return ``3 of 4 times``, and how many were checked if the analysis lists only the first episodes."""
     listed, count = len(case.data.zero_window_episodes), case.data.zero_window_episode_count
     if listed == count:
         return f"{late} of {count_text(count, 'time')}"
-    return f"{late} times of the {listed:,} looked at, of {count:,} in all"
+    return f"{late} times of the {listed:,} checked, out of {count:,}"
 
 
 def _answered_at_once(case: Case, episodes: list[ZeroWindowEpisode]) -> list[ZeroWindowEpisode]:
@@ -110,24 +110,24 @@ def _find_owner(case: Case) -> tuple[str, str]:
     if case.data.view == "receiver":
         return "host", "none was sent"
     if case.data.acks_missing:
-        return "network", "it was lost: by the IP identification ACKs are missing here"
+        return "network", "it was lost: the IP identification shows that ACKs are missing here"
     return "nobody", "it was lost or never sent"
 
 
 def _most_late_ns(episode: ZeroWindowEpisode) -> int:
-    """The most by which the update was late: the probe before was answered with zero, or there was none before."""
+    """Return the upper bound on the update's delay, from the last probe answered with zero or from the closing."""
     return episode.last_probe_interval_ns if episode.probes > 1 else episode.duration_ns
 
 
 RULE = Rule(
     code="TW204",
     name="window-update-late",
-    title="the window opened, and only a probe told the sender",
+    title="the window opened, but the sender learned it from a probe",
     severity=Severity.WARNING,
     scope="direction",
     limits=("receiver_window",),
     judge=judge,
     page=__doc__,
     when=(("zero_window_probes", ">", 0.0), ("zero_window_ns", ">=", "{late_ns}")),
-    thresholds={"late_ns": Threshold(200_000_000, "ns", "Linux's shortest probe interval; less is hardly noticed.")},
+    thresholds={"late_ns": Threshold(200_000_000, "ns", "Linux's shortest probe interval; less is barely noticeable.")},
 )

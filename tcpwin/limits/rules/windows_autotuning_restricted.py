@@ -53,12 +53,12 @@ LEVELS = ("disabled", "highlyrestricted", "restricted")
 
 def judge(case: Case) -> Iterator[Finding]:
     data, shift = case.data, case.back.syn_window_scale
-    told = _autotuning_level(case)
+    level_shown = _autotuning_level(case)
     guessed = next((level for level in LEVELS[1:] if WINDOWS_SHIFTS[level] == shift), None)
-    level = told or guessed
+    level = level_shown or guessed
     if not case.back.syn_seen or level is None or WINDOWS_SHIFTS.get(level) != shift or level not in LEVELS:
         return
-    if told is None and (case.back.syn_timestamps or _is_linux(case)):
+    if level_shown is None and (case.back.syn_timestamps or _is_linux(case)):
         return
     held = held_back(case)
     if held is None or not stood_still(data) or held.fill < case.settings["fill"] or kernel_denies(case, held.held_ns):
@@ -68,14 +68,14 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     most = data.receive_window_max_bytes or 0
     offer = "no window scale" if shift is None else f"a window scale of {shift}"
-    sure = f": its autotuning level is {level}" if told else f", as Windows does at autotuning level {level}"
+    sure = f": its autotuning level is {level}" if level_shown else f", as Windows does at autotuning level {level}"
     yield case.finding(
         f"{case.the_receiver} offered {offer}{sure}. Its window reached {most:,} bytes, "
         f"{rate_text(largest_rate_bps(data, held.rtt_ns))} over {time_text(held.rtt_ns)}, and {case.the_sender} waited "
         f"{time_text(held.held_ns)} ({share_text(held.share)} of the transfer)",
         owner="host",
         side=case.receiver,
-        confidence="certain" if told else "possible",
+        confidence="certain" if level_shown else "possible",
         cost_ns=held.held_ns,
         evidence=Evidence(
             frames=(case.connection.first_frame, *frames),
@@ -89,7 +89,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 "rtt_ns": held.rtt_ns,
                 "held_back_ns": held.held_ns,
             },
-            ruled_out=None if told else "Not Linux with its defaults: its SYN would have the timestamps option.",
+            ruled_out=None if level_shown else "Not Linux with its defaults: its SYN would have the timestamps option.",
         ),
         remedy=Remedy(
             f"Set {case.the_receiver}'s autotuning level to normal.",
@@ -103,16 +103,16 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _autotuning_level(case: Case) -> str | None:
-    """The level of the one Windows host of the snapshots. No `ss` tells whose it is: the SYN's shift has to fit."""
-    told = []
+    """Return the level of the only Windows host in the snapshots if the SYN's shift matches; no `ss` names the host."""
+    level_shown = []
     for host in case.analysis.hosts:
         from tcpwin.hosts import WindowsSample
 
         samples = [each for each in host.others if isinstance(each, WindowsSample) and each.profile in _PROFILES]
-        told += [each.autotuning_level for each in samples[-1:] if each.autotuning_level]
-    if len(told) != 1 or WINDOWS_SHIFTS.get(told[0], -1) == case.data.syn_window_scale:
+        level_shown += [each.autotuning_level for each in samples[-1:] if each.autotuning_level]
+    if len(level_shown) != 1 or WINDOWS_SHIFTS.get(level_shown[0], -1) == case.data.syn_window_scale:
         return None
-    return told[0]
+    return level_shown[0]
 
 
 def _is_linux(case: Case) -> bool:

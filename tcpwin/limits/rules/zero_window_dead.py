@@ -86,9 +86,9 @@ RULE = Rule(
     page=__doc__,
     when=(("stall_at_end_ns", ">=", "{stall_ns}"),),
     thresholds={
-        "stall_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is hardly noticed."),
+        "stall_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is barely noticeable."),
         "dead_ns": Threshold(
-            10e9, "ns", "Readers pause for seconds; by then Linux has probed five times (0.2 s, doubled each time)."
+            10e9, "ns", "Readers pause for seconds; by then Linux has probed five times (0.2 s, doubling each time)."
         ),
     },
 )

@@ -43,7 +43,7 @@ def judge(case: Case) -> Iterator[Finding]:
     episodes, count = list(data.zero_window_episodes), data.zero_window_episode_count
     cost_ns = data.zero_window_ns
     if episodes and episodes[-1].ended_by in ("open", "reset"):
-        # A window that never opened again is a finding of its own, as is a peer that fell silent with it closed.
+        # Other rules report a window that never opened again, and a peer that fell silent while it was closed.
         if data.stall_at_end == "peer_silent":
             cost_ns -= data.stall_at_end_ns
         else:
@@ -83,7 +83,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _of_all(frames: Sequence[int | None]) -> str | None:
-    """What the frames are where all times are shown; None where the end of one is missing."""
+    """Describe the frames if all episodes are shown; None if the end of one is missing."""
     if not all(frames):
         return None
     return "its start, its end" if len(frames) == 2 else "start and end of each"
@@ -100,7 +100,7 @@ RULE = Rule(
     page=__doc__,
     when=(("zero_window_ns", ">=", "{stall_ns}"),),
     thresholds={
-        "stall_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is hardly noticed."),
+        "stall_ns": Threshold(200_000_000, "ns", "Linux's shortest retransmission timeout; less is barely noticeable."),
         "share": Threshold(0.02, "share", "A window that is closed for less than 2 % of the time works as designed."),
     },
     yields_to=("TW204",),
