@@ -1,4 +1,4 @@
-"""What hosts said of their sockets, counters, memory and settings, as typed samples, and the join with connections."""
+"""Typed samples of hosts' sockets, counters, memory and settings, and their join with connections."""
 
 from tcpwin.lazy import attach
 

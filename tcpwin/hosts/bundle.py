@@ -1,7 +1,7 @@
 """A bundle: captures and snapshots of one or several hosts in a folder, a .zip or a .tar, also compressed by gzip.
 
-In: its path. Out: what it holds, by host; each member as a path or a SnapshotFile, unpacked only when it is asked for,
-into a private folder, under a number for a name. Nothing is ever written where a member's name leads.
+In: its path. Out: its contents, by host; each member as a path or a SnapshotFile, unpacked on demand into a private
+folder under a numeric name. Nothing is ever written to the path in a member's name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tcpwin.hosts.format import formats
 MAX_BYTES = 8 << 30
 MAX_MEMBERS = 10_000
 MAX_RATIO = 200
-"""Unpacked bytes for each byte of the archive; it holds for what unpacks to more than `_HARMLESS_BYTES`."""
+"""Maximum compression ratio of an archive that unpacks to more than `_HARMLESS_BYTES`."""
 
 _HARMLESS_BYTES = 64 << 20
 _MAX_HEADER_BYTES = 16 << 20
@@ -67,8 +67,8 @@ _ENDINGS = frozenset(
     ("txt", "log", "out", "csv", "tsv", "json", "jsonl", "ndjson", "pcap", "pcapng", "cap", "dmp", "gz", "zst", "lz4")
 )
 _RING_ENDING = re.compile(r"(?:pcap|pcapng|cap|dmp)[0-9]{1,6}", re.ASCII | re.IGNORECASE)
-"""`tcpdump -C` numbers the files of a ring so."""
-# Words of file names that say what a file is, or when it was taken, and not whose it is.
+"""Extensions of a ring's files as numbered by `tcpdump -C`."""
+# Words in file names that describe the file or its time, not its host.
 _WORDS = frozenset(
     (
         *("after", "before", "begin", "bpftrace", "bundle", "cap", "capture", "captures", "counters", "data", "dump"),
@@ -82,17 +82,17 @@ _WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file of a bundle.
+    """A file in a bundle.
 
     Attributes:
-        number: its place in the bundle, from 0.
-        name: its path there, for people only; what cannot be printed is a question mark.
+        number: its position in the bundle, from 0.
+        name: its path in the bundle, for display only; unprintable characters become question marks.
         kind: capture, snapshot or unknown.
-        format: pcap or pcapng (zstd or lz4 where no more is seen), or of snapshots; None where it is unknown.
-        label: the host that its name or its folder says; "" where neither does.
-        size_bytes: unpacked from the bundle; a member that is compressed itself stays so.
-        written: when it was changed last; None where the bundle does not say.
-        reason: why it is unknown, in a few words; None otherwise.
+        format: pcap or pcapng (zstd or lz4 if not decompressed), or a snapshot format; None if unknown.
+        label: the host according to its name or folder; "" if neither names one.
+        size_bytes: size when unpacked from the bundle; a compressed member stays compressed.
+        written: time of the last change; None if the bundle does not record it.
+        reason: short reason why it is unknown; None otherwise.
     """
 
     number: int
@@ -106,12 +106,12 @@ class Member:
 
 
 class Bundle:
-    """What a bundle holds. Close it, or use it in a `with` statement: its private folder is then removed.
+    """Contents of a bundle. Closing it, or leaving its `with` block, removes its private folder.
 
     Attributes:
-        name: of the folder or archive.
-        members: all files, in order; those that are not understood too.
-        notes: sentences on what is missing.
+        name: the folder or archive.
+        members: all files in order, including unknown ones.
+        notes: sentences about missing data.
     """
 
     def __init__(self, archive: _Archive, *, name: str, max_bytes: int, max_members: int) -> None:
@@ -137,13 +137,13 @@ class Bundle:
         """List a bundle.
 
         Args:
-            path: a folder, .zip, .tar or .tar.gz; told by its content.
-            max_bytes: that may be unpacked in all.
-            max_members: that it may have, folders included.
-            max_ratio: unpacked bytes for each byte of the archive, above 64 MiB.
+            path: a folder, .zip, .tar or .tar.gz, recognised by content.
+            max_bytes: limit of all unpacked bytes.
+            max_members: limit of members, including folders.
+            max_ratio: maximum compression ratio above 64 MiB.
 
         Raises:
-            SnapshotError: no bundle, damaged from its start, or beyond a limit.
+            SnapshotError: the path is not a bundle, is damaged from its start, or exceeds a limit.
             OSError: it cannot be read.
         """
         path = Path(path)
@@ -157,26 +157,26 @@ class Bundle:
 
     @property
     def captures(self) -> tuple[Member, ...]:
-        """Members that are captures."""
+        """Return the members that are captures."""
         return tuple(member for member in self.members if member.kind == "capture")
 
     @property
     def snapshots(self) -> tuple[Member, ...]:
-        """Members that are snapshots of a known format."""
+        """Return the members that are snapshots in a known format."""
         return tuple(member for member in self.members if member.kind == "snapshot")
 
     @property
     def hosts(self) -> Mapping[str, tuple[Member, ...]]:
-        """Captures and snapshots by label, in alphabetical order; "" is first."""
+        """Return captures and snapshots by label, in alphabetical order; "" is first."""
         known = [member for member in self.members if member.kind != "unknown"]
         labels = sorted({member.label for member in known})
         return {label: tuple(member for member in known if member.label == label) for label in labels}
 
     def path(self, member: Member) -> Path:
-        """Where a member can be read, until the bundle is closed.
+        """Return a path at which the member can be read until the bundle is closed.
 
         Raises:
-            SnapshotError: it cannot be unpacked, is damaged, or is beyond the limit.
+            SnapshotError: it cannot be unpacked, is damaged, or exceeds the limit.
         """
         if member.number not in self._paths:
             entry = self._entries[member.number]
@@ -186,14 +186,16 @@ class Bundle:
         return self._paths[member.number]
 
     def snapshot(self, member: Member, **options: Any) -> SnapshotFile:
-        """A member's samples; options as of SnapshotFile. What a compressed one inflates to is limited too."""
+        """Return a member's samples; options as for SnapshotFile. The inflated size of a compressed member is limited
+        too.
+        """
         harmless = _HARMLESS_BYTES // max(1, len(self.snapshots))
         limit = min(self._max_bytes, max(harmless, MAX_RATIO * member.size_bytes))
         own = {"name": member.name, "format": member.format, "max_inflated_bytes": limit}
         return SnapshotFile(self.path(member), **{**own, **options})
 
     def close(self) -> None:
-        """Remove what was unpacked."""
+        """Remove the unpacked files."""
         self._archive.close()
         self._paths.clear()
         if self._folder is not None:
@@ -223,7 +225,7 @@ class Bundle:
         except _DAMAGE as error:
             if not found:
                 raise SnapshotError(f"damaged: {error}", self.name) from error
-            self.notes.add("the archive is cut or damaged; only what comes before the damage was read")
+            self.notes.add("the archive is cut or damaged; only the part before the damage was read")
         return tuple(_labelled(found))
 
     def _describe(self, entry: _Entry) -> Member:
@@ -262,7 +264,7 @@ class Bundle:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What a folder or archive says of a member, before it is looked into."""
+    """Metadata of a member in a folder or archive, before its content is read."""
 
     name: str
     size_bytes: int
@@ -282,7 +284,7 @@ class _Archive(Protocol):
 
 
 class _Folder:
-    """The files of a folder and of those below it."""
+    """The files of a folder and its subfolders."""
 
     def __init__(self, path: Path, max_members: int) -> None:
         self._path = path
@@ -367,7 +369,7 @@ class _Tar:
         self._check_end()
 
     def _check_end(self) -> None:
-        """Refuse an archive that goes on after its last member, but with no header: tarfile takes that for the end."""
+        """Refuse an archive with trailing data that is not a header, which tarfile would silently accept as the end."""
         self._file.seek(self._tar.offset)
         rest = self._file.read(tarfile.BLOCKSIZE)
         if 0 < len(rest) < tarfile.BLOCKSIZE:
@@ -387,7 +389,7 @@ class _Tar:
 
 
 class _Guarded:
-    """A file of which no more is read than the limits allow, and no header that would fill the memory."""
+    """A file that enforces the read limits and rejects headers large enough to exhaust memory."""
 
     def __init__(self, file: IO[bytes], raw: IO[bytes], *, max_bytes: int, name: str) -> None:
         self._file = file
@@ -454,7 +456,7 @@ def _damage_is_an_error(name: str) -> Iterator[None]:
 
 
 def _zip_time(info: zipfile.ZipInfo) -> datetime | None:
-    """By the clock of whoever packed it, whose zone is not said; a file may say the month 0."""
+    """Return the member's time, by the packer's clock in an unknown zone; a file may contain month 0."""
     year, month, day, hour, minute, second = info.date_time
     try:
         return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
@@ -472,7 +474,7 @@ def _tar_time(info: tarfile.TarInfo) -> datetime | None:
 def _refuse_name(name: str) -> str | None:
     parts = name.replace("\\", "/").split("/")
     if ".." in parts or parts[0] == "" or re.match(r"[A-Za-z]:", name):
-        return "its name leads outside of the bundle"
+        return "its name leads outside the bundle"
     return None
 
 
@@ -482,7 +484,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _classify(head: bytes, name: str) -> tuple[str, str | None, str | None]:
-    """Kind, format and the reason where it is unknown."""
+    """Return the kind, the format, and the reason if unknown."""
     if head[:4] in _FRAMES:
         method = _FRAMES[head[:4]]
         is_capture = bool(re.search(r"\.(?:pcap|pcapng|cap)\.", name.lower()))
@@ -515,7 +517,7 @@ def _labelled(members: Iterable[Member]) -> list[Member]:
 
 
 def _label(path: list[str]) -> str:
-    """The host of a file: the first folder that is not named after a kind of file, else its own name's other words."""
+    """Return a file's host: the first folder not named after a kind of file, else the remaining words of its name."""
     for folder in path[:-1]:
         if words := _own_words(folder):
             return words
@@ -523,7 +525,7 @@ def _label(path: list[str]) -> str:
 
 
 def label_of(name: str) -> str:
-    """The host that a file's own name says; "" where it says none."""
+    """Return the host that a file's name contains, or ""."""
     return _own_words(_without_endings(Path(name).name))
 
 
@@ -538,7 +540,7 @@ def _without_endings(name: str) -> str:
 
 
 def _own_words(name: str) -> str:
-    """A name without the words that say what a file is."""
+    """Return a name without the words that describe the kind of file."""
     parts = re.split(r"([_\-. ]+)", name)
     words, breaks = parts[::2], [*parts[1::2], ""]
     is_format = {*formats(), *(part for known in formats() for part in known.split("_"))}
@@ -548,5 +550,5 @@ def _own_words(name: str) -> str:
         if word and word.lower() not in _WORDS and word.lower() not in is_format
     ]
     words_kept = "".join(word + after for word, after in kept).rstrip("_-. ")
-    # A date or a running number is no host; an address has dots.
+    # A date or sequence number does not name a host; an address has dots.
     return "" if re.fullmatch(r"[\d_T-]*", words_kept) else words_kept

@@ -1,7 +1,7 @@
 """The capture of a bundle, as a source of packets.
 
-In: a bundle, and the name of a capture where it has several. Out: a Source that outlives the bundle's private folder.
-The files of a ring, as `tcpdump -C` and `tcpwin snap` write them, are one capture.
+In: a bundle, and the name of a capture if it has several. Out: a Source that outlives the bundle's private folder. The
+files of a ring, as written by `tcpdump -C` and `tcpwin snap`, are one capture.
 """
 
 from __future__ import annotations
@@ -22,26 +22,30 @@ if TYPE_CHECKING:
     from tcpwin.hosts.bundle import Bundle, Member
 
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
-"""Endings of bundles that are files."""
+"""File extensions of bundles."""
 _NAMED = 10
 _RING = re.compile(
     r"(.+\.(?:pcap|pcapng|cap|dmp))(?:(\.?)([0-9]{1,6}))?(?:\.(?:gz|zst|lz4))?", re.ASCII | re.IGNORECASE | re.DOTALL
 )
-"""A file's name without its number, and its number: `tcpdump -C` writes NAME0, NAME1 …, `tcpwin snap` NAME.1, NAME.2 …
+"""Matches a file's name without its number, and its number: `tcpdump -C` writes NAME0, NAME1 …, `tcpwin snap` NAME.1,
+NAME.2 …
 
-Without the ending of a capture nothing is a ring: snd1 and snd2, or 10.0.0.1 and 10.0.0.2, are two hosts.
+Only names with a capture's extension form a ring: snd1 and snd2, or 10.0.0.1 and 10.0.0.2, are two hosts.
 """
 _STAMPED = re.compile(
     r"(.*?)(?:(?<=_)[0-9]{5}_)?((?:19|20)[0-9]{2}([-_.]?)(?:0[1-9]|1[0-2])\3(?:0[1-9]|[12][0-9]|3[01])[-_.T]?)"
     r"((?:[01][0-9]|2[0-3])([-_.:]?)[0-5][0-9](?:\5[0-5][0-9])?)([^0-9/][^/]*)",
     re.ASCII | re.DOTALL,
 )
-"""A file's name before its date, the date, the time of day, and what follows: `tcpdump -G` writes names as it is told,
-often NAME-%Y%m%d-%H%M%S.pcap, dumpcap NAME_00001_20261126020000.pcapng."""
+"""Matches the part of a name before its date, the date, the time of day, and the rest: `tcpdump -G` uses any pattern,
+often NAME-%Y%m%d-%H%M%S.pcap, dumpcap NAME_00001_20261126020000.pcapng.
+"""
 
 
 def is_bundle(path: str | PathLike[str]) -> bool:
-    """Whether a path is a folder, or an archive by its name. What cannot be looked at is none: reading it says why."""
+    """Whether a path is a folder, or an archive by its name; False if inaccessible, so that reading reports the
+    error.
+    """
     path = Path(path)
     try:
         return path.is_dir() or (path.name.lower().endswith(ARCHIVES) and path.is_file())
@@ -51,7 +55,7 @@ def is_bundle(path: str | PathLike[str]) -> bool:
 
 @contextmanager
 def opened(source: Any) -> Iterator[Bundle | None]:
-    """The bundle that a source is, or that its path leads to; None for every other source."""
+    """Yield the bundle given as a source or by its path, or None for any other source."""
     if isinstance(source, str | PathLike):
         if not is_bundle(source):
             yield None
@@ -70,15 +74,14 @@ def opened(source: Any) -> Iterator[Bundle | None]:
 
 
 def open_capture(bundle: Bundle, name: str | None = None, *, option: str = "--capture") -> Source:
-    """The capture of a bundle; all files of it where it is a ring.
+    """Open the capture of a bundle, with all its files if it is a ring.
 
     Args:
-        option: by which the command chooses one, for the message.
-        name: of a capture, of a ring (its files' name without the number) or of one file of a ring; with or without
-            its folder.
+        option: the command-line option that chooses one, for the message.
+        name: a capture, a ring (its files' name without the number) or one file of a ring, with or without its folder.
 
     Raises:
-        SnapshotError: it has none, none of that name, or several and no name was given.
+        SnapshotError: it has no capture, none of that name, or several and no name was given.
     """
     chosen, members = choose_capture(bundle, name, option=option)
     paths = [bundle.path(member) for member in members]
@@ -89,7 +92,7 @@ def open_capture(bundle: Bundle, name: str | None = None, *, option: str = "--ca
 
 
 class _Ring(PathSource):
-    """Several files that are one capture. With `keep` they stay as long as this source, in a folder of its own."""
+    """Several files that form one capture. With `keep` they live as long as this source, in a private folder."""
 
     def __init__(self, paths: Sequence[Path], *, name: str, keep: bool) -> None:
         if keep:
@@ -114,24 +117,24 @@ def _link_or_copy(path: Path, target: Path) -> Path:
 
 
 def choose_capture(bundle: Bundle, name: str | None = None, *, option: str = "--capture") -> tuple[str, list[Member]]:
-    """The name to show of a bundle's capture, and its files, oldest first.
+    """Return the display name of a bundle's capture, and its files, oldest first.
 
     Raises:
-        SnapshotError: it has none, none of that name, or several and no name was given.
+        SnapshotError: it has no capture, none of that name, or several and no name was given.
     """
     rings = captures_of(bundle)
-    told = ", ".join(list(rings)[:_NAMED]) + (", …" if len(rings) > _NAMED else "")
+    names = ", ".join(list(rings)[:_NAMED]) + (", …" if len(rings) > _NAMED else "")
     if not rings:
         raise SnapshotError("no capture in this bundle", bundle.name)
     if name is None:
         if len(rings) > 1:
-            raise SnapshotError(f"{len(rings)} captures; choose one ({option} NAME): {told}", bundle.name)
+            raise SnapshotError(f"{len(rings)} captures; choose one ({option} NAME): {names}", bundle.name)
         named = list(rings.items())
     else:
         alone = {member.name: [member] for member in bundle.captures}
         named = _named(rings, name) or _named(alone, name)
         if len(named) != 1:
-            raise SnapshotError(f"{len(named) or 'no'} captures named {name}; it has {told}", bundle.name)
+            raise SnapshotError(f"{len(named) or 'no'} captures named {name}; available: {names}", bundle.name)
     ((chosen, members),) = named
     files = "" if len(members) == 1 else f" ({len(members)} files)"
     return f"{bundle.name}: {chosen}{files}", members
@@ -142,18 +145,18 @@ def _named(captures: dict[str, list[Member]], name: str) -> list[tuple[str, list
 
 
 def captures_of(bundle: Bundle, *, by_day: bool = False) -> dict[str, list[Member]]:
-    """The captures of a bundle by name, each with its files, oldest first; a ring by its name without the number.
+    """Return a bundle's captures by name, each with its files, oldest first; rings by their name without the number.
 
-    Two files of one number, as NAME and NAME.gz, are no ring.
+    Files with equal numbers, such as NAME and NAME.gz, do not form a ring.
 
     Args:
-        by_day: files whose names differ in the time of day alone are one, too, by that name with a `*` for the time.
+        by_day: also join files whose names differ only in the time of day, under that name with `*` for the time.
     """
     return rings_of(bundle.captures, by_day=by_day)
 
 
 def rings_of(captures: Iterable[Member], *, by_day: bool = False) -> dict[str, list[Member]]:
-    """The same of captures wherever they are."""
+    """Group captures into rings likewise, wherever they are."""
     if by_day:
         days: dict[str, list[tuple[str, Member]]] = {}
         for member in captures:
@@ -181,10 +184,10 @@ def rings_of(captures: Iterable[Member], *, by_day: bool = False) -> dict[str, l
 
 
 def _oldest_first(ring: list[tuple[Member, str, int | None]]) -> list[Member]:
-    """NAME.1 is older than NAME, and NAME.2 than that.
+    """Sort a ring's files: NAME.1 is older than NAME, and NAME.2 older than NAME.1.
 
-    tcpdump counts up, and begins again at 0 where `-W` bounds the ring: only the time of the last change tells, and
-    the number where two are of one time (man tcpdump, -C and -W).
+    tcpdump counts up, and restarts at 0 if `-W` bounds the ring: the time of the last change decides, and the number if
+    two times are equal (man tcpdump, -C and -W).
     """
     if any(dot for _, dot, _ in ring):
         return [member for member, _, _ in sorted(ring, key=lambda file: -(file[2] or 0))]

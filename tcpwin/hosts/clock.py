@@ -1,9 +1,9 @@
-"""The offset between a host's clock and the capture's, from what both say of the same bytes.
+"""The offset between a host's clock and the capture's, from the bytes that both count.
 
-In: for samples of a host's sockets, the times before and after which each must have been taken, by the capture.
-Out: ClockOffset. What had reached the host was captured no later than the sample (`bytes_acked`, `bytes_received`);
-what it had not sent yet was captured no earlier (`bytes_sent`, its ACKs). So each sample bounds the offset from both
-sides, wherever on the path the capture was made, and the bounds leave the round trip between host and capture point.
+In: for samples of a host's sockets, the times before and after which each must have been taken, by the capture's clock.
+Out: ClockOffset. Data that had reached the host was captured no later than the sample (`bytes_acked`,
+`bytes_received`); data that it had not sent yet was captured no earlier (`bytes_sent`, its ACKs). So each sample bounds
+the offset from both sides, wherever the capture was made, to within the round trip between host and capture point.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from numpy.typing import NDArray
 from tcpwin.errors import ArgumentError
 
 READ_NS = 1_000_000
-"""By how much later than its stamp a socket is usually read: offsets this near to zero are none."""
+"""Usual delay between a sample's stamp and the reading of its socket: smaller offsets count as zero."""
 READ_WITHIN_NS = (200_000, 1_000_000, 5_000_000, 20_000_000, 100_000_000)
-"""A sample's time is taken before the sockets are read, by up to this much: tried one after the other."""
+"""Delays between a sample's time and the reading of its sockets, tried in order."""
 WHOLE_STAMP_NS = 1_000_000_000
-"""Stamps that are all whole seconds, as of `date`, are earlier than their samples by up to that."""
+"""Stamps in whole seconds, such as those of `date`, precede their samples by up to this."""
 AGREEING_SHARE = 0.9
-"""Bounds that may be wrong (a segment that the capture lost, a counter that was read late) are the rest."""
+"""Share of the bounds that must hold; the others may be wrong (a segment that the capture lost, a counter read
+late).
+"""
 DRIFT_SHARE = 0.02
-"""By so many more samples a drift must explain before the clocks are not the same."""
+"""Share of additional samples that a drift must explain before it is assumed."""
 DRIFTS_PPM = range(-200, 201, 5)
-"""Clocks of two hosts run apart: a crystal by up to 100 millionths, a clock that is being set by up to 500."""
+"""Drifts between two hosts' clocks: a crystal is off by up to 100 ppm, a clock being adjusted by up to 500."""
 MAX_OFFSET_NS = 100 * 366 * 86_400 * 1_000_000_000
 _UNBOUNDED_NS = 1 << 62
 _FURTHEST_NS = 1 << 61
@@ -35,7 +37,7 @@ _FURTHEST_NS = 1 << 61
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What one sample, taken at a time of the host's clock, says: the offset lies between these; None is no bound."""
+    """The range of offsets that one sample allows, at its time by the host's clock; None means unbounded."""
 
     least_ns: int | None
     most_ns: int | None
@@ -44,17 +46,16 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class ClockOffset:
-    """The capture's clock less the host's, in nanoseconds.
+    """The capture's clock minus the host's, in nanoseconds.
 
     Attributes:
-        offset_ns: add it to a sample's time to have the capture's.
-        least_ns, most_ns: between which it lies, from the first sample to the last, also where the two clocks drift
-            by up to 200 millionths, and where stamps are whole seconds; None where the samples set no bound.
-        method: ``given``; ``estimated``; ``same_clock``, where the bounds allow zero, as for a capture made on the host
-            itself; or ``assumed`` zero, where the samples tell nothing, set bounds on one side only, or contradict each
-            other.
-        samples: how many said something.
-        agreeing: how many of them allow the offset.
+        offset_ns: added to a sample's time, gives the capture's time.
+        least_ns, most_ns: its bounds from the first sample to the last, including a drift of up to 200 ppm and stamps
+        in whole seconds; None if the samples set no bound.
+        method: ``given``; ``estimated``; ``same_clock``, if the bounds allow zero, as for a capture made on the host
+        itself; or ``assumed`` zero, if the samples say nothing, bound only one side, or contradict each other.
+        samples: number of samples that set bounds.
+        agreeing: number of them that allow the offset.
     """
 
     offset_ns: int
@@ -66,7 +67,7 @@ class ClockOffset:
 
     @property
     def uncertainty_ns(self) -> int | None:
-        """By how much the offset may be wrong; None where nothing bounds it."""
+        """Return the maximum error of the offset, or None if unbounded."""
         if self.method == "given":
             return 0
         if self.least_ns is None or self.most_ns is None:
@@ -75,14 +76,14 @@ class ClockOffset:
 
 
 CONTRADICTION = Bounds(_FURTHEST_NS, -_FURTHEST_NS)
-"""Of a sample that no offset brings together with the capture."""
+"""Bounds of a sample that no offset can reconcile with the capture."""
 
 
 def given(offset_ns: int) -> ClockOffset:
-    """An offset that somebody knows.
+    """Return a known offset.
 
     Raises:
-        ArgumentError: it is more than a century.
+        ArgumentError: the offset exceeds a century.
     """
     if abs(offset_ns) > MAX_OFFSET_NS:
         raise ArgumentError("a clock offset cannot be more than a century")
@@ -90,7 +91,7 @@ def given(offset_ns: int) -> ClockOffset:
 
 
 def estimate(bounds: Iterable[Bounds]) -> ClockOffset:
-    """The offset that most samples allow."""
+    """Return the offset that most samples allow."""
     known = [each for each in bounds if each.least_ns is not None or each.most_ns is not None]
     if not known:
         return ClockOffset(0, None, None, "assumed", 0, 0)
@@ -116,7 +117,7 @@ def estimate(bounds: Iterable[Bounds]) -> ClockOffset:
         method = "assumed" if steady.is_open else "same_clock"
         return ClockOffset(0, steady.least_ns, steady.most_ns, method, len(known), steady.agreeing)
     half_ns = int(np.abs(times).max())
-    # A drift stands for those around it; bounds that hold only where sockets were read late are no better than that.
+    # A drift represents its neighbours; bounds that need late reads are only as precise as those delays.
     doubt_ns = DRIFTS_PPM.step * half_ns // 1_000_000 + (late_ns if late_ns > READ_WITHIN_NS[0] else 0)
     whole = _hull(
         each.widened(abs(ppm) * half_ns // 1_000_000 + doubt_ns)
@@ -131,7 +132,7 @@ def estimate(bounds: Iterable[Bounds]) -> ClockOffset:
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Offsets that as many samples allow."""
+    """A range of offsets that an equal number of samples allow."""
 
     agreeing: int
     least_ns: int | None
@@ -139,7 +140,7 @@ class _Stretch:
 
     @property
     def is_open(self) -> bool:
-        """Whether it has no end on a side."""
+        """Whether it is unbounded on one side."""
         return self.least_ns is None or self.most_ns is None
 
     @property
@@ -147,7 +148,7 @@ class _Stretch:
         return (self.least_ns is None or self.least_ns <= READ_NS) and (self.most_ns is None or self.most_ns >= 0)
 
     def later(self, by_ns: int) -> _Stretch:
-        """With an end that is so much later."""
+        """Return the range with its end moved later."""
         return _Stretch(self.agreeing, self.least_ns, None if self.most_ns is None else self.most_ns + by_ns)
 
     def widened(self, by_ns: int) -> _Stretch:
@@ -159,7 +160,7 @@ class _Stretch:
 
 
 def _hull(stretches: Iterable[_Stretch]) -> _Stretch:
-    """From the first of all ends to the last."""
+    """Return the range that covers all of them."""
     every = list(stretches)
     least = [each.least_ns for each in every if each.least_ns is not None]
     most = [each.most_ns for each in every if each.most_ns is not None]
@@ -177,7 +178,7 @@ def _whole(value: int | None, otherwise: int) -> int:
 def _turned(
     least: NDArray[np.int64], most: NDArray[np.int64], times: NDArray[np.int64], ppm: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The bounds at the middle of the samples' time, for clocks that drift."""
+    """Return the bounds projected to the middle of the samples' time, for clocks that drift."""
     moved = times // 1_000_000 * ppm
     return (
         np.where(least < -_FURTHEST_NS, -_UNBOUNDED_NS, least - moved),
@@ -186,20 +187,20 @@ def _turned(
 
 
 def _overlap(least: NDArray[np.int64], most: NDArray[np.int64]) -> _Stretch:
-    """The stretch that most bounds allow; a tie goes to the one around zero."""
+    """Return the range that most bounds allow; a tie goes to the one around zero."""
     possible = least <= most
     count = int(possible.sum())
     if not count:
         return _Stretch(0, None, None)
     edges = np.concatenate([least[possible], most[possible]])
     steps = np.concatenate([np.ones(count, dtype=np.int64), -np.ones(count, dtype=np.int64)])
-    # At one instant what begins comes before what ends: bounds are inclusive.
+    # At equal times starts sort before ends, because bounds are inclusive.
     order = np.lexsort((-steps, edges))
     edges = edges[order]
     depths = np.cumsum(steps[order])
     [deepest] = np.nonzero(depths == depths.max())
     begins, ends = edges[deepest], edges[deepest + 1]
-    # Of several stretches as good none is taken for another: the whole is named, unless one allows zero.
+    # Of several equally good ranges return their hull, unless one of them allows zero.
     around_zero = np.nonzero((begins <= 0) & (ends >= 0))[0]
     first, last = (int(around_zero[0]), int(around_zero[0])) if len(around_zero) else (0, -1)
     begin_ns, end_ns = int(begins[first]), int(ends[last])

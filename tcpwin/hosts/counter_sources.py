@@ -1,7 +1,7 @@
-"""Which files of counters follow each other, and which say the same twice.
+"""Which counter files continue each other, and which repeat the same counts.
 
-In: each file's counter samples of one host. Out: sources, the best first: samples in order of time that may be
-subtracted from each other. Samples of two sources may not: what both counted would count twice.
+In: each file's counter samples of one host. Out: sources, the best first: samples in time order that may be subtracted
+from each other. Samples of different sources must not be combined, because both may have counted the same events.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _AFTER = frozenset(("after", "end", "stop", "post", "last"))
 
 @dataclass(slots=True)
 class CounterSource:
-    """Counter samples of one source, in order of time.
+    """Counter samples of one source, in time order.
 
     Attributes:
-        format: of its files.
+        format: the format of its files.
         files: their names, in the order of their samples.
-        samples: that may be compared, each with the one before it.
-        notes: what could not be compared.
+        samples: each comparable with the one before it.
+        notes: sentences about samples that could not be compared.
     """
 
     format: str
@@ -37,20 +37,20 @@ class CounterSource:
 
     @property
     def span_ns(self) -> int | None:
-        """The time from the first sample to the last; None where one of them has no time."""
+        """Return the time from the first sample to the last, or None if one of them has no time."""
         times = [sample.time_ns for sample in self.samples]
         known = [time_ns for time_ns in times if time_ns is not None]
         return known[-1] - known[0] if known and len(known) == len(times) else None
 
 
 def counter_sources(files: Sequence[tuple[str, str, list[CounterSample]]]) -> list[CounterSource]:
-    """Put files together that continue each other: of one format, one after the other in time, or by their names.
+    """Join files that continue each other: of one format, consecutive in time or by name.
 
     Args:
         files: name, format and samples of each, in the order in which they were read.
 
     Returns:
-        The sources: that of the longest time first; those without times follow, that of most samples first.
+        The sources, the longest time first; then those without times, the one with most samples first.
     """
     timed: list[CounterSource] = []
     untimed: dict[str, list[tuple[str, list[CounterSample]]]] = {}
@@ -71,12 +71,12 @@ def counter_sources(files: Sequence[tuple[str, str, list[CounterSample]]]) -> li
         else:
             timed.append(source)
     found = [*timed, *(_without_times(form, each) for form, each in untimed.items())]
-    # A single sample says nothing of a time, however sure its own is.
+    # A single sample covers no time span, however certain its own time is.
     return sorted(found, key=lambda each: (-(each.span_ns or 0), -len(each.samples)))
 
 
 def names_in_order(names: Sequence[str]) -> list[int] | None:
-    """The places of files whose names say which is first (before, begin, start) and last; None where they do not."""
+    """Return the positions of files whose names say which is first (before, begin, start) and last, or None."""
     ranks = [_rank(name) for name in names]
     if len(set(ranks)) != len(ranks):
         return None
@@ -95,7 +95,7 @@ def _without_times(form: str, files: list[tuple[str, list[CounterSample]]]) -> C
                 source.samples = files[-1][1]
                 source.notes.append(
                     f"counters fall from {name} to {following}, and neither their times nor their names say which was "
-                    f"first: those of {names[-1]} alone are compared"
+                    f"first: only those of {names[-1]} are compared"
                 )
                 break
     return source

@@ -1,6 +1,6 @@
 """Hosts and their samples as objects of the JSON document.
 
-In: what was read and joined. Out: plain dictionaries; what was not said is left out of a sample.
+In: hosts and joined samples. Out: plain dictionaries; unknown values are omitted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NAMES = tuple(each.name for each in fields(SocketSample))
 
 
 def describe_host(host: Host) -> dict[str, Any]:
-    """A host: its files, clock, kernel and settings, and how many samples it has of everything else."""
+    """Describe a host: its files, clock, kernel and settings, and the number of its other samples."""
     clock = None
     if host.clock is not None:
         clock = {**asdict(host.clock), "uncertainty_ns": host.clock.uncertainty_ns}
@@ -38,7 +38,7 @@ def describe_host(host: Host) -> dict[str, Any]:
 
 
 def describe_joined(joined: JoinedSample) -> dict[str, Any]:
-    """A joined sample: the kernel's fields, and the packets' beside them."""
+    """Describe a joined sample: the kernel's fields, and the packets' next to them."""
     names = ("flight_bytes", "peer_window_bytes", "own_window_bytes", "acked_bytes", "received_bytes", "limits")
     packets = {name: getattr(joined, name) for name in names}
     return {
@@ -52,11 +52,11 @@ def describe_joined(joined: JoinedSample) -> dict[str, Any]:
 
 
 def describe_sample(sample: SocketSample) -> dict[str, Any]:
-    """The fields of a sample that were said."""
+    """Describe the known fields of a sample."""
     said = ((name, getattr(sample, name)) for name in _NAMES)
     found = {name: _plain(value) for name, value in said if value != getattr(_DEFAULTS, name)}
     if sample.md5_keys:
-        # `ss` prints the secrets of TCP-MD5: no document repeats them.
+        # `ss` prints TCP-MD5 secrets: never copy them into a document.
         found["md5_keys"] = [key.partition("=")[0] for key in sample.md5_keys]
     return found
 

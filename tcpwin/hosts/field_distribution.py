@@ -1,7 +1,7 @@
-"""How a field is distributed over many sockets.
+"""Distribution of a field over many sockets.
 
-In: samples, or numbers. Out: Distribution: least, most, mean, sum and percentiles by nearest rank; the last sample of
-each socket. The page `tcpwin/docs/hosts/many-sockets.md` says how it is judged.
+In: samples, or numbers. Out: Distribution: minimum, maximum, mean, sum and percentiles by nearest rank, of the last
+sample of each socket. `tcpwin/docs/hosts/many-sockets.md` explains the method.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tcpwin.errors import ArgumentError
 from tcpwin.hosts.socket import NUMBERS, ZERO_IS_LEFT_OUT, SocketSample
 
 KEPT_SOCKETS = 200_000
-"""Sockets of one file that are told apart; those after them are counted only."""
+"""Sockets of one file that are distinguished; further ones are only counted."""
 
 _NAMES_NOT_AMOUNTS = frozenset(
     (
@@ -51,22 +51,22 @@ _OF_LISTENERS = frozenset(
         "drops",
     )
 )
-"""Fields that mean something of a listening socket: it has no windows, and `unacked` is its accept queue then
+"""Fields that apply to a listening socket: it has no windows, and `unacked` is its accept queue
 (net/ipv4/tcp.c, tcp_get_info)."""
 AMOUNTS = tuple(name for name in FIELDS if name not in _NAMES_NOT_AMOUNTS)
-"""Those that are amounts: ports, numbers of inodes and the like are left out."""
+"""The fields that are amounts, without ports, inode numbers and the like."""
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
     """The distribution of one field, in the field's unit.
 
-    Percentiles are by nearest rank: of n values in order, `p85` is the one at the place 85 × n ÷ 100, rounded up. Each
-    is thus a value that a socket has, and half of all values or more are not above `p50`. The "Check Server TCP
+    Percentiles are by nearest rank: of n sorted values, `p85` is the one at position 85 × n ÷ 100, rounded up. So each
+    is the value of a real socket, and at least half of all values are not above `p50`. The "Check Server TCP
     Memory" tool computes them so (github.com/parthmistry/network-stack-tuning-examples, StatsUtil.percentile).
 
     Attributes:
-        count: of values: sockets that do not say the field are left out.
+        count: number of values, without sockets that lack the field.
     """
 
     count: int
@@ -96,15 +96,15 @@ def distribution(
     """Measure the distribution of a field over sockets, or of numbers.
 
     Args:
-        samples: of sockets; or numbers, of which those that are NaN are left out.
-        field: of the samples, one of `FIELDS`.
-        last_only: use the last sample of each socket; otherwise all samples.
+        samples: socket samples, or numbers; NaN is ignored.
+        field: one of `FIELDS`.
+        last_only: use only the last sample of each socket.
 
     Returns:
-        None where there is no value.
+        The distribution, or None without any value.
 
     Raises:
-        ArgumentError: there is no such field.
+        ArgumentError: unknown field.
     """
     if field is None:
         return _measure([each for each in samples if isinstance(each, int | float)])
@@ -113,14 +113,14 @@ def distribution(
 
 
 def distributions(samples: Iterable[SocketSample], *, last_only: bool = True) -> dict[str, Distribution]:
-    """Measure the distribution of every field that is an amount and that a socket says, by name."""
+    """Measure the distribution of every known amount, by name."""
     sockets = last_samples(samples) if last_only else _sockets(samples)
     found = ((name, _measure(_values(sockets, name))) for name in AMOUNTS)
     return {name: each for name, each in found if each is not None}
 
 
 def last_samples(samples: Iterable[SocketSample]) -> list[SocketSample]:
-    """The last sample of each socket, in the order in which the sockets come first; `KEPT_SOCKETS` at most."""
+    """Return the last sample of each socket, in order of first appearance, at most `KEPT_SOCKETS`."""
     last = LastSamples()
     for sample in _sockets(samples):
         last.take(sample)
@@ -128,13 +128,13 @@ def last_samples(samples: Iterable[SocketSample]) -> list[SocketSample]:
 
 
 class LastSamples:
-    """The last sample of each socket of a file.
+    """The last sample of each socket in a file.
 
-    A socket is told by its cookie (`ss -e`), else by protocol and both addresses and ports. Listening sockets of one
-    address (SO_REUSEPORT) are several: of one run of `ss`, each counts for itself.
+    A socket is identified by its cookie (`ss -e`), else by protocol, addresses and ports. Listening sockets that share
+    an address (SO_REUSEPORT) are counted individually within one run of `ss`.
 
     Attributes:
-        left_out: samples of sockets beyond the first `KEPT_SOCKETS`.
+        left_out: number of samples of sockets beyond the first `KEPT_SOCKETS`.
     """
 
     def __init__(self, most: int = KEPT_SOCKETS) -> None:
@@ -145,7 +145,7 @@ class LastSamples:
         self._listening: dict[tuple[object, ...], int] = {}
 
     def take(self, sample: SocketSample) -> None:
-        """Take in one sample; they come in order of time."""
+        """Add one sample; samples arrive in time order."""
         key = self._key(sample)
         if key in self._last or len(self._last) < self._most:
             self._last[key] = sample
@@ -183,16 +183,16 @@ class LastSamples:
 
 
 def _sockets(samples: Iterable[object]) -> list[SocketSample]:
-    """A file may hold counters and memory beside sockets."""
+    """Return the socket samples: a file may also contain counters and memory."""
     return [each for each in samples if isinstance(each, SocketSample)]
 
 
 def number_of(sample: SocketSample, field: str, *, fill_zeros: bool = False) -> float | None:
-    """A field of a sample: None where it was not said, or means nothing of a listening socket.
+    """Return a field of a sample, or None if unknown or not applicable to a listening socket.
 
     Args:
         field: one of `FIELDS`.
-        fill_zeros: take for 0 what `ss` leaves out because it is 0.
+        fill_zeros: return 0 for values that `ss` omits when 0.
     """
     if sample.state == "LISTEN" and field not in _OF_LISTENERS:
         return None
@@ -204,7 +204,7 @@ def _values(samples: list[SocketSample], field: str) -> list[float]:
     if field not in FIELDS:
         raise ArgumentError(f"a socket has no numeric field {field}")
     said = [value for sample in samples if (value := number_of(sample, field)) is not None]
-    # A field that no socket says may be zero in all, or unknown to this kernel.
+    # A field that no socket reports may be zero in all, or unknown to this kernel.
     if said and len(said) < len(samples) and field in ZERO_IS_LEFT_OUT:
         return [value for sample in samples if (value := number_of(sample, field, fill_zeros=True)) is not None]
     return said

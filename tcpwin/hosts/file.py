@@ -1,7 +1,7 @@
-"""A snapshot file: opened, decompressed where it is compressed, recognised, read.
+"""A snapshot file: open, decompress if needed, recognise, read.
 
-In: a path, bytes, or an open binary file. Out: its samples, read anew each time they are asked for (an open file gives
-them once). Never holds the file in memory.
+In: a path, bytes, or an open binary file. Out: its samples, read again on each iteration (once from an open file).
+Never holds the whole file in memory.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from tcpwin.hosts.quoting import find_quoting, unquoted
 from tcpwin.hosts.times import Stamps, find_style
 
 MAX_LINE_CHARACTERS = 1 << 20
-"""A longer line is read in pieces: none of a snapshot is."""
+"""Longer lines are read in pieces; no snapshot has any."""
 STDIN = "-"
 _HEAD_BYTES = 1 << 16
 _GZIP = b"\x1f\x8b"
 _OTHER_COMPRESSION = {b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4", b"\xfd7zX": "xz", b"BZh": "bzip2"}
-# PowerShell writes UTF-16 with a mark when output is sent to a file; UTF-32 begins as UTF-16 does.
+# PowerShell writes UTF-16 with a BOM when redirected to a file; UTF-32's BOM begins like UTF-16's.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -39,26 +39,26 @@ _MARKS = (
 
 
 class SnapshotFile:
-    """Samples of one file. Iterating reads it; `unknown` and `notes` then say what was not understood, or assumed.
+    """Samples of one file. Iterating reads it and fills `unknown` and `notes`.
 
     Args:
         source: a path (``-`` is standard input), the bytes of a file, or a binary file that is open for reading.
-        name: what to call it in messages.
-        format: which it is, by name; recognised from its first lines where it is not given.
-        page_size_bytes: of the host that it was taken on.
-        zone: of times in it that name none.
-        max_inflated_bytes: that may come out of a file that is compressed; no limit where it is not given.
+        name: its name in messages.
+        format: name of the format; by default recognised from the first lines.
+        page_size_bytes: page size of the host that it was taken on.
+        zone: time zone of times without one.
+        max_inflated_bytes: limit for decompressed data; None for no limit.
 
     Attributes:
-        name: of the file, or what was given instead of one.
-        format: which it is, by name.
-        unknown: lines that were not understood, of the last time that it was read.
-        notes: sentences on what was assumed or is missing, of the last time that it was read.
+        name: of the file, or the given name.
+        format: name of the format.
+        unknown: unrecognised lines of the last reading.
+        notes: sentences about assumptions and missing data in the last reading.
 
     Raises:
-        SnapshotError: a folder, empty, binary, compressed by other than gzip, or of no format that is known; and, also
-            while it is read, beyond `max_inflated_bytes`: the samples before that were given.
-        OSError: a path that cannot be read.
+        SnapshotError: a folder, empty, binary, compressed by anything but gzip, or of unknown format; or, possibly
+        after some samples, larger than `max_inflated_bytes`.
+        OSError: the path cannot be read.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class SnapshotFile:
 
     @property
     def is_stream(self) -> bool:
-        """Whether it can be read but once."""
+        """Whether it can be read only once."""
         return isinstance(self._source, _Once)
 
     def __iter__(self) -> Iterator[Any]:
@@ -118,7 +118,9 @@ class SnapshotFile:
     def _find_format(self, wanted: str | None, raw_lines: list[str]) -> Format:
         if wanted is not None:
             if wanted not in formats():
-                raise SnapshotError(f"there is no snapshot format {wanted}: {', '.join(sorted(formats()))}", self.name)
+                raise SnapshotError(
+                    f"unknown snapshot format {wanted}; available: {', '.join(sorted(formats()))}", self.name
+                )
             return formats()[wanted]
         stamps = Stamps(zone=self._zone, latest=self._latest, style=self._style)
         head = []
@@ -132,28 +134,26 @@ class SnapshotFile:
         return found
 
     def _open_pipe(self, path: Path) -> IO[bytes]:
-        """A pipe or a device, as ``<(ss -tmi)`` of a shell is: it can be read but once."""
+        """Open a pipe or a device, such as a shell's ``<(ss -tmi)``, which can be read only once."""
         if path.is_dir():
             raise SnapshotError("a folder, not a file", self.name)
         return path.open("rb")
 
     def _find_latest(self) -> datetime | None:
-        """When the file was written."""
+        """Return when the file was written."""
         if isinstance(self._source, str | Path):
             return datetime.fromtimestamp(Path(self._source).stat().st_mtime, UTC)
         return None
 
     def _read_head(self) -> tuple[bytes, bool]:
-        """The first bytes, and whether there are more."""
+        """Return the first bytes, and whether there are more."""
         with self._open_bytes() as raw:
             start = _read_up_to(raw, _HEAD_BYTES + 1)
         for magic, method in _OTHER_COMPRESSION.items():
             if start.startswith(magic):
-                raise SnapshotError(
-                    f"compressed by {method}, of which only gzip is read: decompress it first", self.name
-                )
+                raise SnapshotError(f"compressed by {method}; only gzip is supported: decompress it first", self.name)
         if not start and self.notes:
-            raise SnapshotError("compressed with gzip, and damaged from the start", self.name)
+            raise SnapshotError("compressed with gzip and damaged from the start", self.name)
         if not start:
             raise SnapshotError("empty", self.name)
         return start[:_HEAD_BYTES], len(start) > _HEAD_BYTES
@@ -192,7 +192,7 @@ class _Readable(Protocol):
 
 
 class _Joined(io.RawIOBase):
-    """Bytes that were read already, and the rest of the file behind them."""
+    """Bytes already read, followed by the rest of the file."""
 
     def __init__(self, start: bytes, file: _Readable) -> None:
         self._start = start
@@ -214,7 +214,7 @@ class _Joined(io.RawIOBase):
 
 
 class _Gunzip(io.RawIOBase):
-    """What can be decompressed: damage is the end of the file, and a note; more than `max_bytes` is an error."""
+    """Decompressed data: damage ends the file with a note; more than `max_bytes` is an error."""
 
     def __init__(self, file: io.RawIOBase, notes: set[str], max_bytes: int | None, name: str) -> None:
         self._file = file
@@ -231,12 +231,12 @@ class _Gunzip(io.RawIOBase):
         if self._is_over:
             return 0
         try:
-            # One byte beyond the limit tells a file of just that length from a longer one.
+            # One byte beyond the limit distinguishes a file of exactly that length from a longer one.
             size = len(buffer) if self._left_bytes is None else min(len(buffer), self._left_bytes or 1)
             data = self._gzip.read1(size)
         except (EOFError, zlib.error, gzip.BadGzipFile):
             self._is_over = True
-            self._notes.add("the compressed data is cut or damaged: what comes before the damage was read")
+            self._notes.add("the compressed data is cut or damaged; only the part before the damage was read")
             return 0
         if self._left_bytes is not None and data:
             if self._left_bytes == 0:
@@ -252,7 +252,7 @@ class _Gunzip(io.RawIOBase):
 
 
 class _Once:
-    """An open file: its first bytes can be looked at, the whole can be read once."""
+    """An open file: its first bytes can be peeked at, the whole can be read once."""
 
     def __init__(self, file: IO[bytes], name: str, *, is_owned: bool = False) -> None:
         self._file = file
@@ -278,7 +278,7 @@ class _Once:
 
 
 class _Kept:
-    """A file that belongs to the caller: closing this leaves it open."""
+    """A file owned by the caller: closing this leaves it open."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.read = file.read
@@ -294,7 +294,7 @@ def _name_of(source: str | Path | bytes | IO[bytes]) -> str:
 
 
 def _read_up_to(file: IO[bytes], size: int) -> bytes:
-    """As many bytes as there are, at most `size`: a pipe gives them in parts."""
+    """Read up to `size` bytes, which a pipe delivers in parts."""
     parts = []
     while size > 0 and (part := file.read(size)):
         parts.append(part)
@@ -311,7 +311,7 @@ def _text(raw: IO[bytes], encoding: str) -> io.TextIOWrapper:
 
 
 def _as_latin_1(error: UnicodeError) -> tuple[str, int]:
-    """Bytes that are no UTF-8 as Latin-1: labels in other languages stay readable, and nothing is lost."""
+    """Decode invalid UTF-8 as Latin-1, so that labels in other languages stay readable and nothing is lost."""
     if isinstance(error, UnicodeDecodeError):
         if error.encoding.startswith("utf-8") or error.encoding == "utf8":
             return error.object[error.start : error.end].decode("latin-1"), error.end

@@ -1,6 +1,6 @@
-"""What a format of snapshots is: a name, how to tell it from its first lines, how to read it.
+"""The definition of a snapshot format: its name, how to recognise its first lines, how to read it.
 
-Each module of `tcpwin.hosts.formats` has one `FORMAT`; a new one is found without being named anywhere.
+Each module of `tcpwin.hosts.formats` has one `FORMAT`; new modules are discovered automatically.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import Any
 from tcpwin.hosts.lines import Lines
 
 HEAD_LINES = 200
-"""Lines that a format is recognised by."""
+"""Number of lines used to recognise a format."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format of snapshots.
+    """A snapshot format.
 
     Attributes:
         name: short, in lower case: ``ss``, ``nstat``.
-        title: what it is, in a few words.
-        recognise: how sure it is, 0 to 100, that these lines (the first `HEAD_LINES`, stamps taken away) are its own.
-        read: samples of the lines, one after the other, in constant memory.
-        holds: what commands ask for that it may tell of: ``sockets``, ``counters``.
+        title: short description.
+        recognise: score, 0 to 100, for these lines (the first `HEAD_LINES`, without stamps) being in this format.
+        read: yields samples of the lines in constant memory.
+        holds: the kinds of data it may contain: ``sockets``, ``counters``.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Format:
 
 @cache
 def formats() -> dict[str, Format]:
-    """All formats by name."""
+    """Return all formats by name."""
     from tcpwin.hosts import formats as package
 
     found = {}
@@ -51,11 +51,11 @@ def formats() -> dict[str, Format]:
 
 
 def formats_of(what: str) -> tuple[str, ...]:
-    """Names of the formats that may tell of ``sockets`` or ``counters``."""
+    """Return the names of the formats that may contain ``sockets`` or ``counters``."""
     return tuple(name for name, each in formats().items() if what in each.holds)
 
 
 def recognise(head: list[str]) -> Format | None:
-    """The format that is surest of these lines; None where none is."""
+    """Return the format with the highest score for these lines, or None."""
     ranked = sorted(((each.recognise(head), each.name) for each in formats().values()), reverse=True)
     return formats()[ranked[0][1]] if ranked and ranked[0][0] > 0 else None

@@ -1,7 +1,7 @@
-"""Window scales that somebody knows of hosts whose SYNs the capture lacks.
+"""Window scales given by hand for hosts whose SYNs the capture lacks.
 
 In: an analysis, and shifts by address. Out: shifts by connection, with which the capture is then measured again, and
-what is to be said of them. What a captured handshake says is never changed.
+warnings. A captured handshake is never overridden.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SIDES = ("a", "b")
 
 @dataclass(slots=True)
 class _Given:
-    """What became of one host's shift."""
+    """Outcome for one host's shift."""
 
     connections: int = 0
     taken: int = 0
@@ -27,10 +27,10 @@ class _Given:
 
 
 def read_scales(scales: Mapping[str, int]) -> dict[str, int]:
-    """The shifts by address as the capture writes it.
+    """Return the shifts by address in the capture's notation.
 
     Raises:
-        ArgumentError: something is no address, or no shift.
+        ArgumentError: invalid address or shift.
     """
     read = {}
     for host, shift in scales.items():
@@ -44,11 +44,11 @@ def read_scales(scales: Mapping[str, int]) -> dict[str, int]:
 
 
 def given_shifts(analysis: Measurement, scales: Mapping[str, int]) -> tuple[Shifts, tuple[str, ...]]:
-    """Shifts of the connections whose handshake does not tell them, and warnings.
+    """Return the shifts of connections whose handshake lacks them, and warnings.
 
     Raises:
-        ArgumentError: as of `read_scales`.
-        SourceError: a captured handshake says otherwise.
+        ArgumentError: as for `read_scales`.
+        SourceError: a captured handshake contradicts the shift.
     """
     shifts: Shifts = {}
     notes: list[str] = []
@@ -66,7 +66,7 @@ def given_shifts(analysis: Measurement, scales: Mapping[str, int]) -> tuple[Shif
 
 
 def override_shifts(analysis: Measurement, of_sockets: Shifts, by_hand: Shifts) -> tuple[Shifts, tuple[str, ...]]:
-    """Both, of which what was given by hand counts, and a warning where a socket says another."""
+    """Merge both, preferring shifts given by hand, and warn if a socket contradicts one."""
     both = dict(of_sockets)
     notes = []
     for id, pair in by_hand.items():
@@ -77,7 +77,7 @@ def override_shifts(analysis: Measurement, of_sockets: Shifts, by_hand: Shifts) 
         if not analysis._engine.began_with_initiator(id):
             ends = (connection.b, connection.a)
         notes += [
-            f"window scale of {end.address}: {given[0]} was given and is taken, and in connection {id} its socket says "
+            f"window scale of {end.address}: {given[0]} was given and is used, but in connection {id} its socket says "
             f"{other[0]}"
             for end, given, other in zip(ends, pair, said, strict=True)
             if given is not None and other is not None and given[0] != other[0]
@@ -88,9 +88,9 @@ def override_shifts(analysis: Measurement, of_sockets: Shifts, by_hand: Shifts) 
 def _give(
     analysis: Measurement, connection: MeasuredConnection, side: str, shift: int, shifts: Shifts, given: _Given
 ) -> None:
-    """Take the shift for a side of a connection, unless its handshake tells it."""
+    """Apply the shift to a side of a connection, unless its handshake determines it."""
     given.connections += 1
-    # A direction's scale is that of the windows that come back.
+    # A direction's scale applies to the windows that come back.
     scale = (connection.b_to_a if side == "a" else connection.a_to_b).window_scale
     host = connection.a if side == "a" else connection.b
     if scale.state == "disabled":
@@ -100,7 +100,7 @@ def _give(
         is_offer = scale.state == "syn_only"
         if shift != said and not (is_offer and shift == 0):
             raise SourceError(
-                f"window scale of {host.address}: {shift} was given, and the handshake of connection {connection.id} "
+                f"window scale of {host.address}: {shift} was given, but the handshake of connection {connection.id} "
                 f"says {said}"
             )
     given.taken += 1
@@ -108,7 +108,7 @@ def _give(
         return
     if not scale.shift_min <= shift <= scale.shift_max:
         given.notes.append(
-            f"window scale of {host.address}: {shift} was given, and in connection {connection.id} more was in flight "
+            f"window scale of {host.address}: {shift} was given, but in connection {connection.id} more was in flight "
             f"than that allows: at least {scale.shift_min}"
         )
     place = side == ("a" if analysis._engine.began_with_initiator(connection.id) else "b")

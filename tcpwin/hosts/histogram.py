@@ -1,7 +1,7 @@
-"""A histogram that a tracing tool printed: of latencies, sizes or whatever it counted.
+"""A histogram printed by a tracing tool, of latencies, sizes or other values.
 
-In: buckets with their counts. Out: HistogramSample with its total and the bucket of a percentile. What lies inside a
-bucket is not known: a percentile is a range, never a number.
+In: buckets with their counts. Out: HistogramSample with its total and percentiles. The distribution within a bucket is
+unknown, so a percentile is a range, never a number.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ NANOSECONDS = {
     **dict.fromkeys(("ms", "msec", "msecs", "milliseconds"), 1_000_000),
     **dict.fromkeys(("sec", "secs", "seconds"), 1_000_000_000),
 }
-"""Units of time that tools print, and what one is in nanoseconds."""
+"""Time units that tools print, in nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Values from `low` to less than `high`; None is no bound."""
+    """Values from `low` up to but excluding `high`; None means unbounded."""
 
     low: int | None
     high: int | None
@@ -37,13 +37,13 @@ class HistogramSample:
     """One histogram.
 
     Attributes:
-        time_ns: nanoseconds since the epoch; None where the file does not say.
-        line: number of its first line in its file, from 1.
-        name: of the map or of the function; "" where it has none.
-        key: of the map's entry, or what stands over the histogram, as ``pid = 12``; None where there is none.
-        unit: of the values, as it is written in the name or over the column; None where none is.
-        buckets: in the order of the file.
-        average: as funclatency prints it, in the same unit; None where it does not.
+        time_ns: nanoseconds since the epoch; None if unknown.
+        line: number of its first line in the file, from 1.
+        name: name of the map or function, or "".
+        key: key of the map's entry, or the line above the histogram, such as ``pid = 12``; None if absent.
+        unit: unit of the values, from the name or the column title; None if absent.
+        buckets: in file order.
+        average: printed by funclatency, in the same unit; None if absent.
     """
 
     time_ns: int | None
@@ -56,16 +56,16 @@ class HistogramSample:
 
     @property
     def total(self) -> int:
-        """Values in all buckets."""
+        """Return the number of values in all buckets."""
         return sum(bucket.count for bucket in self.buckets)
 
     @property
     def unit_ns(self) -> int | None:
-        """Nanoseconds of one unit; None where the unit is no time, or not said."""
+        """Return the nanoseconds of one unit, or None if it is not a time or unknown."""
         return None if self.unit is None else NANOSECONDS.get(self.unit)
 
     def percentile(self, share: float) -> Bucket | None:
-        """The bucket that holds the value below which this share of all lies; None where nothing was counted.
+        """Return the bucket of this percentile, or None if nothing was counted.
 
         The value is the k-th smallest with k = ⌈share · total⌉, at least the first: the nearest-rank definition.
 
@@ -73,7 +73,7 @@ class HistogramSample:
             share: 0 to 1.
 
         Raises:
-            ArgumentError: it is not.
+            ArgumentError: the share is out of range.
         """
         if not 0 <= share <= 1:
             raise ArgumentError(f"a share must be between 0 and 1, not {share}")
@@ -84,7 +84,7 @@ class HistogramSample:
         return None
 
     def at_least(self, value: int) -> int:
-        """How many values lie in buckets that begin at this value or above."""
+        """Count the values in buckets that begin at or above this value."""
         return sum(bucket.count for bucket in self.buckets if bucket.low is not None and bucket.low >= value)
 
     def _from_below(self) -> Iterator[tuple[Bucket, int]]:

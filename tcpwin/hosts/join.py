@@ -1,8 +1,8 @@
-"""One connection's socket samples beside what the capture says of the same time.
+"""One connection's socket samples, compared with the capture at the same time.
 
-In: a connection, the samples of its sockets and the offset of their clock. Out: JoinedSample, in order of time. Values
-of packets come with a range over the time in which the kernel may have read the socket: a kernel's value outside is a
-disagreement, and is reported.
+In: a connection, the samples of its sockets and the offset of their clock. Out: JoinedSample, in time order. The
+packets' values are ranges over the time in which the kernel may have read the socket; a kernel value outside its range
+is reported as a disagreement.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from tcpwin.hosts.socket_track import SocketTrack, known_count
 from tcpwin.hosts.steps import Seen, Steps
 
 Times = tuple[int, int, int]
-"""The earliest, the likely and the latest time, by the capture's clock."""
+"""Earliest, likely and latest time, by the capture's clock."""
 MAX_UNCERTAINTY_NS = 10_000_000_000
-"""Beyond it packets and samples are not compared."""
+"""With more uncertainty, packets and samples are not compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A value of the kernel that the packets of that time do not allow."""
+    """A kernel value that contradicts the packets of that time."""
 
     name: str
     kernel: int
@@ -32,11 +32,11 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the kernel's chronographs (`busy`, `rwnd_limited`, `sndbuf_limited`) counted since the sample before.
+    """Growth of the kernel's chronographs (`busy`, `rwnd_limited`, `sndbuf_limited`) since the previous sample.
 
     Attributes:
-        window_limited_ns: how long the packets show the peer's window without room for a full segment meanwhile; None
-            where the capture does not span that time.
+        window_limited_ns: how long, according to the packets, a full segment did not fit the peer's window meanwhile;
+        None if the capture does not span that time.
     """
 
     elapsed_ns: int
@@ -48,19 +48,19 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class JoinedSample:
-    """One sample of a connection's socket, and the capture's view of its time.
+    """One sample of a connection's socket, with the capture's view of the same time.
 
     Attributes:
         side: whose socket it is: ``a`` or ``b``.
-        time_ns: by the capture's clock; None where the sample has no time.
-        sample: what the kernel said.
+        time_ns: time by the capture's clock; None if the sample has no time.
+        sample: the kernel's sample.
         cwnd_bytes: the kernel's congestion window, segments × MSS.
-        flight_bytes: of this side's data, as this side sees it.
-        peer_window_bytes: the window that this side may fill: beside the kernel's `snd_wnd_bytes`.
-        own_window_bytes: the window that this side offers: beside `rcv_wnd_bytes`.
-        acked_bytes, received_bytes: beside `bytes_acked` and `bytes_received`.
-        limits: since the sample before; None for the first.
-        disagreements: values of the kernel outside the packets' range.
+        flight_bytes: this side's data in flight, in its own view.
+        peer_window_bytes: the window that this side may fill, compared with the kernel's `snd_wnd_bytes`.
+        own_window_bytes: the window that this side offers, compared with `rcv_wnd_bytes`.
+        acked_bytes, received_bytes: compared with `bytes_acked` and `bytes_received`.
+        limits: since the previous sample; None for the first.
+        disagreements: kernel values outside the packets' range.
     """
 
     side: str
@@ -79,7 +79,7 @@ class JoinedSample:
 def join(
     connection: MeasuredConnection, side: str, samples: list[SocketSample], clock: ClockOffset, track: SocketTrack
 ) -> list[JoinedSample]:
-    """Put each sample of one side's socket beside the capture."""
+    """Compare each sample of one side's socket with the capture."""
     joined = []
     before: SocketSample | None = None
     uncertainty_ns = clock.uncertainty_ns
@@ -91,7 +91,7 @@ def join(
         left: Times | None = None
         if time_ns is not None and is_comparable and connection.start_ns <= time_ns <= connection.end_ns:
             doubt_ns = uncertainty_ns or 0
-            # What the host knows came past the capture point up to a round trip earlier; what it sent comes later.
+            # Data known to the host passed the capture point up to a round trip earlier; data it sent passes later.
             arrived = (time_ns - doubt_ns - way_ns, time_ns - way_ns // 2, time_ns + doubt_ns + READ_NS)
             left = (time_ns - doubt_ns, time_ns + way_ns // 2, time_ns + doubt_ns + way_ns + READ_NS)
         joined.append(_join_one(side, time_ns, sample, before, clock, track, arrived, left, is_comparable))
@@ -146,7 +146,7 @@ def _between(steps: Steps | None, times: Times | None) -> Seen | None:
 
 
 def _positive(value: int | None) -> int | None:
-    # A kernel before 5.4 has no tcpi_snd_wnd, and ss before 5.18 does not print it: absent is not zero.
+    # A kernel before 5.4 has no tcpi_snd_wnd, and ss before 5.18 does not print it: absent does not mean zero.
     return value or None
 
 
@@ -156,7 +156,7 @@ def _limits(
     if before is None or before.time_ns is None or sample.time_ns is None or sample.time_ns <= before.time_ns:
         return None
     if sample.busy_ns is None and known_count(sample, "bytes_acked") not in (0, 1):
-        # A kernel before 4.10 has no chronographs: of a socket that sent data, what it does not say is not zero.
+        # A kernel before 4.10 has no chronographs: for a socket that sent data, absent does not mean zero.
         return None
     names = ("busy_ns", "rwnd_limited_ns", "sndbuf_limited_ns")
     grown = [(sample.count(name) or 0) - (before.count(name) or 0) for name in names]
@@ -169,7 +169,7 @@ def _limits(
 
 
 def count_disagreements(joined: list[JoinedSample]) -> dict[str, int]:
-    """How many samples disagree with the packets, by name of the value."""
+    """Count the samples that disagree with the packets, by value name."""
     counted: dict[str, int] = {}
     for each in joined:
         for disagreement in each.disagreements:

@@ -1,7 +1,7 @@
-"""Snapshots beside a capture: which socket is which connection, whose clock is how far off, what the samples say.
+"""Snapshots joined with a capture: which socket is which connection, clock offsets, comparison of samples.
 
-In: an analysis of a capture, and snapshots. Out: Joined, which the analysis keeps; window shifts that only the sockets
-know (`wscale:`), with which the capture is then measured again.
+In: an analysis of a capture, and snapshots. Out: Joined, kept by the analysis; window shifts known only from the
+sockets (`wscale:`), with which the capture is then measured again.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from tcpwin.hosts.socket import SocketSample
 from tcpwin.hosts.socket_track import SocketTrack
 
 JOINED_BUCKETS = 1 << 16
-"""Buckets of the series that samples are compared with: below as many segments each stands alone."""
+"""Buckets of the series compared with samples; with fewer segments, each has a separate bucket."""
 CLOCK_CONNECTIONS = 8
-"""Connections by which a host's clock is compared: those with most samples."""
+"""Connections used to compare a host's clock: those with most samples."""
 CLOCK_SAMPLES = 2000
 
 
 class Joined:
-    """What hosts said, beside an analysis.
+    """Host data joined with an analysis.
 
     Attributes:
-        hosts: the hosts of the snapshots.
-        notes: sentences on what was not read of bundles, and on samples that could not be put in order.
+        hosts: the hosts in the snapshots.
+        notes: sentences about unread parts of bundles, and samples that could not be ordered.
     """
 
     def __init__(self, analysis: Measurement) -> None:
@@ -43,22 +43,22 @@ class Joined:
         self.notes: tuple[str, ...] = ()
 
     def beside(self, analysis: Measurement) -> Joined:
-        """The same snapshots beside the same capture measured again."""
+        """Join the same snapshots with the same capture, measured again."""
         beside = Joined(analysis)
         beside.hosts, beside.notes = self.hosts, self.notes
         beside._epochs.update(self._epochs)
         return beside
 
     def describe(self) -> dict[str, Any]:
-        """What the JSON document holds of the hosts."""
+        """Return the hosts for the JSON document."""
         return {"hosts": [describe_host(host) for host in self.hosts]} if self.hosts else {}
 
     def describe_samples(self, id: int) -> dict[str, Any]:
-        """What the JSON document holds of a connection's samples."""
+        """Return a connection's samples for the JSON document."""
         return {"snapshots": [describe_joined(each) for each in self.samples_beside(id)]} if self.hosts else {}
 
     def samples_beside(self, id: int) -> tuple[JoinedSample, ...]:
-        """The samples of a connection's sockets beside the packets, in order of time."""
+        """Return the samples of a connection's sockets joined with the packets, in time order."""
 
         found: list[JoinedSample] = []
         for host, side, samples in self.sockets_of(id):
@@ -68,7 +68,7 @@ class Joined:
         return tuple(sorted(found, key=lambda each: (each.time_ns is None, each.time_ns or 0)))
 
     def scale_claims(self, id: int) -> tuple[ScaleClaim, ...]:
-        """What the samples of a connection's sockets say of its window scales."""
+        """Return the window scales according to the samples of a connection's sockets."""
 
         claims = []
         for _, side, samples in self.sockets_of(id):
@@ -76,11 +76,11 @@ class Joined:
         return tuple(claims)
 
     def sockets_of(self, id: int) -> list[tuple[Host, str, list[SocketSample]]]:
-        """Each host's samples of a connection, with the side whose socket they are."""
+        """Return each host's samples of a connection, with the side of the socket."""
         return [(host, side, samples) for host in self.hosts for side, samples in self._samples_of(host, id)]
 
     def _samples_of(self, host: Host, id: int) -> list[tuple[str, list[SocketSample]]]:
-        """A host's samples of a connection; of several with the same four-tuple, those of its time."""
+        """Return a host's samples of a connection; if several share its four-tuple, those within its time."""
         head, place = self._places.get(id, (id, 0))
         epochs = self._epochs.get(head, (head,))
         offset_ns = host.clock.offset_ns if host.clock is not None else 0
@@ -97,7 +97,7 @@ class Joined:
 
     @cached_property
     def _sockets(self) -> dict[tuple[str, int], list[tuple[Match, list[SocketSample]]]]:
-        """What each host has of a connection's sockets, by its label and the connection's number."""
+        """Index the hosts' sockets by host label and connection number."""
         found: dict[tuple[str, int], list[tuple[Match, list[SocketSample]]]] = {}
         for host in self.hosts:
             for match, samples in host.found.items():
@@ -106,7 +106,7 @@ class Joined:
 
     @cached_property
     def _places(self) -> dict[int, tuple[int, int]]:
-        """Of connections that share their four-tuple with others: the first of these, and which of them it is."""
+        """Map connections that share a four-tuple to the first of these, and their index among them."""
         return {id: (head, place) for head, ids in self._epochs.items() for place, id in enumerate(ids)}
 
     @cached_property
@@ -120,11 +120,11 @@ class Joined:
 
     @cached_property
     def _wide(self) -> dict[int, View]:
-        """The connection that was compared last, with series of many buckets."""
+        """The most recently compared connection, with series of many buckets."""
         return {}
 
     def take(self, snapshots: Iterable[Snapshots], clock_offset_ns: int | None) -> Shifts:
-        """Read the snapshots, compare the clocks, and return the window shifts that only they know."""
+        """Read the snapshots, compare the clocks, and return the window shifts known only from them."""
 
         matcher = Matcher(self._analysis)
         notes: list[str] = []
@@ -139,7 +139,7 @@ class Joined:
         return self._unknown_shifts()
 
     def _compare_clock(self, host: Host) -> ClockOffset:
-        # Which of several connections with one four-tuple a sample is of, the clock has to tell first.
+        # The clock decides which of several connections with one four-tuple a sample belongs to.
         alone = [item for item in host.found.items() if item[0].connection not in self._epochs]
         ranked = sorted(alone, key=lambda item: len(item[1]), reverse=True)[:CLOCK_CONNECTIONS]
         views = self._analysis.views([match.connection for match, _ in ranked], buckets=JOINED_BUCKETS)
@@ -152,7 +152,7 @@ class Joined:
         return estimate(bounds)
 
     def _unknown_shifts(self) -> Shifts:
-        """Shifts of both sides, by the sockets, of connections whose SYNs do not tell."""
+        """Return both sides' shifts according to the sockets, for connections whose SYNs lack them."""
         shifts: Shifts = {}
         unsure = {
             id
@@ -161,7 +161,7 @@ class Joined:
         }
         for id in unsure & {match.connection for host in self.hosts for match in host.found}:
             connection = MeasuredConnection(self._analysis, id)
-            # A direction's scale is that of the windows that come back.
+            # A direction's scale applies to the windows that come back.
             scales = {"b": connection.a_to_b.window_scale, "a": connection.b_to_a.window_scale}
             is_unsure = any(scale.shift is None for scale in scales.values())
             claims = self.scale_claims(id)
@@ -176,7 +176,7 @@ class Joined:
 def _within(
     samples: list[SocketSample], first_ns: int | None, end_ns: int | None, offset_ns: int
 ) -> list[SocketSample]:
-    """Samples from a time on and before another, by the capture's clock. They are in order, those without one last."""
+    """Return the samples within a time span by the capture's clock, in order, those without a time last."""
 
     def place(bound_ns: int | float) -> int:
         return bisect_left(samples, bound_ns, key=lambda each: math.inf if each.time_ns is None else each.time_ns)

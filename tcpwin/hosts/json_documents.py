@@ -1,6 +1,6 @@
-"""JSON documents in the lines of a file, one after the other, each in one line or in many.
+"""Consecutive JSON documents in the lines of a file, each on one or many lines.
 
-In: lines. Out: values, each with the line that it begins in. Lines that belong to none are rejected.
+In: lines. Out: values, each with its first line. Other lines are rejected.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 from tcpwin.hosts.lines import Lines
 
 MAX_CHARACTERS = 1 << 27
-"""A longer document is not read: it is held in memory as a whole."""
+"""Longest accepted document, since it is held in memory."""
 _TRIES = 16
-"""How often the end of a document is looked for before the end of the file."""
+"""Attempts to find the end of a document before the end of the file."""
 
 
 def json_documents(lines: Lines) -> Iterator[tuple[Any, int]]:
-    """Each value and the number of its first line."""
+    """Yield each value with the number of its first line."""
     document = _Document()
     for text in lines:
         if not document.parts and not text.strip():
@@ -38,7 +38,7 @@ def json_documents(lines: Lines) -> Iterator[tuple[Any, int]]:
 
 
 class _Document:
-    """Lines of a document that is not over."""
+    """Lines of an unfinished document."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -49,14 +49,14 @@ class _Document:
         self._tries = 0
 
     def add(self, text: str, number: int) -> list[Any]:
-        """Take a line; return the documents that end with it."""
+        """Add a line; return the documents that end with it."""
         if not self.parts:
             self.first, self.line = text, number
             self._characters = self._tries = 0
         self.parts.append(text)
         self._characters += len(text)
         self.is_too_long = self._characters > MAX_CHARACTERS
-        # Its last line is a brace without indentation; a document or event in one line ends with one.
+        # Its last line is an unindented brace; a document or event on one line ends with one.
         is_end = text.rstrip() == "}" or (len(self.parts) == 1 and text.rstrip().endswith("}"))
         if not is_end or self._tries == _TRIES:
             return []
@@ -64,7 +64,7 @@ class _Document:
         return self.finish()
 
     def finish(self) -> list[Any]:
-        """The documents in the lines so far; the lines are kept where they hold none."""
+        """Return the documents in the lines so far; keep the lines if there is none."""
         values = _decode("".join(self.parts)) if self.parts else []
         if values:
             self.parts = []
@@ -72,7 +72,7 @@ class _Document:
 
 
 def _decode(text: str) -> list[Any]:
-    """The values in a text, one after the other; none where a part of it is no JSON."""
+    """Return the consecutive values in a text, or none if part of it is not JSON."""
     decoder = json.JSONDecoder()
     values = []
     position = 0

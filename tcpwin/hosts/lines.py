@@ -1,7 +1,7 @@
-"""The lines of a snapshot file, with the time that each was taken at.
+"""The lines of a snapshot file, with their times.
 
-In: a text file, or its bytes. Out: its lines in order, in constant memory, without the stamps between and before
-them. It keeps which lines no reader understood, bounded.
+In: a text file, or its bytes. Out: its lines in order, in constant memory, without the stamps between and before them.
+It keeps a bounded list of lines that no reader recognised.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from datetime import tzinfo
 from tcpwin.hosts.times import Stamps
 
 KEPT_UNKNOWN = 100
-"""Unknown lines that are kept as text; more are counted."""
+"""Unknown lines kept as text; further ones are only counted."""
 KEPT_CHARACTERS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownLine:
-    """A line that no reader knows."""
+    """A line that no reader recognises."""
 
     number: int
     text: str
@@ -27,21 +27,21 @@ class UnknownLine:
 
 @dataclass(slots=True)
 class Unknown:
-    """Lines that were not understood: how many, and the first of them."""
+    """Number of unrecognised lines, and the first of them."""
 
     count: int = 0
     first: list[UnknownLine] = field(default_factory=list)
 
 
 class Lines:
-    """Lines one after the other.
+    """Iterates over the lines.
 
     Attributes:
-        number: of the current line, from 1.
-        time_ns: the time that holds for the current line; None where nothing said one.
-        block: how many stamps or separators came before the current line: a new one begins a new sample.
-        page_size_bytes: of the host.
-        unknown: the lines that a reader gave back with `reject`.
+        number: number of the current line, from 1.
+        time_ns: time of the current line; None if unknown.
+        block: number of stamps or separators before the current line; a new one begins a new sample.
+        page_size_bytes: the host's page size.
+        unknown: the lines passed to `reject`.
     """
 
     def __init__(self, lines: Iterable[str], *, stamps: Stamps | None = None, page_size_bytes: int = 4096) -> None:
@@ -63,7 +63,7 @@ class Lines:
                 continue
             if stamp.is_new_block:
                 self.block += 1
-                # What is not said of a sample is not known: not that of the one before.
+                # A missing value is unknown; never carry it over from the previous sample.
                 self.time_ns = None
             if stamp.time_ns is not None:
                 self.time_ns = stamp.time_ns
@@ -72,11 +72,11 @@ class Lines:
 
     @property
     def zone(self) -> tzinfo:
-        """Of times that name none."""
+        """Return the time zone of times without one."""
         return self._stamps.zone
 
     def reject(self, text: str, *, number: int | None = None) -> None:
-        """Count a line that is not understood; by default the current one."""
+        """Count an unrecognised line, by default the current one."""
         self.unknown.count += 1
         if len(self.unknown.first) < KEPT_UNKNOWN:
             place = self.number if number is None else number

@@ -1,7 +1,7 @@
-"""Snapshots that came with a capture, by host: the sockets of its connections, and all else that the hosts said.
+"""Snapshots that accompany a capture, by host: the sockets of its connections, and all other host data.
 
-In: paths, bundles or SnapshotFiles. Out: Host, each with its files, and the samples of sockets that a connection of the
-capture has. Files are streamed; sockets of other connections are counted and not kept.
+In: paths, bundles or SnapshotFiles. Out: Host, each with its files and the socket samples of the capture's connections.
+Files are streamed; sockets of other connections are only counted.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from tcpwin.hosts.socket import SocketSample
 Snapshots: TypeAlias = "str | Path | SnapshotFile | Bundle | tuple[str, str | Path | SnapshotFile]"
 
 KEPT_SAMPLES = 200_000
-"""Samples of sockets that are kept for a host; beyond it, every second one of each socket is let go."""
+"""Socket samples kept per host; beyond this, every second one of each socket is dropped."""
 KEPT_OF_HOST = 50_000
-"""Samples of counters, of memory and of each other kind that are kept for a host; beyond it, every second one goes."""
+"""Samples of counters, memory and each other kind kept per host; beyond this, every second one is dropped."""
 KEPT_TRANSLATED = 20
 NAMED_UNREAD = 10
-"""Members of a bundle that were not read, and are named."""
+"""Unread members of a bundle to name."""
 LAB_ALWAYS = frozenset({"scenario.toml", "meta.json"})
 LAB_BESIDE = frozenset({"tc.txt", "log_sender.jsonl", "log_receiver.jsonl"})
-"""What a run of tcpwin's lab has beside captures and samples: no user need be told that it is neither."""
+"""Other files of a run in tcpwin's lab, which need no warning."""
 MAX_TIME_NS = 1 << 62
-"""In the year 2116: a later stamp is none."""
+"""A time in the year 2116; later stamps are invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFacts:
-    """A file of snapshots that was read.
+    """Facts about a snapshot file that was read.
 
     Attributes:
-        samples: how many it holds.
-        unknown_lines: lines that no reader knows; `first_unknown` are the first of them.
-        notes: what was assumed or is missing.
+        samples: number of samples.
+        unknown_lines: number of unrecognised lines; `first_unknown` are the first of them.
+        notes: assumptions and missing data.
     """
 
     name: str
@@ -59,23 +59,23 @@ class SnapshotFacts:
 
 @dataclass(slots=True, repr=False)
 class Host:
-    """One host, by what its snapshots say.
+    """One host, according to its snapshots.
 
     Attributes:
-        label: from the names of its files; "" where they say none.
-        files: that were read.
-        clock: the capture's clock less its own; None where it has no sample of a connection's socket.
-        sides: of connections whose sockets it has: ``a``, ``b`` or both.
-        sockets: samples of sockets; `matched` of them belong to connections of the capture.
-        translated: sockets that resemble a connection but for one address, or for one end: the first of them.
-        thinned: samples of sockets, counters or another kind were let go to bound memory.
-        kernel, settings: the last said, by time where it is known.
-        disputed: settings of which two files say different values and not when, with the files' names: whether they
-            are of one host, or which holds, is not known, and `settings` has none of them.
-        counters: of the one source that covers most time (see `counter_sources`), in order of time.
-        counter_sources: all of them, that one first. Two may have counted the same: never add one to another.
-        memory, others: in order of time; those without one are last.
-        notes: sentences on what could not be put in order.
+        label: name from its files' names, or "".
+        files: the files read.
+        clock: the capture's clock minus the host's; None without a sample of a connection's socket.
+        sides: sides of the connections whose sockets it has: ``a``, ``b`` or both.
+        sockets: number of socket samples; `matched` of them belong to connections of the capture.
+        translated: the first sockets that match a connection except for one address or one end.
+        thinned: whether samples were dropped to bound memory.
+        kernel, settings: the most recent ones, by time if known.
+        disputed: settings that differ between two files without times, with the files' names. It is unknown whether the
+        files belong to one host, or which value applies, so `settings` has none of them.
+        counters: samples of the source that covers the most time (see `counter_sources`), in time order.
+        counter_sources: all sources, that one first. Two may have counted the same events: never add them.
+        memory, others: in time order; those without a time come last.
+        notes: sentences about samples that could not be ordered.
     """
 
     label: str
@@ -108,13 +108,13 @@ class Host:
     _resembling: dict[Match, Translated | None] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        """All of its samples would fill a notebook."""
+        """Return a summary, because all samples would fill a notebook."""
         linux = "" if self.kernel is None or self.kernel.release is None else f", Linux {self.kernel.release}"
         read = f"{len(self.files)} files, {self.matched} of {self.sockets} samples of sockets are of the capture"
         return f"<Host {self.label or 'without a name'}: {read}{linux}>"
 
     def begin(self, name: str, format: str) -> None:
-        """A file of the host is read from now on."""
+        """Start reading a file of the host."""
         if self._counted:
             before = self._counted[-1][2]
             self._counters_kept += len(before)
@@ -124,12 +124,12 @@ class Host:
             for _, _, kept in self._counted:
                 kept.thin()
             self._counters_kept = sum(len(kept) for _, _, kept in self._counted)
-            # Each file keeps two: many files with few samples each leave more.
+            # Each file keeps at least two, so many files with few samples each may keep more.
             self._counters_limit = max(2 * KEPT_OF_HOST, self._counters_kept * 3 // 2)
         self._counted.append((name, format, Kept()))
 
     def take(self, sample: Any, matcher: Matcher | None) -> None:
-        """Take in one sample of any kind, of the file that began last; without a matcher all but sockets."""
+        """Add one sample of any kind from the current file; without a matcher, ignore sockets."""
         match sample:
             case SocketSample():
                 if matcher is not None:
@@ -147,10 +147,10 @@ class Host:
                 self._others.setdefault(type(sample), Kept()).append(sample, KEPT_OF_HOST)
 
     def settle(self, taken: Collection[Match]) -> None:
-        """Put everything in order of time, once all files of all hosts were read.
+        """Sort everything by time, after all files of all hosts have been read.
 
         Args:
-            taken: ends of connections whose sockets some host has.
+            taken: connection ends whose sockets some host has.
         """
         for match, resembling in self._resembling.items():
             if resembling is not None and match not in taken and len(self.translated) < KEPT_TRANSLATED:
@@ -189,8 +189,8 @@ class Host:
             names = sorted(name for name, each in self.disputed.items() if each == files)
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
             self.notes.append(
-                f"{files[0]} and {files[1]} say different values of {names[0]}{more}, and not whose: none is used; "
-                "name their hosts, as client=FILE"
+                f"{files[0]} and {files[1]} have different values of {names[0]}{more} and do not name their hosts: "
+                "none is used; name their hosts, as client=FILE"
             )
 
     def _take_socket(self, sample: SocketSample, matcher: Matcher) -> None:
@@ -203,7 +203,7 @@ class Host:
             return
         self.matched += 1
         self.sides.add(matches[0].side)
-        # Which epoch of the four-tuple it is, its time tells later.
+        # Its time will decide which use of the four-tuple it belongs to.
         number = self._numbers.get(matches[0], 0)
         self._numbers[matches[0]] = number + 1
         if number % self._stride:
@@ -215,7 +215,7 @@ class Host:
             self._stride *= 2
             self.found = {match: samples[::2] for match, samples in self.found.items()}
             self._kept = sum(len(samples) for samples in self.found.values())
-            # Each socket keeps its first sample: many sockets with few samples each leave more.
+            # Each socket keeps its first sample, so many sockets with few samples each may keep more.
             self._limit = max(KEPT_SAMPLES, self._kept * 3 // 2)
 
     def _take_stranger(self, sample: SocketSample, matcher: Matcher) -> None:
@@ -228,13 +228,13 @@ class Host:
         found = matcher.find_other_end(sample)
         if found is not None:
             match, resembling = found
-            # Of several sockets with the same peer nobody knows which one it is.
+            # With several sockets of the same peer it is unknown which one matches.
             if self._resembling.setdefault(match, resembling) != resembling:
                 self._resembling[match] = None
 
 
 def _is_later(time_ns: int | None, before_ns: int | None) -> bool:
-    """Whether what was read later was said later too: what has a time goes before what has none."""
+    """Whether a value read later is also newer; values with a time take precedence over those without."""
     if time_ns is None or before_ns is None:
         return before_ns is None
     return time_ns >= before_ns
@@ -248,10 +248,10 @@ def load(snapshots: Iterable[Snapshots], matcher: Matcher, *, notes: list[str] |
     """Read all snapshots, by host.
 
     Args:
-        notes: gets sentences on what was not read of files and bundles, and on samples that could not be put in order.
+        notes: receives sentences about unread parts of files and bundles, and samples that could not be ordered.
 
     Raises:
-        SnapshotError: a file of which nothing can be read. One that ends in an error is read up to it.
+        SnapshotError: nothing in a file can be read. A file that ends in an error is read up to it.
         OSError: a path that cannot be read.
     """
     hosts: dict[str, Host] = {}
@@ -293,18 +293,18 @@ def _load_bundle(bundle: Bundle, label: str | None, hosts: dict[str, Host], matc
 
 
 def not_read(bundle: Bundle) -> list[str]:
-    """Sentences on what a bundle does not give: what is behind its damage, and members of no known kind."""
+    """Return sentences about unread parts of a bundle: data after damage, and members of unknown kind."""
     return [*sorted(f"{bundle.name}: {note}" for note in bundle.notes), *_unread(bundle)]
 
 
 def _unread(bundle: Bundle) -> list[str]:
-    """One sentence on the members that are neither captures nor snapshots; none where there is no such member."""
+    """Return one sentence about members that are neither captures nor snapshots, if any."""
     unread = [member for member in bundle.members if member.kind == "unknown"]
     if {PurePosixPath(member.name).name for member in unread} >= LAB_ALWAYS:
         unread = [member for member in unread if PurePosixPath(member.name).name not in LAB_ALWAYS | LAB_BESIDE]
     if not unread:
         return []
-    # What is in brackets in a reason lists the formats there are.
+    # The brackets in a reason list the available formats.
     reasons = [(member.reason or "unknown").partition(" (")[0] for member in unread[:NAMED_UNREAD]]
     named = ", ".join(f"{member.name} ({reason})" for member, reason in zip(unread, reasons, strict=False))
     more = ", …" if len(unread) > NAMED_UNREAD else ""
@@ -313,7 +313,7 @@ def _unread(bundle: Bundle) -> list[str]:
 
 
 def _load_file(file: SnapshotFile, label: str, hosts: dict[str, Host], matcher: Matcher) -> list[str]:
-    """Read a file as far as it goes; what then ended it, in a sentence."""
+    """Read a file as far as possible, and return a sentence about the error that ended it."""
     host = hosts.setdefault(label, Host(label))
     host.begin(file.name, file.format)
     count = 0
@@ -323,7 +323,7 @@ def _load_file(file: SnapshotFile, label: str, hosts: dict[str, Host], matcher: 
             count += 1
             host.take(sample, matcher)
     except SnapshotError as error:
-        told.append(f"{file.name} was read up to its sample {count:,} only: {error.message}")
+        told.append(f"{file.name} was read only up to sample {count:,}: {error.message}")
     unknown = file.unknown
     host.files.append(
         SnapshotFacts(file.name, file.format, count, unknown.count, tuple(unknown.first), tuple(sorted(file.notes)))

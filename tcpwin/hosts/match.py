@@ -1,7 +1,7 @@
-"""Which connection of the capture a socket is, by its four-tuple.
+"""Match sockets with the capture's connections by four-tuple.
 
-In: connections of an analysis, and sockets. Out: the connection and the side whose socket it is; or, where no
-four-tuple fits, those that differ in one end only, as behind a translator of addresses: named, never taken.
+In: connections of an analysis, and sockets. Out: the connection and the side of the socket; if no four-tuple matches,
+those that differ in one end only, as behind NAT, which are reported but never used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FourTuple = tuple[str, int, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A connection's number, and the side, ``a`` or ``b``, whose socket it is."""
+    """A connection's number, and the side of the socket, ``a`` or ``b``."""
 
     connection: int
     side: str
@@ -27,11 +27,11 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """A socket without a connection of its own that differs from one in an address, or in one end, only.
+    """A socket without a matching connection that differs from one only in an address or in one end.
 
     Attributes:
-        local, peer: of the socket, as ``address:port``.
-        connection: the number of the connection that resembles it.
+        local, peer: the socket's ends, as ``address:port``.
+        connection: number of the similar connection.
         differs: local_address, peer_address, local_end or peer_end: an end is an address and its port.
     """
 
@@ -60,7 +60,7 @@ class Matcher:
                 self._opposite[end] = None if end in self._opposite else match
 
     def epochs(self) -> dict[int, tuple[int, ...]]:
-        """The connections of each four-tuple that several have, by the number of the first."""
+        """Return the connections that share a four-tuple, by the number of the first."""
         found = {}
         for matches in self._connections.values():
             if len(matches) > 1:
@@ -68,12 +68,12 @@ class Matcher:
         return found
 
     def find(self, sample: SocketSample) -> list[Match]:
-        """The connections of a socket's four-tuple, one for each epoch."""
+        """Return the connections with a socket's four-tuple, one per use of it."""
         key = four_tuple(sample)
         return self._connections.get(key, []) if key is not None else []
 
     def find_translated(self, sample: SocketSample) -> Translated | None:
-        """A connection that differs in one address only: the same ports, and the same other end."""
+        """Return a connection that differs in one address only, with the same ports and the same other end."""
         key = four_tuple(sample)
         if key is None:
             return None
@@ -91,10 +91,9 @@ class Matcher:
         return None
 
     def find_other_end(self, sample: SocketSample) -> tuple[Match, Translated] | None:
-        """The connection whose one end is an end of this socket and no end of any other connection.
+        """Return the only connection that shares an end with this socket.
 
-        Behind a translator of addresses and ports (NAPT, RFC 3022, section 2.2) that is all that stays. The match is
-        what the socket would be.
+        Behind NAPT (RFC 3022, section 2.2) only one end stays unchanged. The match is what the socket would be.
         """
         key = four_tuple(sample)
         if key is None:
@@ -112,7 +111,7 @@ class Matcher:
 
 
 def four_tuple(sample: SocketSample) -> FourTuple | None:
-    """Addresses and ports as the engine writes them; None for a socket that is not connected."""
+    """Return addresses and ports in the engine's notation, or None for an unconnected socket."""
     if sample.local_port is None or sample.peer_port is None:
         return None
     local, peer = _plain(sample.local_address), _plain(sample.peer_address)
@@ -121,7 +120,7 @@ def four_tuple(sample: SocketSample) -> FourTuple | None:
 
 @lru_cache(maxsize=1 << 16)
 def _plain(address: str) -> str | None:
-    """An address in its shortest form; an IPv4 address that a dual-stack socket shows as IPv6 is itself."""
+    """Return an address in its shortest form, IPv4-mapped IPv6 addresses as IPv4."""
     try:
         parsed = ip_address(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A capture read once, and what its hosts said put beside it: `tcpwin.analyze`."""
+"""Read a capture once and join it with host data: `tcpwin.analyze`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tcpwin.limits.question import Question, question_of
 from tcpwin.sources import Moment, Packets, SelectedSource, Selection, Source, resolve
 
 if TYPE_CHECKING:
-    # Without snapshots none of this is needed, and numpy's import costs more than reading a million packets.
+    # Not needed without snapshots, and importing numpy costs more than reading a million packets.
     from tcpwin.hosts import Bundle, Snapshots
 
 
@@ -37,41 +37,40 @@ def analyze(
     threads: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Analysis:
-    """Read a capture once and measure every connection in it; with snapshots, put them beside it.
+    """Read a capture once and measure every connection in it; join it with snapshots, if any.
 
     Args:
         source: a path or an address (https, http; s3, gs and az with obstore), several of them (read in time order), an
             open binary file, a file's bytes, scapy packets or a dpkt reader; or a bundle, or the path of one (a folder,
             .zip or .tar.gz): its capture with its snapshots.
-        snapshots: files of `ss`, `nstat`, `sockstat`, `sysctl` and so on, recognised by their content; bundles; or
-            pairs of a host's name and a file.
-        capture: which capture of a bundle, where it has several.
-        filter: only packets that it takes, in libpcap's language: ``host 10.0.0.1 and port 443``. Frames keep their
-            numbers. It is applied to the bytes of the packets: of IP fragments only the first has ports.
-        start: only packets from it on: seconds since the first packet, text as ``250ms``, ``10:05:30`` or
-            ``2026-11-25T10:05:30Z``, or a datetime. A connection whose SYNs are before it is measured as one that began
-            before the capture.
-        end: only packets before it, given as `start` is.
-        clock_offset_ns: the capture's clock less the hosts', where it is known; otherwise it is estimated.
-        window_scales: shifts that are known of hosts whose SYNs the capture lacks, by their addresses: as
-            ``{"10.0.0.1": 7}``. What a captured handshake says is never changed.
-        follow: numbers of connections whose series and events are kept in this first pass already; others are read
-            when they are asked for.
-        events: of all connections events and stalls are kept in this pass, where none are followed: some hundred bytes
-            each, for captures that rules will be asked about.
-        buckets: most buckets a series has.
-        rows: most rows that a view of a whole connection has without reading the source again.
-        index: a file that says where each connection's packets are, eight bytes a packet: written in this pass, if it
-            is not there or not of this capture, it lets details be read without the rest of the capture. Of one
-            uncompressed file only; there is none of others, which are read as without.
-        threads: that track connections side by side; by default the cores available, where that helps. What is found
-            is the same. With `follow`, `events` or `index` there is one.
-        progress: called now and then with the bytes read so far.
+        snapshots: output of `ss`, `nstat`, `sockstat`, `sysctl` and so on, recognised by content; bundles; or pairs of
+        a host's name and a file.
+        capture: the capture to use if a bundle has several.
+        filter: select packets, in libpcap's language: ``host 10.0.0.1 and port 443``. Frames keep their numbers. It
+        applies to the packets' bytes: only the first IP fragment has ports.
+        start: ignore earlier packets: seconds since the first packet, text such as ``250ms``, ``10:05:30`` or
+        ``2026-11-25T10:05:30Z``, or a datetime. A connection with earlier SYNs is measured like one that began before
+        the capture.
+        end: ignore packets from this time on; same forms as `start`.
+        clock_offset_ns: the capture's clock minus the hosts', if known; otherwise it is estimated.
+        window_scales: known shifts by address, such as ``{"10.0.0.1": 7}``, for hosts whose SYNs the capture lacks. A
+        captured handshake is never overridden.
+        follow: numbers of connections whose series and events are kept in this first pass; others are read on demand.
+        events: keep events and stalls of all connections in this pass, if none are followed, at some hundred bytes
+        each; useful if rules will be applied.
+        buckets: maximum number of buckets per series.
+        rows: maximum rows of a whole connection's view without reading the source again.
+        index: a file that locates each connection's packets, eight bytes per packet. This pass writes it if it is
+        missing or does not match the capture; details are then read without the rest of the capture. Only a single
+        uncompressed file can have one; it is ignored for others.
+        threads: threads that track connections in parallel; by default the available cores, if that helps. Results are
+        identical. With `follow`, `events` or `index` only one is used.
+        progress: called periodically with the bytes read so far.
 
     Raises:
-        CaptureError: nothing can be read at all.
+        CaptureError: nothing can be read.
         FilterError: libpcap does not understand the filter.
-        SnapshotError: nothing can be read of a file of snapshots.
+        SnapshotError: nothing in a snapshot file can be read.
         SourceError: it is no source of packets, or, with snapshots or window scales, one that cannot be read again; or
             a captured handshake says another window scale than the one given.
         ArgumentError: a span ends before it begins, or a moment is none; a window scale is not one of 0 to 14, or given

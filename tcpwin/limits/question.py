@@ -1,6 +1,6 @@
-"""How an analysis came to be, to be made again where it is unpickled: from the same files, or the same bytes.
+"""The question behind an analysis, so that unpickling can repeat it from the same files or bytes.
 
-In: what `tcpwin.analyze` was asked. Out: that question, if it can be asked again elsewhere.
+In: the arguments of `tcpwin.analyze`. Out: the question, if another process can ask it again.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from tcpwin.errors import SourceError
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A source, snapshots and options; files by their whole paths.
+    """A source, snapshots and options, with absolute file paths.
 
     Attributes:
-        sizes: of the files when they had been read, in bytes.
+        sizes: file sizes in bytes after reading.
     """
 
     source: Any
@@ -28,10 +28,10 @@ class Question:
     sizes: tuple[tuple[str, int], ...]
 
     def check(self) -> None:
-        """Whether the files are those that were read.
+        """Check that the files still match those that were read.
 
         Raises:
-            SourceError: one is gone, or has another size.
+            SourceError: a file is missing or its size has changed.
         """
         for path, size in self.sizes:
             try:
@@ -43,7 +43,7 @@ class Question:
 
 
 def question_of(source: Any, snapshots: Sequence[Any], options: Mapping[str, Any]) -> Question | None:
-    """The question, where its sources can be read again: paths, addresses, bytes, and several of these; else None."""
+    """Return the question if its sources (paths, addresses, bytes or several of them) can be read again, else None."""
     files: list[Path] = []
 
     def whole(given: Any) -> Any:
@@ -77,4 +77,4 @@ def question_of(source: Any, snapshots: Sequence[Any], options: Mapping[str, Any
 
 
 class _OnceError(Exception):
-    """Something that cannot be read again."""
+    """A source that can be read only once."""

@@ -296,5 +296,5 @@ def test_counters_in_an_unknown_order_are_a_warning(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr.decode()) == (
         0,
         f"tcpwin: warning: counters fall from {one} to {two}, and neither their times nor their names say which was "
-        f"first: those of {two} alone are compared\n",
+        f"first: only those of {two} are compared\n",
     )

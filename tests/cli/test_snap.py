@@ -233,14 +233,14 @@ def test_wrong_usage_is_told(arguments: tuple[str, ...], said: str, tmp_path: Pa
 def test_what_cannot_be_done_is_one_line(tmp_path: Path, tool: Callable[[str], str]) -> None:
     path = tmp_path / "snap.jsonl"
     path.write_text("mine")
-    assert refused("snap", "-o", path) == f"tcpwin: {path} is there already: name another file\n"
+    assert refused("snap", "-o", path) == f"tcpwin: {path} already exists; choose another file\n"
     assert path.read_text() == "mine"
     absent = tmp_path / "absent" / "snap.jsonl"
     assert refused("snap", "-o", absent) == f"tcpwin: {absent}: No such file or directory\n"
     other = tmp_path / "other.jsonl"
     tool("tcpdump")
     said = refused("snap", "-o", other, "--capture", "no-such-0")
-    assert said.startswith("tcpwin: there is no interface no-such-0: ")
+    assert said.startswith("tcpwin: no interface no-such-0; available: ")
     without = {**os.environ, "PATH": str(tmp_path)}
     if not any(Path(folder, "tcpdump").exists() for folder in ("/usr/sbin", "/sbin", "/usr/local/sbin")):
         said = refused("snap", "-o", other, "--capture", "lo", env=without)
@@ -249,7 +249,7 @@ def test_what_cannot_be_done_is_one_line(tmp_path: Path, tool: Callable[[str], s
 
 
 def test_a_full_disk_is_one_line() -> None:
-    assert refused("snap", "-o", "/dev/full") == "tcpwin: /dev/full is there already: name another file\n"
+    assert refused("snap", "-o", "/dev/full") == "tcpwin: /dev/full already exists; choose another file\n"
 
 
 def shell_lines() -> str:

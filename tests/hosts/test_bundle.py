@@ -195,8 +195,8 @@ def test_a_name_that_leads_outside_is_refused(write: Writer, name: str, tmp_path
     inside.mkdir()
     with Bundle.open(write(inside, {name: NETSH, "ok.txt": NETSH})) as bundle:
         evil, good = bundle.members
-        assert (evil.kind, evil.reason) == ("unknown", "its name leads outside of the bundle")
-        with pytest.raises(SnapshotError, match="its name leads outside of the bundle"):
+        assert (evil.kind, evil.reason) == ("unknown", "its name leads outside the bundle")
+        with pytest.raises(SnapshotError, match="its name leads outside the bundle"):
             bundle.path(evil)
         assert bundle.path(good).read_bytes() == NETSH
     assert [path.name for path in tmp_path.iterdir()] == ["inside"]
@@ -326,7 +326,7 @@ def test_an_archive_that_is_cut_lists_what_it_can(tmp_path: Path) -> None:
     with Bundle.open(tmp_path / "b") as bundle:
         assert [member.name for member in bundle.members][:1] == ["a.txt"]
         assert "c.txt" not in [member.name for member in bundle.members]
-        assert bundle.notes == {"the archive is cut or damaged; only what comes before the damage was read"}
+        assert bundle.notes == {"the archive is cut or damaged; only the part before the damage was read"}
 
 
 def test_a_member_with_a_wrong_checksum(tmp_path: Path) -> None:
@@ -381,7 +381,7 @@ def test_a_member_without_a_name(tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(data.replace(b"ab", b"\0b"))
     with Bundle.open(tmp_path / "b") as bundle:
         assert [(member.kind, member.reason) for member in bundle.members] == [
-            ("unknown", "its name leads outside of the bundle")
+            ("unknown", "its name leads outside the bundle")
         ]
 
 

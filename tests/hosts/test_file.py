@@ -71,8 +71,8 @@ def test_a_file_is_read_anew_each_time() -> None:
         (gzip.compress(b""), "text: empty"),
         (gzip.compress(TEXT.encode())[:9], "text: compressed with gzip, and damaged from the start"),
         (b"\x1f\x8b", "text: compressed with gzip, and damaged from the start"),
-        (b"\x28\xb5\x2f\xfd....", "text: compressed by zstd, of which only gzip is read: decompress it first"),
-        (b"\x04\x22\x4d\x18....", "text: compressed by lz4, of which only gzip is read: decompress it first"),
+        (b"\x28\xb5\x2f\xfd....", "text: compressed by zstd; only gzip is supported: decompress it first"),
+        (b"\x04\x22\x4d\x18....", "text: compressed by lz4; only gzip is supported: decompress it first"),
     ],
 )
 def test_what_cannot_be_read_is_one_sentence(data: bytes, message: str) -> None:
@@ -87,7 +87,7 @@ def test_a_text_of_no_format() -> None:
 
 
 def test_a_format_that_does_not_exist() -> None:
-    with pytest.raises(SnapshotError, match=r"^text: there is no snapshot format ssh: "):
+    with pytest.raises(SnapshotError, match=r"^text: unknown snapshot format ssh; available: "):
         SnapshotFile(b"x\n", format="ssh")
 
 
@@ -110,7 +110,7 @@ def test_gzip_that_is_cut_gives_what_was_there() -> None:
     file = SnapshotFile(whole[: len(whole) // 2])
     assert list(file) == EXPECTED
     assert 100 < file.unknown.count < 2000
-    assert file.notes == {"the compressed data is cut or damaged: what comes before the damage was read"}
+    assert file.notes == {"the compressed data is cut or damaged; only the part before the damage was read"}
     file = SnapshotFile(whole[:-8])  # Only the checksum is missing.
     assert list(file) == EXPECTED
     assert file.unknown.count == 2000

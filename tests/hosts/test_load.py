@@ -477,7 +477,7 @@ def test_members_of_a_bundle_that_are_not_read_are_told(tmp_path: Path, capture:
     analysis = analyze(capture, snapshots=[path])
     assert analysis.notes == (
         f"{path}: 2 files of the bundle were not read: letter.txt (not a known snapshot format), ../out.txt "
-        "(its name leads outside of the bundle)",
+        "(its name leads outside the bundle)",
     )
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("ss_h.txt", Transfer().server_ss())
@@ -568,7 +568,7 @@ def test_an_error_in_a_file_ends_that_file_only(tmp_path: Path, capture: Path) -
     [facts] = by_label["client"].files
     assert facts.samples > 0
     assert analysis.notes == (
-        f"ss_client.txt.gz was read up to its sample {facts.samples:,} only: compressed, and unpacks to more than "
+        f"ss_client.txt.gz was read only up to sample {facts.samples:,}: compressed, and unpacks to more than "
         "33,554,432 bytes",
     )
 

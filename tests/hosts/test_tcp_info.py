@@ -293,7 +293,7 @@ def test_a_listener_has_a_window_and_no_more() -> None:
 
 @pytest.mark.parametrize("length", [0, 1, 103])
 def test_fewer_bytes_than_any_kernel_gives_are_an_error(length: int) -> None:
-    with pytest.raises(ValueError, match=rf"^tcp_info of {length} bytes: 104 is the least$"):
+    with pytest.raises(ValueError, match=rf"^tcp_info of {length} bytes: at least 104 needed$"):
         decode_tcp_info(bytes(length))
 
 

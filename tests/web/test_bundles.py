@@ -176,10 +176,10 @@ def test_what_a_bundle_did_not_give_is_told(client: TestClient, capture: bytes) 
     assert told == [
         [
             "outside.zip: 2 files of the bundle were not read: notes.md (not a known snapshot format), "
-            "../x.pcap (its name leads outside of the bundle)"
+            "../x.pcap (its name leads outside the bundle)"
         ],
         [
-            "cut.tar.gz: the archive is cut or damaged; only what comes before the damage was read",
+            "cut.tar.gz: the archive is cut or damaged; only the part before the damage was read",
             "cut.tar.gz: 1 file of the bundle was not read: core.bin "
             "(cannot be read: Compressed file ended before the end-of-stream marker was reached)",
         ],

@@ -1,7 +1,7 @@
-"""Packet headers beside the samples, recorded by tcpdump.
+"""Packet headers recorded by tcpdump along with the samples.
 
-In: an interface, a file name, a filter of libpcap. Out: FILE with the newest packets, FILE.1, FILE.2 … with older
-ones, bounded as the samples are.
+In: an interface, a file name, a libpcap filter. Out: FILE with the newest packets, FILE.1, FILE.2 … with older ones,
+bounded like the samples.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from tcpwin.hosts.collect.writer import size_of_files
 from tcpwin.units import bytes_text, count_text
 
 HEADER_BYTES = 128
-"""Ethernet with a tag, IPv6 and TCP with all its options are 118 bytes."""
+"""Tagged Ethernet, IPv6 and TCP with all options take 118 bytes."""
 _BUFFER_KIB = 8192
 _PATIENCE_SECONDS = 10.0
 _HAND_OVER_SECONDS = 1.2
-"""The kernel hands packets over in blocks, at the latest after tcpdump's second; at its end tcpdump drops the last."""
+"""The kernel delivers packets in blocks, at most one second late; tcpdump drops the last block when it ends."""
 _BUSY_SECONDS = 5.0
 _PARENT_DEATH_SIGNAL = 1
 _MILLION = 1_000_000
@@ -35,11 +35,11 @@ _COUNT = re.compile(r"(\d{1,20}) packets? (captured|dropped by kernel)")
 
 
 class Capture:
-    """tcpdump, from its first packet to its end.
+    """A running tcpdump.
 
     Raises:
-        SourceError: tcpdump is missing, the interface is, or this user may not capture.
-        OutputError: the file is there already.
+        SourceError: tcpdump or the interface is missing, or this user may not capture.
+        OutputError: the file already exists.
     """
 
     def __init__(self, interface: str, path: Path, *, packets: str, max_bytes: int, keep: int) -> None:
@@ -51,14 +51,14 @@ class Capture:
             raise SourceError("capturing packets needs tcpdump, which is not installed")
         names = sorted(name for _, name in socket.if_nameindex())
         if interface not in (*names, "any"):
-            raise SourceError(f"there is no interface {interface}: {', '.join(names)}, any")
+            raise SourceError(f"no interface {interface}; available: {', '.join(names)}, any")
         for each in (path, *path.parent.glob(f"{_escaped(path.name)}[0-9.]*")):
             if each.exists():
-                raise OutputError(f"{each} is there already: name another file")
+                raise OutputError(f"{each} already exists; choose another file")
         millions = str(max(1, max_bytes // _MILLION))
         command = [program, "-n", "-p", "-i", interface, "-s", str(HEADER_BYTES), "-B", str(_BUFFER_KIB)]
         command += ["-w", str(path), "-C", millions, "-W", str(keep), *_stay_root(program), "--", packets]
-        # A session of its own: the terminal's Ctrl-C is for us, and we end tcpdump after the last sample.
+        # A separate session: the terminal's Ctrl-C must not reach tcpdump, which is ended after the last sample.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -70,11 +70,11 @@ class Capture:
         self._wait_until_listening(interface)
 
     def is_running(self) -> bool:
-        """Whether it still captures."""
+        """Whether it is still capturing."""
         return self._process.poll() is None
 
     def end(self) -> str:
-        """End it, give the files their names, and say how many packets were written and what is kept of them."""
+        """End it, rename the files, and return the number of packets written and kept."""
         if self.is_running():
             time.sleep(_HAND_OVER_SECONDS)
             self._wait_until_read()
@@ -93,7 +93,7 @@ class Capture:
         return f"{text}; kept {bytes_text(kept_bytes)} in {count_text(files, 'file')}"
 
     def _wait_until_read(self) -> None:
-        # On a busy host it may still wait for a processor, with packets that it has not read.
+        # On a busy host it may still be waiting for a CPU with unread packets.
         end = time.monotonic() + _BUSY_SECONDS
         while time.monotonic() < end and _state(self._process.pid) == "R":
             time.sleep(0.01)
@@ -116,14 +116,14 @@ class Capture:
         for each in (self._path, *self._numbered()):
             each.unlink(missing_ok=True)
         reason = self._said.strip().splitlines()[-1].removeprefix("tcpdump: ") if self._said.strip() else "no answer"
-        raise SourceError(f"packets of {interface} cannot be captured: {reason}")
+        raise SourceError(f"cannot capture packets on {interface}: {reason}")
 
     def _numbered(self) -> list[Path]:
         found = self._path.parent.glob(f"{_escaped(self._path.name)}[0-9]*")
         return [path for path in found if path.name[len(self._path.name) :].isdigit()]
 
     def _rename(self) -> None:
-        # tcpdump numbers the files of a ring from 0 and begins again at 0.
+        # tcpdump numbers the files of a ring from 0 and restarts at 0.
         newest_first = sorted(self._numbered(), key=lambda path: path.stat().st_mtime_ns, reverse=True)
         for number, path in enumerate(newest_first):
             path.rename(self._path if number == 0 else self._older(number))
@@ -133,7 +133,7 @@ class Capture:
 
 
 def _state(process: int) -> str:
-    """Return the state of a process (proc(5), the third word of stat), or nothing where it cannot be read."""
+    """Return the state of a process (proc(5), the third word of stat), or nothing if it cannot be read."""
     try:
         return Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0]
     except (OSError, IndexError):
@@ -145,7 +145,7 @@ def _escaped(name: str) -> str:
 
 
 def _stay_root(program: str) -> list[str]:
-    # tcpdump of root becomes another user, who may not write the next file of the ring here.
+    # tcpdump run by root switches to another user, who may not be able to create the ring's next file here.
     if os.geteuid() != 0:
         return []
     said = subprocess.run([program, "--help"], capture_output=True, check=False, stdin=subprocess.DEVNULL)
@@ -153,6 +153,6 @@ def _stay_root(program: str) -> list[str]:
 
 
 def _end_with_parent() -> None:
-    # Whoever blocked signals to wait for them must not hand that down.
+    # A caller that blocks signals in order to wait for them must not pass the mask on.
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGTERM)

@@ -1,7 +1,7 @@
-"""What the kernel says anew of a socket, from two messages of it.
+"""Changes of a socket between two of the kernel's messages about it.
 
-In: the bytes of both, and where their parts lie. Out: text of a JSON object with SocketSample's names. The engine
-compares and writes numbers; timers and words, which are few, are written here.
+In: the bytes of both, and the positions of their parts. Out: text of a JSON object with SocketSample's names. The
+engine compares and writes numbers; this module writes the few timers and words.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _encode = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
 
 
 class Comparison:
-    """Compares messages of one length that have their parts at the same places."""
+    """Compares messages of equal length and layout."""
 
     def __init__(self, length: int, parts: Parts) -> None:
         self._info_end = parts.info_end
@@ -40,9 +40,9 @@ class Comparison:
         self.length = length
 
     def changes(self, before: bytes, after: bytes) -> str | None:
-        """Members of a JSON object, null where a value is not known any more; None where the record must be whole.
+        """Return members of a JSON object, null for values that became unknown; None if a full record is needed.
 
-        Empty where nothing changed but times that run by themselves: the timer's, and those since something happened.
+        Empty if nothing changed except running times: the timer, and times since an event.
         """
         members = self._layout.changes(before, after)
         if not members:
@@ -58,7 +58,7 @@ class Comparison:
 
 @lru_cache(maxsize=256)
 def comparison_of(length: int, parts: Parts) -> Comparison:
-    """The comparison of messages of this length."""
+    """Return the comparison for messages of this length."""
     return Comparison(length, parts)
 
 
@@ -92,6 +92,6 @@ def _layout_of_parts(length: int, parts: Parts) -> _engine.MessageLayout:
 
 
 def _layout_without_parts(length: int) -> _engine.MessageLayout:
-    """Any change needs the whole, but that of the time until the timer ends."""
+    """Return a layout in which any change, except the timer's remaining time, requires a full record."""
     steady = [(_STATE_AT, EXPIRES_AT), (QUEUES_AT, length)]
     return _engine.MessageLayout(length, steady=steady, measured=[], watched=[], fields=[], flags=[], running=[])

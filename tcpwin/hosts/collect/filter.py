@@ -1,7 +1,7 @@
-"""Which sockets are wanted: a small language, nearly that of `ss`.
+"""Socket filters in a small language, close to that of `ss`.
 
-In: text as ``dport = :443 and not dst 10.0.0.0/8``. Out: a test of the kernel's messages, and a capture filter for
-the packets of the same sockets. The grammar stands on the page `tcpwin/docs/hosts/snap.md`.
+In: text such as ``dport = :443 and not dst 10.0.0.0/8``. Out: a predicate on the kernel's messages, and a capture
+filter for the same sockets' packets. `tcpwin/docs/hosts/snap.md` has the grammar.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ _STATES: dict[str, frozenset[int]] = {
     "bucket": frozenset((3, 6)),
     "big": _LIVE - {3, 6},
 }
-"""Names of `ss` for states and groups of them (man ss, STATE-FILTER)."""
+"""Names that `ss` uses for states and groups of states (man ss, STATE-FILTER)."""
 
 
 class FilterError(ArgumentError):
-    """A filter that cannot be understood.
+    """An invalid filter.
 
     Attributes:
-        position: of the character that is wrong, from 1.
+        position: the offending character, from 1.
     """
 
     def __init__(self, message: str, position: int) -> None:
@@ -78,7 +78,7 @@ class FilterError(ArgumentError):
 
 
 class Key(NamedTuple):
-    """What of a socket a filter can see. Addresses are IPv4's where they are IPv4 mapped into IPv6."""
+    """The properties of a socket visible to a filter. IPv4-mapped IPv6 addresses appear as IPv4."""
 
     state: int
     local_port: int
@@ -113,16 +113,16 @@ class PortIs:
 
     def packets(self, *, outgoing: bool, negated: bool) -> str | None:
         comparison = _OPPOSITE[self.comparison] if negated else self.comparison
-        way = "src" if self.is_local == outgoing else "dst"
+        end = "src" if self.is_local == outgoing else "dst"
         if comparison in ("==", "!="):
-            return f"{'not ' if comparison == '!=' else ''}{way} port {self.port}"
+            return f"{'not ' if comparison == '!=' else ''}{end} port {self.port}"
         first, last = {
             "<": (0, self.port - 1),
             "<=": (0, self.port),
             ">": (self.port + 1, 65535),
             ">=": (self.port, 65535),
         }[comparison]
-        return f"{way} portrange {first}-{last}" if first <= last else "less 0"
+        return f"{end} portrange {first}-{last}" if first <= last else "less 0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +138,13 @@ class AddressIn:
         return version == network.version and number & int(network.netmask) == int(network.network_address)
 
     def packets(self, *, outgoing: bool, negated: bool) -> str | None:
-        way = "src" if self.is_local == outgoing else "dst"
-        return f"{'not ' if negated else ''}{way} net {self.network}"
+        end = "src" if self.is_local == outgoing else "dst"
+        return f"{'not ' if negated else ''}{end} net {self.network}"
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The opposite."""
+    """The negation of a part."""
 
     part: Node
 
@@ -157,7 +157,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """All of some parts, or any."""
+    """The conjunction or disjunction of parts."""
 
     parts: tuple[Node, ...]
     is_all: bool
@@ -180,7 +180,7 @@ class Filter:
     """A filter of sockets.
 
     Raises:
-        FilterError: of text that is not understood.
+        FilterError: the text is invalid.
     """
 
     def __init__(self, text: str) -> None:
@@ -192,7 +192,9 @@ class Filter:
         return self._node.test(_key(message))
 
     def packets(self) -> str:
-        """A filter of libpcap for the packets of both directions. What it cannot say, as a state, lets all pass."""
+        """Return a libpcap filter for the packets of both directions. Parts it cannot express, such as a state, match
+        all.
+        """
         ways = [self._node.packets(outgoing=outgoing, negated=False) for outgoing in (True, False)]
         return "tcp" if None in ways else f"tcp and (({ways[0]}) or ({ways[1]}))"
 
@@ -313,7 +315,7 @@ class _Parser:
             word, place = self._take()
             comparison = _OPERATORS[word.lower()]
             if comparison not in ("==", "!="):
-                raise FilterError("an address can be = or != only", place)
+                raise FilterError("an address allows only = and !=", place)
             is_not = comparison == "!="
         word, place = self._take()
         address, port = _split_host(word)

@@ -1,7 +1,7 @@
-"""What this host says of itself beside its sockets, from files of /proc.
+"""This host's counters, memory, settings and kernel, from files in /proc.
 
-In: nothing. Out: counters by nstat's names and memory of all sockets, each time only what changed; once the settings
-that matter to TCP, and the kernel.
+In: nothing. Out: counters by nstat's names and memory of all sockets, only changes each time; once, the settings
+relevant to TCP, and the kernel.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SETTINGS = (
     "net/core/busy_read",
 )
 SECRET = frozenset(("net.ipv4.tcp_fastopen_key",))
-"""Never read: who knows the key can forge cookies of TCP Fast Open."""
+"""Never read: this key allows forging TCP Fast Open cookies."""
 
 _READ_BYTES = 1 << 16
 _MAX_BYTES = 1 << 20
@@ -44,7 +44,7 @@ _TICKS = re.compile(rb"^CONFIG_HZ=(\d{2,5})$", re.MULTILINE)
 
 
 class _File:
-    """A file of /proc that is read again and again. One that is absent or forbidden is empty."""
+    """A file in /proc that is read repeatedly. Missing or forbidden files are empty."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -70,7 +70,7 @@ class _File:
 
 
 class _Section:
-    """A line of names, and the line of values that was last seen below it."""
+    """A line of names, and the line of values last seen below it."""
 
     def __init__(self, names: bytes) -> None:
         self.line = b""
@@ -92,7 +92,7 @@ class _Section:
 
 
 class Host:
-    """Counters and memory of this network namespace, read again and again."""
+    """Counters and memory of this network namespace, read repeatedly."""
 
     def __init__(self, *, proc_net: Path = PROC_NET) -> None:
         self._counter_files = [_File(proc_net / name) for name in ("netstat", "snmp")]
@@ -106,7 +106,8 @@ class Host:
             file.close()
 
     def counters(self, *, everything: bool = False) -> dict[str, int]:
-        """Counters that changed since the last call, by nstat's names: section and name, as ``TcpExtPruneCalled``.
+        """Return the counters that changed since the last call, by nstat's names: section and name, as
+        ``TcpExtPruneCalled``.
 
         Source: /proc/net/netstat and /proc/net/snmp, a line of names before each line of values (net/ipv4/proc.c).
         """
@@ -122,7 +123,7 @@ class Host:
         return changed
 
     def memory(self, *, everything: bool = False) -> dict[str, dict[str, int]]:
-        """Numbers of /proc/net/sockstat and sockstat6 by section and name; empty where none changed."""
+        """Return the numbers of /proc/net/sockstat and sockstat6 by section and name; empty if none changed."""
         text = b"".join(file.read() for file in self._memory_files)
         if text == self._memory and not everything:
             return {}
@@ -136,7 +137,9 @@ class Host:
 
 
 def read_settings(*, proc_sys: Path = PROC_SYS) -> dict[str, str]:
-    """Settings of `SETTINGS` that this user may read, by dotted name, values with single spaces."""
+    """Return the settings in `SETTINGS` that this user may read, by dotted name, with values separated by single
+    spaces.
+    """
     found = {}
     for pattern in SETTINGS:
         for path in sorted(proc_sys.glob(pattern)):
@@ -151,7 +154,7 @@ def read_settings(*, proc_sys: Path = PROC_SYS) -> dict[str, str]:
 
 
 def read_kernel() -> dict[str, Any]:
-    """Release, host name, page size, and ticks per second where the kernel's configuration can be read."""
+    """Return release, host name, page size, and ticks per second if the kernel's configuration is readable."""
     release = os.uname().release
     kernel: dict[str, Any] = {
         "release": release,
@@ -165,7 +168,7 @@ def read_kernel() -> dict[str, Any]:
 
 
 def read_clock() -> dict[str, int]:
-    """The wall clock and the clock that nobody sets, read together."""
+    """Return the wall clock and the monotonic clock, read together."""
     before = time.monotonic_ns()
     realtime_ns = time.time_ns()
     return {"realtime_ns": realtime_ns, "monotonic_ns": (before + time.monotonic_ns()) // 2}

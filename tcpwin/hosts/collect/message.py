@@ -1,7 +1,7 @@
 """One message of the kernel's socket dump, as a record of SocketSample's fields.
 
-In: bytes of `struct inet_diag_msg` and its attributes (include/uapi/linux/inet_diag.h). Out: a dictionary as it
-stands in a `tcpwin/snap/1` file. Rates and shares that follow from other fields are not in it.
+In: bytes of `struct inet_diag_msg` and its attributes (include/uapi/linux/inet_diag.h). Out: a dictionary as in a
+`tcpwin/snap/1` file, without derived rates and shares.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ STATES = (
     "LISTEN",
     "CLOSING",
 )
-"""Names as `ss` writes them, by the kernel's number (include/net/tcp_states.h)."""
+"""State names as in `ss`, by the kernel's number (include/net/tcp_states.h)."""
 _LISTEN = 10
 
 _TIMERS = ("", "on", "keepalive", "timewait", "persist", "delack")
@@ -57,7 +57,7 @@ _BBR = 16
 _ULP = 19
 
 WANTED = 1 << INFO - 1 | 1 << _VEGAS_OR_MORE - 1 | 1 << _CONGESTION - 1 | 1 << _MEMINFO - 1
-"""`idiag_ext` of a request: the values of BBR and DCTCP come with those of Vegas."""
+"""`idiag_ext` of a request: the values of BBR and DCTCP are delivered together with those of Vegas."""
 
 _ATTRIBUTE = struct.Struct("=HH")
 _TYPE_MASK = 0x3FFF
@@ -68,7 +68,9 @@ _TLS_WAYS = {1: "none", 2: "sw", 3: "hw", 4: "hw-record"}
 
 
 def find_attributes(data: bytes, start: int, end: int) -> dict[int, tuple[int, int]]:
-    """Place and length of each attribute's value by its type. What is cut or of no length ends the search."""
+    """Return the position and length of each attribute's value by type. A truncated or empty attribute ends the
+    search.
+    """
     found = {}
     while start + 4 <= end:
         length, kind = _ATTRIBUTE.unpack_from(data, start)
@@ -80,9 +82,9 @@ def find_attributes(data: bytes, start: int, end: int) -> dict[int, tuple[int, i
 
 
 class Parts(NamedTuple):
-    """Where the parts of a message lie that change while data flows; all 0 without them, or in another order.
+    """Positions of a message's parts that change while data flows; all 0 if absent or in another order.
 
-    Places are relative to the message's begin.
+    Positions are relative to the start of the message.
     """
 
     meminfo: int
@@ -95,10 +97,10 @@ NO_PARTS = Parts(0, 0, 0, 0)
 
 
 def read_socket(message: bytes) -> tuple[dict[str, Any], Parts]:
-    """The whole record of a message.
+    """Return the full record of a message.
 
     Raises:
-        ValueError: of a message that is too short.
+        ValueError: the message is too short.
     """
     if len(message) < HEADER.size:
         raise ValueError(f"inet_diag_msg of {len(message)} bytes")
@@ -146,7 +148,7 @@ def read_socket(message: bytes) -> tuple[dict[str, Any], Parts]:
 
 
 def read_timer(number: int, expires_ms: int, retransmissions: int) -> dict[str, Any]:
-    """A timer that runs."""
+    """Return a running timer."""
     name = _TIMERS[number] if number < len(_TIMERS) else "unknown"
     return {"name": name, "expires_ns": expires_ms * MS, "retransmissions": retransmissions}
 
@@ -155,7 +157,7 @@ WORDS = ("congestion_control", "bbr", "dctcp", "ulp")
 
 
 def read_words(data: bytes, attributes: dict[int, tuple[int, int]]) -> dict[str, Any]:
-    """Of `WORDS` those that some attributes give."""
+    """Return the `WORDS` that the attributes contain."""
     words: dict[str, Any] = {}
     if _CONGESTION in attributes:
         words["congestion_control"] = _text(data, *attributes[_CONGESTION])
@@ -206,7 +208,7 @@ def _text(data: bytes, at: int, length: int) -> str:
 def _address(family: int, packed: bytes, is_v6_only: bool) -> str:
     if family == AF_INET:
         return inet_ntop(AF_INET, packed[:4])
-    # Such a socket takes IPv4 too, so `ss` writes `*`, not `::` (misc/ss.c, inet_addr_print).
+    # Such a socket accepts IPv4 too, so `ss` writes `*`, not `::` (misc/ss.c, inet_addr_print).
     return "*" if packed == bytes(16) and not is_v6_only else inet_ntop(AF_INET6, packed)
 
 

@@ -1,7 +1,7 @@
-"""A recording: samples of this host at a steady pace, until it is told to end.
+"""A recording: samples of this host at a steady interval, until stopped.
 
-In: how often, how long, which sockets, where to. Out: `tcpwin/snap/1` files, and a summary of what was done. The
-pace does not drift: a sample that is late is taken late, one whose time has passed is left out and counted.
+In: interval, duration, socket filter, destination. Out: `tcpwin/snap/1` files, and a summary. The interval does not
+drift: late samples are taken late, missed ones are skipped and counted.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from tcpwin.hosts.collect.writer import SCHEMA, Writer, sample_lines
 
 SECOND = 1_000_000_000
 WHOLE_EVERY_NS = 5 * SECOND
-"""How often a sample says everything, changed or not."""
+"""Interval between samples that contain everything, changed or not."""
 _LONGEST_INFO = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What a recording did.
+    """Summary of a recording.
 
     Attributes:
-        samples: written.
-        skipped: left out, as the one before took too long.
-        most_sockets: in one sample.
-        files: of samples that were begun; old ones beyond the number to keep are gone.
-        written_bytes: in all of them.
-        kept_files, kept_bytes: of samples, that are there at the end.
-        elapsed_ns, cpu_ns: from the first sample to the end; processor time of this process and its kernel calls.
-        packets: how many tcpdump says that it wrote, and the files that are kept; None without a capture.
-        capture_ended: tcpdump ended before it was told to.
+        samples: number written.
+        skipped: omitted because the previous one took too long.
+        most_sockets: maximum in one sample.
+        files: sample files started; old ones beyond the number to keep were deleted.
+        written_bytes: total of all files.
+        kept_files, kept_bytes: sample files present at the end.
+        elapsed_ns, cpu_ns: time from the first sample to the end; CPU time of this process, including kernel time.
+        packets: tcpdump's count of written packets, and the kept files; None without a capture.
+        capture_ended: whether tcpdump ended prematurely.
     """
 
     samples: int
@@ -76,17 +76,17 @@ def record(
     """Sample this host's TCP sockets, counters and memory into `path`.
 
     Args:
-        every_ns: from one sample to the next.
-        duration_ns: from the first sample to the end; None: until `wait` says so.
-        filter: which sockets; None for all.
-        max_bytes, keep: size of a file, and how many are kept. A file holds one sample at least.
+        every_ns: interval between samples.
+        duration_ns: time from the first sample to the end; None to run until `wait` returns true.
+        filter: the sockets to record; None for all.
+        max_bytes, keep: maximum size and number of files. A file contains at least one sample.
         interface, capture_path: where to capture packet headers, and the file they go to.
-        wait: waits for seconds and says whether to end.
+        wait: sleeps for some seconds and returns whether to stop.
 
     Raises:
         SnapshotError: the kernel does not list its sockets.
         SourceError: packets cannot be captured.
-        OutputError: a file is there already, or cannot be written.
+        OutputError: a file already exists, or cannot be written.
     """
     with SocketDump(wanted=None if filter is None else filter.matches) as dump:
         dump.look()
@@ -138,7 +138,7 @@ class _Recorder:
         self._whole_at_ns = 0
 
     def start(self) -> dict[str, Any]:
-        """The start record. Settings are read anew: they may have changed since the file before."""
+        """Return the start record. Settings are read again because they may have changed since the previous file."""
         from tcpwin.version import __version__
 
         length = _tcp_info_bytes()

@@ -1,6 +1,6 @@
 """The TCP sockets of this host, dumped by the kernel over netlink (NETLINK_SOCK_DIAG).
 
-In: which messages are wanted. Out: records of the sockets that changed since the last dump, and which went away.
+In: a predicate on messages. Out: records of the sockets that changed since the last dump, and which disappeared.
 Works for any user. Keeps the last message of each socket.
 """
 
@@ -41,13 +41,14 @@ Wanted = Callable[[bytes], bool]
 
 @dataclass(slots=True)
 class Sockets:
-    """What one look at the sockets found.
+    """Result of one dump.
 
     Attributes:
-        count: sockets that are there and wanted.
-        whole: records of those that are new, or that changed in what seldom changes.
-        changes: of other sockets, JSON objects with the cookie and what changed; null for what is not known any more.
-        gone: cookies of those that were there at the look before; not told with everything.
+        count: number of matching sockets.
+        whole: full records of sockets that are new, or whose rarely changing fields changed.
+        changes: for other sockets, JSON objects with the cookie and the changed fields; null for values that became
+        unknown.
+        gone: cookies of sockets that disappeared since the previous dump; empty in a full sample.
     """
 
     count: int = 0
@@ -57,7 +58,7 @@ class Sockets:
 
 
 _Known = tuple[bytes, Comparison, int]
-"""The last message of a socket, how the next is compared with it, its cookie."""
+"""The last message of a socket, the comparison for its successor, and its cookie."""
 
 
 class SocketDump:
@@ -92,13 +93,12 @@ class SocketDump:
         self._socket.close()
 
     def look(self, *, everything: bool = False) -> Sockets:
-        """See which sockets there are. `everything` gives all of them whole.
+        """Dump the sockets; with `everything`, return full records of all.
 
-        A socket counts as unchanged while nothing but times went on: its timer and the time since it last sent or
-        received.
+        A socket counts as unchanged if only times advanced: its timer and the time since it last sent or received.
 
         Raises:
-            SnapshotError: the kernel refuses, or does not answer.
+            SnapshotError: the kernel refuses or does not answer.
         """
         found = Sockets()
         before, self._known = self._known, {}

@@ -1,7 +1,7 @@
 """The kernel's structs of one TCP socket, decoded by their length.
 
-In: bytes of `struct tcp_info` and of `sk_meminfo`. Out: values by SocketSample's names and units. A kernel older
-than the layout below gives fewer bytes and fewer values; what a newer one appends is left alone.
+In: bytes of `struct tcp_info` and `sk_meminfo`. Out: values by SocketSample's names and units. A kernel older than the
+layout below returns fewer bytes and values; additions of newer kernels are ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OPTIONS = (
     (0x20, "fast_open"),
     (0x40, "usec_timestamps"),
 )
-"""Bits of tcpi_options (TCPI_OPT_*, include/uapi/linux/tcp.h)."""
+"""Bits in tcpi_options (TCPI_OPT_*, include/uapi/linux/tcp.h)."""
 _HAS_WSCALE = 0x04
 
 _NEVER_MS = 1 << 31
@@ -42,10 +42,10 @@ class _Member(NamedTuple):
     below: int = 1 << 64
 
 
-# include/uapi/linux/tcp.h, in order and without gaps. `field` is SocketSample's; members without one are not shown, or
-# hold bits. A number is "not known" from `below` on, and where it is 0 unless `zero` says that 0 is a value. As in
-# misc/ss.c, tcp_show_info: the kernel's first slow start threshold, 0x7fffffff, stands for none; a socket that never
-# sent has a wrapped time since it sent.
+# include/uapi/linux/tcp.h, in order and without gaps. `field` is SocketSample's name; members without one are not shown
+# or contain bits. A number means "unknown" from `below` on, and if it is 0, unless `zero` marks 0 as a value. As in
+# misc/ss.c, tcp_show_info: the kernel's initial slow start threshold, 0x7fffffff, means none; a socket that never sent
+# has a wrapped time since sending.
 _MEMBERS = (
     _Member("state", "B"),
     _Member("ca_state", "B"),
@@ -116,9 +116,9 @@ _SIZES = tuple(
     struct.calcsize("=" + "".join(member.code for member in _MEMBERS[: n + 1])) for n in range(len(_MEMBERS))
 )
 TCP_INFO_BYTES = _SIZES[-1]
-"""Bytes of `struct tcp_info` that are understood: up to tcpi_rehash, Linux 6.2."""
+"""Size of `struct tcp_info` up to the last known member, tcpi_rehash of Linux 6.2."""
 SHORTEST_BYTES = _SIZES[_AT["total_retrans"]]
-"""Every kernel since 2.6.13 gives as many: up to tcpi_total_retrans."""
+"""Every kernel since 2.6.13 returns at least this much, up to tcpi_total_retrans."""
 
 _LITTLE = sys.byteorder == "little"
 _IS_APP_LIMITED = 0x01 if _LITTLE else 0x80
@@ -139,18 +139,18 @@ MEMINFO = (
 
 
 Numbers = tuple[int, ...]
-"""Members of a `struct tcp_info` in order, as many as the kernel gives."""
+"""Members of a `struct tcp_info` in order, as many as the kernel returns."""
 
 
 class Place(NamedTuple):
-    """Where a member of `struct tcp_info` lies, and how its number is told.
+    """Position of a member in `struct tcp_info`, and the conversion of its number.
 
     Attributes:
-        at, size: bytes from the struct's begin.
-        field: of SocketSample; None where the number is not told as it stands.
+        at, size: offset and size in bytes.
+        field: name in SocketSample; None if the number is not used directly.
         factor: from the kernel's unit to the field's.
-        zero: whether 0 is a value.
-        most: the most that is one.
+        zero: whether 0 is a valid value.
+        most: the maximum valid value.
     """
 
     at: int
@@ -163,14 +163,14 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where what a struct of one length says lies.
+    """Positions of the members in a struct of one length.
 
     Attributes:
-        numbers: that are told as they stand.
-        running: times since something happened; they go on while nothing does.
-        flags: field, place and mask of bits that may change.
-        words: what the meaning of others hangs on, and what never changes: state, options, shifts.
-        measured: the round trip; while it is 0 its variation is not known either.
+        numbers: members used directly.
+        running: times since an event, which advance on their own.
+        flags: field, position and mask of bits that may change.
+        words: members that determine the meaning of others, or never change: state, options, shifts.
+        measured: the round trip; while it is 0 its variation is unknown too.
     """
 
     numbers: tuple[Place, ...]
@@ -182,7 +182,7 @@ class Places:
 
 @cache
 def tcp_info_places(length: int) -> Places:
-    """Where what `tcp_info_values` tells lies in a struct of `length` bytes, `SHORTEST_BYTES` at least."""
+    """Return the positions of the values of `tcp_info_values` in a struct of at least `SHORTEST_BYTES` bytes."""
     count = sum(size <= length for size in _SIZES)
     places = [
         Place(
@@ -199,8 +199,8 @@ def tcp_info_places(length: int) -> Places:
     )
 
 
-def told_fields() -> tuple[str | None, ...]:
-    """Which field tells each member, in the order of the struct; None of members that are told otherwise."""
+def member_fields() -> tuple[str | None, ...]:
+    """Return each member's field in struct order, or None for members that are converted differently."""
     return tuple(member.field for member in _MEMBERS)
 
 
@@ -217,7 +217,7 @@ def _plain(count: int) -> tuple[tuple[int, str, int, int], ...]:
 
 
 def zero_fields(length: int) -> dict[str, int | bool]:
-    """Values of the fields that `tcp_info_values` leaves out where they are 0 or false, for a struct of this length."""
+    """Return the fields that `tcp_info_values` omits if 0 or false, with those values, for a struct of this length."""
     count = sum(size <= length for size in _SIZES)
     members = (each for place, each in enumerate(_MEMBERS[:count]) if place not in _WRITTEN_AS_ZERO)
     zeros: dict[str, int | bool] = {each.field: 0 for each in members if each.field and each.zero}
@@ -227,25 +227,24 @@ def zero_fields(length: int) -> dict[str, int | bool]:
 
 
 def unpack_tcp_info(data: bytes, at: int, length: int) -> Numbers:
-    """The members of a struct of `length` bytes.
+    """Return the members of a struct of `length` bytes.
 
     Raises:
-        ValueError: of fewer bytes than any kernel gives.
+        ValueError: fewer bytes than any kernel returns.
     """
     if length < SHORTEST_BYTES or at + length > len(data):
-        raise ValueError(f"tcp_info of {length} bytes: {SHORTEST_BYTES} is the least")
+        raise ValueError(f"tcp_info of {length} bytes: at least {SHORTEST_BYTES} needed")
     return _layout(min(length, TCP_INFO_BYTES)).unpack_from(data, at)
 
 
 def tcp_info_values(numbers: Numbers) -> dict[str, Any]:
-    """Values by SocketSample's names, without those of `zero_fields` that are 0 or false.
+    """Return values by SocketSample's names, without those in `zero_fields` that are 0 or false.
 
-    The three times since something happened are always there, None where it never happened.
-
-    What `ss` does not show is left out as there: a round trip, segment size or rate of 0, a slow start threshold
-    from 65,535 segments, a least round trip that nothing measured. A round trip that was not measured leaves its
-    variation out too. Of a LISTEN socket only the congestion window is kept: the kernel puts its accept queue where
-    other sockets have `unacked` and `sacked` (net/ipv4/tcp.c, tcp_get_info).
+    The three times since an event are always present, None if it never happened. Values that `ss` does not show are
+    omitted: a round trip, segment size or rate of 0, a slow start threshold from 65,535 segments, an unmeasured minimum
+    round trip. Without a measured round trip its variation is omitted too. For a LISTEN socket only the congestion
+    window is kept: the kernel puts its accept queue where other sockets have `unacked` and `sacked` (net/ipv4/tcp.c,
+    tcp_get_info).
     """
     if numbers[_STATE] == _LISTEN:
         return {"cwnd_segments": numbers[_CWND]} if numbers[_CWND] else {}
@@ -267,7 +266,7 @@ def tcp_info_values(numbers: Numbers) -> dict[str, Any]:
     if options & _HAS_WSCALE:
         shifts = numbers[_WSCALE]
         low, high = shifts & 15, shifts >> 4
-        # Bit-fields are filled from the low end on little-endian hosts, from the high end on others.
+        # Bit-fields fill from the low end on little-endian hosts, from the high end on others.
         values["snd_wscale"], values["rcv_wscale"] = (low, high) if _LITTLE else (high, low)
     if numbers[_APP_LIMITED] & _IS_APP_LIMITED:
         values["app_limited"] = True
@@ -275,7 +274,7 @@ def tcp_info_values(numbers: Numbers) -> dict[str, Any]:
 
 
 def decode_tcp_info(data: bytes) -> dict[str, Any]:
-    """`tcp_info_values` of bytes, as `getsockopt(TCP_INFO)` gives them."""
+    """Decode the bytes that `getsockopt(TCP_INFO)` returns."""
     return tcp_info_values(unpack_tcp_info(data, 0, len(data)))
 
 
@@ -285,5 +284,5 @@ def _meminfo(count: int) -> struct.Struct:
 
 
 def unpack_meminfo(data: bytes, at: int, length: int) -> Numbers:
-    """Members of INET_DIAG_SKMEMINFO: nine u32 now, seven before Linux 3.6, eight before 4.7."""
+    """Return the members of INET_DIAG_SKMEMINFO: nine u32 now, seven before Linux 3.6, eight before 4.7."""
     return _meminfo(min(length // 4, len(MEMINFO))).unpack_from(data, at)

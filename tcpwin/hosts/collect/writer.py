@@ -1,7 +1,7 @@
 """Samples as `tcpwin/snap/1` files: JSON lines, whole lines only, rotated and bounded.
 
-In: what was found, sample by sample. Out: FILE, and FILE.1, FILE.2 … with what is older. Each file can be read
-alone: it begins with a start record and a sample that says everything.
+In: the data of each sample. Out: FILE, and FILE.1, FILE.2 … with older samples. Each file can be read alone: it begins
+with a start record and a full sample.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tcpwin.hosts.collect.sockets import Sockets
 SCHEMA = "tcpwin/snap/1"
 SOCKETS_A_LINE = 400
 GONE_A_LINE = 20_000
-"""So that a line stays below the length that readers take as one."""
+"""Keeps a line below the length that readers accept."""
 
 _Item = TypeVar("_Item")
 
@@ -27,7 +27,7 @@ _encode = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
 
 
 def sample_lines(head: dict[str, Any], sockets: Sockets) -> list[bytes]:
-    """The lines of a sample: `head` and the sockets, in as many parts as needed."""
+    """Return the lines of a sample: `head` and the sockets, in as many parts as needed."""
     whole, changes = _pieces(sockets.whole, SOCKETS_A_LINE), _pieces(sockets.changes, SOCKETS_A_LINE)
     gone = _pieces(sockets.gone, GONE_A_LINE)
     parts = max(1, len(whole), len(changes), len(gone))
@@ -50,14 +50,14 @@ def _pieces(items: list[_Item], size: int) -> list[list[_Item]]:
 
 
 class Writer:
-    """Writes records to a file that must not be there yet.
+    """Writes records to a file that must not exist yet.
 
     Attributes:
-        files: how many were begun.
-        written_bytes: in all of them.
+        files: number started.
+        written_bytes: total of all files.
 
     Raises:
-        OutputError: the file is there, or cannot be written.
+        OutputError: the file exists, or cannot be written.
     """
 
     def __init__(self, path: Path, *, max_bytes: int, keep: int) -> None:
@@ -85,7 +85,7 @@ class Writer:
         try:
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         except FileExistsError:
-            raise OutputError(f"{self.path} is there already: name another file") from None
+            raise OutputError(f"{self.path} already exists; choose another file") from None
         except OSError as error:
             raise OutputError(f"{self.path}: {error.strerror}") from None
         self.files += 1
@@ -101,7 +101,7 @@ class Writer:
         return self._size_bytes + sum(map(len, lines)) > self._max_bytes
 
     def write(self, lines: list[bytes]) -> None:
-        """Append whole lines; what is written survives the end of the process, and a full disk cuts no line."""
+        """Append whole lines; they survive the end of the process, and a full disk never truncates a line."""
         data = b"".join(lines)
         try:
             at = 0
@@ -119,7 +119,7 @@ class Writer:
         self.write([_line(record)])
 
     def discard(self) -> None:
-        """Take the file away again."""
+        """Delete the file."""
         self.close()
         self.path.unlink(missing_ok=True)
 
@@ -130,7 +130,7 @@ class Writer:
             self._file = -1
 
     def size(self) -> tuple[int, int]:
-        """How many files are there now, and their bytes."""
+        """Return the number of existing files and their total size."""
         return size_of_files(self._names())
 
     def _names(self) -> list[Path]:
@@ -139,7 +139,7 @@ class Writer:
     def _refuse_to_overwrite(self) -> None:
         for path in self._names():
             if path.exists():
-                raise OutputError(f"{path} is there already: name another file")
+                raise OutputError(f"{path} already exists; choose another file")
 
     def _move_on(self) -> None:
         names = self._names()
@@ -154,7 +154,7 @@ class Writer:
 
 
 def size_of_files(paths: Iterable[Path]) -> tuple[int, int]:
-    """How many of these files are there, and the bytes of all."""
+    """Return how many of these files exist, and their total size."""
     count = total_bytes = 0
     for path in paths:
         with suppress(OSError):

@@ -1,1 +1,1 @@
-"""The formats of snapshots, each one module with a `FORMAT`."""
+"""Snapshot formats, one module with a `FORMAT` each."""

@@ -1,8 +1,8 @@
-"""A table of counters: a column of times and one for each counter, separated by commas.
+"""A table of counters in CSV: a column of times and one per counter.
 
-In: a header ``t,PruneCalled,RetransSegs`` and rows of seconds since the epoch with counts since boot. Out:
-CounterSample for each row, with `nstat`'s names: a short name is completed where one section of the kernel has it.
-A time that is not since the epoch is no time: the sample has none.
+In: a header ``t,PruneCalled,RetransSegs`` and rows of seconds since the epoch with counts since boot. Out: a
+CounterSample per row, with `nstat`'s names: a short name is completed if only one section of the kernel has it. A time
+that is not since the epoch is ignored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tcpwin.hosts.samples import CounterSample
 from tcpwin.hosts.times import epoch_ns
 
 MAX_COLUMNS = 4096
-"""A header of more columns is rejected: a kernel has about 400 counters."""
+"""Headers with more columns are rejected: a kernel has about 400 counters."""
 _MAX_COUNT = 1 << 64
 _TIMES = ("t", "time", "time_s", "timestamp", "epoch")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]{0,63}")
@@ -71,7 +71,7 @@ _NAMES = {
     """,
     "Udp": "InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors InCsumErrors IgnoredMulti MemErrors",
 }
-"""Counters by section, as kernels up to 6.18 name them (net/ipv4/proc.c), those that are gone among them."""
+"""Counters by section, as named in kernels up to 6.18 (net/ipv4/proc.c), including removed ones."""
 
 
 def _short_names() -> dict[str, str]:
@@ -90,7 +90,7 @@ _FULL_NAMES = frozenset(section + name for section, names in _NAMES.items() for 
 
 
 def full_name(name: str) -> str:
-    """`nstat`'s name of a counter: a short one completed, where it is clear; otherwise as it is.
+    """Return `nstat`'s name of a counter: a short name is completed if unambiguous, else returned unchanged.
 
     ``PruneCalled`` is TcpExtPruneCalled. ``InErrors`` stays: Icmp and Udp have it. ``TcpTimeoutRehash`` is the short
     name of TcpExtTcpTimeoutRehash, however it looks.
@@ -99,7 +99,7 @@ def full_name(name: str) -> str:
 
 
 def recognise(head: list[str]) -> int:
-    """How sure these lines are such a table: a header with a time and a counter that kernels have."""
+    """Score these lines as such a table: a header with a time and a known counter."""
     first = next((text for text in head if text.strip()), "")
     names = _header(first)
     if names is None:
@@ -108,7 +108,7 @@ def recognise(head: list[str]) -> int:
 
 
 def read(lines: Lines) -> Iterator[CounterSample]:
-    """A sample for each row. A header may come again; a row of another length is rejected."""
+    """Yield a sample per row. The header may repeat; rows of another length are rejected."""
     names: list[str] | None = None
     for text in lines:
         if not text or text.isspace():
@@ -146,7 +146,7 @@ def _sample(names: list[str], cells: list[str], lines: Lines) -> CounterSample |
 
 
 def _header(text: str) -> list[str] | None:
-    """Full names of the columns after the time; None where the line is no header, or a name comes twice."""
+    """Return the full names of the columns after the time, or None if the line is not a header or repeats a name."""
     first, *rest = (cell.strip().strip('"') for cell in text.split(",", MAX_COLUMNS + 1))
     if first not in _TIMES or not rest or len(rest) > MAX_COLUMNS:
         return None

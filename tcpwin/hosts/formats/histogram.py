@@ -1,7 +1,7 @@
 """Histograms of bpftrace (hist, lhist) and of the bcc tools (funclatency, tcprtt, runqlat, ...).
 
-In: their text, also with other text around. Out: a HistogramSample each. Sources: bpftrace's output.cpp (K, M, G, T are
-powers of 1024; ``[a, b)`` leaves b out), bcc's table.py (``a -> b`` holds b).
+In: their text, possibly within other text. Out: a HistogramSample each. Sources: bpftrace's output.cpp (K, M, G, T are
+powers of 1024; ``[a, b)`` excludes b), bcc's table.py (``a -> b`` includes b).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SHIFTS = {"K": 10, "M": 20, "G": 30, "T": 40, "P": 50, "E": 60}
 
 
 def recognise(head: list[str]) -> int:
-    """How sure it is that these lines hold a histogram."""
+    """Score these lines as containing a histogram."""
     lines = [line.strip() for line in head]
     rows = sum(bool(_MAP_ROW.fullmatch(line) and "|" in line) for line in lines)
     tool_rows = sum(bool(_TOOL_ROW.fullmatch(line)) for line in lines)
@@ -44,7 +44,7 @@ def recognise(head: list[str]) -> int:
 
 
 def read(lines: Lines) -> Iterator[HistogramSample]:
-    """Histograms of these lines."""
+    """Yield the histograms in these lines."""
     reader = _Reader(lines)
     for text in lines:
         yield from reader.take(text)
@@ -52,7 +52,7 @@ def read(lines: Lines) -> Iterator[HistogramSample]:
 
 
 class _Reader:
-    """What came before the current line."""
+    """State carried from earlier lines."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
@@ -96,7 +96,7 @@ class _Reader:
             self._lines.reject(text)
 
     def finish(self) -> Iterator[HistogramSample]:
-        """The histogram that is over."""
+        """Yield the finished histogram."""
         if self._buckets:
             yield HistogramSample(
                 self._time_ns,
@@ -131,7 +131,7 @@ class _Reader:
             self._lines.reject(text)
 
     def _read_section(self, match: re.Match[str]) -> None:
-        """The line over a histogram: its function is its name, anything else its key."""
+        """Read the line above a histogram: its function is the name, anything else the key."""
         value = match[3] if match[2] is None else match[2]
         if match[1] == "Function":
             self._section = value
@@ -161,7 +161,7 @@ def _bound(text: str) -> int:
 
 
 def _unit_of(name: str) -> str | None:
-    """The unit that the name of a map ends with: ``@pf_lat_us``."""
+    """Return the unit at the end of a map's name, as in ``@pf_lat_us``."""
     last = name.rpartition("_")[2]
     return last if last in NANOSECONDS else None
 

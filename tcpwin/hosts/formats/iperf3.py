@@ -1,7 +1,7 @@
-"""Text of iperf3, and of iperf 2 as far as its rows look the same: intervals, sums and summaries of TCP tests.
+"""Text of iperf3, and of iperf 2 where its rows look the same: intervals, sums and summaries of TCP tests.
 
-In: its lines, also several rows run together in one line, as mail archives show them. Out: a ThroughputSample per row.
-Rows of UDP tests are passed over. Sources: iperf_locale.c (rows), units.c (1024 for bytes, 1000 for bits).
+In: its lines, including several rows joined into one line as in mail archives. Out: a ThroughputSample per row. Rows of
+UDP tests are ignored. Sources: iperf_locale.c (rows), units.c (1024 for bytes, 1000 for bits).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
 def recognise(head: list[str]) -> int:
-    """How sure it is that these lines are of iperf3."""
+    """Score these lines as iperf3 output."""
     found = 0
     for line in head:
         for match in _PIECE.finditer(line):
@@ -51,7 +51,7 @@ def recognise(head: list[str]) -> int:
 
 
 def read(lines: Lines) -> Iterator[ThroughputSample]:
-    """Samples of the rows in these lines."""
+    """Yield samples of the rows in these lines."""
     test = _Test()
     for text in lines:
         is_known = False
@@ -69,7 +69,7 @@ def read(lines: Lines) -> Iterator[ThroughputSample]:
 
 
 class _Test:
-    """What is known of the test that rows belong to."""
+    """The test that the rows belong to."""
 
     def __init__(self) -> None:
         self.is_udp = False
@@ -84,7 +84,7 @@ class _Test:
         self._has_rtt = False
 
     def read_columns(self, columns: str) -> None:
-        """What the heading says of the columns behind the rate."""
+        """Read from the heading which columns follow the rate."""
         self.has_heading = True
         self.is_udp = "Jitter" in columns or "Datagrams" in columns
         self._has_retransmissions = "Retr" in columns
@@ -95,7 +95,7 @@ class _Test:
         start_ns, end_ns = _nanoseconds(match["start"]), _nanoseconds(match["end"])
         word = match["word"]
         before = self._ends_ns.get(key, [])
-        # iperf 2 prints no word: then the summary is the row that spans all rows before it.
+        # iperf 2 does not label the summary: it is the row that spans all rows before it.
         is_summary = word in ("sender", "receiver") or (start_ns == 0 and len(before) > 1 and end_ns >= max(before))
         is_omitted = word == "(omitted)"
         is_again = start_ns == 0 and bool(before)
@@ -111,7 +111,7 @@ class _Test:
             ends[:] = [*ends[-1:], end_ns]
         retransmissions = match["retransmissions"] if self._has_retransmissions else None
         return ThroughputSample(
-            # iperf3 counts from 0 again when the omitted time is over (omit_timer_proc).
+            # iperf3 restarts at 0 after the omitted time (omit_timer_proc).
             time_ns=self._time_ns(lines, end_ns if is_omitted else end_ns + self._omitted_ns),
             line=lines.number,
             run=self._run,
@@ -131,7 +131,7 @@ class _Test:
         )
 
     def _begin(self, lines: Lines) -> None:
-        # The time of a block is that of its first test only: when a second one began is not said.
+        # A block's time applies to its first test only: the start of a second one is unknown.
         self._begin_ns = lines.time_ns if self._block != lines.block and lines.block > 0 else None
         self._run += 1
         self._block = lines.block
@@ -140,7 +140,7 @@ class _Test:
         self._summaries = set()
 
     def _time_ns(self, lines: Lines, end_ns: int) -> int | None:
-        """A stamp before the test is when it began; a prefix of the row is when the interval was over."""
+        """Return the time of a row: a stamp before the test gives its start, a prefix of the row the interval's end."""
         if lines.block == 0:
             return lines.time_ns
         return None if self._begin_ns is None else self._begin_ns + end_ns

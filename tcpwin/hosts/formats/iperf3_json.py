@@ -1,7 +1,7 @@
-"""iperf3's JSON: a document of a whole test (--json), or an event in each line (--json-stream).
+"""iperf3's JSON: one document per test (--json), or one event per line (--json-stream).
 
-In: its lines, one or several documents, one after the other. Out: a ThroughputSample per stream and interval, the sum
-where there are several streams, and the summaries. UDP tests are passed over. Source: iperf_api.c, json_finish.
+In: its lines, with one or several documents. Out: a ThroughputSample per stream and interval, the sum if there are
+several streams, and the summaries. UDP tests are ignored. Source: iperf_api.c, json_finish.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tcpwin.hosts.throughput import ThroughputSample
 
 
 def recognise(head: list[str]) -> int:
-    """How sure it is that these lines are iperf3's JSON."""
+    """Score these lines as iperf3's JSON."""
     text = "".join(head)
     start = text.lstrip()
     if start[:1] != "{":
@@ -29,14 +29,14 @@ def recognise(head: list[str]) -> int:
 
 
 def read(lines: Lines) -> Iterator[ThroughputSample]:
-    """Samples of the documents in these lines."""
+    """Yield samples of the documents in these lines."""
     test = _Test()
     for value, line in json_documents(lines):
         yield from test.read(value, line, lines)
 
 
 class _Test:
-    """What is known of the test that values belong to."""
+    """The test that the values belong to."""
 
     def __init__(self) -> None:
         self._run = -1
@@ -45,7 +45,7 @@ class _Test:
         self._is_udp = False
 
     def read(self, value: Any, line: int, lines: Lines) -> Iterator[ThroughputSample]:
-        """Samples of a whole document or of one event."""
+        """Yield samples of a whole document or one event."""
         if not isinstance(value, dict):
             lines.reject(str(value)[:100], number=line)
         elif "event" in value:
@@ -56,7 +56,7 @@ class _Test:
                 yield from self._read_interval(interval, line)
             yield from self._read_end(_dict(value, "end"), line)
         else:
-            lines.reject("no document of iperf3: it has no start", number=line)
+            lines.reject("not an iperf3 document: it has no start", number=line)
 
     def _read_event(self, event: str, data: Any, line: int, lines: Lines) -> Iterator[ThroughputSample]:
         if event == "start" and isinstance(data, dict):
@@ -110,7 +110,7 @@ class _Test:
         sender = row.get("sender")
         said = {True: "sender", False: "receiver"}.get(sender) if isinstance(sender, bool) else None
         is_omitted = row.get("omitted") is True
-        # iperf3 counts from 0 again when the omitted time is over (omit_timer_proc).
+        # iperf3 restarts at 0 after the omitted time (omit_timer_proc).
         since_ns = end_ns if is_omitted else end_ns + self._omitted_ns
         yield ThroughputSample(
             time_ns=None if self._begin_ns is None else self._begin_ns + since_ns,
@@ -134,14 +134,14 @@ class _Test:
 
 
 def _number(value: Any) -> float | int | None:
-    """A number that can be one of nanoseconds or bytes."""
+    """Return a number that is plausible as nanoseconds or bytes."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return value if abs(value) < 1e18 and math.isfinite(value) else None
 
 
 def _whole(row: dict[str, Any], name: str, *, scale: int = 1) -> int | None:
-    """A count or a time; iperf3 says -1 where the system does not tell."""
+    """Return a count or a time; iperf3 writes -1 if the system does not provide it."""
     value = _number(row.get(name))
     return None if value is None or value < 0 else int(value * scale)
 

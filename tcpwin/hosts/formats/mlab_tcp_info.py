@@ -1,8 +1,8 @@
-"""Records of M-Lab's tcp-info: what the kernel's socket dump said of one connection, again and again, as JSON lines.
+"""Records of M-Lab's tcp-info: repeated socket dumps of one connection, as JSON lines.
 
-In: lines of the archive (unpacked), each with a time and the bytes of a message. Out: a SocketSample for each. Source:
+In: lines of the unpacked archive, each with a time and the bytes of a message. Out: a SocketSample each. Source:
 github.com/m-lab/tcp-info, netlink/archival-record.go: ``RawIDM`` is `struct inet_diag_msg`, ``Attributes`` holds the
-value of each netlink attribute at the place of its number, both in base64.
+value of each netlink attribute at the index of its number, both in base64.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tcpwin.hosts.socket import SocketSample
 from tcpwin.sources import read_moment
 
 MAX_CHARACTERS = 1 << 16
-"""Of a line: a message of the kernel's has about a thousand bytes."""
+"""Longest accepted line: a kernel message has about a thousand bytes."""
 MAX_ATTRIBUTES = 256
 _ATTRIBUTE = struct.Struct("=HH")
 
 
 def recognise(head: list[str]) -> int:
-    """How sure these lines are of the archive: records with bytes of a message."""
+    """Score these lines as such records, with the bytes of a message."""
     found = sum(_is_record(text) for text in head)
     return 95 if found and found * 2 >= sum(bool(text.strip()) for text in head) else 0
 
@@ -38,7 +38,7 @@ def _is_record(text: str) -> bool:
 
 
 def read(lines: Lines) -> Iterator[SocketSample]:
-    """A sample for each record of a socket."""
+    """Yield a sample per socket record."""
     index = 0
     for text in lines:
         if not text.strip():
@@ -67,7 +67,7 @@ def _parse(text: str) -> dict[str, Any]:
 
 
 def _values(record: dict[str, Any]) -> dict[str, Any]:
-    """What a record says of its socket; of counts that are zero, that they are."""
+    """Return a record's values of its socket, including counts that are zero."""
     found = socket_values(read_socket(_message(record))[0])
     attributes = record.get("Attributes") or []
     packed = attributes[INFO] if len(attributes) > INFO else None
@@ -77,7 +77,7 @@ def _values(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _message(record: dict[str, Any]) -> bytes:
-    """The message as the kernel sent it."""
+    """Return the message as the kernel sent it."""
     attributes = record.get("Attributes") or []
     if len(attributes) > MAX_ATTRIBUTES:
         raise ValueError
@@ -97,5 +97,5 @@ def _time_ns(text: Any) -> int:
 
 
 FORMAT = Format(
-    "mlab_tcp_info", "M-Lab's tcp-info: a connection's socket, again and again", recognise, read, ("sockets",)
+    "mlab_tcp_info", "M-Lab's tcp-info: repeated samples of a connection's socket", recognise, read, ("sockets",)
 )

@@ -1,7 +1,7 @@
-"""Results and messages of M-Lab's speed test ndt7: what the server's kernel said of the test's connection.
+"""Results and messages of M-Lab's speed test ndt7: the server kernel's samples of the test's connection.
 
-In: a result (one JSON document), or the messages that servers send to clients, one after the other. Out: a SocketSample
-for each measurement that has a ``TCPInfo``. Sources: github.com/m-lab/ndt-server, spec/data-format.md and
+In: a result (one JSON document), or the messages that servers send to clients. Out: a SocketSample for each measurement
+with a ``TCPInfo``. Sources: github.com/m-lab/ndt-server, spec/data-format.md and
 spec/ndt7-protocol.md; github.com/m-lab/tcp-info, tcp/tcpinfo.go: its members are the kernel's, in the kernel's order
 and units.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcpwin.hosts.collect.message import STATES
-from tcpwin.hosts.collect.tcp_info import OPTIONS, TCP_INFO_BYTES, tcp_info_values, told_fields, zero_fields
+from tcpwin.hosts.collect.tcp_info import OPTIONS, TCP_INFO_BYTES, member_fields, tcp_info_values, zero_fields
 from tcpwin.hosts.format import Format
 from tcpwin.hosts.formats.snap import socket_sample
 from tcpwin.hosts.json_documents import json_documents
@@ -32,8 +32,8 @@ MEMBERS = (
     *("BusyTime", "RWndLimited", "SndBufLimited", "Delivered", "DeliveredCE", "BytesSent", "BytesRetrans"),
     *("DSackDups", "ReordSeen", "RcvOooPack", "SndWnd"),
 )
-"""In the order of `struct tcp_info`."""
-_FIELDS = dict(zip(MEMBERS, told_fields(), strict=False))
+"""Members in the order of `struct tcp_info`."""
+_FIELDS = dict(zip(MEMBERS, member_fields(), strict=False))
 _ZEROS = zero_fields(TCP_INFO_BYTES)
 _OF_BITS = {
     "Options": tuple(name for _, name in OPTIONS),
@@ -47,7 +47,7 @@ _MARKS = ('"ServerMeasurements"', '"ConnectionInfo"', '"BusyTime"', '"AppInfo"')
 
 
 def recognise(head: list[str]) -> int:
-    """How sure these lines are of a result or of messages."""
+    """Score these lines as a result or messages."""
     text = "".join(head)
     if not text.lstrip().startswith("{") or '"TCPInfo"' not in text:
         return 90 if text.lstrip().startswith("{") and '"ServerMeasurements"' in text else 0
@@ -56,10 +56,10 @@ def recognise(head: list[str]) -> int:
 
 @dataclass(slots=True)
 class _Test:
-    """The connection that measurements are of, as its server sees it.
+    """The measured connection, from its server's side.
 
     Attributes:
-        start_ns: when the test began, which measurements count from; None where nothing said it.
+        start_ns: start of the test, from which measurements count; None if unknown.
     """
 
     server: tuple[str, int] | None = None
@@ -69,7 +69,7 @@ class _Test:
 
 
 def read(lines: Lines) -> Iterator[SocketSample]:
-    """Samples of the documents in these lines."""
+    """Yield samples of the documents in these lines."""
     test = _Test()
     for value, line in json_documents(lines):
         yield from _read(test, value, line, lines)
@@ -81,7 +81,7 @@ def _read(test: _Test, value: Any, line: int, lines: Lines) -> Iterator[SocketSa
         return
     parts = [part for part in (value.get("Download"), value.get("Upload")) if isinstance(part, dict)]
     if not parts:
-        # A client prints what comes with a key: {"Key": "measurement", "Value": {...}}.
+        # A client prints each message with a key: {"Key": "measurement", "Value": {...}}.
         message = value.get("Value") if isinstance(value.get("Value"), dict) else value
         yield from _measurement(test, message, line, lines)
         return
@@ -93,7 +93,7 @@ def _read(test: _Test, value: Any, line: int, lines: Lines) -> Iterator[SocketSa
 
 
 def _measurement(test: _Test, value: Any, line: int, lines: Lines) -> Iterator[SocketSample]:
-    """The sample of one measurement, where it has one."""
+    """Yield the sample of one measurement, if it has one."""
     if not isinstance(value, dict):
         lines.reject(str(value)[:100], number=line)
         return
@@ -120,11 +120,11 @@ def _measurement(test: _Test, value: Any, line: int, lines: Lines) -> Iterator[S
 
 
 def _values(info: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A sample's values of the members that are there; None where one of them is no number."""
+    """Return a sample's values for the members present, or None if one of them is not a number."""
     given = [name for name in MEMBERS if name in info]
     if not given or any(type(info[name]) is not int or not -_MOST <= info[name] < _MOST for name in given):
         return None
-    # Go has them signed: a rate without a limit is −1, and a count may have wrapped.
+    # Go stores them signed: an unlimited rate is −1, and a count may have wrapped.
     numbers = tuple(info.get(name, 0) % (1 << 64 if name in _WIDE else 1 << 63) for name in MEMBERS)
     told = {_FIELDS[name] for name in given} | {field for name in given for field in _OF_BITS.get(name, ())}
     found = {**_ZEROS, **tcp_info_values(numbers)}
@@ -152,4 +152,4 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-FORMAT = Format("ndt7", "M-Lab's ndt7: results, and measurements as they come", recognise, read, ("sockets",))
+FORMAT = Format("ndt7", "M-Lab's ndt7: results, and streamed measurements", recognise, read, ("sockets",))

@@ -1,6 +1,6 @@
-"""Sockets of Windows by PowerShell's `Get-NetTCPConnection`, as a table or as a list.
+"""Windows sockets from PowerShell's `Get-NetTCPConnection`, as a table or a list.
 
-In: lines of one run or many. Out: a SocketSample for each connection: its ends and its state; Windows tells no more
+In: lines of one run or many. Out: a SocketSample per connection with its ends and its state, all that Windows reports
 there. Source: the properties of MSFT_NetTCPConnection.
 """
 
@@ -38,7 +38,7 @@ _RULE = re.compile(r"[-\s]+")
 
 
 def recognise(head: list[str]) -> int:
-    """How sure these lines are of the cmdlet's: its titles in a row, or its members one below the other."""
+    """Score these lines as the cmdlet's output: its titles in one row, or its members on consecutive lines."""
     if any(tuple(text.split()[:5]) == _COLUMNS for text in head):
         return 95
     names = [match["name"] for text in head if (match := _MEMBER.fullmatch(text.rstrip()))]
@@ -46,7 +46,7 @@ def recognise(head: list[str]) -> int:
 
 
 def read(lines: Lines) -> Iterator[SocketSample]:
-    """A sample for each connection; a table is one look at them all, and so is a list up to a stamp."""
+    """Yield a sample per connection; a table is one snapshot, and so is a list up to a stamp."""
     index, block = 0, lines.block
     is_table = False
     members: dict[str, str] = {}
@@ -71,27 +71,27 @@ def read(lines: Lines) -> Iterator[SocketSample]:
             members[match["name"]] = match["value"].strip()
             if match["name"] != _COLUMNS[-1]:
                 continue
-            told: Mapping[str, str] = members
+            values_read: Mapping[str, str] = members
         elif is_table:
-            told, start = dict(zip(_COLUMNS, words, strict=False)), lines.number
+            values_read, start = dict(zip(_COLUMNS, words, strict=False)), lines.number
         else:
             lines.reject(text)
             continue
-        values = _values(told)
+        values = _values(values_read)
         if values is None:
             lines.reject(text)
             continue
         yield socket_sample({**values, "netid": "tcp", "time_ns": lines.time_ns, "line": start, "index": index})
 
 
-def _values(told: Mapping[str, str]) -> dict[str, Any] | None:
-    """Ends and state; None where a column is missing, or was cut to the width of the window."""
-    if any(name not in told for name in _COLUMNS) or told["State"] not in STATES:
+def _values(values_read: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return ends and state, or None if a column is missing or was cut to the window's width."""
+    if any(name not in values_read for name in _COLUMNS) or values_read["State"] not in STATES:
         return None
-    values: dict[str, Any] = {"state": STATES[told["State"]]}
+    values: dict[str, Any] = {"state": STATES[values_read["State"]]}
     for side, name in (("local", "Local"), ("peer", "Remote")):
-        address, _, scope = told[f"{name}Address"].partition("%")
-        port = told[f"{name}Port"]
+        address, _, scope = values_read[f"{name}Address"].partition("%")
+        port = values_read[f"{name}Port"]
         try:
             parsed = ip_address(address)
         except ValueError:

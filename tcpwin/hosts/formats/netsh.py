@@ -1,7 +1,7 @@
-"""Settings of TCP on Windows: `netsh interface tcp show global`, and the list of PowerShell's `Get-NetTCPSetting`.
+"""TCP settings of Windows: `netsh interface tcp show global`, and the list of PowerShell's `Get-NetTCPSetting`.
 
-In: lines ``label : value``, also with remarks behind them and with other text around them. Out: a WindowsSample per
-table or profile. Labels stay in the language of the host; the level is found in any.
+In: lines ``label : value``, possibly with trailing remarks and within other text. Out: a WindowsSample per table or
+profile. Labels stay in the host's language; the level is recognised in any language.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NOTE = re.compile(r"\*\* |overriding any local/policy")
 _KNOWN_TEXT = ("Querying active state...", "TCP Global Parameters", "Ok.")
 _MAX_ROWS = 1000
 _LEVEL_LABEL = re.compile(r"auto-?\s?tuning level", re.IGNORECASE)
-# Each occurs in a version from Vista to 11, and in nothing else that is likely to be in such a file.
+# Each occurs in some version from Vista to 11, and in nothing else likely to be in such a file.
 _LABELS = frozenset(
     (
         "receive-side scaling state",
@@ -51,7 +51,7 @@ _CMDLET_LABELS = frozenset((_PROFILE, "AutoTuningLevelLocal", "CongestionProvide
 
 
 def recognise(head: list[str]) -> int:
-    """How sure it is that these lines hold such settings."""
+    """Score these lines as such settings."""
     rows = [match for line in head if (match := _ROW.fullmatch(_bare(line)))]
     known = sum(match[1].lower() in _LABELS for match in rows)
     cmdlet = sum(match[1] in _CMDLET_LABELS for match in rows)
@@ -64,7 +64,7 @@ def recognise(head: list[str]) -> int:
 
 
 def read(lines: Lines) -> Iterator[WindowsSample]:
-    """Samples of the tables in these lines."""
+    """Yield samples of the tables in these lines."""
     table = _Table()
     heading = _Heading(lines)
     for text in lines:
@@ -90,7 +90,7 @@ def read(lines: Lines) -> Iterator[WindowsSample]:
 
 
 class _Heading:
-    """Lines that are known only once a rule follows: the title of a table, in any language, and what is before it."""
+    """Lines that are classified only when a rule follows: a table's title, in any language, and the lines before it."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
@@ -103,7 +103,7 @@ class _Heading:
             self._lines.reject(oldest, number=number)
 
     def drop(self) -> None:
-        """A rule: the line above is its title, and one before that ends in dots where it is netsh's own."""
+        """Handle a rule: the line above is its title, and netsh's line before that ends in dots."""
         title_number = self._lines.number - 1
         self._kept = [
             (number, text)
@@ -139,7 +139,7 @@ class _Table:
 
 
 def _bare(line: str) -> str:
-    """A row without the remark that somebody wrote behind it."""
+    """Return a row without a trailing remark."""
     return _REMARK.sub("", line, count=1) if ">>" in line else line
 
 

@@ -1,7 +1,8 @@
-"""Sockets by `netstat` of macOS (``-an -p tcp``, ``-anv``) and of FreeBSD (``-an``, ``-nx``): queues, buffers, timers.
+"""Sockets from `netstat` of macOS (``-an -p tcp``, ``-anv``) and of FreeBSD (``-an``, ``-nx``): queues, buffers,
+timers.
 
-In: lines of one run or many. Out: a SocketSample for each TCP socket. Ports follow a dot. Sources: the titles that the
-programs print, and their manuals; FreeBSD usr.bin/netstat/inet.c (``-x`` leaves the state out).
+In: lines of one run or many. Out: a SocketSample per TCP socket. Ports follow a dot. Sources: the titles that the
+programs print, and their manuals; FreeBSD usr.bin/netstat/inet.c (``-x`` omits the state).
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ _SECONDS = re.compile(r"\d{1,9}\.\d{2}")
 _BUFFERS = {"rhiwat": "rcvbuf_bytes", "shiwat": "sndbuf_bytes", "R-HIWA": "rcvbuf_bytes", "S-HIWA": "sndbuf_bytes"}
 _TIMERS = {"persist": "persist", "rexmt": "on", "keep": "keepalive", "2msl": "timewait"}
 _FIRST_OF_TEXT = ("pid", "process:pid")
-"""From here on columns hold names of programs, which may have spaces."""
+"""Columns from here on contain program names, which may have spaces."""
 
 
 def recognise(head: list[str]) -> int:
-    """How sure these lines are of such a table: its titles, and a socket under them."""
+    """Score these lines as such a table: its titles, with a socket below them."""
     titles = [text for text in head if (match := _TITLES.fullmatch(text.rstrip())) and _is_known(match["more"])]
     return 90 if titles and any(re.match(r"tcp(?:4|6|46)\s+\d", text) for text in head) else 0
 
@@ -50,7 +51,7 @@ def _is_known(more: str) -> bool:
 
 
 def read(lines: Lines) -> Iterator[SocketSample]:
-    """A sample for each TCP socket; each table is one look at them all."""
+    """Yield a sample per TCP socket; each table is one snapshot."""
     titles: list[str] | None = None
     index, block = -1, lines.block
     for text in lines:
@@ -98,13 +99,13 @@ def _values(words: list[str], titles: list[str]) -> dict[str, Any] | None:
         running = next(title for title in _TIMERS if title in timers)
         values["timer"] = SocketTimer(_TIMERS[running], timers[running], 0)
     if values["state"] == "LISTEN":
-        # What waits there are connections, which `-L` tells of.
+        # Its queues contain connections, which `-L` reports.
         del values["recv_q_bytes"], values["send_q_bytes"]
     return values
 
 
 def _end(text: str) -> dict[str, Any] | None:
-    """Address, port and interface of an end; None where the address was cut to the width of its column."""
+    """Return address, port and interface of an end, or None if the address was cut to its column's width."""
     host, dot, port = text.rpartition(".")
     address, _, scope = host.partition("%")
     if not dot or not (port == "*" or (port.isdecimal() and len(port) < 6 and int(port) < 1 << 16)):

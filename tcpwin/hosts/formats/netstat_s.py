@@ -1,7 +1,7 @@
-"""Text of Linux's `netstat -s` (net-tools, statistics.c): counters since boot, told in sentences.
+"""Text of Linux's `netstat -s` (net-tools, statistics.c): counters since boot, in sentences.
 
-In: lines of one run or many. Out: one CounterSample for each run, with `nstat`'s names. The program prints a counter
-whose sentence it does not know as ``Name: 12``, and leaves out most of those that are zero.
+In: lines of one run or many. Out: one CounterSample per run, with `nstat`'s names. The program prints counters without
+a sentence as ``Name: 12``, and omits most zero counters.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from tcpwin.hosts.lines import Lines
 from tcpwin.hosts.samples import CounterSample
 
 MAX_NAMES = 4096
-"""More names than that in one sample are rejected: a kernel has about 400."""
+"""Samples with more names are rejected: a kernel has about 400."""
 _MAX_COUNT = 1 << 64
 _SECTION = re.compile(r"(Ip6?|Icmp6?|IcmpMsg|Tcp|Udp6?|UdpLite6?|TcpExt|IpExt|MPTcpExt):\s*")
 _NUMBER = re.compile(r"(?<![\w.-])\d{1,20}(?![\w.-])")
 _NAMED = re.compile(r"([A-Z][A-Za-z0-9]{1,60}): (\d{1,20})")
-# Settings and titles, which count nothing.
+# Settings and titles without a count.
 _SILENT = re.compile(r"Forwarding is \w+|Default TTL is \d+|RTO algorithm is \w+|ICMP (?:in|out)put histogram:")
 
 # Sentence by sentence of net-tools 2.10, found by giving the program a /proc/net of distinct numbers; behind them what
@@ -148,7 +148,7 @@ SENTENCES: dict[str, dict[str, str]] = {
 
 
 def recognise(head: list[str]) -> int:
-    """How sure these lines are of `netstat -s`: a section's title alone in its line, and indented sentences below."""
+    """Score these lines as `netstat -s`: a section's title alone on a line, with indented sentences below."""
     section = ""
     known = filled = 0
     for text in head:
@@ -164,7 +164,7 @@ def recognise(head: list[str]) -> int:
 
 
 def read(lines: Lines) -> Iterator[CounterSample]:
-    """Samples in order: a new one begins at a stamp, and where a counter comes again."""
+    """Yield samples in order: a new one begins at a stamp, and when a counter repeats."""
     values: dict[str, int] = {}
     start: tuple[int | None, int] = (None, 0)
     block = lines.block
@@ -182,7 +182,7 @@ def read(lines: Lines) -> Iterator[CounterSample]:
         if title := _SECTION.fullmatch(text):
             section = title[1]
             continue
-        # The same words tell of messages that came and of messages that went.
+        # The same sentences describe received and sent messages.
         if section.startswith("Icmp") and not _NAMED.fullmatch(line):
             continue
         found = _counter(section, line) if section else None
@@ -201,7 +201,7 @@ def read(lines: Lines) -> Iterator[CounterSample]:
 
 
 def _counter(section: str, line: str) -> tuple[str, int] | None:
-    """`nstat`'s name of a line, and its count; None where no counter is known by it."""
+    """Return a line's counter by `nstat`'s name, and its count, or None if unknown."""
     if named := _NAMED.fullmatch(line):
         return section + named[1], int(named[2])
     number = _NUMBER.search(line)

@@ -1,7 +1,7 @@
 """Metrics of Prometheus' node_exporter, as text or OpenMetrics: counters, memory of sockets, kernel.
 
-In: lines of one scrape or many (`curl host:9100/metrics`). Out, for each scrape: a CounterSample, a MemorySample and a
-KernelSample, as far as its metrics tell them. ``node_netstat_TcpExt_ListenDrops`` is `nstat`'s TcpExtListenDrops
+In: lines of one scrape or many (`curl host:9100/metrics`). Out, per scrape: a CounterSample, a MemorySample and a
+KernelSample, as far as its metrics allow. ``node_netstat_TcpExt_ListenDrops`` is `nstat`'s TcpExtListenDrops
 (node_exporter, collector/netstat_linux.go and sockstat_linux.go).
 """
 
@@ -17,10 +17,10 @@ from tcpwin.hosts.lines import Lines
 from tcpwin.hosts.samples import CounterSample, KernelSample, MemorySample
 
 MAX_NAMES = 4096
-"""More names than that in one sample are rejected: a kernel has about 400."""
+"""Samples with more names are rejected: a kernel has about 400."""
 _MAX_COUNT = 1 << 64
 _FIRST_S, _END_S = 31_536_000, 7_289_654_400
-# A line may end with the time of its value: milliseconds as text, seconds in OpenMetrics.
+# A line may end with its value's time: milliseconds in the text format, seconds in OpenMetrics.
 _VALUE = r"(?P<value>[-+0-9.eE]{1,40}|NaN|[-+]?Inf)(?: (?P<time>\d{1,19}(?:\.\d{1,9})?))?"
 _LINE = re.compile(rf"(?P<name>[A-Za-z_:][\w:]{{0,200}})(?:\{{(?P<labels>.{{0,4000}})\}})? {_VALUE}\s*")
 _NETSTAT = re.compile(
@@ -32,13 +32,13 @@ _COMMENTS = ("# HELP ", "# TYPE ", "# UNIT ")
 
 
 def recognise(head: list[str]) -> int:
-    """How sure these lines are node_exporter's: metrics of its own name, or a metric's comment among other metrics."""
+    """Score these lines as node_exporter's: metrics with its prefix, or a metric's comment among other metrics."""
     own = any(text.startswith(("node_", "# HELP node_", "# TYPE node_")) for text in head)
     metrics = sum(1 for text in head if text.startswith(_COMMENTS) or _LINE.fullmatch(text))
     filled = sum(1 for text in head if text.strip())
     if metrics * 2 < filled or not metrics:
         return 0
-    # The program's own metrics, of Go's memory, come first: two hundred lines may hold nothing else.
+    # The program's metrics about Go's memory come first and may fill two hundred lines.
     return 95 if own else 40 if any(text.startswith("# HELP ") for text in head) else 0
 
 
@@ -58,7 +58,7 @@ class _Scrape:
             yield CounterSample(time_ns, self.line, self.counters, is_increment=False, rates={})
         if self.memory:
             pages, memory_bytes = self.memory.get(("TCP", "mem"), 0), self.memory.pop(("TCP", "mem_bytes"), 0)
-            # The program multiplies the two: where there is any memory, it says the size of the host's pages.
+            # The program multiplies the two, so any non-zero memory reveals the host's page size.
             page_size_bytes = memory_bytes // pages if pages > 0 and memory_bytes >= pages else page_size_bytes
             yield MemorySample.of(time_ns, self.line, self.memory, page_size_bytes)
         if self.kernel is not None:
@@ -66,9 +66,9 @@ class _Scrape:
 
 
 def read(lines: Lines) -> Iterator[CounterSample | MemorySample | KernelSample]:
-    """Samples in order: a scrape ends at a stamp, at ``# EOF``, and where a metric without labels comes again.
+    """Yield samples in order: a scrape ends at a stamp, at ``# EOF``, and when a metric without labels repeats.
 
-    Its time is that of a stamp before it, else that which its lines say, else ``node_time_seconds``, the host's clock.
+    Its time is that of a stamp before it, else of its lines, else ``node_time_seconds``, the host's clock.
     """
     scrape: _Scrape | None = None
     block = lines.block
@@ -98,7 +98,7 @@ def read(lines: Lines) -> Iterator[CounterSample | MemorySample | KernelSample]:
 
 
 def _take(scrape: _Scrape, match: re.Match[str], lines: Lines) -> bool:
-    """Put a metric where it belongs; False where its value is none that it may have."""
+    """Store a metric; return False if its value is invalid."""
     name = match["name"]
     if match["time"] is not None and scrape.said_ns is None:
         scrape.said_ns = _stamp_ns(match["time"])
@@ -131,7 +131,7 @@ def _take(scrape: _Scrape, match: re.Match[str], lines: Lines) -> bool:
 
 
 def _stamp_ns(text: str) -> int | None:
-    """Milliseconds since the epoch, or seconds: text has 13 digits where OpenMetrics has 10 and a fraction."""
+    """Convert milliseconds or seconds since the epoch: text has 13 digits, OpenMetrics 10 and a fraction."""
     number = Decimal(text)
     seconds = number / 1000 if number >= _END_S else number
     return int(seconds * 1_000_000_000) if _FIRST_S < seconds < _END_S else None

@@ -1,7 +1,7 @@
 """Text and JSON of `nstat` (iproute2, misc/nstat.c): counters by name, one sample or many.
 
-In: lines. Out: one CounterSample for each run of `nstat`. It says that a file holds increments only where the
-numbers show it, for `nstat` prints increments and counts since boot alike.
+In: lines. Out: one CounterSample per run of `nstat`. Samples count as increments only if the numbers show it, because
+`nstat` prints increments and counts since boot in the same form.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from tcpwin.hosts.lines import Lines
 from tcpwin.hosts.samples import CounterSample
 
 HELD_SAMPLES = 8
-"""Samples that are held back until it is judged whether they are increments."""
+"""Samples held back until it is clear whether they are increments."""
 MAX_NAMES = 4096
-"""More names than that in one sample are rejected: a kernel has about 400."""
+"""Samples with more names are rejected: a kernel has about 400."""
 _MAX_COUNT = (1 << 64) - 1
 _FRESH = ("nstat: history is aged out", "nstat: history is stale")
 _ROW = re.compile(r"([A-Za-z][A-Za-z0-9]*)\s+(\d{1,20})(?:\s+(-?(?:[0-9.]{1,40}|nan|inf)))?(\s+\(overflow\))?")
-# A name of 32 characters or more leaves no space before its value ("%-32s%-16llu").
+# A name of 32 or more characters leaves no space before its value ("%-32s%-16llu").
 _GLUED = re.compile(
     r"([A-Za-z][A-Za-z0-9]{30,}?[A-Za-z])(\d{1,20})(?:\s+(-?(?:[0-9.]{1,40}|nan|inf)))?(\s+\(overflow\))?"
 )
@@ -38,7 +38,7 @@ _IPV6 = ("Ip6", "Icmp6", "Udp6", "UdpLite6")
 
 
 def recognise(head: list[str]) -> int:
-    """How sure these lines are `nstat`'s: its header, rows with a rate, or JSON with names of counters."""
+    """Score these lines as `nstat`'s: its header, rows with a rate, or JSON with counter names."""
     rows = headers = filled = 0
     for text in head:
         line = text.strip()
@@ -60,7 +60,7 @@ def recognise(head: list[str]) -> int:
 
 
 def read(lines: Lines) -> Iterator[CounterSample]:
-    """Samples in order; up to `HELD_SAMPLES` of them are held back at first, to judge what they count."""
+    """Yield samples in order; up to `HELD_SAMPLES` are held back at first to judge what they count."""
     held: list[CounterSample] = []
     samples = _samples(lines)
     for sample in samples:
@@ -68,7 +68,7 @@ def read(lines: Lines) -> Iterator[CounterSample]:
         if len(held) == HELD_SAMPLES:
             break
     undecided = [sample for sample in held if sample.is_increment is None]
-    # A notice about its history comes from `nstat` without -a only: that sample counts since boot, no other does.
+    # Only `nstat` without -a prints a notice about its history: that sample counts since boot, no other does.
     judged = True if len(undecided) < len(held) else are_increments(undecided)
     for sample in held:
         yield _judged(sample, judged)
@@ -155,7 +155,7 @@ def _note(run: _Run, name: str, rate: str, mark: str) -> None:
 
 
 def _rows(text: str, lines: Lines) -> Iterator[tuple[str, str, str, str]]:
-    """Name, count, rate and mark of each counter in a line; an empty name begins a new run."""
+    """Yield name, count, rate and mark of each counter in a line; an empty name begins a new run."""
     line = text.strip()
     if line[0] == "#":
         yield "", "", "", ""

@@ -1,7 +1,7 @@
-"""/proc/net/netstat, /proc/net/snmp and /proc/net/snmp6 as they are: counters since boot.
+"""Raw /proc/net/netstat, /proc/net/snmp and /proc/net/snmp6: counters since boot.
 
-In: lines of one of these files, or of several one after the other, once or many times. Out: CounterSample, with
-`nstat`'s names: the section's and the counter's put together (iproute2, misc/nstat.c, load_ugly_table).
+In: lines of one or several of these files, once or repeatedly. Out: CounterSample, with `nstat`'s names: section and
+counter concatenated (iproute2, misc/nstat.c, load_ugly_table).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tcpwin.hosts.lines import Lines
 from tcpwin.hosts.samples import CounterSample
 
 MAX_NAMES = 4096
-"""More names than that in one sample are rejected: a kernel has about 400."""
+"""Samples with more names are rejected: a kernel has about 400."""
 _MAX_COUNT = 1 << 64
 _SECTION = re.compile(r"([A-Z][A-Za-z0-9]{1,31}):((?: +-?[A-Za-z0-9]+)+) *")
 _KNOWN = re.compile(r"(?:TcpExt|IpExt|MPTcpExt|Ip|Icmp|IcmpMsg|Tcp|Udp|UdpLite): +[A-Z]")
@@ -23,7 +23,7 @@ _KEPT_HEADERS = 64
 
 
 def recognise(head: list[str]) -> int:
-    """How sure these lines are of /proc/net: a known section's header or counters of snmp6, and half of the lines."""
+    """Score these lines as /proc/net: a known section's header or counters of snmp6, in half of the lines."""
     filled = [text for text in head if text.strip()]
     if any(_KNOWN.match(text) for text in filled):
         return 95 if sum(_SECTION.fullmatch(text) is not None for text in filled) * 2 >= len(filled) else 60
@@ -32,13 +32,13 @@ def recognise(head: list[str]) -> int:
 
 
 class _Headers:
-    """Names of a header line, remembered: each sample repeats it."""
+    """Names of header lines, cached because each sample repeats them."""
 
     def __init__(self) -> None:
         self._names: dict[str, list[str]] = {}
 
     def names(self, section: str, words: str) -> list[str] | None:
-        """Full names; None where the line is none of names."""
+        """Return the full names, or None if the line is not a header."""
         known = self._names.get(section + words)
         if known is None:
             names = words.split()
@@ -51,7 +51,7 @@ class _Headers:
 
 
 def read(lines: Lines) -> Iterator[CounterSample]:
-    """Samples in order: a new one begins at a stamp, and where a name comes again."""
+    """Yield samples in order: a new one begins at a stamp, and when a name repeats."""
     headers = _Headers()
     values: dict[str, int] = {}
     start: tuple[int | None, int] = (None, 0)
@@ -106,13 +106,13 @@ def read(lines: Lines) -> Iterator[CounterSample]:
 
 
 def _forget(waiting: tuple[str, list[str], str, int] | None, lines: Lines) -> None:
-    """Reject a header that no values followed."""
+    """Reject a header without values."""
     if waiting is not None:
         lines.reject(waiting[2], number=waiting[3])
 
 
 def _counts(section: str, text: str) -> list[int] | None:
-    """Values of a section; None where the line is none of its values."""
+    """Return a section's values, or None if the line does not contain them."""
     name, colon, rest = text.partition(":")
     if name != section or not colon or "_" in rest or not rest.isascii():
         return None

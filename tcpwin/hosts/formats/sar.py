@@ -1,6 +1,6 @@
-"""sysstat's `sar -n TCP,ETCP`: how much TCP's counters grew, as rates.
+"""sysstat's `sar -n TCP,ETCP`: growth of TCP's counters, as rates.
 
-In: lines of one run or of a day's file, with other reports between. Out: a CounterSample for each interval, by
+In: lines of one run or of a day's file, possibly with other reports in between. Out: a CounterSample per interval, by
 `nstat`'s names. Source: sysstat, pr_stats.c (print_net_tcp_stats, print_net_etcp_stats) and man sar, which names the
 MIB's counters.
 """
@@ -28,9 +28,9 @@ NAMES = {
     "orsts/s": "TcpOutRsts",
 }
 MAX_INTERVALS = 200_000
-"""Held until the end, since a file tells one report after the other: two days of seconds."""
+"""Intervals held until the end, because a file contains one report after the other: two days of seconds."""
 SURE_SECONDS = 100
-"""Rates have two decimals: up to here one of 0.00 is none at all."""
+"""Rates have two decimals: in intervals up to this long, 0.00 means no event."""
 _REPORTS = (tuple(NAMES)[:4], tuple(NAMES)[4:])
 _NS = 1_000_000_000
 _HOST = re.compile(r"\S+ \S+ \(\S*\)\s+(?P<date>[\d/.-]{8,10})\s+_\w+_\s.*")
@@ -40,7 +40,7 @@ _RATE = re.compile(r"\d{1,15}[.,]\d\d")
 
 
 def recognise(head: list[str]) -> int:
-    """How sure these lines are of sar's: the titles of a report of TCP."""
+    """Score these lines as sar's: the titles of a TCP report."""
     return 95 if any(_titles(text) in _REPORTS for text in head) else 0
 
 
@@ -66,7 +66,7 @@ class _Interval:
 
 @dataclass(slots=True)
 class _Clock:
-    """The day, and the times of the row and of the titles before."""
+    """The date, and the times of the current row and of the titles before it."""
 
     day: date | None = None
     today: date | None = None
@@ -74,7 +74,7 @@ class _Clock:
     title: tuple[int, date | None] | None = None
 
     def begin(self, match: re.Match[str]) -> None:
-        """Titles: those of the next interval, of another report of the same, or of a report from the first one on."""
+        """Handle titles: of the next interval, of another report on the same one, or of a report that starts over."""
         now = _seconds(match)
         if self.before != now:
             is_same = self.title is not None and self.title[0] == now
@@ -82,7 +82,7 @@ class _Clock:
         self.title, self.before = (now, self.today), now
 
     def read(self, match: re.Match[str]) -> tuple[int, int | None]:
-        """Seconds of the day, and those since the row before."""
+        """Return the seconds of the day, and since the previous row."""
         now = _seconds(match)
         passed = None if self.before is None else now - self.before
         if passed is not None and passed < 0:
@@ -100,7 +100,7 @@ def _seconds(match: re.Match[str]) -> int:
 
 
 def read(lines: Lines) -> Iterator[CounterSample]:
-    """A sample for each interval, in the order of their times."""
+    """Yield a sample per interval, in time order."""
     clock = _Clock()
     titles: tuple[str, ...] = ()
     found: dict[tuple[date | None, int, int], _Interval] = {}
@@ -149,7 +149,9 @@ def _time_ns(lines: Lines, day: date | None, second: int) -> int | None:
 
 
 def _date(text: str) -> date | None:
-    """The day, as a locale writes it: years have four digits, or stand last; else the month is first, as in C."""
+    """Parse a date in a locale's format: years have four digits or come last; otherwise the month comes first, as in
+    C.
+    """
     parts = [int(part) for part in re.split(r"[/.-]", text) if part]
     if len(parts) != 3:
         return None

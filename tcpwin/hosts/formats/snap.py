@@ -1,7 +1,7 @@
-"""Files that `tcpwin snap` writes: JSON lines of the schema `tcpwin/snap/1`.
+"""Files written by `tcpwin snap`: JSON lines with the schema `tcpwin/snap/1`.
 
-In: lines. Out: for each start record a KernelSample and a SettingsSample; for each sample a SocketSample of every
-socket, changed or not, a MemorySample and a CounterSample. A line that is cut or wrong is rejected.
+In: lines. Out: per start record a KernelSample and a SettingsSample; per sample a SocketSample of every socket, changed
+or not, a MemorySample and a CounterSample. Truncated or invalid lines are rejected.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tcpwin.hosts.socket import SocketSample, SocketTimer, UlpInfo
 MAX_SOCKETS = 200_000
 MAX_NAMES = 10_000
 MAX_SAMPLES = 1000
-"""Samples after one that says everything; the collector writes fewer. So a small file cannot ask for endless work."""
+"""Maximum samples after a full one; the collector writes fewer. This bounds the work that a small file can cause."""
 MAX_TEXT = 500
 _MOST = 1 << 64
 _RUNNING = ("lastsnd_ns", "lastrcv_ns", "lastack_ns")
@@ -33,19 +33,19 @@ class _WrongError(ValueError):
 
 
 def recognise(head: list[str]) -> int:
-    """How sure these lines are the collector's: the first begins as a start record does."""
+    """Score these lines as the collector's: the first looks like a start record."""
     return 100 if head and _START.match(head[0]) else 0
 
 
 @dataclass(slots=True)
 class _State:
-    """What holds until it is said otherwise.
+    """State carried from record to record.
 
     Attributes:
-        sockets: values by cookie, with the time that they were written at.
-        touched: cookies that the current sample wrote.
-        waiting: parts of the current sample that are still to come.
-        lost: a line could not be read, and no sample has said everything since.
+        sockets: values by cookie, with the time at which they were written.
+        touched: cookies written by the current sample.
+        waiting: outstanding parts of the current sample.
+        lost: whether a line was unreadable and no full sample has followed.
     """
 
     index: int = -1
@@ -62,13 +62,13 @@ class _State:
     lost: bool = False
 
     def forget(self) -> None:
-        """Something was lost: what was there before may have changed."""
+        """Discard the state after lost data: earlier values may have changed."""
         self.lost = True
         self.sockets = {cookie: self.sockets[cookie] for cookie in self.touched if cookie in self.sockets}
 
 
 def read(lines: Lines) -> Iterator[Any]:
-    """Samples in the order of the file."""
+    """Yield samples in file order."""
     state = _State(page_size_bytes=lines.page_size_bytes)
     for text in lines:
         if not text or text.isspace():
@@ -229,7 +229,7 @@ def _sample(state: _State, written_ns: int, values: dict[str, Any]) -> SocketSam
 
 
 def socket_sample(found: dict[str, Any]) -> SocketSample:
-    """A sample of these values, and of what follows from them; it keeps the values."""
+    """Return a sample of these values and those derived from them; it keeps a reference to the values."""
     cwnd, mss_bytes, rtt_ns = found.get("cwnd_segments"), found.get("mss_bytes"), found.get("rtt_ns")
     if cwnd and mss_bytes and rtt_ns:
         found["send_bps"] = cwnd * mss_bytes * 8e9 / rtt_ns
@@ -258,10 +258,10 @@ _GROUPS = ("bbr", "dctcp")
 
 
 def socket_values(record: dict[str, Any]) -> dict[str, Any]:
-    """Values by name, each of its field's type. A name that no field has goes to `extra`, as text.
+    """Return values by name, each with its field's type. Unknown names go to `extra` as text.
 
     Raises:
-        ValueError: a value is of another type.
+        ValueError: a value has the wrong type.
     """
     values: dict[str, Any] = {}
     extra: dict[str, str] = {}
@@ -373,5 +373,5 @@ def _list(value: Any) -> list[Any]:
 
 
 FORMAT = Format(
-    "snap", "what tcpwin snap recorded: sockets, counters, memory, settings", recognise, read, ("sockets", "counters")
+    "snap", "recordings of tcpwin snap: sockets, counters, memory, settings", recognise, read, ("sockets", "counters")
 )

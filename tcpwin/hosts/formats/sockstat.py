@@ -1,7 +1,7 @@
-"""/proc/net/sockstat and sockstat6: how many sockets there are and what memory they have.
+"""/proc/net/sockstat and sockstat6: number of sockets and their memory.
 
-In: lines of one of the files or both, whole or the TCP line alone, once or many times. Out: MemorySample. Memory of
-TCP is in pages, as `net.ipv4.tcp_mem` is (net/ipv4/proc.c, sockstat_seq_show).
+In: lines of one or both files, complete or only the TCP line, once or repeatedly. Out: MemorySample. TCP's memory is in
+pages, like `net.ipv4.tcp_mem` (net/ipv4/proc.c, sockstat_seq_show).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from tcpwin.hosts.lines import Lines
 from tcpwin.hosts.samples import MemorySample
 
 MAX_SECTIONS = 64
-"""More sections than that in one sample are rejected: a kernel has eleven."""
+"""Samples with more sections are rejected: a kernel has eleven."""
 _LINE = re.compile(r"([A-Za-z][A-Za-z0-9]{0,31}):((?: +[a-z_]{1,32} +-?\d{1,20}){1,16}) *")
 _KNOWN = re.compile(r"(?:sockets: used|TCP6?: inuse|UDP6?: inuse|UDPLITE6?: inuse|RAW6?: inuse|FRAG6?: inuse) \d+\b")
 
 
 def recognise(head: list[str]) -> int:
-    """How sure these lines are sockstat's: a known section with its first word, and half of the lines or more."""
+    """Score these lines as sockstat's: a known section with its first word, in at least half of the lines."""
     if not any(_KNOWN.match(text) for text in head):
         return 0
     filled = [text for text in head if text.strip()]
@@ -28,7 +28,7 @@ def recognise(head: list[str]) -> int:
 
 
 def read(lines: Lines) -> Iterator[MemorySample]:
-    """Samples in order: a new one begins at a stamp, and where a section comes again."""
+    """Yield samples in order: a new one begins at a stamp, and when a section repeats."""
     values: dict[tuple[str, str], int] = {}
     sections: set[str] = set()
     start: tuple[int | None, int] = (None, 0)

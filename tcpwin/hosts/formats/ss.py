@@ -1,8 +1,8 @@
-"""Text of `ss` with any of its options, of iproute2 3.10 to 7.1, one run or many.
+"""Text of `ss` with any options, from iproute2 3.10 to 7.1, one run or many.
 
-In: lines. Out: a SocketSample for each TCP socket, in order. Sockets of other protocols are passed over, also those of
-a table without a column Netid where one of them shows that it is not of TCP.
-The page `tcpwin/docs/hosts/ss.md` says what is read and how.
+In: lines. Out: a SocketSample per TCP socket, in order. Sockets of other protocols are ignored, including those of a
+table without a Netid column if one of them shows that it is not TCP. `tcpwin/docs/hosts/ss.md` describes what is read
+and how.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from tcpwin.hosts.ss.values import MAX_TIME_NS
 _SECOND_MS = 1000
 _OF_ALL_PROTOCOLS = ("ESTAB", "UNCONN", "")
 _MOST_HELD = 1000
-"""Sockets of a table that are waited for to show its protocol; beyond it, they are taken to be of TCP."""
+"""Sockets of a table to wait for until one shows its protocol; beyond this, the table counts as TCP."""
 _DETAIL_TOKENS = 3
-"""Tokens that make a line look like the second line of a socket."""
+"""Number of tokens that make a line look like a socket's second line."""
 
 
 def read(lines: Lines) -> Iterator[SocketSample]:
-    """Sockets one after the other; each is given when the next begins, or its table shows of which protocol it is."""
+    """Yield sockets in order, each when the next begins or when its table's protocol becomes clear."""
     held: list[SocketSample] = []
     index = -1
     is_tcp: bool | None = None
@@ -55,10 +55,10 @@ def read(lines: Lines) -> Iterator[SocketSample]:
 
 
 def _is_tcp(sample: SocketSample) -> bool | None:
-    """Whether a table is of TCP by one of its sockets; None where it does not show.
+    """Whether one of its sockets shows that a table is TCP; None if it does not.
 
-    Without a column Netid all are of one protocol (misc/ss.c, print of Netid where several are asked for). What has no
-    connection is UNCONN: a TCP socket has that state for moments only, or where it is bound and not more.
+    Without a Netid column all sockets have one protocol (misc/ss.c prints Netid if several were requested). Unconnected
+    sockets are UNCONN, a state that TCP sockets have only briefly, or while merely bound.
     """
     if sample.netid is not None or sample.state not in _OF_ALL_PROTOCOLS:
         return True
@@ -115,7 +115,7 @@ def _read(lines: Lines) -> Iterator[SocketSample]:
 
 def _finish(values: dict[str, Any]) -> SocketSample:
     if "rto_ns" in values and "mss_bytes" not in values and "congestion_control" not in values:
-        # Read from /proc/net/tcp, ss has neither, and prints both times in seconds (misc/ss.c, tcp_show_line).
+        # When reading /proc/net/tcp, ss has neither, and prints both times in seconds (misc/ss.c, tcp_show_line).
         for name in ("rto_ns", "ato_ns"):
             if name in values:
                 values[name] = min(values[name] * _SECOND_MS, MAX_TIME_NS)
@@ -123,7 +123,7 @@ def _finish(values: dict[str, Any]) -> SocketSample:
 
 
 def recognise(head: list[str]) -> int:
-    """How sure it is that these lines are of `ss`: its header is its own; rows and details are nearly so."""
+    """Score these lines as `ss` output: its header is unique, rows and details almost."""
     rows = details = others = 0
     for line in head:
         words = line.split()

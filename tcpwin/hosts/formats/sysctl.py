@@ -1,7 +1,7 @@
-"""Settings of a kernel: `sysctl` output, files of /etc/sysctl.d, and dumps of /proc/sys with `grep` or `tail`.
+"""Kernel settings: `sysctl` output, files in /etc/sysctl.d, and dumps of /proc/sys with `grep` or `tail`.
 
-In: lines. Out: one SettingsSample for each stamp, or one for the whole file. A path becomes the dotted name that
-`sysctl` prints: dots and slashes change places, so eth0.100 is written eth0/100 (sysctl(8), sysctl.d(5)).
+In: lines. Out: one SettingsSample per stamp, or one for the whole file. A path becomes the dotted name that `sysctl`
+prints: dots and slashes are swapped, so eth0.100 is written eth0/100 (sysctl(8), sysctl.d(5)).
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from tcpwin.hosts.lines import Lines
 from tcpwin.hosts.samples import SettingsSample
 
 MAX_CHARACTERS = 1 << 24
-"""Names and values of one sample; more are rejected. A host with a thousand interfaces has a quarter of it."""
+"""Limit for names and values of one sample. A host with a thousand interfaces uses a quarter of it."""
 _ROOT = "/proc/sys/"
 _NAME = re.compile(r"[A-Za-z_][\w-]{0,63}[./][^\s=]{1,250}")
 _HEADER = re.compile(r"==> (\S+) <==")
 _SILENT = re.compile(
     r"(?:sysctl|error|warning|grep|egrep|tail|head|cat): \S.*|\* Applying /\S+ \.\.\.|-[A-Za-z_][\w-]*[./][^\s=]+"
 )
-"""Lines that say that a setting cannot be read or is not to be set, or where settings come from."""
+"""Lines about unreadable or excluded settings, or about the source of settings."""
 _AREAS = ("abi", "crypto", "debug", "dev", "fs", "kernel", "net", "sunrpc", "user", "vm")
 _KNOWN = re.compile(rf"-?(?:{'|'.join(_AREAS)})[./][^\s=]+\s*=|(?:==> )?{_ROOT}(?:{'|'.join(_AREAS)})/\S+")
 _SWAP = str.maketrans("./", "/.")
 
 
 def recognise(head: list[str]) -> int:
-    """How sure these lines are settings: names in the kernel's areas, with values."""
+    """Score these lines as settings: names in the kernel's areas, with values."""
     filled = known = 0
     for text in head:
         line = text.strip()
@@ -40,7 +40,7 @@ def recognise(head: list[str]) -> int:
 
 
 def read(lines: Lines) -> Iterator[SettingsSample]:
-    """Samples in order: a stamp begins a new one. The last value of a name wins."""
+    """Yield samples in order: a stamp begins a new one. The last value of a name wins."""
     values: dict[str, str] = {}
     characters = 0
     start: tuple[int | None, int] = (None, 0)
@@ -84,11 +84,11 @@ def read(lines: Lines) -> Iterator[SettingsSample]:
 
 
 def _setting(line: str, file: str | None) -> tuple[str, str, bool] | None:
-    """Name and value that a line states, and whether the line is one of the file that `tail` named."""
+    """Return a line's name and value, and whether the line belongs to the file that `tail` named."""
     if line[0] in "#;":
         return (file, " ".join(line.split()), True) if file is not None else None
     if line.startswith(_ROOT):
-        # A file system path holds no colon and no equals sign.
+        # A file system path contains neither a colon nor an equals sign.
         key, separator, value = line.partition("=")
         colon = line.find(":")
         if colon >= 0 and (not separator or colon < len(key)):
@@ -105,7 +105,7 @@ def _setting(line: str, file: str | None) -> tuple[str, str, bool] | None:
 
 
 def _name(key: str) -> str | None:
-    """The dotted name of a key or a path; None where it is neither."""
+    """Return the dotted name of a key or a path, or None."""
     name = key.removeprefix(_ROOT)
     if not _NAME.fullmatch(name):
         return None

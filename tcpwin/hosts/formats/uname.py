@@ -1,7 +1,7 @@
-"""The kernel of a host: output of `uname`, /proc/version, `getconf PAGESIZE`, CONFIG_HZ, `hostnamectl`.
+"""A host's kernel: output of `uname`, /proc/version, `getconf PAGESIZE`, CONFIG_HZ, `hostnamectl`.
 
-In: lines of any of these, together or alone. Out: one KernelSample for each kernel that they name. `getconf CLK_TCK`
-is always 100 on Linux and says nothing of CONFIG_HZ, so a bare 100 is not understood.
+In: lines of any of these, together or alone. Out: one KernelSample per kernel. `getconf CLK_TCK` is always 100 on Linux
+and independent of CONFIG_HZ, so a bare 100 is not recognised.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tcpwin.hosts.format import Format
 from tcpwin.hosts.lines import Lines
 from tcpwin.hosts.samples import KernelSample
 
-# Not an IPv4 address; four numbers were a release before 3.0 only.
+# Not an IPv4 address; releases had four numbers only before 3.0.
 _RELEASE = r"(?!(?!2\.6\.)\d+(?:\.\d+){3}(?:\s|$))\d{1,2}\.\d{1,4}(?:\.\d|[+-])[\w.+~-]{0,100}"
 _HOST = r"(?=[A-Za-z0-9.-]{0,253}[A-Za-z])[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?"
 _ALL = re.compile(rf"Linux ({_HOST}) ({_RELEASE})(?: .*)?")
@@ -56,16 +56,16 @@ _LABELS = frozenset(
         "Firmware Age",
     )
 )
-"""What `hostnamectl` prints beside the kernel and the static name (systemd, src/hostname/hostnamectl.c)."""
+"""Other labels that `hostnamectl` prints (systemd, src/hostname/hostnamectl.c)."""
 
 
 def recognise(head: list[str]) -> int:
-    """How sure these lines name a kernel: fewer than half of them do not belong, and one is a release."""
+    """Score these lines as naming a kernel: more than half belong, and one is a release."""
     filled = [text.strip() for text in head if text.strip()]
     found = [_fields(line) for line in filled]
     if not any(fields and "release" in fields for fields in found):
         return 0
-    # Any word may be a host's name, but a host has one.
+    # Any word may be a host's name, but a host has only one.
     names = sum(fields is not None and fields.keys() == {"hostname"} for fields in found)
     strange = sum(fields is None for fields in found) + max(0, names - 1)
     if strange * 2 >= len(filled):
@@ -86,7 +86,7 @@ class _Found:
 
 
 def read(lines: Lines) -> Iterator[KernelSample]:
-    """Samples in order: another release, or the same after a stamp, begins a new one."""
+    """Yield samples in order: another release, or the same after a stamp, begins a new one."""
     found = _Found()
     for text in lines:
         line = text.strip()
@@ -133,7 +133,7 @@ def _samples(found: _Found, lines: Lines) -> Iterator[KernelSample]:
 
 
 def _fields(line: str) -> dict[str, str] | None:
-    """What a line says, by field; empty where it is known and says nothing; None where it is not known."""
+    """Return a line's fields; empty if the line is known but irrelevant; None if unknown."""
     if line.startswith(("$ ", "#")) or _MACHINES.fullmatch(line):
         return {}
     if match := _TICKS.fullmatch(line):

@@ -76,7 +76,7 @@ BEGINNINGS = "dport, sport, dst, src, state, exclude, not or ("
         ("dport", "expected a port, as :443 or :https", 6),
         ("dport = ", "expected a port, as :443 or :https", 8),
         ("dst 10.0.0", "expected an address or a network, found '10.0.0'", 5),
-        ("dst < 10.0.0.1", "an address can be = or != only", 5),
+        ("dst < 10.0.0.1", "an address allows only = and !=", 5),
         ("dst 10.0.0.1:x", "expected a port, as :443 or :https, found 'x'", 14),
         ("(dport = :1", "expected a )", 12),
         ("dport = :1)", "expected and or or, found ')'", 11),

@@ -80,7 +80,7 @@ def test_files_are_bounded_and_each_stands_alone(pairs: Pairs, tmp_path: Path) -
 def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
     path = tmp_path / "snap.jsonl"
     (tmp_path / "snap.jsonl.2").write_text("older")
-    with pytest.raises(OutputError, match=r"snap\.jsonl\.2 is there already: name another file$"):
+    with pytest.raises(OutputError, match=r"snap\.jsonl\.2 already exists; choose another file$"):
         record(path, duration_ns=1)
     assert [each.name for each in tmp_path.iterdir()] == ["snap.jsonl.2"]
 
