@@ -1,7 +1,7 @@
 """The reference lab: programs that make TCP behave as published, and a real Linux kernel in virtual time to run them.
 
-In: a scenario (a file), or a workload on hosts of your own. Out: bundles that `tcpwin.analyze` reads, with what is true
-of them. It judges nothing: that is what findings and comparison are for.
+In: a scenario (a file), or a workload on your hosts. Out: bundles that `tcpwin.analyze` reads, with their ground truth.
+It judges nothing; findings and comparison do.
 """
 
 from tcpwin.lab.expectation import Claim, ClaimError

@@ -1,7 +1,7 @@
-"""How a transfer behaved, so that a run can be put beside what it was made like.
+"""A transfer's behaviour, to compare a run with the transfer it imitates.
 
-In: a connection, what was measured of it. Out: Behaviour: rate, window, flight, zero windows, losses, and the bytes
-that came through over time. It judges nothing but how near two of them are.
+In: a connection and its measurements. Out: Behaviour: rate, window, flight, zero windows, losses, and bytes delivered
+over time. It judges only how similar two of them are.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from tcpwin.reference import Measured
 
 CURVE_POINTS = 400
-"""Of the bytes over time: as many as a figure has room for."""
+"""Points of the curve of bytes over time: as many as a figure can show."""
 LEAST_LOSS_SHARE = 0.01
-"""Of the segments: shares of loss that differ by less are nearly alike, however far apart by their ratio."""
+"""Share of the segments: loss shares that differ by less count as similar, whatever their ratio."""
 
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """What one transfer did.
+    """Behaviour of one transfer.
 
     Attributes:
-        duration_ns: of the connection; `goodput_bps` is over its data alone.
-        window_mean_bytes, window_max_bytes: of the receive window; flights likewise; None where none was seen.
-        zero_windows, zero_window_ns: how often the window was closed, and for how long in all.
-        resent_segments, data_segments: sent again, and all with data.
-        time_ns, sum_bytes: payload acknowledged by a time since the connection's first packet.
+        duration_ns: the connection's duration; `goodput_bps` covers only the time with data.
+        window_mean_bytes, window_max_bytes: receive window; flights likewise; None if none was seen.
+        zero_windows, zero_window_ns: number and total time of closed windows.
+        resent_segments, data_segments: retransmitted segments, and all with data.
+        time_ns, sum_bytes: payload acknowledged over time since the connection's first packet.
     """
 
     duration_ns: int
@@ -50,22 +50,22 @@ class Behaviour:
 
     @property
     def resent_share(self) -> float:
-        """Of its segments with data, those sent again."""
+        """Return the retransmitted share of the data segments."""
         return self.resent_segments / max(self.data_segments, 1)
 
     @property
     def zero_window_share(self) -> float:
-        """Of its duration, with the window closed."""
+        """Return the share of the duration with the window closed."""
         return self.zero_window_ns / max(self.duration_ns, 1)
 
 
 def behaviour_of(connection: Connection, measured: Measured) -> Behaviour:
-    """How the direction that was measured behaved. Reads the source again, as `Connection.series` does."""
+    """Return the behaviour of the measured direction. Reads the source again, like `Connection.series`."""
     assert measured.direction is not None, "it is of a capture"
     data = connection.a_to_b if measured.direction == "a_to_b" else connection.b_to_a
     series = connection.series("goodput", direction=measured.direction)
     sums = series.sum.cumsum()
-    # The last point is how it ended: that of the first bucket may go.
+    # The last point is the final value, so the first bucket's may be dropped.
     chosen = slice(None, None, -max(-(-len(sums) // CURVE_POINTS), 1))
     ends_ns = series.time_ns + (series.width_ns if series.width_ns > 1 else 0)
     return Behaviour(
@@ -85,10 +85,10 @@ def behaviour_of(connection: Connection, measured: Measured) -> Behaviour:
 
 
 def score(original: Behaviour, run: Behaviour) -> float:
-    """How near a run came, from 0 to 1: the mean over throughput, window, flight, zero windows and segments sent again.
+    """Score a run's similarity from 0 to 1: the mean over throughput, window, flight, zero windows and retransmissions.
 
-    Each part is the smaller by the larger; of zero windows, whose share of the time may be none, it is 1 less what the
-    shares differ by.
+    Each part is the smaller value ÷ the larger; for zero windows, whose share of time may be 0, it is 1 minus the
+    difference of the shares.
     """
     parts = [
         _near(first, second)
@@ -110,7 +110,7 @@ def _near(first: float, second: float, *, least: float = 0.0) -> float:
 
 
 def behaviour_rows(columns: Sequence[Behaviour]) -> list[tuple[str, tuple[str, ...]]]:
-    """What each did, a row for each quantity, as people read it."""
+    """Return one formatted row per quantity."""
 
     def size(value: float | None) -> str:
         return "–" if value is None else bytes_text(value)

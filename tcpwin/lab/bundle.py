@@ -1,7 +1,7 @@
 """A run's folder as one file: a .zip that `tcpwin analyze` reads.
 
-In: the folder. Out: the bundle; the same files give the same bytes: fixed order, fixed times, no names of this host.
-What depends on the host that ran it (how long its processor took) goes beside the bundle, not into it.
+In: the folder. Out: the bundle; equal files give equal bytes: fixed order, fixed times, no names of this host. Data
+that depends on the host (its CPU time) is stored next to the bundle, not in it.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def write_bundle(folder: Path, text: str, path: Path) -> None:
 
 
 def write_host_cost(folder: Path, path: Path) -> None:
-    """The histogram of this host's processor time in tcp_try_rmem_schedule(), where the kernel counted it."""
+    """Write the histogram of this host's CPU time in tcp_try_rmem_schedule(), if the kernel counted it."""
     for file in folder.glob(f"{_HOST}*"):
         with open_whole(path, is_binary=True) as out:
             out.write(file.read_bytes())
 
 
 def read_bundle(path: Path) -> tuple[str, dict[str, Any]] | None:
-    """The scenario's text and the truth in a bundle; None where there is none, or none that can be read."""
+    """Return the scenario's text and the truth in a bundle, or None if missing or unreadable."""
     try:
         with zipfile.ZipFile(path) as bundle:
             text = bundle.read(f"{path.stem}/{SCENARIO}").decode()
@@ -63,7 +63,7 @@ def _add(bundle: zipfile.ZipFile, name: str, data: bytes) -> None:
 
 
 def _add_capture(bundle: zipfile.ZipFile, name: str, file: Path) -> None:
-    """Compressed here: tcpwin reads a member as it is, and the archive's own compression would add nothing."""
+    """Compress a capture: tcpwin reads compressed members, and the archive's compression would add nothing."""
     with (
         bundle.open(_entry(name), "w", force_zip64=file.stat().st_size > 1 << 31) as member,
         gzip.GzipFile("", "wb", _LEVEL, io.BufferedWriter(member), mtime=0) as packed,

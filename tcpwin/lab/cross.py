@@ -1,7 +1,7 @@
-"""A second flow that shares the queue: from a host of its own to the router behind the queue.
+"""A second flow that shares the queue, from a separate host to the router behind the queue.
 
-In: a path. Out: two forks, which begin when they are told, and end with the run. Its packets are in no capture: the
-hosts of the first flow do not see it.
+In: a path. Out: two forks that start on request and end with the run. Its packets are in no capture: the hosts of the
+first flow do not see them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WHOLE_S = 1e6
 
 
 class CrossTraffic:
-    """A bulk transfer beside the scenario's own."""
+    """A bulk transfer in parallel with the scenario's."""
 
     def __init__(self, route: Route, out: Path) -> None:
         where = (CROSS_ADDRESS, DEFAULT_PORT)
@@ -40,7 +40,7 @@ class CrossTraffic:
         listener.close()
 
     def go(self) -> None:
-        """Begin, and return when the first flow is to begin."""
+        """Start, and return when the first flow should start."""
         for fork in self._forks:
             fork.go()
         time.sleep(self._lead_s)

@@ -1,7 +1,7 @@
-"""What a scenario expects of a run: ``receiver.TcpExtPruneCalled == 0``, ``receiver.rate_bps >= 900e6``.
+"""Claims of a scenario about its run: ``receiver.TcpExtPruneCalled == 0``, ``receiver.rate_bps >= 900e6``.
 
-In: a line; a run's truth. Out: whether it holds, with the value that was found. A name in capitals is a counter's
-increase at that host; any other is a value of the summary in that host's log, or ``most_tcp_memory_pages``.
+In: a line; a run's truth. Out: whether it holds, with the actual value. A capitalised name is a counter's increase at
+that host; any other is a value of the summary in that host's log, or ``most_tcp_memory_pages``.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _OPERATORS = {
 
 
 class ClaimError(TcpwinError):
-    """A line that is no claim."""
+    """An invalid claim."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """An end, a name, an operator, a number."""
+    """An end, a name, an operator and a number."""
 
     end: str
     name: str
@@ -40,7 +40,7 @@ class Claim:
     text: str
 
     def found(self, truth: Mapping[str, Any]) -> float | None:
-        """The value that the claim is about; None where the run has none. A counter that did not move is 0."""
+        """Return the claim's actual value, or None if the run has none. A counter that did not change is 0."""
         host = truth["hosts"][self.end]
         if self.name[0].isupper():
             return float(host["counter_increases"].get(self.name, 0))
@@ -48,14 +48,14 @@ class Claim:
         return None if value is None else float(value)
 
     def holds(self, truth: Mapping[str, Any]) -> bool:
-        """Whether the run did as expected."""
+        """Whether the run met the expectation."""
         value = self.found(truth)
         return value is not None and bool(_OPERATORS[self.operator](value, self.number))
 
 
 def read_claim(text: str, *, where: str) -> Claim:
-    """A claim from its line."""
+    """Parse a claim."""
     found = _CLAIM.fullmatch(text)
     if found is None:
-        raise ClaimError(f"{where}: '{text[:80]}' is no claim, as 'receiver.TcpExtPruneCalled == 0'")
+        raise ClaimError(f"{where}: '{text[:80]}' is not a claim such as 'receiver.TcpExtPruneCalled == 0'")
     return Claim(found[1], found[2], found[3], float(found[4]), text)

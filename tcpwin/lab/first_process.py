@@ -1,7 +1,7 @@
 """The first process of the lab's kernel: mounts what is needed, runs one scenario, and halts.
 
-In: the folder for results, its path on the host as the one argument. Out: the results there, ``failed.txt`` where it
-failed. The root is the host's, read-only; only that folder can be written.
+In: the folder for results, its path on the host as the only argument. Out: the results there, or ``failed.txt``. The
+root is the host's, read-only; only that folder is writable.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _HALT = 0x4321FEDC
 
 
 def main(folder: str) -> None:
-    """Run the job of the folder. The kernel must not be left without its first process: it ends by halting."""
+    """Run the folder's job and halt, because the kernel must not lose its first process."""
     try:
         _mount("proc", "/proc", "proc", "")
         _mount("sys", "/sys", "sysfs", "")
@@ -28,7 +28,7 @@ def main(folder: str) -> None:
         RESULTS.mkdir()
         _mount("none", str(RESULTS), "hostfs", folder)
         _run()
-    except BaseException:  # noqa: BLE001 - there is nobody else to tell
+    except BaseException:  # noqa: BLE001 - this process has no caller
         text = traceback.format_exc()
         sys.stdout.write(text)
         if RESULTS.is_dir():
@@ -48,7 +48,7 @@ def _run() -> None:
     os.environ["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     os.environ["HOME"] = os.environ["TMPDIR"] = "/run"
     name, kernel = os.environ["LAB_NAME"], os.environ["LAB_KERNEL"]
-    # The first timer after boot comes late: the clock is still being chosen.
+    # The first timer after boot fires late, while the clock source is still being chosen.
     time.sleep(0.01)
     run("ip", "link", "set", "lo", "up")
     scenario = read_scenario(name, (RESULTS / JOB).read_text(encoding="utf8"))

@@ -1,7 +1,7 @@
-"""Both ends of a workload as forks of this process: no program is started, no module read again.
+"""Both ends of a workload as forks of this process, without starting programs or importing modules again.
 
-In: a namespace and what to do there. Out: whether it came to its end. A fork waits until it is told to go, so that all
-can be made before the first thread is.
+In: a namespace and a task. Out: whether it finished. A fork waits for a signal to start, so that all forks exist before
+the first thread.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Fork:
             os._exit(status)
 
     def go(self) -> None:
-        """Tell it to begin."""
+        """Let it start."""
         os.write(self._goes, b".")
 
     def wait(self) -> None:
@@ -56,7 +56,7 @@ class Fork:
             raise NetworkError(f"the workload failed at the {self._end}: {said.strip().splitlines()[-1][-300:]}")
 
     def end(self) -> None:
-        """End it where it has not ended by itself."""
+        """End it if it is still running."""
         with suppress(OSError):
             os.close(self._goes)
         if self._pid:

@@ -1,7 +1,7 @@
-"""The lab's kernel: Debian's linux-source built as a User Mode Linux program, once, and kept.
+"""The lab's kernel: Debian's linux-source built once as a User Mode Linux program.
 
-In: apt (or a source archive), gcc, make. Out: a program in the cache. It needs no root, and installs nothing: flex,
-bison and m4 are fetched beside it where the machine has none.
+In: apt (or a source archive), gcc, make. Out: a program in the cache. It needs no root and installs nothing: missing
+flex, bison and m4 are downloaded into the build folder.
 """
 
 from __future__ import annotations
@@ -23,21 +23,23 @@ from tcpwin.errors import TcpwinError
 from tcpwin.units import bytes_text, count_text
 
 SERIES = ("6.1", "6.12", "7.3")
-"""Of Linux, as Debian has them. 6.12 is the first long-term one whose window follows each socket's own ratio."""
+"""Linux series available from Debian. 6.12 is the first long-term one whose window follows each socket's measured
+ratio.
+"""
 DEFAULT_SERIES = SERIES[0]
-"""The scenarios expect what this one does."""
+"""The scenarios' expectations apply to this one."""
 RECIPES = Path(__file__).with_name("kernel")
-"""A folder by series: `lab.patch`, `config`."""
+"""One folder per series with `lab.patch` and `config`."""
 _SUITES = {"7.3": "trixie-backports"}
-"""Of Debian, for what Debian 12 has not: apt reads the package from there, by lists of the build's own."""
+"""Debian suites for packages that Debian 12 lacks; apt reads them with separate lists."""
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _DOWNLOAD_BYTES = {"6.1": 141_000_000, "6.12": 155_000_000, "7.3": 168_000_000}
 BUILD_BYTES = 2_000_000_000
 KEPT_BYTES = 9_000_000
 BUILD_CPU_S = 460
-"""Measured on a machine of two cores that were busy with other work."""
+"""Measured on a busy machine with two cores."""
 OBJECTS = 700
-"""Lines of make that begin with CC or AS: how far a build is."""
+"""Number of make's lines that begin with CC or AS, to show progress."""
 _PROGRAMS = {"gcc": "gcc", "make": "make", "bc": "bc", "patch": "patch", "xz": "xz-utils", "tar": "tar", "perl": "perl"}
 _FETCHED = ("flex", "bison", "m4")
 _REPRODUCIBLE = {
@@ -49,19 +51,19 @@ _REPRODUCIBLE = {
 
 _PREFIX = "build-"
 _NEW_S = 60
-"""A younger folder may be a build's that is about to lock it."""
+"""A younger folder may belong to a build that is about to lock it."""
 
 Say = Callable[[str, float | None], None]
-"""Told what is being done, and how much of it is done (0 to 1) where that is known."""
+"""Called with the current step and its progress (0 to 1) if known."""
 
 
 class BuildError(TcpwinError):
-    """A kernel that cannot be built here."""
+    """The kernel cannot be built here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a build needs, to be said before."""
+    """Resources that a build needs."""
 
     download_bytes: int
     disk_bytes: int
@@ -72,7 +74,7 @@ class Needs:
 
     def __str__(self) -> str:
         download = f"downloads {bytes_text(self.download_bytes)}, " if self.download_bytes else ""
-        # What a machine needs is known to the minute at best.
+        # The estimate is accurate to a minute at best.
         in_all, each = (round(seconds / 60) for seconds in (self.cpu_s, self.cpu_s / self.cores))
         return (
             f"{download}needs {bytes_text(self.disk_bytes)} of disk in {self.place} while it builds and "
@@ -82,26 +84,26 @@ class Needs:
 
 
 def cache() -> Path:
-    """The folder of what tcpwin keeps between calls (XDG Base Directory Specification)."""
+    """Return tcpwin's cache folder (XDG Base Directory Specification)."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "tcpwin"
 
 
 def recipe_files(series: str) -> tuple[Path, Path]:
-    """The patch and the configuration of a series."""
+    """Return the patch and the configuration of a series."""
     folder = RECIPES / series
     return folder / "lab.patch", folder / "config"
 
 
 def kernel_path(series: str = DEFAULT_SERIES) -> Path:
-    """Where the kernel of this recipe is, or will be: another patch or configuration is another kernel."""
+    """Return the path of this recipe's kernel; it changes with the patch and the configuration."""
     patch, config = recipe_files(series)
     recipe = hashlib.sha256(patch.read_bytes() + config.read_bytes() + series.encode())
     return cache() / f"linux-{series}-{recipe.hexdigest()[:12]}"
 
 
 def build_needs(source: Path | None, series: str = DEFAULT_SERIES) -> Needs:
-    """What `build` will need."""
+    """Return what `build` will need."""
     cores = len(os.sched_getaffinity(0))
     return Needs(0 if source else _DOWNLOAD_BYTES[series], BUILD_BYTES, KEPT_BYTES, BUILD_CPU_S, cores, cache())
 
@@ -118,7 +120,7 @@ def build(say: Say, source: Path | None = None, series: str = DEFAULT_SERIES) ->
     with _working_folder(path.parent) as work:
         tree = _unpack(work, source, series, say)
         patch, config = recipe_files(series)
-        # A hunk that fits only by guessing may land in another function, where it does nothing.
+        # A hunk applied with fuzz may land in another function, without effect.
         command = ["patch", "-p1", "--batch", "--fuzz=0", "-i", str(patch)]
         _run(command, tree, f"the lab's patch for {series} does not fit this source")
         built = _make(work, tree, config, say)
@@ -130,7 +132,7 @@ def build(say: Say, source: Path | None = None, series: str = DEFAULT_SERIES) ->
 
 @contextmanager
 def _working_folder(place: Path) -> Iterator[Path]:
-    """A folder of this build's own, locked while the build lives: the system lets go of a dead owner's lock."""
+    """Yield a private build folder, locked while the build lives: the system releases a dead owner's lock."""
     with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=place) as folder:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -141,7 +143,7 @@ def _working_folder(place: Path) -> Iterator[Path]:
 
 
 def _clear_abandoned(place: Path) -> None:
-    """Remove what builds left that were killed before they could clear up."""
+    """Remove the folders of builds that were killed before cleaning up."""
     for folder in place.glob(f"{_PREFIX}*"):
         try:
             handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -159,10 +161,10 @@ def _clear_abandoned(place: Path) -> None:
 
 
 def check_host(source: Path | None) -> None:
-    """See that a kernel can be built here.
+    """Check that a kernel can be built here.
 
     Raises:
-        BuildError: it is another system, a program is missing, or the source is.
+        BuildError: unsupported system, or a program or the source is missing.
     """
     if not sys.platform.startswith("linux") or os.uname().machine != "x86_64":
         raise BuildError("the lab's kernel is built on Linux on x86-64 only")
@@ -177,7 +179,7 @@ def check_host(source: Path | None) -> None:
 
 
 def _unpack(work: Path, source: Path | None, series: str, say: Say) -> Path:
-    """The source tree."""
+    """Unpack and return the source tree."""
     if source is None:
         say("download", None)
         package = f"linux-source-{series}"
@@ -205,7 +207,7 @@ def _download(work: Path, package: str, reason: str, options: Sequence[str] = ()
 
 
 def _suite_options(work: Path, suite: str, reason: str) -> list[str]:
-    """Options by which apt reads another suite of Debian, from this machine's own mirror; its own lists stay."""
+    """Return options that make apt read another Debian suite from this machine's mirror, with separate lists."""
     fields = "--format=$(ORIGIN)|$(LABEL)|$(REPO_URI)"
     command = ["apt-get", "indextargets", fields, "Created-By: Packages"]
     told = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -230,7 +232,7 @@ def _make(work: Path, tree: Path, config: Path, say: Say) -> Path:
     out = work / "out"
     out.mkdir()
     environment = {**os.environ, **_REPRODUCIBLE, **_tools(work)}
-    # A signed or verbose build of the user's own must not reach into this one.
+    # Ignore the user's settings for signed or verbose builds.
     for name in ("MAKEFLAGS", "CFLAGS", "KCFLAGS", "ARCH", "CROSS_COMPILE"):
         environment.pop(name, None)
     make = ["make", "-C", str(tree), f"O={out}", "ARCH=um"]
@@ -241,7 +243,7 @@ def _make(work: Path, tree: Path, config: Path, say: Say) -> Path:
     _run([*make, "olddefconfig"], work, "the kernel cannot be configured", environment)
     _check_config(out / ".config", config)
     say("compile", 0.0)
-    # In this build's own folder: another may be under way in the same cache.
+    # In this build's private folder, because another build may be running in the same cache.
     own_log = work / "build.log"
     with own_log.open("w", encoding="utf8") as lines:
         jobs = f"-j{len(os.sched_getaffinity(0))}"
@@ -270,7 +272,7 @@ def _make(work: Path, tree: Path, config: Path, say: Say) -> Path:
 
 
 def _check_config(path: Path, config: Path) -> None:
-    """Options that Kconfig dropped would only show much later."""
+    """Check now for options that Kconfig dropped; they would cause errors only much later."""
     has = set(path.read_text(encoding="utf8").splitlines())
     wanted = [line for line in config.read_text(encoding="ascii").splitlines() if line.startswith("CONFIG_")]
     dropped = [line for line in wanted if line not in has]
@@ -279,7 +281,7 @@ def _check_config(path: Path, config: Path) -> None:
 
 
 def _tools(work: Path) -> dict[str, str]:
-    """Where flex, bison and m4 are, fetched where the machine has none."""
+    """Return the paths of flex, bison and m4, downloading missing ones."""
     missing = [tool for tool in _FETCHED if shutil.which(tool) is None]
     if not missing:
         return {}

@@ -1,8 +1,8 @@
-"""What each limit of a scenario costs: the run as it is, and once more with each limit alone lifted.
+"""The cost of each limit of a scenario: one unchanged run, and one per limit with only that limit lifted.
 
-In: a scenario, a folder. Out: the time that each run took, and what each lift gains. The time of a transfer is from
-before its SYN (bulk and stalled readers: from its connection) to its last byte read, and so is that of messages, of
-which the sum of their one-way delays stands beside it.
+In: a scenario, a folder. Out: the duration of each run, and the gain of each lift. A transfer lasts from before its SYN
+(bulk and stalled readers: from its connection) until its last byte is read, and so do messages, for which the sum of
+one-way delays is reported too.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from tcpwin.lab.side_by_side import side_by_side
 
 SCHEMA = "tcpwin/lift/1"
 ALIKE = 0.1
-"""Gains that differ by less than this share of the larger are alike."""
+"""Gains that differ by less than this share of the larger count as equal."""
 NONE_BELOW = 0.02
-"""Of the time: where nothing gains as much, nothing limited."""
+"""Share of the time: if no lift gains this much, nothing limited the run."""
 _LOG = "log_receiver.jsonl"
 _BY_BYTES = ("bulk", "stalled-reader", "transfer")
 
 
 class LiftError(TcpwinError):
-    """A scenario whose end is not an event: nothing can be gained."""
+    """A scenario that ends by the clock, so that no lift can shorten it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How long a run took.
+    """Duration of a run.
 
     Attributes:
-        completion_ns: to the last byte read.
-        delays_ns: sum of the one-way delays of messages; None of other workloads.
+        completion_ns: time until the last byte was read.
+        delays_ns: sum of the one-way delays of messages; None for other workloads.
     """
 
     completion_ns: int
@@ -53,14 +53,14 @@ class Gain:
     lift: Lift
     times: Times
     gain_ns: int
-    """Negative where the transfer took longer."""
+    """Negative if the transfer took longer."""
     gain_share: float
-    """Of the base's time."""
+    """Share of the unchanged run's time."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiftResult:
-    """What a scenario's limits cost."""
+    """Costs of a scenario's limits."""
 
     scenario: Scenario
     kernel: str
@@ -69,13 +69,13 @@ class LiftResult:
 
     @property
     def limit(self) -> str:
-        """The limit whose lifting gains most."""
+        """Return the limit whose lifting gains most."""
         best = self._best()
         return "none" if best is None else best.lift.limit
 
     @property
     def alike(self) -> list[str]:
-        """Every limit whose lifting gains about as much as the best."""
+        """Return every limit whose lifting gains about as much as the best."""
         best = self._best()
         if best is None:
             return ["none"]
@@ -87,7 +87,7 @@ class LiftResult:
         return best if best and best.gain_ns >= NONE_BELOW * self.base.completion_ns else None
 
     def document(self) -> dict[str, Any]:
-        """The result as JSON."""
+        """Return the result as JSON."""
         return {
             "schema": SCHEMA,
             "scenario": self.scenario.name,
@@ -110,7 +110,7 @@ class LiftResult:
 
 
 Run = Callable[[Scenario, str, Path], Path]
-"""Runs a scenario on a kernel into a folder, unless it was run; returns the bundle."""
+"""Runs a scenario on a kernel into a folder, unless already done, and returns the bundle."""
 
 
 def check_liftable(scenario: Scenario) -> None:
@@ -138,8 +138,8 @@ def lift_scenario(
 
     Args:
         jobs: how many runs at once.
-        run: what runs a scenario; the lab's kernel if not said.
-        say: told the name of each run that is over.
+        run: runs a scenario, by default in the lab's kernel.
+        say: called with the name of each finished run.
     """
     check_liftable(scenario)
     folder.mkdir(parents=True, exist_ok=True)
@@ -156,7 +156,7 @@ def lift_scenario(
 
 
 def lift_result(scenario: Scenario, kernel: str, base: Times, lifted_times: Mapping[str, Times]) -> LiftResult:
-    """What the limits of a scenario cost, from the times of its runs, by the lifts' names."""
+    """Return the costs of a scenario's limits from its runs' times, by lift name."""
     gains = []
     for lift in lifts_of(scenario):
         times = lifted_times[lift.name]
@@ -166,7 +166,7 @@ def lift_result(scenario: Scenario, kernel: str, base: Times, lifted_times: Mapp
 
 
 def read_times(bundle: Path, scenario: Scenario) -> Times:
-    """How long a run took, by the reader's log."""
+    """Return a run's duration from the reader's log."""
     with zipfile.ZipFile(bundle) as members:
         text = members.read(f"{bundle.stem}/{_LOG}").decode()
     lines = [json.loads(line) for line in text.splitlines()]

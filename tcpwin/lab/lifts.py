@@ -1,7 +1,7 @@
-"""The limits of a scenario, each lifted alone: what another run must change.
+"""The changes that lift each limit of a scenario.
 
-In: a scenario. Out: the same scenario with one thing changed, by the limit's name. A limit that the scenario cannot
-have (no loss, no policer, no pause) has no such run.
+In: a scenario. Out: the same scenario with one change, by limit name. Limits that the scenario cannot have (no loss, no
+policer, no pause) are omitted.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tcpwin.lab.toml_text import render_toml
 
 Table = dict[str, Any]
 RATE_FACTOR = 4
-"""By which the path's rate and its queue grow: the queue stays the same multiple of rate times delay."""
+"""Factor for the path's rate and queue; the queue stays the same multiple of rate times delay."""
 _FRAME_BYTES, _PAYLOAD_BYTES = 1538, 1448
-"""Of a full frame on the wire with its gap, and what it carries with timestamps."""
+"""A full frame on the wire with its gap, and its payload with timestamps."""
 _POLICED_BYTES = 1514
 _POLICER_MARGIN = 0.98
 _KERNEL_WINDOW_SEGMENTS = 10
@@ -36,19 +36,19 @@ _READER = {
     "stalled-reader": ("stalls",),
 }
 _TRACE = ("trace_us", "trace_bytes")
-"""The pace of a reader or a writer that was captured."""
+"""Settings with the pace of a captured reader or writer."""
 _WRITER = {"transfer": ("rate_mbps", "pause_bytes", "pause_s"), "messages": ("gap_s",)}
 
 
 @dataclass(frozen=True, slots=True)
 class Lift:
-    """One limit, lifted.
+    """The lifting of one limit.
 
     Attributes:
-        name: of the run.
-        limit: which limit of a verdict it lifts; two lifts may be of one.
-        title: what is changed, in a few words.
-        applies: whether a scenario can have it.
+        name: the run's name.
+        limit: the verdict's limit that it lifts; two lifts may share one.
+        title: short description of the change.
+        applies: whether it applies to a scenario.
         change: changes the scenario's table.
     """
 
@@ -60,7 +60,7 @@ class Lift:
 
 
 def lifted(scenario: Scenario, lift: Lift) -> Scenario:
-    """The scenario with this limit lifted: no packets, hardly a sample, and no claims."""
+    """Return the scenario with this limit lifted, without packets and claims and with few samples."""
     table = tomllib.loads(scenario.text)
     table.pop("expect", None)
     table["measure"] = {"capture": False, "sample_ms": 0, "quick": True}
@@ -69,7 +69,7 @@ def lifted(scenario: Scenario, lift: Lift) -> Scenario:
 
 
 def scenario_without(scenario: Scenario, limit: str) -> Scenario | None:
-    """The scenario with all that makes this limit lifted, and as it is otherwise; None where it has nothing of it."""
+    """Return the scenario with everything that causes this limit lifted, or None if it has no such cause."""
     lifts = [lift for lift in lifts_of(scenario) if lift.limit == limit]
     table = tomllib.loads(scenario.text)
     for lift in lifts:
@@ -78,12 +78,12 @@ def scenario_without(scenario: Scenario, limit: str) -> Scenario | None:
 
 
 def lifts_of(scenario: Scenario) -> list[Lift]:
-    """The lifts that a scenario can have."""
+    """Return the lifts that apply to a scenario."""
     return [lift for lift in LIFTS if lift.applies(scenario)]
 
 
 def path_rate_mbps(scenario: Scenario) -> float:
-    """Of the narrowest place that queues, or of the card."""
+    """Return the rate of the narrowest queue, or of the card."""
     route = scenario.route
     return min(route.rate_mbps, route.bottleneck_mbps or route.rate_mbps)
 
@@ -93,7 +93,7 @@ def _set(table: Table, heading: str, **values: Any) -> None:
 
 
 def _large_buffer(scenario: Scenario) -> int:
-    """Bytes that hold whatever the path and its queue hold, twice over, whatever a frame costs."""
+    """Return a size twice what the path and its queue hold, whatever memory a frame takes."""
     on_the_way = path_rate_mbps(scenario) * 1e6 / 8 * scenario.route.rtt_ms / 1000 + scenario.route.queue_bytes
     return min(_MOST_BUFFER_BYTES, max(_LEAST_BUFFER_BYTES, 1 << round(8 * on_the_way).bit_length()))
 
@@ -102,7 +102,7 @@ def _lift_buffer(scenario: Scenario, table: Table, end: str, name: str) -> None:
     size = _large_buffer(scenario)
     table.setdefault(f"sysctl_{end}", {})[name] = f"4096 {size} {size}"
     both = table.setdefault("sysctl", {})
-    # Memory pressure would take the place of what was lifted.
+    # Otherwise memory pressure would replace the lifted limit.
     pages = scenario.hosts.memory_mib * _PAGES_PER_MIB
     both.setdefault("net.ipv4.tcp_mem", f"{pages // 2} {pages * 3 // 4} {pages}")
 
@@ -144,7 +144,7 @@ def _lift_writer(scenario: Scenario, table: Table) -> None:
 
 
 def _at_once(settings: Table, names: tuple[str, ...]) -> None:
-    """Zero is "not at all" for each of these settings."""
+    """Set these settings to zero, which disables each."""
     for name in names:
         settings[name] = 0
     for name in _TRACE:
@@ -157,13 +157,15 @@ def _lift_idle_restart(_: Scenario, table: Table) -> None:
 
 
 def first_window_segments(scenario: Scenario) -> int:
-    """What the path holds without a queue, at the rate that it lets pass."""
+    """Return what the path holds without a queue, at its rate."""
     rate = min(path_rate_mbps(scenario), scenario.route.policer_mbps or path_rate_mbps(scenario))
     return int(rate * 1e6 / 8 * scenario.route.rtt_ms / 1000 / _FRAME_BYTES)
 
 
 def _lift_congestion_control(scenario: Scenario, table: Table) -> None:
-    """Begin with what the path holds, and send no faster than it carries: no ramp, no overshoot, no cut of its own."""
+    """Start with what the path holds, and send no faster than it carries: no ramp, no overshoot, no self-inflicted
+    loss.
+    """
     _set(table, "host", initial_window_segments=first_window_segments(scenario))
     if scenario.workload.name != "transfer":
         return

@@ -1,8 +1,8 @@
-"""A scenario like what a capture shows: its path, its bytes, its hosts' settings.
+"""A scenario that imitates a capture: its path, its bytes, its hosts' settings.
 
-In: an analysis with what its hosts said. Out: a scenario that sends as many bytes over such a path to such a receiver.
-Where the capture does not tell the rate of the path, it is given, or taken as 1 Gbit/s or what carries the transfer:
-the scenario's text says which.
+In: an analysis with host data. Out: a scenario that sends as many bytes over such a path to such a receiver. If the
+capture does not show the path's rate, it is given, or assumed to be 1 Gbit/s or the next that carries the transfer; the
+scenario's text says which.
 """
 
 from __future__ import annotations
@@ -25,29 +25,31 @@ if TYPE_CHECKING:
     from tcpwin.reference import Run
 
 ASSUMED_RATES_MBPS = (1_000, 10_000, 100_000, 400_000)
-"""Ethernet's; where none is given the path has the first that carries what was captured."""
+"""Ethernet rates; without a given rate the path gets the first that carries the captured transfer."""
 _CARRIED = 0.94
-"""Of Ethernet's rate, what is left for data of full frames."""
+"""Share of Ethernet's rate available to the payload of full frames."""
 _MOST_BYTES = 1 << 30
 _LARGE_BYTES = 64 << 20
-"""A larger buffer needs more than the 1 GiB of memory that a scenario's hosts have by default."""
+"""Larger buffers need more than a scenario's default of 1 GiB of memory."""
 _LARGE_MEMORY_MIB = 4096
 _LEAST_QUEUE_BYTES, _ROOMY_QUEUE_BYTES, _CARD_MBPS = 6_000, 150_000, 1000.0
 _QUEUED_SHARE, _LEAST_WAIT_NS = 0.1, 500_000
-"""Of a round trip: segments that waited longer on average did so behind the capture point, in a queue of the path."""
+"""Share of a round trip, and least time: segments that waited longer on average waited in a queue of the path, behind
+the capture point.
+"""
 _MOSTLY, _FILLED_SHARE = 0.5, 0.02
 _BUCKET_SHARE, _LEAST_BUCKET_MS, _LEAST_BUCKET_BYTES = 0.5, 10.0, 15_000
 _OWN_PACE = 1.5
-"""Times a window a round trip: a plateau below may be of the window."""
+"""Multiple of one window per round trip: a plateau below it may come from the window."""
 _PACED = 0.15
-"""Of the life: an application that was waited for less is taken as fast as the path."""
+"""Share of the life: an application that was waited for less counts as fast as the path."""
 _MEMORY_A_BYTE = 1.055
-"""Of receive memory, that a byte takes in the lab where `frame_memory_bytes` is 0."""
+"""Receive memory per byte in the lab if `frame_memory_bytes` is 0."""
 _SAMPLE_MS, _SAMPLES = 200, 100
 _RMEM, _WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
 _CONTROL = "net.ipv4.tcp_congestion_control"
 _DEFAULTS = {_RMEM: "4096 131072 6291456", _WMEM: "4096 16384 4194304"}
-"""Linux's, where the hosts' are not known."""
+"""Linux's defaults, if the hosts' settings are unknown."""
 _SETTINGS = (
     *("tcp_rmem", "tcp_wmem", "tcp_adv_win_scale", "tcp_window_scaling", "tcp_sack", "tcp_timestamps"),
     *("tcp_slow_start_after_idle", "tcp_notsent_lowat", "tcp_moderate_rcvbuf", "tcp_congestion_control"),
@@ -60,7 +62,7 @@ _KINDS = {
     "tcp_congestion_control": ("the name of a congestion control", re.compile(r"[A-Za-z0-9_-]{1,15}")),
 }
 _CONGESTION_CONTROLS = ("cubic", "reno", "bbr", "dctcp")
-"""Those of the lab's kernel."""
+"""Congestion controls in the lab's kernel."""
 
 
 def scenario_like(
@@ -73,19 +75,19 @@ def scenario_like(
     changes: Changes | None = None,
     series: str | None = None,
 ) -> Scenario:
-    """A bulk transfer like a connection of the capture, with the settings that its snapshots hold.
+    """Return a bulk transfer like a connection of the capture, with its snapshots' settings.
 
     Args:
-        name: of the capture; the scenario is `like-` and what letters and digits it has.
-        rate_mbps: of the path.
+        name: the capture's name; the scenario is `like-` plus its letters and digits.
+        rate_mbps: the path's rate.
         connection: by default the worst.
-        settings_of: a run of a reference whose tcp_rmem and tcp_adv_win_scale take the place of the receiver's.
-        changes: of settings and path, as `tcpwin.whatif` takes them.
-        series: which Linux it will run on; by default `series_like`.
+        settings_of: a reference run whose tcp_rmem and tcp_adv_win_scale replace the receiver's.
+        changes: changes of settings and path, as for `tcpwin.whatif`.
+        series: the Linux it will run on; by default `series_like`.
 
     Raises:
-        ScenarioError: there is no connection, it has no data or shows no round trip, the run states no buffer, or a
-            limit is to be lifted that the run does not have.
+        ScenarioError: there is no connection, it has no data or no round trip, the run states no buffer, or the run
+        lacks a limit to lift.
     """
     if connection is None:
         worst = analysis.worst(1)
@@ -142,9 +144,9 @@ def scenario_like(
 
 
 def _without(scenario: Scenario, changes: Changes) -> Scenario:
-    """The scenario with limits lifted that no line above is."""
+    """Lift the limits that no line of the scenario's text covers."""
     for limit in changes.lifted:
-        # Of the path's losses it has none already.
+        # The path has no losses already.
         found = scenario if limit == "path_loss" else scenario_without(scenario, limit)
         if found is None:
             raise ScenarioError(f"the run has no {LIMIT_NAMES[limit]} that could be lifted: change a setting instead")
@@ -153,7 +155,7 @@ def _without(scenario: Scenario, changes: Changes) -> Scenario:
 
 
 def _workload_lines(connection: Connection, path: Path, total_bytes: int, life: Life, series: str) -> list[str]:
-    """As many bytes, by a writer and a reader that are as fast as they were where they were waited for."""
+    """Return lines for as many bytes, with the writer's and reader's pace where the other side waited for them."""
     traces = {}
     round_trip_ns = path.round_trip_ns.value or 0.0
     paced = [
@@ -174,21 +176,21 @@ def _workload_lines(connection: Connection, path: Path, total_bytes: int, life: 
 
 
 def _held_share(path: Path, series: str) -> float:
-    """Bytes that the lab's kernel holds unread for each byte that its window is less."""
+    """Return the unread bytes in the lab's kernel per byte by which its window is smaller."""
     if series != DEFAULT_SERIES:
-        return 1.0  # Since 6.6 a window reckons with the memory that packets take.
+        return 1.0  # Since 6.6 the window accounts for the memory that packets take.
     model = memory_models(None, adv_win_scale=path.receiver.adv_win_scale)[0]
     return 1 / (_MEMORY_A_BYTE * model.window_from_space(1 << 20) / (1 << 20))
 
 
 def series_like(connection: Connection) -> str:
-    """Which Linux of the lab counts receive memory as the connection's receiver does; 6.1 where that is not known."""
+    """Return the lab's Linux that counts receive memory like the connection's receiver; 6.1 if unknown."""
     path = fit_path(connection)
     return DEFAULT_SERIES if path is None else series_of(path)
 
 
 def series_of(path: Path) -> str:
-    """The same, of a path that is fitted already."""
+    """Return the same for an already fitted path."""
     kernel = path.receiver.kernel
     if kernel is None:
         return DEFAULT_SERIES
@@ -198,7 +200,7 @@ def series_of(path: Path) -> str:
 def _path_lines(
     path: Path, way: Direction, rate_mbps: float | None, changes: Changes, life: Life, rtt_ns: float
 ) -> list[str]:
-    """The rate, with the queue or the policer in front of it, and losses by chance."""
+    """Return lines for the rate, the queue or policer in front of it, and random losses."""
     shown = None if is_own_pace(path, way, life) else path.rate_bps.value
     rate_mbps = rate_mbps if changes.rate_bps is None else changes.rate_bps / 1e6
     if rate_mbps is None and shown is None:
@@ -233,7 +235,7 @@ def _path_lines(
 
 
 def is_own_pace(path: Path, way: Direction, life: Life) -> bool:
-    """Whether what looks like the path's rate may be the pace of BBR, whose window allows no more."""
+    """Whether the apparent path rate may be the pace of BBR at its window."""
     rate_bps, rtt_ns = path.rate_bps.value, path.round_trip_ns.value
     if not rate_bps or not rtt_ns or path.algorithm is None or not path.algorithm.is_bbr:
         return False
@@ -243,7 +245,7 @@ def is_own_pace(path: Path, way: Direction, life: Life) -> bool:
 
 
 def _change(changes: Changes, tables: dict[str, dict[str, str]]) -> None:
-    """The changed settings, each at its end."""
+    """Apply the changed settings, each at its end."""
     sender, receiver = tables["sysctl_sender"], tables["sysctl_receiver"]
     for table, name, size in ((receiver, _RMEM, changes.rmem_max_bytes), (sender, _WMEM, changes.wmem_max_bytes)):
         if size is not None:
@@ -263,14 +265,14 @@ def _assumed(way: Direction) -> int:
 
 
 def _check_setting(name: str, value: str) -> None:
-    """Refuse what no kernel says: snapshots come from other people, and this becomes a scenario's text."""
+    """Refuse implausible values: snapshots come from strangers, and this becomes a scenario's text."""
     kind, pattern = _KINDS.get(name.removeprefix("net.ipv4."), _NUMBER)
     if not pattern.fullmatch(value):
         raise ScenarioError(f"the snapshots have {name} = {value[:80]!r}, which is not {kind}")
 
 
 def _take_over(run: Run, tables: dict[str, dict[str, str]]) -> None:
-    """The run's receive buffer at the receiver; the sender's own stays, and may be the next limit."""
+    """Use the run's receive buffer at the receiver; the sender's buffer stays and may be the next limit."""
     if run.rmem_max_bytes is None:
         raise ScenarioError(f"{run.reference}/{run.name} states no receive buffer")
     receiver = tables["sysctl_receiver"]
@@ -281,5 +283,5 @@ def _take_over(run: Run, tables: dict[str, dict[str, str]]) -> None:
 
 
 def _largest(tables: dict[str, dict[str, str]]) -> list[str]:
-    """The largest buffers that the settings name."""
+    """Return the largest buffers in the settings."""
     return [table[name].split()[-1] for table in tables.values() for name in (_RMEM, _WMEM) if name in table]

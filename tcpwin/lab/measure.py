@@ -1,6 +1,6 @@
-"""What is recorded while a workload runs: packets at both ends, sockets, counters, memory.
+"""Recording of a running workload: packets at both ends, sockets, counters, memory.
 
-In: namespaces that exist. Out: files in a folder, in the formats that tcpwin reads. It changes nothing.
+In: existing namespaces. Out: files in a folder, in formats that tcpwin reads. It changes nothing.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _SNAP_BYTES = 96
 _RING_KIB = 65536
 _HOSTS = tuple(ADDRESSES)
 _TCP_MEMORY = re.compile(r"^TCP: .* mem (\d+)$", re.MULTILINE)
-"""Of the kernel: sender and receiver together, where one kernel is both."""
+"""TCP memory of the kernel, for sender and receiver together if they share one."""
 _SETTLE_S = 0.5
 _BLOCK_S = 2.5
-"""TPACKET_V3 hands a block over after up to a second."""
+"""TPACKET_V3 delivers a block after up to one second."""
 
 
 def counters() -> dict[str, int]:
-    """The counters of this thread's namespace, named as nstat does."""
+    """Return the counters of this thread's namespace, by nstat's names."""
     found: dict[str, int] = {}
     for name in ("netstat", "snmp"):
         lines = Path(f"/proc/thread-self/net/{name}").read_text(encoding="ascii").splitlines()
@@ -43,7 +43,7 @@ def counters() -> dict[str, int]:
 
 
 def first_line(process: subprocess.Popen[str]) -> str:
-    """Wait for the first line that a process says on stderr, or for its end; what follows is left to be read."""
+    """Wait for a process's first line on stderr, or its end; the rest remains unread."""
     assert process.stderr is not None
     said = b""
     while not said.endswith(b"\n") and (byte := os.read(process.stderr.fileno(), 1)):
@@ -52,7 +52,7 @@ def first_line(process: subprocess.Popen[str]) -> str:
 
 
 class Capture:
-    """tcpdump at both ends, headers only, in nanoseconds."""
+    """tcpdump at both ends, with headers only and nanosecond times."""
 
     def __init__(self, out: Path, signals: Signals) -> None:
         self._started: list[tuple[str, subprocess.Popen[str]]] = []
@@ -70,16 +70,16 @@ class Capture:
         for end in _HOSTS:
             argv = ["ip", "netns", "exec", SPACES[end], "tcpdump", "-i", DEVICES[end], "-s", str(_SNAP_BYTES), "-n"]
             argv += ["-Z", "root", "-B", str(_RING_KIB), "--time-stamp-precision=nano", "-w", "-", "tcp"]
-            # A file of its own it would give to another user, which the host of the lab's kernel may not allow.
+            # tcpdump would give its own output file to another user, which the lab kernel's host may not allow.
             with (out / f"{end}.pcap").open("wb") as file:
                 try:
                     process = subprocess.Popen(argv, stdout=file, stderr=subprocess.PIPE, text=True)
                 except FileNotFoundError:
-                    raise NetworkError("there is no program ip here: install iproute2") from None
+                    raise NetworkError("the program ip is missing: install iproute2") from None
             self._started.append((end, process))
 
     def _wait(self) -> None:
-        """Wait until both capture."""
+        """Wait until both are capturing."""
         said = {end: first_line(process) for end, process in self._started}
         time.sleep(_SETTLE_S)
         for end, process in self._started:
@@ -90,7 +90,7 @@ class Capture:
                 )
 
     def finish(self) -> dict[str, dict[str, int]]:
-        """Stop both; what each says that it captured and dropped."""
+        """Stop both, and return the numbers that each captured and dropped."""
         time.sleep(_BLOCK_S)
         for _, process in self._started:
             process.send_signal(signal.SIGINT)
@@ -105,9 +105,9 @@ class Capture:
 
 
 class Sampler:
-    """Sockets (`ss`), counters and /proc/net/sockstat of both hosts, every so often, from a thread of its own.
+    """Samples sockets (`ss`), counters and /proc/net/sockstat of both hosts periodically in a separate thread.
 
-    With `sample_ms` 0 only counters, at the beginning and the end.
+    With `sample_ms` 0, only counters at the start and the end.
     """
 
     def __init__(self, out: Path, sample_ms: int, tick: Callable[[int], None]) -> None:
@@ -122,7 +122,7 @@ class Sampler:
         self._thread.start()
 
     def finish(self) -> dict[str, dict[str, int]]:
-        """Stop, write the tables of counters, and return by how much each counter rose, by host."""
+        """Stop, write the counter tables, and return each counter's increase by host."""
         self._stop.set()
         self._thread.join()
         if self._failure:
@@ -161,7 +161,7 @@ class Sampler:
 
     def _write_counters(self, end: str) -> dict[str, int]:
         rows = self._rows[end]
-        # The kernel shows a kind of ICMP message from the first of it on.
+        # The kernel lists a kind of ICMP message only after the first one.
         moved = [name for name, last in rows[-1][1].items() if last != rows[0][1].get(name, 0)]
         with (self._out / f"nstat_{end}.csv").open("w", encoding="ascii") as out:
             out.write(",".join(["t", *moved]) + "\n")

@@ -1,6 +1,6 @@
-"""What runs need, to be said before: processor, memory, disk.
+"""Estimates of the CPU, memory and disk that runs need.
 
-In: scenarios with their kernels. Out: estimates from how much the workloads will send, by costs that were measured.
+In: scenarios with their kernels. Out: estimates from the bytes that the workloads will send and measured costs.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from tcpwin.lab.scenario import Scenario
 from tcpwin.lab.workload import FRAME_BYTES
 from tcpwin.units import bytes_text, time_text
 
-# Measured on one core of a machine of 2026 with the lab's own kernel; a start is boot, network and three Pythons.
+# Measured on one core of a 2026 machine with the lab's kernel; a start includes boot, network and three Pythons.
 _START_S = 4.0
 _QUICK_START_S = 2.0
 _FRAME_S = 25e-6
 _CAPTURED_FRAME_S = 5e-6
 _SAMPLE_S = 0.12
 _CAPTURED_BYTES = 112
-"""Of a frame in a capture: 96 of headers and the record's 16."""
+"""Bytes per captured frame: 96 of headers and 16 of the record."""
 _WITH_ACKS = 1.5
 _START_ROUND_TRIPS = 12
 _BUFFERS = {"net.ipv4.tcp_rmem": "4096 131072 6291456", "net.ipv4.tcp_wmem": "4096 16384 4194304"}
-"""What Linux has where the scenario says nothing."""
+"""Linux's defaults, for settings that the scenario omits."""
 _SMALLEST_WINDOW = 0.25
-"""Of a buffer: what tcp_adv_win_scale -2 leaves."""
+"""Smallest share of a buffer used as window, with tcp_adv_win_scale -2."""
 MSS_BYTES = 1448
 
 
 @dataclass(frozen=True, slots=True)
 class RunNeeds:
-    """What runs need one after the other: processor time in all, memory and disk of the largest."""
+    """Needs of consecutive runs: total CPU time, and memory and disk of the largest."""
 
     runs: int
     processor_s: float
@@ -41,14 +41,14 @@ class RunNeeds:
     def __str__(self) -> str:
         runs = "1 run needs" if self.runs == 1 else f"{self.runs} runs need"
         packets = f" and {bytes_text(self.disk_bytes)} of disk" if self.disk_bytes >= 50_000_000 else ""
-        # Each system call inside is two switches of processes here, which cost several times as much on shared cores.
+        # Each system call inside takes two process switches here, which cost several times more on shared cores.
         busy = "two to three times that on a busy machine"
         processor, memory = time_text(self.processor_s * 1e9), bytes_text(self.memory_bytes)
         return f"{runs} about {processor} of one free core, {busy}; each up to {memory} of memory{packets}"
 
 
 def run_needs(runs: Iterable[tuple[Scenario, str]], *, capture: bool = True) -> RunNeeds:
-    """What these runs need in the lab's kernel."""
+    """Return what these runs need in the lab's kernel."""
     count, processor_s, memory, disk = 0, 0.0, 0, 0
     for scenario, _ in runs:
         rate_bps = (scenario.route.bottleneck_mbps or scenario.route.rate_mbps) * 1e6
@@ -68,7 +68,7 @@ def run_needs(runs: Iterable[tuple[Scenario, str]], *, capture: bool = True) -> 
 
 
 def _carried_bps(scenario: Scenario, rate_bps: float) -> float:
-    """What a transfer may come to at the least: a small window a round trip, and what loss leaves of it."""
+    """Return a lower bound of a transfer's rate: a small window per round trip, reduced by loss."""
     rtt_s = scenario.route.rtt_ms / 1000
     if not rtt_s:
         return rate_bps

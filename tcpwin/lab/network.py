@@ -1,7 +1,7 @@
-"""Three network namespaces: sender, router, receiver; a second router and another sender where the path needs them.
+"""Three network namespaces: sender, router, receiver; also a second router and sender if the path needs them.
 
-In: a scenario. Out: the steps that make its network, each with the line that a user is shown before; and its removal.
-Addresses and MAC addresses are fixed and known beforehand, so that captures begin with the connection.
+In: a scenario. Out: the steps that create its network, each with the line shown to the user; and its removal. Addresses
+and MAC addresses are fixed and preset, so that captures begin with the connection.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ _LARGE_QUEUE = 2_000_000
 _CARD_QUEUE_BYTES = 16 << 20
 _FRAME_BYTES = 1514
 _LOST_IN_A_BURST = 0.5
-"""netem's bursts last so many frames, not so long: if all were lost, so would be the single ones that timeouts send."""
+"""netem's bursts are measured in frames, not time: if all were lost, single frames sent by timeouts would be too."""
 _ETHERNET_BYTES = 24
-"""Preamble, checksum and gap between frames: a rate of 1 Gbit/s then carries 941 Mbit/s of payload."""
+"""Preamble, checksum and interframe gap: 1 Gbit/s then carries 941 Mbit/s of payload."""
 _SIOCETHTOOL = 0x8946
 _ETHTOOL_STSO, _ETHTOOL_SGSO, _ETHTOOL_SGRO = 0x1F, 0x24, 0x2C
 _CLONE_NEWNET = 0x4000_0000
 _ALGORITHM = "net.ipv4.tcp_congestion_control"
 _CROSS_BUFFERS = (("cross", "net.ipv4.tcp_wmem"), ("far", "net.ipv4.tcp_rmem"))
-"""The second flow is not to be held by buffers of its own."""
+"""Large enough that buffers do not limit the second flow."""
 _FRAME_MEMORY = Path("/sys/module/veth/parameters/rx_truesize")
 
 
 class NetworkError(TcpwinError):
-    """A network that cannot be made here."""
+    """The network cannot be created here."""
 
 
 _KERNEL_WIDE = (
@@ -66,26 +66,26 @@ _KERNEL_WIDE = (
     "net.ipv4.tcp_allowed_congestion_control",
     *("net.ipv4.udp_mem", "net.ipv4.inet_peer_", "net.ipv4.icmp_msgs_", "net.ipv4.fib_sync_mem"),
 )
-"""Settings that no namespace has for itself; a kernel that has made one of them so is found to be so."""
+"""Settings that are global to a kernel; a kernel that has them per namespace is detected."""
 
 Undo = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One change: the line that says it, and what does it and returns what sets it back.
+    """One change: the line that describes it, and a function that makes it and returns its undo.
 
-    What goes with its namespace needs no setting back.
+    Changes that disappear with their namespace need no undo.
     """
 
     text: str
     act: Callable[[], Undo | None]
     argv: tuple[str, ...] = ()
-    """Of a step that is one command."""
+    """The command, if the step is a single one."""
 
 
 def plan(scenario: Scenario, kernel: str) -> list[Step]:
-    """What makes the network of a scenario, in order."""
+    """Return the steps that create a scenario's network, in order."""
     steps = [_command("ip", "netns", "add", SPACES[end]) for end in ends_of(scenario)]
     steps += _links(scenario)
     steps.append(_setting("router", "net.ipv4.ip_forward", "1"))
@@ -108,7 +108,7 @@ def plan(scenario: Scenario, kernel: str) -> list[Step]:
 
 
 def ends_of(scenario: Scenario) -> list[str]:
-    """The namespaces that a scenario needs."""
+    """Return the namespaces that a scenario needs."""
     route = scenario.route
     ends = ["sender", "router", "receiver"]
     return ends + ["far"] * route.has_second_router + ["cross"] * bool(route.cross_algorithm)
@@ -116,9 +116,9 @@ def ends_of(scenario: Scenario) -> list[str]:
 
 @contextmanager
 def only_run() -> Iterator[None]:
-    """Refuse a second run at once: the names of the namespaces are the same for all, and each would remove the other's.
+    """Refuse a concurrent run: all use the same namespace names, and each would remove the other's.
 
-    The lock is an abstract name (unix(7)): it goes with the process, and leaves no file.
+    The lock is an abstract socket name (unix(7)), which disappears with the process and leaves no file.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as lock:
         try:
@@ -131,12 +131,12 @@ def only_run() -> Iterator[None]:
 def remove() -> None:
     """Remove the three namespaces, and with them their devices, queues and settings.
 
-    What still runs in one of them, as after a run that was killed, is ended: it would keep the namespace.
+    Processes still running in one of them, as after a killed run, are ended because they would keep it alive.
     """
     for space in SPACES.values():
         if not _place(space).exists():
             continue
-        # In a session of their own, where a Ctrl-C of the terminal does not reach them.
+        # In a separate session, which the terminal's Ctrl-C does not reach.
         found = subprocess.run(
             ["ip", "netns", "pids", space], capture_output=True, text=True, check=False, start_new_session=True
         )
@@ -147,7 +147,7 @@ def remove() -> None:
 
 
 def inside(end: str, act: Callable[[], T]) -> T:
-    """Call a function in a namespace: in a thread of its own, as a namespace is a thread's."""
+    """Call a function in a namespace, in a new thread because namespaces belong to threads."""
     outcome: list[T] = []
     failure: list[BaseException] = []
 
@@ -176,12 +176,12 @@ def enter(end: str) -> None:
 
 
 def _place(space: str) -> Path:
-    """Where ip-netns(8) keeps a namespace's name."""
+    """Return the path of a namespace's name, as used by ip-netns(8)."""
     return Path("/run/netns") / space
 
 
 def _links(scenario: Scenario) -> list[Step]:
-    """The chain from the sender to the receiver, and the second sender beside it."""
+    """Return the links from the sender to the receiver, and of the second sender."""
     route, offload = scenario.route, scenario.hosts.offload
     first = scenario.hosts.initial_window_segments
     window = ("initcwnd", str(first)) if first else ()
@@ -208,7 +208,7 @@ def _link(
     offload: bool,
     how: tuple[str, ...] = (),
 ) -> list[Step]:
-    """A pair of devices, with addresses and the end's default route by `gateway`; `how` goes with that route."""
+    """Return a pair of devices, with addresses and the end's default route via `gateway`, with the options `how`."""
     host, (via, peer) = SPACES[end], router
     ends = ((end, device, address, gateway, peer), (via, peer, gateway, address, device))
     pair = ("type", "veth", "peer", "name", peer, "address", _MACS[peer], "netns", SPACES[via])
@@ -226,7 +226,7 @@ def _link(
 
 
 def _restricted(scenario: Scenario) -> list[Step]:
-    """Let namespaces use what the kernel keeps to itself, and give the second sender its algorithm."""
+    """Allow namespaces to use restricted features, and set the second sender's algorithm."""
     cross = scenario.route.cross_algorithm
     wanted = {each.get(_ALGORITHM, "") for each in scenario.sysctl.values()} | {cross}
     steps = []
@@ -239,17 +239,17 @@ def _restricted(scenario: Scenario) -> list[Step]:
 
 
 def _shape(scenario: Scenario) -> list[Step]:
-    """The card's rate at the sender; policer, queue, delay, loss and order in the routers."""
+    """Return the card's rate at the sender, and policer, queue, delay, loss and reordering in the routers."""
     route = scenario.route
     rate_bps = round(route.rate_mbps * 1e6)
-    # A bucket of 50 µs at that rate, and of two frames at least.
+    # A bucket of 50 µs at that rate, but at least two frames.
     burst = max(3200, round(rate_bps / 8 * 50e-6))
     half_us = round(route.rtt_ms * 500)
     steps = [_tbf("sender", "s0", rate_bps, burst, _CARD_QUEUE_BYTES)]
     if route.policer_mbps:
         steps += _policer(route)
     if route.queue_bytes:
-        # The whole delay lies on the way back, so that the queue is the router's own.
+        # The whole delay is on the return path, so that the queue is in the router.
         steps += _queue(route)
         forward_us = half_us if route.has_disorder else 0
     else:
@@ -264,7 +264,7 @@ def _shape(scenario: Scenario) -> list[Step]:
     if route.ack_loss_percent:
         back += ["loss", f"{route.ack_loss_percent}%"]
     limit = ("limit", str(_LARGE_QUEUE))
-    # Behind the queue, and, on the way back, before it: the cross traffic then has the same round trip.
+    # Behind the queue and, on the return path, before it: cross traffic then has the same round trip.
     ways = (("far", "q1"), ("far", "q0")) if route.has_second_router else (("router", "r1"), ("router", "r0"))
     for (end, device), settings in zip(ways, (forward, back), strict=True):
         if settings:
@@ -285,7 +285,7 @@ def _loss(route: Route) -> list[str]:
 
 
 def _queue(route: Route) -> list[Step]:
-    """The bottleneck's rate, and the queue before it: bytes that drop at the tail, or one that manages itself."""
+    """Return the bottleneck's rate and its queue: tail drop by bytes, or active queue management."""
     where = ("tc", "-n", SPACES["router"], "qdisc", "add", "dev", "r1")
     rate_bps = round(route.bottleneck_mbps * 1e6)
     if route.queue == "droptail":
@@ -303,7 +303,7 @@ def _queue(route: Route) -> list[Step]:
 
 
 def _policer(route: Route) -> list[Step]:
-    """Drop what comes into the router above a rate: a bucket of tokens, and no queue."""
+    """Drop traffic into the router above a rate, with a token bucket and no queue."""
     router = ("tc", "-n", SPACES["router"])
     rate = ("rate", f"{round(route.policer_mbps * 1e6)}bit", "burst", str(route.policer_burst_bytes))
     action = ("action", "police", *rate, "conform-exceed", "drop")
@@ -324,7 +324,7 @@ def _tbf(end: str, device: str, rate_bps: int, burst: int, limit: int, *handle: 
 
 
 def _merge_frames(flush_us: int) -> list[Step]:
-    """The receiver's card merges frames (GRO) until none came for so long, as one that interrupts seldom does."""
+    """Make the receiver's card merge frames (GRO) until a pause, like a card with interrupt coalescing."""
 
     def act() -> None:
         inside("receiver", lambda: _ethtool("c0", _ETHTOOL_SGRO, 1))
@@ -351,7 +351,7 @@ def _ethtool(device: str, command: int, value: int) -> None:
 
 
 def _setting(end: str, name: str, value: str) -> Step:
-    """A sysctl: of one host, or, where the kernel has it once for all, of the whole kernel."""
+    """Set a sysctl for one host, or for the whole kernel if it is global."""
     path = Path("/proc/sys") / name.replace(".", "/")
 
     is_wide = name.startswith(_KERNEL_WIDE)
@@ -360,7 +360,7 @@ def _setting(end: str, name: str, value: str) -> Step:
         try:
             inside(end, lambda: path.write_text(value))
         except (FileNotFoundError, PermissionError) as error:
-            # A namespace has not what only the whole kernel has, or, on newer kernels, shows it read-only.
+            # A namespace lacks global settings or, on newer kernels, shows them read-only.
             if not path.exists():
                 needs = "it takes the lab's own kernel (--engine uml)"
                 raise NetworkError(f"this kernel has no setting {name}: {needs}") from None
@@ -403,12 +403,12 @@ def _command(*argv: str) -> Step:
     return Step(" ".join(argv), lambda: run(*argv), argv)
 
 
-def run(*argv: str, told: str | None = None) -> None:
-    """Run a command that must succeed; `told` is its standard input."""
+def run(*argv: str, stdin: str | None = None) -> None:
+    """Run a command that must succeed, with `stdin` as its standard input."""
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, check=False, input=told)
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, input=stdin)
     except FileNotFoundError:
-        raise NetworkError(f"there is no program {argv[0]} here: install iproute2") from None
+        raise NetworkError(f"the program {argv[0]} is missing: install iproute2") from None
     if done.returncode:
         said = (done.stderr or done.stdout).strip()
         hint = ": this kernel lacks sch_netem or sch_tbf (modprobe)" if "qdisc kind is unknown" in said else ""

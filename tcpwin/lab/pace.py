@@ -1,7 +1,7 @@
 """The pace of a capture's own applications, as traces that the workload `transfer` replays.
 
-In: a connection whose packets can be read again. Out: from when on how many bytes the writer had written, or the reader
-could have read. Only the times in which that side was waited for bind: between them it is as fast as the path.
+In: a connection whose packets can be read again. Out: the bytes that the writer had written, or the reader could have
+read, over time. Only times in which the other side waited constrain the trace; in between it is as fast as the path.
 """
 
 from __future__ import annotations
@@ -15,31 +15,32 @@ from tcpwin.analysis import BudgetSeries, Direction, DirectionName
 from tcpwin.limits import Connection
 
 BUCKETS = 4096
-"""Of the series that are read: a pace of a millisecond for four seconds."""
+"""Buckets of the series: millisecond resolution for four seconds."""
 MOST_STEPS = 400
-"""Of a trace: more make no other run, only a longer file."""
+"""Maximum steps of a trace: more lengthen the file without changing the run."""
 _WRITER = ("application",)
 _READER = ("zero_window", "small_window", "window_full", "reader")
 CLOCKED_NS = 1_000_000
-"""After an ACK: what is sent sooner waited for it, at most an eighth of a round trip."""
+"""Data sent sooner after an ACK waited for that ACK; at most an eighth of a round trip."""
 LONG_US = 50_000
-"""A step before a longer wait is one of its own, however small."""
+"""A step before a longer wait is kept separate, however small."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A pace: `until_bytes` of the data are there from `after_us` on, counted from when the connection stands."""
+    """A pace: `until_bytes` are available from `after_us` on, counted from the established connection."""
 
     after_us: tuple[int, ...]
     until_bytes: tuple[int, ...]
 
 
 def writer_trace(connection: Connection, direction: DirectionName, round_trip_ns: float) -> Trace | None:
-    """When the writer had how much written; None where it never was waited for: then what was sent was written."""
+    """Return the bytes written over time, or None if nobody ever waited for the writer."""
     data = _data(connection, direction)
     view = connection.view(buckets=BUCKETS)
     sent = view.series("sequence", direction=direction)
-    # Away from the sender its data come half a round trip late, and its connection stands half a one earlier.
+    # Away from the sender its data appears half a round trip late, and its connection is established half a one
+    # earlier.
     zero_ns = connection.start_ns + round_trip_ns * (2 if data.view == "receiver" else 1)
     written = np.maximum.accumulate(sent.max) - 1
     time_ns = sent.time_ns
@@ -51,7 +52,9 @@ def writer_trace(connection: Connection, direction: DirectionName, round_trip_ns
 
 
 def _when_written(sent_ns: NDArray[np.int64], acked_ns: NDArray[np.int64], round_trip_ns: float) -> NDArray[np.int64]:
-    """What an ACK let go had been written before: with the last that left by itself, at most two round trips sooner."""
+    """Date data released by an ACK to its writing: with the last spontaneous segment, at most two round trips
+    earlier.
+    """
     if not len(acked_ns):
         return sent_ns
     last = np.maximum(np.searchsorted(acked_ns, sent_ns, side="right") - 1, 0)
@@ -64,14 +67,14 @@ def _when_written(sent_ns: NDArray[np.int64], acked_ns: NDArray[np.int64], round
 def reader_trace(
     connection: Connection, direction: DirectionName, round_trip_ns: float, *, held_share: float
 ) -> Trace | None:
-    """When the reader could have read how much; None where it never was waited for.
+    """Return the bytes readable over time, or None if nobody ever waited for the reader.
 
-    A window that is as large as ever is of an empty buffer. What it is less has arrived and waits unread, more of it
-    where packets take less memory than the window reckons with.
+    A window at its maximum means an empty buffer. The difference has arrived and is unread, more of it if packets take
+    less memory than the window assumes.
 
     Args:
-        held_share: bytes that wait unread for each byte that the window is less, in the kernel that replays the trace:
-            then it offers what was offered, whatever packets cost where they were captured.
+        held_share: unread bytes per byte by which the window is smaller, in the kernel that replays the trace; it then
+        offers the captured windows, whatever memory packets took originally.
     """
     view = connection.view(buckets=BUCKETS)
     edge, window = (view.series(name, direction=direction) for name in ("right_edge", "receive_window"))
@@ -91,9 +94,9 @@ def reader_trace(
 def _unseen_bytes(
     connection: Connection, direction: DirectionName, time_ns: NDArray[np.int64], read: NDArray[np.int64], last_ns: int
 ) -> int:
-    """How much more waited unread than windows show, by a reader that closed: until then it read what was left.
+    """Return the unread data beyond what windows show, for a reader that closed after reading the rest.
 
-    A buffer that grew while it never was empty holds more than twice the largest window that was offered.
+    A buffer that grew without ever being empty holds more than twice the largest offered window.
     """
     data = _data(connection, direction)
     back = connection.b_to_a if direction == "a_to_b" else connection.a_to_b
@@ -122,7 +125,7 @@ def _intervals(budget: BudgetSeries, items: tuple[str, ...]) -> NDArray[np.int64
 
 
 def _at(time_ns: NDArray[np.int64], values: NDArray[np.int64], when_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The last value at or before each moment; the first where there is none."""
+    """Return the last value at or before each time, or the first value."""
     places = np.searchsorted(time_ns, when_ns, side="right") - 1
     return np.asarray(values[np.maximum(places, 0)], dtype=np.int64)
 
@@ -130,7 +133,7 @@ def _at(time_ns: NDArray[np.int64], values: NDArray[np.int64], when_ns: NDArray[
 def _trace(
     waits: NDArray[np.int64], time_ns: NDArray[np.int64], done: NDArray[np.int64], zero_ns: float, data: Direction
 ) -> Trace | None:
-    """What was done at the times in which it was waited for; between them, up to where it is waited for again."""
+    """Return the progress at times with waiting, and in between the progress at the next wait."""
     if not len(waits) or not len(time_ns):
         return None
     before = _at(time_ns, done, waits[:, 0])

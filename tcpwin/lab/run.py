@@ -28,13 +28,13 @@ _HERE = "this host"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A run that is in its bundle.
+    """A finished run with its bundle.
 
     Attributes:
         bundle: the file.
-        truth: what the run's kernel and programs said: the bundle's ``meta.json``.
-        claims: what the scenario expects, whether it holds, and the value that was found.
-        elapsed_s: of this host's time; None where the bundle was there already.
+        truth: data from the run's kernel and programs, the bundle's ``meta.json``.
+        claims: the scenario's claims, whether they hold, and the actual values.
+        elapsed_s: time on this host; None if the bundle already existed.
     """
 
     bundle: Path
@@ -54,18 +54,18 @@ def run_scenario(
     again: bool = False,
     tick: Callable[[int], None] = lambda _: None,
 ) -> Outcome:
-    """Run a scenario on a kernel, unless its bundle is in the folder already (`find_outcome`).
+    """Run a scenario on a kernel, unless its bundle already exists in the folder (`find_outcome`).
 
     Args:
         kernel: ``stock``, or ``patched``: the same kernel with `tcp_collapse_max_bytes` set.
-        series: of the lab's kernels, which Linux.
+        series: Linux series of the lab's kernel.
         engine: ``uml``, the lab's own kernel; ``netns``, this host's, as root.
         capture: False leaves the packets out.
-        tick: told how far the run's own clock is, in nanoseconds.
+        tick: called with the run's virtual time in nanoseconds.
 
     Raises:
-        UmlError: the lab's kernel is not built, or it ended without a result.
-        NetworkError: the network cannot be made, or the workload failed.
+        UmlError: the lab's kernel is not built, or ended without a result.
+        NetworkError: the network cannot be created, or the workload failed.
     """
     if not again and (there := find_outcome(scenario, kernel, folder, series=series, engine=engine, capture=capture)):
         return there
@@ -90,13 +90,13 @@ def run_scenario(
 
 
 def check_engine(engine: str) -> None:
-    """See that this user may run by this engine.
+    """Check that this user may use this engine.
 
     Raises:
-        NetworkError: network namespaces of this host take root.
+        NetworkError: network namespaces on this host require root.
     """
     if engine == "netns" and os.geteuid():
-        raise NetworkError("--engine netns makes network namespaces of this host: it takes root")
+        raise NetworkError("--engine netns creates network namespaces on this host, which requires root")
 
 
 def find_outcome(
@@ -108,9 +108,9 @@ def find_outcome(
     engine: str = "uml",
     capture: bool = True,
 ) -> Outcome | None:
-    """The outcome of a run whose bundle is in the folder already: of the same scenario, by the same kernel.
+    """Return the outcome of a run of the same scenario on the same kernel whose bundle already exists.
 
-    A bundle that does not say which kernel's program made it is taken as of this one.
+    A bundle without its kernel's program counts as made by this one.
     """
     if not capture:
         scenario = scenario.without_capture()
@@ -123,7 +123,7 @@ def find_outcome(
 
 
 def _made_by(engine: str, series: str) -> str:
-    """Another patch or configuration is another program."""
+    """Return an id of the kernel's program, which depends on patch and configuration."""
     return kernel_path(series).name if engine == "uml" else _HERE
 
 

@@ -1,7 +1,7 @@
-"""One run of a scenario in three namespaces of the kernel that this process runs on.
+"""One run of a scenario in three namespaces of the current kernel.
 
-In: a scenario, which kernel it stands for, an empty folder. Out: the folder with captures, samples, logs and truth. It
-needs root in that kernel; it is what runs inside the lab's own kernel, and on a host with `--engine netns`.
+In: a scenario, the kernel's name, an empty folder. Out: the folder with captures, samples, logs and truth. It needs
+root in that kernel; it runs inside the lab's kernel, and on a host with `--engine netns`.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _QUEUES = (("sender", "s0"), ("router", "r0"), ("router", "r1"), ("far", "q0"), 
 def run_here(
     scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None], *, halts: bool = False
 ) -> dict[str, Any]:
-    """Run it, write everything into the folder, set back all that was changed, and return the truth.
+    """Run it, write everything into the folder, undo all changes, and return the truth.
 
-    `halts`: this kernel is halted afterwards, so that nothing need be set back.
+    `halts`: this kernel halts afterwards, so nothing needs undoing.
 
     Raises:
-        NetworkError: another run is under way in this kernel, the network cannot be made, or the workload failed.
+        NetworkError: another run is active in this kernel, the network cannot be created, or the workload failed.
     """
     with only_run(), signals_held() as signals:
         if not halts:
@@ -71,7 +71,7 @@ def _run_alone(
     try:
         remove()
         for step in _steps(scenario, kernel):
-            # Between steps, never in one: what it changed must be known, to be set back.
+            # Between steps, never within one: its changes must be known to be undone.
             with signals.may_leave():
                 pass
             back = step.act()
@@ -89,7 +89,7 @@ def _run(scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None]
         COST.write_text("0")
     for end in ADDRESSES:
         _write_facts(end, out)
-    # Forks come first: a thread may hold what a fork of its process then waits for.
+    # Fork first: a thread may hold a lock that a fork then waits for.
     forks = _fork_workload(scenario, out) if scenario.measure.quick else {}
     cross = CrossTraffic(scenario.route, out) if scenario.route.cross_algorithm else None
     capture: Capture | None = None
@@ -139,19 +139,19 @@ def _run(scenario: Scenario, kernel: str, out: Path, tick: Callable[[int], None]
 
 
 def write_truth(out: Path, truth: dict[str, Any]) -> None:
-    """Write what is true of a run into its folder."""
+    """Write a run's truth into its folder."""
     (out / TRUTH).write_text(json.dumps(truth, indent=1) + "\n", encoding="utf8")
 
 
 def _run_workload(scenario: Scenario, out: Path, signals: Signals) -> dict[str, dict[str, Any]]:
-    """Run both ends as the commands that a user would give; the summaries of their logs."""
+    """Run both ends with the commands that a user would type, and return their logs' summaries."""
     name = scenario.workload.name
     serve = _options(scenario.serve)
     drive = _options(scenario.drive)
     started = {"sender": _start("sender", out, "serve", name, "--listen", ADDRESSES["sender"], *serve)}
     try:
         with signals.may_leave():
-            # That it listens, or why it does not. On a busy host it takes its time.
+            # Either it listens or it reports why not. On a busy host this takes a while.
             said = first_line(started["sender"])
             time.sleep(_SETTLE_S)
         started["receiver"] = _start("receiver", out, "drive", name, ADDRESSES["sender"], *drive)
@@ -165,7 +165,7 @@ def _run_workload(scenario: Scenario, out: Path, signals: Signals) -> dict[str, 
             if process.poll() is None:
                 process.kill()
                 process.wait()
-    # The sender first: a reader that was refused is only what followed.
+    # The sender first: a refused reader is only a consequence.
     for end, process in started.items():
         if process.returncode > 0:
             raise NetworkError(f"the workload {name} failed at the {end}: {complaints[end].strip()[-300:]}")
@@ -173,7 +173,7 @@ def _run_workload(scenario: Scenario, out: Path, signals: Signals) -> dict[str, 
 
 
 def _fork_workload(scenario: Scenario, out: Path) -> dict[str, Fork]:
-    """Both ends as forks, the sender's socket listening."""
+    """Start both ends as forks, with the sender's socket listening."""
     where = (ADDRESSES["sender"], DEFAULT_PORT)
     listener = inside("sender", lambda: socket.create_server(where))
 
@@ -224,7 +224,7 @@ def _summary(log: Path) -> dict[str, Any]:
 
 
 def _write_facts(end: str, out: Path) -> None:
-    """The kernel and the settings that decide, as this host has them."""
+    """Write this host's kernel and relevant settings."""
 
     def settings() -> str:
         found = [(name, Path("/proc/sys/net/ipv4") / name) for name in _SETTINGS]
@@ -239,7 +239,7 @@ def _write_facts(end: str, out: Path) -> None:
 
 
 def _write_queues(scenario: Scenario, out: Path) -> dict[str, int]:
-    """What each queue says of itself; the frames that it dropped."""
+    """Write each queue's statistics, and return its dropped frames."""
     shown: dict[str, tuple[str, ...]] = {f"{end}_{device}": ("qdisc", "show", "dev", device) for end, device in _QUEUES}
     if scenario.route.policer_mbps:
         shown["router_policer"] = ("filter", "show", "dev", "r0", "parent", "ffff:")
@@ -252,16 +252,16 @@ def _write_queues(scenario: Scenario, out: Path) -> dict[str, int]:
             argv = ["tc", "-n", SPACES[end], "-s", *words]
             text = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
             file.write(f"[{end} {what}]\n{text}")
-            # A queue within another counts the same drop again.
+            # A nested queue counts the same drop again.
             counts = [int(count) for count in re.findall(r"dropped (\d+)", text)]
             dropped[name] = max(counts, default=0) if scenario.route.queue != "droptail" else sum(counts)
     return dropped
 
 
 def _read_cost(text: str, out: Path) -> dict[str, int]:
-    """What tcp_try_rmem_schedule() cost, as the lab's kernel counts it; histograms go into files.
+    """Return the cost of tcp_try_rmem_schedule() counted by the lab's kernel; histograms go into files.
 
-    The histogram of bytes copied is of the run; that of processor time is of the host that it ran on.
+    The histogram of copied bytes belongs to the run; that of CPU time to the host.
     """
     head, *histograms = text.split("@")
     for histogram in histograms:

@@ -1,7 +1,7 @@
-"""A scenario: path, hosts, workload and what is to come out, read from a TOML file.
+"""A scenario: path, hosts, workload and expectations, read from a TOML file.
 
-In: a file, or the name of one of the scenarios that come with tcpwin. Out: a Scenario, or ScenarioError, which names
-the file, the table and the key. It runs nothing.
+In: a file, or the name of a bundled scenario. Out: a Scenario, or ScenarioError with the file, the table and the key.
+It runs nothing.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _PLAIN = ("title", "sets", "source", "kernels", "seed")
 
 
 class ScenarioError(TcpwinError):
-    """A scenario that cannot be read, or that contradicts itself."""
+    """An unreadable or contradictory scenario."""
 
     def __str__(self) -> str:
-        # It may hold any text of the file, which would steer the terminal that shows it.
+        # It may contain any text of the file, including terminal escape sequences.
         return name_text(super().__str__())
 
 
@@ -46,54 +46,58 @@ class Route:
     """The path: the sender's card, a router that delays and loses, the receiver."""
 
     rtt_ms: float = setting(0.0, "Round trip without queues; half of it each way.")
-    rate_mbps: float = setting(1000.0, "Of the sender's card; 24 bytes a frame are Ethernet's own.", least=0.001)
-    loss_percent: float = setting(0.0, "Of the data's frames, at random.", most=100)
-    ack_loss_percent: float = setting(0.0, "Of the frames that answer, at random.", most=100)
-    jitter_ms: float = setting(0.0, "Each frame of data is delayed by up to so much more or less, which reorders.")
-    reorder_percent: float = setting(0.0, "Of the data's frames, sent at once instead of delayed.", most=100)
-    bottleneck_mbps: float = setting(0.0, "Of a queue in the router; 0 for none.")
-    queue_bytes: int = setting(0, "Of that queue, which drops what does not fit.")
-    queue: str = setting("droptail", "Which discipline that queue has.", words=QUEUES, is_always_listed=False)
-    ecn: bool = setting(False, "CoDel marks instead of dropping, where the hosts speak ECN.", is_always_listed=False)
+    rate_mbps: float = setting(
+        1000.0, "Rate of the sender's card, including Ethernet's 24 bytes per frame.", least=0.001
+    )
+    loss_percent: float = setting(0.0, "Random loss of data frames.", most=100)
+    ack_loss_percent: float = setting(0.0, "Random loss of frames in the return direction.", most=100)
+    jitter_ms: float = setting(0.0, "Maximum random change of each data frame's delay, which reorders.")
+    reorder_percent: float = setting(0.0, "Share of data frames sent immediately instead of delayed.", most=100)
+    bottleneck_mbps: float = setting(0.0, "Rate of a queue in the router; 0 for none.")
+    queue_bytes: int = setting(0, "Size of that queue, which drops the excess.")
+    queue: str = setting("droptail", "Discipline of that queue.", words=QUEUES, is_always_listed=False)
+    ecn: bool = setting(False, "CoDel marks instead of dropping if the hosts use ECN.", is_always_listed=False)
     mark_us: int = setting(0, "Mark each frame that waited longer (DCTCP's step); 0: none.", is_always_listed=False)
-    burst_loss_percent: float = setting(0.0, "Of the data's frames, lost in bursts.", most=25, is_always_listed=False)
+    burst_loss_percent: float = setting(0.0, "Share of data frames lost in bursts.", most=25, is_always_listed=False)
     burst_frames: float = setting(
-        8.0, "Of such a burst, on average; half of them are lost.", least=1, is_always_listed=False
+        8.0, "Mean length of such a burst; half of its frames are lost.", least=1, is_always_listed=False
     )
     policer_mbps: float = setting(
-        0.0, "A policer's rate: what exceeds it is dropped, not queued.", is_always_listed=False
+        0.0, "A policer's rate: excess traffic is dropped, not queued.", is_always_listed=False
     )
     policer_burst_bytes: int = setting(0, "Its bucket.", is_always_listed=False)
     mtu_bytes: int = setting(
-        0, "Of the link behind the router; 0: as the hosts', 1500.", most=1500, is_always_listed=False
+        0, "MTU of the link behind the router; 0: the hosts' 1500.", most=1500, is_always_listed=False
     )
-    cross_algorithm: str = setting("", "Of a second flow that shares the queue.", words=CROSS, is_always_listed=False)
-    cross_start_s: float = setting(0.0, "When it begins, after the first.", least=-60, is_always_listed=False)
-    cross_s: float = setting(0.0, "For how long; 0: to the end.", is_always_listed=False)
+    cross_algorithm: str = setting(
+        "", "Algorithm of a second flow that shares the queue.", words=CROSS, is_always_listed=False
+    )
+    cross_start_s: float = setting(0.0, "Its start, after the first flow.", least=-60, is_always_listed=False)
+    cross_s: float = setting(0.0, "Its duration; 0: to the end.", is_always_listed=False)
 
     @property
     def has_disorder(self) -> bool:
-        """Whether frames are delayed one by one."""
+        """Whether frames are delayed individually."""
         return bool(self.jitter_ms or self.reorder_percent)
 
     @property
     def has_second_router(self) -> bool:
-        """Whether the queue needs a router of its own: one device has one discipline."""
+        """Whether the queue needs a separate router, because a device has only one discipline."""
         is_lossy = bool(self.loss_percent or self.burst_loss_percent)
         return bool(self.cross_algorithm or (self.queue_bytes and (is_lossy or self.has_disorder)))
 
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """What the hosts are like."""
+    """Properties of the hosts."""
 
-    memory_mib: int = setting(1024, "Of the machine that the kernel sees.", least=128)
-    frame_memory_bytes: int = setting(
-        0, "Receive memory of a frame of data, at least; 0: veth's own, about 1.05 a byte."
+    memory_mib: int = setting(1024, "Memory of the machine that the kernel sees.", least=128)
+    frame_memory_bytes: int = setting(0, "Minimum receive memory per data frame; 0: veth's, about 1.05 per byte.")
+    read_ps_per_byte: int = setting(
+        0, "Time cost of a reader's copy; 0: none, because virtual time stops while it runs."
     )
-    read_ps_per_byte: int = setting(0, "What a reader's copy costs; 0: nothing, as time stands still while it runs.")
-    gro_flush_us: int = setting(0, "The receiver's card merges frames that come within so long of each other.")
-    offload: bool = setting(False, "Leave segmentation to the cards, so that captures hold big frames.")
+    gro_flush_us: int = setting(0, "The receiver's card merges frames that arrive within this time.")
+    offload: bool = setting(False, "Leave segmentation to the cards, so that captures contain large frames.")
     collapse_max_bytes: int = setting(6291456, "`tcp_collapse_max_bytes` of the patched kernel.")
     initial_window_segments: int = setting(
         0, "The sender's first congestion window, by its route; 0: the kernel's.", is_always_listed=False
@@ -102,11 +106,11 @@ class Hosts:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What is recorded."""
+    """Recording options."""
 
     capture: bool = setting(True, "Capture headers at both ends.")
-    sample_ms: int = setting(200, "From sample to sample of sockets, counters and memory; 0: only counters.")
-    quick: bool = setting(False, "Make the network in batches and start no programs: less processor, same result.")
+    sample_ms: int = setting(200, "Interval between samples of sockets, counters and memory; 0: only counters.")
+    quick: bool = setting(False, "Create the network in batches without starting programs: less CPU, same result.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +118,15 @@ class Scenario:
     """One experiment.
 
     Attributes:
-        name: of the file, without its ending.
+        name: file name without extension.
         title, source: what it shows, and where it was published.
-        sets: names of the sets it belongs to.
-        kernels: which of `stock` and `patched` it runs on.
-        seed: of every random number in the kernel.
-        sysctl: of each host, by ``sender`` and ``receiver``.
+        sets: the sets it belongs to.
+        kernels: the kernels it runs on, of `stock` and `patched`.
+        seed: seed of all random numbers in the kernel.
+        sysctl: settings of each host, by ``sender`` and ``receiver``.
         serve, drive: settings of the workload's ends; the sender serves.
-        expect: claims by kernel, of the first of `SERIES`; those of any kernel of another are by its series.
-        text: the file, as it was read.
+        expect: claims by kernel of the first of `SERIES`; claims for other series are by series.
+        text: the file's text.
     """
 
     name: str
@@ -142,7 +146,7 @@ class Scenario:
     text: str
 
     def without_capture(self) -> Scenario:
-        """The same without packets; its text says so, which makes it another scenario."""
+        """Return the scenario without packet capture; its text differs, so it is a different scenario."""
         if not self.measure.capture:
             return self
         heading = "[measure]\n"
@@ -154,7 +158,7 @@ class Scenario:
 
 
 def find_scenario(name: str) -> Scenario:
-    """A scenario by its name or by the path of its file."""
+    """Return a scenario by name or file path."""
     path = Path(name) if name.endswith(".toml") else SCENARIOS / f"{name}.toml"
     try:
         text = path.read_text(encoding="utf8")
@@ -163,24 +167,24 @@ def find_scenario(name: str) -> Scenario:
 
         near = difflib.get_close_matches(name, scenario_names(), 3)
         hint = f"did you mean {', '.join(near)}" if near else "`tcpwin lab list` lists them"
-        raise ScenarioError(f"there is no scenario {name}: {hint}") from None
+        raise ScenarioError(f"unknown scenario {name}: {hint}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ScenarioError(f"{path}: cannot be read: {error}") from None
     return read_scenario(path.stem, text)
 
 
 def scenario_names() -> list[str]:
-    """Names of the scenarios that come with tcpwin."""
+    """Return the names of the bundled scenarios."""
     return sorted(path.stem for path in SCENARIOS.glob("*.toml"))
 
 
 def scenarios() -> Iterator[Scenario]:
-    """The scenarios that come with tcpwin, by name."""
+    """Yield the bundled scenarios by name."""
     return (find_scenario(name) for name in scenario_names())
 
 
 def read_scenario(name: str, text: str) -> Scenario:
-    """A scenario from its text; `name` begins the sentence of an error."""
+    """Parse a scenario; error messages begin with `name`."""
     if not _NAME.fullmatch(name):
         raise ScenarioError(f"{name}: a scenario's name has lower-case letters, digits and hyphens only")
     try:
@@ -196,7 +200,7 @@ def read_scenario(name: str, text: str) -> Scenario:
 def _read(name: str, table: dict[str, Any], text: str) -> Scenario:
     for key, value in table.items():
         if key not in _TABLES + _PLAIN:
-            raise ScenarioError(f"{name}: there is no key {key}; there are {', '.join(_PLAIN + _TABLES)}")
+            raise ScenarioError(f"{name}: unknown key {key}; available: {', '.join(_PLAIN + _TABLES)}")
         if key in _TABLES and not isinstance(value, dict):
             raise ScenarioError(f"{name}: {key} must be a table, [{key}]")
     title = table.get("title")
@@ -234,7 +238,7 @@ def _read(name: str, table: dict[str, Any], text: str) -> Scenario:
 
 
 def _contradiction(route: Route, *, offload: bool) -> str:
-    """What does not go together; nothing where all does."""
+    """Return a description of contradictory settings, or an empty string."""
     plain = route.queue == "droptail"
     ecn_of_none = (route.ecn or route.mark_us) and plain
     checks = (
@@ -302,6 +306,6 @@ def _expect(name: str, table: dict[str, Any]) -> dict[str, tuple[Claim, ...]]:
         if not isinstance(claims, list) or any(not isinstance(claim, str) for claim in claims):
             raise ScenarioError(f"{name}: [expect]: {key} must be a list of claims")
     wanted = {kernel: [*table.get("all", []), *table.get(kernel, [])] for kernel in KERNELS}
-    # Of a newer Linux nothing holds that is not said of it: windows have followed another rule since 6.6.
+    # Claims for older kernels do not apply to newer ones: windows follow another rule since 6.6.
     wanted |= {series: table.get(series, []) for series in _NEWER}
     return {key: tuple(read_claim(text, where=f"{name}: [expect]") for text in texts) for key, texts in wanted.items()}

@@ -1,6 +1,6 @@
 """Settings of a workload: a frozen dataclass, its fields read from a scenario's table or from options.
 
-In: names and values as TOML has them. Out: an instance, or SettingsError that says which name or value is wrong.
+In: names and values from TOML. Out: an instance, or SettingsError with the wrong name or value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SHOWN["str"] = "a word"
 
 
 class SettingsError(TcpwinError):
-    """A setting that a workload does not have, or a value that it cannot take."""
+    """An unknown setting of a workload, or an invalid value."""
 
 
 def setting(
@@ -31,16 +31,16 @@ def setting(
     words: tuple[str, ...] = (),
     is_always_listed: bool = True,
 ) -> Any:
-    """Declare a field: its default, what it says in one line, and the least and most that make sense.
+    """Declare a field: its default, a one-line description, and its minimum and maximum.
 
-    `words`: which a word may be. `is_always_listed`: also where it has its default (`list_settings`).
+    `words`: allowed words. `is_always_listed`: list it even with its default (`list_settings`).
     """
     metadata = {"help": text, "least": least, "most": most, "words": words, "is_always_listed": is_always_listed}
     return field(default=default, metadata=metadata)
 
 
 def list_settings(settings: Any) -> dict[str, Any]:
-    """What is said of these settings in a run's truth."""
+    """Return these settings for a run's truth."""
     return {
         each.name: value
         for each in fields(settings)
@@ -49,12 +49,12 @@ def list_settings(settings: Any) -> dict[str, Any]:
 
 
 def read_settings(kind: type[T], values: Mapping[str, object], *, where: str) -> T:
-    """An instance of these settings; what is not said has its default. `where` begins the sentence of an error."""
+    """Create an instance of these settings, with defaults for missing ones. Error messages begin with `where`."""
     known: dict[str, Field[Any]] = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
     for name in values:
         if name not in known:
             has = ", ".join(known) or "none"
-            raise SettingsError(f"{where}: there is no setting {name}; there are {has}")
+            raise SettingsError(f"{where}: unknown setting {name}; available: {has}")
     return kind(**{name: _value(known[name], value, where) for name, value in values.items()})
 
 

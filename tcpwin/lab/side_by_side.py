@@ -1,7 +1,7 @@
-"""Several runs at once.
+"""Parallel runs.
 
-In: what to do, with what, how many at once. Out: the results in order. Where one fails, or the user ends it, no more
-are begun, and those under way come to their end first.
+In: a function, its items, the number of jobs. Out: the results in order. If one fails, or the user interrupts, no more
+are started, and active ones finish first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 def side_by_side(act: Callable[[T], R], items: Iterable[T], jobs: int) -> list[R]:
-    """Call `act` with each item; one after the other in this thread where one job is enough."""
+    """Call `act` with each item, sequentially in this thread for a single job."""
     if jobs == 1:
         return [act(item) for item in items]
     with ThreadPoolExecutor(jobs) as pool:

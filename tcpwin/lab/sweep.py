@@ -1,8 +1,8 @@
-"""Many worlds, each run as it is and with each limit lifted: one line of JSON a world.
+"""Many worlds, each run unchanged and with each limit lifted: one JSON line per world.
 
-In: a seed, how many, a folder. Out: in the folder ``worlds.jsonl``, ``scenarios`` (a TOML file a world), ``bundles``
-(the runs as they are, with packets) and ``lifts`` (the lifted runs, without). A world that has its line is not run
-again, nor a run that has its bundle: a sweep that was ended goes on.
+In: a seed, a number of worlds, a folder. Out: in the folder ``worlds.jsonl``, ``scenarios`` (one TOML file per world),
+``bundles`` (unchanged runs, with packets) and ``lifts`` (lifted runs, without). Worlds with a line and runs with a
+bundle are not repeated, so an interrupted sweep resumes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def sweep(
     run: Run | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> int:
-    """Run these worlds of a seed, and return how many failed. `jobs`: how many worlds at once; `say` is told each."""
+    """Run these worlds of a seed, and return how many failed. `jobs`: worlds in parallel; `say` is called for each."""
     for name in ("scenarios", "bundles", "lifts"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     lines = folder / LINES
@@ -56,7 +56,7 @@ def sweep(
         try:
             result = lift_scenario(scenario, _KERNEL, folder, run=place)
         except TcpwinError as error:
-            # Without a line: the next sweep tries again.
+            # Write no line, so that the next sweep tries again.
             say(f"{scenario.name}: {error}")
             return False
         with lock:
@@ -68,7 +68,7 @@ def sweep(
 
 
 def world_line(seed: int, number: int, result: LiftResult) -> dict[str, Any]:
-    """What is kept of a world: its parameters, and the times of its runs."""
+    """Return a world's record: its parameters, and the times of its runs."""
     found = result.document()
     return {
         "schema": SCHEMA,
@@ -82,12 +82,12 @@ def world_line(seed: int, number: int, result: LiftResult) -> dict[str, Any]:
 
 
 def drawn(scenario: Scenario) -> dict[str, Any]:
-    """A world's parameters, by the tables of its scenario."""
+    """Return a world's parameters, by the tables of its scenario."""
     table = tomllib.loads(scenario.text)
     return {name: table.get(name, {}) for name in _DRAWN}
 
 
 def read_worlds(path: Path) -> list[dict[str, Any]]:
-    """The lines of a sweep."""
+    """Return the lines of a sweep."""
     with path.open(encoding="utf8") as lines:
         return [json.loads(line) for line in lines]

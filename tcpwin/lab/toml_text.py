@@ -1,4 +1,4 @@
-"""A scenario's table as TOML: what `tomllib` reads, and has no writer for."""
+"""Write a scenario's table as TOML, for which `tomllib` has no writer."""
 
 from __future__ import annotations
 

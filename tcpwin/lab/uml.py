@@ -1,8 +1,8 @@
-"""The lab's kernel as a process: boots it, runs one scenario inside, takes the results out.
+"""The lab's kernel as a process: boots it, runs one scenario inside, and collects the results.
 
-In: a scenario, which Linux. Out: the folder that `run_here` filled inside. Any user may do so: the kernel's
-root is this host's, read-only, and only the folder of results can be written. Time inside is virtual: it advances only
-while everything inside sleeps, so that rates and delays are exact however slow or busy this host is.
+In: a scenario, a Linux series. Out: the folder that `run_here` filled inside. Works for any user: the kernel's root is
+this host's, read-only, and only the folder of results is writable. Time inside is virtual and advances only while
+everything inside sleeps, so rates and delays are exact however slow or busy this host is.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from tcpwin.lab.scenario import Scenario
 from tcpwin.lab.uninterrupted import signals_held
 
 START_NS = 1_767_225_600 * 10**9
-"""When each run begins by its own clock: 2026-01-01 00:00 UTC."""
+"""Start of each run by its virtual clock: 2026-01-01 00:00 UTC."""
 _LAST_LINES = 5
 _LIBRARY = Path(__file__).parents[2]
 _INTERPRETER = ("PYTHONHASHSEED=0",)
 _NO_MODULES = "/run/pycache"
-"""Which modules this host has compiled already would shift the run by microseconds: inside, none are."""
+"""A pycache that does not exist inside: this host's compiled modules would shift the run by microseconds."""
 
 
 class UmlError(TcpwinError):
-    """A run in the lab's kernel that gave no result."""
+    """A run in the lab's kernel without a result."""
 
 
 def run_in_uml(scenario: Scenario, kernel: str, series: str, out: Path, tick: Callable[[int], None]) -> dict[str, Any]:
-    """Run a scenario and return its truth; the files are in `out`, which must be empty. `tick` is told virtual time."""
+    """Run a scenario into the empty folder `out` and return its truth. `tick` is called with virtual time."""
     check_kernel(series)
     command = _command(scenario, kernel, kernel_path(series), out)
     spaced = [word for word in command if any(letter.isspace() for letter in word)]
@@ -59,7 +59,7 @@ def run_in_uml(scenario: Scenario, kernel: str, series: str, out: Path, tick: Ca
 
 
 def _boot(command: list[str], tick: Callable[[int], None]) -> tuple[list[str], int]:
-    """Run the kernel until it halts: the lines that it said, and its status."""
+    """Run the kernel until it halts, and return its output lines and status."""
     said: list[str] = []
     with signals_held() as signals:
         process = subprocess.Popen(
@@ -69,7 +69,7 @@ def _boot(command: list[str], tick: Callable[[int], None]) -> tuple[list[str], i
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            # glibc registers rseq in this static program; its children inherit it and die of it.
+            # glibc registers rseq in this static program; its children inherit it and crash.
             env={**os.environ, "GLIBC_TUNABLES": "glibc.pthread.rseq=0"},
             start_new_session=True,
         )
@@ -94,14 +94,14 @@ def _boot(command: list[str], tick: Callable[[int], None]) -> tuple[list[str], i
 
 
 def _end_with_this_process(group: int) -> subprocess.Popen[bytes]:
-    """Have a kernel's processes ended where this one is killed: nobody else would, and they would run on for hours."""
-    # What it waits for comes when the other end of the pipe is closed, by whatever end this process takes.
+    """Make a kernel's processes end if this one is killed; otherwise they would run for hours."""
+    # Its read returns when the other end of the pipe closes, however this process ends.
     words = 'read -r _; kill -s KILL -- "-$1"'
     return subprocess.Popen(["sh", "-c", words, "sh", str(group)], stdin=subprocess.PIPE, start_new_session=True)
 
 
 def check_kernel(series: str = DEFAULT_SERIES) -> None:
-    """Refuse where the kernel's program is not there."""
+    """Raise an error if the kernel's program is missing."""
     if kernel_path(series).is_file():
         return
     which, option = ("", "") if series == DEFAULT_SERIES else (f" {series}", f" --kernel {series}")
@@ -113,11 +113,11 @@ def _command(scenario: Scenario, kernel: str, linux: Path, out: Path) -> list[st
     if scenario.measure.quick:
         modules = str(_compiled())
     return [
-        # Where this host puts the program in memory would decide how much memory the kernel inside sees.
+        # Otherwise this host's address space layout would decide how much memory the kernel inside sees.
         *("setarch", "-R", str(linux), f"mem={scenario.hosts.memory_mib}M", f"uml_dir={out}/"),
         *("root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "quiet", "con=null", "con0=fd:0,fd:1"),
         *("time-travel=inf-cpu", f"time-travel-start={START_NS}", f"lab_seed={scenario.seed}"),
-        # The same tcpwin inside, wherever it was found here.
+        # Use the same tcpwin inside, wherever it is installed here.
         *(
             *_INTERPRETER,
             f"PYTHONPYCACHEPREFIX={modules}",
@@ -131,7 +131,7 @@ def _command(scenario: Scenario, kernel: str, linux: Path, out: Path) -> list[st
 
 @cache
 def _compiled() -> Path:
-    """A folder with every module compiled that a run reads: the same ones each time, unlike this host's own."""
+    """Return a folder with all modules of a run compiled, so that every run finds the same ones."""
     folder = cache_folder() / "modules"
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(folder), "PYTHONPATH": str(_LIBRARY)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -1,7 +1,7 @@
-"""What must come to its end once it began, as setting back what was changed on a host.
+"""Blocks that must finish once started, such as undoing changes on a host.
 
-In: a block, and the parts of it that may be left. Out: nothing. Signals that end a process wait but in those parts, and
-act afterwards. It ends no process itself.
+In: a block, and its interruptible parts. Out: nothing. Terminating signals are deferred except in those parts, and act
+afterwards. It ends no process itself.
 """
 
 from __future__ import annotations
@@ -12,37 +12,37 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""A user's Ctrl-C, a service manager, a terminal that was closed."""
+"""Ctrl-C, a service manager, a closed terminal."""
 
 
 class Ended(KeyboardInterrupt):
-    """A signal came: on its way out of the block that holds signals back, where the signal itself acts."""
+    """A signal arrived: leaves the block that defers signals, after which the signal acts."""
 
 
 class Signals:
-    """The signals that end a process, while a block holds them back."""
+    """Terminating signals while a block defers them."""
 
     def __init__(self) -> None:
         self.came: int | None = None
-        """The first that came."""
+        """The first signal that arrived."""
         self._may_leave = False
 
     def take(self, number: int, _: object) -> None:
-        """Note a signal, and leave the part that may be left; whatever comes after the first disturbs no longer."""
+        """Note a signal and leave the interruptible part; later signals are ignored."""
         if self.came is None:
             self.came = number
         self._leave()
 
     @contextmanager
     def may_leave(self) -> Iterator[None]:
-        """A part that a signal ends at once, also one that came before. What cleans up belongs around it, not into it.
+        """An interruptible part, which an earlier signal also ends. Put clean-up around it, not into it.
 
         Raises:
-            Ended: a signal came.
+            Ended: a signal arrived.
         """
         self._may_leave = True
         try:
-            # One may have come before the line above: it would wait for the whole part.
+            # A signal may have arrived before the line above; it would otherwise wait for the whole part.
             if self.came is not None:
                 self._leave()
             yield
@@ -57,13 +57,13 @@ class Signals:
 
 @contextmanager
 def signals_held() -> Iterator[Signals]:
-    """Hold these signals back until the block is done, but for the parts that may be left; the first acts then.
+    """Defer these signals until the block is done, except in interruptible parts; then the first acts.
 
-    Blocks may stand in each other: the inner one's signal acts when the outer one is done.
+    Blocks may be nested: the inner one's signal acts when the outer one is done.
     """
     signals = Signals()
     if threading.current_thread() is not threading.main_thread():
-        # Handlers run in the main thread, and can be set there only.
+        # Handlers run in the main thread and can only be set there.
         yield signals
         return
     before = {each: signal.getsignal(each) for each in ENDS}

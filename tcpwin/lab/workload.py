@@ -1,7 +1,7 @@
-"""What a workload is, where workloads come from, and the log that both of its ends write.
+"""Workloads, their discovery, and the log that both ends write.
 
-Each module of `tcpwin.lab.workloads` has one `WORKLOAD`. The end that serves listens and sends; the end that drives
-connects and reads. Nothing here waits by turning in a loop: in the lab's virtual time a loop would never end.
+Each module of `tcpwin.lab.workloads` has one `WORKLOAD`. The serving end listens and sends; the driving end connects
+and reads. Nothing here may busy-wait: in the lab's virtual time a busy loop never ends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tcpwin.lab import workloads as _package
 SECOND_NS = 1_000_000_000
 DEFAULT_PORT = 5201
 FRAME_BYTES = 1448
-"""Payload of a full frame of Ethernet with timestamps."""
+"""Payload of a full Ethernet frame with timestamps."""
 
 
 class Log:
@@ -33,7 +33,7 @@ class Log:
         self.summary: dict[str, Any] = {}
 
     def write(self, event: str, **values: Any) -> None:
-        """Write one line; the line `summary` is kept for who wants to show it."""
+        """Write one line; the `summary` line is also kept for display."""
         if event == "summary":
             self.summary = values
         self._out.write(json.dumps({"time_ns": time.time_ns(), "event": event, **values}) + "\n")
@@ -42,7 +42,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How long a run takes by its own clock, and how many bytes it sends at most."""
+    """Duration of a run in virtual time, and the maximum bytes it sends."""
 
     seconds: float
     bytes: float
@@ -54,12 +54,12 @@ class Workload:
 
     Attributes:
         name: in kebab-case.
-        title: what it does, in a few words.
-        serve_settings: dataclass of the settings of the end that listens and sends.
-        drive_settings: dataclass of the settings of the end that connects and reads.
-        serve: from a listening socket, settings and a log; returns after one run.
-        drive: from the address to connect to, settings and a log; returns after one run.
-        extent: from the settings of both ends and the path's rate, what a run comes to where nothing else slows it.
+        title: short description.
+        serve_settings: settings dataclass of the end that listens and sends.
+        drive_settings: settings dataclass of the end that connects and reads.
+        serve: takes a listening socket, settings and a log; returns after one run.
+        drive: takes the address to connect to, settings and a log; returns after one run.
+        extent: returns a run's extent from both ends' settings and the path's rate, if nothing else slows it.
         page: the module's docstring.
     """
 
@@ -75,7 +75,7 @@ class Workload:
 
 @cache
 def workloads() -> Mapping[str, Workload]:
-    """The workloads by name."""
+    """Return the workloads by name."""
     found = [
         import_module(f"{_package.__name__}.{module.name}").WORKLOAD
         for module in iter_modules(_package.__path__)
@@ -85,7 +85,7 @@ def workloads() -> Mapping[str, Workload]:
 
 
 class Meter:
-    """Bytes by second since the meter was made; whole seconds become lines of the log."""
+    """Counts bytes per second since its creation and logs each whole second."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -94,7 +94,7 @@ class Meter:
         self.total_bytes = 0
 
     def add(self, count_bytes: int) -> None:
-        """Count bytes that were read just now."""
+        """Count bytes just read."""
         index = (time.monotonic_ns() - self._began_ns) // SECOND_NS
         while len(self._seconds) <= index:
             self._end_second()
@@ -102,7 +102,7 @@ class Meter:
         self.total_bytes += count_bytes
 
     def summary(self) -> dict[str, Any]:
-        """Bytes, time and rates: of the whole, and the least and most of the seconds between the first and the last."""
+        """Return total bytes, time and rate, and the minimum and maximum of the inner seconds."""
         elapsed_ns = max(1, time.monotonic_ns() - self._began_ns)
         whole = self._seconds[1:-1]
         rates = [8 * count for count in whole]
@@ -121,7 +121,7 @@ class Meter:
 
 
 def spread(values: Sequence[int]) -> dict[str, int]:
-    """Least, percentiles by nearest rank, most and mean of at least one value."""
+    """Return minimum, percentiles by nearest rank, maximum and mean of at least one value."""
     ordered = sorted(values)
 
     def rank(percent: int) -> int:
@@ -132,18 +132,18 @@ def spread(values: Sequence[int]) -> dict[str, int]:
 
 
 def accept(listener: socket.socket) -> socket.socket:
-    """The next connection, which sends small pieces at once."""
+    """Accept a connection that sends small pieces immediately."""
     connection, _ = listener.accept()
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
 
 
 def finish(connection: socket.socket) -> None:
-    """Say that all was sent, and wait until the other end closes."""
+    """Shut down sending, and wait until the other end closes."""
     try:
         connection.shutdown(socket.SHUT_WR)
         while connection.recv(4096):
             pass
     except OSError:
-        pass  # The other end left first: that, too, is the end.
+        pass  # The other end closed first, which also ends the run.
     connection.close()

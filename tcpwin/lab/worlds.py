@@ -1,8 +1,8 @@
-"""Worlds drawn from stated ranges by a seed: scenarios in which one limit is likely, and none is certain.
+"""Random worlds from stated ranges: scenarios in which one limit is likely, and none is certain.
 
-In: a seed and a number. Out: a scenario's table; the same number of the same seed is the same world, however many are
-drawn. Each world has a story, which limit is likely, and every story comes once in as many worlds as there are stories.
-What comes out is the lab's to say, and no world is left out for it.
+In: a seed and a number. Out: a scenario's table; seed and number determine the world. Each world has a story, the
+likely limit, and each story occurs once per round of stories. The lab decides the actual limit, and no world is
+excluded for it.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ Table = dict[str, Any]
 RTT_MS = (1.0, 300.0)
 RATE_MBPS = (2.0, 1000.0)
 QUEUE_TIMES = (0.2, 12.0)
-"""Of rate times delay."""
+"""Queue size as a multiple of rate times delay."""
 SECONDS = (2.0, 15.0)
-"""Of a transfer at the rate that is expected."""
+"""Duration of a transfer at the expected rate."""
 BYTES = (300_000, 40_000_000)
 MESSAGE_BYTES = (8_000, 1_000_000)
 LOSS_PERCENT = (0.005, 3.0)
 BURSTS_PERCENT = (0.005, 1.0)
 LOSSY_SHARE = (0.05, 1.5)
-"""Of the rate, that losses would leave to Reno."""
+"""Share of the rate that losses would leave to Reno."""
 _FRAME_BYTES, _MSS_BYTES = 1538, 1448
 _LEAST_ROUND_TRIPS = 12
-"""That a transfer takes at its rate, so that slow start is not all of it."""
+"""Minimum round trips of a transfer at its rate, so that slow start does not dominate."""
 _LEAST_QUEUE_BYTES, _MOST_QUEUE_BYTES = 6_000, 16_000_000
 _SAMPLES = 15
 _MATHIS = 1.22
 _MTUS = (1280, 1400, 1420, 1440)
 _CARD_OF_OFFLOAD_MBPS = 100_000.0
-"""A card so fast that its bucket holds a frame of 64 KB: segmentation is left to the queue."""
+"""A card fast enough for its bucket to hold a frame of 64 KB, which leaves segmentation to the queue."""
 
 
 @dataclass
 class _Draw:
-    """A world while it is drawn."""
+    """A world being drawn."""
 
     random: random.Random
     rtt_ms: float
     rate_mbps: float
     algorithm: str = "cubic"
     expected_mbps: float = 1.0
-    """What the transfer is likely to come to."""
+    """The transfer's expected rate."""
     path: Table = field(default_factory=dict)
     host: Table = field(default_factory=dict)
     workload: Table = field(default_factory=lambda: {"name": "transfer", "serve": {}, "drive": {}})
@@ -62,37 +62,37 @@ class _Draw:
 
     @property
     def bdp_bytes(self) -> float:
-        """Rate times delay."""
+        """Return rate times delay."""
         return self.rate_mbps * 1e6 / 8 * self.rtt_ms / 1000
 
     def between(self, least: float, most: float) -> float:
-        """A number, its logarithm drawn evenly, three digits."""
+        """Return a log-uniform random number with three digits."""
         return _round(math.exp(math.log(least) + self.random.random() * (math.log(most) - math.log(least))))
 
     def one_of(self, choices: Sequence[T], weights: Sequence[float] | None = None) -> T:
-        """One of these."""
+        """Return one of these at random."""
         return self.random.choices(list(choices), weights)[0]
 
     def happens(self, share: float) -> bool:
-        """Whether what happens in this share of the worlds happens here."""
+        """Return true with this probability."""
         return self.random.random() < share
 
 
 def world(seed: int, number: int) -> Scenario:
-    """World `number`, from 0, of a seed."""
+    """Return world `number`, from 0, of a seed."""
     name = f"world-{seed}-{number:03d}"
     return read_scenario(name, render_toml(world_table(seed, number)))
 
 
 def story(seed: int, number: int) -> str:
-    """Which limit is likely in a world: each story once in a round, in an order of the round's own."""
+    """Return the likely limit of a world: each story once per round, in a random order."""
     order = list(_STORIES)
     random.Random(f"{seed}, round {number // len(order)}").shuffle(order)
     return order[number % len(order)]
 
 
 def world_table(seed: int, number: int) -> Table:
-    """The scenario of a world as a table."""
+    """Return a world's scenario as a table."""
     which = story(seed, number)
     draw = _begin(random.Random(f"{seed}, world {number}"), which)
     _STORIES[which](draw)
@@ -128,7 +128,7 @@ def _begin(drawn: random.Random, which: str) -> _Draw:
 
 
 def _decorate(draw: _Draw, which: str) -> None:
-    """What every world has, likely limit or not."""
+    """Add what every world has, whatever its likely limit."""
     path, host = draw.path, draw.host
     path["rtt_ms"] = draw.rtt_ms
     has_queue = "queue_bytes" in path
@@ -153,7 +153,7 @@ def _decorate(draw: _Draw, which: str) -> None:
 
 
 def _size(draw: _Draw) -> int:
-    """Settle how many bytes the transfer has, and return it."""
+    """Choose the transfer's size, and return it."""
     serve = draw.workload["serve"]
     if draw.workload["name"] == "messages":
         return int(serve["count"] * serve["message_bytes"])
@@ -162,7 +162,7 @@ def _size(draw: _Draw) -> int:
         least = max(BYTES[0], _LEAST_ROUND_TRIPS * min(draw.bdp_bytes, draw.expected_mbps * 125 * draw.rtt_ms))
         serve["bytes"] = round(min(max(draw.expected_mbps * 125_000 * seconds, least), BYTES[1]))
     total = int(serve["bytes"])
-    # Pauses and stalls are counted: so many in a transfer, whatever its size.
+    # A transfer has a fixed number of pauses and stalls, whatever its size.
     for settings, key in ((serve, "pause_bytes"), (draw.workload["drive"], "stall_bytes")):
         if key in settings:
             settings[key] = max(1, round(total / settings[key]))
@@ -175,13 +175,13 @@ def _size(draw: _Draw) -> int:
 
 
 def _queue(draw: _Draw, least: float = QUEUE_TIMES[0], most: float = QUEUE_TIMES[1], kind: str = "droptail") -> None:
-    """A bottleneck with a queue."""
+    """Add a bottleneck with a queue."""
     size = draw.between(least, most) * draw.bdp_bytes
     draw.path["bottleneck_mbps"] = draw.rate_mbps
     draw.path["queue_bytes"] = round(min(max(size, _LEAST_QUEUE_BYTES), _MOST_QUEUE_BYTES))
     if kind != "droptail":
         draw.path["queue"] = kind
-        # A queue that manages itself has room for its bursts.
+        # A managed queue has space for bursts.
         draw.path["queue_bytes"] = max(draw.path["queue_bytes"], 150_000, round(2 * draw.bdp_bytes))
 
 
@@ -224,14 +224,14 @@ def _bloated(draw: _Draw) -> None:
 
 
 def _card(draw: _Draw) -> None:
-    """The sender's own card is the narrowest place: no queue in the path."""
+    """Make the sender's card the bottleneck, without a queue in the path."""
 
 
 def _window(draw: _Draw) -> None:
     _maybe_queue(draw)
     share = draw.between(0.05, 0.8)
     if "queue_bytes" in draw.path and draw.happens(0.3):
-        # Above what the path holds, below what its queue takes: the window is full, and costs nothing.
+        # Above what the path holds but below its queue's capacity: the window is full without cost.
         share = draw.between(1.0, 1.0 + draw.path["queue_bytes"] / draw.bdp_bytes)
     window = max(4 * _MSS_BYTES, share * draw.bdp_bytes)
     draw.receiver[_RMEM] = f"4096 {min(131072, round(2 * window))} {round(2 * window)}"
@@ -258,9 +258,9 @@ def _bursty_loss(draw: _Draw) -> None:
 
 
 def _losses(draw: _Draw, limits: tuple[float, float]) -> float:
-    """Losses in a hundred frames, such that Reno would come to a share of the rate (Mathis et al., 1997).
+    """Return a loss percentage at which Reno would reach a share of the rate (Mathis et al., 1997).
 
-    BBR does not mind, and is expected to have all of it.
+    BBR is unaffected and expected to reach the full rate.
     """
     share = draw.between(*LOSSY_SHARE)
     frames_a_round_trip = draw.bdp_bytes / _MSS_BYTES
@@ -293,7 +293,7 @@ def _slow_reader(draw: _Draw) -> None:
 
 def _stalled_reader(draw: _Draw) -> None:
     _maybe_queue(draw)
-    # So many parts; the size is settled later.
+    # The number of parts; the size is chosen later.
     stalls, seconds = draw.one_of((1, 2, 3, 5)), draw.between(0.3, 3.0)
     draw.workload["drive"] = {"stall_bytes": stalls + draw.random.random(), "stall_s": seconds}
     draw.pauses_s = stalls * seconds
@@ -304,7 +304,7 @@ def _oscillating_reader(draw: _Draw) -> None:
     _maybe_queue(draw)
     share = draw.between(0.03, 0.3)
     slow = draw.between(10.0, 60.0)
-    # Loops, and the hundredths of each that are read slowly; the size is settled later.
+    # Loops, and the percentage of each that is read slowly; the size is chosen later.
     draw.workload["drive"] = {
         "rate_mbps": _round(share * draw.rate_mbps),
         "fast_bytes": slow,
@@ -316,7 +316,7 @@ def _oscillating_reader(draw: _Draw) -> None:
 
 
 def _reader_buffer(draw: _Draw) -> None:
-    """From about what the path holds to ample."""
+    """Choose a buffer from about what the path holds to ample."""
     size = round(draw.between(2.0, 16.0) * max(draw.bdp_bytes, 32_768.0))
     draw.receiver[_RMEM] = f"4096 {min(131072, size)} {min(size, 64 << 20)}"
 
@@ -327,7 +327,7 @@ def _paced_writer(draw: _Draw) -> None:
     chunk = draw.one_of((1000, 4096, 16384, 65536))
     draw.workload["serve"] = {"rate_mbps": _round(share * draw.rate_mbps), "chunk_bytes": chunk}
     draw.expected_mbps = share * draw.rate_mbps
-    # A write is a system call: not more than some thousands of them.
+    # Each write is a system call: allow a few thousand at most.
     if chunk == 1000:
         draw.workload["serve"]["rate_mbps"] = min(draw.workload["serve"]["rate_mbps"], 8.0)
         draw.expected_mbps = min(draw.expected_mbps, 8.0)
@@ -361,7 +361,7 @@ def _messages(draw: _Draw) -> None:
 
 
 def _round(value: float) -> float:
-    """To three digits: what is drawn is to be read."""
+    """Round to three digits for readability."""
     return float(f"{value:.3g}")
 
 

@@ -429,8 +429,8 @@ def test_counts_that_fall_in_an_unknown_order_have_no_increase(capture: Path) ->
     assert [sample.values["TcpRetransSegs"] for sample in host.counters] == [5]
     assert growth(host, "TcpRetransSegs") == {}
     assert analysis.notes == (
-        "counters fall from one.txt to two.txt, and neither their times nor their names say which was first: those of "
-        "two.txt alone are compared",
+        "counters fall from one.txt to two.txt, and neither their times nor their names say which was first: only "
+        "those of two.txt are compared",
     )
 
 

@@ -217,7 +217,7 @@ def test_the_command_refuses_what_it_cannot_do(tmp_path: Path) -> None:
     away = {"XDG_CACHE_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     assert "no lift can shorten it" in refused("lab", "lift", "oscil-300ms-170p2", "-o", tmp_path)
     assert "is not built yet" in refused("lab", "lift", "zero-window-5s", "-o", tmp_path, env=away)
-    assert "there is no scenario x" in refused("lab", "lift", "x")
+    assert "unknown scenario x" in refused("lab", "lift", "x")
     assert "does not run on the patched kernel" in refused(
         "lab", "lift", "zero-window-5s", "--kernel", "patched", status=2
     )

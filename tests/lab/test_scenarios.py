@@ -66,8 +66,8 @@ def test_the_published_settings_are_the_articles() -> None:
     [
         ("title = ", "Invalid value"),
         ('[workload]\nname = "bulk"\n', "it needs a title"),
-        (PLAIN + "[paths]\nrtt_ms = 1\n", "there is no key paths; there are title, sets"),
-        (PLAIN + "[path]\nrtt = 1\n", "[path]: there is no setting rtt; there are rtt_ms"),
+        (PLAIN + "[paths]\nrtt_ms = 1\n", "unknown key paths; available: title, sets"),
+        (PLAIN + "[path]\nrtt = 1\n", "[path]: unknown setting rtt; available: rtt_ms"),
         (PLAIN + '[path]\nrtt_ms = "1"\n', "[path]: rtt_ms must be a number"),
         (PLAIN + "[path]\nrtt_ms = -1\n", "[path]: rtt_ms must be 0 or more"),
         (PLAIN + "[path]\nrtt_ms = inf\n", "[path]: rtt_ms must be a finite number"),
@@ -84,14 +84,14 @@ def test_the_published_settings_are_the_articles() -> None:
         (PLAIN + "[measure]\nsample_ms = 5\n", "[measure]: sample_ms must be 10 or more, or 0"),
         (PLAIN + '[sysctl]\n"kernel.panic" = 1\n', "kernel.panic is not the name of a setting"),
         (PLAIN + '[sysctl]\n"net.ipv4.tcp_sack" = true\n', "tcp_sack must be text or a whole number"),
-        (PLAIN + '[expect]\nall = ["receiver.X = 1"]\n', "'receiver.X = 1' is no claim"),
+        (PLAIN + '[expect]\nall = ["receiver.X = 1"]\n', "'receiver.X = 1' is not a claim"),
         (PLAIN + "[expect]\nnew = []\n", "[expect] has all, stock, patched, 6.12, 7.3, no new"),
         ('title = "A"\n[workload]\nname = "x"\n', "[workload] needs a name of bulk, max-send"),
         ('title = "A"\nworkload = 1\n', "workload must be a table"),
         (PLAIN.replace('"bulk"', '["bulk"]'), "[workload] needs a name of bulk, max-send"),
         (PLAIN + "serve = 3\n", "[workload] serve must be a table, as serve.bytes = 1000"),
         (PLAIN + "drive = [1]\n", "[workload] drive must be a table"),
-        (PLAIN + "serve.count = 3\n", "[workload.serve]: there is no setting count"),
+        (PLAIN + "serve.count = 3\n", "[workload.serve]: unknown setting count"),
         ('title = "A"\nkernels = ["new"]\n[workload]\nname = "bulk"\n', "kernels must be of stock, patched"),
         ('title = "A"\nseed = 0\n[workload]\nname = "bulk"\n', "seed must be a whole number from 1"),
     ],
@@ -145,7 +145,7 @@ def test_the_list_and_a_scenario_can_be_shown() -> None:
 
 
 def test_wrong_names_are_told() -> None:
-    assert "there is no scenario x" in refused("lab", "show", "x")
+    assert "unknown scenario x" in refused("lab", "show", "x")
     assert "there is no set x; there are" in refused("lab", "list", "--set", "x", status=2)
     assert "name a scenario" in refused("lab", "run", status=2)
     assert "go with --like" in refused("lab", "run", "zero-window-5s", "--rate", "5", status=2)

@@ -1,4 +1,4 @@
-"""A change tried on a twin: a run like a connection, then the same with the change.
+"""Test a change on a twin: a run like a connection, then the same run with the change.
 
 In: a connection of an analysis, changes. Out: Twin. It predicts only where the first run did as the connection had
 done; what a change gains is by how much the second run differs from the first. It is a package apart, because runs in
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from tcpwin.limits import Analysis, Connection
 
 ERROR = 0.1
-"""Of a duration: two runs of one transfer differ by as much."""
+"""Relative error of a duration: two runs of one transfer differ by this much."""
 LOSS_ERROR = 0.25
-"""Losses by chance are other ones in each run."""
+"""Relative error with random losses, which differ in each run."""
 FASTER = 1.1
-"""Times the captured throughput: beyond, a rate of the path that was assumed decides."""
+"""Multiple of the captured throughput beyond which an assumed path rate decides."""
 FILLED_SHARE = 0.02
-"""Of the life: a path that was full for less has a rate that bursts may have shown."""
+"""Share of the life: if the path was full for less, its rate may come from bursts."""
 ASSUMED = "the capture does not show what the path carries, and the run's was assumed: --rate says it"
-"""A doubt."""
+"""Doubt about an assumed path rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class TwinRun:
-    """One run: its scenario, its bundle, how long it took by the reader's clock, and what its capture shows."""
+    """One run: its scenario, its bundle, its duration by the reader's clock, and its capture's measurements."""
 
     scenario: Scenario
     bundle: Path
@@ -54,13 +54,13 @@ class Twin:
     """A connection, a run like it, and the run with a change.
 
     Attributes:
-        changes: what was changed in the second run.
-        series: which Linux both ran on.
-        captured: the connection; `before_ns` is its duration, `behaviour` what it did.
-        changed: the run with the changes; None where there are none, or it is no twin.
-        is_twin: whether the run as it was came within 15 % of the captured throughput, by the same limit.
-        duration_ns, goodput_bps: predicted; None where it is no twin, or nothing was changed.
-        doubts: what may make it otherwise, a sentence each.
+        changes: the changes in the second run.
+        series: the Linux of both runs.
+        captured: the connection; `before_ns` is its duration, `behaviour` its behaviour.
+        changed: the run with the changes; None without changes, or if it is not a twin.
+        is_twin: whether the unchanged run came within 15 % of the captured throughput, with the same limit.
+        duration_ns, goodput_bps: predictions; None if it is not a twin, or without changes.
+        doubts: reasons for doubt, one sentence each.
     """
 
     changes: Changes
@@ -77,17 +77,17 @@ class Twin:
 
     @property
     def confidence(self) -> str:
-        """``likely``, or ``possible`` where there are doubts."""
+        """Return ``likely``, or ``possible`` with doubts."""
         return "possible" if self.doubts else "likely"
 
     @property
     def score(self) -> float:
-        """How near the run as it was came to the connection, from 0 to 1."""
+        """Return the unchanged run's similarity to the connection, from 0 to 1."""
         return score(self.behaviour, self.as_it_was.behaviour)
 
     @property
     def rows(self) -> list[tuple[str, tuple[str, ...]]]:
-        """What each did side by side: a name, and a text for the connection, its twin and the changed twin."""
+        """Return rows with a name, and texts for the connection, its twin and the changed twin."""
         runs = [each for each in (self.as_it_was, self.changed) if each is not None]
         limits = (each.limit for each in (self.captured, *(run.measured for run in runs)))
         return [
@@ -97,14 +97,14 @@ class Twin:
 
     @property
     def change(self) -> str:
-        """What was changed: `with receiver.tcp_rmem=64M, without slow reader`."""
+        """Describe the change: `with receiver.tcp_rmem=64M, without slow reader`."""
         lifts = [f"without {LIMIT_NAMES[each]}" for each in self.changes.lifted]
         settings = [each for each in self.changes.words if not each.startswith("lift ")]
         return ", ".join([f"with {', '.join(settings)}", *lifts] if settings else lifts)
 
     @property
     def text(self) -> str:
-        """What it says, in a sentence or two."""
+        """Return the result in a sentence or two."""
         first = self.as_it_was.measured
         came = (
             f"The run as it was came to {_rate(first.goodput_bps)}, {first.limited_by}; captured were "
@@ -133,17 +133,17 @@ def run_twin(
     series: str | None = None,
     tick: Callable[[str, int], None] = lambda name, elapsed_ns: None,  # noqa: ARG005
 ) -> Twin:
-    """Run a connection's twin as it was, and, where it is one, with changes. Bundles in the folder are not run again.
+    """Run a connection's twin unchanged and, if it is a twin, with changes. Existing bundles are not run again.
 
     Args:
-        changes: of `read_changes`; where they are empty only the first run is made.
-        name: of the capture, for the scenarios.
-        rate_mbps: of the path, where the capture does not show it.
-        series: which Linux both run on; by default the one that counts receive memory as the receiver's does.
-        tick: told a run's name and how far its own clock is, in nanoseconds.
+        changes: from `read_changes`; if empty, only the first run is made.
+        name: the capture's name, for the scenarios.
+        rate_mbps: the path's rate, if the capture does not show it.
+        series: the Linux of both runs; by default the one that counts receive memory like the receiver's.
+        tick: called with a run's name and its virtual time in nanoseconds.
 
     Raises:
-        ScenarioError: no scenario can be made, as `scenario_like` says.
+        ScenarioError: as for `scenario_like`.
         UmlError: the lab's kernel is not built, or ended without a result.
         NetworkError: a run failed.
     """
@@ -156,13 +156,13 @@ def run_twin(
     first = _run(scenarios[0], series, folder, tick)
     behaviour = behaviour_of(connection, captured)
     is_twin = bool(against(captured, first.measured).is_twin)
-    # What is no twin says nothing of a change.
+    # A run that is not a twin says nothing about a change.
     then = _run(scenarios[1], series, folder, tick) if is_twin and len(scenarios) > 1 else None
     duration = goodput = None
     doubts: tuple[str, ...] = ()
     if then is not None and then.measured.goodput_bps:
         doubts = tuple(_doubts(connection, captured, then, changes, series, is_given=rate_mbps is not None))
-        # What the first run was off by is as likely to be off again.
+        # The second run is likely to have the first run's error too.
         change = then.completion_ns / first.completion_ns
         error = max(ERROR, abs((first.measured.goodput_bps or 0) / (captured.goodput_bps or 1) - 1))
         if changes.loss_share or "loss_percent" in then.scenario.text:
@@ -170,7 +170,7 @@ def run_twin(
         duration = _spread(connection.duration_ns * change, error)
         goodput = _spread((captured.goodput_bps or 0) / change, error)
         if ASSUMED in doubts:
-            # A path that carries no more than it was seen to carry gains nothing.
+            # If the path carries no more than was seen, nothing is gained.
             duration = replace(duration, high=max(duration.high, float(connection.duration_ns)))
             goodput = replace(goodput, low=min(goodput.low, captured.goodput_bps or 0))
     return Twin(
@@ -187,10 +187,10 @@ def twin_scenarios(
     rate_mbps: float | None = None,
     series: str | None = None,
 ) -> list[Scenario]:
-    """What `run_twin` runs: a transfer like the connection, and the same with the changes where there are any.
+    """Return the scenarios of `run_twin`: a transfer like the connection, and the same with any changes.
 
     Raises:
-        ScenarioError: as `scenario_like` says.
+        ScenarioError: as for `scenario_like`.
     """
     make = partial(scenario_like, analysis, name=name, rate_mbps=rate_mbps, connection=connection, series=series)
     return [make()] if changes.is_empty else [make(), make(changes=changes)]
@@ -211,7 +211,7 @@ def _run(scenario: Scenario, series: str, folder: Path, tick: Callable[[str, int
 def _doubts(
     connection: Connection, captured: Measured, then: TwinRun, changes: Changes, series: str, *, is_given: bool
 ) -> list[str]:
-    """What of the path the change asks for that the capture does not show, and a Linux that is not the receiver's."""
+    """Return doubts: path properties that the change needs but the capture lacks, and a Linux unlike the receiver's."""
     path = fit_path(connection, captured.direction)
     assert path is not None, "it carried data"
     data = connection.a_to_b if path.direction == "a_to_b" else connection.b_to_a
@@ -245,7 +245,7 @@ def _rate(bps: float | None) -> str:
 
 
 def describe_twin(twin: Twin) -> Mapping[str, Any]:
-    """The twin as an object of a JSON document."""
+    """Return the twin as an object of a JSON document."""
     return {
         "kernel": twin.series,
         "is_twin": twin.is_twin,

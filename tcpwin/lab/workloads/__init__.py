@@ -1,1 +1,1 @@
-"""The workloads, each one module with a `WORKLOAD`; its docstring is the workload's page."""
+"""Workloads, one module with a `WORKLOAD` each; its docstring is the workload's page."""

@@ -1,7 +1,7 @@
-"""One connection, as fast as it goes: what iperf3 does.
+"""One connection at full speed, like iperf3.
 
-The end that serves sends for a time, or a number of bytes; the end that drives reads all of it at once. Such a reader
-never fills its receive queue, which is why it does not show what a large buffer costs.
+The serving end sends for a time, or a number of bytes; the driving end reads everything immediately. Such a reader
+never fills its receive queue, so it does not show the cost of a large buffer.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from tcpwin.lab.workload import SECOND_NS, Extent, Log, Meter, Workload, accept,
 class ServeSettings:
     """How much is sent."""
 
-    seconds: float = setting(10.0, "Send for so long; 0 where bytes are given.")
-    bytes: int = setting(0, "Send so many bytes instead.")
+    seconds: float = setting(10.0, "Duration of sending; 0 if bytes are given.")
+    bytes: int = setting(0, "Number of bytes to send instead.")
     chunk_bytes: int = setting(131072, "Of one write.", least=1)
 
 
@@ -31,7 +31,7 @@ class DriveSettings:
 
 
 def serve(listener: socket.socket, settings: ServeSettings, log: Log) -> None:
-    """Send to the first that connects."""
+    """Send to the first client."""
     connection = accept(listener)
     began_ns = time.monotonic_ns()
     end_ns = began_ns + round(settings.seconds * SECOND_NS)
@@ -55,7 +55,7 @@ def drive(address: tuple[str, int], settings: DriveSettings, log: Log) -> None:
 
 
 def extent(serve: ServeSettings, drive: DriveSettings, rate_bps: float) -> Extent:  # noqa: ARG001
-    """Bytes at the path's rate, or the rate for a time."""
+    """Return the bytes at the path's rate, or the rate for a time."""
     seconds = 8 * serve.bytes / rate_bps if serve.bytes else serve.seconds
     return Extent(seconds, seconds * rate_bps / 8)
 

@@ -1,8 +1,9 @@
-"""Thousands of connections that never read: how much the kernel takes for them, as in "Tuning linux network stack".
+"""Thousands of connections that never read: how much data the kernel accepts for them, as in "Tuning linux network
+stack".
 
-The end that drives connects and never reads. The end that serves accepts for a time, writes until no connection takes
-more, holds for a time in which memory can be looked at, and then resets all of them: behind a closed window no FIN
-would ever arrive. Both ends need a file for each connection.
+The driving end connects and never reads. The serving end accepts for a time, writes until no connection takes more,
+waits so that memory can be inspected, and then resets all of them, because no FIN would pass a closed window. Both ends
+need a file descriptor per connection.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ _BUFFERS_BYTES = 10 << 20
 class ServeSettings:
     """The three stages; the defaults are the article's."""
 
-    accept_s: float = setting(15.0, "Seconds in which connections are accepted.")
+    accept_s: float = setting(15.0, "Seconds of accepting connections.")
     write_s: float = setting(15.0, "Seconds of writing.")
-    hold_s: float = setting(30.0, "Seconds of doing nothing.")
-    connections: int = setting(10000, "At most; writing begins when so many are there.", least=1)
+    hold_s: float = setting(30.0, "Seconds of waiting.")
+    connections: int = setting(10000, "Maximum number; writing begins when it is reached.", least=1)
     chunk_bytes: int = setting(65536, "Of one write.", least=1)
 
 
 @dataclass(frozen=True, slots=True)
 class DriveSettings:
-    """How many connect."""
+    """Number of connections."""
 
     connections: int = setting(10000, "How many.", least=1)
 
@@ -62,7 +63,7 @@ def drive(address: tuple[str, int], settings: DriveSettings, log: Log) -> None:
     connections = [socket.create_connection(address) for _ in range(settings.connections)]
     log.write("connected", connections=len(connections))
     end = select.poll()
-    # Without POLLIN: data must not wake it, only the reset does.
+    # Without POLLIN, so that only the reset wakes it, not data.
     end.register(connections[0], select.POLLERR | select.POLLHUP)
     end.poll()
     for connection in connections:
@@ -85,7 +86,7 @@ def _accept_all(listener: socket.socket, settings: ServeSettings) -> list[socket
 
 
 def _write_all(connections: list[socket.socket], settings: ServeSettings) -> list[int]:
-    """Write to whichever takes something; the bytes that each took."""
+    """Write to every connection that accepts data, and return the bytes that each took."""
     end_ns = time.monotonic_ns() + round(settings.write_s * SECOND_NS)
     chunk = bytes(settings.chunk_bytes)
     written = [0] * len(connections)
@@ -106,7 +107,7 @@ def _write_all(connections: list[socket.socket], settings: ServeSettings) -> lis
 
 
 def _allow_files(connections: int) -> None:
-    """Raise this process's own limit of open files as far as it must be."""
+    """Raise this process's limit of open files as needed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = connections + _OTHER_FILES
     if soft >= needed:
@@ -120,7 +121,7 @@ def _allow_files(connections: int) -> None:
 
 
 def extent(serve: ServeSettings, drive: DriveSettings, rate_bps: float) -> Extent:
-    """The three stages; a receive and a send buffer of Linux's defaults for each connection at most."""
+    """Return the three stages, with at most Linux's default receive and send buffer per connection."""
     seconds = serve.accept_s + serve.write_s + serve.hold_s
     return Extent(seconds, min(drive.connections * _BUFFERS_BYTES, serve.write_s * rate_bps / 8))
 

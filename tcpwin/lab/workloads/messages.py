@@ -1,8 +1,8 @@
-"""Messages with gaps between them, each answered: the TCPping of Ably's article on latency across the world.
+"""Messages with gaps between them, each answered: the TCPping of Ably's article on global latency.
 
-The end that serves sends a message, waits, sends the next; with a heartbeat it sends small ones in between. The end
-that drives answers each with sixteen bytes. One-way delays compare the clocks of both ends: between two hosts they are
-as good as these agree, in the lab they share one. Round trips are of one clock alone.
+The serving end sends a message, waits, and sends the next; with a heartbeat it sends small ones in between. The driving
+end answers each with sixteen bytes. One-way delays compare the clocks of both ends, which must agree between two hosts;
+in the lab they share one. Round trips use one clock only.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from tcpwin.lab.settings import setting
 from tcpwin.lab.workload import FRAME_BYTES, SECOND_NS, Extent, Log, Workload, accept, finish, spread
 
 _HEADER = struct.Struct("!QII")
-"""When it was sent (ns since the epoch), its number, and its length with this header."""
+"""Sending time (ns since the epoch), number, and length including this header."""
 _HEARTBEAT = 0xFFFF_FFFF
 
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
-    """What is sent, and when."""
+    """The messages and their timing."""
 
-    message_bytes: int = setting(30720, "Of one message.", least=_HEADER.size)
-    count: int = setting(20, "How many messages.", least=1)
-    gap_s: float = setting(2.0, "From message to message.")
-    heartbeat_s: float = setting(0.0, "From heartbeat to heartbeat; 0 for none.")
-    heartbeat_bytes: int = setting(100, "Of one heartbeat.", least=_HEADER.size)
+    message_bytes: int = setting(30720, "Size of a message.", least=_HEADER.size)
+    count: int = setting(20, "Number of messages.", least=1)
+    gap_s: float = setting(2.0, "Interval between messages.")
+    heartbeat_s: float = setting(0.0, "Interval between heartbeats; 0 for none.")
+    heartbeat_bytes: int = setting(100, "Size of a heartbeat.", least=_HEADER.size)
 
 
 @dataclass(frozen=True, slots=True)
 class DriveSettings:
-    """Nothing is to be set: it reads what comes."""
+    """No settings: it reads everything."""
 
 
 def serve(listener: socket.socket, settings: ServeSettings, log: Log) -> None:
-    """Send the messages to the first that connects, and take the answers."""
+    """Send the messages to the first client, and read the answers."""
     connection = accept(listener)
     round_trips_ns: list[int] = []
     failed: list[OSError] = []
@@ -88,7 +88,7 @@ def drive(address: tuple[str, int], settings: DriveSettings, log: Log) -> None: 
 
 
 def _spread(what: str, values_ns: list[int]) -> dict[str, int]:
-    """Nothing where nothing was measured: a delay of 0 would be a value."""
+    """Return statistics, or nothing without values: a delay of 0 would be a value."""
     return {f"{name}_{what}_ns": value for name, value in spread(values_ns).items()} if values_ns else {}
 
 
@@ -97,7 +97,7 @@ def _message(index: int, length: int) -> bytes:
 
 
 def _wait(connection: socket.socket, settings: ServeSettings, until_ns: int) -> None:
-    """Sleep until then, with heartbeats on the way."""
+    """Sleep until then, sending heartbeats."""
     beat_ns = round(settings.heartbeat_s * SECOND_NS)
     while beat_ns and time.monotonic_ns() + beat_ns < until_ns:
         time.sleep(settings.heartbeat_s)
@@ -117,10 +117,10 @@ def _take_answers(connection: socket.socket, count: int, round_trips_ns: list[in
 
 
 def extent(serve: ServeSettings, drive: DriveSettings, rate_bps: float) -> Extent:  # noqa: ARG001
-    """A gap for each message."""
+    """Return one gap per message."""
     seconds = serve.count * serve.gap_s
     beats = seconds / serve.heartbeat_s if serve.heartbeat_s else 0
-    # A heartbeat is a frame of its own, however small.
+    # A heartbeat is a separate frame, however small.
     return Extent(seconds, serve.count * serve.message_bytes + beats * FRAME_BYTES)
 
 

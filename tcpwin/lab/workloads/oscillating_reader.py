@@ -1,4 +1,4 @@
-"""A reader that opens the window wide and then hardly reads: the oscillating reader of Cloudflare's article.
+"""A reader that opens the window wide and then barely reads: the oscillating reader of Cloudflare's article.
 
 "Optimizing TCP for high WAN throughput while preserving low latency" (2022-07-01): the daemon sends as fast as it can
 and never stops. The reader reads as fast as it can for five seconds; takes 5 % of the most bytes that it read in any
@@ -16,12 +16,12 @@ from tcpwin.lab.settings import setting
 from tcpwin.lab.workload import SECOND_NS, Extent, Log, Workload, accept
 
 _MOST_WAIT = struct.pack("@ll", 0, 50_000)
-"""A read gives up after 50 ms (struct timeval), so that a second without data ends in time."""
+"""Timeout of a read, 50 ms (struct timeval), so that a second without data ends on time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
-    """How it is sent."""
+    """Sending options."""
 
     chunk_bytes: int = setting(1 << 20, "Of one write.", least=1)
 
@@ -30,15 +30,15 @@ class ServeSettings:
 class DriveSettings:
     """The pattern; the defaults are the article's."""
 
-    fast_s: int = setting(5, "Seconds of reading as fast as it goes.", least=1)
-    slow_s: int = setting(15, "Seconds of hardly reading.")
-    slow_share: float = setting(0.05, "Of the most bytes in a second, read in each slow second.")
+    fast_s: int = setting(5, "Seconds of reading at full speed.", least=1)
+    slow_s: int = setting(15, "Seconds of slow reading.")
+    slow_share: float = setting(0.05, "Share of the fastest second's bytes, read in each slow second.")
     loops: int = setting(3, "How often.", least=1)
     chunk_bytes: int = setting(1 << 20, "Of one read.", least=1)
 
 
 def serve(listener: socket.socket, settings: ServeSettings, log: Log) -> None:
-    """Send to the first that connects until it leaves."""
+    """Send to the first client until it leaves."""
     connection = accept(listener)
     chunk = bytes(settings.chunk_bytes)
     sent = 0
@@ -51,7 +51,7 @@ def serve(listener: socket.socket, settings: ServeSettings, log: Log) -> None:
 
 
 def drive(address: tuple[str, int], settings: DriveSettings, log: Log) -> None:
-    """Read by the pattern, then close with data unread."""
+    """Read by the pattern, then close with unread data."""
     with socket.create_connection(address) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _MOST_WAIT)
         buffer = memoryview(bytearray(settings.chunk_bytes))
@@ -69,7 +69,7 @@ def drive(address: tuple[str, int], settings: DriveSettings, log: Log) -> None:
                     fast.append(count)
                 mode = "fast" if is_fast else "slow"
                 log.write("second", loop=loop, mode=mode, index=second, bytes=count, rate_bps=8 * count)
-            # What lay in the queue when a later loop begins is read at the speed of memory, not of the path.
+            # Data queued when a later loop begins is read at memory speed, not the path's.
             steady = fast[1:] if loop and len(fast) > 1 else fast
             loops.append({"least_fast_bps": 8 * min(steady), "most_fast_bps": 8 * max(steady)})
             log.write("loop", index=loop, high_water_bytes=most, **loops[-1])
@@ -78,7 +78,7 @@ def drive(address: tuple[str, int], settings: DriveSettings, log: Log) -> None:
 
 
 def _read_second(connection: socket.socket, buffer: memoryview, wanted: int | None) -> int:
-    """Read for a second, or until so many bytes were read, and sleep for the rest of it."""
+    """Read for a second or up to a number of bytes, and sleep for the rest of the second."""
     end_ns = time.monotonic_ns() + SECOND_NS
     count = 0
     while time.monotonic_ns() < end_ns and (wanted is None or count < wanted):
@@ -94,13 +94,13 @@ def _read_second(connection: socket.socket, buffer: memoryview, wanted: int | No
 
 
 def extent(serve: ServeSettings, drive: DriveSettings, rate_bps: float) -> Extent:  # noqa: ARG001
-    """The fast seconds at the path's rate; what is read in the slow ones filled a queue before."""
+    """Return the fast seconds at the path's rate; data read in the slow ones was queued before."""
     return Extent(drive.loops * (drive.fast_s + drive.slow_s), (drive.loops * drive.fast_s + 1) * rate_bps / 8)
 
 
 WORKLOAD = Workload(
     "oscillating-reader",
-    "a reader that opens the window wide, then hardly reads, three times",
+    "a reader that opens the window wide, then barely reads, three times",
     ServeSettings,
     DriveSettings,
     serve,

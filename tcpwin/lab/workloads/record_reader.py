@@ -1,8 +1,8 @@
 """A reader that takes whole records only, with a receive buffer locked near the size of one.
 
 The case argued when passt (a user-mode network) began to advertise windows below a segment as zero: a receiver that
-wants records of 64 KiB locks SO_RCVBUF to that, and takes nothing until a whole record lies there. Where the window is
-full before the record is, neither side goes on, for ever. This reader says so after a time and leaves.
+wants records of 64 KiB locks SO_RCVBUF to that size, and reads nothing until a whole record is queued. If the window
+fills before the record does, both sides wait forever. This reader reports that after a time and leaves.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tcpwin.lab.workload import SECOND_NS, Extent, Log, Workload, accept, finish
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
-    """What is sent."""
+    """The records."""
 
     record_bytes: int = setting(65536, "Of one record.", least=1)
     records: int = setting(100, "How many.", least=1)
@@ -31,13 +31,13 @@ class DriveSettings:
     """How it is read."""
 
     record_bytes: int = setting(65536, "Of one record.", least=1)
-    receive_buffer_bytes: int = setting(65536, "Locked by SO_RCVBUF, which Linux doubles; 0: the kernel's.")
-    look_s: float = setting(0.01, "From look to look whether a record is there.", least=0.001)
-    give_up_s: float = setting(10.0, "Without a record for so long, it leaves.")
+    receive_buffer_bytes: int = setting(65536, "Locked with SO_RCVBUF, which Linux doubles; 0: the kernel's.")
+    look_s: float = setting(0.01, "Interval between checks for a record.", least=0.001)
+    give_up_s: float = setting(10.0, "Leave after this time without a record.")
 
 
 def serve(listener: socket.socket, settings: ServeSettings, log: Log) -> None:
-    """Send the records to the first that connects."""
+    """Send the records to the first client."""
     connection = accept(listener)
     sent = 0
     record = bytes(settings.record_bytes)
@@ -52,7 +52,7 @@ def serve(listener: socket.socket, settings: ServeSettings, log: Log) -> None:
 
 
 def drive(address: tuple[str, int], settings: DriveSettings, log: Log) -> None:
-    """Take records while they come."""
+    """Read records while they arrive."""
     waits_ns: list[int] = []
     stalled = False
     with socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET) as connection:
@@ -81,7 +81,7 @@ def drive(address: tuple[str, int], settings: DriveSettings, log: Log) -> None:
 
 
 def _queued(connection: socket.socket) -> int:
-    """Bytes that can be read at once."""
+    """Return the bytes that can be read at once."""
     count = array.array("i", [0])
     fcntl.ioctl(connection, termios.FIONREAD, count)
     return count[0]
@@ -96,7 +96,7 @@ def _is_over(connection: socket.socket) -> bool:
 
 
 def extent(serve: ServeSettings, drive: DriveSettings, rate_bps: float) -> Extent:
-    """The records at the path's rate, or until it gives up."""
+    """Return the records at the path's rate, or until it gives up."""
     total = serve.records * serve.record_bytes
     return Extent(max(8 * total / rate_bps, drive.give_up_s), total)
 

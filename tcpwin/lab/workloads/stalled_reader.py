@@ -1,7 +1,7 @@
-"""A reader that stops for a while and goes on: the window closes, the sender probes, the window opens.
+"""A reader that stops for a while and continues: the window closes, the sender probes, the window opens.
 
-The end that serves sends a number of bytes. The end that drives reads for a time, does nothing for a time, as often as
-it is told, and reads the rest.
+The serving end sends a number of bytes. The driving end alternates between reading and pausing a given number of times,
+then reads the rest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class DriveSettings:
 
 
 def serve(listener: socket.socket, settings: ServeSettings, log: Log) -> None:
-    """Send to the first that connects."""
+    """Send to the first client."""
     connection = accept(listener)
     began_ns = time.monotonic_ns()
     chunk = memoryview(bytes(settings.chunk_bytes))
@@ -72,7 +72,7 @@ def drive(address: tuple[str, int], settings: DriveSettings, log: Log) -> None:
 
 
 def extent(serve: ServeSettings, drive: DriveSettings, rate_bps: float) -> Extent:
-    """The bytes at the path's rate, and the stalls."""
+    """Return the bytes at the path's rate, plus the stalls."""
     return Extent(8 * serve.bytes / rate_bps + drive.stalls * drive.stall_s, serve.bytes)
 
 

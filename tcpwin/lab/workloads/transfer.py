@@ -1,8 +1,8 @@
 """One transfer of a number of bytes, by a writer and a reader that may be slow, or pause.
 
-Both count bytes, not seconds: a stall comes after the same byte however fast the path is, so that a run is comparable
-with another in which one thing was changed. The transfer is complete when its last byte was read; `completion_ns`
-counts from before the connection's SYN. A trace counts time: it is what was recorded of a real writer or reader.
+Both count bytes, not seconds: a stall comes after the same byte however fast the path is, so runs with one difference
+are comparable. The transfer is complete when its last byte has been read; `completion_ns` counts from before the
+connection's SYN. A trace, recorded from a real writer or reader, counts time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tcpwin.lab.settings import SettingsError, setting
 from tcpwin.lab.workload import SECOND_NS, Extent, Log, Workload, accept, finish
 
 _SO_MAX_PACING_RATE = 47
-"""asm-generic/socket.h; the module socket has no name for it."""
+"""From asm-generic/socket.h; the socket module lacks it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class ServeSettings:
 
     bytes: int = setting(10_000_000, "In all.", least=1)
     chunk_bytes: int = setting(131072, "Of one write.", least=1)
-    rate_mbps: float = setting(0.0, "Write no faster; 0: as fast as the kernel takes it.")
-    pause_bytes: int = setting(0, "Pause after each so many bytes; 0: never.")
+    rate_mbps: float = setting(0.0, "Maximum writing rate; 0: as fast as the kernel accepts.")
+    pause_bytes: int = setting(0, "Pause after each block of this many bytes; 0: never.")
     pause_s: float = setting(0.0, "Seconds of a pause.")
-    pacing_mbps: float = setting(0.0, "What the kernel sends at most (SO_MAX_PACING_RATE); 0: no limit.")
+    pacing_mbps: float = setting(0.0, "The kernel's maximum sending rate (SO_MAX_PACING_RATE); 0: no limit.")
     trace_us: tuple[int, ...] = setting((), "Microseconds after the accept …", is_always_listed=False)
-    trace_bytes: tuple[int, ...] = setting((), "… from which on so many bytes are written.", is_always_listed=False)
+    trace_bytes: tuple[int, ...] = setting((), "… from which this many bytes are written.", is_always_listed=False)
 
     def __post_init__(self) -> None:
         _check_trace(self.trace_us, self.trace_bytes)
@@ -41,13 +41,13 @@ class DriveSettings:
     """How it is read."""
 
     chunk_bytes: int = setting(131072, "Of one read.", least=1)
-    rate_mbps: float = setting(0.0, "Read no faster; 0: at once.")
-    fast_bytes: int = setting(0, "With slow_bytes: read so many at once …")
-    slow_bytes: int = setting(0, "… and then so many at rate_mbps, again and again; 0: all at rate_mbps.")
-    stall_bytes: int = setting(0, "Stall after each so many bytes; 0: never.")
+    rate_mbps: float = setting(0.0, "Maximum reading rate; 0: immediately.")
+    fast_bytes: int = setting(0, "With slow_bytes: read this many immediately …")
+    slow_bytes: int = setting(0, "… and then this many at rate_mbps, repeatedly; 0: all at rate_mbps.")
+    stall_bytes: int = setting(0, "Stall after each block of this many bytes; 0: never.")
     stall_s: float = setting(0.0, "Seconds of a stall.")
     trace_us: tuple[int, ...] = setting((), "Microseconds after the connect …", is_always_listed=False)
-    trace_bytes: tuple[int, ...] = setting((), "… from which on so many bytes are read.", is_always_listed=False)
+    trace_bytes: tuple[int, ...] = setting((), "… from which this many bytes are read.", is_always_listed=False)
 
     def __post_init__(self) -> None:
         _check_trace(self.trace_us, self.trace_bytes)
@@ -61,7 +61,7 @@ def _check_trace(trace_us: tuple[int, ...], trace_bytes: tuple[int, ...]) -> Non
 
 
 def serve(listener: socket.socket, settings: ServeSettings, log: Log) -> None:
-    """Send to the first that connects."""
+    """Send to the first client."""
     connection = accept(listener)
     if settings.pacing_mbps:
         connection.setsockopt(socket.SOL_SOCKET, _SO_MAX_PACING_RATE, round(settings.pacing_mbps * 1e6 / 8))
@@ -128,7 +128,7 @@ _GRACE_NS = 20_000_000
 
 
 class _Traced:
-    """A trace that is replayed: nothing happens before its time."""
+    """A replayed trace: nothing happens before its time."""
 
     def __init__(self, settings: ServeSettings | DriveSettings, began_ns: int) -> None:
         times_ns = (began_ns + 1000 * after for after in settings.trace_us)
@@ -136,7 +136,7 @@ class _Traced:
         self._next = self._until = 0
 
     def wait(self, done_bytes: int) -> int:
-        """Wait until there is more than what is done, and say up to where; 0 where nothing bounds it any more."""
+        """Wait until more than `done_bytes` is available and return the new bound, or 0 if unbounded."""
         while self._next < len(self._steps) and self._until <= done_bytes:
             when_ns, self._until = self._steps[self._next]
             _sleep_until(when_ns)
@@ -145,7 +145,7 @@ class _Traced:
 
 
 def _most(settings: DriveSettings, read: int, stall_at: int, until: int) -> int:
-    """Bytes of the next read: up to the next change of pace."""
+    """Return the bytes of the next read, up to the next change of pace."""
     most = min(settings.chunk_bytes, until - read) if until else settings.chunk_bytes
     if stall_at:
         most = min(most, stall_at - read)
@@ -167,7 +167,7 @@ def _ns(count_bytes: int, rate_mbps: float) -> int:
 
 
 def _sleep_until(until_ns: int) -> int:
-    """Sleep until then, and return it, or now where that was already over."""
+    """Sleep until then and return that time, or the current time if it had passed."""
     now_ns = time.monotonic_ns()
     if until_ns > now_ns:
         time.sleep((until_ns - now_ns) / SECOND_NS)
@@ -176,7 +176,7 @@ def _sleep_until(until_ns: int) -> int:
 
 
 def extent(serve: ServeSettings, drive: DriveSettings, rate_bps: float) -> Extent:
-    """The bytes at the least of the rates, and the pauses of both."""
+    """Return the bytes at the lowest of the rates, plus the pauses of both."""
     slow_share = drive.slow_bytes / (drive.fast_bytes + drive.slow_bytes) if drive.slow_bytes else 1
     seconds = 8 * serve.bytes / min(rate_bps, 1e6 * serve.rate_mbps or rate_bps)
     if drive.rate_mbps:

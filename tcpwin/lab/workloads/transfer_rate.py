@@ -1,8 +1,8 @@
-"""The rate of one transfer after another, each with buffers of another size.
+"""The rates of consecutive transfers with different buffer sizes.
 
-For each size a connection of its own is made, with SO_SNDBUF at the end that serves and SO_RCVBUF at the end that
-drives; 0 leaves both to the kernel. Linux doubles what is set, and caps it by net.core.wmem_max and rmem_max: what was
-granted stands in the log. Both ends must be given the same sizes.
+Each size gets a separate connection, with SO_SNDBUF at the serving end and SO_RCVBUF at the driving end; 0 leaves both
+to the kernel. Linux doubles the value and caps it at net.core.wmem_max and rmem_max; the log has the actual size. Both
+ends need the same sizes.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _SIZES = (65536, 262144, 1048576, 4194304, 0)
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
-    """What is sent."""
+    """The transfers."""
 
     buffer_bytes: tuple[int, ...] = setting(_SIZES, "Send buffers, one transfer each; 0: the kernel's.")
-    seconds: float = setting(10.0, "Of each transfer.")
+    seconds: float = setting(10.0, "Duration of each transfer.")
     chunk_bytes: int = setting(1 << 20, "Of one write.", least=1)
 
 
@@ -35,7 +35,7 @@ class DriveSettings:
 
 
 def serve(listener: socket.socket, settings: ServeSettings, log: Log) -> None:
-    """Send to as many connections as there are sizes."""
+    """Send to one connection per size."""
     chunk = memoryview(bytes(settings.chunk_bytes))
     total = 0
     for size in settings.buffer_bytes:
@@ -57,7 +57,7 @@ def drive(address: tuple[str, int], settings: DriveSettings, log: Log) -> None:
     buffer = bytearray(settings.chunk_bytes)
     for size in settings.buffer_bytes:
         with socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET) as connection:
-            # The window's scale is settled by the SYN: the buffer must be set before.
+            # The SYN fixes the window scale, so the buffer must be set before.
             granted = _set(connection, socket.SO_RCVBUF, size)
             connection.connect(address)
             meter = Meter(log)
@@ -76,7 +76,7 @@ def _set(connection: socket.socket, option: int, size: int) -> int:
 
 
 def extent(serve: ServeSettings, drive: DriveSettings, rate_bps: float) -> Extent:  # noqa: ARG001
-    """A time for each size."""
+    """Return one duration per size."""
     seconds = len(serve.buffer_bytes) * serve.seconds
     return Extent(seconds, seconds * rate_bps / 8)
 
