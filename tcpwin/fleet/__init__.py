@@ -1,4 +1,4 @@
-"""Many captures as one data set: measured side by side, kept as Parquet, asked in SQL."""
+"""Many captures as one data set: measured in parallel, stored as Parquet, queried with SQL."""
 
 from tcpwin.lazy import attach
 

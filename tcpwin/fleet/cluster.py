@@ -1,8 +1,8 @@
-"""Tasks done by the workers of a Dask cluster.
+"""Run tasks on the workers of a Dask cluster.
 
-In: tasks, and the address of a scheduler. Out: what came of them, as it comes. A worker that ends or is cut off
-loses its tasks to the others. Each attempt writes to a folder of its own, and one alone is taken: nothing is lost,
-nothing twice.
+In: tasks, and the address of a scheduler. Out: their outcomes as they arrive. If a worker ends or is disconnected, the
+others take over its tasks. Each attempt writes to a separate folder, and only one is used, so nothing is lost or
+duplicated.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tcpwin.fleet.perform import perform
 from tcpwin.fleet.task import Performed, Task
 
 ANSWER_S = 30
-"""So long a scheduler may take to answer, and its first worker to come."""
+"""Timeout for the scheduler's answer, and for its first worker."""
 
 
 def perform_on(scheduler: str, tasks: Sequence[Task], folder: str, also: Sequence[str]) -> Iterator[Performed]:
     """Measure captures on a cluster whose workers see the captures and the data set's folder by the same paths.
 
     Raises:
-        SourceError: no scheduler answers, it has no workers, or it went away.
+        SourceError: no scheduler answers, it has no workers, or it disappeared.
         OutputError: the data set cannot be written.
     """
     from distributed import KilledWorker, as_completed
@@ -49,13 +49,15 @@ def perform_on(scheduler: str, tasks: Sequence[Task], folder: str, also: Sequenc
             try:
                 performed: Performed = future.result()
             except KilledWorker:
-                # Several workers ended over it, one after the other.
+                # Several workers died of it in succession.
                 if len(group) > 1:
                     left = chain(((task,) for task in group), left)
                     continue
                 performed = perform(group, folder, also, ENDED)
             except CancelledError:
-                raise SourceError(f"{scheduler}: the scheduler went away; the same command goes on from here") from None
+                raise SourceError(
+                    f"{scheduler}: the scheduler disappeared; run the same command again to resume"
+                ) from None
             yield performed
 
 
@@ -68,7 +70,7 @@ def _places(client: Any) -> int:
 def _connected(scheduler: str) -> Iterator[Any]:
     from distributed import Client
 
-    # It tells of every worker that comes and goes; what matters here is raised.
+    # It logs every worker that joins or leaves; relevant errors are raised.
     for name in [each for each in logging.root.manager.loggerDict if each.partition(".")[0] == "distributed"]:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:

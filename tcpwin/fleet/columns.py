@@ -1,6 +1,6 @@
-"""Rows of a table as columns: those of several captures joined, and made into Arrow's once for all of them.
+"""Table rows as columns, joined for several captures and converted to Arrow once.
 
-In: columns as an analysis has them; one value stands for all rows. Out: Arrow tables of the data set's schema.
+In: columns of an analysis, or one value for all rows. Out: Arrow tables in the data set's schema.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ class Rows:
     """Rows of one table and one day.
 
     Attributes:
-        height: how many.
-        columns: by name; of `captures` the values of its one row; or all of it as Arrow has it.
+        height: number of rows.
+        columns: by name; for `captures` the values of its only row; or an Arrow table.
     """
 
     height: int
     columns: Mapping[str, Any] | pyarrow.Table
 
     def where(self, is_chosen: NDArray[np.bool_]) -> Rows:
-        """Some of them."""
+        """Return a selection of rows."""
         return Rows(int(is_chosen.sum()), {name: _chosen(each, is_chosen) for name, each in self.columns.items()})
 
 
 def to_arrow(table: str, parts: Sequence[Rows]) -> pyarrow.Table:
-    """All rows of several captures."""
+    """Return all rows of several captures."""
     import pyarrow
 
     schema = arrow_schema(table)
@@ -60,7 +60,7 @@ def to_arrow(table: str, parts: Sequence[Rows]) -> pyarrow.Table:
 
 
 def _array(parts: Sequence[Any], kind: Any, heights: Sequence[int]) -> Any:
-    """A column of all parts as Arrow's."""
+    """Return a column of all parts as an Arrow array."""
     import numpy as np
     import pyarrow
 

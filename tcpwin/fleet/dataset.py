@@ -1,8 +1,8 @@
-"""A data set: a folder of Parquet files, and a manifest that says which of them count.
+"""A data set: a folder of Parquet files, and a manifest of the valid ones.
 
-In: outcomes of tasks. Out: files in their places, each capture's all together. A line of the manifest is written when
-all files of a capture are in place: without one they count for nothing, and the next run removes them. A file may have
-rows of several captures; before some of them leave it, a line says so, and the next run does what was left undone.
+In: outcomes of tasks. Out: files in place, all files of a capture together. A manifest line is written when all files
+of a capture are in place; files without one are invalid, and the next run removes them. A file may have rows of several
+captures; before some are removed, a line records that, and the next run completes interrupted removals.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _KEYED = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}\.parquet")
 
 
 class Dataset:
-    """A data set that is there.
+    """An existing data set.
 
     Attributes:
-        folder: it is in.
-        entries: of the manifest, by key.
+        folder: its folder.
+        entries: manifest entries by key.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        # A capture's own row comes last and goes first: where it is, the others are.
+        # A capture's row is added last and removed first: if it exists, so do the others.
         entries, self._leaving = _read_manifest(folder / MANIFEST)
         self.entries = {key: each for key, each in entries.items() if (folder / each.paths[-1]).exists()}
 
@@ -49,22 +49,22 @@ class Dataset:
         """Open a data set to read it.
 
         Raises:
-            SourceError: there is none, or one of another version.
+            SourceError: there is none, or it has another version.
         """
         _check_description(Path(folder))
         return cls(Path(folder))
 
     def files(self, table: str) -> list[str]:
-        """The files of a table that count, in their order."""
+        """Return the valid files of a table, in order."""
         found = {path for entry in self.entries.values() for path in entry.paths if path.startswith(f"{table}/")}
         return [str(self.folder / path) for path in sorted(found)]
 
     def tables(self) -> dict[str, list[str]]:
-        """Every table's files; those that nothing was asked for have none."""
+        """Return the files of every table; tables that were not requested have none."""
         return {table: self.files(table) for table in (*ALWAYS, *ON_REQUEST)}
 
     def is_done(self, key: str, state: str) -> bool:
-        """Whether a capture is there in this state."""
+        """Whether a capture is present in this state."""
         entry = self.entries.get(key)
         return entry is not None and entry.state == state
 
@@ -79,24 +79,26 @@ class Writing(Dataset):
             self._hold(entry)
 
     def take(self, performed: Performed) -> None:
-        """Make captures' rows part of the data set, in place of those that they had.
+        """Add captures' rows to the data set, replacing previous ones.
 
         Raises:
-            OutputError: that cannot be written.
+            OutputError: the data set cannot be written.
         """
         staged = self.folder / STAGING / performed.token
         entries = [outcome.entry() for outcome in performed.outcomes]
         try:
             self._let_go([key for each in performed.outcomes for key in (each.key, *each.replaces)])
-            # Without its row no reader counts a capture: these come last.
+            # Readers ignore captures without their row, so these come last.
             for number, path in sorted(enumerate(performed.paths), key=lambda each: _is_of_captures(each[1])):
                 final = self.folder / path
                 final.parent.mkdir(parents=True, exist_ok=True)
                 (staged / staged_name(number)).replace(final)
             self._note(asdict(entry) for entry in entries)
         except FileNotFoundError:
-            # Where a worker wrote what is not seen here, its folder has the same name and is another one.
-            raise OutputError(f"{self.folder}: what a worker wrote is not there: do all see the same folder?") from None
+            # If a worker's files are not visible here, its folder has the same path but is another one.
+            raise OutputError(
+                f"{self.folder}: a worker's files are missing: does every worker see the same folder?"
+            ) from None
         except OSError as error:
             raise OutputError(f"{self.folder}: {error.strerror or error}") from None
         staged.rmdir()
@@ -105,7 +107,7 @@ class Writing(Dataset):
             self._hold(entry)
 
     def _let_go(self, keys: Iterable[str]) -> None:
-        """Remove the rows that captures had, before new ones come."""
+        """Remove captures' previous rows before adding new ones."""
         going = [self.entries.pop(key) for key in keys if key in self.entries]
         for entry in going:
             for path in entry.paths:
@@ -115,7 +117,7 @@ class Writing(Dataset):
         self._take_out({entry.key: entry.paths for entry in going})
 
     def _take_out(self, going: Mapping[str, Sequence[str]]) -> None:
-        """Remove files that have nobody else's rows, and write others anew without those of these captures."""
+        """Remove files that contain only these captures' rows, and rewrite others without those rows."""
         paths = {path for each in going.values() for path in each}
         for path in sorted(paths, key=_is_of_captures, reverse=True):
             file = self.folder / path
@@ -134,11 +136,11 @@ class Writing(Dataset):
         append_whole(self.folder / MANIFEST, "".join(json.dumps(line) + "\n" for line in lines))
 
     def finish_leaving(self) -> None:
-        """Remove rows of captures that a run which was ended was about to remove."""
+        """Complete the removals of an interrupted run."""
         self._take_out(self._leaving)
 
     def clean(self) -> None:
-        """Remove what runs that were ended have left."""
+        """Remove leftovers of interrupted runs."""
         shutil.rmtree(self.folder / STAGING, ignore_errors=True)
         (self.folder / STAGING).mkdir()
         counted = {path for entry in self.entries.values() for path in entry.paths}
@@ -148,7 +150,7 @@ class Writing(Dataset):
                     path.unlink(missing_ok=True)
 
     def mend_manifest(self) -> None:
-        """Let the manifest have one whole line for each capture."""
+        """Rewrite the manifest with one complete line per capture."""
         with open_whole(self.folder / MANIFEST) as file:
             for entry in self.entries.values():
                 file.write(json.dumps(asdict(entry)) + "\n")
@@ -156,11 +158,11 @@ class Writing(Dataset):
 
 @contextmanager
 def writing(folder: str | os.PathLike[str], also: Sequence[str]) -> Iterator[Writing]:
-    """Open a data set to write to it, or make one; nobody else writes to it meanwhile.
+    """Open or create a data set for exclusive writing.
 
     Raises:
-        OutputError: the folder holds something else, another run writes to it, or it cannot be written.
-        SourceError: it is a data set of another version.
+        OutputError: the folder contains something else, another run is writing to it, or it is not writable.
+        SourceError: the data set has another version.
     """
     path = Path(folder)
     try:
@@ -184,7 +186,7 @@ def _make(path: Path) -> None:
     if (path / DESCRIPTION).exists():
         _check_description(path)
     elif any(each.name not in (_LOCK, STAGING, MANIFEST) for each in path.iterdir()):
-        raise OutputError(f"{path}: not empty, and no data set: name another folder with -o DATASET")
+        raise OutputError(f"{path}: not empty and not a data set: choose another folder with -o DATASET")
 
 
 def _lock(descriptor: int, path: Path) -> None:
@@ -193,11 +195,11 @@ def _lock(descriptor: int, path: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise OutputError(f"{path}: another run writes to it") from None
+        raise OutputError(f"{path}: another run is writing to it") from None
 
 
 def _describe(path: Path, also: Sequence[str]) -> None:
-    """Say in the data set itself what it holds."""
+    """Write the data set's description into it."""
     told = {"schema": SCHEMA, "partitions": list(PARTITIONS), "tables": describe_tables((*ALWAYS, *sorted(also)))}
     with open_whole(path / DESCRIPTION) as file:
         json.dump(told, file, indent=1)
@@ -209,11 +211,11 @@ def _check_description(path: Path) -> None:
         told: Any = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
         schema = told["schema"]
     except FileNotFoundError:
-        raise SourceError(f"{path}: no data set of `tcpwin fleet run`") from None
+        raise SourceError(f"{path}: not a data set of `tcpwin fleet run`") from None
     except (NotADirectoryError, ValueError, TypeError, KeyError):
-        raise SourceError(f"{path}: no data set of `tcpwin fleet run`: {DESCRIPTION} is not one's") from None
+        raise SourceError(f"{path}: not a data set of `tcpwin fleet run`: invalid {DESCRIPTION}") from None
     if schema != SCHEMA:
-        raise SourceError(f"{path}: a data set of version {schema}; this tcpwin reads {SCHEMA}: make it anew")
+        raise SourceError(f"{path}: a data set of version {schema}; this tcpwin reads {SCHEMA}: create it again")
 
 
 def _is_of_captures(path: str) -> bool:
@@ -221,7 +223,7 @@ def _is_of_captures(path: str) -> bool:
 
 
 def _read_manifest(path: Path) -> tuple[dict[str, Entry], dict[str, tuple[str, ...]]]:
-    """The last line of each capture, and the files that others were leaving; what is not whole counts for nothing."""
+    """Return the last line of each capture, and the files with pending removals; incomplete lines are ignored."""
     entries: dict[str, Entry] = {}
     leaving: dict[str, tuple[str, ...]] = {}
     try:

@@ -1,6 +1,6 @@
-"""Captures and the snapshots beside them, in what a user names: files, folders, archives and patterns.
+"""Discovery of captures and their snapshots in files, folders, archives and patterns.
 
-In: sources. Out: tasks, in the order of their names. Of a file no more is read than tells what it is.
+In: sources. Out: tasks, ordered by name. Files are read only as far as needed to recognise them.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from tcpwin.hosts import Bundle, Member
 
 MAX_MEMBERS = 10_000_000
-"""Files that a folder may hold."""
+"""Maximum number of files in a folder."""
 SHARING = 10
-"""Captures of one folder that share all its snapshots; of more, each takes those of the host that its name says."""
+"""Up to this many captures in a folder share all its snapshots; with more, each uses those of the host in its name."""
 _CAPTURE_NAME = re.compile(r"\.p?cap(ng)?\d*(\.(gz|zst|lz4))?$", re.IGNORECASE)
 
 
 def discover(sources: Iterable[str], site: str | None = None) -> Iterator[Task]:
-    """The captures of all sources, each once.
+    """Yield the captures of all sources, each once.
 
     Args:
-        sources: paths and patterns (``**`` is any folders); ``SITE=SOURCE`` names the site of a source.
-        site: of all others; by default a capture's is the name of the folder that it is in.
+        sources: paths and patterns (``**`` matches any folders); ``SITE=SOURCE`` names the site of a source.
+        site: site of all others; by default the name of the capture's folder.
 
     Raises:
-        SourceError: a source is not there, or has no capture.
+        SourceError: a source does not exist or contains no capture.
     """
     seen: set[str] = set()
     for named in sources:
@@ -50,11 +50,11 @@ def discover(sources: Iterable[str], site: str | None = None) -> Iterator[Task]:
                 seen.add(task.key)
                 yield task
         if not found:
-            raise SourceError(f"{source}: no capture in it")
+            raise SourceError(f"{source}: no capture found")
 
 
 def split_site(named: str) -> tuple[str | None, str]:
-    """The site and the source of ``SITE=SOURCE``; a path that is there is a path."""
+    """Split ``SITE=SOURCE``; an existing path is always a path."""
     site, equals, source = named.partition("=")
     is_named = equals and site and source and "/" not in site and not Path(named).exists()
     return (site, source) if is_named else (None, named)
@@ -85,7 +85,7 @@ def _of_path(path: Path, site: str | None) -> Iterator[Task]:
 
 
 def _of_folder(folder: Path, site: str | None) -> Iterator[Task]:
-    """Every capture of a folder and of those below, with the snapshots of the nearest folder around both."""
+    """Yield every capture in a folder and its subfolders, with the snapshots of the nearest enclosing folder."""
     from tcpwin.hosts import Bundle
 
     try:
@@ -133,7 +133,7 @@ def _snapshots_by_folder(bundle: Bundle, captures: Iterable[str]) -> dict[str, l
 
 
 def _labels(folder: Path, inside: Iterable[str]) -> dict[Path, str]:
-    """The hosts of files by the folder that is theirs: seen from above, all of a folder would be of one host."""
+    """Return the hosts of files relative to their own folder; seen from above, a whole folder would seem one host."""
     from tcpwin.hosts import Bundle
 
     found: dict[Path, str] = {}
@@ -146,7 +146,7 @@ def _labels(folder: Path, inside: Iterable[str]) -> dict[Path, str]:
 def _of_host(
     snapshots: Sequence[Path], captures: int, capture: Path, labels: Mapping[Path, str]
 ) -> list[tuple[str, Path]]:
-    """The snapshots to put beside a capture, each with its host."""
+    """Return the snapshots for a capture, each with its host."""
     if captures <= SHARING:
         return [(labels[each], each) for each in snapshots]
     own = labels.get(capture)
@@ -181,7 +181,7 @@ def _task_of(
 
 
 def _doubtful(path: Path, site: str | None, reason: str | None) -> Task:
-    """What is called a capture and does not begin as one: reading it says why; a pipe would never end."""
+    """Return a task for a file named like a capture that does not begin as one; reading it reports why."""
     return _task_of(str(path), site, [path]) if path.is_file() else _failed(path, site, f"{path}: {reason}")
 
 
@@ -190,7 +190,7 @@ def _failed(path: Path, site: str | None, failure: str) -> Task:
 
 
 def _file(path: Path, label: str = "") -> File:
-    """What tells a file from another; one that cannot be looked at tells why when it is read."""
+    """Return a file's identity; reading an inaccessible one reports the error."""
     try:
         status = path.stat()
         head = b""

@@ -1,7 +1,7 @@
-"""Small captures are measured in groups, whose task and files they share; large ones by several threads.
+"""Grouping: small captures share a task and files, large ones get several threads.
 
-In: tasks, and how many places there are to do them. Out: groups, each of captures of one site, or of one capture alone;
-and how many threads each is worth.
+In: tasks, and the number of worker slots. Out: groups, each with captures of one site or a single capture, and the
+threads for each.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from tcpwin.fleet.task import Task
 
 MOST = 64
-"""Captures of a group: so many are measured again where a worker is lost."""
+"""Maximum captures per group: that many are repeated if a worker is lost."""
 EACH = 4
-"""Groups for each place at least, so that no place waits long for the last one."""
+"""Minimum groups per slot, so that no slot waits long for the last one."""
 
 
 def grouped(tasks: Sequence[Task], places: int) -> Iterator[tuple[Task, ...]]:
-    """The tasks, the large ones first, that none is begun when all else is done; small ones of a site together."""
+    """Return the tasks, large ones first so that none starts at the end, and small ones grouped by site."""
     tasks = sorted(tasks, key=lambda task: not task.is_large)
     most = min(MOST, sum(task.is_small for task in tasks) // (EACH * places))
     waiting: dict[str, list[Task]] = defaultdict(list)
@@ -34,5 +34,5 @@ def grouped(tasks: Sequence[Task], places: int) -> Iterator[tuple[Task, ...]]:
 
 
 def threads_of(tasks: Sequence[Task], places: int) -> int:
-    """How many threads each large one of the tasks is worth: its connections are shared among them, none is split."""
+    """Return the threads for each large task; they share its connections, and none is split."""
     return max(places // max(sum(task.is_large for task in tasks), 1), 1)

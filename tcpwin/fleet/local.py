@@ -1,7 +1,7 @@
-"""Tasks done by processes of this machine.
+"""Run tasks in processes on this machine.
 
-In: tasks. Out: what came of them, as it comes. A process that ends takes no task with it: each that was being read is
-read once more, in a process for it alone, which shows whether it is why.
+In: tasks. Out: their outcomes as they arrive. If a process dies, each task it had is repeated in a separate process,
+which shows whether the task is the cause.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from tcpwin.fleet.task import Performed, Task
 from tcpwin.processes import Pool, alone, pool
 
 AHEAD = 4
-"""Groups of tasks for each process that are given out at a time."""
+"""Groups of tasks assigned per process at a time."""
 ENDED = "the process that read it ended; there may not be enough memory"
 
 
 def perform_here(tasks: Sequence[Task], folder: str, also: Sequence[str], workers: int) -> Iterator[Performed]:
-    """Measure captures in so many processes.
+    """Measure captures in a number of processes.
 
     Raises:
         OutputError: the data set cannot be written.
     """
-    # Forked with what each of them would import.
+    # Fork after importing what each of them needs.
     for module in ("tcpwin.hosts", "tcpwin.limits", "pyarrow.parquet"):
         import_module(module)
     threads = threads_of(tasks, workers)
@@ -53,7 +53,7 @@ def perform_here(tasks: Sequence[Task], folder: str, also: Sequence[str], worker
 
 
 def _drained(waiting: dict[Future[Performed], tuple[Task, ...]]) -> list[Task]:
-    """What else was with processes that ended: all of it, as they end together."""
+    """Return the other tasks of dead processes: all, because they die together."""
     wait(waiting)
     tasks = [task for group in waiting.values() for task in group]
     waiting.clear()

@@ -1,7 +1,7 @@
 """Measure many captures into a data set: `tcpwin fleet run`.
 
-In: sources. Out: the data set, and what was done. A capture that is there already is not read again; one that changed
-takes the place of what it was.
+In: sources. Out: the data set, and a summary. Captures already present are not read again; changed ones replace their
+previous rows.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from tcpwin.fleet.schema import ON_REQUEST, SCHEMA
 from tcpwin.fleet.task import Outcome, Performed, Task
 
 Tell = Callable[[Outcome, int, int], object]
-"""Called with each outcome, how many captures are done, and how many there are."""
+"""Called with each outcome, the number of finished captures, and their total."""
 
 
 @dataclass(slots=True)
 class Done:
-    """What a run did.
+    """Summary of a run.
 
     Attributes:
-        captures: that the sources have; of these `measured` now, `unchanged` since an earlier run.
-        failed: captures that could not be read, and why; of the sources, whichever run found it.
-        packets, file_bytes, connections, problems: of those measured now.
-        elapsed_ns: how long it took.
+        captures: captures in the sources; of these `measured` now, `unchanged` since an earlier run.
+        failed: unreadable captures with the reason, from this or an earlier run.
+        packets, file_bytes, connections, problems: totals of those measured now.
+        elapsed_ns: duration of the run.
     """
 
     dataset: str
@@ -48,7 +48,7 @@ class Done:
     elapsed_ns: int = 0
 
     def document(self) -> dict[str, Any]:
-        """The same as JSON has it."""
+        """Return the JSON form."""
         told = asdict(self)
         failed = [{"name": name, "error": error} for name, error in told.pop("failed").items()]
         return {"schema": SCHEMA, **told, "failed": failed}
@@ -65,24 +65,24 @@ def run(
     again: bool = False,
     tell: Tell | None = None,
 ) -> Done:
-    """Measure every capture of the sources that the data set has not, or has in another state.
+    """Measure every capture of the sources that is missing from the data set or has changed.
 
     Args:
-        sources: paths and patterns, as `discover` takes them.
-        site: of captures whose source names none.
-        also: tables beside those that are always written: events, series.
-        workers: processes; by default one for each processor.
+        sources: paths and patterns, as for `discover`.
+        site: site of captures whose source names none.
+        also: optional tables: events, series.
+        workers: processes; by default one per CPU.
         scheduler: address of a Dask scheduler, ``tcp://HOST:PORT``, whose workers measure them in place of processes.
-        again: measure those that are done as well.
-        tell: called as captures are done.
+        again: also repeat finished ones.
+        tell: called when captures are finished.
 
     Raises:
         SourceError: a source has no capture; the data set is of another version.
         OutputError: the data set cannot be written, or the packages that write it are not installed.
-        ArgumentError: there is no such table.
+        ArgumentError: unknown table.
     """
     if unknown := set(also) - set(ON_REQUEST):
-        raise ArgumentError(f"no table {min(unknown)} to add: there are {', '.join(ON_REQUEST)}")
+        raise ArgumentError(f"unknown table {min(unknown)}; available: {', '.join(ON_REQUEST)}")
     need("pyarrow")
     begun_ns = time.monotonic_ns()
     done = Done(os.fspath(dataset))
@@ -115,7 +115,7 @@ def _performed(
 
 
 def _left(tasks: Iterable[Task], target: Writing, also: Sequence[str], again: bool, done: Done) -> Iterator[Task]:
-    """The tasks that are not done."""
+    """Return the unfinished tasks."""
     for task in tasks:
         done.captures += 1
         if again or not target.is_done(task.key, task.state(also)):

@@ -1,4 +1,4 @@
-"""Packages of the `fleet` extra, each of which is asked for when it is needed."""
+"""Packages of the `fleet` extra, checked when they are needed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tcpwin.errors import OutputError
 
 
 def need(package: str) -> None:
-    """Refuse what needs a package that is not there.
+    """Raise an error if a needed package is missing.
 
     Raises:
         OutputError: it is not installed.

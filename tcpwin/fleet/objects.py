@@ -1,7 +1,7 @@
-"""Captures in object stores and on web servers: listed where they are, copied one at a time, forgotten when measured.
+"""Captures in object stores and on web servers: listed remotely, copied one at a time, deleted after measuring.
 
-In: addresses. Out: tasks; and for a task a folder with its files, which is gone afterwards. Credentials and endpoints
-come from the environment, as the clouds' own tools take them.
+In: addresses. Out: tasks; and for a task a temporary folder with its files. Credentials and endpoints come from the
+environment, as for the clouds' tools.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tcpwin.processes import alone
 from tcpwin.sources import CHUNK_BYTES, is_of_store, open_store, store_reason
 
 SNAPSHOT_BYTES = 64 << 20
-"""Of what lies beside a capture, a larger object is no snapshot that is fetched."""
+"""Objects next to a capture that are larger are not fetched as snapshots."""
 SNAPSHOTS = 1000
 _CAPTURE_NAME = re.compile(r"\.(pcap|pcapng|cap|dmp)\.?\d*(\.(gz|zst|lz4))?$", re.IGNORECASE)
 _SNAPSHOT_NAME = re.compile(r"\.(txt|log|out|csv|json|jsonl|ndjson)(\.gz)?$", re.IGNORECASE)
@@ -31,12 +31,13 @@ _WILD = re.compile(r"[*?]")
 
 
 def discover_objects(address: str, site: str | None) -> list[Task]:
-    """The captures at an address: one object, all below a prefix, or those of a pattern; on web servers one file.
+    """Return the captures at an address: one object, all below a prefix, or those of a pattern; on web servers one
+    file.
 
     Raises:
-        SourceError: the store does not answer, or has nothing there.
+        SourceError: the store does not answer, or has nothing at the address.
     """
-    # The client's threads are in no child of a fork: the process that has children must never have had any.
+    # The client's threads do not survive a fork, so a process that forks must never have used one.
     return alone(_discovered, address, site)
 
 
@@ -49,12 +50,12 @@ def _discovered(address: str, site: str | None) -> list[Task]:
         is_web = root.startswith("http")
         if is_web or (_CAPTURE_NAME.search(path) and not _WILD.search(path)):
             objects = [obstore.head(store, path)]
-            # A server that is asked for a file alone names it as it was asked.
+            # A server returns a single file under the requested name.
             objects[0] = {**objects[0], "path": path}
         else:
             objects = list(_listed(store, path))
     except FileNotFoundError:
-        raise SourceError(f"{address}: nothing is there") from None
+        raise SourceError(f"{address}: nothing found") from None
     except Exception as error:
         if not is_of_store(error):
             raise
@@ -78,7 +79,7 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 
 def _tasks(root: str, objects: Sequence[Any], site: str | None) -> Iterator[Task]:
-    """Captures by their names; what else lies in a capture's folder may be a snapshot, and is looked at with it."""
+    """Yield captures by name; other objects in a capture's folder may be snapshots and are examined with it."""
     captures = []
     beside: dict[str, list[File]] = defaultdict(list)
     files = {each["path"]: _file(root, each) for each in objects}
@@ -96,18 +97,18 @@ def _tasks(root: str, objects: Sequence[Any], site: str | None) -> Iterator[Task
 
 
 def _file(root: str, told: Any) -> File:
-    # Told of one object it is quoted, as HTTP has it; in a list it is not.
+    # The ETag of a single object is quoted, as in HTTP; in a list it is not.
     version = (told.get("e_tag") or str(told.get("last_modified"))).strip('"')
     return File(f"{root}/{told['path']}", f"{told['size']}-{version}", told["size"])
 
 
 @contextmanager
 def fetched(task: Task) -> Iterator[tuple[list[str], list[tuple[str, str] | str]]]:
-    """The captures and snapshots of a task as files, as long as a `with` statement lasts.
+    """Yield the captures and snapshots of a task as files, for the duration of a `with` statement.
 
     Raises:
-        TcpwinError: there is no room for a copy, or an object is no longer there.
-        OSError: the store does not give it.
+        TcpwinError: no space for a copy, or an object no longer exists.
+        OSError: the store refuses it.
     """
     with tempfile.TemporaryDirectory(prefix="tcpwin-") as folder:
         needed, free = sum(each.size_bytes for each in (*task.files, *task.snapshots)), shutil.disk_usage(folder).free
@@ -129,7 +130,7 @@ def fetched(task: Task) -> Iterator[tuple[list[str], list[tuple[str, str] | str]
 
 
 def _fetch(file: File, folder: Path) -> Path:
-    """Copy an object, a piece at a time."""
+    """Copy an object in pieces."""
     import obstore
 
     target = folder / quote(PurePosixPath(urlsplit(file.path).path).name, safe="._-")
@@ -139,11 +140,11 @@ def _fetch(file: File, folder: Path) -> Path:
             for piece in obstore.get(store, path).stream(min_chunk_size=CHUNK_BYTES):
                 out.write(piece)
     except FileNotFoundError:
-        raise TcpwinError(f"{file.path}: it is no longer there") from None
+        raise TcpwinError(f"{file.path}: it no longer exists") from None
     except Exception as error:
         if not is_of_store(error):
             raise
         raise OSError(f"{file.path}: {store_reason(error)}") from None
     if target.stat().st_size != file.size_bytes:
-        raise OSError(f"{file.path}: {target.stat().st_size:,} of {file.size_bytes:,} bytes came")
+        raise OSError(f"{file.path}: only {target.stat().st_size:,} of {file.size_bytes:,} bytes arrived")
     return target

@@ -1,6 +1,6 @@
-"""What a data set shows at a glance: `tcpwin fleet show`.
+"""Overview of a data set: `tcpwin fleet show`.
 
-In: a connection to ask it. Out: tables of plain values, the costliest first. A problem and its limit are the verdict's.
+In: a database connection. Out: tables of plain values, the costliest first. A problem and its limit are the verdict's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ GROUPS = {
     "kernel": "(SELECT nullif(array_to_string([each FOR each IN kernels IF each <> ''], ', '), '') FROM captures"
     " WHERE captures.capture = connections.capture)",
 }
-"""By what connections may be put together, as SQL; hours are UTC's, kernels those of the capture's hosts."""
+"""Groupings of connections as SQL; hours are in UTC, kernels are those of the capture's hosts."""
 _LIMITS = """
 WITH parts AS (
   SELECT {group} AS place, coalesce(verdict.also, verdict.limit) AS named, count(*) AS connections,
@@ -57,24 +57,24 @@ FROM captures
 
 
 def totals(database: duckdb.DuckDBPyConnection) -> dict[str, Any]:
-    """How much the data set holds."""
+    """Return the data set's totals."""
     (told,) = _rows(database, _TOTALS)
     return told
 
 
 def limits_by(database: duckdb.DuckDBPyConnection, group: str, limit: int) -> list[dict[str, Any]]:
-    """Connections, problems and the time that they lost by one of `GROUPS`, with the limit that cost most there."""
+    """Return connections, problems and lost time by one of `GROUPS`, with the costliest limit of each."""
     query = _BY_LIMIT if group == "limit" else _LIMITS
     return _rows(database, query.format(group=GROUPS[group], name=group, limit=limit))
 
 
 def worst_connections(database: duckdb.DuckDBPyConnection, limit: int) -> list[dict[str, Any]]:
-    """The connections with a problem that lost most."""
+    """Return the connections with a problem that lost most time."""
     return _rows(database, _WORST.format(limit=limit))
 
 
 def unreadable(database: duckdb.DuckDBPyConnection, limit: int) -> list[dict[str, Any]]:
-    """Captures that could not be read, and why."""
+    """Return the unreadable captures with the reason."""
     return _rows(database, _ERRORS.format(limit=limit))
 
 

@@ -1,6 +1,6 @@
 """Measure captures, and write their rows into the staging folder of a data set.
 
-In: a group of tasks. Out: their outcomes. What is wrong with a capture is a row; what is wrong with the data set is
+In: a group of tasks. Out: their outcomes. A problem with a capture becomes a row; a problem with the data set is
 raised.
 """
 
@@ -28,20 +28,20 @@ CAPTURE_COLUMNS = (
     *("interface_drops", "packets_snapped", "missed_bytes", "capture_duplicates", "connections_without_syn"),
     *("connections_one_way", "connections_sampled"),
 )
-"""Attributes of `Capture` that have a column of that name."""
+"""Attributes of `Capture` with a column of the same name."""
 
 
 def perform(
     tasks: Sequence[Task], folder: str, also: Sequence[str] = (), failure: str | None = None, threads: int = 1
 ) -> Performed:
-    """Measure captures, whose rows share files.
+    """Measure captures whose rows share files.
 
     Args:
-        tasks: of one site.
-        folder: of the data set; where another machine runs this, it has to see it too.
-        also: tables beside those that are always written.
-        failure: why no process could bring them to their end; nothing is read then.
-        threads: that share the connections of a large capture.
+        tasks: tasks of one site.
+        folder: the data set's folder, which must be visible on the machine that runs this.
+        also: optional tables.
+        failure: why no process could finish them; nothing is read then.
+        threads: threads that share a large capture's connections.
 
     Raises:
         OutputError: the rows cannot be written.
@@ -100,7 +100,7 @@ def _version() -> str:
 
 @contextmanager
 def _measured(task: Task, threads: int) -> Iterator[Analysis]:
-    """The analysis of a task; what was copied for it stays as long as a `with` statement lasts."""
+    """Yield a task's analysis; its temporary copies last as long as the `with` statement."""
     from tcpwin.fleet.objects import fetched
     from tcpwin.limits import analyze
     from tcpwin.sources import is_address
@@ -118,7 +118,7 @@ def _measured(task: Task, threads: int) -> Iterator[Analysis]:
 
 
 def _describe(analysis: Analysis) -> dict[str, Any]:
-    """The columns of a capture that could be read."""
+    """Return the columns of a readable capture."""
     capture = analysis.capture
     worst = analysis.worst(1)
     return {

@@ -1,7 +1,7 @@
-"""A data set asked in SQL, by DuckDB.
+"""SQL queries on a data set, with DuckDB.
 
-In: a data set. Out: a connection on which each table is a view. Views are of the files that count, whatever stands
-beside them; nothing is read before it is asked for.
+In: a data set. Out: a connection with a view per table. Views contain only the valid files; nothing is read before a
+query needs it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CREATE MACRO subnet(address) AS CASE
   )[1:4], ':') || '::/64'
 END
 """
-"""Of an IPv4 address the /24, of an IPv6 address the /64: DuckDB's own type of addresses has to be downloaded."""
+"""The /24 of an IPv4 address, the /64 of an IPv6 address: DuckDB's address type would have to be downloaded."""
 _DIRECTIONS = """
 SELECT capture, day, site, id AS connection, '{side}' AS direction,
   {a}_address AS sender, {a}_port AS sender_port, {b}_address AS receiver, {b}_port AS receiver_port,
@@ -41,7 +41,7 @@ FROM connections
 
 @contextmanager
 def asked(dataset: Dataset) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to ask a data set: its tables, ``directions`` (a row for each direction), and ``subnet(address)``.
+    """Yield a connection to a data set: its tables, ``directions`` (one row per direction), and ``subnet(address)``.
 
     Raises:
         OutputError: DuckDB is not installed.
@@ -59,10 +59,10 @@ def asked(dataset: Dataset) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def ask(database: duckdb.DuckDBPyConnection, query: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
-    """The names of a query's columns, and its rows as they come.
+    """Return the names of a query's columns, and iterate over its rows.
 
     Raises:
-        FilterError: DuckDB does not understand it, or cannot do it.
+        FilterError: DuckDB rejects the query or cannot run it.
     """
     import duckdb
 

@@ -1,6 +1,6 @@
-"""An analysis as rows of the data set's tables, a part of its connections at a time.
+"""Convert an analysis to rows of the data set's tables, in batches of connections.
 
-In: an analysis. Out: rows, each with the day that they belong to. It judges nothing.
+In: an analysis. Out: rows, each with its day. It judges nothing.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ROWS = 50_000
-"""Connections whose rows are in memory together."""
+"""Connections whose rows are in memory at once."""
 FEW = 8
-"""Connections whose verdicts are asked for one by one; of more, columns are cheaper."""
+"""Up to this many verdicts are computed individually; beyond, columns are cheaper."""
 FOLLOWED = 100
-"""Connections of a capture whose events and series are kept: the worst of those with a problem."""
+"""Connections per capture whose events and series are stored: the worst with a problem."""
 DAY_NS = 86_400_000_000_000
 
 Dated = tuple[str, str, Rows]
-"""Name of a table, a day, and rows of it."""
+"""A table's name, a day, and its rows."""
 
 
 def day_of(time_ns: int | None) -> str:
-    """The day of a time, UTC, as Hive's partitions have it."""
+    """Return the day of a time in UTC, as in Hive partitions."""
     if time_ns is None:
         return NO_DAY
     import numpy as np
@@ -38,11 +38,11 @@ def day_of(time_ns: int | None) -> str:
 
 
 def rows_of(analysis: Analysis, key: str, also: Sequence[str] = ()) -> Iterator[Dated]:
-    """All rows of an analysis but the capture's own.
+    """Yield all rows of an analysis except the capture's.
 
     Args:
-        key: of the capture.
-        also: tables beside those that are always written.
+        key: the capture's key.
+        also: optional tables.
     """
     for start, verdicts in _verdicts(analysis):
         stop = min(start + ROWS, len(analysis))
@@ -66,7 +66,7 @@ def rows_of(analysis: Analysis, key: str, also: Sequence[str] = ()) -> Iterator[
 
 
 def _verdicts(analysis: Analysis) -> Iterator[tuple[int, Mapping[str, NDArray[Any]]]]:
-    """Verdicts of so many connections at a time, and the first one's number."""
+    """Yield batches of verdicts with the number of the first connection."""
     if len(analysis) <= FEW:
         if len(analysis):
             yield 0, verdict_columns(analysis, few=FEW)

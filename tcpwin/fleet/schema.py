@@ -1,6 +1,6 @@
-"""The tables of a data set: their columns, what each means, and the same as Arrow's schemas.
+"""The tables of a data set: columns, meanings, and Arrow schemas.
 
-In: the engine's own lists of fields. Out: columns. What `tcpwin fields` lists has the same name and meaning here.
+In: the engine's lists of fields. Out: columns. Fields have the same names and meanings as in `tcpwin fields`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ SCHEMA = "tcpwin/fleet/1"
 ALWAYS = ("captures", "connections", "findings", "budgets")
 ON_REQUEST = ("events", "series")
 PARTITIONS = ("day", "site")
-"""Columns that stand in the names of folders: ``day=2026-11-25/site=paris``."""
+"""Columns encoded in folder names: ``day=2026-11-25/site=paris``."""
 SERIES_VALUES = ("min", "max", "last", "sum", "width_ns")
 NO_DAY = "__HIVE_DEFAULT_PARTITION__"
-"""What Hive, DuckDB, Polars and Arrow read as null."""
+"""The value that Hive, DuckDB, Polars and Arrow read as null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Column:
 
     Attributes:
         kind: int, float, bool or str; ``list`` of str; struct where it has `parts`.
-        meaning: with its unit.
+        meaning: description with unit.
         parts: columns within it.
     """
 
@@ -113,7 +113,7 @@ def _fields(group: str) -> tuple[Column, ...]:
 
 @cache
 def tables() -> dict[str, tuple[Column, ...]]:
-    """The columns of every table, without those of `PARTITIONS`."""
+    """Return the columns of every table, without `PARTITIONS`."""
     direction = _fields("direction")
     items = tuple(
         Column(f"{item}_ns", "int", f"Of that, `{item}`: see time-budget.md.") for item in _engine.BUDGET_ITEMS
@@ -151,7 +151,7 @@ def tables() -> dict[str, tuple[Column, ...]]:
 
 @cache
 def arrow_schema(table: str) -> pyarrow.Schema:
-    """A table's columns as Arrow has them; each says what it means in its metadata."""
+    """Return a table's Arrow schema, with each column's meaning in its metadata."""
     import pyarrow
 
     return pyarrow.schema([_field(column) for column in tables()[table]], metadata={"schema": SCHEMA})
@@ -178,7 +178,7 @@ def _type(column: Column) -> Any:
 
 
 def describe_tables(names: Sequence[str]) -> dict[str, Any]:
-    """The columns of tables as they stand in the data set's description."""
+    """Return the columns of tables for the data set's description."""
     return {name: [_described(column) for column in tables()[name]] for name in names}
 
 

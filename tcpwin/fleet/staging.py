@@ -1,6 +1,6 @@
-"""Parquet files that are being written, in a folder of this attempt's own: one for each table and day.
+"""Parquet files being written in this attempt's private folder, one per table and day.
 
-In: rows, a capture's after the other's. Out: files, and which of them a capture has rows in.
+In: rows, capture by capture. Out: files, and which of them contain a capture's rows.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetWriter
 
 STAGING = ".staging"
-"""Folder of what is being written; its name is hidden, so that no reader takes it for rows."""
+"""Folder of files being written; hidden, so that readers ignore it."""
 MANY_ROWS = 5000
-"""A table of more is written to be small; of fewer, what makes it small takes longer than it is worth."""
+"""Larger tables are compressed strongly; for smaller ones that takes longer than it is worth."""
 HELD_ROWS = 50_000
-"""Rows of a table that are in memory together."""
+"""Rows of a table in memory at once."""
 
 _Place = tuple[str, str]
 """A table and a day."""
 
 
 class Staged:
-    """What a group of tasks writes.
+    """The files of a group of tasks.
 
     Raises:
-        OutputError: the data set's folder is not there, or cannot be written.
+        OutputError: the data set's folder does not exist or is not writable.
     """
 
     def __init__(self, tasks: Sequence[Task], folder: Path, also: Sequence[str]) -> None:
@@ -56,12 +56,14 @@ class Staged:
         try:
             self._folder.mkdir()
         except FileNotFoundError:
-            raise OutputError(f"{folder}: not seen by a worker; a data set's folder must be, by all of them") from None
+            raise OutputError(
+                f"{folder}: not visible to a worker; the data set's folder must be visible to all"
+            ) from None
         except OSError as error:
             raise OutputError(f"{folder}: {error.strerror or error}") from None
 
     def add(self, table: str, day: str, rows: Rows) -> None:
-        """Add rows of the capture that is being measured."""
+        """Add rows of the current capture."""
         place = table, day
         self._counts[table] += rows.height
         self._paths[self._path(place)] = None
@@ -70,7 +72,7 @@ class Staged:
             self._write(place, self._own.pop(place))
 
     def keep(self) -> tuple[dict[str, int], tuple[str, ...]]:
-        """The capture is measured: how many rows of each table it has, and the files that have them."""
+        """Finish the current capture, and return its rows per table and the files that contain them."""
         kept = dict(self._counts), tuple(self._paths)
         for place, parts in self._own.items():
             held = self._held[place]
@@ -81,7 +83,7 @@ class Staged:
         return kept
 
     def drop(self) -> None:
-        """Nothing of the capture that is being measured counts."""
+        """Discard the current capture's rows."""
         if self._is_alone:
             self._clear()
         self._forget()
@@ -98,7 +100,7 @@ class Staged:
         return Performed(self._token, tuple(self._writers), tuple(outcomes))
 
     def discard(self) -> None:
-        """Leave nothing."""
+        """Delete everything."""
         self._clear()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -136,7 +138,7 @@ class Staged:
 
 
 def staged_name(number: int) -> str:
-    """The name of a file, by its place in `paths`, while it is not yet part of the data set."""
+    """Return a file's temporary name, from its position in `paths`."""
     return f"{number}.part"
 
 
@@ -155,12 +157,12 @@ def begin_file(path: Path, table: str, *, is_large: bool) -> ParquetWriter:
 
 
 def copy_without(path: Path, to: Path, table: str, keys: Collection[str]) -> None:
-    """Copy a file of a table, without the rows of some captures."""
+    """Copy a table's file without the rows of some captures."""
     import pyarrow
     import pyarrow.compute
     from pyarrow.parquet import ParquetFile
 
-    # Without threads of its own: this process may fork others.
+    # Without threads, because this process may fork.
     with ParquetFile(path) as file, begin_file(to, table, is_large=file.metadata.num_rows > MANY_ROWS) as writer:
         for number in range(file.num_row_groups):
             rows = file.read_row_group(number, use_threads=False)

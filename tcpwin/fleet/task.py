@@ -1,4 +1,4 @@
-"""One capture of many: what is to be read, and what came of it. Both are sent between processes and machines."""
+"""One of many captures: its task and its outcome, which are sent between processes and machines."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 HEAD_BYTES = 1 << 16
-"""Of each file, what of its content tells it from another one."""
+"""Bytes of each file's content used to identify it."""
 SMALL_BYTES = 4 << 20
-"""Captures of no more are measured in groups, whose rows share files."""
+"""Captures up to this size are measured in groups whose rows share files."""
 LARGE_BYTES = 256 << 20
-"""Captures of more are measured by several threads, where there are fewer of them than places."""
+"""Larger captures are measured by several threads if there are fewer of them than slots."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that is read, and what tells whether it is still the same.
+    """An input file, and its identity to detect changes.
 
     Attributes:
-        path: or address.
-        label: of the host that its name says; "" where it says none.
-        version: its size, its time of change, and a digest of its first `HEAD_BYTES`.
+        path: path or address.
+        label: the host in its name, or "".
+        version: its size, modification time, and a digest of its first `HEAD_BYTES`.
     """
 
     path: str
@@ -35,12 +35,12 @@ class Task:
     """A capture to measure.
 
     Attributes:
-        name: what the data set calls it: the path of a file, a ring without its number, an address.
-        site: the partition that it belongs to.
-        files: that are read as one, in their order; none where `failure` says why.
-        snapshots: of its hosts.
-        member: the capture in an archive, which is the only file then.
-        failure: why it cannot be read at all, where that is known already.
+        name: its name in the data set: a file's path, a ring without its number, or an address.
+        site: its partition.
+        files: files read as one, in order; none if `failure` is set.
+        snapshots: snapshots of its hosts.
+        member: the capture within an archive, which is then the only file.
+        failure: why it cannot be read, if already known.
     """
 
     name: str
@@ -52,29 +52,29 @@ class Task:
 
     @property
     def is_small(self) -> bool:
-        """Whether what it costs by itself is much beside what its packets cost."""
+        """Whether its fixed cost is large compared with its packets' cost."""
         return sum(each.size_bytes for each in self.files) <= SMALL_BYTES
 
     @property
     def is_large(self) -> bool:
-        """Whether it would keep one place busy long after all else is done."""
+        """Whether it would keep one slot busy long after everything else is finished."""
         return sum(each.size_bytes for each in self.files) > LARGE_BYTES
 
     @property
     def key(self) -> str:
-        """By which the data set knows the capture, whatever is in it."""
+        """Return the capture's key in the data set, independent of its content."""
         return key_of(self.site, self.name)
 
     @property
     def replaces(self) -> tuple[str, ...]:
-        """Keys that its files have as captures of their own, as they may have been before they were more."""
+        """Return the keys that its files would have as separate captures, which they may have been earlier."""
         return tuple(key_of(self.site, each.path) for each in self.files) if len(self.files) > 1 else ()
 
     def state(self, also: Iterable[str]) -> str:
-        """What the rows depend on: another one means that they must be made anew.
+        """Return the state that the rows depend on; if it changes, they must be rewritten.
 
         Args:
-            also: tables that are asked for beside those that are always written.
+            also: optional tables.
         """
         files = [each for file in (*self.files, *self.snapshots) for each in (file.path, file.version)]
         return digest([*files, self.member or "", self.failure or "", *sorted(also)])
@@ -82,14 +82,14 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a task.
+    """Outcome of a task.
 
     Attributes:
-        rows: by table.
-        paths: of the files that have them, as they are to stand in the data set; that of its own row is the last.
-        error: why the capture could not be read; it has a row that says so.
-        is_passing: the reason is not the capture, so that the next run tries again.
-        replaces: keys of captures that are part of it now.
+        rows: number of rows by table.
+        paths: final paths of the files with them; the file with the capture's row comes last.
+        error: why the capture could not be read, also stored in its row.
+        is_passing: whether the reason is temporary, so that the next run retries.
+        replaces: keys of captures that are now part of it.
     """
 
     key: str
@@ -107,18 +107,18 @@ class Outcome:
     replaces: tuple[str, ...]
 
     def entry(self) -> Entry:
-        """Its line of the manifest."""
+        """Return its manifest line."""
         state = None if self.is_passing else self.state
         return Entry(self.key, state, self.name, self.site, self.paths, self.rows, self.packets, self.error)
 
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """What came of a group of tasks: their rows stand in files of the staging folder.
+    """Outcome of a group of tasks, with their rows in files in the staging folder.
 
     Attributes:
-        token: the folder of this attempt.
-        paths: of all files, by their numbers, as they are to stand in the data set.
+        token: this attempt's folder.
+        paths: final paths of all files, by number.
     """
 
     token: str
@@ -128,11 +128,11 @@ class Performed:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A capture of the data set, as the manifest has it.
+    """A capture's manifest entry.
 
     Attributes:
-        state: None where the capture is to be read again.
-        paths: of the files that have its rows, and may have those of others.
+        state: None if the capture must be read again.
+        paths: files with its rows, possibly shared with other captures.
     """
 
     key: str
@@ -146,12 +146,12 @@ class Entry:
 
 
 def key_of(site: str, name: str) -> str:
-    """By which the data set knows a capture."""
+    """Return a capture's key in the data set."""
     return digest([site, name])
 
 
 def digest(parts: Iterable[str]) -> str:
-    """Sixteen hexadecimal digits, which tell these texts from others."""
+    """Return a digest of these texts in sixteen hexadecimal digits."""
     hashed = hashlib.blake2b(digest_size=8)
     for part in parts:
         data = part.encode("utf-8", "surrogateescape")

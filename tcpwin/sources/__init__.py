@@ -1,4 +1,4 @@
-"""Where packets come from: files, streams, scapy packets, dpkt readers. Each becomes something the engine can read."""
+"""Packet sources: files, streams, scapy packets, dpkt readers. Each becomes input that the engine can read."""
 
 from tcpwin.sources.addresses import CHUNK_BYTES, is_address, is_of_store, open_store, public_name, store_reason
 from tcpwin.sources.headers import Headers, HeadersSource, write_headers

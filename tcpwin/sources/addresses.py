@@ -1,7 +1,7 @@
 """Addresses of captures on web servers and in object stores, and the stores themselves.
 
-In: an address. Out: what it is of, or an open store. Credentials and endpoints come from the environment, as the
-clouds' own tools take them.
+In: an address. Out: its kind, or an open store. Credentials and endpoints come from the environment, as for the clouds'
+tools.
 """
 
 from __future__ import annotations
@@ -23,20 +23,22 @@ def is_address(source: str) -> bool:
 
 
 def public_name(address: str) -> str:
-    """A path as it is; an address without what may be secret in it: the query, which signs some, and a password."""
+    """Return a path unchanged, and an address without possible secrets: the query, which may contain a signature, and a
+    password.
+    """
     if not is_address(address):
         return address
     from urllib.parse import urlsplit
 
-    told = urlsplit(address)
-    return f"{told.scheme}://{told.netloc.rpartition('@')[2]}{told.path}"
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def open_store(address: str) -> tuple[Any, str, str]:
-    """The store of an address, the store's own address, and the path within; needs obstore.
+    """Return an address's store, the store's address, and the path within it; needs obstore.
 
     Raises:
-        SourceError: it is no address of a store, or obstore is not installed.
+        SourceError: not the address of a store, or obstore is not installed.
     """
     if find_spec("obstore") is None:
         raise SourceError(f"{public_name(address)} needs obstore: pip install 'tcpwin[fleet]'")
@@ -44,15 +46,15 @@ def open_store(address: str) -> tuple[Any, str, str]:
 
     from obstore.store import from_url
 
-    told = urlsplit(address)
-    if not told.netloc:
+    parts = urlsplit(address)
+    if not parts.netloc:
         raise SourceError(f"{public_name(address)}: names no bucket or host")
-    if told.query or told.fragment:
-        raise SourceError(f"{public_name(address)}: a ? or # in an address is not understood")
-    root = f"{told.scheme}://{told.netloc}"
-    options: dict[str, Any] = {"client_options": {"allow_http": True}} if told.scheme == "http" else {}
+    if parts.query or parts.fragment:
+        raise SourceError(f"{public_name(address)}: ? and # are not supported in an address")
+    root = f"{parts.scheme}://{parts.netloc}"
+    options: dict[str, Any] = {"client_options": {"allow_http": True}} if parts.scheme == "http" else {}
     try:
-        return from_url(root, **options), root, told.path.lstrip("/")
+        return from_url(root, **options), root, parts.path.lstrip("/")
     except Exception as failure:
         if not is_of_store(failure):
             raise
@@ -60,12 +62,12 @@ def open_store(address: str) -> tuple[Any, str, str]:
 
 
 def is_of_store(failure: Exception) -> bool:
-    """Whether it is the store that failed."""
+    """Whether the store raised this exception."""
     from obstore.exceptions import BaseError
 
     return isinstance(failure, BaseError | OSError | ValueError)
 
 
 def store_reason(failure: Exception) -> str:
-    """The first line, without the client's own report of what it is made of."""
+    """Return the first line, without the client's description of itself."""
     return re.split(r"\n|\s*Debug source", str(failure))[0][:300]

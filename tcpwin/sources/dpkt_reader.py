@@ -12,15 +12,15 @@ MAX_IP_BYTES = 65_535 + 256
 
 
 def is_dpkt_reader(value: Any) -> bool:
-    """Whether a value is a dpkt reader, told without importing dpkt."""
+    """Whether a value is a dpkt reader, without importing dpkt."""
     return any(base.__module__.startswith("dpkt.") for base in type(value).__mro__) and hasattr(value, "datalink")
 
 
 def raw_packets(reader: Any) -> Iterator[RawPacket]:
-    """The packets that the reader has left.
+    """Yield the remaining packets of the reader.
 
-    dpkt hides the length on the wire. A packet as long as the snapshot length was probably cut: for it the most that IP
-    allows is assumed, so that the IP header's length counts; for others it is what was captured.
+    dpkt hides the length on the wire. A packet as long as the snapshot length was probably truncated, so IP's maximum
+    is assumed and the IP header's length counts; for others it is the captured length.
     """
     link_type = reader.datalink()
     snaplen_bytes = getattr(reader, "snaplen", 0) or MAX_IP_BYTES

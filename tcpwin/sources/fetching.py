@@ -1,6 +1,6 @@
-"""Captures at an address, on a web server or in an object store: copied once to an unnamed temporary file.
+"""Captures on a web server or in an object store: copied once to an unnamed temporary file.
 
-In: an address. Out: an open file. What comes is bounded in bytes and time, and redirects lead to web servers only.
+In: an address. Out: an open file. Downloads are bounded in bytes and time, and redirects may lead to web servers only.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from tcpwin.sources.addresses import CHUNK_BYTES, WEB, is_of_store, open_store, 
 MOST_BYTES = 64 << 30
 MOST_SECONDS = 3600.0
 SILENT_SECONDS = 60.0
-"""Without a byte for so long, nothing more is waited for."""
+"""Timeout without a byte."""
 MOST_REDIRECTS = 5
 
 
 def fetch(address: str) -> IO[bytes]:
-    """Copy what is at an address.
+    """Download the file at an address.
 
     Raises:
-        SourceError: it is not there, does not come in time, or is too much.
+        SourceError: it does not exist, is too slow, or is too large.
     """
     if urlsplit(address).scheme.lower() not in WEB:
         return _fetch_object(address)
@@ -49,7 +49,7 @@ class _Redirects(request.HTTPRedirectHandler):
 
     def redirect_request(self, req: request.Request, *rest: Any) -> request.Request | None:
         if urlsplit(req.full_url).scheme == "https" and urlsplit(rest[-1]).scheme != "https":
-            raise error.URLError("it is redirected from https to what is not")
+            raise error.URLError("redirected from https to an insecure address")
         return super().redirect_request(req, *rest)
 
 
@@ -69,18 +69,18 @@ def _fetch_web(address: str, file: IO[bytes]) -> None:
     until = time.monotonic() + MOST_SECONDS
     try:
         if urlsplit(address).username is not None:
-            raise SourceError(f"{name}: a user's name in an address is not understood")
+            raise SourceError(f"{name}: a user name is not supported in an address")
         asked = request.Request(address, headers={"User-Agent": "tcpwin", "Accept-Encoding": "identity"})
         with opener.open(asked, timeout=SILENT_SECONDS) as answer:
             _copy(name, answer, file, until)
     except error.HTTPError as failure:
-        said = f"{failure.code} {str(failure.reason).splitlines()[0]}"
+        reason = f"{failure.code} {str(failure.reason).splitlines()[0]}"
         if "infinite loop" in str(failure.reason):
-            said = f"more than {MOST_REDIRECTS} redirects"
+            reason = f"more than {MOST_REDIRECTS} redirects"
         failure.close()
-        raise SourceError(f"{name}: the server answers {said}") from None
+        raise SourceError(f"{name}: the server answers {reason}") from None
     except TimeoutError:
-        raise SourceError(f"{name}: nothing came for {SILENT_SECONDS:.0f} s") from None
+        raise SourceError(f"{name}: no data for {SILENT_SECONDS:.0f} s") from None
     except (OSError, ValueError, http.client.HTTPException) as failure:
         reason = getattr(failure, "reason", None) or failure
         if isinstance(reason, TimeoutError):
@@ -90,26 +90,30 @@ def _fetch_web(address: str, file: IO[bytes]) -> None:
 
 
 def _copy(name: str, answer: http.client.HTTPResponse, file: IO[bytes], until: float) -> None:
-    told = answer.headers.get("Content-Length", "")
-    size_bytes = int(told) if re.fullmatch(r"\d{1,18}", told) else None
+    length = answer.headers.get("Content-Length", "")
+    size_bytes = int(length) if re.fullmatch(r"\d{1,18}", length) else None
     room = min(MOST_BYTES, shutil.disk_usage(tempfile.gettempdir()).free)
     came = 0
     while piece := answer.read1(CHUNK_BYTES):
         came += len(piece)
         if max(came, size_bytes or 0) > room:
-            limit = "is larger than an address may hold" if room == MOST_BYTES else "has more than is free (TMPDIR)"
+            limit = (
+                "is larger than allowed for an address"
+                if room == MOST_BYTES
+                else "is larger than the free space (TMPDIR)"
+            )
             raise SourceError(f"{name} {limit}: {room:,} bytes")
         if time.monotonic() > until:
             raise SourceError(f"{name} takes longer than {MOST_SECONDS:.0f} s: fetch it first")
         file.write(piece)
     if size_bytes is not None and came != size_bytes:
-        raise SourceError(f"{name}: {came:,} of {size_bytes:,} bytes came")
+        raise SourceError(f"{name}: only {came:,} of {size_bytes:,} bytes arrived")
 
 
 def _fetch_object(address: str) -> IO[bytes]:
     with tempfile.TemporaryDirectory(prefix="tcpwin-") as folder:
         copy = Path(folder) / "capture"
-        # The client's threads are in no child of a fork: the process that has children must never have had any.
+        # The client's threads do not survive a fork, so a process that forks must never have used one.
         alone(_copy_object, address, str(copy), min(MOST_BYTES, shutil.disk_usage(folder).free))
         return copy.open("rb")
 
@@ -121,7 +125,7 @@ def _copy_object(address: str, copy: str, room: int) -> None:
 
         found = obstore.get(store, path)
         if found.meta["size"] > room:
-            raise SourceError(f"{public_name(address)} has more than there is room for: {room:,} bytes")
+            raise SourceError(f"{public_name(address)} is larger than the available space: {room:,} bytes")
         until = time.monotonic() + MOST_SECONDS
         with Path(copy).open("wb") as out:
             for piece in found.stream(min_chunk_size=CHUNK_BYTES):
@@ -129,7 +133,7 @@ def _copy_object(address: str, copy: str, room: int) -> None:
                 if time.monotonic() > until:
                     raise SourceError(f"{public_name(address)} takes longer than {MOST_SECONDS:.0f} s: fetch it first")
     except FileNotFoundError:
-        raise SourceError(f"{public_name(address)}: nothing is there") from None
+        raise SourceError(f"{public_name(address)}: nothing found") from None
     except Exception as failure:
         if isinstance(failure, SourceError) or not is_of_store(failure):
             raise

@@ -1,7 +1,7 @@
-"""A capture without what was said in it: its packets' headers in a file of their own.
+"""A capture without payload: its packets' headers in a separate file.
 
-In: a stream of a capture. Out: a pcapng file that gives the same connections, and the facts of the capture that it was
-made from, which the new file no longer shows (format, damage, snapshot lengths, drops).
+In: a stream of a capture. Out: a pcapng file with the same connections, and facts about the original that the new file
+lacks (format, damage, snapshot lengths, drops).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from tcpwin.sources.source import PathSource
 
 @dataclass(frozen=True, slots=True)
 class Headers:
-    """What was written.
+    """Result of writing headers.
 
     Attributes:
-        packets: written, each with its time, its length on the wire and its link type.
-        packets_cut: those of which bytes behind the headers were left out.
-        sha256: of the file that was written, in hexadecimal digits.
-        facts: of the capture that was read, as the engine tells them; `HeadersSource` takes them.
+        packets: packets written, each with its time, wire length and link type.
+        packets_cut: packets whose bytes after the headers were omitted.
+        sha256: hash of the written file, in hexadecimal.
+        facts: the engine's facts about the original capture, for `HeadersSource`.
     """
 
     packets: int
@@ -41,22 +41,22 @@ def write_headers(
     max_bytes: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Headers:
-    """Write each packet of a capture cut to the fewest bytes that parse as all of it does.
+    """Write each packet of a capture, truncated to the fewest bytes that parse like the whole packet.
 
-    Of ordinary segments that is everything up to the end of the TCP header, of other packets less. Of IP fragments up
-    to 128 bytes more are kept: headers may go on in them. Times before 1970 become 1970.
+    For ordinary segments that is everything up to the end of the TCP header, for other packets less. IP fragments keep
+    up to 128 bytes more, because headers may continue in them. Times before 1970 become 1970.
 
     Args:
-        file: read once, from where it stands; compressed or not.
+        file: read once, from its current position; may be compressed.
         out: a new file.
-        name: of the capture, for its facts.
-        whole: keep packets as they are.
-        max_bytes: read no more than these after decompression; more are a warning ``read_failed`` in the facts.
-        progress: called now and then with the bytes read so far; what it raises ends the writing.
+        name: the capture's name, for its facts.
+        whole: keep packets unchanged.
+        max_bytes: limit after decompression; more adds a warning ``read_failed`` to the facts.
+        progress: called periodically with the bytes read so far; an exception stops the writing.
 
     Raises:
-        CaptureError: nothing can be read at all.
-        FileExistsError: `out` is there already.
+        CaptureError: nothing can be read.
+        FileExistsError: `out` already exists.
         OSError: it cannot be written.
     """
     limit = {} if max_bytes is None else {"max_bytes": max_bytes}
@@ -67,7 +67,7 @@ def write_headers(
 
 
 class HeadersSource(PathSource):
-    """Files of headers that stand for the captures that they were made from."""
+    """Header files that represent the captures they were made from."""
 
     def __init__(
         self, paths: Sequence[str | os.PathLike[str]], facts: Sequence[Mapping[str, Any]], *, name: str

@@ -12,24 +12,24 @@ from typing import Any
 from tcpwin.errors import FilterError, SourceError
 
 _SNAPLEN_BYTES = 262_144
-"""tcpdump's own: what a program returns for a packet that it takes."""
+"""tcpdump's default: the return value of a program for a matching packet."""
 _JUMP, _BACK = 0x05, 1 << 31
 
 
 def compile_filter(expression: str, link_type: int) -> Sequence[tuple[int, int, int, int]]:
-    """The program of an expression for packets of a link type: (code, jt, jf, k) of each instruction.
+    """Compile an expression for a link type: (code, jt, jf, k) of each instruction.
 
     Raises:
-        FilterError: libpcap does not understand it, or has no program for this link type that ends on every packet.
-        SourceError: there is no libpcap.
+        FilterError: libpcap rejects it, or has no terminating program for this link type.
+        SourceError: libpcap is missing.
     """
     cypcap = _libpcap()
     try:
         with _empty_capture(link_type) as path, cypcap.open_offline(path) as capture:
             program: list[tuple[int, int, int, int]] = list(capture.compile(expression))
     except cypcap.Error as error:
-        said = str(error.args[-1]).removeprefix("can't parse filter expression: ")
-        raise FilterError(f"filter {expression!r}: {said} (for packets of link type {link_type})") from None
+        reason = str(error.args[-1]).removeprefix("can't parse filter expression: ")
+        raise FilterError(f"filter {expression!r}: {reason} (for packets of link type {link_type})") from None
     if any(code == _JUMP and skip >= _BACK for code, _, _, skip in program):
         raise FilterError(f"filter {expression!r}: its program loops, as protochain's does, and is not run")
     return program
@@ -45,7 +45,7 @@ def _libpcap() -> Any:
 
 @contextmanager
 def _empty_capture(link_type: int) -> Iterator[str]:
-    """A capture without packets: libpcap itself knows what a file's link types are to its compiler."""
+    """Yield the path of an empty capture, from which libpcap derives the compiler's link type."""
     import tempfile
 
     descriptor, path = tempfile.mkstemp(prefix="tcpwin-", suffix=".pcap")

@@ -1,6 +1,6 @@
-"""Moments as users write them: since the first packet, a time of its day, or a date.
+"""Times as users write them: since the first packet, a time of day, or a date.
 
-In: seconds, text or a datetime. Out: what the engine takes, to the nanosecond.
+In: seconds, text or a datetime. Out: the engine's representation, to the nanosecond.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TypeAlias
 from tcpwin.errors import ArgumentError
 
 Moment: TypeAlias = "float | str | datetime"
-"""Seconds since the first packet; text, as ``250ms``, ``10:05`` or ``2026-11-25T10:05:00Z``; or a datetime."""
+"""Seconds since the first packet; text such as ``250ms``, ``10:05`` or ``2026-11-25T10:05:00Z``; or a datetime."""
 
 _S = 1_000_000_000
 _UNITS_NS = {"": _S, "ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": _S, "min": 60 * _S, "h": 3600 * _S}
@@ -26,28 +26,28 @@ _FIRST_NS, _LAST_NS = -(1 << 63), (1 << 63) - 1
 
 
 def read_moment(value: Moment) -> tuple[str, int]:
-    """What kind of moment it is, ``at``, ``after`` or ``time_of_day``, and its nanoseconds.
+    """Return the kind, ``at``, ``after`` or ``time_of_day``, and the nanoseconds.
 
     Raises:
-        ArgumentError: it is none.
+        ArgumentError: invalid time.
     """
     found = _of_text(value) if isinstance(value, str) else _of_value(value)
     if not _FIRST_NS <= found[1] <= _LAST_NS:
-        raise ArgumentError(f"{value!r} is a time that no capture has")
+        raise ArgumentError(f"{value!r} is outside the range of capture times")
     return found
 
 
 def _of_value(value: float | datetime) -> tuple[str, int]:
     if isinstance(value, datetime):
         if value.tzinfo is None:
-            raise ArgumentError(f"{value!r} has no time zone: give it one, as datetime.UTC")
+            raise ArgumentError(f"{value!r} has no time zone: add one, such as datetime.UTC")
         return "at", (value - _EPOCH) // timedelta(microseconds=1) * 1000
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ArgumentError(f"{value!r} is no time")
+        raise ArgumentError(f"invalid time {value!r}")
     try:
         return "after", round(value * _S)
     except (OverflowError, ValueError):
-        raise ArgumentError(f"{value!r} is no time") from None
+        raise ArgumentError(f"invalid time {value!r}") from None
 
 
 def _of_text(text: str) -> tuple[str, int]:
@@ -67,7 +67,7 @@ def _of_text(text: str) -> tuple[str, int]:
         else:
             return "at", (moment - _EPOCH) // timedelta(seconds=1) * _S + _fraction_ns(date[4])
     raise ArgumentError(
-        f"{text!r} is no time such as 12.5 or 250ms (since the first packet), 10:05:30 or 2026-11-25T10:05:30Z (UTC)"
+        f"invalid time {text!r}; write 12.5 or 250ms (since the first packet), 10:05:30 or 2026-11-25T10:05:30Z (UTC)"
     )
 
 
@@ -76,14 +76,14 @@ def _fraction_ns(digits: str | None) -> int:
 
 
 def resolve_moment(value: Moment, first_ns: int) -> int:
-    """A moment in nanoseconds since the epoch, of a capture whose first packet has this time."""
+    """Convert to nanoseconds since the epoch, for a capture whose first packet has this time."""
     kind, ns = read_moment(value)
     day_ns = 86_400 * _S
     return {"at": ns, "after": first_ns + ns, "time_of_day": first_ns - first_ns % day_ns + ns}[kind]
 
 
 def moment_text(moment: Moment) -> str:
-    """A moment in a sentence."""
+    """Format a time for use in a sentence."""
     if isinstance(moment, datetime):
         return moment.isoformat()
     return moment if isinstance(moment, str) else f"{moment:g} s"

@@ -1,7 +1,7 @@
-"""Packets as a pcapng stream: how scapy's and dpkt's packets reach the engine's readers.
+"""Packets as a pcapng stream, the form in which scapy's and dpkt's packets reach the engine.
 
 Block layouts: draft-ietf-opsawg-pcapng §4.1 (Section Header), §4.2 (Interface Description, if_tsresol 9 = nanoseconds),
-§4.3 (Enhanced Packet). Payloads are cut off: no rule of the engine reads them.
+§4.3 (Enhanced Packet). Payload is cut off, because the engine does not read it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import IO, NamedTuple
 
 KEPT_BYTES = 512
-"""Enough for the headers of any tunnel that the engine understands."""
+"""Enough for the headers of all supported tunnels."""
 
 
 class RawPacket(NamedTuple):
@@ -25,14 +25,14 @@ class RawPacket(NamedTuple):
 
 
 def nanoseconds(seconds: float | Decimal) -> int:
-    """Seconds as scapy and dpkt give them: decimals are exact, binary fractions stand for a microsecond clock."""
+    """Convert scapy's and dpkt's seconds: decimals are exact, floats have microsecond resolution."""
     if isinstance(seconds, Decimal):
         return int(seconds * 1_000_000_000)
     return round(seconds * 1_000_000) * 1000
 
 
 def write_packets(packets: Iterable[RawPacket]) -> IO[bytes]:
-    """Write all packets to an unnamed temporary file and return it, at its start."""
+    """Write all packets to an unnamed temporary file and return it, rewound."""
     import tempfile
 
     file = tempfile.TemporaryFile()  # noqa: SIM115 - handed to the caller

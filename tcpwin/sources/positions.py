@@ -1,7 +1,7 @@
-"""Open files that several readers read at once, each from a place of its own.
+"""Open files that several readers read concurrently, each from its own position.
 
-In: an open binary file. Out: readers whose place nobody moves: not another thread, nor the process that was forked, nor
-whoever goes on reading the file.
+In: an open binary file. Out: readers whose position nobody else moves: not another thread, a forked process, or the
+file's owner.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from tcpwin.errors import SourceError
 
 
 class ReadAt(Protocol):
-    """Reads up to `size` bytes from a place; nothing where the file ends."""
+    """Reads up to `size` bytes from a position; nothing at the end of the file."""
 
     def __call__(self, place: int, size: int, /) -> bytes: ...
 
 
 class Reader:
-    """What the engine reads: from a place on, whatever others do."""
+    """A file object for the engine that reads from its own position, whatever others do."""
 
     def __init__(self, read_at: ReadAt, place: int) -> None:
         self._read_at = read_at
@@ -35,7 +35,7 @@ class Reader:
 
 
 def reads_at(file: IO[bytes]) -> ReadAt:
-    """How to read a file that can seek."""
+    """Return a positioned reader for a seekable file."""
     descriptor = _descriptor(file)
     if descriptor is not None:
         return _Own(descriptor)
@@ -45,12 +45,12 @@ def reads_at(file: IO[bytes]) -> ReadAt:
 
 
 def needs_open(read_at: ReadAt) -> bool:
-    """Whether the file that was given must stay open."""
+    """Whether the given file must stay open."""
     return not isinstance(read_at, _Own | Growing)
 
 
 class _Own:
-    """By a descriptor of our own: closing the file ends nothing, and gives its number to no other file."""
+    """Reads from a duplicate descriptor, which stays valid when the file is closed."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = os.dup(descriptor)
@@ -61,18 +61,18 @@ class _Own:
 
 
 def _descriptor(file: Any) -> int | None:
-    """Of a file as `open` gives it; others may show other bytes than their descriptor's."""
-    # What `tempfile` opens stands in a shell of its own.
+    """Return the descriptor of a plain file; other file objects may contain different bytes than their descriptor."""
+    # `tempfile` wraps its files.
     file = getattr(file, "file", file) if type(file).__module__ == "tempfile" else file
     if isinstance(file, io.BufferedRandom | io.BufferedWriter):
         file.flush()
     raw = getattr(file, "raw", file)
-    # Windows reads at a descriptor's own place only, which its copies share.
+    # Windows reads only at a descriptor's position, which its duplicates share.
     return raw.fileno() if isinstance(raw, io.FileIO) and hasattr(os, "pread") else None
 
 
 class _Seeking:
-    """One reader at a time, and each from its own place."""
+    """One reader at a time, each from its own position."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -87,7 +87,7 @@ class _Seeking:
 
 
 class _Copy:
-    """A temporary file of our own, read and written at any place."""
+    """A private temporary file, read and written at any position."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._descriptor = file.fileno()
@@ -109,7 +109,7 @@ class _Copy:
 
 
 class Growing:
-    """A file that cannot seek: what was read of it is kept in another one."""
+    """A non-seekable file: data already read is kept in another file."""
 
     def __init__(self, file: Any, name: str) -> None:
         import tempfile
@@ -132,13 +132,13 @@ class Growing:
         return self._copy.read(place, size)
 
     def check(self) -> None:
-        """Refuse to go on where another process does: each would get a part of the rest.
+        """Refuse to continue if another process does: each would get part of the rest.
 
         Raises:
-            SourceError: it is not read to its end, and another process began.
+            SourceError: another process began to read it and has not finished.
         """
         if not self._is_whole and os.getpid() != self._process:
-            raise SourceError(f"{self._name} can be read on only by the process that began to read it")
+            raise SourceError(f"{self._name} can only be read further by the process that began reading it")
 
     def _keep(self, data: bytes) -> None:
         self._is_whole = not data
@@ -153,7 +153,7 @@ _held: list[_Seeking] = []
 
 
 def _hold() -> None:
-    """No file is in the midst of a reading while the process forks: it would be so for ever in the child."""
+    """Finish all reads before the process forks, because a lock would stay held in the child."""
     for each in list(_seeking):
         each.lock.acquire()
         _held.append(each)

@@ -1,4 +1,4 @@
-"""Tell what kind of source something is."""
+"""Recognise the kind of a source."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tcpwin.sources.source import FileSource, PathSource, Source
 
 
 def resolve(source: Any) -> Source:
-    """Make a source of a path or address, several of them, an open file, bytes, scapy packets or a dpkt reader.
+    """Create a source from a path or address, several of them, an open file, bytes, scapy packets or a dpkt reader.
 
     Raises:
-        SourceError: it is none of these.
+        SourceError: it is something else.
     """
     if isinstance(source, Source):
         return source
@@ -45,10 +45,10 @@ def resolve(source: Any) -> Source:
 
 
 def of_paths(paths: Sequence[str | os.PathLike[str]]) -> Source:
-    """A source of files, or of addresses, whose content is fetched first.
+    """Create a source from files or addresses; addresses are downloaded first.
 
     Raises:
-        SourceError: there is none, or what is at an address does not come.
+        SourceError: no path is given, or a download fails.
     """
     if not any(isinstance(path, str) and is_address(path) for path in paths):
         return PathSource(paths)

@@ -1,4 +1,4 @@
-"""scapy packets, as ``rdpcap`` returns them or as they were built by hand."""
+"""scapy packets, returned by ``rdpcap`` or built by hand."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ RAW_IP = 101
 
 
 def is_packet(value: Any) -> bool:
-    """Whether a value is a scapy packet, told without importing scapy."""
+    """Whether a value is a scapy packet, without importing scapy."""
     return any((base.__module__, base.__name__) == ("scapy.packet", "Packet") for base in type(value).__mro__)
 
 
 def raw_packets(packets: Iterable[Any]) -> Iterator[RawPacket]:
-    """The bytes, time and link type of each packet, in the order given."""
+    """Yield the bytes, time and link type of each packet, in the given order."""
     from scapy.config import conf
 
     for number, packet in enumerate(packets, 1):

@@ -1,7 +1,7 @@
-"""Some packets of a source: those that a filter takes and those of a span. All keep their frame numbers.
+"""A selection of a source's packets by filter and time span. Packets keep their frame numbers.
 
-In: a filter in libpcap's language, and moments as users write them. Out: a source that the engine reads, leaving out
-what was not asked for. The filter is compiled for each link type when its first packet comes.
+In: a filter in libpcap's language, and times as users write them. Out: a source that the engine reads, without the
+other packets. The filter is compiled for each link type at its first packet.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from tcpwin.sources.moments import Moment, moment_text, read_moment, resolve_mom
 from tcpwin.sources.source import Source
 
 MOST_CHARACTERS = 1 << 16
-"""Of a filter: more than anybody writes."""
+"""Maximum length of a filter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which packets are looked at.
+    """The selected packets.
 
     Attributes:
-        filter: an expression in libpcap's language, as tcpdump takes it; None for all packets.
-        start, end: of the span: its first moment, and the first after it; None where it is open.
+        filter: an expression in libpcap's language, as for tcpdump; None for all packets.
+        start, end: start of the span (inclusive) and end (exclusive); None if unbounded.
     """
 
     filter: str | None = None
@@ -36,7 +36,7 @@ class Selection:
         if self.filter is not None and len(self.filter) > MOST_CHARACTERS:
             raise FilterError(f"a filter of {len(self.filter):,} characters is too long")
         if self.filter is not None and "\0" in self.filter:
-            raise FilterError("a filter holds no zero byte")
+            raise FilterError("a filter cannot contain a zero byte")
         ends = [None if each is None else read_moment(each) for each in (self.start, self.end)]
         if ends[0] is not None and ends[1] is not None and ends[0][0] == ends[1][0] and ends[1][1] <= ends[0][1]:
             raise ArgumentError(f"the span ends ({self.end}) before it begins ({self.start})")
@@ -45,25 +45,25 @@ class Selection:
         return (self.filter, self.start, self.end) != (None, None, None)
 
     def __str__(self) -> str:
-        told = [] if self.filter is None else [f"filter {self.filter!r}"]
+        parts = [] if self.filter is None else [f"filter {self.filter!r}"]
         for word, moment in (("from", self.start), ("to", self.end)):
             if moment is not None:
-                told.append(f"{word} {moment_text(moment)}")
-        return ", ".join(told)
+                parts.append(f"{word} {moment_text(moment)}")
+        return ", ".join(parts)
 
     def span_ns(self, first_ns: int) -> tuple[int | None, int | None]:
-        """The span's ends in nanoseconds since the epoch, of a capture whose first packet has this time."""
+        """Return the span in nanoseconds since the epoch, for a capture whose first packet has this time."""
         start_ns, end_ns = (None if each is None else resolve_moment(each, first_ns) for each in (self.start, self.end))
         return start_ns, end_ns
 
     def to_dict(self) -> dict[str, str | None]:
-        """As it stands in documents."""
+        """Return the form used in documents."""
         start, end = (None if each is None else moment_text(each) for each in (self.start, self.end))
         return {"filter": self.filter, "start": start, "end": end}
 
 
 class SelectedSource(Source):
-    """Packets of another source, those that are selected."""
+    """The selected packets of another source."""
 
     def __init__(self, source: Source, selection: Selection) -> None:
         self.name = source.name

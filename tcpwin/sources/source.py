@@ -1,4 +1,4 @@
-"""A source can be opened again and again: details of a connection are read when they are asked for."""
+"""Sources that can be opened repeatedly, because details of a connection are read on demand."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from tcpwin._engine import Selected, _Readable
 
 Packets: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | IO[bytes] | Iterable[Any]"
-"""What :func:`tcpwin.analyze` takes: a path, an address, several, an open file, bytes, scapy packets, a dpkt reader."""
+"""Input of :func:`tcpwin.analyze`: a path, an address, several, an open file, bytes, scapy packets, a dpkt reader."""
 
 SEEN_BYTES, PIECES = 1 << 18, 16
-"""How much of a file is looked at to tell it from another one, and in how many pieces: a millisecond."""
+"""Bytes of a file to hash to detect changes, and the number of pieces; takes a millisecond."""
 
 
 class Source(ABC):
-    """Packets that the engine can read, more than once."""
+    """Packets that the engine can read repeatedly."""
 
     name: str
     size_bytes: int | None = None
     facts: Sequence[Mapping[str, Any]] | None = None
-    """Of the captures that the packets came from, where those read are no longer the ones captured."""
+    """Facts of the original captures, if the packets read are not the captured ones."""
 
     @abstractmethod
     def open(self) -> Sequence[str] | _Readable | Selected:
-        """What the engine reads: paths, an object with ``read``, or some packets of either."""
+        """Return the engine's input: paths, an object with ``read``, or a selection of either."""
 
 
 class PathSource(Source):
@@ -42,7 +42,7 @@ class PathSource(Source):
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]]) -> None:
         if not paths:
-            raise SourceError("no capture was named")
+            raise SourceError("no capture given")
         self._paths = [os.fspath(path) for path in paths]
         self.name = _readable(self._paths[0]) if len(paths) == 1 else f"{len(paths)} files"
         self._states: list[_State] | None = None
@@ -65,12 +65,12 @@ class PathSource(Source):
 
 
 def _readable(path: str) -> str:
-    """The path as text that can be written anywhere: bytes of it that are no characters become U+FFFD."""
+    """Return the path as valid text: undecodable bytes become U+FFFD."""
     return os.fsencode(path).decode("utf8", "replace")
 
 
 def _status(path: str) -> os.stat_result | None:
-    """None where the file cannot be looked at: opening it says why."""
+    """Return the file's status, or None if inaccessible, so that opening it reports the error."""
     try:
         return Path(path).stat()
     except (OSError, ValueError):
@@ -79,16 +79,16 @@ def _status(path: str) -> os.stat_result | None:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What tells whether a file is still the one that was read.
+    """Identity of a file, to detect whether it is still the one that was read.
 
     Attributes:
-        told: size and time of change, which a copy of other bytes may have as well.
-        kept: which file it is and when anything of it changed, which no program sets; a new name or mode does.
-        seen: a hash of its bytes; of a long file, of some of them.
+        modified: size and modification time, which a copy with other bytes may share.
+        identity: file id and change time, which no program can set; renaming and chmod change it.
+        seen: a hash of its bytes, or of samples of a long file.
     """
 
-    told: tuple[int, int] | None
-    kept: tuple[int, int, int] | None
+    modified: tuple[int, int] | None
+    identity: tuple[int, int, int] | None
     seen: int | None
 
     @classmethod
@@ -97,30 +97,30 @@ class _State:
         if status is None:
             return cls(None, None, None)
         is_file = stat.S_ISREG(status.st_mode)
-        return cls(_told(status), _kept(status), _seen(path, status.st_size) if is_file else None)
+        return cls(_modified(status), _identity(status), _seen(path, status.st_size) if is_file else None)
 
     def is_still(self, path: str) -> bool:
         status = _status(path)
-        if status is None or self.told is None:
-            return status is None and self.told is None
-        if _told(status) == self.told and (self.seen is None or _kept(status) == self.kept):
+        if status is None or self.modified is None:
+            return status is None and self.modified is None
+        if _modified(status) == self.modified and (self.seen is None or _identity(status) == self.identity):
             return True
-        if self.seen is None or status.st_size != self.told[0] or _seen(path, status.st_size) != self.seen:
+        if self.seen is None or status.st_size != self.modified[0] or _seen(path, status.st_size) != self.seen:
             return False
-        # Of a long file not all was compared: other bytes may stand where nobody looked.
-        return status.st_size <= SEEN_BYTES or _told(status) == self.told
+        # Only samples of a long file were compared; other bytes may differ.
+        return status.st_size <= SEEN_BYTES or _modified(status) == self.modified
 
 
-def _told(status: os.stat_result) -> tuple[int, int]:
+def _modified(status: os.stat_result) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _kept(status: os.stat_result) -> tuple[int, int, int]:
+def _identity(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_dev, status.st_ino, status.st_ctime_ns
 
 
 def _seen(path: str, size_bytes: int) -> int | None:
-    """A hash of a file's bytes, at most of `SEEN_BYTES` spread over all of it; None where they cannot be read."""
+    """Hash at most `SEEN_BYTES` spread over a file; None if unreadable."""
     piece = SEEN_BYTES if size_bytes <= SEEN_BYTES else SEEN_BYTES // PIECES
     steps = 1 if size_bytes <= SEEN_BYTES else PIECES
     try:
@@ -135,13 +135,13 @@ def _seen(path: str, size_bytes: int) -> int | None:
 
 
 class FileSource(Source):
-    """An open binary file, which others may go on reading, or close where the system has it open.
+    """An open binary file, which others may continue to read, or close if the system keeps it open.
 
-    One that cannot seek is copied to an unnamed temporary file while it is read first.
+    A non-seekable file is copied to an unnamed temporary file during the first reading.
     """
 
     def __init__(self, file: IO[bytes], *, name: str = "stream", keep: bool = True, owned: bool = False) -> None:
-        """With `keep`, a file that cannot seek can still be read again. An `owned` file is closed with the source."""
+        """With `keep`, even a non-seekable file can be read again. An `owned` file is closed with the source."""
         self.name = name
         self._file = file
         self._keep = keep
@@ -151,7 +151,7 @@ class FileSource(Source):
             can_seek = _can_seek(file)
             self._start = file.tell() if can_seek else 0
         except ValueError:
-            raise SourceError(f"{name} is closed: give it open") from None
+            raise SourceError(f"{name} is closed: pass an open file") from None
         self._read_at: ReadAt | None = reads_at(file) if can_seek else None
         self._is_read = False
 
@@ -159,14 +159,14 @@ class FileSource(Source):
         if self._read_at is None:
             if not self._keep:
                 if self._is_read:
-                    raise SourceError(f"{self.name} can be read once only")
+                    raise SourceError(f"{self.name} can be read only once")
                 self._is_read = True
                 return self._file
             self._read_at = Growing(self._file, self.name)
         elif isinstance(self._read_at, Growing):
             self._read_at.check()
         elif needs_open(self._read_at) and getattr(self._file, "closed", False):
-            raise SourceError(f"{self.name} was closed: keep it open, details are read when they are asked for")
+            raise SourceError(f"{self.name} was closed: keep it open, because details are read on demand")
         return Reader(self._read_at, self._start)
 
 

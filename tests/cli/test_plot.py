@@ -127,7 +127,7 @@ def test_nothing_to_show_is_told(tmp_path: Path) -> None:
         (["-o", "window.gif"], "the name window.gif says no format: let it end in one of png, svg, pdf"),
         (["--figure", "windows", "-o", "w.json"], "no figure is called 'windows': there are overview, window"),
         (["--from", "5", "--to", "4s", "-o", "w.json"], "--to is not after --from"),
-        (["--from", "soon", "-o", "w.json"], "'soon' is no time such as 12.5"),
+        (["--from", "soon", "-o", "w.json"], "invalid time 'soon'; write 12.5"),
         (["--figure", "socket-distribution", "--field", "nope", "-o", "w.json"], "a socket has no numeric field nope"),
         (["--figure", "messages", "--from", "1", "-o", "w.json"], "messages is of all of a connection's life"),
         (["--figure", "messages", "--to", "1", "-o", "w.json"], "--to is not for it"),

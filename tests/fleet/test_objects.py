@@ -135,7 +135,7 @@ def test_a_file_of_a_web_server(serve: Callable[..., str], tmp_path: Path) -> No
     assert run_fleet(address, "-o", tmp_path / "set")["measured"] == 1
     run_fleet(READER, "-o", tmp_path / "here", "--site", "paris")
     assert rows(tmp_path / "set") == rows(tmp_path / "here")
-    assert "nothing is there" in refuse(f"{address}.none", tmp_path)
+    assert "nothing found" in refuse(f"{address}.none", tmp_path)
     assert "a ? or # in an address" in refuse(f"{address}?x=1", tmp_path)
 
 
@@ -143,7 +143,7 @@ def test_a_file_of_a_web_server(serve: Callable[..., str], tmp_path: Path) -> No
 def test_what_a_store_refuses_is_one_sentence(tmp_path: Path) -> None:
     assert "s3://none/" in refuse("s3://none/", tmp_path)
     assert "403" in refuse("s3://bucket/", tmp_path, AWS_SECRET_ACCESS_KEY="wrong")
-    assert "no capture in it" in refuse("s3://bucket/nowhere/", tmp_path)
+    assert "no capture found" in refuse("s3://bucket/nowhere/", tmp_path)
     assert "names no bucket" in refuse("s3://", tmp_path)
 
 
@@ -161,5 +161,5 @@ def test_an_object_is_analysed_by_its_address(tree: Path) -> None:
     found = library.analyze(f"s3://bucket/paris/{READER.name}")
     here = library.analyze(tree / "paris" / READER.name)
     assert found.to_json().replace(found.name, "") == here.to_json().replace(here.name, "")
-    with pytest.raises(SourceError, match="nothing is there"):
+    with pytest.raises(SourceError, match="nothing found"):
         library.analyze("s3://bucket/absent.pcap")

@@ -209,5 +209,5 @@ def test_sql_as_a_table_and_as_csv(dataset: Path) -> None:
 def test_what_is_no_question_is_one_sentence(dataset: Path) -> None:
     assert "syntax error" in refused("fleet", "sql", dataset, "SELEC", status=2)
     assert "nothing" in refused("fleet", "sql", dataset, "SELECT nothing FROM captures", status=2)
-    assert "no data set" in refused("fleet", "sql", CAPTURES, "SELECT 1")
-    assert "no data set" in refused("fleet", "show", TEXT)
+    assert "not a data set" in refused("fleet", "sql", CAPTURES, "SELECT 1")
+    assert "not a data set" in refused("fleet", "show", TEXT)

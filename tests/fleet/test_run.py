@@ -196,7 +196,7 @@ def test_patterns_rings_links_and_pipes(captures: Path, tmp_path: Path) -> None:
     assert told["pipe.pcap"].failure is not None
     assert told["link.pcap"].failure is None
     (tmp_path / "nothing").mkdir()
-    assert "no capture in it" in refused("fleet", "run", tmp_path / "nothing", "-o", tmp_path / "set")
+    assert "no capture found" in refused("fleet", "run", tmp_path / "nothing", "-o", tmp_path / "set")
 
 
 def rotated(path: Path, folder: Path, name: str) -> list[Path]:
@@ -409,12 +409,12 @@ def test_two_runs_do_not_meet_in_one_data_set(tmp_path: Path) -> None:
     run_fleet(READER, "-o", folder)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert "another run writes to it" in refused("fleet", "run", READER, "-o", folder)
+        assert "another run is writing to it" in refused("fleet", "run", READER, "-o", folder)
 
 
 def test_what_is_no_data_set_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("of somebody\n")
-    assert "not empty, and no data set" in refused("fleet", "run", READER, "-o", tmp_path)
+    assert "not empty and not a data set" in refused("fleet", "run", READER, "-o", tmp_path)
     assert [each.name for each in tmp_path.iterdir()] == ["mine"]
     run_fleet(READER, "-o", tmp_path / "set")
     description = tmp_path / "set" / "dataset.json"
@@ -457,5 +457,5 @@ def test_events_and_series_of_the_worst_connections(tmp_path: Path) -> None:
 
 
 def test_a_table_that_there_is_not_is_an_argument_of_the_tree_of_errors(tmp_path: Path) -> None:
-    with pytest.raises(library.ArgumentError, match="no table nonsense to add: there are events, series"):
+    with pytest.raises(library.ArgumentError, match="unknown table nonsense; available: events, series"):
         run([str(CAPTURES / "lab")], tmp_path / "fleet", also=["nonsense"])

@@ -230,7 +230,7 @@ def test_a_pipe_is_kept_to_be_read_again(capture: Path) -> None:
     assert matched(analysis) == {"h": (20, {"b"})}
     assert all(each.acked_bytes is not None for each in analysis.connections[0].snapshots)
     once = FileSource(Pipe(capture.read_bytes()), name="once", keep=False)
-    with pytest.raises(tcpwin.SourceError, match="once can be read once only"):
+    with pytest.raises(tcpwin.SourceError, match="once can be read only once"):
         analyze(once, snapshots=[("h", SnapshotFile(Transfer().server_ss().encode()))])
 
 

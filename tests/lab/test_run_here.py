@@ -258,4 +258,6 @@ def test_nothing_is_done_without_a_yes(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() == 0, reason=f"{AS_ROOT}, and this is about other users")
 def test_a_user_is_told_that_it_takes_root(tmp_path: Path) -> None:
-    assert "which requires root" in refused("lab", "run", "zero-window-5s", "--engine", "netns", "--yes", "-o", tmp_path)
+    assert "which requires root" in refused(
+        "lab", "run", "zero-window-5s", "--engine", "netns", "--yes", "-o", tmp_path
+    )

@@ -157,7 +157,7 @@ def test_a_stream_goes_on_in_the_process_that_began() -> None:
         try:
             tcpwin.analyze(source)
         except tcpwin.TcpwinError as error:
-            os._exit(int("a stream can be read on only by the process that began to read it" not in str(error)))
+            os._exit(int("a stream can only be read further by the process that began reading it" not in str(error)))
         os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     # What one reader left, the next one begins with.

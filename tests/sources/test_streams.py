@@ -118,7 +118,7 @@ def test_stream_begins_where_the_file_stands(tool: Callable[[str], str]) -> None
 def test_stream_read_once_says_so() -> None:
     analysis = tcpwin.analyze(FileSource(Unseekable(SMALL.read_bytes()), name="a pipe", keep=False))  # type: ignore[arg-type]
     assert analysis.capture.packets == 95
-    with pytest.raises(tcpwin.SourceError, match="a pipe can be read once only"):
+    with pytest.raises(tcpwin.SourceError, match="a pipe can be read only once"):
         analysis.segments()
 
 

@@ -36,4 +36,4 @@ def test_the_page_says_what_the_command_says(make_client: MakeClient, dataset: P
 
 def test_without_a_data_set_a_sentence_says_so(make_client: MakeClient, tmp_path: Path) -> None:
     answer = make_client(fleet=tmp_path / "none").get("/fleet")
-    assert (answer.status_code, "no data set of" in unescape(answer.text)) == (503, True)
+    assert (answer.status_code, "not a data set of" in unescape(answer.text)) == (503, True)

@@ -97,8 +97,8 @@ def test_a_capture_that_is_made_first_keeps_it_and_each_database(client: TestCli
         ({"filter": "x" * 2001}, "2000"),
         ({"filter": "port 80\0"}, "NUL"),
         ({"filter": "ip protochain 6"}, "loops"),
-        ({"from": "yesterday"}, "'yesterday' is no time such as 12.5"),
-        ({"to": "25:00"}, "is no time"),
+        ({"from": "yesterday"}, "invalid time 'yesterday'; write 12.5"),
+        ({"to": "25:00"}, "invalid time"),
         ({"from": "5", "to": "2"}, "the span ends (2) before it begins (5)"),
     ],
 )

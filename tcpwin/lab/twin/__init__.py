@@ -1,8 +1,8 @@
 """Test a change on a twin: a run like a connection, then the same run with the change.
 
-In: a connection of an analysis, changes. Out: Twin. It predicts only where the first run did as the connection had
-done; what a change gains is by how much the second run differs from the first. It is a package apart, because runs in
-the lab's kernel import `tcpwin.lab` and must not load numpy.
+In: a connection of an analysis, changes. Out: Twin. It predicts only if the first run behaved like the connection; the
+effect of a change is the difference between the runs. It is a separate package because runs in the lab's kernel import
+`tcpwin.lab` and must not load numpy.
 """
 
 from __future__ import annotations
