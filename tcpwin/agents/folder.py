@@ -1,6 +1,6 @@
-"""A folder of captures: what is in it, and the analyses of those that were asked about last.
+"""A folder of captures: its content, and a cache of recent analyses.
 
-Names lead nowhere else: neither upwards nor by a symbolic link.
+Names cannot lead outside, neither upwards nor by a symbolic link.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 MOST_LISTED = 100
 MOST_LOOKED_AT = 20_000
 MOST_KEPT = 4
-"""Analyses that are kept: the next question is mostly about the same capture."""
+"""Cached analyses: the next request is usually about the same capture."""
 _CAPTURE = re.compile(r".+\.(?:pcap|pcapng|cap|dmp)\d{0,6}(?:\.(?:gz|zst|lz4))?", re.IGNORECASE | re.DOTALL)
 _BUNDLE = re.compile(r".+\.(?:zip|tar|tar\.gz|tgz)", re.IGNORECASE | re.DOTALL)
 _NAME = re.compile(r"[A-Za-z]\.|\.[A-Za-z]", re.ASCII)
-"""What libpcap would ask a name server about, which a question about a file must not do."""
+"""Names that libpcap would resolve by DNS, which a request about a file must not trigger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +40,21 @@ class Entry:
 
 
 class Folder:
-    """A folder, and nothing beyond it.
+    """A folder, without access beyond it.
 
     Raises:
-        SourceError: it is no folder.
+        SourceError: it is not a folder.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.root = Path(path).resolve()
         if not self.root.is_dir():
-            raise SourceError(f"{os.fspath(path)} is no folder")
+            raise SourceError(f"{os.fspath(path)} is not a folder")
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[object, ...], Analysis] = OrderedDict()
 
     def entries(self) -> tuple[list[Entry], bool]:
-        """Captures and bundles by name, also in folders below; whether these are all."""
+        """Return captures and bundles by name, including subfolders, and whether these are all."""
         found: list[Entry] = []
         for path in self._files():
             if len(found) == MOST_LISTED:
@@ -78,27 +78,27 @@ class Folder:
         return path.resolve().is_relative_to(self.root)
 
     def path(self, name: str) -> Path:
-        """Where a capture of this name is.
+        """Return the path of a capture by name.
 
         Raises:
-            SourceError: there is none in this folder.
+            SourceError: the folder has no such capture.
         """
         try:
             path = (self.root / name).resolve(strict=True)
         except (OSError, ValueError, RuntimeError):
             path = None
         if path is None or not path.is_relative_to(self.root) or not path.is_file() or _kind(path) is None:
-            raise SourceError(f"no capture {name!r} in this folder: list_captures tells which there are")
+            raise SourceError(f"no capture {name!r} in this folder: list_captures lists the available ones")
         return path
 
     def analyse(
         self, name: str, filter: str | None = None, start: str | None = None, end: str | None = None
     ) -> Analysis:
-        """The analysis of a capture, or of some of its packets.
+        """Analyse a capture, or a selection of its packets.
 
         Raises:
-            TcpwinError: it cannot be read, or the filter is none.
-            ArgumentError: the span is none.
+            TcpwinError: it cannot be read, or the filter is invalid.
+            ArgumentError: the span is invalid.
         """
         from tcpwin.limits import analyze
 
@@ -119,20 +119,20 @@ class Folder:
 
 
 def _kind(path: Path) -> str | None:
-    """What a file is by its name."""
+    """Return a file's kind by its name."""
     if _CAPTURE.fullmatch(path.name):
         return "capture"
     return "bundle" if _BUNDLE.fullmatch(path.name) else None
 
 
 def check_filter(filter: str | None) -> None:
-    """Refuse a filter for which a name server would be asked.
+    """Refuse a filter that needs name resolution.
 
     Raises:
-        SourceError: it holds a name.
+        SourceError: it contains a name.
     """
     for word in (filter or "").replace("(", " ").replace(")", " ").split():
         if _NAME.search(word):
             raise SourceError(
-                f"filters hold addresses here, no names such as {word!r}: nothing is sent to name servers"
+                f"filters may contain addresses only, not names such as {word!r}: nothing is sent to name servers"
             )

@@ -25,7 +25,7 @@ from tcpwin.units import count_text, name_text, time_text
 if TYPE_CHECKING:
     from tcpwin.limits import Analysis
     from tcpwin.render import ConnectionTable
-    from tcpwin.watch import Round, Strike, Told
+    from tcpwin.watch import Alert, Notice, Round
 
 ROWS = 10
 SHOWN_STRIKES = 5
@@ -141,14 +141,14 @@ def watch(
         counted, live = Metrics(), Live(source.name)
         if metrics is not None:
             stack.callback(serve(counted, metrics, live))
-        told = _as_json if as_json else _Screen(source.name, colour).take if sys.stdout.isatty() else _as_lines
+        notice = _as_json if as_json else _Screen(source.name, colour).take if sys.stdout.isatty() else _as_lines
 
-        def tell(what: Told) -> None:
+        def tell(what: Notice) -> None:
             counted.take(what)
             live.take(what)
             if isinstance(what, str):
                 complain(f"warning: {what}")
-            told(what)
+            notice(what)
 
         more: dict[str, Any] = {}
         if out is not None:
@@ -180,7 +180,7 @@ def _asked_to_end() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def _as_json(what: Told) -> None:
+def _as_json(what: Notice) -> None:
     if isinstance(what, str):
         return
     if isinstance(what, Path):
@@ -192,22 +192,22 @@ def _as_json(what: Told) -> None:
     sys.stdout.flush()
 
 
-def _as_lines(what: Told) -> None:
-    from tcpwin.watch import Strike
+def _as_lines(what: Notice) -> None:
+    from tcpwin.watch import Alert
 
     if isinstance(what, Path):
         click.echo(f"bundle {name_text(str(what))}")
-    elif isinstance(what, Strike):
-        click.echo(strike_line(what))
+    elif isinstance(what, Alert):
+        click.echo(alert_line(what))
     sys.stdout.flush()
 
 
-def strike_line(strike: Strike) -> str:
+def alert_line(alert: Alert) -> str:
     """When, who, and what."""
-    finding = strike.finding
+    finding = alert.finding
     now = datetime.now(UTC).strftime("%H:%M:%SZ")
     return (
-        f"{now}  {finding.code} {finding.name}  {strike.client} → {strike.server}  "
+        f"{now}  {finding.code} {finding.name}  {alert.client} → {alert.server}  "
         f"{name_text(finding.text).rstrip('.')}. Cost: about {time_text(finding.cost_ns)}."
     )
 
@@ -234,11 +234,11 @@ class _Screen:
         self._colour = colour
         self._lately: list[str] = []
 
-    def take(self, what: Told) -> None:
-        from tcpwin.watch import Round, Strike
+    def take(self, what: Notice) -> None:
+        from tcpwin.watch import Alert, Round
 
-        if isinstance(what, Strike):
-            self._lately.append(strike_line(what))
+        if isinstance(what, Alert):
+            self._lately.append(alert_line(what))
         elif isinstance(what, Path):
             self._lately.append(f"bundle {name_text(str(what))}")
         elif isinstance(what, Round):

@@ -1,4 +1,4 @@
-"""The path and the ends of a connection as its capture shows them, and what a change of them would do.
+"""A connection's path and ends as its capture shows them, and the effect of changing them.
 
 In: an analysis with its snapshots. Out: Path, and predictions by the verdict's own cost model. It runs nothing; the lab
 does that.

@@ -1,6 +1,6 @@
-"""Changes that can be asked for: a limit lifted, a setting of one end, another loss, round trip or rate of the path.
+"""Changes to predict: a lifted limit, a setting of one end, a different loss, round trip or rate of the path.
 
-In: words as ``receiver.tcp_rmem=32M``. Out: Changes. It knows what a word means, and not what would come of it.
+In: words such as ``receiver.tcp_rmem=32M``. Out: Changes. It parses words and predicts nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tcpwin.limits import LIMITS
 from tcpwin.paths.path import Path
 
 LIFTABLE = tuple(limit for limit in LIMITS if limit not in ("capture", "none", "peer_silent"))
-"""Limits that may be lifted alone: what is not known, or nobody's, is none of them."""
+"""Limits that may be lifted individually, excluding unknown ones and those without an owner."""
 _SIZE = re.compile(r"(\d{1,13})([kKmMgG]?)(?:i?B)?")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _SETTINGS = {
@@ -29,21 +29,21 @@ _ALGORITHMS = ("cubic", "reno", "bbr")
 
 
 class ChangeError(ArgumentError):
-    """A change that is none, or that would change nothing of what is asked about."""
+    """An invalid change, or one without effect on the given direction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is changed; None where a thing stays as it was.
+    """The changes; None for unchanged properties.
 
     Attributes:
-        lifted: limits that are lifted.
-        rmem_max_bytes, adv_win_scale: of the receiver; the first is the third value of tcp_rmem.
-        wmem_max_bytes: of the sender, likewise.
+        lifted: lifted limits.
+        rmem_max_bytes, adv_win_scale: the receiver's; the first is the third value of tcp_rmem.
+        wmem_max_bytes: the sender's, likewise.
         algorithm: the sender's congestion control.
         is_idle_restart_off: the sender's tcp_slow_start_after_idle is 0.
-        loss_share, round_trip_ns, rate_bps: of the path; the rate as links are told, headers included.
-        words: all of it as it was asked for.
+        loss_share, round_trip_ns, rate_bps: the path's; the rate is the link rate, including headers.
+        words: all changes as given.
     """
 
     lifted: tuple[str, ...] = ()
@@ -59,12 +59,12 @@ class Changes:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is changed."""
+        """Whether there is no change."""
         return self == Changes(words=self.words)
 
     @property
     def only_lift(self) -> str | None:
-        """The limit that is lifted, where that is all; no loss is loss lifted."""
+        """Return the lifted limit if it is the only change; a loss of 0 lifts loss."""
         if self.loss_share == 0 and self == Changes(loss_share=self.loss_share, words=self.words):
             return "path_loss"
         is_alone = len(self.lifted) == 1 and self == Changes(lifted=self.lifted, words=self.words)
@@ -83,11 +83,10 @@ def read_changes(
     """Read changes of a path.
 
     Args:
-        settings: ``receiver.tcp_rmem`` and the like with their new values; the end is sender, receiver, client or
-            server.
+        settings: new values of ``receiver.tcp_rmem`` and the like; the end is sender, receiver, client or server.
 
     Raises:
-        ChangeError: a setting is unknown, has no such value, or bounds nothing of this direction.
+        ChangeError: a setting is unknown, has an invalid value, or does not affect this direction.
     """
     found: dict[str, int | str | bool] = {}
     words = []

@@ -10,17 +10,17 @@ from tcpwin.paths.path import Path
 from tcpwin.paths.prediction import Prediction, WhatIf
 
 WHATIF_SCHEMA = "tcpwin/whatif/1"
-"""Of the document that `describe_whatif` makes."""
+"""Schema of the document from `describe_whatif`."""
 
 
 def describe_path(path: Path) -> dict[str, Any]:
-    """A path: each value with its range and how it is known."""
+    """Describe a path: each value with its range and how it is known."""
     described: dict[str, Any] = _plain(path)
     return described
 
 
 def describe_whatif(found: WhatIf) -> dict[str, Any]:
-    """A connection under changes: its path, its verdict, and what is predicted."""
+    """Describe a connection under changes: its path, its verdict, and the predictions."""
     return {
         "connection": found.path.connection,
         "path": describe_path(found.path),

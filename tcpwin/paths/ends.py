@@ -1,7 +1,7 @@
-"""Which host's settings are at which end of a connection, and how that is known.
+"""Assignment of hosts' settings to the ends of a connection, with the reason.
 
-In: a connection with its hosts' snapshots. Out: End of the sender and of the receiver. The settings of two hosts are
-never merged: what no address, name or socket puts at one end is at neither, and a note says so.
+In: a connection with its hosts' snapshots. Out: End of the sender and of the receiver. Settings of two hosts are never
+merged: snapshots that no address, name or socket assigns to an end are used at neither, with a note.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """One end of a connection, by what its host's snapshots say.
+    """One end of a connection, according to its host's snapshots.
 
     Attributes:
-        role: ``sender`` or ``receiver``; `name` is that of the verdict: client, server, sender or receiver.
+        role: ``sender`` or ``receiver``; `name` is the verdict's name: client, server, sender or receiver.
         side: ``a`` or ``b``.
-        label: of the host; None where no snapshot is of this end.
-        how: by what the snapshot was put at this end; empty where there is none.
+        label: the host's label; None without a snapshot of this end.
+        how: why the snapshot belongs to this end; empty without one.
         settings: sysctls by dotted name.
-        release: of the kernel, as ``uname -r`` says it; None where it is not known, as `kernel`.
+        release: kernel release as from ``uname -r``; None if unknown, like `kernel`.
     """
 
     role: str
@@ -47,7 +47,7 @@ class End:
     adv_win_scale: int | None = None
 
     def sizes(self, name: str) -> tuple[int, int, int] | None:
-        """A setting of three sizes, as tcp_rmem; None where it is not known."""
+        """Return a setting with three sizes, such as tcp_rmem, or None if unknown."""
         try:
             sizes = tuple(int(part) for part in self.settings[f"net.ipv4.{name}"].split())
         except (KeyError, ValueError):
@@ -56,10 +56,10 @@ class End:
 
 
 def ends_of(connection: Connection, direction: DirectionName) -> tuple[End, End, tuple[str, ...]]:
-    """The sender's end, the receiver's, and notes on snapshots that are at neither.
+    """Return the sender's end, the receiver's, and notes about snapshots assigned to neither.
 
     Args:
-        direction: of the data, ``a_to_b`` or ``b_to_a``.
+        direction: direction of the data, ``a_to_b`` or ``b_to_a``.
     """
     found, homeless = _homes(connection, direction)
     notes = []
@@ -80,7 +80,7 @@ def ends_of(connection: Connection, direction: DirectionName) -> tuple[End, End,
 
 
 def host_of(connection: Connection, direction: DirectionName, role: str) -> Host | None:
-    """The one host at an end, ``sender`` or ``receiver`` of a direction; None where there is none, or several."""
+    """Return the host at an end, ``sender`` or ``receiver`` of a direction; None if there is none, or several."""
     hosts = _homes(connection, direction)[0][_sides(direction)[role]]
     return hosts[0][0] if len(hosts) == 1 else None
 
@@ -90,7 +90,7 @@ def _sides(direction: DirectionName) -> dict[str, str]:
 
 
 def _homes(connection: Connection, direction: DirectionName) -> tuple[dict[str, list[tuple[Host, str]]], list[str]]:
-    """The hosts at each side, each with how that is known, and the labels of those at neither."""
+    """Return the hosts at each side with the reason, and the labels of those at neither."""
     sides = _sides(direction)
     found: dict[str, list[tuple[Host, str]]] = {"a": [], "b": []}
     homeless = []
@@ -107,7 +107,7 @@ def _homes(connection: Connection, direction: DirectionName) -> tuple[dict[str, 
 
 
 def _sides_of(connection: Connection, host: Host, sides: Mapping[str, str]) -> dict[str, str]:
-    """The sides that a host is at, each with how that is known: its sockets first, then its name."""
+    """Return a host's sides with the reason: its sockets first, then its name."""
     own = {side for side, each in connection.hosts.items() if each is host} | (
         set() if connection.hosts else set(host.sides)
     )

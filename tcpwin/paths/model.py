@@ -1,6 +1,6 @@
-"""A direction's life after a change: the time of each limit scaled, bounded by what else the path and its ends carry.
+"""A direction's life after a change: each limit's time scaled, bounded by the capacity of the path and its ends.
 
-In: Life, Path, Changes. Out: Lived: the time of each limit then. Rates are in bytes a nanosecond.
+In: Life, Path, Changes. Out: Lived: each limit's time after the change. Rates are in bytes per nanosecond.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from tcpwin.paths.changes import Changes
 from tcpwin.paths.path import SEND_SHARE, Path, rate_error
 
 PAYLOAD_SHARE = 1448 / 1538
-"""Of a link's rate, what is left for the data of full Ethernet frames with timestamps."""
+"""Share of a link's rate available to the payload of full Ethernet frames with timestamps."""
 MATHIS = sqrt(3 / 2)
 """Reno's window in segments times the root of the loss (Mathis et al., 1997)."""
 CUBIC = 1.054
 """CUBIC's (RFC 9438 §5.2, C of 0.4): times RTT^0.75 ÷ loss^0.75, in seconds."""
 BBR_LOSS = 0.15
-"""Above, BBR does not carry what the path gives either."""
+"""Above this loss, even BBR does not reach the path's rate."""
 MSS_BYTES = 1448
 REACHED = 0.7
-"""Of what a setting allows: a window that stayed below was bounded by something else."""
+"""Share of what a setting allows: a window that stayed below was bounded by something else."""
 SEND_ERROR = 0.2
-"""Of what one buffer lets be in flight beside another."""
+"""Relative error of the data in flight that one buffer allows compared with another."""
 SELF_PACED = ("receiver_application", "sender_application")
 ROUND_TRIPS = ("congestion_control", "handshake", "idle_restart")
 """Limits whose time is counted in round trips."""
 
 
 class Caps(NamedTuple):
-    """The most that each thing carries, in bytes a nanosecond; infinite where it is not known."""
+    """Maximum rate of each resource, in bytes per nanosecond; infinite if unknown."""
 
     path: float
     window: float
@@ -53,13 +53,14 @@ _OF_CAP = {
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What is not known exactly, as one choice of it.
+    """One choice of the uncertain values.
 
     Attributes:
-        window_bytes: the largest that the receiver allows then; infinite where nothing bounds it.
-        send_bytes: in flight, that the send buffer allows then; `send_now_bytes` before; None where it is not known.
-        path_factor: of the path's rate, as measured.
-        is_cubic: the sender's rate falls with loss and round trip as CUBIC's; else as Reno's.
+        window_bytes: the largest window the receiver allows after the change; infinite if unbounded.
+        send_bytes: data in flight that the send buffer allows after the change; `send_now_bytes` before; None if
+        unknown.
+        path_factor: factor for the measured path rate.
+        is_cubic: whether the sender responds to loss and round trip like CUBIC, else like Reno.
     """
 
     window_bytes: float = inf
@@ -74,9 +75,9 @@ class Lived:
     """A life after a change.
 
     Attributes:
-        times_ns: of each limit, what binds then: the time of a limit that was lifted is of what comes next.
-        is_open: something was lifted, and what would come next is not known.
-        ramp_ns: that the congestion window takes to grow from the flight that was to the one that will be.
+        times_ns: time of each limit that binds after the change; a lifted limit's time belongs to the next one.
+        is_open: whether a limit was lifted and the next one is unknown.
+        ramp_ns: time for the congestion window to grow from the old flight to the new one.
     """
 
     times_ns: Mapping[str, float] = field(default_factory=dict)
@@ -89,7 +90,7 @@ class Lived:
 
 
 def choices(path: Path, life: Life, changes: Changes) -> list[Numbers]:
-    """Every combination of what is not known exactly, the likely one first."""
+    """Return every combination of the uncertain values, the likely one first."""
     windows = _windows(path, life, changes)
     sends = _sends(path, changes)
     is_measured = changes.rate_bps is None and bool(life.carried.path_bps)
@@ -103,14 +104,14 @@ def choices(path: Path, life: Life, changes: Changes) -> list[Numbers]:
 
 
 def _windows(path: Path, life: Life, changes: Changes) -> list[float]:
-    """The largest windows that the receiver may allow then."""
-    # Of 0 bytes it is not known: its scale is missing.
+    """Return the largest windows that the receiver may allow after the change."""
+    # 0 bytes means unknown: its scale is missing.
     end, seen = path.receiver, float(life.carried.window_bytes) or inf
     own = end.sizes("tcp_rmem")
     size = changes.rmem_max_bytes or (own[2] if own is not None else None)
     is_set = changes.rmem_max_bytes is not None or changes.adv_win_scale is not None
     if size is None:
-        # Without settings a window that never held the sender may have had room to grow.
+        # Without settings, a window that never limited the sender may have been able to grow.
         return [seen] if seen == inf or is_set or "receiver_window" in life.times_ns else [inf, seen]
     scale = end.adv_win_scale if changes.adv_win_scale is None else changes.adv_win_scale
     models = memory_models(end.kernel, adv_win_scale=scale)
@@ -124,10 +125,10 @@ def _windows(path: Path, life: Life, changes: Changes) -> list[float]:
 
 
 def _sends(path: Path, changes: Changes) -> list[tuple[float | None, float | None]]:
-    """Bytes in flight that the send buffer allows after and before."""
+    """Return the bytes in flight that the send buffer allows after and before the change."""
     now = path.send_buffer_bytes
     if changes.wmem_max_bytes is None:
-        # What a socket's buffer had grown to is no bound of what it may grow to.
+        # The size a socket's buffer had reached does not bound its growth.
         values = (now.value, now.low, now.high) if now.high is not None else (None,)
         return [(each, each) for each in values]
     own = path.sender.sizes("tcp_wmem")
@@ -137,7 +138,7 @@ def _sends(path: Path, changes: Changes) -> list[tuple[float | None, float | Non
 
 
 def live(life: Life, path: Path, changes: Changes, numbers: Numbers) -> Lived:
-    """The life after a change, by one choice of what is not known exactly."""
+    """Return the life after a change, for one choice of the uncertain values."""
     rtt = float(life.carried.round_trip_ns)
     rtt_after = changes.round_trip_ns or rtt
     stretch = rtt_after / rtt if rtt else 1.0
@@ -188,7 +189,7 @@ def live(life: Life, path: Path, changes: Changes, numbers: Numbers) -> Lived:
 
 
 def _ramp_ns(before: float, after: float, rtt_ns: float) -> float:
-    """What slow start costs more: it doubles the flight each round trip, and carries one flight in all of them."""
+    """Return the extra cost of slow start, which doubles the flight each round trip and carries one flight in total."""
     if not before or after <= before:
         return 0.0
     return rtt_ns * (log2(after / before) - 1 + before / after)
@@ -219,7 +220,7 @@ def _caps(
 
 
 def response(loss_share: float, rtt_ns: float, *, is_cubic: bool) -> float:
-    """What losses by chance leave to a sender, in bytes a nanosecond."""
+    """Return the rate that random loss leaves to a sender, in bytes per nanosecond."""
     segments = MATHIS / sqrt(loss_share)
     if is_cubic:
         segments = max(segments, CUBIC * (rtt_ns / 1e9) ** 0.75 / loss_share**0.75)
@@ -227,7 +228,7 @@ def response(loss_share: float, rtt_ns: float, *, is_cubic: bool) -> float:
 
 
 def _scale(limit: str, life: Life, path: Path, changes: Changes, numbers: Numbers, stretch: float) -> float:
-    """How many times as fast a limit's own bytes would go, if nothing else bounded them."""
+    """Return the speed-up of a limit's own bytes if nothing else bounded them."""
     if limit == "receiver_window":
         own = float(life.carried.window_bytes)
         is_set = changes.rmem_max_bytes is not None or changes.adv_win_scale is not None
@@ -247,12 +248,12 @@ def _scale(limit: str, life: Life, path: Path, changes: Changes, numbers: Number
 
 
 def _bounded(limit: str, own: float, wanted: float, caps: Caps, is_changed: Mapping[str, bool]) -> tuple[float, str]:
-    """The rate that is left of what is wanted, and the limit that leaves it."""
+    """Return the rate that remains of the wanted one, and the limit that bounds it."""
     rate, by = wanted, limit
     for name, cap in caps._asdict().items():
         if _OF_CAP[name] == limit:
             continue
-        # What was reached was carried: a bound that stays as it is was no less.
+        # The reached rate is proven, so an unchanged bound cannot be lower.
         least = cap if is_changed[name] else max(cap, own)
         if least < rate:
             rate, by = least, _OF_CAP[name]

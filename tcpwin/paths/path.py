@@ -1,7 +1,7 @@
-"""The path of a capture: what one connection shows of its path, its hosts and their applications, in one place.
+"""The path of a capture: everything one connection shows about its path, its hosts and their applications.
 
 In: a connection with its snapshots. Out: Path, each value with its range and how it is known, or why it is not. It
-measures nothing anew: it puts together what the engine, the verdict and the hosts say.
+measures nothing itself: it combines results of the engine, the verdict and the hosts.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from tcpwin.paths.ends import End, ends_of
 from tcpwin.units import count_text, rate_text, share_text, time_text
 
 RATE_ERROR = 0.1
-"""The plateau of delivery rates met the link's rate within a tenth in 58 of 70 drawn worlds."""
+"""The plateau of delivery rates was within 10 % of the link's rate in 58 of 70 random worlds."""
 UNFILLED_ERROR = 0.2
-"""The same where the path was never full: bursts leave the sender faster than the path's mean."""
+"""The same if the path was never full: bursts leave the sender faster than the path's mean rate."""
 RANDOM, QUEUE = "random", "queue"
 LEAST_SHARE = 0.02
-"""Of the life: what has less of it is not told as slow."""
+"""Share of the life: an application that limited for less does not count as slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class Known:
     """One value of a path.
 
     Attributes:
-        value: in the unit that the field's name says; None where it is not known.
-        low, high: its range; None where that side is open.
-        how: how it is known, or why it is not, in a sentence.
+        value: in the unit of the field's name; None if unknown.
+        low, high: its range; None if unbounded.
+        how: how it is known, or why not, in a sentence.
     """
 
     value: float | None
@@ -44,17 +44,17 @@ class Path:
     """A connection's path in the direction of its data.
 
     Attributes:
-        rate_bps: payload that the bottleneck carries, bits per second.
-        round_trip_ns: the least; `queue_ns` is what segments waited besides, on average, and up to `high`.
+        rate_bps: payload rate of the bottleneck, bits per second.
+        round_trip_ns: the minimum; `queue_ns` is the additional queueing delay, on average and up to `high`.
         jitter_ns: mean deviation of the round trip, queues included.
-        loss_share: of the segments with data; `loss_kind` is ``random``, ``queue`` (a queue overflowed), or None where
-            there are none or it is not known.
-        ack_loss_share: of the receiver's packets.
-        reader_bps, writer_bps: the pace of an application that limited; None where it kept up.
-        send_buffer_bytes: payload that the sender's buffer lets be in flight.
-        algorithm: the sender's congestion control; None where nothing tells.
-        sender, receiver: the ends, each with its own settings and kernel.
-        notes: on settings that are of no known end.
+        loss_share: share of the data segments; `loss_kind` is ``random``, ``queue`` (a queue overflowed), or None
+        without loss or if unknown.
+        ack_loss_share: share of the receiver's packets.
+        reader_bps, writer_bps: the pace of an application that was the limit; None if it kept up.
+        send_buffer_bytes: payload in flight that the sender's buffer allows.
+        algorithm: the sender's congestion control; None if unknown.
+        sender, receiver: the ends, each with its settings and kernel.
+        notes: about settings of unknown ends.
     """
 
     connection: int
@@ -78,11 +78,11 @@ class Path:
 def fit_path(
     connection: Connection, direction: DirectionName | None = None, *, findings: Sequence[Finding] | None = None
 ) -> Path | None:
-    """The path of a connection; None where it carried no data.
+    """Return the path of a connection, or None if it carried no data.
 
     Args:
-        direction: of the data, ``a_to_b`` or ``b_to_a``; by default the one that the verdict is on.
-        findings: what rules found of the connection; by default all rules are asked.
+        direction: direction of the data, ``a_to_b`` or ``b_to_a``; by default the verdict's.
+        findings: the connection's findings; by default all rules are applied.
     """
     direction = direction or connection.verdict.direction
     if direction is None:
@@ -126,7 +126,7 @@ def _rate(data: Direction, life: Life) -> Known:
 
 
 def rate_error(life: Life) -> float:
-    """How far the path's rate may be off, as a share of it."""
+    """Return the relative error of the path's rate."""
     return RATE_ERROR if life.times_ns.get("path_rate", 0) > LEAST_SHARE * life.total_ns else UNFILLED_ERROR
 
 
@@ -191,8 +191,9 @@ def _pace(life: Life, limit: str, who: str) -> Known:
 
 
 SEND_SHARE = (0.6, 0.95, 1.1)
-"""Of a send buffer, what of it is payload in flight: the least, the usual and the most in the lab. The kernel counts
-memory of its segments, and what a socket may overshoot (`sk_stream_memory_free`, include/net/sock.h)."""
+"""Share of a send buffer that is payload in flight: minimum, usual and maximum in the lab. The kernel counts the
+segments' memory, and a socket may overshoot (`sk_stream_memory_free`, include/net/sock.h).
+"""
 
 
 def _send_buffer(connection: Connection, sender: End) -> Known:
@@ -210,7 +211,7 @@ def _send_buffer(connection: Connection, sender: End) -> Known:
 
 
 def path_rows(path: Path) -> list[tuple[str, str, str]]:
-    """Each value in words: name, value with its range, how it is known."""
+    """Return each value as text: name, value with its range, how it is known."""
     rows = [
         ("rate", _range(path.rate_bps, rate_text), path.rate_bps.how),
         ("round trip", _range(path.round_trip_ns, time_text), path.round_trip_ns.how),
@@ -234,7 +235,7 @@ def path_rows(path: Path) -> list[tuple[str, str, str]]:
 
 
 def _pace_words(known: Known) -> tuple[str, str]:
-    """An application that kept up has no pace to be told."""
+    """Format an application's pace; one that kept up has none."""
     if known.value is None:
         return "kept up", ""
     return (_range(known, rate_text) if known.value else "paused"), known.how

@@ -1,7 +1,7 @@
-"""What would come of a change: throughput and duration with an interval, and what limits then.
+"""The effect of a change: throughput and duration with an interval, and the next limit.
 
-In: a connection, changes. Out: Prediction, or WhatIfError where the capture cannot say. A limit lifted alone costs what
-the verdict says that it cost.
+In: a connection, changes. Out: Prediction, or WhatIfError if the capture is insufficient. The gain of lifting one limit
+alone is the verdict's cost.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from tcpwin.paths.path import Path, fit_path
 from tcpwin.units import rate_text, share_text, time_text
 
 ERROR = 0.1
-"""Of a duration: two runs of one transfer differ by as much."""
+"""Relative error of a duration: two runs of one transfer differ by this much."""
 LOSS_ERROR = 0.25
-"""Losses by chance are other ones in each run, and what they leave to a sender spreads as much."""
+"""Relative error with random losses, which differ in each run and so does the remaining rate."""
 WIDE = 1.5
-"""By which the ends of an interval may be apart of what is likely; beyond, a prediction is only possible."""
+"""Largest ratio of an interval's ends to the likely value; beyond, a prediction is only possible."""
 UNKNOWN_SHARE = 0.5
-"""Of the life: where more of it is not known, nothing follows."""
+"""Share of the life: if more is unknown, no prediction is possible."""
 OVERSHOT_BYTES = 64 << 10
-"""A segment before it is cut: so much may be in a send buffer beyond its size."""
+"""Size of an unsegmented write, by which a send buffer may exceed its limit."""
 BEYOND = 3
-"""Times the rate that was reached: faster, nothing shows that the path carries it."""
+"""Multiple of the reached rate beyond which nothing shows that the path carries it."""
 OWN_PACE = 1.5
-"""A plateau that is not above so many windows a round trip may be the pace of a sender that the window limits."""
+"""A plateau below this many windows per round trip may be the pace of a window-limited sender."""
 LEAST_BYTES = 100_000
-"""A transfer of less is over while windows grow."""
+"""Smaller transfers end while windows are still growing."""
 FULL_SHARE = 0.7
-"""Of the life: a path that was full for less leaves room for what a faster one would meet."""
+"""Share of the life: if the path was full for less, a faster one may meet another limit."""
 BY_PATH = ("path_rate", "path_policer")
 
 
 class WhatIfError(TcpwinError):
-    """A capture that cannot say what would come of a change."""
+    """A capture that is insufficient for a prediction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A number, with the interval in which it is likely to be."""
+    """A number with its likely interval."""
 
     likely: float
     low: float
@@ -54,16 +54,14 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What would come of a change.
-
-    Attributes:
-        changes: as they were asked for, in words.
-        duration_ns: of the connection; `before_ns` is what it was.
-        goodput_bps: of the data while it lasted; `before_bps` is what it was.
-        limit: that takes most time then; `before_limit` is the verdict's.
-        confidence: ``likely``, or ``possible`` where `doubts` say why, or the interval is wide.
-        doubts: what may make it otherwise, a sentence each.
-        text: in a line.
+    """Predicted effect of a change. Attributes:
+    changes: the changes as given.
+    duration_ns: the connection's duration; `before_ns` is the original.
+    goodput_bps: goodput during the time with data; `before_bps` is the original.
+    limit: limit with the most time after the change; `before_limit` is the verdict's.
+    confidence: ``likely``, or ``possible`` with `doubts` or a wide interval.
+    doubts: reasons for doubt, one sentence each.
+    text: one-line summary.
     """
 
     changes: tuple[str, ...]
@@ -79,7 +77,7 @@ class Prediction:
 
     @property
     def gain_ns(self) -> float:
-        """By how much sooner it would have ended; below 0 where later."""
+        """Return how much sooner it would have ended; negative if later."""
         return self.before_ns - self.duration_ns.likely
 
 
@@ -88,11 +86,11 @@ class WhatIf:
     """A connection under changes.
 
     Attributes:
-        path: as the capture shows it.
-        verdict: on the connection as it was.
-        prediction: of the changes asked for; None without any.
-        each: every limit that had time lifted alone, the one that gains most first.
-        unsaid: limits of which the capture cannot say what their lifting gains, each with the reason.
+        path: the path as the capture shows it.
+        verdict: the verdict of the original connection.
+        prediction: prediction for the given changes; None without any.
+        each: predictions for every limit with time, lifted alone, the largest gain first.
+        unsaid: limits without a prediction, each with the reason.
     """
 
     path: Path
@@ -112,7 +110,7 @@ def whatif(
     rate_bps: float | None = None,
     each: bool = False,
 ) -> WhatIf:
-    """What would come of changes to a connection, by the cost model of its verdict.
+    """Predict the effect of changes to a connection, with its verdict's cost model.
 
     >>> whatif(connection, {"receiver.tcp_rmem": "32M", "sender.tcp_wmem": "16M"}).prediction.goodput_bps
 
@@ -120,15 +118,15 @@ def whatif(
         settings: ``receiver.tcp_rmem``, ``receiver.tcp_adv_win_scale``, ``sender.tcp_wmem``,
             ``sender.tcp_congestion_control``, ``sender.tcp_slow_start_after_idle``; client and server name ends too.
         lift: limits to lift, of `tcpwin.limits.LIMITS`.
-        loss_share: of the path, changed.
-        round_trip_ns: of the path, changed.
-        rate_bps: of the path, changed, as links are told, headers included. Where the capture does not show the path's
-            rate, it is what the rate was and will be.
-        each: lift every limit alone besides.
+        loss_share: the path's new loss.
+        round_trip_ns: the path's new round trip.
+        rate_bps: the path's new link rate, including headers. If the capture does not show the path's rate, it is the
+        rate before and after.
+        each: also lift every limit alone.
 
     Raises:
-        ChangeError: a change is none.
-        WhatIfError: the capture cannot say what would come of it.
+        ChangeError: a change is invalid.
+        WhatIfError: the capture is insufficient.
     """
     verdict = connection.verdict
     path = fit_path(connection, verdict.direction)
@@ -147,10 +145,10 @@ def whatif(
 
 
 def _check(connection: Connection, data: Direction, life: Life, verdict: Verdict) -> None:
-    """Refuse what nothing follows from."""
+    """Raise an error if no prediction is possible."""
     name = f"connection {connection.id}"
     if connection.sampled:
-        raise WhatIfError(f"{name}: the capture holds samples of its packets only, and nothing follows from them")
+        raise WhatIfError(f"{name}: the capture contains only sampled packets, so no prediction is possible")
     if not life.total_ns or life.carried.bytes < LEAST_BYTES:
         raise WhatIfError(
             f"{name} carried {life.carried.bytes:,} bytes, and what less than {LEAST_BYTES:,} take is over while "
@@ -159,10 +157,10 @@ def _check(connection: Connection, data: Direction, life: Life, verdict: Verdict
     unknown = life.times_ns.get("capture", 0) / life.total_ns
     if unknown > UNKNOWN_SHARE or verdict.limit == "capture":
         raise WhatIfError(
-            f"{name}: what limited it is not known for {share_text(unknown)} of its time: nothing follows"
+            f"{name}: its limit is unknown for {share_text(unknown)} of its time, so no prediction is possible"
         )
     if not life.carried.round_trip_ns:
-        raise WhatIfError(f"{name}: its round trip is not known, and with it no window's rate")
+        raise WhatIfError(f"{name}: its round trip is unknown, and so is the rate of any window")
     if data.stall_at_end is not None:
         raise WhatIfError(f"{name} ends in a stall: when it would have ended is not known")
 
@@ -183,7 +181,7 @@ class _Case:
         )
 
     def each(self, rate_bps: float | None) -> tuple[tuple[Prediction, ...], tuple[tuple[str, str], ...]]:
-        """Every limit that had time, lifted alone."""
+        """Predict every limit with time, lifted alone."""
         found, unsaid = [], []
         for limit in self.life.times_ns:
             if limit not in LIFTABLE:
@@ -195,10 +193,8 @@ class _Case:
         return tuple(sorted(found, key=lambda each: -each.gain_ns)), tuple(unsaid)
 
     def predict(self, changes: Changes, rate_bps: float | None = None) -> Prediction:
-        """What would come of the changes.
-
-        Args:
-            rate_bps: of the path, where the capture does not show it.
+        """Predict the effect of the changes. Args:
+        rate_bps: the path's rate, if the capture does not show it.
         """
         life = self.life
         if not life.carried.path_bps and (rate_bps or changes.rate_bps):
@@ -225,7 +221,7 @@ class _Case:
         return self._worded(changes, Range(likely, low, high), binds, doubts, is_wide=is_wide)
 
     def _lifted(self, life: Life, limit: str) -> tuple[float, float, float, str]:
-        """One limit alone, as the verdict has it."""
+        """Lift one limit alone, with the verdict's cost."""
         carrying_ns = life.times_ns.get(limit, 0) - life.silent_ns.get(limit, 0)
         if not life.carried.path_bps and carrying_ns > ERROR * life.total_ns:
             raise WhatIfError(self._unknown_path)
@@ -235,7 +231,7 @@ class _Case:
         return total - gain.likely_ns, total - gain.high_ns, total - gain.low_ns, _binding(after)
 
     def _changed(self, life: Life, changes: Changes) -> tuple[float, float, float, str, list[str]]:
-        """Any changes together."""
+        """Apply all changes together."""
         lives = [live(life, self.path, changes, numbers) for numbers in choices(self.path, life, changes)]
         first = lives[0]
         if first.is_open:
@@ -260,7 +256,7 @@ class _Case:
         return likely, min(totals), max(totals) + 2 * first.ramp_ns, _binding(first), doubts
 
     def _floor_ns(self, changes: Changes) -> float:
-        """The least that slow start takes for the bytes, from the first flight on, after the handshake."""
+        """Return the minimum time of slow start for the bytes, from the first flight on, after the handshake."""
         rtt = changes.round_trip_ns or self.life.carried.round_trip_ns
         flight, sent, rounds = max(self.life.carried.first_flight_bytes, 1448), 0, 0
         while sent < self.life.carried.bytes:
@@ -271,7 +267,7 @@ class _Case:
         return float(rounds * rtt + handshake)
 
     def _doubts(self, life: Life, changes: Changes) -> list[str]:
-        """What may make it otherwise than the model has it."""
+        """Return reasons why the model may be wrong."""
         doubts = []
         lifted = [limit for limit in changes.lifted if life.times_ns.get(limit)]
         for limit in lifted:
@@ -306,7 +302,7 @@ class _Case:
         return doubts
 
     def _may_be_own_pace(self, life: Life) -> bool:
-        """Whether the plateau may be the pace of a sender that paces at what its window allows, as BBR does."""
+        """Whether the plateau may be the pace of a sender that paces at its window, like BBR."""
         carried, algorithm = life.carried, self.path.algorithm
         if not carried.path_bps or "path_rate" in life.times_ns or (algorithm is not None and not algorithm.is_bbr):
             return False
@@ -340,11 +336,11 @@ class _Case:
         )
 
     def _goodput(self, duration_ns: float, idle_ns: float) -> float:
-        """Of the data while it lasted: what went before it and after it stays."""
+        """Return the goodput during the time with data; time before and after it is unchanged."""
         return float(self.life.carried.bytes) * 8e9 / max(duration_ns - idle_ns, duration_ns / 10, 1.0)
 
 
 def _binding(after: Lived) -> str:
-    """The limit with most time."""
+    """Return the limit with the most time."""
     times = {limit: ns for limit, ns in after.times_ns.items() if limit not in ("none", "handshake")}
     return max(times, key=lambda limit: times[limit], default="none")

@@ -1,7 +1,7 @@
-"""Bundles of what struck: the packets before and after, and the host's sockets, counters and settings of that time.
+"""Alert bundles: the packets before and after, and the host's sockets, counters and settings at that time.
 
-In: a folder. Out: in it a folder for each bundle, which every command reads, whole or not there; and `strikes.jsonl`, a
-line for each thing that struck. Of bundles the newest are kept.
+In: a folder. Out: in it one folder per bundle, complete or absent, which every command reads; and `strikes.jsonl` with
+one line per alert. Only the newest bundles are kept.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tcpwin.errors import OutputError
 from tcpwin.output import append_whole
-from tcpwin.watch.strikes import Strike
+from tcpwin.watch.alerts import Alert
 
 STRIKES = "strikes.jsonl"
 SCHEMA = "tcpwin/strike/1"
@@ -23,10 +23,10 @@ _MARK = "packets.pcap"
 
 
 class Bundles:
-    """The bundles of a folder.
+    """The bundles in a folder.
 
     Raises:
-        OutputError: it cannot be made.
+        OutputError: it cannot be created.
     """
 
     def __init__(self, folder: Path, keep: int) -> None:
@@ -35,16 +35,16 @@ class Bundles:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for left in folder.glob(f"*{_PART}"):
-                # Of a recorder that ended in the middle of one.
+                # Left by a recorder that ended while writing one.
                 shutil.rmtree(left)
         except OSError as error:
             raise OutputError(f"{folder}: {error.strerror or error}") from None
 
-    def write(self, strikes: Sequence[Strike], capture: bytes, snapshots: Sequence[Path], time_ns: int) -> Path:
+    def write(self, strikes: Sequence[Alert], capture: bytes, snapshots: Sequence[Path], time_ns: int) -> Path:
         """Write a bundle, and its lines.
 
         Raises:
-            OutputError: the disk is full, or the folder cannot be written: nothing of it is left.
+            OutputError: the disk is full, or the folder is not writable; nothing of the bundle remains.
         """
         final = self._name(strikes[0].finding.name, time_ns)
         part = final.with_name(final.name + _PART)

@@ -1,4 +1,4 @@
-"""Packets as they come: some records of a pcap file, and what a source of them is."""
+"""Packets as they arrive: chunks of pcap records, and the protocol of their sources."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ HEADER_BYTES = 24
 
 
 class Chunk(NamedTuple):
-    """Some records in a row.
+    """Consecutive records.
 
     Attributes:
-        records: as they stand in the file.
-        packets: how many.
+        records: in the file's format.
+        packets: their number.
         first_ns, last_ns: times of the first and the last packet, nanoseconds since the epoch.
     """
 
@@ -25,15 +25,15 @@ class Chunk(NamedTuple):
 
 
 class PacketSource(Protocol):
-    """Where packets come from.
+    """A source of packets.
 
     Attributes:
-        header: that of a file of its records.
-        name: what people call it.
-        dropped: packets that were lost between the interface and us, so far.
-        trouble: why no packets come now, in a sentence; empty where they may.
-        is_over: there will be none any more.
-        is_live: packets that are not taken in time are lost; else whoever writes them waits.
+        header: file header for its records.
+        name: display name.
+        dropped: packets lost so far between the interface and this process.
+        trouble: why no packets arrive now, in a sentence; empty if they may.
+        is_over: whether the source has ended.
+        is_live: whether packets not taken in time are lost; otherwise their writer waits.
     """
 
     header: bytes
@@ -44,12 +44,12 @@ class PacketSource(Protocol):
     is_live: bool
 
     def take(self, timeout_s: float) -> list[Chunk]:
-        """What came, after so many seconds at the latest."""
+        """Return the arrived packets after at most this many seconds."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release it."""
 
 
 def file_header(link_type: int, snaplen_bytes: int) -> bytes:
-    """The header of a pcap file with nanoseconds, little-endian."""
+    """Return the header of a little-endian pcap file with nanosecond times."""
     return struct.pack("<IHHiIII", NANOSECONDS_MAGIC, 2, 4, 0, 0, snaplen_bytes, link_type)

@@ -1,8 +1,7 @@
-"""Why the kernel dropped packets: its own reasons, the newest of them, from the tracepoint `skb:kfree_skb`.
+"""The kernel's latest packet drops with reasons, from the tracepoint `skb:kfree_skb`.
 
-In: tracefs. Out: a file of text as the kernel writes it, with a reason a line. The ring is an instance of our own,
-bounded, and gone when we go; it costs something only where packets are dropped. Facts are from
-Documentation/trace/ftrace.rst.
+In: tracefs. Out: a text file as the kernel writes it, with one reason per line. The ring is a private, bounded instance
+that is removed at the end; it costs time only when packets are dropped. Source: Documentation/trace/ftrace.rst.
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ _EVENT = Path("events") / "skb" / "kfree_skb"
 _NAME = "tcpwin-watch-"
 _FILE = "drops.txt"
 _RING_KIB = 256
-"""Of each processor."""
+"""Size per CPU."""
 _CLOCK = "tai"
-"""Seconds since the epoch, where a kernel has that clock: from Linux 6.1 on."""
+"""Seconds since the epoch, on kernels with this clock (Linux 6.1 and later)."""
 
 
 @contextmanager
 def recording_drops(folder: Path) -> Iterator[Callable[[], Sequence[Path]]]:
-    """Record as long as a `with` statement lasts; gives what writes the newest into `folder`, and names the file.
+    """Record during a `with` statement; yield a function that writes the latest into `folder` and returns the file.
 
     Raises:
-        SourceError: the kernel does not tell, or not this user.
+        SourceError: the kernel or this user's rights do not allow it.
     """
     tracefs = next((each for each in TRACEFS if (each / _EVENT).exists()), None)
     if tracefs is None:
         raise SourceError(
-            "why packets are dropped cannot be told: tracefs is not mounted at /sys/kernel/tracing, or this user may "
-            "not look there (it needs root, or CAP_DAC_OVERRIDE beside CAP_NET_RAW)"
+            "cannot record why packets are dropped: tracefs is not mounted at /sys/kernel/tracing, or this user may "
+            "not read it (this needs root, or CAP_DAC_OVERRIDE in addition to CAP_NET_RAW)"
         )
     instances = tracefs / "instances"
     ring = instances / f"{_NAME}{os.getpid()}"
@@ -51,7 +50,7 @@ def recording_drops(folder: Path) -> Iterator[Callable[[], Sequence[Path]]]:
     except OSError as error:
         with suppress(OSError):
             ring.rmdir()
-        raise SourceError(f"why packets are dropped cannot be told: {error.strerror or error} ({ring})") from None
+        raise SourceError(f"cannot record why packets are dropped: {error.strerror or error} ({ring})") from None
     try:
         yield lambda: [_write(ring, folder)]
     finally:
@@ -69,7 +68,7 @@ def _write(ring: Path, folder: Path) -> Path:
 
 
 def _clear(instances: Path) -> None:
-    """Remove the rings of recorders that were killed."""
+    """Remove the rings of killed recorders."""
     for left in instances.glob(f"{_NAME}*"):
         if not Path("/proc", left.name.removeprefix(_NAME)).exists():
             left.rmdir()

@@ -1,7 +1,7 @@
-"""Packets of a pcap file that somebody else is still writing, or of a pipe.
+"""Packets of a pcap file that is still being written, or of a pipe.
 
-In: a path, or ``-``. Out: its records, as they are written. A file that is exchanged for another of the same name, as
-those who rotate files do, goes on with the other.
+In: a path, or ``-``. Out: its records, as they are written. If the file is replaced by another of the same name, as in
+rotation, reading continues with the new one.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from tcpwin.errors import SourceError
 from tcpwin.watch.chunk import HEADER_BYTES, Chunk
 
 _READ_BYTES = 1 << 16
-"""Little enough that a second of a slow connection is several."""
+"""Small enough that one second of a slow connection is several reads."""
 _LOOK_S = 0.1
-"""So often a file is asked whether it grew."""
+"""Interval between checks whether the file grew."""
 _MAGICS = {0xA1B2C3D4: False, 0xA1B23C4D: True}
-"""Of those that may be read, whether their fractions are nanoseconds."""
+"""Supported magic numbers, and whether their fractions are nanoseconds."""
 _PCAPNG = b"\n\r\r\n"
 
 
 class GrowingFile:
-    """The packets of a file from its beginning on, and those that are written to it.
+    """The packets of a file from its beginning, including those still being written.
 
     Raises:
-        SourceError: it cannot be opened, or is no pcap file.
+        SourceError: it cannot be opened, or is not a pcap file.
     """
 
     def __init__(self, path: str) -> None:
@@ -68,7 +68,7 @@ class GrowingFile:
         self._file.close()
 
     def _read(self, timeout_s: float) -> bool:
-        """Whether there was something to read."""
+        """Read; return whether there was data."""
         if self._path == "-" and not select.select([self._file], [], [], timeout_s)[0]:
             return False
         data = self._file.read(_READ_BYTES) or b""
@@ -82,7 +82,7 @@ class GrowingFile:
         return False
 
     def _exchange(self) -> bool:
-        """Go on with another file of the name, or with the same from its beginning where it was emptied."""
+        """Continue with the new file of this name, or from the beginning if the file was truncated."""
         mine = os.fstat(self._file.fileno())
         try:
             there = Path(self._path).stat()
@@ -106,12 +106,12 @@ class GrowingFile:
         records, self._rest = self._rest[:end], self._rest[end:]
         if is_damaged:
             self.is_over = True
-            self.trouble = f"{self.name}: what follows packet {packets:,} of the newest is no packet"
+            self.trouble = f"{self.name}: the data after packet {packets:,} of the current file is not a packet"
         return Chunk(records, packets, first_ns, last_ns) if packets else None
 
     def _read_header(self) -> bool:
         if self._rest.startswith(_PCAPNG):
-            raise SourceError(f"{self.name}: a pcapng file; what is followed must be pcap (tcpdump -w, dumpcap -P)")
+            raise SourceError(f"{self.name}: a pcapng file; only pcap can be followed (tcpdump -w, dumpcap -P)")
         if len(self._rest) < HEADER_BYTES:
             return False
         for order in "<>":

@@ -1,7 +1,7 @@
-"""Headers of the packets of an interface, by a packet socket whose ring the kernel shares with us (TPACKET_V3).
+"""Packet headers from an interface, by a packet socket with a ring shared with the kernel (TPACKET_V3).
 
-In: an interface's name. Out: records of a pcap file. The kernel cuts packets and leaves out what is not asked for; it
-needs the capability CAP_NET_RAW and nothing else. Facts are from `linux/if_packet.h`, `linux/filter.h` and packet(7).
+In: an interface's name. Out: pcap records. The kernel truncates and filters packets; it needs only the capability
+CAP_NET_RAW. Sources: `linux/if_packet.h`, `linux/filter.h` and packet(7).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tcpwin.sources import compile_filter
 from tcpwin.watch.chunk import Chunk, file_header
 
 SNAPLEN_BYTES = 160
-"""IPv6 with an extension and TCP with all its options, and a tunnel's headers before them."""
+"""Fits IPv6 with an extension and TCP with all options, after a tunnel's headers."""
 BLOCK_BYTES = 1 << 20
 _LINKTYPE_RAW = 101
 """Packets begin with their IP header."""
@@ -31,9 +31,9 @@ _SOL_PACKET, _PACKET_RX_RING, _PACKET_STATISTICS, _PACKET_VERSION = 263, 5, 6, 1
 _TPACKET_V3, _ETH_P_ALL, _SO_ATTACH_FILTER = 2, 3, 26
 _FRAME_BYTES = 1 << 11
 _RETIRE_MS = 100
-"""A block is handed over by then, however little is in it."""
+"""Time after which a block is delivered, however little it contains."""
 _STATUS, _USED = 8, 20
-"""In a block: whose it is, and how many bytes are used."""
+"""Offsets in a block of its owner and its used bytes."""
 _STATUS_USER = 1
 _ALIGNED = 64
 
@@ -61,16 +61,16 @@ class Interface:
     Args:
         interface: its name.
         filter: in libpcap's language; None for TCP.
-        blocks: of the ring, of a mebibyte each.
+        blocks: number of ring blocks of one mebibyte each.
 
     Raises:
-        SourceError: there is no such interface, or this user may not capture.
-        FilterError: the filter is not understood.
+        SourceError: the interface does not exist, or this user may not capture.
+        FilterError: the filter is invalid.
     """
 
     def __init__(self, interface: str, *, filter: str | None = None, blocks: int = 32) -> None:
         if not sys.platform.startswith("linux"):
-            raise SourceError("interfaces can be watched on Linux only; elsewhere --follow a file of tcpdump")
+            raise SourceError("interfaces can be watched on Linux only; elsewhere use --follow with a file of tcpdump")
         self.header = file_header(_LINKTYPE_RAW, SNAPLEN_BYTES)
         self.name = interface
         self.dropped = 0
@@ -82,18 +82,18 @@ class Interface:
         self._is_loopback = _is_loopback(interface)
         program = _TCP if filter is None else _cut(compile_filter(filter, _LINKTYPE_RAW))
         try:
-            # Of no protocol: until it is bound nothing arrives that the filter has not seen.
+            # Protocol 0: until the socket is bound, nothing arrives unfiltered.
             self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)
         except PermissionError:
             raise SourceError(
-                f"packets of {interface} cannot be captured: that needs the capability CAP_NET_RAW "
+                f"cannot capture packets on {interface}: this needs the capability CAP_NET_RAW "
                 "(run it as root, or as the unit in the documentation does)"
             ) from None
         try:
             self._open(interface, program)
         except OSError as error:
             self._socket.close()
-            raise SourceError(f"packets of {interface} cannot be captured: {error.strerror or error}") from None
+            raise SourceError(f"cannot capture packets on {interface}: {error.strerror or error}") from None
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN | select.POLLERR)
 
@@ -145,12 +145,12 @@ class Interface:
 
 
 def _cut(program: Sequence[tuple[int, int, int, int]]) -> list[tuple[int, int, int, int]]:
-    """The same program; of what it takes it takes no more than the headers."""
+    """Return the same program, limited to the headers of matching packets."""
     return [(code, jt, jf, min(k, SNAPLEN_BYTES) if code == _RET_K else k) for code, jt, jf, k in program]
 
 
 def _is_loopback(interface: str) -> bool:
     names = sorted(name for _, name in socket.if_nameindex())
     if interface not in (*names, "any"):
-        raise SourceError(f"there is no interface {interface}: {', '.join(names)}, any")
+        raise SourceError(f"no interface {interface}; available: {', '.join(names)}, any")
     return interface == "lo"

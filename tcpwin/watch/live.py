@@ -1,7 +1,7 @@
-"""What a recorder sees now, for those who look at it: the newest round, its worst connections, and what struck last.
+"""Live view of a recorder: the newest round, its worst connections, and the latest alerts.
 
-In: rounds, strikes and bundles. Out: a document of JSON for each round, as server-sent events (the HTML standard,
-section 9.2). The worst connections are looked for only while somebody listens.
+In: rounds, alerts and bundles. Out: a JSON document per round, as server-sent events (HTML standard, section 9.2). The
+worst connections are computed only while somebody listens.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from typing import Any
 
 from tcpwin.errors import TcpwinError
 from tcpwin.limits import Analysis, roles_of
-from tcpwin.watch.run import Round, Told
-from tcpwin.watch.strikes import Strike
+from tcpwin.watch.alerts import Alert
+from tcpwin.watch.run import Notice, Round
 
 SCHEMA = "tcpwin/watch/1"
 WORST = 10
 LATELY = 20
 MOST_LISTENERS = 16
 QUIET_S = 5.0
-"""So often a listener is told that there is nothing new: who has gone shows by that."""
+"""Interval of keep-alive comments, which reveal closed connections."""
 
 
 class Live:
-    """The newest round, and those who listen.
+    """The newest round, and its listeners.
 
     Args:
-        name: of what is watched.
+        name: name of the source.
     """
 
     def __init__(self, name: str) -> None:
@@ -46,19 +46,19 @@ class Live:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether somebody listens to whom the newest round told no worst connections, as nobody listened then."""
+        """Whether a listener still lacks the newest round's worst connections."""
         return self._lacks_worst and self._listeners > 0
 
-    def take(self, told: Told) -> None:
-        """Keep what happened; after a round all who listen are told."""
-        if isinstance(told, Strike):
-            self._lately.append({"type": "strike", **told.document()})
-        elif isinstance(told, Path):
-            self._lately.append({"type": "bundle", "path": str(told)})
-        elif isinstance(told, str):
-            self._lately.append({"type": "trouble", "text": told})
+    def take(self, notice: Notice) -> None:
+        """Record a notice; after a round, publish it to all listeners."""
+        if isinstance(notice, Alert):
+            self._lately.append({"type": "strike", **notice.document()})
+        elif isinstance(notice, Path):
+            self._lately.append({"type": "bundle", "path": str(notice)})
+        elif isinstance(notice, str):
+            self._lately.append({"type": "trouble", "text": notice})
         else:
-            self._show(told)
+            self._show(notice)
 
     def _show(self, round: Round) -> None:
         worst = worst_of(round.analysis) if self._listeners and round.analysis is not None else None
@@ -71,7 +71,7 @@ class Live:
             self._changed.notify_all()
 
     def stream(self) -> Generator[bytes] | None:
-        """The newest round, and each that comes; None where there are listeners enough."""
+        """Stream the newest round and each further one; None if there are too many listeners."""
         with self._changed:
             if self._listeners >= MOST_LISTENERS or self._is_over:
                 return None
@@ -93,14 +93,14 @@ class Live:
                 self._listeners -= 1
 
     def close(self) -> None:
-        """Let the listeners go."""
+        """Disconnect the listeners."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
 
 
 def worst_of(analysis: Analysis) -> list[dict[str, Any]]:
-    """The connections that lost most, each with its answer, and with window and flight as `Sketch` draws them."""
+    """Return the connections that lost most time, with their verdicts and sketches of window and flight."""
     from tcpwin.figures import SKETCH_BUCKETS, draw_sketch
 
     worst = analysis.worst(WORST)

@@ -1,6 +1,6 @@
-"""Numbers of a recorder for Prometheus, and what it sees as events, on a port of this host.
+"""A recorder's Prometheus metrics and event stream, on a local port.
 
-In: rounds, strikes and bundles. Out: Prometheus' text format, of which every label has few values; events as they come.
+In: rounds, alerts and bundles. Out: Prometheus' text format with low-cardinality labels; events as they happen.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 
 from tcpwin.errors import OutputError
 from tcpwin.limits import LIMIT_NAMES
+from tcpwin.watch.alerts import Alert
 from tcpwin.watch.live import Live
-from tcpwin.watch.run import Round, Told
-from tcpwin.watch.strikes import Strike
+from tcpwin.watch.run import Notice, Round
 
 _TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SILENT_S = 5.0
@@ -24,7 +24,7 @@ _OWN_NAMES = ("127.0.0.1", "localhost")
 
 
 class Metrics:
-    """What a recorder counts."""
+    """A recorder's counters."""
 
     def __init__(self) -> None:
         self._round: dict[str, Any] = {}
@@ -32,36 +32,36 @@ class Metrics:
         self._bundles = 0
         self._troubles = 0
 
-    def take(self, told: Told) -> None:
-        """Count what happened."""
-        if isinstance(told, Round):
-            # Not the round itself, which holds its packets.
-            self._round = told.document()
-        elif isinstance(told, Strike):
-            self._strikes[told.finding.code] += 1
-        elif isinstance(told, Path):
+    def take(self, notice: Notice) -> None:
+        """Count a notice."""
+        if isinstance(notice, Round):
+            # Do not keep the round itself, which holds its packets.
+            self._round = notice.document()
+        elif isinstance(notice, Alert):
+            self._strikes[notice.finding.code] += 1
+        elif isinstance(notice, Path):
             self._bundles += 1
         else:
             self._troubles += 1
 
     def text(self) -> str:
-        """All numbers, as Prometheus reads them."""
+        """Return all metrics in Prometheus' format."""
         document = self._round
         problems = document.get("problems", {})
         lines = []
         for name, kind, about, value in (
-            ("packets_total", "counter", "packets that came", document.get("packets", 0)),
-            ("dropped_packets_total", "counter", "packets that the kernel dropped", document.get("dropped", 0)),
-            ("bundles_total", "counter", "bundles that were written", self._bundles),
+            ("packets_total", "counter", "packets received", document.get("packets", 0)),
+            ("dropped_packets_total", "counter", "packets dropped by the kernel", document.get("dropped", 0)),
+            ("bundles_total", "counter", "bundles written", self._bundles),
             ("troubles_total", "counter", "interface down, disk full and so on", self._troubles),
             ("connections", "gauge", "connections in the newest packets", document.get("connections", 0)),
             ("span_seconds", "gauge", "time that the newest packets cover", document.get("span_ns", 0) / 1e9),
-            ("round_seconds", "gauge", "judging them took so long", document.get("took_ns", 0) / 1e9),
+            ("round_seconds", "gauge", "time needed to judge them", document.get("took_ns", 0) / 1e9),
         ):
             lines += [*_head(name, kind, about), f"tcpwin_watch_{name} {value}"]
         lines += _head("problems", "gauge", "connections with a problem in the newest packets, by what limited them")
         lines += [f'tcpwin_watch_problems{{limit="{limit}"}} {problems.get(limit, 0)}' for limit in LIMIT_NAMES]
-        lines += _head("strikes_total", "counter", "findings that were new, by rule")
+        lines += _head("strikes_total", "counter", "alerts, by rule")
         lines += [f'tcpwin_watch_strikes_total{{rule="{code}"}} {n}' for code, n in sorted(self._strikes.items())]
         return "\n".join(lines) + "\n"
 
@@ -71,7 +71,7 @@ def _head(name: str, kind: str, about: str) -> list[str]:
 
 
 def serve(metrics: Metrics, port: int, live: Live | None = None) -> Callable[[], None]:
-    """Serve them at ``/metrics``, and rounds at ``/events``, on the loopback; gives what ends it.
+    """Serve ``/metrics`` and ``/events`` on the loopback interface; return a function that stops it.
 
     Raises:
         OutputError: the port is taken.
@@ -94,7 +94,8 @@ def serve(metrics: Metrics, port: int, live: Live | None = None) -> Callable[[],
             self.wfile.write(body)
 
         def _stream(self, live: Live) -> None:
-            # A page of another site may have its own name lead here; addresses of connections are none of its business.
+            # Another site's page may resolve its name to this host (DNS rebinding); do not show it connection
+            # addresses.
             is_own = self.headers.get("Host", "").rpartition(":")[0] in _OWN_NAMES
             events = live.stream() if is_own else None
             if events is None:
@@ -108,13 +109,13 @@ def serve(metrics: Metrics, port: int, live: Live | None = None) -> Callable[[],
                 for data in events:
                     self.wfile.write(data)
             except OSError:
-                # Whoever listened has gone.
+                # The listener disconnected.
                 self.close_connection = True
             finally:
                 events.close()
 
         def log_message(self, *_: object) -> None:
-            """Nobody reads it."""
+            """Suppress the request log."""
 
     try:
         server = ThreadingHTTPServer(("127.0.0.1", port), Handler)

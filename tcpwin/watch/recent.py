@@ -1,4 +1,4 @@
-"""The newest packets, so many seconds and so many bytes of them at most."""
+"""A buffer of the newest packets, bounded in seconds and bytes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ class Recent:
     """The packets of the last seconds.
 
     Attributes:
-        packets: all that came, and
-        kept_packets, kept_bytes: those that are here still.
+        packets: number received so far.
+        kept_packets, kept_bytes: packets and bytes still in the buffer.
     """
 
     def __init__(self, most_ns: int, most_bytes: int) -> None:
@@ -37,9 +37,9 @@ class Recent:
 
     @property
     def span_ns(self) -> int:
-        """From the first to the last that is here."""
+        """Return the time from the first to the last packet in the buffer."""
         return max(self._chunks[-1].last_ns - self._chunks[0].first_ns, 0) if self._chunks else 0
 
     def capture(self, header: bytes) -> bytes:
-        """All that are here, as a file with this header."""
+        """Return the buffer as a file with this header."""
         return b"".join([header, *(chunk.records for chunk in self._chunks)])

@@ -1,7 +1,7 @@
-"""The recorder: the newest packets are judged again and again, and what strikes is kept.
+"""The recorder: judges the newest packets repeatedly and saves what raises an alert.
 
-In: a source of packets. Out: rounds, strikes and bundles, told as they happen. Memory is bounded by the packets that
-are kept: each round judges those alone, and forgets what it found.
+In: a source of packets. Out: rounds, alerts and bundles, reported as they happen. Memory is bounded by the kept
+packets: each round judges only those and discards its analysis.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from typing import Any
 
 from tcpwin.errors import OutputError, SnapshotError
 from tcpwin.limits import Analysis, Findings, Rule, check
+from tcpwin.watch.alerts import Alert, OngoingAlerts, costly
 from tcpwin.watch.bundles import Bundles
 from tcpwin.watch.chunk import PacketSource
 from tcpwin.watch.recent import Recent
-from tcpwin.watch.strikes import Known, Strike, costly
 
 SECOND_NS = 1_000_000_000
 _POLL_S = 0.2
 _SHARE = 50
-"""Judging takes one of so many parts of the time, where the packets kept allow it."""
+"""Judging takes 1/_SHARE of the time, if the kept packets allow it."""
 _SMALL_PACKETS = 50_000
-"""Of more, rules look at what the first reading kept, and read nothing again."""
+"""With more packets, rules use data kept from the first reading and read nothing again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to watch.
+    """Settings of a recorder.
 
     Attributes:
-        recent_ns, recent_bytes: how much of the newest packets is kept.
-        every_ns: from one round to the next.
-        after_ns: so long after something struck its bundle is written, with what came since.
-        least_cost_ns: what costs less does not strike.
-        duration_ns: when to end, from the first packet or the beginning; None for never.
-        rules: which may strike; None for all.
-        thresholds: of rules, other than the defaults.
+        recent_ns, recent_bytes: time and size of the packet buffer.
+        every_ns: interval between rounds.
+        after_ns: delay between an alert and writing its bundle, to include later packets.
+        least_cost_ns: minimum cost of an alert.
+        duration_ns: time limit, from the first packet or the start; None for no limit.
+        rules: rules that may raise alerts; None for all.
+        thresholds: rule thresholds that differ from the defaults.
     """
 
     recent_ns: int = 60 * SECOND_NS
@@ -54,16 +54,16 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The newest packets, judged.
+    """Result of judging the newest packets.
 
     Attributes:
-        time_ns: of the newest packet; 0 before the first.
-        packets, dropped: all so far; dropped between the interface and us.
-        kept_packets, span_ns: those that were judged, and the time from the first to the last.
-        analysis: of them; None while there are none.
-        findings: by the rules that were asked.
-        problems: how many connections each limit holds back.
-        took_ns: judging took so long.
+        time_ns: time of the newest packet; 0 before the first.
+        packets, dropped: totals so far; dropped between the interface and this process.
+        kept_packets, span_ns: number and time span of the judged packets.
+        analysis: their analysis; None without packets.
+        findings: findings of the selected rules.
+        problems: number of connections held back by each limit.
+        took_ns: time needed to judge.
     """
 
     time_ns: int
@@ -77,7 +77,7 @@ class Round:
     took_ns: int
 
     def document(self) -> dict[str, Any]:
-        """What JSON has of it."""
+        """Return the JSON form."""
         return {
             "type": "round",
             "time_ns": self.time_ns,
@@ -92,33 +92,34 @@ class Round:
 
 
 def pause_ns(took_ns: int, every_ns: int, span_ns: int) -> int:
-    """From the beginning of a round that took so long to the next: long enough that judging takes little of a core, and
-    short enough that every packet is judged twice before it leaves, `span_ns` being what is kept."""
+    """Return the time from the start of a round to the next: long enough that judging uses little CPU, and short enough
+    that every packet is judged twice while it is in the buffer of `span_ns`.
+    """
     return max(every_ns, min(took_ns * _SHARE, span_ns // 2))
 
 
-Told = Round | Strike | Path | str
-"""A round, something that struck, the folder of a bundle, or a trouble in a sentence."""
+Notice = Round | Alert | Path | str
+"""A round, an alert, a bundle's folder, or a sentence about a problem."""
 
 
 class Watch:
     """A recorder.
 
     Args:
-        source: of packets; whoever opened it closes it.
-        bundles: where bundles go; None to tell only.
-        snapshots: files that somebody else writes beside, which are put beside packets, too, and belong into bundles.
-        beside: other files that belong into bundles.
-        tell: called with what happens.
-        is_ended: asked often whether to end.
-        is_wanted: asked often whether the newest packets are to be judged once more, though none came since.
+        source: source of packets, closed by its opener.
+        bundles: where bundles go; None to only report.
+        snapshots: snapshot files written by others, to join with the packets and to include in bundles.
+        beside: other files to include in bundles.
+        tell: called with each notice.
+        is_ended: polled to decide whether to end.
+        is_wanted: polled to decide whether to judge again without new packets.
     """
 
     def __init__(
         self,
         source: PacketSource,
         settings: Settings,
-        tell: Callable[[Told], None],
+        tell: Callable[[Notice], None],
         *,
         bundles: Bundles | None = None,
         snapshots: Callable[[], Sequence[Path]] = tuple,
@@ -136,8 +137,8 @@ class Watch:
         self._is_wanted = is_wanted
         self._recent = Recent(settings.recent_ns, settings.recent_bytes)
         self._header = source.header
-        self._known = Known(settings.recent_ns)
-        self._struck: list[Strike] = []
+        self._known = OngoingAlerts(settings.recent_ns)
+        self._pending: list[Alert] = []
         self._struck_ns = self._struck_at = 0
         self._newest_ns = 0
         self._first_ns = 0
@@ -146,7 +147,7 @@ class Watch:
         self._trouble = ""
 
     def run(self) -> None:
-        """Watch until the end: of the source, of the time, or when it is asked to."""
+        """Watch until the source ends, the time is over, or a stop is requested."""
         begin = time.monotonic_ns()
         due, due_ns, begun = begin + self._settings.every_ns, 0, begin
         with ThreadPoolExecutor(1) as judges:
@@ -168,7 +169,7 @@ class Watch:
                     due, due_ns = (at + self._settings.every_ns for at in (begun, self._newest_ns))
                     judging = self._begin_round(judges)
                     if not self._source.is_live:
-                        # Nothing is lost while it waits, and nothing strikes unseen.
+                        # The source loses nothing while waiting, so no alert is missed.
                         self._take_round(judging.result())
                         judging = None
                 self._bundle(is_last=False)
@@ -178,7 +179,7 @@ class Watch:
             self._bundle(is_last=True)
 
     def _is_passing(self) -> bool:
-        """Packets of a file come as fast as they are read: none is to leave that was never judged."""
+        """Whether unjudged packets are about to leave the buffer, since a file delivers as fast as it is read."""
         return not self._source.is_live and self._unjudged_bytes >= self._settings.recent_bytes // 2
 
     def _is_over(self, begin_ns: int) -> bool:
@@ -196,7 +197,7 @@ class Watch:
         chunks = self._source.take(_POLL_S)
         for chunk in chunks:
             if self._source.header != self._header:
-                # Another file, whose records may be of another layout.
+                # A new file, whose records may have another layout.
                 self._header = self._source.header
                 self._recent = Recent(self._settings.recent_ns, self._settings.recent_bytes)
             self._recent.add(chunk)
@@ -223,7 +224,7 @@ class Watch:
             is_small = counts[3] <= _SMALL_PACKETS
             analysis = self._analyze(data, keeps_events=is_small)
             settings = self._settings
-            # Of all rules together what they find decides the verdicts, too, and is not to be found once more.
+            # The findings of all rules also decide the verdicts and must not be computed twice.
             found = analysis.findings = check(analysis, rereads=is_small)
             if settings.rules is not None or settings.thresholds:
                 found = check(analysis, chosen=settings.rules, thresholds=settings.thresholds, rereads=is_small)
@@ -235,34 +236,34 @@ class Watch:
 
         snapshots = [path for path in self._snapshots() if path.exists()]
         try:
-            # It is a guest on its host: one core at a time.
+            # Use one core only, as a guest on this host.
             return analyze(data, snapshots=snapshots, threads=1, events=keeps_events)
         except SnapshotError:
-            # They are still being written: they may end in the middle of a line, or say nothing yet.
+            # These files are still being written and may end in mid-line or be empty.
             return analyze(data, threads=1, events=keeps_events)
 
     def _take_round(self, round: Round) -> None:
         if round.analysis is not None:
             costly_ones = costly(round.findings, self._settings.least_cost_ns)
             strikes = self._known.strikes(round.analysis, costly_ones, round.time_ns)
-            if strikes and not self._struck:
+            if strikes and not self._pending:
                 self._struck_ns, self._struck_at = self._newest_ns, time.monotonic_ns()
-            self._struck += strikes
+            self._pending += strikes
             for strike in strikes:
                 self._tell(strike)
         self._tell(round)
 
     def _bundle(self, *, is_last: bool) -> None:
-        # By the packets' clock, or by ours: in a stall there may be no packets.
+        # By the packets' clock or the local one: during a stall there may be no packets.
         passed_ns = max(self._newest_ns - self._struck_ns, time.monotonic_ns() - self._struck_at)
-        if not self._struck or not (is_last or passed_ns >= self._settings.after_ns):
+        if not self._pending or not (is_last or passed_ns >= self._settings.after_ns):
             return
-        strikes, self._struck = self._struck, []
+        strikes, self._pending = self._pending, []
         if self._bundles is None:
             return
         capture = self._recent.capture(self._header)
         try:
             self._tell(self._bundles.write(strikes, capture, [*self._snapshots(), *self._beside()], self._struck_ns))
         except OutputError as error:
-            # The disk may have room again when the next one strikes.
+            # The disk may have space again at the next alert.
             self._tell(str(error))

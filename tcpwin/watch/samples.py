@@ -1,6 +1,6 @@
-"""This host's sockets, counters and settings beside the packets: recorded all the time, little is kept.
+"""This host's sockets, counters and settings, recorded continuously along with the packets; only recent data is kept.
 
-In: a folder. Out: files as `tcpwin snap` writes them, the newest of which go into bundles.
+In: a folder. Out: files as written by `tcpwin snap`; the newest go into bundles.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NAME = "snap.jsonl"
 
 @contextmanager
 def sampling(folder: Path, every_ns: int, tell: Callable[[str], None]) -> Iterator[Callable[[], Sequence[Path]]]:
-    """Record in a thread of its own; gives what names the files.
+    """Record in a separate thread; yield a function that returns the files.
 
     Raises:
         OutputError: the folder cannot be written.

@@ -189,7 +189,7 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path: Path) -> None:
         "\0",
     ]
     said = refusals(folder, *(("analyze_capture", {"capture": name}) for name in outside))
-    assert said == [f"no capture {name!r} in this folder: list_captures tells which there are" for name in outside]
+    assert said == [f"no capture {name!r} in this folder: list_captures lists the available ones" for name in outside]
     pairs = [{"a": "inside.pcap", "b": "link.pcap"}, {"a": "../outside.pcap", "b": "inside.pcap"}]
     assert all(
         text.startswith("no capture ") for text in refusals(folder, *(("pair_captures", each) for each in pairs))
@@ -199,7 +199,7 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path: Path) -> None:
 def test_no_name_server_is_asked() -> None:
     words = ("host example.com", "host (a.b)", "src x.y.z", "host 1.example", r"host \example.com")
     texts = refusals(CAPTURES, *(("analyze_capture", {"capture": SLOW, "filter": word}) for word in words))
-    assert all(said.startswith("filters hold addresses here, no names such as ") for said in texts)
+    assert all(said.startswith("filters may contain addresses only, not names such as ") for said in texts)
     [answer] = ask(CAPTURES, ("analyze_capture", {"capture": SLOW, "filter": "host 10.9.2.2 or net fe80::/10"}))
     assert answer["packets_left_out"] == 0
 
@@ -241,8 +241,8 @@ def test_a_slice_goes_to_its_folder_and_over_nothing(tmp_path: Path) -> None:
     (tmp_path / "link.pcapng").symlink_to(tmp_path / "elsewhere.pcapng")
     names = ["stall.pcapng", "link.pcapng", "../up.pcapng", "/tmp/up.pcapng", ".hidden.pcapng", "a.txt", ""]
     texts = refusals(CAPTURES, *(("slice_capture", {**arguments, "name": name}) for name in names), options=options)
-    assert ["is there already" in text for text in texts] == [True, True, *[False] * 5]
-    assert all("is no name of a new file" in text for text in texts[2:])
+    assert ["already exists" in text for text in texts] == [True, True, *[False] * 5]
+    assert all("is not a valid file name" in text for text in texts[2:])
     assert {path.name for path in tmp_path.iterdir()} == {"stall.pcapng", "link.pcapng"}
 
 

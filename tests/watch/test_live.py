@@ -1,4 +1,4 @@
-"""Who listens to a recorder is told of each round, with the worst connections drawn; others are not let in."""
+"""Who listens to a recorder hears of each round, with the worst connections drawn; others are not let in."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from live import HANG_S, until
 
 import tcpwin
 from tcpwin.figures import SKETCH_BUCKETS, draw_blocks, draw_sketch
-from tcpwin.watch import GrowingFile, Live, Metrics, Round, Settings, Told, Watch, serve
+from tcpwin.watch import GrowingFile, Live, Metrics, Notice, Round, Settings, Watch, serve
 from tcpwin.watch.live import MOST_LISTENERS
 
 STALLED = CAPTURES / "lab" / "zero-window-stall.pcap.gz"
@@ -62,10 +62,10 @@ def watch(path: Path, live: Live) -> dict[int, Round]:
     """The rounds, by their packets."""
     rounds: dict[int, Round] = {}
 
-    def tell(told: Told) -> None:
-        live.take(told)
-        if isinstance(told, Round):
-            rounds[told.packets] = told
+    def tell(notice: Notice) -> None:
+        live.take(notice)
+        if isinstance(notice, Round):
+            rounds[notice.packets] = notice
 
     source = GrowingFile(str(path))
     Watch(source, Settings(duration_ns=6 * 10**9), tell).run()
@@ -80,10 +80,10 @@ def test_who_listens_is_told_of_each_round(tmp_path: Path) -> None:
         assert answer.getheader("Content-Type") == "text/event-stream"
         until(lambda: live._listeners)
         rounds = watch(path, live)
-        told = next(documents(answer))
-    assert (told["schema"], told["name"], told["round"]["type"]) == ("tcpwin/watch/1", "a file", "round")
-    [worst] = told["worst"]
-    analysis = rounds[told["round"]["packets"]].analysis
+        notice = next(documents(answer))
+    assert (notice["schema"], notice["name"], notice["round"]["type"]) == ("tcpwin/watch/1", "a file", "round")
+    [worst] = notice["worst"]
+    analysis = rounds[notice["round"]["packets"]].analysis
     assert analysis is not None
     [connection] = analysis.worst(1)
     assert (worst["text"], worst["fix"]) == (connection.verdict.text, connection.verdict.fix)
@@ -91,7 +91,7 @@ def test_who_listens_is_told_of_each_round(tmp_path: Path) -> None:
     view = connection.view(buckets=SKETCH_BUCKETS)
     assert worst["sketch"]["window"] == draw_sketch(view, connection.verdict.direction or "").window
     assert worst["sketch"]["window"].startswith("M")
-    assert "TW201" in {each["rule"] for each in told["lately"]}
+    assert "TW201" in {each["rule"] for each in notice["lately"]}
 
 
 def test_nothing_is_drawn_while_nobody_listens(tmp_path: Path) -> None:
@@ -100,9 +100,9 @@ def test_nothing_is_drawn_while_nobody_listens(tmp_path: Path) -> None:
     with served() as (live, port):
         watch(path, live)
         with listening(port) as answer:
-            told = next(documents(answer))
-    assert told["worst"] is None
-    assert told["round"]["problems"] == {"receiver_application": 1}
+            notice = next(documents(answer))
+    assert notice["worst"] is None
+    assert notice["round"]["problems"] == {"receiver_application": 1}
 
 
 def test_who_comes_after_the_last_packet_is_told_the_worst_too(tmp_path: Path) -> None:
@@ -113,10 +113,10 @@ def test_who_comes_after_the_last_packet_is_told_the_worst_too(tmp_path: Path) -
     with served() as (live, port), ThreadPoolExecutor(1) as pool:
         source = GrowingFile(str(path))
 
-        def tell(told: Told) -> None:
-            live.take(told)
-            if isinstance(told, Round):
-                rounds.append(told)
+        def tell(notice: Notice) -> None:
+            live.take(notice)
+            if isinstance(notice, Round):
+                rounds.append(notice)
 
         settings = Settings(every_ns=10**8)
         recorder = Watch(source, settings, tell, is_ended=ended.is_set, is_wanted=lambda: live.is_wanted)
@@ -126,12 +126,12 @@ def test_who_comes_after_the_last_packet_is_told_the_worst_too(tmp_path: Path) -
             until(lambda: bool(rounds) and rounds[-1].packets == total)
             before = len(rounds)
             with listening(port) as answer:
-                told = next(each for each in documents(answer) if each["worst"] is not None)
-            assert told["round"]["packets"] == total
-            assert [each["limit"] for each in told["worst"]] == ["receiver_application"]
+                notice = next(each for each in documents(answer) if each["worst"] is not None)
+            assert notice["round"]["packets"] == total
+            assert [each["limit"] for each in notice["worst"]] == ["receiver_application"]
             # Once was enough, and it struck no second time.
             assert len(rounds) == before + 1
-            assert len({each["rule"] for each in told["lately"]}) == len(told["lately"])
+            assert len({each["rule"] for each in notice["lately"]}) == len(notice["lately"])
         finally:
             ended.set()
             running.result()

@@ -28,11 +28,11 @@ from reference import KERNEL_LACKS, NO_RIGHT
 from watch import stalls
 
 import tcpwin as library
-from tcpwin.watch import Bundles, GrowingFile, Metrics, Round, Settings, Told, Watch, serve
+from tcpwin.watch import Bundles, GrowingFile, Metrics, Notice, Round, Settings, Watch, serve
+from tcpwin.watch.alerts import OngoingAlerts, costly
 from tcpwin.watch.chunk import HEADER_BYTES, Chunk
 from tcpwin.watch.recent import Recent
 from tcpwin.watch.run import pause_ns
-from tcpwin.watch.strikes import Known, costly
 
 STALLED = CAPTURES / "lab" / "zero-window-stall.pcap.gz"
 LOSSY = CAPTURES / "lab" / "loss-1-percent.pcap.gz"
@@ -49,8 +49,8 @@ def documents(text: str | bytes) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def of_kind(told: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    return [each for each in told if each["type"] == kind]
+def of_kind(notice: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [each for each in notice if each["type"] == kind]
 
 
 STRIKES = {
@@ -64,7 +64,7 @@ STRIKES = {
 
 
 def recorded(kind: str, folder: Path) -> list[dict[str, Any]]:
-    """What a recorder told of a stall of this kind."""
+    """Return what a recorder reports about a stall of this kind."""
     if shutil.which("unshare") is None or shutil.which("ip") is None:
         pytest.skip(f"{KERNEL_LACKS} namespaces to try")
     if kind in stalls.DELAY_S and not Path("/dev/net/tun").exists():
@@ -77,16 +77,16 @@ def recorded(kind: str, folder: Path) -> list[dict[str, Any]]:
     errors = (folder / "errors.txt").read_text()
     assert done.returncode == 0, done.stderr + errors
     assert ("Network is down" in errors) == (kind == "down")
-    told = documents((folder / "lines.jsonl").read_text())
-    assert all(each["dropped"] == 0 for each in of_kind(told, "round"))
-    return told
+    notice = documents((folder / "lines.jsonl").read_text())
+    assert all(each["dropped"] == 0 for each in of_kind(notice, "round"))
+    return notice
 
 
 @pytest.mark.parametrize("kind", STRIKES)
 def test_stalls_of_this_kernel_are_caught(kind: str, tmp_path: Path) -> None:
-    told = recorded(kind, tmp_path)
+    notice = recorded(kind, tmp_path)
     rules, limits = STRIKES[kind]
-    assert rules & {each["rule"] for each in of_kind(told, "strike")}
+    assert rules & {each["rule"] for each in of_kind(notice, "strike")}
     bundle = max((tmp_path / "bundles").glob("2*"))
     [connection] = [each for each in library.analyze(bundle).connections if each.verdict.is_problem]
     assert connection.verdict.limit in limits
@@ -97,8 +97,8 @@ def test_stalls_of_this_kernel_are_caught(kind: str, tmp_path: Path) -> None:
 
 
 def test_what_is_quick_does_not_strike(tmp_path: Path) -> None:
-    told = recorded("fine", tmp_path)
-    assert (of_kind(told, "strike"), list((tmp_path / "bundles").glob("2*"))) == ([], [])
+    notice = recorded("fine", tmp_path)
+    assert (of_kind(notice, "strike"), list((tmp_path / "bundles").glob("2*"))) == ([], [])
     assert (tmp_path / "errors.txt").read_text() == ""
 
 
@@ -106,19 +106,19 @@ def test_a_pipe_is_judged_by_the_packets_own_clock(stalled: Path, tmp_path: Path
     out = tmp_path / "out"
     done = tcpwin("watch", "--follow", "-", "-o", out, "--json", "--every", "1s", env=None, input=stalled.read_bytes())
     assert (done.returncode, done.stderr) == (0, b"")
-    told = documents(done.stdout)
+    notice = documents(done.stdout)
     whole = library.analyze(stalled)
-    assert of_kind(told, "round")[-1]["packets"] == whole.capture.packets
+    assert of_kind(notice, "round")[-1]["packets"] == whole.capture.packets
     # Between its bursts it is silent for four seconds.
-    assert len(of_kind(told, "round")) >= 3
-    strikes = of_kind(told, "strike")
+    assert len(of_kind(notice, "round")) >= 3
+    strikes = of_kind(notice, "strike")
     assert len({(each["client"], each["server"], each["rule"]) for each in strikes}) == len(strikes)
     assert {each["limit"] for each in strikes} <= {"receiver_application"}
-    [first, *_] = of_kind(told, "bundle")
+    [first, *_] = of_kind(notice, "bundle")
     assert library.analyze(first["path"]).connections[0].verdict.limit == "receiver_application"
     lines = documents((out / "strikes.jsonl").read_text())
     assert [each["rule"] for each in lines] == [each["rule"] for each in strikes]
-    assert {each["bundle"] for each in lines} == {Path(each["path"]).name for each in of_kind(told, "bundle")}
+    assert {each["bundle"] for each in lines} == {Path(each["path"]).name for each in of_kind(notice, "bundle")}
 
 
 def test_rules_and_costs_choose_what_strikes(stalled: Path) -> None:
@@ -177,7 +177,7 @@ def test_what_is_no_record_ends_it_with_a_sentence(stalled: Path) -> None:
     cut = HEADER_BYTES + len(taken_of(data[:50_000]))
     done = tcpwin("watch", "--follow", "-", "--json", env=None, input=data[:cut] + b"\xff" * 100)
     assert done.returncode == 0
-    assert b"is no packet" in done.stderr
+    assert b"is not a packet" in done.stderr
     packets = len(library.analyze(data[:cut]).connections[0].segments()["frame"])
     assert of_kind(documents(done.stdout), "round")[-1]["packets"] == packets
 
@@ -219,9 +219,9 @@ def test_a_full_disk_is_told_and_it_goes_on(stalled: Path, tmp_path: Path) -> No
     assert done.returncode == 0
     assert b"File too large" in done.stderr
     assert list(out.iterdir()) == []
-    told = documents(done.stdout)
-    assert of_kind(told, "strike")
-    assert of_kind(told, "round")[-1]["packets"] == library.analyze(stalled).capture.packets
+    notice = documents(done.stdout)
+    assert of_kind(notice, "strike")
+    assert of_kind(notice, "round")[-1]["packets"] == library.analyze(stalled).capture.packets
 
 
 def test_a_signal_ends_it_with_a_last_round() -> None:
@@ -233,16 +233,16 @@ def test_a_signal_ends_it_with_a_last_round() -> None:
         recorder.stdin.flush()
         [first] = documents(recorder.stdout.readline())
         recorder.send_signal(signal.SIGTERM)
-        told = documents(recorder.stdout.read())
+        notice = documents(recorder.stdout.read())
     assert recorder.returncode == 0
     # What came since the round before is judged, too.
-    assert of_kind(told, "round")[-1]["packets"] > first["packets"]
+    assert of_kind(notice, "round")[-1]["packets"] > first["packets"]
 
 
 @pytest.mark.parametrize("keep", [1, 3])
 def test_the_newest_bundles_are_kept(keep: int, stalled: Path, tmp_path: Path) -> None:
     analysis, bundles = library.analyze(stalled), Bundles(tmp_path, keep)
-    strikes = Known(1).strikes(analysis, costly(analysis.findings, 1), 1)
+    strikes = OngoingAlerts(1).strikes(analysis, costly(analysis.findings, 1), 1)
     assert strikes
     for second in (0, 0, 1, 2, 3):
         bundles.write(strikes, stalled.read_bytes(), [], 1_700_000_000_000_000_000 + second * 10**9)
@@ -252,7 +252,7 @@ def test_the_newest_bundles_are_kept(keep: int, stalled: Path, tmp_path: Path) -
 
 
 def test_what_goes_on_strikes_once_and_again_after_it_was_over(stalled: Path) -> None:
-    analysis, known = library.analyze(stalled), Known(forget_ns=100)
+    analysis, known = library.analyze(stalled), OngoingAlerts(forget_ns=100)
     found = costly(analysis.findings, 1)
     assert [len(known.strikes(analysis, found, now_ns)) for now_ns in (1, 90, 180)] == [len(found), 0, 0]
     assert known.strikes(analysis, [], 300) == []
@@ -300,9 +300,9 @@ def fetched(port: int, path: str) -> str:
 def watched(path: Path, metrics: Metrics) -> int:
     rounds: list[Round] = []
 
-    def tell(told: Told) -> None:
-        metrics.take(told)
-        rounds.extend([told] if isinstance(told, Round) else [])
+    def tell(notice: Notice) -> None:
+        metrics.take(notice)
+        rounds.extend([notice] if isinstance(notice, Round) else [])
 
     source = GrowingFile(str(path))
     Watch(source, Settings(duration_ns=6 * 10**9), tell).run()

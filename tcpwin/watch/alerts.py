@@ -1,4 +1,4 @@
-"""What strikes in the newest packets: a finding that costs enough, once for as long as it goes on."""
+"""Alerts in the newest packets: a costly finding raises one alert for as long as it continues."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 from tcpwin.limits import Analysis, Finding, Severity
 
 MOST_KNOWN = 10_000
-"""So many that go on are told apart; of more the oldest are forgotten, and strike again."""
+"""Ongoing alerts to remember; beyond this the oldest are forgotten and may be raised again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Strike:
-    """A finding that was not there before.
+class Alert:
+    """A new finding.
 
     Attributes:
-        client, server: address:port of the end that opened the connection, or probably did, and of the other.
-        finding: with its rule, cost and frames, which are those of the packets that were looked at.
-        limit: what limited the connection, by the name that the verdict has for it.
+        client, server: address:port of the end that (probably) opened the connection, and of the other.
+        finding: finding with its rule, cost and frames, numbered within the judged packets.
+        limit: the verdict's limit of the connection.
         text: the verdict in one line.
     """
 
@@ -30,7 +30,7 @@ class Strike:
     text: str
 
     def document(self) -> dict[str, Any]:
-        """What JSON has of it."""
+        """Return the JSON form."""
         finding = self.finding
         return {
             "rule": finding.code,
@@ -48,19 +48,19 @@ class Strike:
         }
 
 
-class Known:
-    """What went on lately, so that it strikes once.
+class OngoingAlerts:
+    """Recent alerts, so that each is raised only once.
 
     Args:
-        forget_ns: what was not seen for so long, by the packets' clock, is over.
+        forget_ns: an alert not seen for this long, by the packets' clock, is over.
     """
 
     def __init__(self, forget_ns: int) -> None:
         self._forget_ns = forget_ns
         self._seen_ns: dict[tuple[str, str, str], int] = {}
 
-    def strikes(self, analysis: Analysis, findings: Iterable[Finding], now_ns: int) -> list[Strike]:
-        """Those of the findings that are new."""
+    def strikes(self, analysis: Analysis, findings: Iterable[Finding], now_ns: int) -> list[Alert]:
+        """Return alerts for the new findings."""
         new = []
         for finding in findings:
             if finding.connection is None:
@@ -71,7 +71,7 @@ class Known:
             self._seen_ns[key] = now_ns
             if not is_known:
                 verdict = connection.verdict
-                new.append(Strike(str(connection.a), str(connection.b), finding, verdict.limit, verdict.headline))
+                new.append(Alert(str(connection.a), str(connection.b), finding, verdict.limit, verdict.headline))
         self._forget(now_ns)
         return new
 
@@ -83,7 +83,7 @@ class Known:
 
 
 def costly(findings: Iterable[Finding], least_ns: int) -> list[Finding]:
-    """Findings of a connection that are at least a warning, and cost so much."""
+    """Return connection findings that are at least a warning and cost at least this much."""
     return [
         each
         for each in findings
