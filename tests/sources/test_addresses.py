@@ -113,8 +113,8 @@ def test_what_does_not_come(path: str, words: str, server: str) -> None:
     [
         ("SILENT_SECONDS", 0.2, "/silent", "no data for 0 s"),
         ("MOST_SECONDS", 0.2, "/slow", "takes longer than 0 s: fetch it first"),
-        ("MOST_BYTES", 1000, "/slow", "is larger than an address may hold: 1,000 bytes"),
-        ("MOST_BYTES", 1000, "/keep-alive.pcap", "is larger than an address may hold: 1,000 bytes"),
+        ("MOST_BYTES", 1000, "/slow", "is larger than allowed for an address: 1,000 bytes"),
+        ("MOST_BYTES", 1000, "/keep-alive.pcap", "is larger than allowed for an address: 1,000 bytes"),
     ],
 )
 def test_bounds(name: str, value: float, path: str, words: str, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def test_bounds(name: str, value: float, path: str, words: str, server: str, mon
 def test_redirects_do_not_leave_https() -> None:
     handler = fetching._Redirects()
     asked = fetching.request.Request("https://127.0.0.1/capture.pcap")
-    with pytest.raises(fetching.error.URLError, match="from https to what is not"):
+    with pytest.raises(fetching.error.URLError, match="from https to an insecure address"):
         handler.redirect_request(asked, None, 302, "Found", None, "http://127.0.0.1/capture.pcap")
 
 

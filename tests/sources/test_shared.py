@@ -184,7 +184,7 @@ def test_a_closed_file_in_memory_says_so(make: Callable[[bytes], Any]) -> None:
     file.close()
     with pytest.raises(tcpwin.SourceError, match="was closed: keep it open"):
         analysis.segments()
-    with pytest.raises(tcpwin.SourceError, match="is closed: give it open"):
+    with pytest.raises(tcpwin.SourceError, match="is closed: pass an open file"):
         tcpwin.analyze(file)
 
 

@@ -190,7 +190,7 @@ def algorithms(rows: Sequence[Row], end: str) -> str:
     """A table: the sender's congestion control as drawn, against the one told by the packets."""
     counts = Counter((row.algorithm, row.told) for row in rows if row.end == end)
     names = sorted({name for name, _ in counts} | {told for _, told in counts if told})
-    lines = [f"| sends by \\ told | {' | '.join(names)} | none told |", f"|---{'|---' * (len(names) + 1)}|"]
+    lines = [f"| sends by \\ reported | {' | '.join(names)} | none reported |", f"|---{'|---' * (len(names) + 1)}|"]
     for name in sorted({name for name, _ in counts}):
         cells = [
             f"**{count}**" if count and told == name else str(count or "")

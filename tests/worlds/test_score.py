@@ -77,7 +77,7 @@ def test_the_table_of_algorithms_counts_what_is_told() -> None:
     told = [("reno", "reno"), ("reno", ""), ("bbr", ""), ("cubic", "reno")]
     rows = [replace(row("path_loss"), algorithm=name, told=other) for name, other in told]
     assert algorithms(rows, "sender").splitlines() == [
-        "| sends by \\ told | bbr | cubic | reno | none told |",
+        "| sends by \\ reported | bbr | cubic | reno | none reported |",
         "|---|---|---|---|---|",
         "| bbr |  |  |  | 1 |",
         "| cubic |  |  | 1 | 0 |",
