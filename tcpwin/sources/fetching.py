@@ -82,10 +82,10 @@ def _fetch_web(address: str, file: IO[bytes]) -> None:
     except TimeoutError:
         raise SourceError(f"{name}: no data for {SILENT_SECONDS:.0f} s") from None
     except (OSError, ValueError, http.client.HTTPException) as failure:
-        reason = getattr(failure, "reason", None) or failure
-        if isinstance(reason, TimeoutError):
-            reason = f"no answer for {SILENT_SECONDS:.0f} s"
-        words = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
+        cause = getattr(failure, "reason", None) or failure
+        if isinstance(cause, TimeoutError):
+            cause = f"no answer for {SILENT_SECONDS:.0f} s"
+        words = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
         raise SourceError(f"{name}: {words.splitlines()[0][:300]}") from None
 
 

@@ -78,7 +78,7 @@ def codes(page: str) -> set[str]:
 def fields_of(source: str) -> list[str]:
     """Return the fields of a direction that one file of the engine defines."""
     text = (ENGINE / "output" / source).read_text(encoding="utf8")
-    return re.findall(r'^    (\w+) (?:Int|Real|Text|Flag) "', text, re.MULTILINE)
+    return re.findall(r'^    (\w+) (?:Int|Real|Text|Flag)\b[^"\n]*"', text, re.MULTILINE)
 
 
 def tools_of_agents() -> set[str]:
