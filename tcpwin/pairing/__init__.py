@@ -1,6 +1,6 @@
-"""Two captures of the same traffic at two points: what became of each packet in between.
+"""Two captures of the same traffic at two points: the fate of each packet in between.
 
-Stands beside the analysis of one capture: the engine's own reading of both in step, and types for what it found.
+Independent of the analysis of one capture: the engine reads both in step, and these types hold the result.
 """
 
 from tcpwin.pairing.clock import Clock, ClockPiece

@@ -1,4 +1,4 @@
-"""The clock of capture b beside that of capture a."""
+"""The clock of capture b relative to that of capture a."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ClockPiece:
-    """A time through which one line says how the two clocks differ.
+    """A time span in which one line describes the difference of the clocks.
 
     Attributes:
         from_ns, until_ns: by a's clock.
-        epoch: between two settings of a clock, from 0: several pieces are of one where no line fits it.
-        pairs_before: packets paired before it began.
-        offset_ns: b's clock less a's at `from_ns`.
-        drift_ppm: by how much b's clock runs faster.
-        uncertainty_ns: the true offset at `from_ns` lies no farther away; None where packets of one direction only
-            were paired. Half the round trip between the two points, or more: packets do not tell how that is divided.
-        drift_uncertainty_ppm: the same of the drift.
+        epoch: span between two clock settings, from 0; has several pieces if no line fits it.
+        pairs_before: packets paired before its start.
+        offset_ns: b's clock minus a's at `from_ns`.
+        drift_ppm: how much faster b's clock runs.
+        uncertainty_ns: maximum error of the offset at `from_ns`; None if only packets of one direction were paired. At
+        least half the round trip between the points, because packets do not show how it is divided.
+        drift_uncertainty_ppm: maximum error of the drift.
     """
 
     from_ns: int
@@ -30,34 +30,34 @@ class ClockPiece:
     drift_uncertainty_ppm: float | None
 
     def at(self, time_ns: int) -> int:
-        """b's clock less a's at a time of a's clock."""
+        """Return b's clock minus a's at a time of a's clock."""
         return self.offset_ns + round((time_ns - self.from_ns) * self.drift_ppm / 1e6)
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The clock of capture b beside that of capture a. Where either was set in between, there are several pieces."""
+    """The clock of capture b relative to that of capture a. Where either was set in between, there are several pieces."""
 
     pieces: tuple[ClockPiece, ...]
 
     @property
     def offset_ns(self) -> int:
-        """b's clock less a's at the first paired packet."""
+        """Return b's clock minus a's at the first paired packet."""
         return self.pieces[0].offset_ns
 
     @property
     def drift_ppm(self) -> float:
-        """By how much b's clock runs faster, through the first piece."""
+        """Return how much faster b's clock runs, in the first piece."""
         return self.pieces[0].drift_ppm
 
     @property
     def uncertainty_ns(self) -> int | None:
-        """The true offset lies no farther from `offset_ns`; None where it cannot be told."""
+        """Return the maximum error of `offset_ns`, or None if unknown."""
         return self.pieces[0].uncertainty_ns
 
     @property
     def steps_ns(self) -> tuple[int, ...]:
-        """By how much b's clock was set against a's between the pieces."""
+        """Return the steps of b's clock against a's between the pieces."""
         steps = []
         for index in range(1, len(self.pieces)):
             before, after = self.pieces[index - 1], self.pieces[index]

@@ -9,11 +9,11 @@ from tcpwin.analysis import Endpoint
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Time on the way by one clock, as uncertain as the clocks' offset.
+    """One-way delay by one clock, as uncertain as the clocks' offset.
 
     Attributes:
-        before_loss_ns: mean of the packets that came last before those that were lost; None where none was, or nothing
-            came after them. Near `most_ns`, a full queue dropped them.
+        before_loss_ns: mean delay of the last packets before losses; None without loss, or if nothing followed. If it
+        is near `most_ns`, a full queue dropped them.
     """
 
     least_ns: int
@@ -23,20 +23,20 @@ class Delay:
 
     @property
     def queue_ns(self) -> int:
-        """The most that a packet took longer than the quickest."""
+        """Return the maximum delay above the fastest packet's."""
         return self.most_ns - self.least_ns
 
 
 @dataclass(frozen=True, slots=True)
 class Resent:
-    """Retransmissions by what made them necessary, or not.
+    """Retransmissions by cause.
 
     Attributes:
-        lost: the copy before was lost on the way.
-        ack_lost: it came, and the ACKs that said so were lost.
+        lost: the previous copy was lost on the path.
+        ack_lost: the previous copy arrived, but its ACKs were lost.
         needless: the receiver had the bytes, and no ACK was lost.
-        refused: the copy before came to the second point and was dropped after it, by the receiver or on the way to it.
-        unknown: cannot be told.
+        refused: the previous copy passed the second point and was dropped later, by the receiver or on the path to it.
+        unknown: undetermined.
     """
 
     lost: int
@@ -48,15 +48,15 @@ class Resent:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A field that was changed on the way.
+    """A field that was changed on the path.
 
     Attributes:
         field: its name; ``sequence`` and ``acknowledgment`` where a firewall rewrites the numbers, ``source`` and
             ``destination`` where NAT translates address or port.
-        packets: that it was changed in; None of what holds for all.
-        frame_a, frame_b: the first of them; 0 where no packet is known in both captures.
-        left_as, came_as: in that packet; None where the field was absent. Of ``source`` and ``destination`` address and
-            port as text; of ``sequence`` and ``acknowledgment`` what is added.
+        packets: number of changed packets; None if the change applies to all.
+        frame_a, frame_b: the first changed packet; 0 if no packet is known in both captures.
+        left_as, came_as: values in that packet; None if absent. For ``source`` and ``destination`` address and port as
+        text; for ``sequence`` and ``acknowledgment`` the added amount.
     """
 
     field: str
@@ -68,7 +68,7 @@ class Change:
 
     @property
     def rule(self) -> str | None:
-        """The rule of `tcpwin check` that can only suspect this from one capture; both captures make it certain."""
+        """Return the rule of `tcpwin check` that can only suspect this from one capture."""
         if self.field != "window_scale":
             return None
         return "TW102" if self.came_as is None else "TW103"
@@ -82,28 +82,29 @@ class PairedDirection:
 
     Attributes:
         connection, index: number of the connection, and 0 or 1.
-        source, target: as capture a has them; `source_in_b` and `target_in_b` as capture b has them.
-        leaves_at: the capture that its packets pass first, ``a`` or ``b``.
-        unit: ``frame``; ``segment`` where offload cut the bytes into other frames in one capture than in the other.
+        source, target: ends in capture a; `source_in_b` and `target_in_b` in capture b.
+        leaves_at: the capture point that its packets pass first, ``a`` or ``b``.
+        unit: ``frame``, or ``segment`` if offload split the bytes differently in the two captures.
         sent: packets that passed the first point.
-        delivered: of these passed the second too, as its capture or the receiver's acknowledgments prove.
-        lost: did not.
-        late: arrived after one that had left later.
-        duplicated: came to the second point once more than they passed the first.
-        unknown: cannot be told: see `outside`, `unseen` and `in_neither`.
-        outside: of the unknown, left while the other capture was not running, or may not have been.
-        unseen: of the unknown, are not in a capture that is known to have gaps.
-        in_neither: of the unknown, are in neither capture; the sender's IP ids count them.
-        missed_at_source, missed_at_target: passed that point and are not in its capture.
-        captured_twice: stand a second time in the first capture.
-        injected: came from in between: resets that never left.
-        retransmissions: packets of the first capture with bytes that it had before.
-        resent: the same by why they were sent: see Resent.
-        altered: delivered with a changed field, beside what holds for all; `changes` says which.
+        delivered: of these, packets that also passed the second, proved by its capture or the receiver's
+        acknowledgments.
+        lost: packets that did not.
+        late: arrived after a packet that had left later.
+        duplicated: passed the second point more often than the first.
+        unknown: undetermined: see `outside`, `unseen` and `in_neither`.
+        outside: of the unknown, those that left while the other capture was (possibly) not running.
+        unseen: of the unknown, those missing from a capture with known gaps.
+        in_neither: of the unknown, those in neither capture, counted by the sender's IP ids.
+        missed_at_source, missed_at_target: passed that point but are missing from its capture.
+        captured_twice: appear twice in the first capture.
+        injected: originated between the points: resets that never left.
+        retransmissions: packets of the first capture with repeated bytes.
+        resent: the same by cause: see Resent.
+        altered: delivered with a changed field, apart from changes to all packets; listed in `changes`.
         bytes: payload in the first capture, copies included.
-        hops: fewest and most routers between the two points, by the time to live.
-        delay: None where no packet was paired.
-        lost_frames: of the lost, the first 64 or so, in the capture where they left.
+        hops: minimum and maximum routers between the points, by the time to live.
+        delay: one-way delay; None if no packet was paired.
+        lost_frames: about the first 64 lost frames, in the capture where they left.
     """
 
     connection: int
@@ -138,7 +139,7 @@ class PairedDirection:
 
     @property
     def loss(self) -> float | None:
-        """Lost packets as a share of those whose fate is known."""
+        """Return the lost share of the packets with known fate."""
         known = self.sent - self.unknown
         return self.lost / known if known else None
 
@@ -154,8 +155,8 @@ class PairedConnection:
 
     Attributes:
         number: from 0, in the order in which they were paired.
-        first_frame_a, first_frame_b: its first in each capture.
-        directions: first that of the client, where its SYN was seen, or of the first packet.
+        first_frame_a, first_frame_b: its first frame in each capture.
+        directions: first the client's, if its SYN was seen, otherwise the first packet's.
     """
 
     number: int
@@ -165,10 +166,10 @@ class PairedConnection:
 
     @property
     def lost(self) -> int:
-        """Packets lost in both directions."""
+        """Return the packets lost in both directions."""
         return sum(direction.lost for direction in self.directions)
 
     @property
     def unknown(self) -> int:
-        """Packets of both directions of which it cannot be told."""
+        """Return the packets of both directions with unknown fate."""
         return sum(direction.unknown for direction in self.directions)

@@ -1,4 +1,4 @@
-"""The JSON document of a pairing; `schema.json` beside this file describes it."""
+"""The JSON document of a pairing; `schema.json` in this folder describes it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COUNTS = (
 
 
 def describe(pairing: Pairing) -> dict[str, Any]:
-    """The document that ``tcpwin pair --json`` writes."""
+    """Return the document that ``tcpwin pair --json`` writes."""
     clock = _clock(pairing.clock)
     names = (pairing.name_a, pairing.name_b)
     a, b = (

@@ -1,8 +1,7 @@
-"""What limited a paired connection: the one judge, asked with what both captures prove.
+"""The verdict on a paired connection: the usual judge, with evidence from both captures.
 
-In: a paired connection, and the analyses of both captures. Out: JudgedConnection. How long a sender waited, and for
-what, is read in the capture where its data leave; what became of packets between the points, and what the receiver did,
-are shown by the other one.
+In: a paired connection, and the analyses of both captures. Out: JudgedConnection. The capture where the data leaves
+shows how long a sender waited, and for what; the other shows the packets' fate and the receiver's behaviour.
 """
 
 from __future__ import annotations
@@ -25,13 +24,14 @@ _OTHER = {"a": "b", "b": "a"}
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Flight and window of a direction's data in one capture; None where it does not show them.
+    """Flight and window of a direction's data in one capture; None if not visible.
 
     Attributes:
         capture: ``a`` or ``b``.
-        flight_max_bytes, flight_mean_bytes: in flight, as that point has it.
-        window_min_bytes, window_max_bytes, window_mean_bytes: that the receiver offered, by that point's SYNs.
-        zero_window_ns: time without any.
+        flight_max_bytes, flight_mean_bytes: data in flight at that point.
+        window_min_bytes, window_max_bytes, window_mean_bytes: the receiver's offered window, scaled by that point's
+        SYNs.
+        zero_window_ns: time with a closed window.
     """
 
     capture: str
@@ -44,7 +44,7 @@ class View:
 
     @classmethod
     def of(cls, capture: str, data: Direction) -> View:
-        """What an analysis measured."""
+        """Return the view measured by an analysis."""
         return cls(
             capture,
             data.flight_max_bytes,
@@ -58,17 +58,16 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class JudgedDirection:
-    """What limited one direction of a paired connection.
+    """Verdict on one direction of a paired connection.
 
     Attributes:
         index: 0 or 1, as in the paired connection.
-        names: ``a_to_b`` or ``b_to_a`` as each capture's analysis has it, by letter.
-        verdict: of both captures.
-        judged_in: the capture in which the sender's waiting was read: where its data leave, or the other one where
-            that cannot tell.
-        budget: where the sender's time went, as both captures show it.
-        alone: the verdict of each capture by itself, by letter.
-        sender_view: flight and window at the sender; `receiver_view`: as its receiver had and sent them.
+        names: ``a_to_b`` or ``b_to_a`` in each capture's analysis, by letter.
+        verdict: the verdict from both captures.
+        judged_in: the capture that showed the sender's waiting: where its data leaves, or else the other one.
+        budget: the sender's time budget from both captures.
+        alone: the verdict from each capture alone, by letter.
+        sender_view: flight and window at the sender; `receiver_view`: at the receiver.
     """
 
     index: int
@@ -83,14 +82,14 @@ class JudgedDirection:
 
 @dataclass(frozen=True)
 class JudgedConnection:
-    """What limited a paired connection.
+    """Verdict on a paired connection.
 
     Attributes:
-        number: of the paired connection.
-        ids: of the connection in each capture's analysis, by letter.
-        roles: of source and target of its first direction: ``client``, ``server``, ``sender`` or ``receiver``.
+        number: number of the paired connection.
+        ids: id of the connection in each capture's analysis, by letter.
+        roles: roles of source and target of its first direction: ``client``, ``server``, ``sender`` or ``receiver``.
         directions: in the order of the paired ones.
-        verdict: of the direction that lost most, else the one with more data.
+        verdict: verdict on the direction that lost most time, else the one with more data.
         chosen: the index of that direction.
     """
 
@@ -102,24 +101,24 @@ class JudgedConnection:
 
     @property
     def verdict(self) -> Verdict:
-        """What limited it, by both captures."""
+        """Return the verdict from both captures."""
         return self.directions[self.chosen].verdict
 
     @property
     def main(self) -> JudgedDirection:
-        """The direction that the verdict is of."""
+        """Return the direction that the verdict is about."""
         return self.directions[self.chosen]
 
 
 @dataclass
 class Judging:
-    """Judges paired connections one after the other, as they are asked for."""
+    """Judges paired connections on demand."""
 
     analyses: Mapping[str, Analysis]
     _judged: dict[int, JudgedConnection | None] = field(default_factory=dict)
 
     def judge(self, paired: PairedConnection) -> JudgedConnection | None:
-        """What limited a connection; None where an analysis does not have it."""
+        """Judge a connection; None if an analysis lacks it."""
         if paired.number not in self._judged:
             self._judged[paired.number] = self._judge(paired)
         return self._judged[paired.number]
@@ -134,7 +133,7 @@ class Judging:
         directions = (self._direction(paired, 0, found, alone), self._direction(paired, 1, found, alone))
         names = [_name_in(found["a"], each.source) for each in paired.directions]
         verdicts = {name: each.verdict for name, each in zip(names, directions, strict=True)}
-        # The connection's verdict is chosen as that of any connection is.
+        # Choose the connection's verdict like that of any connection.
         chosen = choose_direction(found["a"], verdicts)
         first_end = names[0][0]
         return JudgedConnection(
@@ -178,7 +177,7 @@ class Judging:
 
     @cached_property
     def _places(self) -> dict[str, dict[int, int]]:
-        """Connections of each analysis by the number of their first frame."""
+        """Index each analysis' connections by the number of their first frame."""
         return {
             letter: {int(frame): id for id, frame in enumerate(analysis.connections.column("first_frame").tolist())}
             for letter, analysis in self.analyses.items()
@@ -213,7 +212,7 @@ def _crossing(direction: PairedDirection, back: PairedDirection, far: Direction,
 
 
 def _name_in(connection: Connection, source: Endpoint) -> DirectionName:
-    """The name of the direction from an end, as an analysis has it."""
+    """Return an analysis' name for the direction from an end."""
     return "a_to_b" if connection.a == source else "b_to_a"
 
 

@@ -1,4 +1,4 @@
-"""Two captures, or a bundle that has two, in; a Pairing out."""
+"""Pair two captures, or a bundle with two."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ def pair(
     """Pair two captures of the same traffic, taken at two points.
 
     Args:
-        a: a capture, as :func:`tcpwin.analyze` takes it; or alone, a bundle with two captures (a folder, .zip or .tar),
-            or a capture that holds the packets of two points, as rule TW610 finds: frames keep its numbers.
+        a: a capture, as for :func:`tcpwin.analyze`; or alone, a bundle with two captures (a folder, .zip or .tar), or a
+        capture with the packets of two points, as found by rule TW610, whose frame numbers are kept.
         b: the other capture.
-        capture_a: name of the capture of `a` to read, where that is a bundle with several.
-        capture_b: the same of `b`; of `a` where it stands alone.
-        filter: only packets of both that it takes, as :func:`tcpwin.analyze` has it.
-        start: only packets from it on; seconds are since each capture's own first packet.
-        end: only packets before it.
-        progress: called now and then with the bytes read so far; each capture is read twice, or once more where times
-            alone do not tell which point is nearer to which host.
+        capture_a: capture to read if `a` is a bundle with several.
+        capture_b: the same for `b`, or for `a` if given alone.
+        filter: select packets of both, as for :func:`tcpwin.analyze`.
+        start: ignore earlier packets; seconds count from each capture's first packet.
+        end: ignore packets from this time on.
+        progress: called periodically with the bytes read so far; each capture is read twice, or three times if times
+        alone do not show which point is nearer to which host.
 
     Raises:
-        CaptureError: a capture cannot be read at all.
-        FilterError: libpcap does not understand the filter.
+        CaptureError: a capture cannot be read.
+        FilterError: libpcap rejects the filter.
         SnapshotError: a bundle cannot be read.
-        SourceError: a bundle that stands alone has not two captures and none were chosen, a capture that does is of
-            one point, or a name is given of what is no bundle.
-        ArgumentError: the span ends before it begins, or one of its ends is no moment.
+        SourceError: a single bundle does not have two captures and none were chosen, a single capture has one point
+        only, or a capture name is given without a bundle.
+        ArgumentError: the span ends before it begins, or has an invalid end.
     """
     from tcpwin import _engine
 
@@ -80,17 +80,17 @@ def pair(
 
     found = read(None)
     if found["turned"]:
-        # Times said which point is nearer to which host, and what was lost says the other.
+        # Times and losses disagree about which point is nearer to which host.
         leaves_at_a.update(found["turned"])
         found = read(None)
-    # Of files that stand for others, as headers do, what those were like is told.
+    # Header files represent others, so use the facts about the originals.
     found["facts"] = tuple(source.facts or facts for source, facts in zip(sources, found["facts"], strict=True))
     return Pairing(names, found, read, lambda letter: inputs["ab".index(letter)].analyze())
 
 
 @dataclass(frozen=True)
 class _Input:
-    """A capture, and the bundle that it stands in."""
+    """A capture, and its bundle if any."""
 
     source: Source
     bundle: Any = None
@@ -102,7 +102,7 @@ class _Input:
 
 
 def _one(source: Any, letter: str, name: str | None, selection: Selection) -> _Input:
-    """One capture; a bundle that has one, or of which one is chosen, stands for it."""
+    """Return one capture, also from a bundle with one, or with one chosen."""
     from tcpwin.hosts import open_capture, opened
 
     with opened(source) as bundle:
@@ -127,7 +127,7 @@ def _both(
     selection: Selection,
     progress: Callable[[int], object] | None,
 ) -> tuple[_Input, _Input]:
-    """The two captures of a bundle, the sender's or the client's first where their names say it; or of one file."""
+    """Return the two captures of a bundle, the sender's or client's first if named so; or of one file."""
     from tcpwin.hosts import opened
 
     with opened(source) as bundle:
@@ -140,7 +140,7 @@ def _both(
 
 
 def _points(source: Source, progress: Callable[[int], object] | None) -> tuple[_Input, _Input]:
-    """The two captures that one holds, each as a file that lasts as long as what reads it."""
+    """Split a capture of two points, into files that last as long as their readers."""
     from pathlib import Path
 
     from tcpwin import _engine
@@ -162,7 +162,7 @@ def _points(source: Source, progress: Callable[[int], object] | None) -> tuple[_
 
 
 class _Folder:
-    """A private folder that goes with the last that needs it."""
+    """A private folder that is deleted with its last user."""
 
     def __init__(self) -> None:
         import shutil
@@ -174,7 +174,7 @@ class _Folder:
 
 
 class _Point(HeadersSource):
-    """One of two points of a capture that holds both; its file lasts as long as this."""
+    """One point of a capture with two; its file lasts as long as this object."""
 
     def __init__(self, path: str, facts: Sequence[Mapping[str, Any]], name: str, folder: _Folder) -> None:
         super().__init__([path], facts, name=name)
@@ -203,7 +203,7 @@ def _captures(bundle: Bundle, chosen: tuple[str | None, str | None]) -> tuple[So
 
 
 def _bundles_in(name: str) -> str:
-    """What else to name of a folder of bundles."""
+    """Return a hint for a folder of bundles."""
     from pathlib import Path
 
     from tcpwin.hosts import ARCHIVES

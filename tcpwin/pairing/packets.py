@@ -1,6 +1,6 @@
-"""The table of packets: a row for each, of two captures read once more, some rows at a time.
+"""The packet table: one row per packet, from reading both captures again, in batches.
 
-In: what the first reading found, by which delays and fates are known at the end only. Out: columns, or Parquet.
+In: the result of the first reading, which delays and fates depend on. Out: columns, or Parquet.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Columns = dict[str, NDArray[Any]]
 
 NO_NUMBER = -(1 << 63)
-"""No time, no delay."""
+"""Marks a missing time or delay."""
 _COLUMNS = (
     *("connection", "direction", "fate", "frame_a", "frame_b", "time_a_ns", "time_b_ns", "seq", "ack"),
     *("length", "flags", "is_resend", "cause", "lost_frame", "pairs_before", "epoch"),
@@ -29,9 +29,9 @@ _TEXTS = ("fate", "cause")
 _TIMES = ("time_a_ns", "time_b_ns", "delay_ns")
 _FRAMES = ("frame_a", "frame_b", "lost_frame")
 _ON_THEIR_WAY = 4_096
-"""Packets that may have been on their way as a clock was set."""
+"""Packets that may have been in transit when a clock was set."""
 _SLACK_NS = 1_000_000
-"""Less than the quickest by no more is as quick."""
+"""Delays below the minimum by no more than this count as the minimum."""
 
 
 class PacketTable:
@@ -48,11 +48,11 @@ class PacketTable:
         self._read = read
 
     def read(self, take: Callable[[Columns], object]) -> None:
-        """Hand the columns of some packets at a time to `take`."""
+        """Pass the columns to `take` in batches."""
         self._read(lambda chunk: take(self._told(chunk)))
 
     def all(self) -> Columns:
-        """All of them, in the order of frames."""
+        """Return all rows in frame order."""
         import numpy as np
 
         chunks: list[Columns] = []
@@ -63,7 +63,7 @@ class PacketTable:
         return {name: values[order] for name, values in columns.items()}
 
     def write_parquet(self, target: str | Path | IO[bytes]) -> None:
-        """Write them, as they are found out: no more than some chunks are in memory."""
+        """Write rows as their fates become known, with only a few chunks in memory."""
         import polars
 
         kinds: dict[str, type[polars.DataType]] = {}
@@ -82,7 +82,7 @@ class PacketTable:
             self.read(take)
 
     def _told(self, columns: Columns) -> Columns:
-        """The columns of an engine's chunk with delays and fates."""
+        """Add delays and fates to the columns of an engine's chunk."""
         import numpy as np
 
         from tcpwin import _engine
@@ -94,7 +94,7 @@ class PacketTable:
         return told
 
     def _delays(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-        """Far less near time of each packet that both captures have, by one clock."""
+        """Return the one-way delay, by one clock, of each packet in both captures."""
         import numpy as np
 
         delay_ns = np.full(len(columns["frame_a"]), NO_NUMBER, np.int64)
@@ -112,7 +112,7 @@ class PacketTable:
         index = np.clip(index, np.searchsorted(epochs, epoch), np.searchsorted(epochs, epoch, side="right") - 1)
         lanes = _lanes_of(columns)[both]
         leaves_at_b = self._lanes["leaves_at_b"][lanes]
-        # As the clocks were set, packets on their way may be of either piece: of that by which they took least, if any.
+        # When clocks were set, packets in transit may belong to either piece: choose the one with the smallest delay.
         least_ns = self._lanes["least_delay_ns"][lanes] - _SLACK_NS
         best = np.full(len(time_ns), NO_NUMBER, np.int64)
         for nearby in (0, 1, -1) if len(pieces) > 1 else (0,):
@@ -133,7 +133,7 @@ class PacketTable:
         return delay_ns
 
     def _fates(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-        """Fates by what is known at the end: which captures have gaps."""
+        """Return fates, which depend on which captures have gaps."""
         import numpy as np
 
         from tcpwin import _engine

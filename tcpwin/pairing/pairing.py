@@ -1,4 +1,4 @@
-"""What one reading of two captures found, as types."""
+"""The result of reading two captures."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 
 class Pairing:
-    """Two captures of the same traffic, read in step: their connections, and what became of each packet.
+    """Two captures of the same traffic, read in step: their connections, and each packet's fate.
 
     >>> pairing = tcpwin.pair("client.pcap", "server.pcap")
     >>> pairing.connections[0].directions[0].lost
     3
 
     Attributes:
-        name_a, name_b: of the captures.
-        segments: TCP segments of each.
-        missed: packets that passed each point and are not in its capture, as far as that is proved.
+        name_a, name_b: names of the captures.
+        segments: TCP segments in each.
+        missed: packets proved to have passed each point that are missing from its capture.
     """
 
     def __init__(self, names: tuple[str, str], found: Mapping[str, Any], read: _Read, measure: _Measure) -> None:
@@ -55,13 +55,13 @@ class Pairing:
 
     @cached_property
     def clock(self) -> Clock | None:
-        """The clock of b beside that of a; None where they have no packet in common."""
+        """Return b's clock relative to a's, or None without a common packet."""
         pieces = tuple(ClockPiece(**piece) for piece in self._found["clock"])
         return Clock(pieces) if pieces else None
 
     @cached_property
     def connections(self) -> Sequence[PairedConnection]:
-        """Connections that both captures have."""
+        """Return the connections in both captures."""
         changes: dict[tuple[int, int], list[Change]] = {}
         for number, direction, *change in self._found["changes"]:
             changes.setdefault((number, direction), []).append(Change(*change))
@@ -69,7 +69,7 @@ class Pairing:
 
     @cached_property
     def unpaired(self) -> Sequence[UnpairedConnection]:
-        """Connections that one capture has alone."""
+        """Return the connections in only one capture."""
         alone = {name: _plain(values) for name, values in self._found["alone"].items()}
         both = [
             [Endpoint(*each) for each in zip(alone[f"{end}_address"], alone[f"{end}_port"], strict=True)]
@@ -92,19 +92,19 @@ class Pairing:
 
     @cached_property
     def proxies(self) -> tuple[Proxy, ...]:
-        """Connections that seem to be two halves, joined by a proxy that ends TCP between the two points."""
+        """Return connections that seem to be two halves joined by a TCP-terminating proxy between the points."""
         return find_proxies(self.unpaired, self.clock.offset_ns if self.clock else None)
 
     @cached_property
     def analyses(self) -> Mapping[str, Analysis]:
-        """The analyses of both captures, by letter, with what their hosts said where they stand in bundles."""
+        """Return the analyses of both captures by letter, with host data from their bundles."""
         return {letter: self._measure(letter) for letter in "ab"}
 
     def judge(self, number: int) -> JudgedConnection | None:
-        """What limited a paired connection, by both captures; None where the analysis of either does not have it.
+        """Judge a paired connection from both captures; None if either analysis lacks it.
 
         Raises:
-            IndexError: there is no such connection.
+            IndexError: unknown connection.
         """
         return self._judging.judge(self.connections[number])
 
@@ -114,7 +114,7 @@ class Pairing:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Damage of either capture, and captures that cannot be of two points of one path."""
+        """Return warnings about damage, and about captures that cannot come from two points of one path."""
         a, b = self._found["facts"]
         odd = []
         if not len(self) and all(self.segments) and not self.proxies:
@@ -125,7 +125,7 @@ class Pairing:
 
     @property
     def spans_ns(self) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
-        """The time of the first and the last packet of each capture, by its own clock; None of an empty one."""
+        """Return each capture's first and last packet time by its clock; None if empty."""
         a, b = (_span_of(facts) for facts in self._found["facts"])
         return a, b
 
@@ -136,7 +136,7 @@ class Pairing:
         return bool(delays) and is_at_once and self.clock is not None and self.clock.offset_ns == 0
 
     def packets(self) -> dict[str, NDArray[Any]]:
-        """One row for each packet, as columns, in the order of frames: both captures are read once more.
+        """Return one row per packet, as columns in frame order; reads both captures again.
 
         ``connection``, ``direction``, ``fate`` (delivered, late, duplicated, lost, unknown, captured_twice, injected),
         ``frame_a`` and ``frame_b`` (0 where the capture lacks it), ``time_a_ns`` and ``time_b_ns`` (the least number
@@ -147,15 +147,15 @@ class Pairing:
         return self._table.all()
 
     def read_packets(self, take: Callable[[dict[str, NDArray[Any]]], object]) -> None:
-        """The same some packets at a time, in the order in which their fates were found out, whatever there are.
+        """Pass the rows to `take` in batches, in the order in which their fates became known.
 
         Args:
-            take: called with the columns of at most 131,072 packets; what it raises ends the reading.
+            take: called with the columns of at most 131,072 packets; an exception stops the reading.
         """
         self._table.read(take)
 
     def write_packets(self, path: str | os.PathLike[str] | IO[bytes]) -> None:
-        """Write the table of packets as Parquet, in the order in which their fates were found out.
+        """Write the packet table as Parquet, in the order in which fates became known.
 
         Raises:
             ImportError: polars is not installed (the extra ``tables``).
@@ -187,7 +187,7 @@ class Pairing:
         return PairedConnection(number, *first_frames, (directions[0], directions[1]))
 
     def _possible_ns(self, delay_ns: int) -> int:
-        """A delay that is below zero by no more than the clocks are uncertain is none."""
+        """Return the delay, or 0 if it is negative within the clocks' uncertainty."""
         pieces = self.clock.pieces if self.clock else ()
         uncertain_ns = max((piece.uncertainty_ns or 0 for piece in pieces), default=0)
         return 0 if -uncertain_ns <= delay_ns < 0 else delay_ns

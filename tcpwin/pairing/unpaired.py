@@ -1,4 +1,4 @@
-"""Connections that one capture has alone, and proxies: two connections that carry the same bytes at the same time."""
+"""Connections in only one capture, and proxies: two connections that carry the same bytes at the same time."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from tcpwin.analysis import Endpoint
 
 _LEAST_BYTES = 1_000
-"""Of less, equal sizes are an accident."""
+"""With less data, equal sizes are a coincidence."""
 _SLACK = 0.02
-"""A proxy adds or takes a few bytes of what it carries."""
+"""A proxy may add or remove a few bytes."""
 _MOST_LOOKED_AT = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class UnpairedConnection:
-    """A connection of one capture that the other does not have.
+    """A connection that is in only one capture.
 
     Attributes:
         capture: ``a`` or ``b``.
-        source, target: of its first packet; the client and the server where its SYN was seen.
-        packets: from the source, and from the target.
-        bytes: the same of payload, without copies.
-        first_ns, last_ns: by its capture's clock.
-        has_syns: of the source, of the target.
+        source, target: ends of its first packet; client and server if its SYN was seen.
+        packets: packets from source and target.
+        bytes: payload from each, without copies.
+        first_ns, last_ns: times by its capture's clock.
+        has_syns: whether the SYNs of source and target were seen.
     """
 
     capture: str
@@ -40,16 +40,16 @@ class UnpairedConnection:
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """Two connections, one in each capture, that a proxy in between joins: it ends TCP, so no packet is in both."""
+    """Two connections, one in each capture, joined by a proxy that terminates TCP, so no packet is in both."""
 
     in_a: UnpairedConnection
     in_b: UnpairedConnection
 
 
 def find_proxies(unpaired: Sequence[UnpairedConnection], offset_ns: int | None) -> tuple[Proxy, ...]:
-    """Pair those left over that begin and end together and carry about as much in each direction.
+    """Match remaining connections that begin and end together and carry about as much in each direction.
 
-    The nearest in time comes first. Without common packets the clocks are taken as they are.
+    The nearest in time comes first. Without common packets, clocks are not corrected.
     """
     left = [each for each in unpaired if each.capture == "a" and _is_looked_at(each)]
     right = [each for each in unpaired if each.capture == "b" and _is_looked_at(each)]
@@ -77,7 +77,7 @@ def _is_looked_at(each: UnpairedConnection) -> bool:
 
 
 def _apart_ns(one: UnpairedConnection, other: UnpairedConnection, offset_ns: int) -> int | None:
-    """How far the beginnings are apart; None where the two do not carry the same."""
+    """Return the difference of the starts, or None if the two carry different data."""
     if any(abs(a - b) > max(_LEAST_BYTES, _SLACK * max(a, b)) for a, b in zip(one.bytes, other.bytes, strict=True)):
         return None
     begin_ns = other.first_ns - offset_ns - one.first_ns

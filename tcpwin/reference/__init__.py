@@ -1,4 +1,4 @@
-"""Published results and the lab's own runs, as data, and a connection beside those that are near.
+"""Published results and the lab's runs as data, and the comparison of a connection with the nearest ones.
 
 >>> from tcpwin.reference import nearest, reference
 >>> reference("cloudflare-oscil-300ms").run("170p2").counters["TcpExtTCPOFODrop"]
@@ -6,7 +6,7 @@
 >>> nearest(rtt_ns=290_000_000, rate_bps=1e9, workload="oscillating-reader")[0].run.reference
 'cloudflare-default-kernel'
 
-Each reference is one file of `tcpwin/reference/data`, read when it is first asked for.
+Each reference is one file in `tcpwin/reference/data`, read on first use.
 """
 
 from tcpwin.reference.cells import Cell, is_ours, matrix

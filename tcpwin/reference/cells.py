@@ -1,7 +1,7 @@
-"""The published matrix beside the lab's: workloads, round trips, settings and kernels, a cell each.
+"""The published matrix and the lab's: one cell per workload, round trip, settings and kernel.
 
-In: the references. Out: Cells. A cell's two runs agree in all of these, and in the rate of their paths; nothing is
-paired by name.
+In: the references. Out: Cells. A cell's two runs agree in all of these and in their paths' rate; nothing is matched by
+name.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from tcpwin.reference.model import Reference, Run
 from tcpwin.reference.read import references
 
 LAB = "tcpwin's lab"
-"""The source that the lab's own references name."""
+"""Source name of the lab's references."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One place of the matrix.
+    """One cell of the matrix.
 
     Attributes:
-        workload, rtt_ns, rate_bps: of the runs, as `Run` names them; `rate_bps` is the path's.
+        workload, rtt_ns, rate_bps: as in `Run`; `rate_bps` is the path's.
         rmem_max_bytes, adv_win_scale: the receiver's settings.
         is_patched: whether the kernel had the patch against collapsing large receive queues.
-        published: None where the article has no such run; `ours` is the lab's.
+        published: None if the article has no such run; `ours` is the lab's.
     """
 
     workload: str
@@ -38,12 +38,12 @@ class Cell:
 
 
 def is_ours(reference: Reference) -> bool:
-    """Whether a reference holds runs of the lab, not published ones."""
+    """Whether a reference contains the lab's runs, not published ones."""
     return reference.source.article == LAB
 
 
 def matrix() -> Sequence[Cell]:
-    """Every run of the lab that repeats a published setting, the longest round trip and the largest buffer first."""
+    """Return every lab run that repeats a published setting, longest round trip and largest buffer first."""
     published = {_place(run): run for each in references().values() if not is_ours(each) for run in each.runs}
     ours = [run for each in references().values() if is_ours(each) for run in each.runs]
     cells = []

@@ -1,7 +1,7 @@
-"""A transfer beside the references that are near enough to be compared with, and the verdict in words.
+"""Comparison of a transfer with references that are near enough, and the verdict in words.
 
-In: a connection, or what was measured of a transfer otherwise. Out: Comparison. Where no reference is near enough it
-says so, and gives no verdict.
+In: a connection, or other measurements of a transfer. Out: Comparison. If no reference is near enough, it says so and
+gives no verdict.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from tcpwin.units import binary_text, rate_text, share_text, time_text
 
 NEAR_RTT = 1.5
 NEAR_RATE = 2.0
-"""Factors by which round trip and rate of a path may be apart: beyond, what a run reached says nothing of yours."""
+"""Largest ratio between the rates of two paths; beyond, a run's result does not apply."""
 UNKNOWN_RATE = 4.0
-"""Where the path's rate is not known, a run whose path is so many times as fast as what was carried is not shown."""
+"""If the path's rate is unknown, runs on paths faster than this multiple of the carried rate are not shown."""
 LOST_SHARE = 0.0005
-"""Of the segments, by chance: no reference's path has any, and at a usual round trip fewer cost little."""
+"""Share of randomly lost segments above which no reference applies: none has loss, and less costs little."""
 FASTER = 1.25
-"""Times the rate: a run is much faster."""
+"""Multiple of the rate that counts as much faster."""
 KEPT = 0.5
-"""Of its best second: a run with a loop below it lost its rate, and is no model."""
+"""Share of its best second: a run with a slower loop lost its rate and is not a model."""
 QUEUE = COUNTERS[:4]
 _ALL = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One quantity in words: yours, the nearest run's, the best run's; None where it is not known or not stated."""
+    """One quantity as text: yours, the nearest run's, the best run's; None if unknown or not stated."""
 
     name: str
     yours: str | None
@@ -53,19 +53,19 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A transfer beside references.
+    """A transfer compared with references.
 
     Attributes:
-        measured: the transfer; None where the connection has no data.
-        nearest: runs that are near enough, the nearest first, with what is alike and what differs.
-        best: of all that are near enough, the one that shows what the path and kernel can do, where a rate is compared:
-            the verdict names it.
-        rows: yours beside the nearest run and `best`, which may be one and the same.
-        traced: `best`, or else the run most like it whose window and flight over time are known (`trace`), to be drawn.
-        verdict: in words; None where no run is near enough.
-        agreement: how the window by the memory model and the window seen agree, where both are known.
-        prediction: what changing to `best`'s settings should give; None where no run is near enough.
-        why_not: why there is no verdict; None where there is one.
+        measured: the transfer; None if the connection has no data.
+        nearest: runs that are near enough, the nearest first, with similarities and differences.
+        best: of these, the run that shows the capability of path and kernel, if rates are compared; the verdict names
+        it.
+        rows: yours next to the nearest run and `best`, which may be the same.
+        traced: `best`, or the most similar run with window and flight over time (`trace`), for drawing.
+        verdict: in words; None if no run is near enough.
+        agreement: agreement of the memory model's window and the seen one, if both are known.
+        prediction: predicted effect of `best`'s settings; None if no run is near enough.
+        why_not: why there is no verdict; None if there is one.
     """
 
     measured: Measured | None
@@ -80,13 +80,13 @@ class Comparison:
 
     @property
     def beside(self) -> tuple[Run, ...]:
-        """The runs that a table of `rows` has a column for: the nearest, and `best` where that is another one."""
+        """Return the runs with a column in a table of `rows`: the nearest, and `best` if different."""
         nearest = tuple(each.run for each in self.nearest[:1])
         return nearest if self.best is None or self.best in nearest else (*nearest, self.best)
 
     @property
     def cells(self) -> tuple[tuple[str | None, ...], ...]:
-        """`rows` as such a table: the name, yours, then a cell for each run of `beside`."""
+        """Return `rows` as a table: the name, yours, then one cell per run of `beside`."""
         count = 2 + len(self.beside)
         return tuple((row.name, row.yours, row.reference, row.best)[:count] for row in self.rows)
 
@@ -94,17 +94,17 @@ class Comparison:
 def compare(
     connection: Connection, *, rate_bps: float | None = None, limit: int = 3, verdict: Verdict | None = None
 ) -> Comparison:
-    """Put a connection beside the references that are near.
+    """Compare a connection with the nearest references.
 
-    Near enough is a run of the same workload whose round trip is within a factor of 1.5 of the connection's, and whose
-    path's rate is within a factor of 2, where the connection's is known; where it is not, at most four times what the
-    connection carried. Kernel, settings and patch order the runs. Where the path loses segments by chance, or another
-    thing of which no reference has the like decides, none is shown.
+    A run is near enough if it has the same workload, a round trip within a factor of 1.5, and a path rate within a
+    factor of 2 if the connection's is known, else at most four times what the connection carried. Kernel, settings and
+    patch order the runs. None is shown if the path loses segments randomly, or if something decides that no reference
+    has.
 
     Args:
-        rate_bps: of the path, bits per second; a capture shows it only where the transfer filled it.
-        limit: most runs in `nearest`.
-        verdict: what limited it, where that was judged already; otherwise all rules are asked.
+        rate_bps: the path's rate in bits per second; a capture shows it only if the transfer filled the path.
+        limit: maximum runs in `nearest`.
+        verdict: its verdict, if already known; otherwise all rules are applied.
 
     Raises:
         SourceError: the source changed, or could be read only once.
@@ -116,7 +116,7 @@ def compare(
 
 
 def compare_measured(measured: Measured, *, limit: int = 3) -> Comparison:
-    """Put a transfer that was measured beside the references that are near, as `compare` does."""
+    """Compare a measured transfer with the nearest references, like `compare`."""
     if measured.workload is None:
         return _without(measured, f"no reference has its shape: {measured.shape}")
     if not measured.rtt_ns:
@@ -146,14 +146,15 @@ def compare_measured(measured: Measured, *, limit: int = 3) -> Comparison:
 
 
 def reached_bps(run: Run) -> float | None:
-    """The most that a run reached in any second that it states; None where it states no rate."""
+    """Return the highest rate that a run states for any second, or None."""
     rates = [each.most_bps for each in run.throughput] + [each.rate_bps for each in run.ramp]
     return max(rates, default=None)
 
 
 def _apart(measured: Measured, run: Run) -> tuple[bool, bool, float, float]:
-    """How far a run is from showing what this path and kernel can do: runs that state buffer and path come first, and
-    among them those that kept their rate in every loop; then the path decides, the kernel, and last the settings."""
+    """Return a sort key for how well a run shows the capability of this path and kernel: runs that state buffer and
+    path come first, and among them those that kept their rate in every loop; then path, kernel and settings decide.
+    """
     kept = min((each.most_bps for each in run.throughput), default=0.0) >= KEPT * (reached_bps(run) or 0.0)
     path = abs(log2((measured.rtt_ns or 1) / (run.rtt_ns or 1)))
     if measured.path_rate_bps and run.rate_bps:
@@ -186,7 +187,7 @@ def _ordered(measured: Measured) -> Sequence[Nearness]:
 
 
 def _misled(measured: Measured) -> str | None:
-    """Why every reference would mislead; None where none of these reasons is there."""
+    """Return why every reference would mislead, or None."""
     if measured.loss_share > LOST_SHARE:
         share = share_text(measured.loss_share, places=2)
         return f"its path loses {share} of the segments by chance, and no reference's does"
@@ -211,7 +212,7 @@ def _is_near(measured: Measured, run: Run) -> bool:
     if measured.path_rate_bps and run.rate_bps:
         return _factor(measured.path_rate_bps, rate) <= NEAR_RATE
     if measured.path_rate_bps:
-        # The run's path carried at least what it reached.
+        # The run's path carried at least the reached rate.
         return rate <= measured.path_rate_bps * NEAR_RATE
     return rate / UNKNOWN_RATE <= carried <= rate * NEAR_RATE
 
@@ -221,7 +222,7 @@ def _factor(one: float, other: float) -> float:
 
 
 def _far(measured: Measured, runs: Sequence[Run]) -> str:
-    """Why no run of the workload is near enough."""
+    """Return why no run of the workload is near enough."""
     rtts = sorted({run.rtt_ns for run in runs if run.rtt_ns})
     rtt_ns = measured.rtt_ns or 0
     if not any(_factor(rtt_ns, each) <= NEAR_RTT for each in rtts):
@@ -264,7 +265,7 @@ def _verdict(measured: Measured, near: Sequence[Run], best: Run | None) -> str:
 
 
 def _other_words(measured: Measured, best: Run) -> str:
-    """Where the run was much faster and no window limited yours: what did has no like in the run."""
+    """Return a caveat if the run was much faster although no window limited yours."""
     reached, own = reached_bps(best), measured.best_second_bps or measured.goodput_bps
     if measured.limit in WINDOW_LIMITS or not reached or not own or reached <= FASTER * own:
         return ""
@@ -272,7 +273,7 @@ def _other_words(measured: Measured, best: Run) -> str:
 
 
 def _queue_words(measured: Measured, near: Sequence[Run], best: Run) -> str:
-    """What the receiver's queue suffered, and which settings spare it."""
+    """Describe what happened to the receiver's queue, and which settings avoid it."""
     suffered = [name for name in QUEUE if measured.counters.get(name)]
     if not suffered:
         return ""
@@ -309,7 +310,7 @@ def _messages_verdict(measured: Measured, near: Sequence[Run]) -> str:
 
 
 def run_words(run: Run) -> str:
-    """A run with its kernel and settings: ``lab-bulk-300ms/512m2-stock (Linux 6.1.192, 512 MiB at -2)``."""
+    """Return a run with its kernel and settings: ``lab-bulk-300ms/512m2-stock (Linux 6.1.192, 512 MiB at -2)``."""
     parts = [f"Linux {run.kernel}"] if run.kernel else []
     if run.is_patched:
         parts.append("with the collapse patch")
@@ -321,7 +322,7 @@ def run_words(run: Run) -> str:
 
 
 def loops_words(run: Run) -> str:
-    """What a run reached: ``941 Mbit/s``, by loop where it has several."""
+    """Return a run's result: ``941 Mbit/s``, by loop if it has several."""
     loops = " / ".join(_range(each) for each in run.throughput)
     return f"{loops} Mbit/s" if loops else rate_text(reached_bps(run) or 0.0)
 
@@ -338,7 +339,7 @@ def _rows(measured: Measured, run: Run, best: Run | None) -> list[Row]:
 
 
 def _yours(measured: Measured) -> dict[str, str | None]:
-    """Every quantity that there is, in order."""
+    """Return every quantity in order."""
     own = own_window(measured)
     oscillates = measured.workload == OSCILLATING
     cells = {
@@ -353,7 +354,7 @@ def _yours(measured: Measured) -> dict[str, str | None]:
         "mean window": _size(measured.window_mean_bytes),
         "most in flight": _size(measured.flight_max_bytes),
         "mean in flight": _size(measured.flight_mean_bytes),
-        # References of a reader that pauses state its fast seconds only: beside a mean they would mislead.
+        # References of a pausing reader state only its fast seconds, which are not comparable with a mean.
         **({"mean throughput": _rate(measured.goodput_bps), "fast seconds, by loop": None} if oscillates else {}),
         **({} if oscillates else {"throughput": _rate(measured.goodput_bps)}),
         "best second": _rate(measured.best_second_bps),

@@ -1,7 +1,7 @@
-"""What is known of one transfer, to be put beside references: path, receiver, settings, pace, what limited it.
+"""Measurements of one transfer for comparison with references: path, receiver, settings, pace, limit.
 
-In: a connection of a capture, or the samples of its socket where there is no capture. Out: Measured; what was not seen
-is None. It looks at no reference.
+In: a connection of a capture, or the samples of its socket without a capture. Out: Measured; unknown values are None.
+It uses no reference.
 """
 
 from __future__ import annotations
@@ -27,52 +27,52 @@ COUNTERS = (
     *("TcpExtPruneCalled", "TcpExtTCPRcvCollapsed", "TcpExtTCPRcvQDrop", "TcpExtTCPOFODrop"),
     *("TcpExtTCPToZeroWindowAdv", "TcpRetransSegs"),
 )
-"""Of the receiver, but the last."""
+"""Counters of the receiver, except the last."""
 COLLAPSE = "net.ipv4.tcp_collapse_max_bytes"
 BUSY_SHARE = 0.5
 PATH_SHARE = 0.1
-"""Of a transfer: when data went evenly at its best rate for so long, that rate is the path's."""
+"""Share of a transfer: if data flowed evenly at its best rate for this long, that rate is the path's."""
 LEAST_MESSAGES = 10
 LEAST_BULK_BYTES = 1_000_000
 LEAST_ROUND_TRIPS = 15
-"""A transfer with less is all slow start: 12 doublings of ten segments fill 1 Gbit/s over 300 ms."""
+"""Shorter transfers are all slow start: 12 doublings of ten segments fill 1 Gbit/s over 300 ms."""
 FIRST_FLIGHT_BYTES = 10 * 1448
 """Ten segments of Ethernet (RFC 6928)."""
 
 WINDOW_LIMITS = ("receiver_window", "receiver_application")
-"""Limits that a receive window is."""
+"""Limits caused by a receive window."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One transfer as it was measured.
+    """Measurements of one transfer.
 
     Attributes:
-        name: who with whom.
-        receiver: in words: ``a``, or an address.
-        connection, direction: its number and ``a_to_b`` or ``b_to_a``; None where there is no capture.
-        rtt_ns: least round trip of the path.
-        path_rate_bps: of the path, where it is given or the packets show it; else None.
-        loss_share: of its segments with data, where they were lost by chance or by other traffic; 0 where none were, or
-            a queue that it filled itself dropped them.
+        name: both ends.
+        receiver: as text: ``a``, or an address.
+        connection, direction: its number and ``a_to_b`` or ``b_to_a``; None without a capture.
+        rtt_ns: minimum round trip of the path.
+        path_rate_bps: the path's rate, if given or visible in the packets; else None.
+        loss_share: share of data segments lost randomly or because of other traffic; 0 without loss, or if its own
+        queue dropped them.
         goodput_bps: over the whole transfer.
-        best_second_bps: of its best second; None of a connection so long that single seconds are not known.
-        volume_bytes, duration_ns: payload, and the time it took; without handshake and close where packets show them.
-        window_max_bytes, window_mean_bytes: of the receive window.
-        flight_max_bytes, flight_mean_bytes: in flight.
-        kernel: the receiver's release.
+        best_second_bps: rate of its best second; None for connections too long to know single seconds.
+        volume_bytes, duration_ns: payload, and its duration; without handshake and close if visible.
+        window_max_bytes, window_mean_bytes: receive window.
+        flight_max_bytes, flight_mean_bytes: data in flight.
+        kernel: the receiver's kernel release.
         rmem_max_bytes, adv_win_scale: the receiver's settings; the third value of tcp_rmem.
         wmem_max_bytes: the sender's: the third value of tcp_wmem.
-        is_patched: whether the receiver's kernel collapses no large queues; None where its settings are not known.
-        settings, sender_settings: of the receiver's host and of the sender's, never merged.
-        workload: the references' name for its shape; None where it has none of these; `shape` says what was seen.
-        limit: one of `tcpwin.limits.LIMITS`, that took most time; `limited_by` in words.
-        second_limit: another that took about as much; None where there is none.
+        is_patched: whether the receiver's kernel does not collapse large queues; None if its settings are unknown.
+        settings, sender_settings: settings of the receiver's and the sender's host, never merged.
+        workload: the references' name for its shape, or None; `shape` describes it.
+        limit: the limit with most time, of `tcpwin.limits.LIMITS`; `limited_by` as text.
+        second_limit: another limit with about as much time, or None.
         is_reader_slow: the receiver's application kept the window small.
-        is_unscaled: window scaling is off: 65,535 bytes are the most, whatever the settings.
-        first_flight_bytes: what the sender began with, before any ACK.
+        is_unscaled: window scaling is off: at most 65,535 bytes, whatever the settings.
+        first_flight_bytes: data sent before the first ACK.
         window_ns: time that the receive window held the sender back.
-        idle_restart_ns: what restarts after idle cost.
+        idle_restart_ns: cost of restarts after idle.
         zero_window_ns, stall_count, stall_ns: time with the window closed; silences in which somebody waited.
         message_p50_ns, message_p99_ns: delays of messages.
         counters: increases of `COUNTERS` while the hosts were watched.
@@ -121,18 +121,18 @@ class Measured:
 def measure_connection(
     connection: Connection, *, rate_bps: float | None = None, verdict: Verdict | None = None
 ) -> Measured | None:
-    """What a capture, with its snapshots, shows of a connection's larger direction; None where nothing was judged.
+    """Measure a connection's larger direction from a capture and its snapshots; None if nothing was judged.
 
-    Reads the source again for the pace, as `Connection.series` does.
+    Reads the source again for the pace, like `Connection.series`.
 
     Args:
-        rate_bps: of the path, where it is known.
-        verdict: what limited it, where that was judged already.
+        rate_bps: the path's rate, if known.
+        verdict: its verdict, if already known.
     """
     verdict = verdict or connection.verdict
     if verdict.direction is None:
         return None
-    # A verdict may be on the direction that lost most, which carried a request alone: no run is like that.
+    # A verdict may be about the direction that lost most, which may carry only a request; no run is like that.
     larger: DirectionName = "b_to_a" if verdict.direction == "a_to_b" else "a_to_b"
     sizes = {"a_to_b": connection.a_to_b.unique_bytes, "b_to_a": connection.b_to_a.unique_bytes}
     if sizes[larger] > sizes[verdict.direction]:
@@ -187,7 +187,7 @@ def measure_connection(
 
 
 class HostFacts(TypedDict):
-    """What snapshots of hosts say, by the fields of `Measured`."""
+    """Values from host snapshots, by the fields of `Measured`."""
 
     kernel: str | None
     rmem_max_bytes: int | None
@@ -200,7 +200,7 @@ class HostFacts(TypedDict):
 
 
 def host_facts(receiver: Host | None, sender: Host | None) -> HostFacts:
-    """What the hosts' snapshots say, by the fields of `Measured`."""
+    """Return the values in the hosts' snapshots, by the fields of `Measured`."""
     from tcpwin.limits.evidence import growth
 
     settings = None if receiver is None else receiver.settings
@@ -215,7 +215,7 @@ def host_facts(receiver: Host | None, sender: Host | None) -> HostFacts:
         "rmem_max_bytes": _largest(settings, "net.ipv4.tcp_rmem"),
         "wmem_max_bytes": _largest(None if sender is None else sender.settings, "net.ipv4.tcp_wmem"),
         "adv_win_scale": adv_win_scale_of(settings),
-        # Only a patched kernel has the setting, and 0 switches the patch off.
+        # Only a patched kernel has the setting, and 0 disables the patch.
         "is_patched": None if settings is None else bool(settings.number(COLLAPSE)),
         "settings": {} if settings is None else settings.values,
         "sender_settings": others,
@@ -235,7 +235,7 @@ def _pace(connection: Connection, direction: DirectionName) -> Pace:
 
 
 def _at_the_paths_rate_ns(data: Direction, path_rate_bps: float | None) -> float:
-    """How long a message of the mean size takes on the path's narrowest place alone; 0 where its rate is not known."""
+    """Return the time of a mean message at the path's rate, or 0 if the rate is unknown."""
     return 8e9 * data.acked_bytes / data.messages / path_rate_bps if path_rate_bps else 0.0
 
 
@@ -248,7 +248,7 @@ def _shape(
     rtt_ns: int | None,
     path_rate_bps: float | None,
 ) -> tuple[str | None, str]:
-    """The workload of the references that a transfer resembles, and what was seen."""
+    """Return the reference workload that a transfer resembles, and a description."""
     busy_ns = total_ns - groups["application"] - groups["handshake"] - groups["closed"]
     if data.messages >= LEAST_MESSAGES and groups["application"] >= BUSY_SHARE * total_ns:
         if _at_the_paths_rate_ns(data, path_rate_bps) > (rtt_ns or 0):

@@ -1,6 +1,6 @@
-"""What a published result says: the path, the settings, the workload, and its figures.
+"""Published results: path, settings, workload, and figures.
 
-What is not stated is None or empty; nothing is worked out from other figures.
+Values that are not stated are None or empty; nothing is derived from other figures.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from tcpwin.hosts import Distribution, ThroughputSample
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """Where the figures stand.
+    """The source of the figures.
 
     Attributes:
-        article, section: as they are headed.
-        publisher, published: published as YYYY-MM-DD; None where it is not stated.
+        article, section: their titles.
+        publisher, published: date as YYYY-MM-DD; None if not stated.
     """
 
     article: str
@@ -28,7 +28,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class RateRange:
-    """The least and the most rate of one loop of a workload; both the same where one figure is given."""
+    """Minimum and maximum rate of one loop of a workload; equal if only one figure is given."""
 
     least_bps: float
     most_bps: float
@@ -44,7 +44,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Calls that took from `least_ns` to below `most_ns`; None for `least_ns` where the histogram does not say."""
+    """Calls that took from `least_ns` to below `most_ns`; `least_ns` is None if not stated."""
 
     least_ns: int | None
     most_ns: int
@@ -56,27 +56,27 @@ class Run:
     """One run of a reference.
 
     Attributes:
-        reference, name: of the file, and of the run in it.
+        reference, name: names of the file and of the run in it.
         workload: oscillating-reader, iperf3, messages, buffer-size, max-send, sftp, autotuning-level, or calculation:
             figures that were not measured.
-        rtt_ns, rate_bps: of the path.
+        rtt_ns, rate_bps: the path's.
         kernel: Linux's version.
         is_patched: whether the kernel had Cloudflare's patch against collapsing large receive queues.
         settings: sysctls by name.
-        rmem_max_bytes: the most of tcp_rmem; `adv_win_scale` is tcp_adv_win_scale.
+        rmem_max_bytes: maximum of tcp_rmem; `adv_win_scale` is tcp_adv_win_scale.
         tcp_mem_max_bytes: the upper bound of tcp_mem.
-        window_bytes: the largest receive window that the settings allow, or that was meant.
-        window_max_bytes: what it may grow to (Windows).
-        window_raw, window_shift: of the header and the window scale option, at the begin.
-        memory_ratio: bytes of memory for each byte of data that fill the buffer just when the window is used up.
-        sockets: how many there were.
-        throughput: by loop of the workload.
+        window_bytes: the largest receive window that the settings allow, or that was intended.
+        window_max_bytes: the size it may grow to (Windows).
+        window_raw, window_shift: initial header field and window scale option.
+        memory_ratio: bytes of memory per byte of data at which the buffer fills exactly with the window.
+        sockets: number of sockets.
+        throughput: rate by loop of the workload.
         counters: increases by nstat's names.
-        latencies: of messages by name, as min and p99.
-        max_latency_ns: of tcp_try_rmem_schedule(); `latency_histogram` too.
-        distribution, distributed: of a field over the sockets, and the field's name.
-        ramp: intervals of iperf3, one after the other.
-        verdict: the author's own word.
+        latencies: message latencies by name, such as min and p99.
+        max_latency_ns: maximum latency of tcp_try_rmem_schedule(), like `latency_histogram`.
+        distribution, distributed: a field's distribution over the sockets, and its name.
+        ramp: consecutive iperf3 intervals.
+        verdict: the author's word.
     """
 
     reference: str
@@ -108,16 +108,16 @@ class Run:
 
     @property
     def has_figures(self) -> bool:
-        """Whether anything was measured, or calculated, that a run can be compared with."""
+        """Whether there is any measured or calculated figure to compare with."""
         return bool(self.throughput or self.counters or self.latencies or self.distribution or self.ramp)
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Published results that belong together: one file.
+    """A set of published results, from one file.
 
     Attributes:
-        notes: what the figures leave open, or mean.
+        notes: explanations and gaps of the figures.
     """
 
     name: str
@@ -127,10 +127,10 @@ class Reference:
     runs: tuple[Run, ...]
 
     def run(self, name: str) -> Run:
-        """A run by its name.
+        """Return a run by name.
 
         Raises:
-            KeyError: there is none such.
+            KeyError: unknown run.
         """
         for run in self.runs:
             if run.name == name:

@@ -1,6 +1,6 @@
-"""Which published runs are nearest to what was measured, and why.
+"""Find the published runs nearest to a measurement, and why.
 
-In: what is known of a path, its hosts and their workload. Out: runs in order, each with what is alike and what differs.
+In: known values of a path, its hosts and their workload. Out: runs in order, with similarities and differences.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from tcpwin.reference.read import references
 from tcpwin.units import binary_text, rate_text, time_text
 
 NOT_STATED = 1.0
-"""The distance of what a run does not state: as if it were twice as much."""
+"""Distance of a value that a run does not state, equal to a factor of two."""
 OTHER_WORKLOAD = 4.0
 OTHER_MEMORY_MODEL = 2.0
 SWITCHES = ("net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_notsent_lowat")
-"""Settings that references name and that no other thing asked for says."""
+"""Settings in references that no other criterion covers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
-    """How near a run is.
+    """Distance of a run.
 
     Attributes:
-        distance: 0 where all that was asked for is the same; 1 for each doubling of a number.
-        why: of each thing that was asked for, one sentence; `distances` are their parts of the distance.
+        distance: 0 if all criteria match; 1 for each doubling of a number.
+        why: one sentence per criterion; `distances` are their parts of the distance.
     """
 
     run: Run
@@ -51,25 +51,25 @@ def nearest(
     workload: str | None = None,
     limit: int = 3,
 ) -> list[Nearness]:
-    """Measured runs, the nearest first.
+    """Return measured runs, the nearest first.
 
-    The distance is the sum over what is asked for: of a number the doublings between both (|log2| of their ratio), of
-    tcp_adv_win_scale those between the memory that both reckon for a byte, 4 for another workload, 2 for a kernel on
-    the other side of 6.6, which counts receive memory otherwise, 1 for the collapse patch on one side only or another
-    value of a setting that a run names, and 1 for what a run does not state. Of runs as near as each other those of
-    the same kernel are first. Calculations are left out.
+    The distance is the sum over the given criteria: for a number the doublings between both (|log2| of their ratio),
+    for tcp_adv_win_scale those between the memory that both assume per byte, 4 for another workload, 2 for a kernel on
+    the other side of 6.6, which counts receive memory differently, 1 for the collapse patch on one side only or another
+    value of a setting that a run names, and 1 for values that a run does not state. Among equally near runs those of
+    the same kernel come first. Calculations are omitted.
 
     Args:
-        rtt_ns, rate_bps: of the path.
-        rmem_max_bytes: the most of tcp_rmem.
+        rtt_ns, rate_bps: the path's.
+        rmem_max_bytes: maximum of tcp_rmem.
         window_bytes: the largest receive window.
         kernel: a version, as ``uname -r`` prints it.
         adv_win_scale: tcp_adv_win_scale.
         is_patched: whether the kernel has Cloudflare's patch, and it is switched on.
-        settings: of the hosts, by name; only those that a run names and that are no sizes count.
+        settings: the hosts' settings by name; only those that a run names and that are not sizes count.
 
     Raises:
-        ArgumentError: nothing is asked for, a number is not above 0, or a kernel is none.
+        ArgumentError: no criterion is given, a number is not above 0, or a kernel is invalid.
     """
     numbers = {
         "round trip": (rtt_ns, _rtt, time_text),

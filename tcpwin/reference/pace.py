@@ -1,6 +1,6 @@
-"""How a transfer's rate went, second by second, and the names of the references' workloads.
+"""A transfer's rate second by second, and the names of the references' workloads.
 
-In: bytes that were acknowledged, with their times. Out: rates of whole seconds, and whether they oscillate.
+In: acknowledged bytes with their times. Out: rates of whole seconds, and whether they oscillate.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ BULK = "iperf3"
 MESSAGES = "messages"
 FAST_SHARE = 0.5
 SLOW_SHARE = 0.25
-"""Of the best second: the published reader takes 5 % of it in slow seconds, and a start or a stall may cost half."""
+"""Share of the best second: the published reader takes 5 % of it in slow seconds; a start or a stall may cost half."""
 LEAST_FAST_SECONDS = 2
 """15 of 60 by design; a queue that dropped may cost those of all loops but the first, and slow start some of these."""
 LEAST_SLOW = 0.3
-"""Of all seconds; 45 of 60 by design."""
+"""Share of slow seconds; 45 of 60 by design."""
 LEAST_SLOW_RUN = 5
-"""Seconds that are slow one after the other; 15 by design."""
+"""Consecutive slow seconds; 15 by design."""
 LEAST_SECONDS = 20
 """One loop of the published reader."""
 MOST_STEPS = 100_000
-"""Seconds of more than a day; a clock that jumps would make any number of them."""
+"""More seconds than a day has, because a jumping clock could create any number."""
 LONGEST_STEP_NS = LEAST_SLOW_RUN * SECOND_NS
-"""Longer ones hold fast and slow seconds of a loop together."""
+"""Longer steps would mix fast and slow seconds of a loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """A transfer by its seconds, or by longer steps where no more is known of it.
+    """A transfer's rates by second, or by longer steps if no more is known.
 
     Attributes:
         rates_bps: payload acknowledged in each whole step from the first, bits per second.
-        step_ns: how long a step is.
+        step_ns: length of a step.
     """
 
     rates_bps: tuple[float, ...]
@@ -43,12 +43,12 @@ class Pace:
 
     @property
     def best_bps(self) -> float | None:
-        """The best step's."""
+        """Return the best step's rate."""
         return max(self.rates_bps, default=0.0) or None
 
     @property
     def oscillates(self) -> bool:
-        """Whether fast seconds alternate with slow ones, as under the published reader."""
+        """Whether fast and slow seconds alternate, as with the published reader."""
         best = self.best_bps
         if best is None or len(self.rates_bps) < LEAST_SECONDS or self.step_ns > LONGEST_STEP_NS:
             return False
@@ -61,10 +61,10 @@ class Pace:
 
 
 def pace_of(progress: Iterable[tuple[int, int]], *, width_ns: int = 1) -> Pace:
-    """Rates from times in nanoseconds, in order, and the bytes that each brought.
+    """Compute rates from ordered times in nanoseconds and the bytes of each.
 
     Args:
-        width_ns: for how long the bytes of a time came in: where it is more than a second, it is the step.
+        width_ns: time over which the bytes of one entry arrived; if above a second, it is the step.
     """
     amounts = list(progress)
     if not amounts:
@@ -75,7 +75,7 @@ def pace_of(progress: Iterable[tuple[int, int]], *, width_ns: int = 1) -> Pace:
     for time_ns, count in amounts:
         place = (time_ns - first_ns) // step_ns
         steps[place] = steps.get(place, 0) + count
-    # The last step is not whole, and would look slow.
+    # The last step is incomplete and would look slow.
     rates = (steps.get(place, 0) * 8e9 / step_ns for place in range(max(steps)))
     return Pace(tuple(rates), step_ns)
 

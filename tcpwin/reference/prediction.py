@@ -1,7 +1,7 @@
-"""What a receiver's settings allow by the model of its memory, and what a reference's settings would.
+"""The windows that a receiver's settings, or a reference's, allow by the memory model.
 
-In: a transfer as measured, a run of a reference. Out: windows and rates with their assumptions, or the reason why other
-settings would change nothing. It measures nothing.
+In: a measured transfer, a run of a reference. Out: windows and rates with their assumptions, or the reason why other
+settings would not help. It measures nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tcpwin.units import binary_text, bytes_text, rate_text, share_text, time_te
 NEAR = 0.1
 """Windows are whole segments and whole units of the scale: a tenth off is the same."""
 REACHED = 0.7
-"""Of what the setting allows: rcv_ssthresh may stay a quarter below it."""
+"""Share of what the setting allows: rcv_ssthresh may stay a quarter below it."""
 
 UNKNOWN_KERNEL = "your kernel is older than 6.6: it is not known, and a newer one ignores the scale;"
 UNKNOWN_BOUND = "tcp_rmem bounded your window, and no buffer that the program set: your settings are not known;"
@@ -35,13 +35,13 @@ UNKNOWN_BOUND = "tcp_rmem bounded your window, and no buffer that the program se
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What a receive buffer allows.
+    """Window and rate that a receive buffer allows.
 
     Attributes:
         rmem_max_bytes: the third value of tcp_rmem.
-        model: how the kernel reckons.
+        model: the kernel's memory model.
         window_bytes: the largest window by that model.
-        rate_bps: one such window a round trip.
+        rate_bps: one such window per round trip.
         words: ``4 MiB at -2 gives 1 MiB``.
     """
 
@@ -54,16 +54,16 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What changing to a run's settings should give.
+    """Predicted effect of a run's settings.
 
     Attributes:
-        allowed: by these settings on the user's own kernel; None where nothing is to be gained.
-        lines: for sysctl, on the receiver.
-        goodput_bps: expected: time that the window took shrinks with the larger window, all other time stays, and no
-            transfer is faster than slow start.
-        ceiling_bps: the least of one window a round trip and the path's rate, where that is known.
-        assumptions: what must be true for it, a sentence each.
-        text: all of it in words, or why there is nothing to be gained.
+        allowed: what these settings allow on the user's kernel; None without any gain.
+        lines: sysctl lines for the receiver.
+        goodput_bps: expected rate: window-limited time shrinks with the larger window, other time stays, and no
+        transfer is faster than slow start.
+        ceiling_bps: the smaller of one window per round trip and the path's rate, if known.
+        assumptions: its assumptions, one sentence each.
+        text: summary, or why nothing is gained.
     """
 
     allowed: Allowed | None
@@ -75,7 +75,7 @@ class Prediction:
 
 
 def kernel_version(release: str | None) -> Kernel | None:
-    """The version of a release; None where it is none."""
+    """Return the version of a release, or None if invalid."""
     try:
         return None if release is None else parse_kernel(release)
     except ValueError:
@@ -90,9 +90,9 @@ def allowed_by(
     *,
     models: tuple[MemoryModel, ...] | None = None,
 ) -> Allowed | None:
-    """What the settings allow; None where neither kernel nor scale is known, and with them the model.
+    """Return what the settings allow, or None if neither kernel nor scale is known.
 
-    Of the models that a kernel may use, the one with the larger window; `models` are what a connection showed.
+    Uses the kernel's possible model with the larger window; `models` are those that a connection showed.
     """
     if kernel is None and adv_win_scale is None:
         return None
@@ -111,7 +111,7 @@ def allowed_by(
 
 
 def own_window(measured: Measured) -> Allowed | None:
-    """What the user's own settings allow; None where they are not known."""
+    """Return what the user's settings allow, or None if unknown."""
     if measured.rmem_max_bytes is None or not measured.rtt_ns:
         return None
     kernel = kernel_version(measured.kernel)
@@ -119,7 +119,7 @@ def own_window(measured: Measured) -> Allowed | None:
 
 
 def agreement(measured: Measured, own: Allowed | None) -> str | None:
-    """How the model's window and the packets' agree, in a sentence; None where one is not known."""
+    """Describe the agreement of the model's window and the packets', or None if one is unknown."""
     if own is None or not measured.window_max_bytes:
         return None
     share = measured.window_max_bytes / own.window_bytes
@@ -139,7 +139,7 @@ def agreement(measured: Measured, own: Allowed | None) -> str | None:
 
 
 def predict(measured: Measured, run: Run) -> Prediction:
-    """What the run's settings would give the transfer."""
+    """Predict the transfer with the run's settings."""
     own, rtt_ns, kernel = own_window(measured), measured.rtt_ns, kernel_version(measured.kernel)
     reason = _no_gain(measured, own)
     if reason is not None:
@@ -215,7 +215,7 @@ def predict(measured: Measured, run: Run) -> Prediction:
 
 
 def send_window(measured: Measured) -> float | None:
-    """Bytes in flight that the sender's tcp_wmem allows; None where it is not known."""
+    """Return the bytes in flight that the sender's tcp_wmem allows, or None if unknown."""
     return None if measured.wmem_max_bytes is None else SEND_SHARE[1] * measured.wmem_max_bytes
 
 
@@ -231,7 +231,7 @@ def _allow_as_much(measured: Measured) -> str:
 
 
 def slow_start_ns(volume_bytes: int, first_flight_bytes: int, rtt_ns: int) -> int:
-    """The least time of a transfer whose flight doubles each round trip from its first, to the last ACK."""
+    """Return the minimum time of a transfer in slow start, up to the last ACK."""
     rounds, flight, sent = 0, max(first_flight_bytes, 1), 0
     while sent < volume_bytes:
         sent, flight, rounds = sent + flight, 2 * flight, rounds + 1

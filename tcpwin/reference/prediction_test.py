@@ -1,6 +1,6 @@
-"""A prediction beside a run that tests it: what was captured, what was predicted, what a real kernel did.
+"""A prediction and a run that tests it: capture, prediction and a real kernel's result.
 
-In: a transfer as captured, that of the run, and a prediction where settings were changed. Out: rows and a verdict.
+In: the captured transfer, the run's, and a prediction if settings changed. Out: rows and a verdict.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from tcpwin.reference.prediction import NEAR, Prediction, own_window
 from tcpwin.units import binary_text, rate_text, share_text, time_text
 
 TWIN = 0.15
-"""Of the captured rate: a run that is further off is no twin."""
+"""Relative difference to the captured rate above which a run is not a twin."""
 CLOSE = 0.25
-"""Of the predicted rate: a model of windows and round trips does not know bursts and losses."""
+"""Accepted relative error of the predicted rate: the model ignores bursts and losses."""
 
 
 _TWIN_WORDS = {
@@ -26,14 +26,15 @@ _TWIN_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """A prediction against a run.
+    """A prediction compared with a run.
 
     Attributes:
-        rows: name, captured, predicted, run; None where it is not known or not predicted.
-        is_window_right: the run's largest window is what the model says, or below where the window was not the limit;
-            from Linux 6.6 on, no more than its buffer. None where the settings are not known.
-        is_rate_right: the run's rate is within a quarter of the predicted; None without prediction.
-        is_twin: a run of the same settings came within 15 % of the captured rate, by the same limit; None of others.
+        rows: name, captured, predicted, run; None if unknown or not predicted.
+        is_window_right: whether the run's largest window matches the model, or is smaller if the window was not the
+        limit; from Linux 6.6 on, no more than its buffer. None if the settings are unknown.
+        is_rate_right: whether the run's rate is within 25 % of the prediction; None without one.
+        is_twin: whether a run with the same settings came within 15 % of the captured rate, with the same limit; None
+        for others.
         verdict: in words.
     """
 
@@ -45,13 +46,13 @@ class Against:
 
 
 def against(captured: Measured, run: Measured, prediction: Prediction | None = None) -> Against:
-    """Put a run beside what was captured, and beside what the memory model says of the run's own settings.
+    """Compare a run with the capture, and with the memory model for the run's settings.
 
     Args:
-        captured: the transfer that the run was made like.
-        run: the transfer of the run.
-        prediction: of the rate, where the run has other settings than were captured. Without it the rate predicted is
-            the captured one, at most the path's: the same settings should give the same.
+        captured: the transfer that the run imitates.
+        run: the run's transfer.
+        prediction: rate prediction, if the run's settings differ from the capture's. Without it the captured rate is
+        expected, at most the path's.
     """
     allowed = own_window(run)
     goodput = prediction.goodput_bps if prediction is not None else _same(captured)
@@ -98,12 +99,12 @@ def against(captured: Measured, run: Measured, prediction: Prediction | None = N
 
 
 def _is_alike(captured: Measured, run: Measured) -> bool:
-    """Whether they have the same limit; where two took about as much time, either of them."""
+    """Whether they have the same limit; if two took about as much time, either counts."""
     return run.limit in (captured.limit, captured.second_limit) or captured.limit == run.second_limit
 
 
 def _same(captured: Measured) -> float | None:
-    """What the same settings give on the path that was asked for, which may be slower than the captured one."""
+    """Return the rate for the same settings on the given path, which may be slower than the captured one."""
     if captured.goodput_bps is None or captured.path_rate_bps is None:
         return captured.goodput_bps
     return min(captured.goodput_bps, captured.path_rate_bps)

@@ -1,6 +1,6 @@
 """References from their files: TOML in the sources' own units, one file each, named as the reference.
 
-Out: References in base units: nanoseconds, bytes, bits per second. What a file holds beyond what is known is an error.
+Out: References in base units: nanoseconds, bytes, bits per second. Unknown keys in a file are an error.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _SCALED = {
 
 @cache
 def references() -> Mapping[str, Reference]:
-    """All references by name, from a to z."""
+    """Return all references by name, sorted."""
     folder = files("tcpwin.reference").joinpath("data")
     names = sorted(each.name.removesuffix(".toml") for each in folder.iterdir() if each.name.endswith(".toml"))
     return MappingProxyType({name: _read(name, folder.joinpath(f"{name}.toml").read_text("utf8")) for name in names})
 
 
 def reference(name: str) -> Reference:
-    """A reference by its name.
+    """Return a reference by name.
 
     Raises:
         KeyError: there is none such.
@@ -87,7 +87,7 @@ def _mapping(name: str) -> Any:
 
 
 def _distribution(value: dict[str, Any]) -> dict[str, Any]:
-    # Mean by sum: the article does not print how many sockets the tool saw.
+    # Derived from mean and sum: the article does not state the number of sockets.
     count = round(value["sum"] / value["mean"])
     measured = {each.name: value[each.name] for each in fields(Distribution) if each.name != "count"}
     return {"distributed": value["field"], "distribution": Distribution(count=count, **measured)}

@@ -1,7 +1,7 @@
-"""How a run went: the sender's window, what was in flight and what was acknowledged, as its kernel said it over time.
+"""The course of a run: window, flight and acknowledged bytes over time, from the sender's kernel.
 
-In: the bundle of a run, or a run whose trace is shipped. Out: Trace. Its values are those of `ss` as they were sampled;
-nothing is drawn or worked out between two samples. A run without samples has no trace.
+In: the bundle of a run, or a run with a bundled trace. Out: Trace. Its values are `ss` samples, without interpolation.
+A run without samples has no trace.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _MS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A run's sender, sample by sample while it was established; all of one length.
+    """Samples of a run's sender while established; all columns have the same length.
 
     Attributes:
-        time_ns: since the connection began: since the SYN, a round trip before the first data.
-        window_bytes: the receive window that the sender had (``snd_wnd``).
+        time_ns: time since the SYN, a round trip before the first data.
+        window_bytes: the receive window known to the sender (``snd_wnd``).
         flight_bytes: sent and not acknowledged: bytes_sent − bytes_retrans − bytes_acked.
-        acked_bytes: acknowledged since the begin.
+        acked_bytes: bytes acknowledged since the start.
     """
 
     time_ns: tuple[int, ...]
@@ -43,34 +43,34 @@ class Trace:
 
     @property
     def goodput_bps(self) -> float | None:
-        """From the begin to the last sample, bits per second."""
+        """Return the goodput from the start to the last sample, bits per second."""
         return self.acked_bytes[-1] * 8e9 / self.time_ns[-1] if self.time_ns[-1] else None
 
     def mean(self, values: Sequence[int]) -> float:
-        """The mean over time of one of its columns, each value until the next sample."""
+        """Return a column's time average, holding each value until the next sample."""
         spans = [after - before for before, after in pairwise(self.time_ns)]
         total = sum(spans)
         return sum(value * span for value, span in zip(values[:-1], spans, strict=True)) / total if total else values[0]
 
 
 def trace(run: Run) -> Trace | None:
-    """The trace of a run, where one is shipped: the lab's own runs have one."""
+    """Return the bundled trace of a run; the lab's runs have one."""
     return _shipped(run.reference).get(run.name)
 
 
 def read_trace(bundle: str | PathLike[str]) -> Trace:
-    """The trace of the socket that sent most, from the samples in a bundle of a run.
+    """Return the trace of the socket that sent most, from the samples in a run's bundle.
 
     Raises:
-        SnapshotError: it is no bundle, or has no samples of a socket that sent data, or none that says a window.
+        SnapshotError: not a bundle, or without samples of a sending socket that include a window.
     """
     samples = sender_samples(bundle)
     if all(each.snd_wnd_bytes is None for each in samples):
         raise SnapshotError("its ss output has no send window (snd_wnd)", fspath(bundle))
     first = samples[0]
-    # Data has been in flight ever since it began when the first sample is taken: the kernel says for how long.
+    # Data has been in flight since the start when the first sample is taken; the kernel reports for how long.
     began_ns = (first.time_ns or 0) - (first.busy_ns or 0) - (first.minrtt_ns or 0)
-    # Where ss prints the window at all, it leaves out one that is zero.
+    # If ss prints windows at all, it omits those that are zero.
     rows = [
         (
             ((each.time_ns or 0) - began_ns) // _MS * _MS,
