@@ -21,7 +21,7 @@ def connection_of(analysis: Analysis, number: int) -> Connection:
     """A connection by its number.
 
     Raises:
-        SourceError: there is none of this number.
+        SourceError: unknown connection number.
     """
     if not 0 <= number < len(analysis):
         raise SourceError(f"no connection {number}: the capture has {len(analysis)}, numbered from 0")
@@ -83,7 +83,7 @@ def _proof(connection: Connection) -> tuple[int, ...]:
 
 
 def tell_connection(name: str, analysis: Analysis, number: int) -> dict[str, Any]:
-    """What limited a connection, where its time went, and its main numbers."""
+    """Return a connection's verdict, time budget and main numbers."""
     connection = connection_of(analysis, number)
     verdict = connection.verdict
     frames = _proof(connection)
@@ -147,7 +147,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def tell_pair(names: tuple[str, str], pairing: Pairing, limit: int) -> dict[str, Any]:
-    """Where packets were lost between two captures, in words and by connection."""
+    """Return where packets were lost between two captures, in words and by connection."""
     from tcpwin.render import most_lost_first, summarize_pairing
 
     worst = most_lost_first(pairing)

@@ -200,16 +200,16 @@ def _lock(descriptor: int, path: Path) -> None:
 
 def _describe(path: Path, also: Sequence[str]) -> None:
     """Write the data set's description into it."""
-    told = {"schema": SCHEMA, "partitions": list(PARTITIONS), "tables": describe_tables((*ALWAYS, *sorted(also)))}
+    document = {"schema": SCHEMA, "partitions": list(PARTITIONS), "tables": describe_tables((*ALWAYS, *sorted(also)))}
     with open_whole(path / DESCRIPTION) as file:
-        json.dump(told, file, indent=1)
+        json.dump(document, file, indent=1)
         file.write("\n")
 
 
 def _check_description(path: Path) -> None:
     try:
-        told: Any = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
-        schema = told["schema"]
+        document: Any = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
+        schema = document["schema"]
     except FileNotFoundError:
         raise SourceError(f"{path}: not a data set of `tcpwin fleet run`") from None
     except (NotADirectoryError, ValueError, TypeError, KeyError):
@@ -230,12 +230,12 @@ def _read_manifest(path: Path) -> tuple[dict[str, Entry], dict[str, tuple[str, .
         with path.open(encoding="utf-8") as file:
             for line in file:
                 with suppress(ValueError, TypeError, KeyError):
-                    told = json.loads(line)
-                    if "leaves" in told:
-                        leaving[told["leaves"]] = tuple(told["paths"])
-                        entries.pop(told["leaves"], None)
+                    document = json.loads(line)
+                    if "leaves" in document:
+                        leaving[document["leaves"]] = tuple(document["paths"])
+                        entries.pop(document["leaves"], None)
                         continue
-                    entry = Entry(**{**told, "paths": tuple(told["paths"])})
+                    entry = Entry(**{**document, "paths": tuple(document["paths"])})
                     entries[entry.key] = entry
                     leaving.pop(entry.key, None)
     except FileNotFoundError:

@@ -49,9 +49,9 @@ class Done:
 
     def document(self) -> dict[str, Any]:
         """Return the JSON form."""
-        told = asdict(self)
-        failed = [{"name": name, "error": error} for name, error in told.pop("failed").items()]
-        return {"schema": SCHEMA, **told, "failed": failed}
+        fields = asdict(self)
+        failed = [{"name": name, "error": error} for name, error in fields.pop("failed").items()]
+        return {"schema": SCHEMA, **fields, "failed": failed}
 
 
 def run(

@@ -96,10 +96,10 @@ def _tasks(root: str, objects: Sequence[Any], site: str | None) -> Iterator[Task
         yield Task(f"{root}/{name}", own_site, own, tuple(beside[parent.as_posix()][:SNAPSHOTS]))
 
 
-def _file(root: str, told: Any) -> File:
+def _file(root: str, fields: Any) -> File:
     # The ETag of a single object is quoted, as in HTTP; in a list it is not.
-    version = (told.get("e_tag") or str(told.get("last_modified"))).strip('"')
-    return File(f"{root}/{told['path']}", f"{told['size']}-{version}", told["size"])
+    version = (fields.get("e_tag") or str(fields.get("last_modified"))).strip('"')
+    return File(f"{root}/{fields['path']}", f"{fields['size']}-{version}", fields["size"])
 
 
 @contextmanager

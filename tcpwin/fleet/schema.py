@@ -48,10 +48,10 @@ _ID = Column("connection", "int", "Number of the connection within its capture: 
 _CAPTURE_TEXTS = {
     "name": ("str", "Path or address of the capture."),
     "error": ("str", "Why it could not be read; null where it could. Its other columns are null then."),
-    "warnings": ("list", "What is wrong with it, or with the snapshots beside it."),
+    "warnings": ("list", "Problems with it or with its snapshots."),
     "files": ("int", "Files that are read as this one capture."),
-    "snapshots": ("int", "Files of snapshots that were put beside it."),
-    "hosts": ("list", "Labels of the hosts whose snapshots were put beside it."),
+    "snapshots": ("int", "Number of its snapshot files."),
+    "hosts": ("list", "Labels of the hosts with snapshots."),
     "kernels": ("list", "Their kernels' releases, in the same order; empty text where one is not known."),
     "file_bytes": ("int", "Bytes of its files on disk."),
     "tcpwin_version": ("str", "Of what measured it."),
@@ -90,7 +90,7 @@ _FINDING = {
     "side": ("str", "client or server."),
     "text": ("str", "What happened, with numbers."),
     "fix": ("str", "What to change."),
-    "frames": ("str", "Frames that prove it, the telling ones first."),
+    "frames": ("str", "Frames that prove it, the most relevant first."),
 }
 _EVENT_KINDS = {
     **dict.fromkeys(("direction", "cause", "reason", "confidence"), "str"),

@@ -480,4 +480,4 @@ _MEANINGS = (
 )
 
 MEANINGS: Mapping[str, Meaning] = {meaning.name: meaning for meaning in _MEANINGS}
-"""What counters mean, by `nstat` name."""
+"""Meanings of counters by `nstat` name."""

@@ -1,6 +1,6 @@
-"""Text as it was pasted: quoted in a mail (``> ``), commented out (``# ``), or broken for transport (quoted-printable).
+"""Pasted text: quoted in a mail (``> ``), commented out (``# ``), or wrapped for transport (quoted-printable).
 
-In: the lines of a file, and once its first lines. Out: the lines as the tool printed them, each at its own number.
+In: the lines of a file, and once its first lines. Out: the lines as printed by the tool, with their original numbers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 MAX_JOINED_CHARACTERS = 1 << 20
 _BREAK_AT = 60
-"""A mailer breaks a line at its 76th character (RFC 2045 section 6.7), a little sooner where an escape stands there."""
+"""Mailers break lines at the 76th character (RFC 2045 section 6.7), or slightly earlier at an escape."""
 _LONGEST = 76
 _QUOTED = re.compile(r"(?:> ?)+")
 _COMMENTED = re.compile(r"# |#$")
@@ -20,11 +20,11 @@ _ESCAPE = re.compile(r"=([0-9A-F]{2})")
 
 @dataclass(frozen=True, slots=True)
 class Quoting:
-    """What was done to the lines of a file.
+    """How the lines of a file were modified.
 
     Attributes:
-        mark: that stands before lines; None where none does.
-        is_broken: whether long lines are broken, and characters escaped, as quoted-printable does it.
+        mark: prefix of lines, or None.
+        is_broken: whether long lines are wrapped and characters escaped, as in quoted-printable.
     """
 
     mark: re.Pattern[str] | None = None
@@ -32,21 +32,21 @@ class Quoting:
 
 
 def find_quoting(head: Sequence[str]) -> Quoting:
-    """What was done to a file, by its first lines: a mark stands before two of three lines or more."""
+    """Detect the modification from the first lines: a mark precedes at least two thirds of them."""
     lines = [line.rstrip("\r\n") for line in head]
     is_broken = any(_is_soft_break(line) for line in lines) and max(map(len, lines)) <= _LONGEST
     filled = [line for line in (_joined(lines) if is_broken else lines) if line.strip()]
     quoted = sum(1 for line in filled if line.startswith(">"))
     if len(filled) > 1 and quoted * 3 >= len(filled) * 2:
         return Quoting(_QUOTED, is_broken)
-    # A comment among lines that are none is a remark, or a time: all of them were commented out, or none.
+    # A comment among other lines is a remark or a time; a file is commented out completely or not at all.
     if len(filled) > 1 and all(_COMMENTED.match(line) for line in filled):
         return Quoting(_COMMENTED, is_broken)
     return Quoting(None, is_broken)
 
 
 def unquoted(lines: Iterable[str], quoting: Quoting) -> Iterator[str]:
-    """The lines without what was done to them."""
+    """Yield the original lines."""
     whole = _joined(lines) if quoting.is_broken else iter(lines)
     mark = quoting.mark
     if mark is None:
@@ -59,7 +59,7 @@ def _is_soft_break(line: str) -> bool:
 
 
 def _joined(lines: Iterable[str]) -> Iterator[str]:
-    """Lines in one piece, with empty ones behind them, so that the next has its own number."""
+    """Join broken lines, followed by empty ones to keep the line numbers."""
     parts: list[str] = []
     for line in lines:
         text = line.rstrip("\r\n")
@@ -77,7 +77,7 @@ def _unescaped(text: str) -> str:
     if "=" not in text:
         return text
     data = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
-    # Characters beyond ASCII are bytes of UTF-8, each escaped.
+    # Non-ASCII characters are escaped UTF-8 bytes.
     try:
         return data.encode("latin-1").decode("utf-8")
     except UnicodeError:

@@ -1,6 +1,6 @@
 """Rows written as csv, JSON lines, Arrow or Parquet, some thousands at a time.
 
-In: rows of plain values by column, and what the columns hold. Out: a file. Never holds all rows.
+In: rows of plain values by column, and the columns' types. Out: a file. Never holds all rows in memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tcpwin.errors import OutputError
 from tcpwin.parquet import parquet_writer
 
 BATCH_ROWS = 4096
-"""Rows of a batch of Arrow, and of what Parquet is given at once."""
+"""Rows per Arrow batch, and per write to Parquet."""
 
 _RANGES = {"int": (-(1 << 63), 1 << 63), "uint": (0, 1 << 64)}
 
@@ -28,10 +28,10 @@ def write_rows(rows: Iterable[Row], kinds: Mapping[str, str], form: str, file: I
     """Write rows as `csv` or `jsonl` into a text file, as `arrow` or `parquet` into a binary one.
 
     Args:
-        kinds: what the columns hold, by name: int, uint, float, bool or str.
+        kinds: column types by name: int, uint, float, bool or str.
 
     Returns:
-        How many numbers of which columns Arrow and Parquet leave empty, as 64 bits do not hold them.
+        How many numbers per column Arrow and Parquet omit because they exceed 64 bits.
     """
     left_out: dict[str, int] = {}
     if form == "jsonl":
@@ -50,7 +50,7 @@ def write_rows(rows: Iterable[Row], kinds: Mapping[str, str], form: str, file: I
 
 
 def check_extra(form: str) -> None:
-    """Refuse a format that needs a package which is not there.
+    """Raise an error if a format's package is missing.
 
     Raises:
         OutputError: it is not installed.
@@ -104,7 +104,7 @@ def _batches(
         try:
             made = make(data)
         except (ArithmeticError, TypeError, ValueError):
-            # A number beyond 64 bits, or text that is no Unicode: only then is each cell looked at.
+            # A number beyond 64 bits, or invalid Unicode: only then check each cell.
             made = make({name: _fitting(name, kinds[name], column, left_out) for name, column in data.items()})
         yield made
 

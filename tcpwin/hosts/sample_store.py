@@ -1,7 +1,7 @@
 """Samples of one kind, bounded in number and even in time.
 
-In: samples as they are read. Out: all of them; or, of very many, every second one, every fourth and so on, with the
-first and the last. Increments that are let go are added to the next one.
+In: samples as they are read. Out: all of them; or, if there are very many, every second, fourth and so on, with the
+first and the last. Increments of dropped samples are added to the next one.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from tcpwin.hosts.samples import CounterSample
 
 
 class Kept:
-    """Samples in the order in which they came.
+    """Samples in arrival order.
 
     Attributes:
-        thinned: some were let go.
+        thinned: whether some were dropped.
     """
 
     def __init__(self) -> None:
@@ -33,21 +33,21 @@ class Kept:
 
     @property
     def samples(self) -> list[Any]:
-        """Those that are kept."""
+        """Return the kept samples."""
         return [*self._samples, self._open] if self._count else list(self._samples)
 
     def append(self, sample: Any, limit: int) -> None:
-        """Take in one more; beyond `limit`, every second one is let go."""
+        """Add one; beyond `limit`, drop every second one."""
         self._open = self._merge(self._open, sample) if self._count else sample
         self._count += 1
-        # The first sample stands alone: what increments it counted came before.
+        # Keep the first sample separate: its increments were counted before it.
         if self._count == self._stride or not self._samples:
             self._close()
         if len(self._samples) > max(limit, 2):
             self.thin()
 
     def thin(self) -> None:
-        """Let every second sample go; the first and the last stay."""
+        """Drop every second sample, except the first and the last."""
         samples = self.samples
         if len(samples) <= 2:
             return

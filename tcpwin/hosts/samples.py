@@ -1,4 +1,4 @@
-"""What a host says of itself beside its sockets: counters, memory of all sockets, settings, kernel."""
+"""A host's data apart from its sockets: counters, memory of all sockets, settings, kernel."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class CounterSample:
     """Counters of the network stack at one time, by `nstat`'s names (``TcpRetransSegs``, ``TcpExtPruneCalled``).
 
     Attributes:
-        time_ns: nanoseconds since the epoch by the host's clock; None where the file does not say.
+        time_ns: nanoseconds since the epoch by the host's clock; None if unknown.
         line: number of its first line in its file, from 1.
-        values: counts since boot; or, where `is_increment`, since the sample before (`nstat` without -a).
-        is_increment: None where the file does not show which of the two it is: `nstat` prints both alike.
-        rates: per second, where `nstat` printed them other than 0.
+        values: counts since boot; or, if `is_increment`, since the previous sample (`nstat` without -a).
+        is_increment: None if the file does not show which of the two it is: `nstat` prints both in the same form.
+        rates: non-zero rates per second printed by `nstat`.
         resets: names that `nstat` marked ``(overflow)``: the counter ran backwards.
     """
 
@@ -34,9 +34,9 @@ class MemorySample:
 
     Attributes:
         tcp_inuse, tcp_orphan, tcp_time_wait, tcp_alloc: sockets (IPv4's inuse and the protocol's other three).
-        tcp_memory_pages: pages of memory of all TCP sockets: what `net.ipv4.tcp_mem` bounds.
-        page_size_bytes: of the host; 4096 where nothing said otherwise.
-        values: every number by section and name, as ``("UDP", "inuse")``.
+        tcp_memory_pages: memory pages of all TCP sockets, bounded by `net.ipv4.tcp_mem`.
+        page_size_bytes: the host's page size; 4096 if unknown.
+        values: every number by section and name, such as ``("UDP", "inuse")``.
     """
 
     time_ns: int | None
@@ -54,7 +54,7 @@ class MemorySample:
     def of(
         cls, time_ns: int | None, line: int, values: Mapping[tuple[str, str], int], page_size_bytes: int
     ) -> MemorySample:
-        """Make one of the kernel's numbers by section and name."""
+        """Create a sample from the kernel's numbers by section and name."""
         return cls(
             time_ns=time_ns,
             line=line,
@@ -70,7 +70,7 @@ class MemorySample:
 
     @property
     def tcp_memory_bytes(self) -> int | None:
-        """Memory of all TCP sockets."""
+        """Return the memory of all TCP sockets."""
         return None if self.tcp_memory_pages is None else self.tcp_memory_pages * self.page_size_bytes
 
 
@@ -83,12 +83,12 @@ class SettingsSample:
     values: Mapping[str, str]
 
     def number(self, name: str) -> int | None:
-        """A setting of one number."""
+        """Return a setting with one number."""
         numbers = self.numbers(name)
         return numbers[0] if numbers is not None and len(numbers) == 1 else None
 
     def numbers(self, name: str) -> tuple[int, ...] | None:
-        """A setting of several numbers, as ``net.ipv4.tcp_rmem``: least, default, most."""
+        """Return a setting with several numbers, such as ``net.ipv4.tcp_rmem``: minimum, default, maximum."""
         try:
             return tuple(int(part) for part in self.values[name].split())
         except (KeyError, ValueError):
@@ -103,7 +103,7 @@ class KernelSample:
         release: as `uname -r` prints it.
         hostname: as `uname -n` or `uname -a` prints it.
         page_size_bytes: as `getconf PAGESIZE` prints it.
-        ticks_per_second: CONFIG_HZ, the step of the kernel's timers, where it is known.
+        ticks_per_second: CONFIG_HZ, the kernel's timer frequency, if known.
     """
 
     time_ns: int | None
@@ -115,6 +115,6 @@ class KernelSample:
 
     @property
     def version(self) -> tuple[int, int] | None:
-        """Major and minor number of the release."""
+        """Return the major and minor number of the release."""
         match = re.match(r"(\d+)\.(\d+)", self.release)
         return (int(match[1]), int(match[2])) if match else None

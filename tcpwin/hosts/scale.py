@@ -1,8 +1,8 @@
-"""Window scales by what the kernel says of its sockets.
+"""Window scales from the kernel's socket data.
 
-In: samples of one side's socket. Out: ScaleClaim for either side: the shift exactly (`wscale:`), and its samples.
-A connected socket of which TCP information is shown without `wscale:` does not scale (misc/ss.c, tcp_stats_print: it is
-printed when the option was agreed on).
+In: samples of one side's socket. Out: ScaleClaim for either side: the exact shift (`wscale:`), and its samples. A
+connected socket whose TCP information lacks `wscale:` does not scale (misc/ss.c, tcp_stats_print prints it if the
+option was negotiated).
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from dataclasses import dataclass
 from tcpwin.hosts.socket import SocketSample
 
 MAX_SHIFT = 14
-"""RFC 7323 2.3: a greater one is no shift."""
+"""Maximum shift (RFC 7323 2.3)."""
 SETTLED = frozenset(("ESTAB", "FIN-WAIT-1", "FIN-WAIT-2", "CLOSE-WAIT", "LAST-ACK", "CLOSING"))
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleClaim:
-    """A window scale shift that samples of a socket tell.
+    """A window scale shift according to a socket's samples.
 
     Attributes:
-        side: whose windows: ``a`` or ``b``.
-        shift: 0 where scaling was not agreed on.
-        by: the side whose socket said so.
-        samples: how many did; `against` said otherwise.
-        line: of the first, in its file.
+        side: side whose windows are scaled, ``a`` or ``b``.
+        shift: 0 if scaling was not negotiated.
+        by: the side of the socket.
+        samples: number of samples with it; `against` contradict it.
+        line: line of the first one in its file.
     """
 
     side: str
@@ -43,7 +43,7 @@ class ScaleClaim:
 
 
 def find_scale(side: str, samples: list[SocketSample]) -> list[ScaleClaim]:
-    """The shifts that one side's socket tells: of its peer's windows and of its own."""
+    """Return the shifts according to one side's socket: of its peer's windows and of its own."""
     peer = "b" if side == "a" else "a"
     told = [
         each

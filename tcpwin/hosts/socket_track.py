@@ -1,7 +1,7 @@
-"""What the capture says of one connection, from the point of view of the host at one of its ends.
+"""The capture's view of one connection, from the host at one of its ends.
 
-In: series of both directions. Out: per sample of the host's socket, the bounds of the clock's offset, and what window,
-flight and bytes the capture has for that time. Counts of bytes are the kernel's: SYN and FIN as `tcp_info` has them.
+In: series of both directions. Out: per sample of the host's socket, bounds of the clock offset, and the capture's
+window, flight and bytes at that time. Counts of bytes are the kernel's: SYN and FIN as `tcp_info` has them.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ FIN_QUEUED = ("FIN-WAIT-1", "CLOSING", "LAST-ACK")
 FIN_RECEIVED = ("CLOSE-WAIT", "LAST-ACK", "CLOSING")
 COUNTED_SINCE = ("bytes_acked", "bytes_received", "segs_out", "segs_in")
 MAX_COUNT = 1 << 62
-"""A greater count of bytes is none."""
+"""Maximum plausible byte count."""
 MIN_PROGRESS_BYTES = 20_000
-"""Bytes that samples must span before the sequence numbers of a capture without SYN are tied to them."""
+"""Bytes that samples must span to align the sequence numbers of a capture without SYN."""
 
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What the kernel's count of bytes is less than the capture's.
+    """Difference between the capture's and the kernel's byte counts.
 
     Attributes:
         bytes: capture's count − kernel's.
-        error_bytes: by how much that may be wrong: 0 where the SYN was captured.
+        error_bytes: maximum error, 0 if the SYN was captured.
     """
 
     bytes: int
@@ -61,7 +61,7 @@ class SocketTrack:
         self.peer_window, self.own_window = self._steps("receive_window", out), self._steps("receive_window", back)
         self.peer_edge = self._steps("right_edge", out)
         self.peer_raw, self.own_raw = self._steps("window_raw", out), self._steps("window_raw", back)
-        # A SYN is one in the capture's count. An active opener's bytes_acked counts it too (tcp_snd_una_update),
+        # A SYN counts as one byte in the capture. An active opener's bytes_acked counts it too (tcp_snd_una_update),
         # bytes_received never does.
         self.acked_base = Base(int(side == "b"), 0) if self.out.syn_seen else None
         self.received_base = Base(1, 0) if self.back.syn_seen else None
@@ -73,15 +73,15 @@ class SocketTrack:
 
     @property
     def round_trip_ns(self) -> int:
-        """Between the capture point and the host; 0 where it is not known."""
+        """Return the round trip between capture point and host, or 0 if unknown."""
         handshake = self.connection.handshake_rtt_a_ns if self.side == "a" else self.connection.handshake_rtt_b_ns
         known = [value for value in (handshake, self.back.rtt_min_ns) if value is not None]
         return min(known, default=0)
 
     def find_bases(self, samples: list[SocketSample], clock: ClockOffset | None = None) -> None:
-        """Tie the counts to the sequence numbers of a capture without SYN, where the samples allow it.
+        """Align the counts with the sequence numbers of a capture without SYN, if the samples allow it.
 
-        `clock` is the offset, where it is known already.
+        `clock` is the offset, if already known.
         """
         if self.acked_base is None and self.acked is not None:
             closing = {_acked_at_close(each) for each in samples} if self.out.fin else set()
@@ -95,7 +95,7 @@ class SocketTrack:
             )
 
     def bounds(self, sample: SocketSample) -> Bounds:
-        """Between what the clock's offset lies by one sample."""
+        """Return the bounds of the clock offset from one sample."""
         if sample.time_ns is None:
             return Bounds(None, None)
         if self._is_of_another(sample):
@@ -126,7 +126,7 @@ class SocketTrack:
         )
 
     def _is_of_another(self, sample: SocketSample) -> bool:
-        """Whether it counts more bytes than a connection had of which the capture has the SYN and the FIN."""
+        """Whether it counts more bytes than a completely captured connection (SYN and FIN) had."""
         return any(
             direction.fin
             and direction.syn_seen
@@ -140,17 +140,19 @@ class SocketTrack:
         )
 
     def acked_bytes(self, first_ns: int, at_ns: int, last_ns: int) -> Seen | None:
-        """What `bytes_acked` may have been between two times."""
+        """Return the possible range of `bytes_acked` between two times."""
         return _counted(self.acked, self.acked_base, first_ns, at_ns, last_ns)
 
     def received_bytes(self, first_ns: int, at_ns: int, last_ns: int) -> Seen | None:
-        """What `bytes_received` may have been: at least what the host had acknowledged, at most what had come."""
+        """Return the possible range of `bytes_received`: from the acknowledged to the arrived bytes."""
         least = _counted(self.receipted, self.received_base, first_ns, at_ns, last_ns)
         most = _counted(self.received, self.received_base, first_ns, at_ns, last_ns)
         return Seen(most.value, least.least, most.most) if least is not None and most is not None else None
 
     def limited_ns(self, first_ns: int, last_ns: int) -> int | None:
-        """How long the peer's window left no room for a full segment, with data in flight or the window below one."""
+        """Return how long a full segment did not fit the peer's window, with data in flight or a window below one
+        segment.
+        """
         if self._limited is None:
             return None
         times, total_ns, is_limited = self._limited
@@ -163,7 +165,7 @@ class SocketTrack:
 
     @cached_property
     def _limited(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]] | None:
-        """Times, how long the window had been short until each, and whether it is from then on."""
+        """Return times, the accumulated time with a short window, and whether it is short from then on."""
         if self.peer_edge is None or self.sent is None or self.flight is None or self.peer_window is None:
             return None
         acked = self.acked.times if self.acked is not None else self.sent.times
@@ -186,9 +188,9 @@ def _counted(steps: Steps | None, base: Base | None, first_ns: int, at_ns: int, 
 
 
 def known_count(sample: SocketSample, name: str) -> int | None:
-    """A count of bytes; None where it is absurd, or absent because the kernel has it not.
+    """Return a byte count, or None if implausible or not provided by the kernel.
 
-    What is absent is zero only beside counts of its age (Linux 4.1 and 4.2): a socket that is connected has segments.
+    Absent means zero only if counts of the same age (Linux 4.1 and 4.2) are present: a connected socket has segments.
     """
     value: int | None = getattr(sample, name)
     if value is None and any(getattr(sample, each) is not None for each in COUNTED_SINCE):
@@ -197,7 +199,7 @@ def known_count(sample: SocketSample, name: str) -> int | None:
 
 
 def _acked_at_close(sample: SocketSample) -> int | None:
-    """What `bytes_acked` will be once the FIN is acknowledged: Send-Q is write_seq − SND.UNA (tcp_diag_get_info)."""
+    """Return `bytes_acked` after the FIN is acknowledged: Send-Q is write_seq − SND.UNA (tcp_diag_get_info)."""
     acked, queued = known_count(sample, "bytes_acked"), sample.send_q_bytes
     if acked is None or queued is None or not 0 <= queued < 1 << 32 or sample.state not in FIN_QUEUED:
         return None
@@ -205,12 +207,12 @@ def _acked_at_close(sample: SocketSample) -> int | None:
 
 
 def _received_at_close(sample: SocketSample) -> int | None:
-    """`bytes_received` with the peer's FIN, which it counts (tcp_rcv_nxt_update)."""
+    """Return `bytes_received` including the peer's FIN (tcp_rcv_nxt_update)."""
     return known_count(sample, "bytes_received") if sample.state in FIN_RECEIVED else None
 
 
 def _closing_base(closing: set[int | None], steps: Steps | None) -> Base | None:
-    """The difference of the two counts of all bytes, the FIN included, where all samples say the same."""
+    """Return the difference of the final counts, including the FIN, if all samples agree."""
     known = closing - {None}
     [total] = known if len(known) == 1 else [None]
     if total is None or steps is None:
@@ -219,10 +221,10 @@ def _closing_base(closing: set[int | None], steps: Steps | None) -> Base | None:
 
 
 def _find_base(counted: list[tuple[int | None, int | None]], steps: Steps, clock: ClockOffset | None) -> Base | None:
-    """The difference of two counts that grew alike.
+    """Return the difference of two counts that grew in parallel.
 
-    It is that of the clock's offset, or of none, where they are alike there, else of the offset at which they are most
-    alike. Its error covers all offsets at which they are as much alike: a steady transfer looks the same at any.
+    It applies at the clock's offset, or at 0, if the counts match there, else at the offset of the best match. Its
+    error covers all equally good offsets: a steady transfer looks the same at any.
     """
     known = [(time_ns, count) for time_ns, count in counted if time_ns is not None and count is not None]
     if len(known) < 3:
@@ -230,7 +232,7 @@ def _find_base(counted: list[tuple[int | None, int | None]], steps: Steps, clock
     stride = max(len(known) // SCANNED_SAMPLES, 1)
     times = np.array([time_ns for time_ns, _ in known[::stride]], dtype=np.int64)
     counts = np.array([count for _, count in known[::stride]], dtype=np.int64)
-    # Each step of the capture, seen as the moment of the sample in the middle of the growth, is an offset to try.
+    # Each step of the capture, aligned with the sample in the middle of the growth, is a candidate offset.
     middle = int(np.argmin(np.abs(counts - (counts[0] + counts[-1]) // 2)))
     offsets = steps.times[:: max(len(steps) // SCANNED_OFFSETS, 1)] - times[middle]
     expected_ns = 0
@@ -242,7 +244,7 @@ def _find_base(counted: list[tuple[int | None, int | None]], steps: Steps, clock
     alike = [each for each in (likely, *found) if each is not None and _is_alike(each)]
     if not alike:
         return None
-    # Within a step or two of the capture's count no offset is better than another.
+    # Within a step or two of the capture's count all offsets are equally good.
     slack = 2 * int(np.quantile(np.diff(steps.values_at(steps.times)), 0.95)) if len(steps) > 1 else 0
     limit = min(each[1] for each in alike) + slack
     alike = [each for each in alike if each[1] <= limit]
@@ -262,10 +264,10 @@ def _spread(
     steps: Steps,
     offset_ns: int,
 ) -> tuple[float, int, int, int] | None:
-    """How alike two counts grew at an offset of their clocks.
+    """Measure how similarly two counts grew at a clock offset.
 
-    The spread of their difference as a share of the growth, half that spread, the growth, and the middle of the
-    difference; None where too few samples fall into the capture.
+    Returns the spread of their difference as a share of the growth, half that spread, the growth, and the middle of the
+    difference; None if too few samples fall into the capture.
     """
     moved = times + offset_ns
     inside = (moved >= steps.start_ns) & (moved <= steps.end_ns)

@@ -16,7 +16,7 @@ from tcpwin.analysis import Series
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What something was at a time, and the least and greatest that it may have been, by the doubt about the time."""
+    """A value at a time, with its minimum and maximum given the uncertainty of the time."""
 
     value: int | None
     least: int
@@ -35,7 +35,7 @@ class Steps:
         self._last = series.last
         self._min = series.min
         self._max = series.max
-        # What grows never falls; only its first value, in a capture without SYN, may be one that was not known yet.
+        # A growing quantity never falls; only its first value, in a capture without SYN, may be provisional.
         self._grown = np.minimum.accumulate(series.max[::-1])[::-1]
         self._width_ns = series.width_ns
 
@@ -44,23 +44,23 @@ class Steps:
 
     @property
     def start_ns(self) -> int:
-        """When the first value was taken."""
+        """Return the time of the first value."""
         return int(self._starts[0])
 
     @property
     def end_ns(self) -> int:
-        """When the last value was taken."""
+        """Return the time of the last value."""
         return int(self._starts[-1]) + self._width_ns - 1
 
     @property
     def greatest(self) -> int:
-        """The greatest value."""
+        """Return the maximum."""
         return int(self._max.max())
 
     def reached_ns(self, value: int) -> int | None:
-        """The earliest time at which a growing quantity may have reached a value: the end where it never did.
+        """Return the earliest time at which a growing quantity may have reached a value, or the end if it never did.
 
-        None where it began there.
+        None if it began there.
         """
         place = int(np.searchsorted(self._grown, value, side="left"))
         if place == 0:
@@ -68,22 +68,24 @@ class Steps:
         return int(self._starts[place]) if place < len(self) else self.end_ns
 
     def exceeded_ns(self, value: int) -> int | None:
-        """The latest time at which a growing quantity may have been at a value; None where it never exceeds it."""
+        """Return the latest time at which a growing quantity may have been at a value, or None if it never exceeds
+        it.
+        """
         place = int(np.searchsorted(self._grown, value, side="right"))
         return int(self._starts[place]) + self._width_ns - 1 if place < len(self) else None
 
     def at(self, time_ns: int) -> int | None:
-        """The value at a time; None before the first."""
+        """Return the value at a time, or None before the first."""
         place = int(np.searchsorted(self._starts, time_ns, side="right")) - 1
         return int(self._last[place]) if place >= 0 else None
 
     def seen(self, first_ns: int, at_ns: int, last_ns: int) -> Seen | None:
-        """The value at a time, and the values from one time to another, the one that held at the first included."""
+        """Return the value at a time, and the values within a span, including the one in force at its start."""
         first = int(np.searchsorted(self._starts, first_ns, side="right")) - 1
         stop = int(np.searchsorted(self._starts, last_ns, side="right"))
         if stop <= 0:
             return None
-        # Within a bucket of several samples the first time may stand anywhere.
+        # In a bucket with several samples the first time may be anywhere.
         is_whole = first >= 0 and self._width_ns == 1
         inner = first + 1 if is_whole else max(first, 0)
         least, most = [], []
@@ -96,11 +98,11 @@ class Steps:
         return Seen(self.at(at_ns), min(least), max(most))
 
     def values_at(self, times_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The values at many times, the first value before the first."""
+        """Return the values at many times; before the first time, the first value."""
         places = np.searchsorted(self._starts, times_ns, side="right") - 1
         return np.asarray(self._last[np.maximum(places, 0)])
 
     @property
     def times(self) -> NDArray[np.int64]:
-        """When the value was taken, each."""
+        """Return the time of each value."""
         return self._starts

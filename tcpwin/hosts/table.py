@@ -1,7 +1,7 @@
 """Samples as rows and columns.
 
-In: socket samples, or steps of counters. Out: rows of plain values, objects as they stand in a JSON document, and
-Tables of typed columns. What holds several values, as `users`, is JSON text in a column.
+In: socket samples, or steps of counters. Out: rows of plain values, JSON objects, and Tables of typed columns. Fields
+with several values, such as `users`, are JSON text in a column.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from tcpwin.analysis import Table
 
 Kinds = Mapping[str, str]
-"""What the columns hold, by name: int, uint, float, bool or str."""
+"""Column types by name: int, uint, float, bool or str."""
 HELD_SAMPLES = 8
-"""Samples of counters that are judged together."""
+"""Counter samples that are judged together."""
 MAX_NAMES = 20_000
-"""Counters that are added up: a kernel has about 400."""
+"""Maximum number of counters: a kernel has about 400."""
 _VOLUME = (
     "TcpInSegs",
     "TcpOutSegs",
@@ -37,7 +37,7 @@ _VOLUME = (
     "TcpExtTCPKeepAlive",
 )
 _EXPLAINED = (*(name for name in MEANINGS if name not in _VOLUME), *_VOLUME)
-"""Counters that have a meaning: signs of limits and losses first, mere volume last."""
+"""Counters with a known meaning: signs of limits and losses first, volume last."""
 
 
 def _socket_kinds() -> dict[str, str]:
@@ -57,14 +57,14 @@ SOCKET_KINDS: Kinds = _socket_kinds()
 
 
 def socket_values(sample: SocketSample, names: Iterable[str] = SOCKET_KINDS) -> dict[str, Any]:
-    """The columns of a sample as plain values; None where nothing was said."""
+    """Return the columns of a sample as plain values, None for unknown ones."""
     return {name: _cell(getattr(sample, name)) for name in names}
 
 
 def socket_object(sample: SocketSample, names: Iterable[str] | None = None) -> dict[str, Any]:
-    """A sample as an object of a JSON document: the fields named, null where not said; or all that were said.
+    """Return a sample as a JSON object: the named fields, null if unknown; or all known fields.
 
-    `index` is always there, and `cwnd_bytes` where it is known.
+    `index` is always present, and `cwnd_bytes` if known.
     """
     if names is not None:
         return {name: _plain(getattr(sample, name)) for name in names}
@@ -77,7 +77,7 @@ def socket_object(sample: SocketSample, names: Iterable[str] | None = None) -> d
 
 
 def socket_table(samples: Iterable[SocketSample], names: Sequence[str] | None = None) -> Table:
-    """Samples as columns: numbers, flags and text, masked where nothing was said.
+    """Return samples as columns: numbers, flags and text, masked where unknown.
 
     Raises:
         KeyError: a sample has no such field.
@@ -88,16 +88,16 @@ def socket_table(samples: Iterable[SocketSample], names: Sequence[str] | None = 
 
 @dataclass(frozen=True, slots=True)
 class CounterRow:
-    """One counter over one time.
+    """One counter over one time span.
 
     Attributes:
-        start_ns, end_ns: nanoseconds since the epoch by the host's clock; None where it is not known.
+        start_ns, end_ns: nanoseconds since the epoch by the host's clock; None if unknown.
         name: as `nstat` prints it.
-        increase: over that time; None where there is one sample only. The least that it can be where `is_reset`.
-        per_second: the increase; None where the time is not known.
-        is_reset: the counter ran backwards.
+        increase: over that span; None with a single sample. A lower bound if `is_reset`.
+        per_second: increase per second; None if the time is unknown.
+        is_reset: whether the counter ran backwards.
         printed: the number in the last sample; None for a step between two.
-        meaning: what it counts; None for a counter that is not explained.
+        meaning: what it counts; None if unknown.
     """
 
     start_ns: int | None
@@ -126,9 +126,9 @@ COUNTER_KINDS: Kinds = {
 def counter_rows(
     delta: CounterDelta, *, is_all: bool = False, printed: Mapping[str, int] | None = None
 ) -> list[CounterRow]:
-    """Counters that grew or ran backwards: those with a meaning; with `is_all` the rest.
+    """Return counters that grew or ran backwards: those with a meaning, and with `is_all` the rest.
 
-    Signs of limits and losses come first, then mere volume, then what has no meaning here, from a to z.
+    Signs of limits and losses come first, then volume, then unexplained ones, alphabetically.
     """
     found = []
     seconds = delta.seconds
@@ -151,31 +151,31 @@ def counter_rows(
 
 
 def sample_rows(sample: CounterSample, *, is_all: bool = False) -> list[CounterRow]:
-    """The same of a single sample, whose numbers are increases only where it says so."""
+    """Return the same for a single sample, whose numbers are increases only if marked so."""
     values = {name: value for name, value in sample.values.items() if name not in GAUGES}
     rows = counter_rows(CounterDelta(None, sample.time_ns, values, sample.resets), is_all=is_all, printed=sample.values)
     return rows if sample.is_increment else [replace(row, increase=None) for row in rows]
 
 
 def plain_rows(rows: Iterable[CounterRow]) -> Iterator[dict[str, Any]]:
-    """Rows of counters as plain values by column."""
+    """Yield counter rows as plain values by column."""
     for row in rows:
         yield {name: getattr(row, name) for name in COUNTER_KINDS}
 
 
 class CounterSteps:
-    """The steps from sample to sample of one host's counters; iterate them, and then ask for what all of them add to.
+    """The steps between samples of one host's counters; iterate, then call `total` for their sum.
 
-    What increments counted before the first sample is no step. Where no sample shows its kind, the first
-    `HELD_SAMPLES` are judged together (see `are_increments`).
+    Increments counted before the first sample are not a step. If no sample shows its kind, the first `HELD_SAMPLES` are
+    judged together (see `are_increments`).
 
     Attributes:
-        samples: how many there were.
-        first, last: of them; None where there was none.
-        count: of steps that could be compared.
+        samples: their number.
+        first, last: first and last sample; None without any.
+        count: number of comparable steps.
 
     Raises:
-        SnapshotError: in iterating: more than `MAX_NAMES` different counters.
+        SnapshotError: while iterating: more than `MAX_NAMES` different counters.
     """
 
     def __init__(self, samples: Iterable[CounterSample], *, name: str = "counters") -> None:
@@ -204,7 +204,7 @@ class CounterSteps:
 
     @property
     def total(self) -> CounterDelta | None:
-        """All steps so far as one; None without any."""
+        """Return all steps so far as one, or None."""
         if not self.count or self.first is None or self.last is None:
             return None
         return CounterDelta(
@@ -228,7 +228,7 @@ class CounterSteps:
 
 
 def table_of(rows: Iterable[Mapping[str, Any]], kinds: Kinds) -> Table:
-    """Rows as columns. A column of integers is of 64 bits; of floats where one number has more."""
+    """Return rows as columns. Integer columns have 64 bits, or become floats if a number needs more."""
     from tcpwin.analysis import Table
 
     columns: dict[str, list[Any]] = {name: [] for name in kinds}

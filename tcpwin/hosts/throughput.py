@@ -1,4 +1,4 @@
-"""What a throughput test measured in one interval, or over the whole of it.
+"""Result of a throughput test for one interval, or in total.
 
 In: a row of iperf3's text or an object of its JSON. Out: ThroughputSample. Numbers of the text have three digits, as
 iperf3 prints them; those of the JSON are exact.
@@ -16,19 +16,19 @@ class ThroughputSample:
     Attributes:
         time_ns: of the interval's end, nanoseconds since the epoch by the host's clock; None where the file does not
             say when the test began.
-        line: number of its row in its file, from 1; in JSON, of the first line of its document or event.
-        run: which test of the file it belongs to, from 0.
+        line: line number in its file, from 1; in JSON, the first line of its document or event.
+        run: index of the test in the file, from 0.
         stream: iperf3's number of the stream (its socket); None for the sum of all.
-        start_ns, end_ns: of the interval, since the test began.
+        start_ns, end_ns: interval since the start of the test.
         transferred_bytes: payload; K, M, G and T are powers of 1024 here.
         rate_bps: bits per second; K, M, G and T are powers of 1000 here. A rate in bytes (-f K) times eight.
         retransmissions: in the interval; None at a receiver and where the system does not count them.
         cwnd_bytes: congestion window at the interval's end; the kernel's segments times its MSS.
-        snd_wnd_bytes: the peer's window; JSON of a sender only, as the ones that follow.
+        snd_wnd_bytes: the peer's window; only in a sender's JSON, like the following ones.
         rtt_ns, rttvar_ns: smoothed round trip and its deviation.
-        pmtu_bytes: of the path.
-        is_summary: of the whole test, printed at its end.
-        is_omitted: in the time that -O leaves out of the summary.
+        pmtu_bytes: path MTU.
+        is_summary: whether it covers the whole test.
+        is_omitted: whether it is in the time that -O excludes from the summary.
         side: sender or receiver: who measured a summary; of an interval where the JSON says it.
         role: TX-C, RX-C, TX-S or RX-S of a test both ways at once (--bidir).
     """

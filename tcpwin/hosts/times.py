@@ -1,4 +1,4 @@
-"""When a sample was taken, from the stamps that people put between samples or before each line.
+"""Sample times from stamps between samples or before each line.
 
 In: the lines of a file, and once its first lines. Out: the time in a line, and what is left of the line. Whether lines
 have a prefix, whether a bare number is a time and on which side of its sample a stamp stands is settled per file.
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 MAX_HELD_CHARACTERS = 1 << 24
-"""A sample whose stamp follows it is held until the stamp is there; a longer one goes without a time."""
+"""A sample followed by its stamp is held until the stamp appears; longer ones get no time."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONTH_NS = 31 * 86_400 * 1_000_000_000
-# 1971 to 2200: a number or a year outside of it is no time of a snapshot, and 2262 is the last that 64 bits hold.
+# 1971 to 2200: numbers or years outside are not snapshot times; 2262 is the last year that 64 bits can hold.
 _FIRST_NS = 31_536_000 * 1_000_000_000
 _END_NS = 7_289_654_400 * 1_000_000_000
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -96,7 +96,7 @@ _PREFIXES = {
 # journalctl's short forms and rsyslog's files: time, host, program[pid]: text.
 _LOGGED = re.compile(r"(?P<host>[\w.-]{1,255}) [\w./@+-]{1,64}(?:\[\d{1,10}\])?:(?: (?P<rest>.*))?", re.DOTALL)
 # Without one of them: journalctl --no-hostname, and templates and collectors that write the host alone. The number of
-# the process, and a header or an indented line of `ss` behind the host, show that the word is none of the text.
+# the process, and a header or an indented line of `ss` after the host, show that the word is not part of the text.
 _PROGRAM = re.compile(r"(?P<host>[\w./@+-]{1,64}\[\d{1,10}\]):(?: (?P<rest>.*))?", re.DOTALL)
 # Neither a protocol nor a state, with which lines of `ss` begin.
 _HOST = re.compile(
@@ -104,7 +104,7 @@ _HOST = re.compile(
 )
 _BEHIND_A_HOST = re.compile(r"(?:State|Netid|Recv-Q) .*|(?:[ \t]|#011).*\S.*", re.DOTALL)
 _ORIGINS = {"logged": _LOGGED, "program": _PROGRAM, "host": _HOST}
-# rsyslog writes a tab so, unless it is told otherwise (parser.escapeControlCharactersOnReceive).
+# rsyslog writes tabs like this by default (parser.escapeControlCharactersOnReceive).
 _LOGGED_TAB = "#011"
 _OF_JOURNAL = "-- "
 _STARTS = frozenset(("---", "Eve", "Tim", "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"))
@@ -115,11 +115,11 @@ _PROMPTS = ("$ ", "# ")
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What a line says of time.
+    """The time information in a line.
 
     Attributes:
         time_ns: nanoseconds since the epoch; None for a separator without a time.
-        rest: the line without its prefix; None where the whole line is a stamp.
+        rest: the line without its prefix; None if the whole line is a stamp.
         is_new_block: whether a new sample begins here.
     """
 
@@ -130,14 +130,14 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class StampStyle:
-    """How a file says its times, as far as single lines cannot tell.
+    """The time format of a file, as far as single lines do not show it.
 
     Attributes:
         prefix: of each line: epoch, syslog, iso, bracket, ctime or clock (hours, minutes and seconds of no day); None
             where lines have none.
-        origin: what stands between the prefix and the text, as in a system's log: host and program (``logged``), or
-            one of them (``program``, ``host``); None where nothing does.
-        is_bare: whether a line that is but a number of seconds is a time.
+        origin: text between the prefix and the content, as in a system log: host and program (``logged``), or one of
+        them (``program``, ``host``); None without any.
+        is_bare: whether a line with only a number of seconds is a time.
         is_trailing: whether the time of a sample follows it, before a separator, as flent's ``ss_iterate.sh`` does.
         is_border: of times that follow: whether they end the sample themselves, without a separator.
         is_late: of times that end a sample: whether none is among the first lines.
@@ -154,14 +154,14 @@ class StampStyle:
 
 
 def find_style(head: Sequence[str], *, is_cut: bool = False) -> StampStyle:
-    """How a file says its times, by its first lines as they stand in it.
+    """Detect the time format from a file's raw first lines.
 
     Args:
         head: the first lines.
         is_cut: whether the file has more.
     """
     lines = [line.rstrip("\r\n") for line in head if line.strip()]
-    # What journalctl says of itself: where the journal begins, and each boot.
+    # journalctl's notices: the start of the journal, and each boot.
     logged = [line for line in lines if not line.startswith(_OF_JOURNAL)]
     for name, pattern in _PREFIXES.items():
         if _is_prefix(pattern, lines):
@@ -173,7 +173,7 @@ def find_style(head: Sequence[str], *, is_cut: bool = False) -> StampStyle:
 
 
 def _is_prefix(pattern: re.Pattern[str], lines: Sequence[str]) -> bool:
-    """Whether all lines begin so, and there is something behind it in one of them."""
+    """Whether all lines begin with the pattern, and at least one continues after it."""
     has_rest = False
     for line in lines:
         match = pattern.fullmatch(line)
@@ -184,7 +184,7 @@ def _is_prefix(pattern: re.Pattern[str], lines: Sequence[str]) -> bool:
 
 
 def _origin(pattern: re.Pattern[str], lines: Sequence[str]) -> str | None:
-    """What stands behind the prefix of all lines, the same in all: a host and a program, or one of them."""
+    """Return what follows the prefix equally in all lines: a host and a program, or one of them."""
     rests = [match["rest"] or "" for line in lines if (match := pattern.fullmatch(line)) is not None]
     for origin, form in _ORIGINS.items():
         told = [form.fullmatch(rest) for rest in rests]
@@ -201,7 +201,7 @@ def _is_number(line: str) -> bool:
 
 
 def _find_side(lines: Sequence[str], *, is_cut: bool) -> StampStyle:
-    """On which side of its sample a time stands."""
+    """Detect on which side of its sample a time is."""
     look = Stamps()
     kinds = []
     samples: list[list[str]] = [[]]
@@ -228,7 +228,9 @@ def _find_side(lines: Sequence[str], *, is_cut: bool) -> StampStyle:
 
 
 def _are_alike(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Whether what comes before the first time is a sample as that behind it, not a remark at the start of the file."""
+    """Whether the lines before the first time are a sample like the one after it, not a remark at the start of the
+    file.
+    """
     return first[0].split()[0] == (second or first)[0].split()[0] or len(first) * 2 >= len(second)
 
 
@@ -279,7 +281,7 @@ class Stamps:
         return self._zone
 
     def take(self, line: str) -> Stamp | None:
-        """The stamp of a line; None where it has none."""
+        """Return the stamp of a line, or None."""
         if self._prefix is not None:
             return self._take_prefix(self._prefix, line)
         if self._style.is_trailing and not self._is_late:
@@ -291,7 +293,7 @@ class Stamps:
         return self._take_whole(line)
 
     def ahead(self, lines: Iterable[str]) -> Iterable[str]:
-        """The same lines, looked through before they are taken where the time of a sample follows it."""
+        """Yield the same lines, examined ahead if the time of a sample follows it."""
         return self._hold(lines) if self._style.is_trailing else lines
 
     def _take_prefix(self, prefix: re.Pattern[str], line: str) -> Stamp | None:
@@ -340,7 +342,7 @@ class Stamps:
         yield from self._release(held)
 
     def _is_end(self, line: str) -> bool:
-        """Whether a sample ends with this line, where times follow their samples."""
+        """Whether a sample ends with this line, if times follow their samples."""
         if not self._style.is_border:
             return line[:3] == "---" and _SEPARATOR.fullmatch(line) is not None
         if line[:3] not in _STARTS and line[:1] not in _FIRST_LETTERS:
@@ -348,7 +350,7 @@ class Stamps:
         return self._find_whole(line.rstrip("\r\n"))[1] is not None
 
     def _release(self, held: list[str]) -> Iterator[str]:
-        """Lines of one sample; the time is that of the last stamp among its last lines."""
+        """Yield the lines of one sample, with the time of the last stamp among its last lines."""
         self._held_time_ns = None
         self._is_held_start = True
         for line in reversed(held[-4:]):
@@ -360,13 +362,13 @@ class Stamps:
         held.clear()
 
     def _take_whole(self, line: str) -> Stamp | None:
-        """The stamp of a line that is nothing else."""
+        """Return the stamp of a line that contains nothing else."""
         found, time_ns = self._find_whole(line)
         if not found:
             if line.strip():
                 self._before = "data"
             return None
-        # A separator beside a time, with nothing between, is one border and not two.
+        # A separator next to a time, with nothing in between, is one border, not two.
         kind = "separator" if time_ns is None else "time"
         is_new_block = self._before == "data" or (kind == "time" and self._before == "time")
         self._before = kind if is_new_block or kind == "time" else self._before
@@ -388,7 +390,7 @@ class Stamps:
         return time_ns is not None, time_ns
 
     def _find_bare(self, line: str) -> tuple[bool, int | None]:
-        """A number that is a time: of the form of the first, not before the last, and within a month of it."""
+        """Recognise a number as a time: in the form of the first, not before the last, and within a month of it."""
         match = _BARE.fullmatch(line.rstrip())
         time_ns = None if match is None else self._number_ns(match)
         if time_ns is None:
@@ -459,7 +461,7 @@ class Stamps:
         return datetime(self._year, month, day, *clock, tzinfo=zone)
 
     def _find_year(self, month: int, day: int, clock: tuple[int, int, int], zone: tzinfo) -> int:
-        """The last year in which this was before the file was written, give or take a zone."""
+        """Return the last year in which this time precedes the file's, allowing for time zones."""
         latest = (self._latest or datetime.now(UTC)) + timedelta(days=1)
         for year in range(latest.year, latest.year - 9, -1):
             try:
@@ -490,9 +492,9 @@ class Stamps:
 
 
 def epoch_ns(text: str) -> int | None:
-    """Nanoseconds of a number of seconds since the epoch, or of milli-, micro- or nanoseconds by its digits.
+    """Convert seconds since the epoch, or milli-, micro- or nanoseconds depending on the digits.
 
-    None where it is no number of any of them, or of no year from 1971 to 2200.
+    None if it is none of these, or outside the years 1971 to 2200.
     """
     whole, _, fraction = text.partition(".")
     scale = {9: 9, 10: 9, 11: 9, 13: 6, 16: 3, 19: 0}.get(len(whole))

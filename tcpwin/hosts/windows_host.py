@@ -1,7 +1,7 @@
-"""What a Windows host says of its TCP: the settings of a profile, and what its autotuning level leads to.
+"""A Windows host's TCP settings of a profile, and the effect of its autotuning level.
 
-In: settings by their labels. Out: WindowsSample; Autotuning, the window scale and the windows of a level. The figures
-are those of two articles, named at each; what neither states is None.
+In: settings by label. Out: WindowsSample; Autotuning, the window scale and windows of a level. The figures come from
+two articles, named at each; None if neither states them.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class WindowsSample:
 
     @property
     def autotuning(self) -> Autotuning | None:
-        """What the level leads to; None where it is not said or not known."""
+        """Return the level's effect, or None if unknown."""
         return None if self.autotuning_level is None else autotuning(self.autotuning_level)
 
 
 @dataclass(frozen=True, slots=True)
 class Autotuning:
-    """What a level of receive window autotuning leads to.
+    """Effect of a receive window autotuning level.
 
     Attributes:
         level: its name.
@@ -64,7 +64,7 @@ class Autotuning:
 
 
 def autotuning(level: str) -> Autotuning | None:
-    """What a level leads to, by its name in any case; None for a name that is not known."""
+    """Return a level's effect by its name in any case, or None if unknown."""
     return _LEVELS.get(normal_level(level))
 
 

@@ -1,7 +1,7 @@
-"""A host's settings against a path: what holds a connection below the rate wanted, and the line that mends it.
+"""Audit of a host's settings for a path: what keeps a connection below the wanted rate, and the line that fixes it.
 
-In: a dump of sysctl, round trip, rate, kernel. Out: Advice, what limits first. A setting that the dump has not is not
-judged, and nothing is set.
+In: a sysctl dump, round trip, rate, kernel. Out: Advice, limits first. Settings missing from the dump are not judged,
+and nothing is changed.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _UNLIMITED = (1 << 32) - 1
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What one setting does to the path.
+    """Effect of one setting on the path.
 
     Attributes:
         setting: its name.
         kind: "limits" holds the rate below the one wanted, "risk" does so in some conditions, "info" is worth knowing.
-        value: what it is.
-        should_be: what it should be; None where there is nothing to set.
+        value: its present value.
+        should_be: recommended value; None if there is nothing to change.
         why: a sentence or two, with the numbers.
-        side_effects: what else the change does; empty where nothing is known.
-        line: for sysctl.conf; None where there is nothing to set.
+        side_effects: other effects of the change; empty if none is known.
+        line: for sysctl.conf; None if there is nothing to change.
     """
 
     setting: str
@@ -55,7 +55,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What the path needs, and how this host turns memory into windows."""
+    """The path's needs, and this host's model of memory and windows."""
 
     rtt_ns: Fraction
     rate_bps: Fraction
@@ -67,7 +67,7 @@ class _Target:
     page_size_bytes: int
 
     def reaches(self, window_bytes: int) -> str:
-        """What a window carries of the rate, in words."""
+        """Describe which part of the rate a window carries."""
         window_bytes = min(window_bytes, MAX_SETTING_BYTES)
         rate = window_rate_bps(window_bytes, self.rtt_ns) if window_bytes > 0 else Fraction(0)
         return f"{rate_text(float(rate))} of the {rate_text(float(self.rate_bps))} wanted"
@@ -82,7 +82,7 @@ def audit(
     scaling_ratio: int = HALF_RATIO,
     page_size_bytes: int = 4096,
 ) -> list[Advice]:
-    """Say which settings of a host hold one connection below a rate, as receiver or as sender.
+    """Find settings of a host that keep a connection below a rate, as receiver or sender.
 
     Args:
         settings: of the host.
@@ -93,7 +93,7 @@ def audit(
         page_size_bytes: of the host; tcp_mem counts pages.
 
     Raises:
-        ArgumentError: a number that is none, or outside its range.
+        ArgumentError: a number is invalid or out of range.
     """
     if page_size_bytes < 1:
         raise ArgumentError(f"no memory page has {page_size_bytes} bytes")
@@ -245,8 +245,8 @@ def _options(settings: SettingsSample, target: _Target) -> Iterator[Advice]:
             name,
             "risk",
             "0",
-            f"Sequence numbers wrap every {float(wrap_s):.3g} s at this rate, and only timestamps tell an old segment "
-            "from a new one (RFC 7323 §5). Round trips are measured less often too.",
+            f"Sequence numbers wrap every {float(wrap_s):.3g} s at this rate, and only timestamps distinguish an old "
+            "segment from a new one (RFC 7323 §5). Round trips are measured less often too.",
             "12 bytes of each segment.",
         )
 
@@ -260,7 +260,8 @@ def _idle(settings: SettingsSample, target: _Target) -> Iterator[Advice]:
             "1",
             "0",
             "After a pause longer than the retransmission timeout the congestion window is halved, the more often the "
-            "longer the pause, to 10 segments at least, and grows anew. It matters to bursts, not to steady transfers.",
+            "longer the pause, to 10 segments at least, and then grows again. It matters to bursts, not to steady "
+            "transfers.",
             "After a pause the whole old window goes out in one burst. The setting belongs to the network namespace: a "
             "container has its own.",
             setting_line(name, 0),
@@ -280,7 +281,7 @@ def _socket(settings: SettingsSample, target: _Target) -> Iterator[Advice]:
                 str(most),
                 None,
                 f"An application that sets {option} gets {2 * most:,} bytes at most (twice what it asks for) and no "
-                f"autotuning; {needed:,} are needed. Better not set it: without it this is no bound.",
+                f"autotuning; {needed:,} are needed. Better not set it: without it this limit does not apply.",
                 "",
                 None,
             )

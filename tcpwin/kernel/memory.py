@@ -14,7 +14,7 @@ from tcpwin.errors import ArgumentError
 from tcpwin.kernel.defaults import SCALING_RATIO_SINCE, Kernel, kernel_defaults
 
 ADV_WIN_SCALE_RANGE = range(-31, 32)
-"""What the sysctl accepts (Documentation/networking/ip-sysctl.rst)."""
+"""Values that the sysctl accepts (Documentation/networking/ip-sysctl.rst)."""
 _RATIO_ONE = 256
 """TCP_RMEM_TO_WIN_SCALE is 8: ratios count 256ths (include/net/tcp.h)."""
 _SKB_TRUESIZE_4096_BYTES = 4096 + 256 + 320

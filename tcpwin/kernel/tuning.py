@@ -102,7 +102,7 @@ def plan(
         mss_bytes: payload of a segment.
 
     Raises:
-        ArgumentError: a number that is none, or outside its range.
+        ArgumentError: a number is invalid or out of range.
     """
     rtt, rate = exact(rtt_ns, "round trip"), exact(rate_bps, "rate")
     window = bdp_bytes(rtt, rate)
@@ -141,7 +141,7 @@ def planning_model(kernel: Kernel | None, *, adv_win_scale: int | None, scaling_
 
 
 def reach(buffer_bytes: int, window_bytes: int, rtt_ns: Fraction, rate_bps: Fraction) -> Reach:
-    """What a window reaches of a rate. A window of nothing reaches nothing."""
+    """Return the share of a rate that a window reaches; 0 for an empty window."""
     rate = window_rate_bps(window_bytes, rtt_ns) if window_bytes > 0 else Fraction(0)
     return Reach(buffer_bytes, window_bytes, rate, min(rate / rate_bps, Fraction(1)))
 

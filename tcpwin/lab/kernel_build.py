@@ -210,8 +210,8 @@ def _suite_options(work: Path, suite: str, reason: str) -> list[str]:
     """Return options that make apt read another Debian suite from this machine's mirror, with separate lists."""
     fields = "--format=$(ORIGIN)|$(LABEL)|$(REPO_URI)"
     command = ["apt-get", "indextargets", fields, "Created-By: Packages"]
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
-    mirrors = [line.rpartition("|")[2] for line in told.stdout.splitlines() if line.startswith("Debian|Debian|")]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    mirrors = [line.rpartition("|")[2] for line in found.stdout.splitlines() if line.startswith("Debian|Debian|")]
     if not mirrors:
         raise BuildError(f"{reason} (apt knows no mirror of Debian here, or `apt-get update` has not run)")
     sources = work / "apt" / "sources.list"

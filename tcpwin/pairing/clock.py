@@ -36,7 +36,7 @@ class ClockPiece:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The clock of capture b relative to that of capture a. Where either was set in between, there are several pieces."""
+    """The clock of capture b relative to capture a's. If either was set in between, there are several pieces."""
 
     pieces: tuple[ClockPiece, ...]
 

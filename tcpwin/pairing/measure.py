@@ -150,7 +150,7 @@ def _points(source: Source, progress: Callable[[int], object] | None) -> tuple[_
     found = _engine.split_points(source.open(), source.open, (outs[0], outs[1]), name=source.name, progress=progress)
     if found is None:
         raise SourceError(
-            f"{source.name}: few of its packets stand in it twice, as far as copies are looked for: it is a capture of "
+            f"{source.name}: few of its packets appear twice, as far as copies are searched: it is a capture of "
             "one point (name the other one too, or a bundle that has both), or of two whose clocks are far apart (name "
             "the captures as they were before they were merged)"
         )
@@ -191,9 +191,9 @@ def _captures(bundle: Bundle, chosen: tuple[str | None, str | None]) -> tuple[So
         return first, second
     names = list(captures_of(bundle))
     if len(names) != 2:
-        told = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+        names_text = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
         raise SourceError(
-            f"{bundle.name} has {count_text(len(names), 'capture')}, not two{': ' + told if told else ''}"
+            f"{bundle.name} has {count_text(len(names), 'capture')}, not two{': ' + names_text if names_text else ''}"
             f"{'; choose two (--capture-a NAME, --capture-b NAME)' if len(names) > 2 else ''}{_bundles_in(bundle.name)}"
         )
     earlier, later = sorted(
@@ -214,5 +214,5 @@ def _bundles_in(name: str) -> str:
     archives = sorted(each.name for each in folder.iterdir() if each.name.lower().endswith(ARCHIVES))
     if not archives:
         return ""
-    told = ", ".join(archives[:_NAMED]) + (", …" if len(archives) > _NAMED else "")
-    return f"; each of its archives is a bundle by itself: {told}"
+    names_text = ", ".join(archives[:_NAMED]) + (", …" if len(archives) > _NAMED else "")
+    return f"; each of its archives is a bundle by itself: {names_text}"

@@ -117,7 +117,7 @@ def read_changes(
     lifts = tuple(dict.fromkeys(lift))
     for limit in lifts:
         if limit not in LIFTABLE:
-            raise ChangeError(f"{limit[:80]!r} is no limit that can be lifted; these are: {', '.join(LIFTABLE)}")
+            raise ChangeError(f"{limit[:80]!r} is not a limit that can be lifted; these are: {', '.join(LIFTABLE)}")
         words.append(f"lift {limit}")
     if loss_share is not None and not 0 <= loss_share < 1:
         raise ChangeError("loss is from 0 to below 100 %")

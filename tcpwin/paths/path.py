@@ -142,7 +142,7 @@ def _round_trip(connection: Connection, data: Direction) -> Known:
 def _queue(data: Direction) -> Known:
     if data.queue_mean_ns is None:
         return _known(None, "", "the capture does not show it")
-    return Known(data.queue_mean_ns, 0, data.queue_max_ns, "round trips less the least of them: mean, and the most")
+    return Known(data.queue_mean_ns, 0, data.queue_max_ns, "queueing delay: mean and maximum")
 
 
 def _loss(data: Direction, life: Life) -> tuple[str | None, Known]:
@@ -173,7 +173,7 @@ def _loss(data: Direction, life: Life) -> tuple[str | None, Known]:
 
 def _ack_loss(data: Direction, back: Direction) -> Known:
     if data.acks_missing is None:
-        return _known(None, "", "the receiver's packets do not carry numbers of their own (IP identification)")
+        return _known(None, "", "the receiver's packets are not numbered (IP identification)")
     seen = back.segments
     share = data.acks_missing / max(seen + data.acks_missing, 1)
     return _known(share, "gaps in the IP identification of the receiver's packets")

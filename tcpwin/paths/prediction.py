@@ -290,7 +290,7 @@ class _Case:
         if changes.wmem_max_bytes is not None and changes.wmem_max_bytes < 2 * OVERSHOT_BYTES:
             doubts.append("a send buffer this small is overshot by a whole segment before it is cut")
         if "path_rate" in changes.lifted and 0 < life.times_ns.get("path_rate", 0) < FULL_SHARE * life.total_ns:
-            doubts.append("beside the path something else took much of the time, which a faster path may meet sooner")
+            doubts.append("something other than the path took much of the time, which a faster path may meet sooner")
         if self.verdict.limit == "path_loss" and set(changes.lifted) & {*BY_PATH, "congestion_control"}:
             doubts.append("losses may be a policer's or other traffic's, and then other things gain")
         if self._may_be_own_pace(life) and (lifted or changes.rmem_max_bytes or changes.wmem_max_bytes):

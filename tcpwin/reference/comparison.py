@@ -128,16 +128,16 @@ def compare_measured(measured: Measured, *, limit: int = 3) -> Comparison:
     if not near:
         return _without(measured, _far(measured, [each.run for each in found]))
     shown = tuple(near[:limit])
-    told = [each.run for each in near if reached_bps(each.run)] if measured.workload != MESSAGES else []
-    told.sort(key=lambda run: _apart(measured, run))
-    best = told[0] if told else None
+    comparable = [each.run for each in near if reached_bps(each.run)] if measured.workload != MESSAGES else []
+    comparable.sort(key=lambda run: _apart(measured, run))
+    best = comparable[0] if comparable else None
     prediction = None if best is None else predict(measured, best)
     return Comparison(
         measured=measured,
         nearest=shown,
         best=best,
         rows=tuple(_rows(measured, shown[0].run, best)),
-        traced=next((run for run in told if trace(run) is not None), None),
+        traced=next((run for run in comparable if trace(run) is not None), None),
         verdict=_verdict(measured, [each.run for each in near], best),
         agreement=agreement(measured, own_window(measured)),
         prediction=prediction,
@@ -226,14 +226,14 @@ def _far(measured: Measured, runs: Sequence[Run]) -> str:
     rtts = sorted({run.rtt_ns for run in runs if run.rtt_ns})
     rtt_ns = measured.rtt_ns or 0
     if not any(_factor(rtt_ns, each) <= NEAR_RTT for each in rtts):
-        told = ", ".join(time_text(each) for each in rtts) or "none"
-        return f"references of this workload have round trips of {told}; yours is {time_text(rtt_ns)}"
+        listed = ", ".join(time_text(each) for each in rtts) or "none"
+        return f"references of this workload have round trips of {listed}; yours is {time_text(rtt_ns)}"
     rate = measured.path_rate_bps or measured.best_second_bps or measured.goodput_bps or 0.0
     rates = sorted({run.rate_bps for run in runs if run.rate_bps})
-    told = ", ".join(rate_text(each) for each in rates)
+    listed = ", ".join(rate_text(each) for each in rates)
     which = "its path carries" if measured.path_rate_bps else "it carried"
     unknown = "" if measured.path_rate_bps else ", and what its path carries does not show (--rate says it)"
-    return f"references over such a round trip have paths of {told}; {which} {rate_text(rate)}{unknown}"
+    return f"references over such a round trip have paths of {listed}; {which} {rate_text(rate)}{unknown}"
 
 
 def _without(measured: Measured | None, why: str) -> Comparison:
@@ -277,26 +277,26 @@ def _queue_words(measured: Measured, near: Sequence[Run], best: Run) -> str:
     suffered = [name for name in QUEUE if measured.counters.get(name)]
     if not suffered:
         return ""
-    told = ", ".join(f"{name.removeprefix('TcpExt')} {measured.counters[name]:,}" for name in suffered)
+    listed = ", ".join(f"{name.removeprefix('TcpExt')} {measured.counters[name]:,}" for name in suffered)
     like = [run for run in near if run.rtt_ns == best.rtt_ns and run.window_bytes == best.window_bytes]
     spared = [run for run in like if run.counters and not any(run.counters.get(name) for name in QUEUE)]
     if best in spared:
-        return f" Its receive queue overflowed: {told}; the reference's did not."
+        return f" Its receive queue overflowed: {listed}; the reference's did not."
     same = next((run for run in spared if run.is_patched is measured.is_patched), None)
     if same is None:
-        return f" Its receive queue overflowed: {told}."
-    return f" Its receive queue overflowed: {told}; {run_words(same)} had none of that."
+        return f" Its receive queue overflowed: {listed}."
+    return f" Its receive queue overflowed: {listed}; {run_words(same)} had none of that."
 
 
 def _messages_verdict(measured: Measured, near: Sequence[Run]) -> str:
-    told = []
+    parts = []
     for run in near:
         said = ", ".join(
             f"{name} {'' if each.bound == 'exact' else each.bound + ' '}{time_text(each.value_ns)}"
             for name, each in run.latencies.items()
         )
         switch = run.settings.get("net.ipv4.tcp_slow_start_after_idle")
-        told.append(f"{said} with tcp_slow_start_after_idle {switch}" if switch is not None else said)
+        parts.append(f"{said} with tcp_slow_start_after_idle {switch}" if switch is not None else said)
     yours = f"p99 {time_text(measured.message_p99_ns or 0)}"
     switch = measured.sender_settings.get("net.ipv4.tcp_slow_start_after_idle")
     yours += f" with tcp_slow_start_after_idle {switch}" if switch is not None else ""
@@ -306,7 +306,7 @@ def _messages_verdict(measured: Measured, near: Sequence[Run]) -> str:
         else "; no restart after idle cost it anything"
     )
     names = ", ".join(dict.fromkeys(run.reference for run in near))
-    return f"{names}, messages over {time_text(near[0].rtt_ns or 0)}: {'; '.join(told)}. Yours: {yours}{cost}."
+    return f"{names}, messages over {time_text(near[0].rtt_ns or 0)}: {'; '.join(parts)}. Yours: {yours}{cost}."
 
 
 def run_words(run: Run) -> str:

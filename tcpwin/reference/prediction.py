@@ -123,7 +123,7 @@ def agreement(measured: Measured, own: Allowed | None) -> str | None:
     if own is None or not measured.window_max_bytes:
         return None
     share = measured.window_max_bytes / own.window_bytes
-    told = f"memory model: {own.words}; the largest window seen is {binary_text(measured.window_max_bytes)}"
+    windows = f"memory model: {own.words}; the largest window seen is {binary_text(measured.window_max_bytes)}"
     if isinstance(own.model, ScalingRatio) and share >= REACHED and measured.window_max_bytes < own.rmem_max_bytes:
         ratio = measured.window_max_bytes / own.rmem_max_bytes
         return (
@@ -132,10 +132,10 @@ def agreement(measured: Measured, own: Allowed | None) -> str | None:
             "this share for each connection"
         )
     if share > 1 + NEAR:
-        return f"{told}, more than the model allows: other settings were in force, or a buffer that the program set"
+        return f"{windows}, more than the model allows: other settings were in force, or a buffer that the program set"
     if share < REACHED:
-        return f"{told}, {share_text(share)} of it: the setting did not bound it"
-    return f"{told}, {share_text(share)} of it: they agree"
+        return f"{windows}, {share_text(share)} of it: the setting did not bound it"
+    return f"{windows}, {share_text(share)} of it: they agree"
 
 
 def predict(measured: Measured, run: Run) -> Prediction:

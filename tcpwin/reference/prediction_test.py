@@ -20,7 +20,7 @@ CLOSE = 0.25
 
 _TWIN_WORDS = {
     True: "The run is a twin of what was captured: the same rate by the same limit.",
-    False: "The run is no twin of what was captured: what it does under other settings says nothing of yours.",
+    False: "The run is not a twin of the capture, so its behaviour under other settings does not apply to yours.",
 }
 
 
@@ -57,10 +57,10 @@ def against(captured: Measured, run: Measured, prediction: Prediction | None = N
     allowed = own_window(run)
     goodput = prediction.goodput_bps if prediction is not None else _same(captured)
     window_right = rate_right = None
-    told = []
+    parts = []
     if allowed is not None and run.window_max_bytes and isinstance(allowed.model, ScalingRatio):
         window_right = run.window_max_bytes <= allowed.rmem_max_bytes
-        told.append(
+        parts.append(
             f"The run's largest window is {binary_text(run.window_max_bytes)}, "
             f"{share_text(run.window_max_bytes / allowed.rmem_max_bytes)} of its buffer: from Linux 6.6 on each "
             "connection measures this share."
@@ -68,23 +68,23 @@ def against(captured: Measured, run: Measured, prediction: Prediction | None = N
     elif allowed is not None and run.window_max_bytes:
         share = run.window_max_bytes / allowed.window_bytes
         window_right = share <= 1 + NEAR and (share >= 1 - NEAR or run.limit not in WINDOW_LIMITS)
-        told.append(
+        parts.append(
             f"The model's window ({allowed.words}) and the run's ({binary_text(run.window_max_bytes)}) "
             + ("agree" if abs(share - 1) <= NEAR else "differ: another limit came first" if window_right else "differ")
             + "."
         )
     if goodput and run.goodput_bps:
         rate_right = abs(run.goodput_bps / goodput - 1) <= CLOSE
-        told.append(
+        parts.append(
             f"Predicted were {rate_text(goodput)}, the run came to {rate_text(run.goodput_bps)} "
             f"({_apart(run.goodput_bps / goodput - 1)}), {run.limited_by}."
         )
         if not rate_right and run.limit != captured.limit:
-            told.append(f"What was captured was {captured.limited_by}; the run's path has no traffic but its own.")
+            parts.append(f"What was captured was {captured.limited_by}; the run's path has no traffic but its own.")
     is_twin = None
     if prediction is None and goodput and run.goodput_bps:
         is_twin = abs(run.goodput_bps / goodput - 1) <= TWIN and _is_alike(captured, run)
-        told.append(_TWIN_WORDS[is_twin])
+        parts.append(_TWIN_WORDS[is_twin])
     window = None if allowed is None else binary_text(allowed.window_bytes)
     rows = (
         ("round trip", _time(captured.rtt_ns), None, _time(run.rtt_ns)),
@@ -94,7 +94,7 @@ def against(captured: Measured, run: Measured, prediction: Prediction | None = N
         ("throughput", _rate(captured.goodput_bps), _rate(goodput), _rate(run.goodput_bps)),
     )
     return Against(
-        rows, window_right, rate_right, " ".join(told) or "Nothing is known that could be compared.", is_twin
+        rows, window_right, rate_right, " ".join(parts) or "Nothing is known that could be compared.", is_twin
     )
 
 

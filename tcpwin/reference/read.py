@@ -33,7 +33,7 @@ _SCALED = {
     "window_max_mb": ("window_max_bytes", 1 << 20),
     "max_latency_us": ("max_latency_ns", 1_000),
 }
-"""Keys of the files: the field, and its units for each of the file's. A "GB" or "MB" of memory is of 1024 by thrice."""
+"""Keys of the files: the field, and its units for each of the file's. For memory, "GB" and "MB" are powers of 1024."""
 
 
 @cache

@@ -30,7 +30,7 @@ def measure_sockets(path: str | PathLike[str], *, rate_bps: float | None = None)
         rate_bps: of the path, where it is known.
 
     Raises:
-        SnapshotError: it is no bundle, or has no samples of a socket that sent data.
+        SnapshotError: not a bundle, or without samples of a socket that sent data.
     """
     hosts, sockets, label, ends = _read(path)
     sent = sockets[label][ends]
@@ -72,7 +72,7 @@ def sender_samples(path: str | PathLike[str]) -> Sequence[SocketSample]:
     """The samples of the bundle's socket that sent most, in the order they were taken.
 
     Raises:
-        SnapshotError: it is no bundle, or has no samples of a socket that sent data.
+        SnapshotError: not a bundle, or without samples of a socket that sent data.
     """
     _, sockets, label, ends = _read(path)
     return sockets[label][ends]

@@ -261,7 +261,8 @@ def test_an_audit(tmp_path: Path) -> None:
         "",
         "  risk    net.ipv4.tcp_slow_start_after_idle = 1",
         "          After a pause longer than the retransmission timeout the congestion window is halved, the more "
-        "often the longer the pause, to 10 segments at least, and grows anew. It matters to bursts, not to steady "
+        "often the longer the pause, to 10 segments at least, and then grows again. It matters to bursts, not to "
+        "steady "
         "transfers.",
         "          Side effects: After a pause the whole old window goes out in one burst. The setting belongs to the "
         "network namespace: a container has its own.",

@@ -68,7 +68,7 @@ def test_without_it_the_window_is_unknown(capture: Path) -> None:
 
 def test_a_handshake_that_says_otherwise_refuses_it(tmp_path: Path) -> None:
     path = write(SYNS + TRANSFER, tmp_path / "whole.pcap")
-    with pytest.raises(SourceError, match=f"{CLIENT}: 5 was given, and the handshake of connection 0 says {SHIFT}"):
+    with pytest.raises(SourceError, match=f"{CLIENT}: 5 was given, but the handshake of connection 0 says {SHIFT}"):
         tcpwin.analyze(path, window_scales={CLIENT: 5})
     [connection] = tcpwin.analyze(path, window_scales={CLIENT: SHIFT})
     assert connection.b_to_a.window_scale.state == "known"

@@ -172,7 +172,10 @@ def test_sack_and_timestamps_off() -> None:
         kind="risk",
         value="0",
         should_be="1",
-        why="Sequence numbers wrap every 9.82 s at this rate, and only timestamps tell an old segment from a new one "
+        why=(
+            "Sequence numbers wrap every 9.82 s at this rate, and only timestamps distinguish an old segment from a "
+            "new one "
+        )
         "(RFC 7323 §5). Round trips are measured less often too.",
         side_effects="12 bytes of each segment.",
         line="net.ipv4.tcp_timestamps = 1",
@@ -186,7 +189,8 @@ def test_idle_restart() -> None:
         value="1",
         should_be="0",
         why="After a pause longer than the retransmission timeout the congestion window is halved, the more often the "
-        "longer the pause, to 10 segments at least, and grows anew. It matters to bursts, not to steady transfers.",
+        "longer the pause, to 10 segments at least, and then grows again. It matters to bursts, not to steady "
+        "transfers.",
         side_effects="After a pause the whole old window goes out in one burst. The setting belongs to the network "
         "namespace: a container has its own.",
         line="net.ipv4.tcp_slow_start_after_idle = 0",
@@ -201,7 +205,7 @@ def test_what_bounds_only_an_application_that_asks() -> None:
         value="212992",
         should_be=None,
         why="An application that sets SO_RCVBUF gets 425,984 bytes at most (twice what it asks for) and no autotuning; "
-        "262,500,000 are needed. Better not set it: without it this is no bound.",
+        "262,500,000 are needed. Better not set it: without it this limit does not apply.",
         side_effects="",
         line=None,
     )

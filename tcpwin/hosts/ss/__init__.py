@@ -1,1 +1,1 @@
-"""Reading what `ss` prints: its columns, its tokens, their values."""
+"""Parsing of `ss` output: its columns, its tokens, their values."""

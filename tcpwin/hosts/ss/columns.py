@@ -58,14 +58,14 @@ _OTHERS = frozenset(
         "???",
     ]
 )
-"""Protocols that are not TCP, as the column Netid names them."""
+"""Protocols other than TCP in the Netid column."""
 _HEADER_WORDS = frozenset(("Netid", "State", "Recv-Q", "Local"))
 _HEADER = re.compile(
     r"\s*(Netid\s+)?(State\s+)?(Recv-Q\s+Send-Q\s+)?Local Address:Port\s+Peer Address:Port\s*(?:Process\s*)?"
 )
 _ADDRESS = re.compile(r"[0-9A-Za-z:.*_-]{1,255}")
 _NUMERIC = frozenset(".:*")
-"""What an address has and the name of a token has not."""
+"""Characters in addresses that token names never contain."""
 _SCOPE = re.compile(r"[^\s\[\]:]{1,32}")
 _SERVICE = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.+-]{0,63}")
 _USER = re.compile(r'\("(.{0,64}?)",(?:pid=)?(\d{1,10}),(?:[^()"\s]{0,512}?fd=)?(\d{1,10})(?:,[^()"\s]{0,512})?\)')
@@ -75,7 +75,7 @@ _MAX_ENDPOINT_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Which columns a header names."""
+    """The columns in a header."""
 
     has_state: bool
     has_queues: bool
@@ -83,14 +83,14 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The first line of a socket: None for `values` where it is not one of TCP."""
+    """The first line of a socket; `values` is None if it is not TCP."""
 
     values: dict[str, Any] | None
     rest: list[str]
 
 
 def read_header(line: str, words: list[str]) -> Header | None:
-    """The header that a line is, None where it is none."""
+    """Parse a header line, or return None."""
     if words[0] not in _HEADER_WORDS:
         return None
     match = _HEADER.fullmatch(line)
@@ -98,7 +98,7 @@ def read_header(line: str, words: list[str]) -> Header | None:
 
 
 def read_row(line: str, words: list[str], header: Header | None) -> Row | None:
-    """The socket whose first line this is, None where it is none."""
+    """Parse the first line of a socket, or return None."""
     place = 0
     values: dict[str, Any] = {}
     if words[0] in _TCP:
@@ -120,7 +120,7 @@ def read_row(line: str, words: list[str], header: Header | None) -> Row | None:
     local = _endpoint_values(words[place], "local")
     peer = _endpoint_values(words[place + 1], "peer")
     if local is None or peer is None:
-        # Netlink sockets have no port at the other end; the column Netid is absent where only they are asked for.
+        # Netlink sockets have no port at the other end; the Netid column is absent if only they were requested.
         return Row(None, []) if state and has_queues and words[place + 1] == "*" else None
     place += 2
     if state is None and place < len(words) and words[place].replace("_", "").isupper():
@@ -190,7 +190,7 @@ def _known_endpoint_values(text: str, side: str) -> dict[str, Any] | None:
 
 
 def _endpoint_values(text: str, side: str) -> dict[str, Any] | None:
-    # What is longer than any address is not kept either.
+    # Do not keep text longer than any address.
     return _known_endpoint_values(text, side) if len(text) <= _MAX_ENDPOINT_CHARACTERS else None
 
 

@@ -26,7 +26,7 @@ from tcpwin.hosts.ss.values import (
 
 
 class Found(Enum):
-    """What a line held: nothing that is known, tokens, or the beginning of what BPF programs stored."""
+    """Content of a line: nothing known, tokens, or the start of BPF storage."""
 
     NOTHING = 0
     TOKENS = 1

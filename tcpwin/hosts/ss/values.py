@@ -16,7 +16,7 @@ Values = dict[str, Any]
 """Values of one socket by field name."""
 
 MAX_EXTRA = 200
-"""Unknown tokens of one socket that are kept."""
+"""Unknown tokens to keep per socket."""
 MAX_EXTRA_CHARACTERS = 500
 MAX_COUNT = (1 << 64) - 1
 """No counter of the kernel is larger."""
@@ -164,7 +164,7 @@ def _timer(values: Values, text: str) -> None:
     # Before iproute2 6.11, 1.203 s was printed as 1.203ms; a number of milliseconds alone has no dot.
     in_seconds = int(minutes) * 60 + int(whole) + int(old) + int(seconds)
     expires_ms = in_seconds * 1000 + int(old_ms) + int(milliseconds) + int(ms)
-    # What is left of a timer that is due wrapped around in older kernels; above nine minutes ss drops the seconds.
+    # In older kernels the remaining time of an expired timer wrapped around; above nine minutes ss omits the seconds.
     expires_ns = expires_ms * MILLISECOND_NS if expires_ms < WRAPPED_MS - 60_000 else None
     values["timer"] = SocketTimer(timer[1], expires_ns, int(timer[3]))
 
@@ -278,7 +278,7 @@ VALUES: dict[str, Callable[[Values, str], None]] = {
     "v6only": _flag,
     "cgroup": _cgroup,
 }
-"""Tokens with a value of their own form: each converter sets its fields or raises ValueError or ArithmeticError."""
+"""Tokens with a special value format: each converter sets its fields or raises ValueError or ArithmeticError."""
 
 RATES: dict[str, Callable[[Values, str], None]] = {
     "send": _rate_of("send_bps"),

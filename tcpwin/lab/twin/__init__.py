@@ -111,7 +111,7 @@ class Twin:
             f"{_rate(self.captured.goodput_bps)}, {self.captured.limited_by}"
         )
         if not self.is_twin:
-            return f"{came}: it is no twin, and predicts nothing."
+            return f"{came}: it is not a twin and predicts nothing."
         if self.changed is None or self.duration_ns is None or self.goodput_bps is None:
             return f"{came}: it is a twin."
         return (

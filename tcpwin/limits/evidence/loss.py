@@ -163,7 +163,7 @@ def culprit(case: Case, events: Sequence[Event]) -> Culprit:
             f"at {receiver}, which refused them, "
             + ("or their ACKs on the way back" if by_timer else "by its own ACKs"),
             "likely",
-            f"Not the path to {receiver}: {arrived:,} of {len(events):,} originals were captured beside it.",
+            f"Not the path to {receiver}: {arrived:,} of {len(events):,} originals were captured near it.",
         )
     if is_tight(data, busy_ns(case)):
         return Culprit(
