@@ -172,11 +172,8 @@ def test_sack_and_timestamps_off() -> None:
         kind="risk",
         value="0",
         should_be="1",
-        why=(
-            "Sequence numbers wrap every 9.82 s at this rate, and only timestamps distinguish an old segment from a "
-            "new one "
-        )
-        "(RFC 7323 §5). Round trips are measured less often too.",
+        why="Sequence numbers wrap every 9.82 s at this rate, and only timestamps distinguish an old segment from a "
+        "new one (RFC 7323 §5). Round trips are measured less often too.",
         side_effects="12 bytes of each segment.",
         line="net.ipv4.tcp_timestamps = 1",
     )
