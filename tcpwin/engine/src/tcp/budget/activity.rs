@@ -1,12 +1,12 @@
-//! What a sender is seen to do between two segments.
+//! A sender's visible activity between two segments.
 
 use crate::budget_item::SenderState;
 
-/// What a sender was seen to do after a segment.
+/// A sender's visible activity after a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Activity {
-    /// Before anything was seen of it.
+    /// No segment of it was captured yet.
     #[default]
     Unseen,
     /// Nothing in flight, or a small segment last: nothing more to send.
@@ -25,13 +25,13 @@ pub enum Activity {
 }
 
 impl Activity {
-    /// The item of its time; None where only the round tells it.
+    /// The item that its time is charged to; None if only the whole round shows it.
     pub fn item(self) -> Option<SenderState> {
         Some(match self {
             Activity::Unseen | Activity::Busy => return None,
             Activity::Idle => SenderState::Application,
             Activity::WindowFull => SenderState::WindowFull,
-            // What came was dropped as earlier data lay unread.
+            // The receiver dropped arriving data because earlier data lay unread.
             Activity::Refused => SenderState::Reader,
             Activity::SmallWindow => SenderState::SmallWindow,
             Activity::ZeroWindow => SenderState::ZeroWindow,

@@ -1,4 +1,4 @@
-//! What a budget charged to whom, for one who looks after each segment: of the newest entries only.
+//! The newest charges of a budget, for a reader that follows it segment by segment.
 
 use crate::budget_item::SenderState;
 
@@ -14,7 +14,7 @@ const LOGGED: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charge {
-    /// This span is the item's; with none, the end of the round tells whose.
+    /// The span is charged to the item; None if only the end of its round shows the item.
     Span {
         item: Option<SenderState>,
         from_ns: i64,
@@ -22,7 +22,7 @@ pub enum Charge {
     },
     /// The round is over: what was left open in it is this item's.
     Round(SenderState),
-    /// So much of this item's time since then was an idle restart's.
+    /// Move this much of the item's time since then to the idle restart.
     Restart {
         item: SenderState,
         since_ns: i64,

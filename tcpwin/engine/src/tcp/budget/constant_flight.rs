@@ -1,6 +1,6 @@
-//! Flights that stay the same, as no congestion window does: what holds them is a buffer of the sender's, or the window.
+//! Flights of constant size. No congestion window stays constant, so the send buffer or the receive window holds them.
 //!
-//! Comes in: all rounds of a direction. Goes out: runs of them. `full_path` judges by them.
+//! Comes in: all rounds of a direction. Goes out: runs of rounds, by which `reassignment` judges.
 
 use std::ops::Range;
 
@@ -13,15 +13,16 @@ const FLAT_SEGMENTS: u32 = 3;
 const FLAT_PART: u32 = 16;
 const FLAT_DRIFT: i64 = 2;
 const FLAT_LEAST_SEGMENTS: u32 = 8;
-/// One of so many rounds comes to the flight that it cannot exceed, and as many of those in either half.
+/// At least one round in this many reaches the flight that it cannot exceed, and at least one in this many of those
+/// lies in each half.
 const CAPPED_PART: usize = 3;
-/// What CUBIC leaves of a window after a loss (RFC 9438 §4.6).
+/// Share of its window that CUBIC keeps after a loss (RFC 9438 §4.6).
 const CUT: f64 = 0.7;
 
-/// Rounds of which the flight stayed the same, or came to the same again and again. A congestion window would have grown,
-/// by half a segment a round at least (RFC 9438 §4.3, RFC 5681 §3.1); but a cubic one stays for long where the last loss
-/// struck, or nearly (fast convergence, RFC 9438 §4.7), and no sender is left with less than `CUT` of that.
-pub fn flat_runs(records: &[Record], mss: u32) -> Vec<Range<usize>> {
+/// Runs of rounds whose flight stayed constant or kept returning to one size. A congestion window would have grown,
+/// by at least half a segment per round (RFC 9438 §4.3, RFC 5681 §3.1). CUBIC's, however, stays near the size at which the
+/// last loss struck (fast convergence, RFC 9438 §4.7), and never keeps less than `CUT` of it.
+pub fn constant_runs(records: &[Record], mss: u32) -> Vec<Range<usize>> {
     let most_bytes = flat_most_bytes(records);
     let mut runs = Vec::new();
     let mut from = 0;
@@ -46,7 +47,7 @@ pub fn flat_runs(records: &[Record], mss: u32) -> Vec<Range<usize>> {
     runs
 }
 
-/// Whether nothing was lost, and neither window nor application held the sender.
+/// Return true if nothing was lost, and neither window nor application held the sender.
 fn is_free(record: &Record) -> bool {
     let is_calm = record.losses == 0 && record.recovery_ns == 0;
     let is_of_flights = matches!(
@@ -59,13 +60,13 @@ fn is_free(record: &Record) -> bool {
     is_calm && is_of_flights
 }
 
-/// A flight that has come back to where the last loss struck is one no longer that the loss keeps (RFC 9438 §4.4).
+/// After a loss, only a flight that has not yet regained its size may be held (RFC 9438 §4.4).
 fn may_be_held(record: &Record, most_bytes: u32) -> bool {
     record.item != SenderState::AfterLoss || record.peak_bytes < most_bytes
 }
 
-/// Calm rounds whose largest flight is the same to a segment in many of them, from the first to the last of these: a sender
-/// that paces comes to its buffer's end now and then only, but never beyond.
+/// Runs of rounds without loss in which the largest flight recurs to within a segment: a pacing sender reaches the end
+/// of its buffer only now and then, but never exceeds it.
 fn capped_runs(records: &[Record], most_bytes: &[u32], mss: u32) -> Vec<Range<usize>> {
     let mut runs = Vec::new();
     let mut from = 0;
@@ -107,7 +108,7 @@ fn capped(rounds: &[Record], mss: u32) -> Option<Range<usize>> {
     (is_often && is_spread && is_cap && is_large).then_some(first..last + 1)
 }
 
-/// For each round the flight from which on a congestion window may stay the same, by the loss before it.
+/// For each round, the flight above which a congestion window may stay constant, given the loss before it.
 fn flat_most_bytes(records: &[Record]) -> Vec<u32> {
     let (mut most_bytes, mut before_bytes) = (u32::MAX, 0);
     let each = records.iter().map(|record| {
@@ -121,7 +122,7 @@ fn flat_most_bytes(records: &[Record]) -> Vec<u32> {
     each.collect()
 }
 
-/// By how much the flights of the second half of rounds are larger than those of the first, in the mean.
+/// Difference between the mean flights of the second and of the first half of the rounds.
 fn drift_bytes(rounds: &[Record]) -> i64 {
     let (first, second) = rounds.split_at(rounds.len() / 2);
     let mean = |half: &[Record]| {

@@ -8,7 +8,7 @@ use crate::cache::{ask_for, from};
 use crate::tcp::budget::Mark;
 use crate::wire::Segment;
 
-/// A path shorter than this loses nothing worth telling.
+/// On a shorter path a restart costs too little to report.
 const MIN_ROUND_TRIP_NS: i64 = 1_000_000;
 /// Rounds after which a window is regained or lost for other reasons.
 const MAX_ROUNDS: u32 = 16;
@@ -23,16 +23,16 @@ pub struct Idle {
     pub ramp: Option<Ramp>,
     /// The budget when the last ramp began.
     pub before: Mark,
-    /// Cost of it that the budget was not told yet.
+    /// Cost that is not yet charged to the budget.
     owed_ns: i64,
-    /// How long the longest gaps were, and the frame of the data that ended each; the longest first, 0 where there is none.
+    /// Lengths of the longest gaps, longest first, each with the frame that ended it; 0 if there are fewer.
     pub longest: [(i64, u64); LONGEST],
 }
 
 /// Gaps whose frames are kept.
 const LONGEST: usize = 3;
 
-/// What follows an idle gap.
+/// The growth of the flight after an idle gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ramp {
     pub gap: Gap,

@@ -1,4 +1,4 @@
-//! Where a sender's time went: every instant of a direction's life belongs to one item.
+//! The budget of a sender's time: every instant of a direction's lifetime is charged to one item.
 //!
 //! The state after a segment lasts until the next one. Window, loss and idle time are charged at once; the time of a
 //! sender with data in flight and room to send is charged once a round trip, by what the round shows (rules 8.a to 8.l).
@@ -6,9 +6,9 @@
 pub mod activity;
 pub mod charge_log;
 mod constant_flight;
-pub mod full_path;
 pub mod idle_restart;
 mod reader_state;
+pub mod reassignment;
 pub mod round_limit;
 pub mod unknown_scale;
 
@@ -18,7 +18,7 @@ use crate::tcp::budget::charge_log::{Charge, Log};
 use crate::tcp::budget::round_limit::{Passed, RoundTrip, Rounds};
 use crate::tcp::budget::unknown_scale::{Doubt, ScaleNeed, Shift};
 
-/// What an idle restart may have been charged to: its slow start, or waiting for the congestion window.
+/// Items that the time of an idle restart may have been charged to: its slow start, or waiting for the congestion window.
 const OF_A_RESTART: [SenderState; 5] = [
     SenderState::SlowStart,
     SenderState::Congestion,
@@ -38,7 +38,7 @@ pub struct Mark {
 #[derive(Clone, Copy, Debug)]
 pub struct Spent {
     pub item: SenderState,
-    /// What it would be if the path had more to give.
+    /// The item if the path had spare capacity.
     pub otherwise: SenderState,
     pub busy_ns: i64,
     pub idle_ns: i64,
@@ -48,13 +48,13 @@ pub struct Spent {
     pub gap_ns: i64,
 }
 
-/// What every segment touches stands first.
+/// Fields that every segment touches come first.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Budget {
     pub state: Activity,
     pub is_voided: bool,
-    /// What the window field says while its scale is not known.
+    /// What follows from the window field while its scale is unknown.
     room: ScaleNeed,
     /// The round saw recovery: its flight counts bytes that were lost.
     has_recovered: bool,
@@ -63,15 +63,15 @@ pub struct Budget {
     since_ns: i64,
     /// When the state changed last.
     changed_ns: i64,
-    /// Of the current round, in which state Busy has no item yet.
+    /// Busy time of the current round, which has no item yet.
     busy_ns: i64,
     /// When the first state was seen.
     pub began_ns: i64,
     /// Before that, time in which the receive window limited the sender.
     pub early_limited_ns: i64,
-    /// Of the current round, with nothing in flight.
+    /// Time of the current round with nothing in flight.
     idle_ns: i64,
-    /// Of the current round, held back by the window.
+    /// Time of the current round in which the window held the sender back.
     window_ns: i64,
     /// Of that, by one that was not small; and in fast recovery.
     full_ns: i64,
@@ -137,7 +137,7 @@ impl Budget {
         self.early_limited_ns = limited_ns;
     }
 
-    /// Nanoseconds of each item, in the order of [`SenderState::ALL`], with what is known of the window's shift.
+    /// Nanoseconds of each item, in the order of [`SenderState::ALL`], given the knowledge of the window's shift.
     pub fn spent(&self, shift: Shift) -> [i64; SENDER_STATES] {
         let mut spent_ns = self.spent_ns;
         if let Some(doubt) = &self.doubt {
@@ -146,12 +146,12 @@ impl Budget {
         spent_ns
     }
 
-    /// What was charged, once [`Budget::follow`] was called.
+    /// The log of charges, if [`Budget::follow`] was called.
     pub fn log(&self) -> Option<&Log> {
         self.log.as_deref()
     }
 
-    /// Keep a log from here on; what was charged so far is its beginning.
+    /// Keep a log from now on; earlier charges become its first entries.
     pub fn follow(&mut self) {
         if self.log.is_some() {
             return;
@@ -188,7 +188,7 @@ impl Budget {
         }
     }
 
-    /// The state after a segment.
+    /// Set the state after a segment.
     #[inline(always)]
     pub fn turn(&mut self, state: Activity, now_ns: i64) {
         if state != self.state {
@@ -196,7 +196,7 @@ impl Budget {
         }
     }
 
-    /// The same where loss is not seen: it stays what it was.
+    /// Set the state after a segment that cannot end a recovery.
     #[inline(always)]
     pub fn turn_ordinary(&mut self, state: Activity, now_ns: i64) {
         if state != self.state && !self.state.is_recovery() {
@@ -204,7 +204,7 @@ impl Budget {
         }
     }
 
-    /// The state after a segment, with what is known of the window.
+    /// Set the state after a segment, and how certain the window's room is.
     pub fn turn_in(&mut self, state: Activity, room: ScaleNeed, now_ns: i64) {
         if state != self.state || room != self.room {
             self.change(state, now_ns);
@@ -220,7 +220,7 @@ impl Budget {
         self.changed_ns = now_ns;
     }
 
-    /// Count the time up to now.
+    /// Charge the time up to now.
     fn charge(&mut self, now_ns: i64) {
         if !self.has_begun() {
             self.begin(now_ns, 0);
@@ -246,7 +246,7 @@ impl Budget {
         }
     }
 
-    /// Whether the window may have held back what the state says.
+    /// Return true if the window, being of unknown scale, may have held the sender back.
     fn is_doubtful(&self) -> bool {
         !self.room.is_certain() && matches!(self.state, Activity::Busy | Activity::Idle)
     }
@@ -274,12 +274,12 @@ impl Budget {
         }
     }
 
-    /// The sender drained at `at_ns`, before now: since then it was in that state, not busy.
+    /// Record that the sender drained at `at_ns`, in the past, and has been in `state` since.
     pub fn drain(&mut self, state: Activity, at_ns: i64) {
         self.drain_in(state, self.room, at_ns);
     }
 
-    /// The same with what is known of the window.
+    /// Drain, and set how certain the window's room is.
     pub fn drain_in(&mut self, state: Activity, room: ScaleNeed, at_ns: i64) {
         let is_open = matches!(self.state, Activity::Busy | Activity::WindowFull);
         if is_open && at_ns > self.since_ns && self.has_begun() {
@@ -288,12 +288,12 @@ impl Budget {
         }
     }
 
-    /// Whether the window is known, or has room whatever its scale.
+    /// Return true if the window is known, or has room at any scale.
     pub fn has_known_room(&self) -> bool {
         self.room.is_certain()
     }
 
-    /// The silence from `from_ns` on ended in a retransmission by a timer.
+    /// Charge the silence since `from_ns`, which a timer's retransmission ended, to `item`.
     #[cold]
     pub fn silence(&mut self, item: SenderState, from_ns: i64, now_ns: i64) {
         if !self.has_begun() {
@@ -302,7 +302,7 @@ impl Budget {
         if self.state == Activity::Unseen {
             self.state = Activity::Busy;
         }
-        // Up to the silence it was what the state says.
+        // The time before the silence belongs to the state.
         self.charge(from_ns.clamp(self.since_ns, now_ns.max(self.since_ns)));
         let span_ns = now_ns.saturating_sub(self.since_ns).max(0);
         self.note_span(Some(item), self.since_ns, span_ns);
@@ -310,7 +310,7 @@ impl Budget {
         self.spent_ns[item as usize] = self.spent_ns[item as usize].saturating_add(span_ns);
     }
 
-    /// So much of the time until now is that item's, whatever it was charged to: first what `likely` items have.
+    /// Charge `span_ns` of the time so far to `item`, taken first from the `likely` items, then from all others.
     #[cold]
     pub fn claim(&mut self, item: SenderState, span_ns: i64, likely: &[SenderState]) {
         let mut left_ns = span_ns.saturating_sub(self.spent_ns[item as usize]);
@@ -336,18 +336,18 @@ impl Budget {
         *spent_ns = spent_ns.saturating_add(claimed_ns);
     }
 
-    /// Data that followed the last data by so much.
+    /// Note the gap between this data and the last.
     #[inline(always)]
     pub fn note_gap(&mut self, gap_ns: i64) {
         self.gap_ns = self.gap_ns.max(gap_ns);
     }
 
-    /// The rounds so far were shorter than a round trip.
+    /// Forget the rates of the rounds so far, which were shorter than a round trip.
     pub fn forget_rates(&mut self) {
         self.rounds.forget_rates();
     }
 
-    /// What was charged so far was judged by a flight that is not the sender's.
+    /// Void the charges so far: the flight that they were judged by was not the sender's.
     pub fn void(&mut self) {
         self.is_voided = true;
         forget_flight(&mut self.spent_ns);
@@ -356,12 +356,12 @@ impl Budget {
         }
     }
 
-    /// A loss struck at this flight. `is_refused`: the receiver had no window for what it lost.
+    /// Note a loss at this flight. `is_refused`: the receiver had no window for the lost data.
     pub fn note_loss(&mut self, flight_bytes: u32, is_refused: bool) {
         self.rounds.lose(flight_bytes, is_refused);
     }
 
-    /// Charge the busy time of a round that is over to what limited it.
+    /// End the round, and charge its busy time to what limited it.
     #[cold]
     pub fn end_round(&mut self, round: &RoundTrip, now_ns: i64) -> Spent {
         if self.has_begun() {
@@ -404,7 +404,7 @@ impl Budget {
         spent
     }
 
-    /// So much of an item's time, at most what it has, was another's.
+    /// Move up to `span_ns` of one item's time to another.
     pub fn reassign(&mut self, from: SenderState, into: SenderState, span_ns: i64) {
         let moved_ns = span_ns.clamp(0, self.spent_ns[from as usize].max(0));
         self.spent_ns[from as usize] -= moved_ns;
@@ -412,7 +412,7 @@ impl Budget {
         *spent_ns = spent_ns.saturating_add(moved_ns);
     }
 
-    /// What is charged so far. Called when a round is over.
+    /// Mark the charges so far. Called when a round is over.
     pub fn mark(&self) -> Mark {
         Mark {
             at_ns: self.since_ns,
@@ -420,7 +420,7 @@ impl Budget {
         }
     }
 
-    /// So much of the time since the mark was an idle restart's. Called when a round is over.
+    /// Move up to `cost_ns` of the time since the mark to the idle restart. Called when a round is over.
     pub fn charge_restart(&mut self, since: &Mark, cost_ns: i64) {
         let mut left_ns = cost_ns;
         for (item, before_ns) in OF_A_RESTART.into_iter().zip(since.spent_ns) {

@@ -1,40 +1,40 @@
-//! Whether the receiver's application read what arrived: judged when a connection is over, of all its rounds.
+//! Judges, once a connection is over, whether the receiver's application read what arrived.
 //!
-//! Comes in: rounds with the windows at their ends. Goes out: for each round what the reader had to do with it. Linux
-//! advertises the room that unread data leaves, and acknowledges at once only what moves the window on: data that nobody
-//! reads is acknowledged when the delayed ACK's timer ends, or when the application reads (`__tcp_ack_snd_check`,
+//! Comes in: rounds with the windows at their ends. Goes out: the reader's part in each round. Linux advertises the
+//! room that unread data leaves, and acknowledges at once only data that moves the window on: unread data is
+//! acknowledged when the delayed-ACK timer expires or the application reads (`__tcp_ack_snd_check`,
 //! net/ipv4/tcp_input.c; `tcp_cleanup_rbuf`, net/ipv4/tcp.c).
 
-use crate::tcp::budget::full_path::SPARE;
+use crate::tcp::budget::reassignment::SPARE;
 use crate::tcp::path::bottleneck::{Bottleneck, FULL};
 use crate::tcp::path::history::{elapsed_ns, Record};
 
-/// One of so many parts of the largest window is taken up by unread data.
+/// Unread data occupies at least one part in this many of the largest window.
 const UNREAD_SHARE: u64 = 4;
 const UNREAD_SEGMENTS: u32 = 4;
-/// A flight of so much of the window fills it: what is left is no full burst.
+/// A flight of this share fills the window: the rest does not hold a full burst.
 pub const FILLS: (u64, u64) = (9, 10);
-/// An ACK that is late by so much waited for its application or for the timer.
+/// An ACK that is this late waited for the application or for the timer.
 const LATE_US: u32 = 20_000;
-/// A path on which packets were dropped has no longer queue than it had then, but for what timers add.
+/// A queue is at most this many times as long as it was when it dropped packets; timers account for more.
 const LONGER: u32 = 2;
 const LEAST_DROPPED: usize = 3;
 
-/// What the receiver's application had to do with a round.
+/// The part of the receiver's application in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReaderState {
-    /// Nothing that is seen.
+    /// It read promptly, as far as the packets show.
     Prompt,
-    /// The time is its in which the sender had something to send.
+    /// It held the sender back while the sender had data to send.
     Blocking,
-    /// And so is the time in which it seemed to have nothing: unread data left no room for a segment.
+    /// It also held the sender back while the sender seemed to have none: unread data left no room for a segment.
     FillingWindow,
-    /// All data had arrived in the round, and was read for so long afterwards.
+    /// All data had arrived in the round, and reading it took this long afterwards.
     DrainingAtEnd(i64),
 }
 
 impl ReaderState {
-    /// For each round. `base_us`: the least round trip; `waiting_us`: from which one on segments waited in a queue.
+    /// Judge each round. `base_us`: the least round trip; `waiting_us`: the least one of a segment that waited in a queue.
     pub fn of(
         records: &[Record],
         bottleneck: Option<&Bottleneck>,
@@ -52,7 +52,7 @@ impl ReaderState {
             most = most.max(record.window_bytes);
             let unread = most - record.window_bytes;
             let is_spare = bottleneck.is_none_or(|bottleneck| bottleneck.used(record) < SPARE);
-            // What takes up room while a loss is repaired at the path's rate waits for the repair, not for the reader.
+            // Data buffered while a loss is repaired at the path's rate waits for the repair, not for the reader.
             let is_full = bottleneck.is_some_and(|bottleneck| bottleneck.used(record) >= FULL);
             let is_repairing = is_full && record.recovery_ns > 0;
             behind[place] = !is_repairing
@@ -89,8 +89,8 @@ impl ReaderState {
     }
 }
 
-/// Where unread data began to wait that still waited when all had arrived, and for how long it was read afterwards at most:
-/// as fast as before.
+/// The round from which data lay unread until all had arrived, and how long it took at most to read the rest at the rate
+/// observed before.
 fn at_the_end(records: &[Record], behind: &[bool]) -> Option<(usize, i64)> {
     let (last, before) = records.split_last()?;
     let begun = before.len()
@@ -116,7 +116,7 @@ fn at_the_end(records: &[Record], behind: &[bool]) -> Option<(usize, i64)> {
     Some((begun, span_ns))
 }
 
-/// The longest round trip when packets were dropped at the path's rate.
+/// The longest round trip in rounds that lost packets at the path's rate.
 fn longest_queue_us(records: &[Record], bottleneck: Option<&Bottleneck>) -> Option<u32> {
     let bottleneck = bottleneck?;
     let dropped = (records.iter())
@@ -129,7 +129,7 @@ fn longest_queue_us(records: &[Record], bottleneck: Option<&Bottleneck>) -> Opti
 mod tests {
     use super::*;
     use crate::budget_item::SenderState;
-    use crate::tcp::budget::full_path::moves;
+    use crate::tcp::budget::reassignment::reassignments;
 
     const MSS: u32 = 1000;
     /// 60 kB a round of 60 ms, into a window of which three quarters hold unread data.
@@ -153,7 +153,7 @@ mod tests {
     };
 
     fn read(records: &[Record]) -> Vec<(SenderState, i64)> {
-        let moves = moves(Some(&PATH), records, PATH.base_us, MSS);
+        let moves = reassignments(Some(&PATH), records, PATH.base_us, MSS);
         let of_the_reader = moves.iter().filter(|each| each.into == SenderState::Reader);
         of_the_reader
             .map(|each| (each.item, each.span_ns / 1_000_000))

@@ -1,4 +1,4 @@
-//! What limited a sender that had data in flight and room to send: judged once a round trip, by what the round showed.
+//! Judges, once per round trip, what limited a sender that had data in flight and room to send.
 //!
 //! Comes in: a round, and how its time passed. Goes out: the item of its busy time (rules 8.a to 8.l). It charges nothing.
 
@@ -27,14 +27,14 @@ pub struct RoundTrip {
     pub round_trip_ns: i64,
     pub grows: bool,
     pub is_recovering: bool,
-    /// What came before was not captured: whether the flight grows is not known.
+    /// The start was not captured, so the growth of the flight is unknown.
     pub is_after_unseen: bool,
     pub mss: u32,
 }
 
 #[cfg(test)]
 impl RoundTrip {
-    /// One that grew by nothing, lost nothing and shows nothing else.
+    /// A round without growth, loss or any other sign.
     pub const PLAIN: RoundTrip = RoundTrip {
         elapsed_ns: 100,
         acked_bytes: 1000,
@@ -61,7 +61,7 @@ pub struct Passed {
     pub has_recovered: bool,
 }
 
-/// What the rounds so far showed, by which the next one is judged.
+/// Facts of the rounds so far, by which the next one is judged.
 #[derive(Clone, Debug)]
 pub struct Rounds {
     best_rate: f64,

@@ -1,35 +1,35 @@
-//! Time of a sender whose receive window has no known scale.
+//! The time budget of a sender whose receive window is of unknown scale.
 //!
-//! Comes in: spans, each with the smallest shift at which the window certainly had room, and what the sender then waited
-//! for. Goes out: items, once more is known of the shift; what even then is not known stays so. It guesses no scale.
+//! Comes in: spans, each with the smallest shift at which the window certainly had room, and the item if it had. Goes out:
+//! time by item, once more is known about the shift; the rest stays unknown. It never guesses a scale.
 
 use crate::budget_item::{SenderState, SENDER_STATES};
 use crate::tcp::budget::forget_flight;
 use crate::tcp::window::scale::MAX_SHIFT;
 
-/// More than any shift: no window of that field has room.
+/// Larger than any shift: the field leaves no room at any scale.
 const NO_SHIFT: u8 = MAX_SHIFT + 1;
 const NEEDS: usize = NO_SHIFT as usize + 1;
-/// A window of so many segments, filled to its last, is not filled by chance.
+/// A window of at least this many segments is not filled to its last segment by chance.
 const TELLING_SEGMENTS: u64 = 8;
 
-/// What the window field says of room for another segment.
+/// The shifts at which a window field leaves room for another segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScaleNeed {
-    /// The smallest shift at which there is room; 0 also where the window is known.
+    /// The smallest shift with room; also 0 if the window is known.
     need: u8,
-    /// The shift, if any, at which the flight ends less than a segment below the window's edge.
+    /// The shift, if any, at which the flight ends within a segment of the window's edge.
     edge: u8,
 }
 
 impl ScaleNeed {
-    /// The window is known, or does not bear on what the sender does.
+    /// The window is known, or irrelevant to the sender.
     pub const KNOWN: ScaleNeed = ScaleNeed {
         need: 0,
         edge: NO_SHIFT,
     };
 
-    /// Of a window field, so many bytes in flight, and the size of the next segment.
+    /// Derive the need from a window field, the bytes in flight and the size of the next segment.
     pub fn of(field: u32, flight_bytes: u32, segment_bytes: u32) -> ScaleNeed {
         let (flight, segment) = (u64::from(flight_bytes), u64::from(segment_bytes));
         let window = |shift: u8| u64::from(field) << shift;
@@ -50,21 +50,21 @@ impl ScaleNeed {
     }
 }
 
-/// What is known of the shift.
+/// Knowledge of the shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shift {
     Known(u8),
     AtLeast(u8),
 }
 
-/// The time told with a doubt.
+/// Time whose item depends on the shift.
 #[derive(Clone, Debug)]
 pub struct Doubt {
     /// By the shift at which the window had room, and by item.
     spent_ns: [[i64; SENDER_STATES]; NEEDS],
     /// By the shift at whose edge the flight ended.
     edge_ns: [i64; NEEDS],
-    /// Of the current round: no item yet.
+    /// Time of the current round, which has no item yet.
     busy_ns: i64,
     need: u8,
 }
@@ -77,7 +77,7 @@ impl Doubt {
         need: 0,
     };
 
-    /// A span that is that item's if there was room; without one, the end of the round tells whose.
+    /// Add a span that belongs to the item if there was room; None if the end of the round decides the item.
     pub fn add(&mut self, item: Option<SenderState>, room: ScaleNeed, span_ns: i64) {
         let sum = match item {
             Some(item) => &mut self.spent_ns[usize::from(room.need)][item as usize],
@@ -89,7 +89,7 @@ impl Doubt {
         self.need = self.need.max(room.need);
     }
 
-    /// Whether anything of the current round was told with a doubt.
+    /// Whether any time of the current round depends on the shift.
     pub fn is_in_round(&self) -> bool {
         self.need > 0
     }
@@ -108,7 +108,7 @@ impl Doubt {
         self.edge_ns = [0; NEEDS];
     }
 
-    /// Add what is known of the time with that shift to the items; the rest to what is unknown.
+    /// Add the time that the shift settles to its items, and the rest to the unknown.
     ///
     /// Where the flight ended at the edge of the least possible window for half of what would be unknown, and never
     /// passed it, that window held it back.

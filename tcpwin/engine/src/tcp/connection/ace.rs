@@ -5,9 +5,9 @@
 
 use crate::wire::{Segment, AE, CWR, ECE};
 
-/// What a receiver begins with: no zero, which a middlebox that clears the flags would leave (RFC 9768 §3.2.1).
+/// A receiver's initial counter. It is not zero, so that a middlebox that clears the flags shows (RFC 9768 §3.2.1).
 const FIRST: u8 = 5;
-/// A client's first ACK tells how the SYN/ACK came instead (RFC 9768 §3.2.2.1, table 3): these say "not marked".
+/// Codes by which a client's first ACK reports an unmarked SYN/ACK (RFC 9768 §3.2.2.1, table 3).
 const UNMARKED_SYN_ACK: [u8; 3] = [0b010, 0b011, 0b100];
 
 /// The counter of one receiver.
@@ -54,7 +54,7 @@ impl Ace {
         added
     }
 
-    /// None while nothing told, or the flags are cleared.
+    /// Return the count of marks; None before the first report, or if the flags are cleared.
     pub fn counted(&self) -> Option<u64> {
         self.last.filter(|_| !self.is_cleared).map(|_| self.marks)
     }

@@ -8,7 +8,7 @@ use crate::tcp::connection::large_pages;
 use crate::tcp::connection::state::Connection;
 
 const BLOCK: usize = 512;
-/// Below this the connections stand on few pages.
+/// Fewer connections fit a few pages.
 const MANY: u32 = 64;
 /// Connections for which a thread more is worth its beginning.
 const WORTH_A_THREAD: u32 = 20_000;
@@ -17,7 +17,7 @@ const WORTH_A_THREAD: u32 = 20_000;
 pub struct Arena {
     blocks: Vec<Vec<Connection>>,
     len: u32,
-    /// Where each stands, for one that was joined from others.
+    /// The place of each connection in an arena that was joined from others.
     places: Option<Vec<u32>>,
     /// Threads that may walk over many.
     walkers: u32,
@@ -33,8 +33,8 @@ impl Arena {
         self.len == 0
     }
 
-    /// One of all connections of several, each with the frames that opened its own; they stand in the order of these
-    /// frames. Nothing is moved.
+    /// Join several arenas, each with the frames that opened its connections, in the order of those frames. Moves no
+    /// connection.
     pub fn joined(parts: Vec<(Arena, Vec<u64>)>) -> Self {
         let len = parts.iter().map(|(part, _)| part.len()).sum();
         let walkers = parts.len() as u32;
@@ -65,8 +65,8 @@ impl Arena {
         }
     }
 
-    /// What a walk over some of the connections finds, of one part of them after the other: many are walked over by
-    /// several threads where their tracking was.
+    /// Walk over ranges of the connections and return the result of each in order. Many connections are walked by several
+    /// threads if several tracked them.
     pub fn walk<T: Send>(&self, walk: impl Fn(Range<u32>) -> T + Sync) -> Vec<T> {
         let walkers = self.walkers.clamp(1, self.len / WORTH_A_THREAD + 1);
         let share = self.len.div_ceil(walkers);

@@ -1,4 +1,4 @@
-//! What one segment alone says of a place that no window allows, until another confirms it.
+//! A sequence number that no window allows, claimed by a single segment until another confirms it.
 
 use crate::sequence::Seq;
 

@@ -5,7 +5,7 @@ pub const LEAST_STEP_NS: i64 = 1_000_000_000;
 /// A segment written down later than others by less still measures round trips.
 pub const LEAST_DISORDER_NS: i64 = 1_000_000;
 
-/// What makes up for a capture's clock that was set back.
+/// The correction of a capture's clock that was set back.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock {
     /// Added to each time since.

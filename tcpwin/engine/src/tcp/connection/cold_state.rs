@@ -1,4 +1,4 @@
-//! What most directions never need, kept behind one pointer so that the record stays small.
+//! State that most directions never need, kept behind one pointer so that the record stays small.
 
 use crate::event::{self, Counts, Events};
 use crate::sequence::Seq;
@@ -14,7 +14,7 @@ use crate::tcp::recovery::ranges::RangeSet;
 use crate::tcp::window::scale::{GivenShift, ScaleInference};
 use crate::tcp::window::zero::{EndedBy, ZeroWindow};
 
-/// Rarely needed state of a direction. What decides whether it bears on the next segment stands first.
+/// Rarely needed state of a direction. The fields that decide whether it matters to the next segment come first.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct ColdState {
@@ -31,7 +31,7 @@ pub struct ColdState {
     pub has_unscaled_windows: bool,
     /// A keep-alive was sent and nothing has come back since.
     pub is_keep_alive_unanswered: bool,
-    /// End of a one-byte zero-window probe: its byte counts as sent, and is sent again with what follows.
+    /// End of a one-byte zero-window probe: its byte counts as sent, and is retransmitted with the data after it.
     pub probe_end: Option<Seq>,
     /// The newest ACK that came while something was lost, reported or sent again: its time and frame.
     pub last_answer: Option<(i64, u64)>,
@@ -52,7 +52,7 @@ pub struct ColdState {
     pub before_bytes: u64,
     /// When bytes never captured were first acknowledged, or skipped by a segment of this side.
     pub unseen_since_ns: Option<i64>,
-    /// Of a side that was never captured: what was last acknowledged of it was one sequence number.
+    /// The last acknowledgment of a side that was never captured advanced by one sequence number.
     pub ends_with_one: bool,
     /// Kinds of Multipath TCP options that it sent (see [`Options::multipath`](crate::wire::Options::multipath)).
     pub multipath: u16,
@@ -72,23 +72,23 @@ pub struct ColdState {
     pub early_ns: i64,
     /// By how much the capture's clock was set, in all.
     pub clock_step_ns: i64,
-    /// How much of that stands in the time since the first data, and when the last of it ended.
+    /// The part of that after the first data, and when the last of it ended.
     pub transfer_step: Option<(i64, i64)>,
     /// When a SYN or SYN/ACK was last sent again after the handshake.
     pub syn_resent_ns: Option<i64>,
     /// Initial sequence number of the SYN before, where this side sent another.
     pub earlier_isn: Option<Seq>,
-    /// What the peer's SYN/ACK acknowledged, where no SYN of this side was captured that ends there.
+    /// The number that the peer's SYN/ACK acknowledged, if no captured SYN of this side ends there.
     pub answered: Option<Seq>,
     /// Shift in an earlier copy of the SYN, whose last copy came without the option.
     pub earlier_shift: Option<u8>,
-    /// Shift of this side's windows that the capture does not tell.
+    /// Shift of this side's windows, known from elsewhere than the capture.
     pub given_shift: Option<GivenShift>,
     pub syn_frames: Option<Box<SynFrames>>,
     pub waiting: Option<Box<Waiting>>,
     /// Frame and window field of the segment that confirmed this side's offered scale without the peer's answer.
     pub scale_confirming: Option<(u64, u16)>,
-    /// What one segment claimed of a place that no window allows.
+    /// A sequence number outside every window, claimed by one segment.
     pub claim: Option<Claim>,
     /// Marks that the receiver counts, by AccECN.
     pub ace: Option<Box<Ace>>,
@@ -99,13 +99,13 @@ pub struct ColdState {
 /// Frames of SYNs that a later retransmission may repeat.
 #[derive(Clone, Debug, Default)]
 pub struct SynFrames {
-    /// Of the newest SYN with data of Fast Open.
+    /// Frame of the newest SYN with Fast Open data.
     pub early_data: Option<u64>,
     /// Initial sequence number and frame of the newest SYN that was sent again.
     pub copy: Option<(Seq, u64)>,
 }
 
-/// What a sender waits for, and how often it asked.
+/// What a sender is waiting for, and how often it probed.
 #[derive(Clone, Debug, Default)]
 pub struct Waiting {
     /// Since the peer was heard of.
@@ -125,12 +125,12 @@ impl ColdState {
         self.waiting.get_or_insert_with(Box::default)
     }
 
-    /// What stalls when the capture, or a reset, ends the connection.
+    /// Return the stall that the end of the capture, or a reset, cuts off.
     pub fn end_stall(&self) -> Option<EndStall> {
         self.waiting.as_ref()?.end_stall
     }
 
-    /// What was lost or sent again, if anything ever was.
+    /// Return the recovery state, if anything was ever lost or retransmitted.
     pub fn episode(&self) -> Option<&Episode> {
         self.episode.as_deref()
     }
@@ -208,7 +208,7 @@ impl ColdState {
             && !self.is_probe_unanswered()
             && !self.is_keep_alive_unanswered
             && self.probe_end.is_none()
-            // Its counter stands in every segment.
+            // Every segment carries its counter.
             && self.ace.is_none()
             && self.zero.as_ref().is_none_or(|zero| !zero.is_undecided())
     }

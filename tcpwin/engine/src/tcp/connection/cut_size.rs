@@ -1,6 +1,6 @@
-//! A size smaller than the MSS that segments within a write have again and again.
+//! A size smaller than the MSS that segments within a write have repeatedly.
 
-/// So many segments of one size are no accident.
+/// This many segments of one size are not a coincidence.
 const RECURRING: u8 = 4;
 
 /// The newest size that segments were cut to, smaller than the SYNs allow.
@@ -13,7 +13,7 @@ pub struct CutSize {
 }
 
 impl CutSize {
-    /// Another segment that was cut, `sent_bytes` being the payload before it. Tells whether the size recurs.
+    /// Note a cut segment, sent after `sent_bytes` of payload. Return true if its size recurs.
     pub fn note(&mut self, size: u32, sent_bytes: u64) -> bool {
         let between = sent_bytes.wrapping_sub(self.at_bytes);
         let goes_on = self.size == size && between % u64::from(size).max(1) == 0;

@@ -1,4 +1,4 @@
-//! What is kept of one direction of a connection, and what follows from it alone.
+//! The state of one direction of a connection, and what follows from that state alone.
 
 use crate::event::{self, Events};
 use crate::sequence::Seq;
@@ -10,7 +10,7 @@ use crate::tcp::window::flight::{Flight, Unknown};
 use crate::tcp::window::receive::ReceiveWindow;
 use crate::tcp::window::scale::ScaleState;
 
-/// Shorter payloads are no full segments on any usual path: the least MSS, less options (RFC 9293 §3.7.1, MUST-15).
+/// The shortest payload of a full segment on any usual path: the least MSS, less options (RFC 9293 §3.7.1, MUST-15).
 pub const LEAST_FULL: u32 = 500;
 /// Full segments of Ethernet and of its jumbo frames, down to those of tunnels through it.
 const USUAL_FULL: [std::ops::RangeInclusive<u32>; 2] = [1200..=1460, 8800..=8960];
@@ -31,7 +31,7 @@ enum Fin {
 pub struct Direction {
     pub flight: Flight,
     pub window: ReceiveWindow,
-    /// What is in flight, and the round trips that come of it.
+    /// The segments in flight, and their round trips.
     pub ledger: Ledger,
     /// Round trips from this side's segments to their timestamps' echo.
     pub echo: EchoTimer,
@@ -130,7 +130,7 @@ impl Direction {
 
     #[inline]
     pub fn is_flight_known(&self) -> bool {
-        // Before any acknowledgment, only a SYN stands on firm ground: what follows it was acknowledged unseen.
+        // Before any acknowledgment only a SYN is certain: data after it was acknowledged unseen.
         let has_una = self.flight.is_acked || self.has_only_syn;
         self.is_seen && has_una && self.flight.unknown == Unknown::Neither
     }
@@ -209,7 +209,7 @@ impl Direction {
             .map_or(0, |cold_state| cold_state.limited_ns)
     }
 
-    /// The same up to a time, with what is not over yet.
+    /// Return the same up to `now_ns`, including the span that has not ended.
     pub fn limited_until_ns(&self, now_ns: i64) -> i64 {
         self.cold_state.as_ref().map_or(0, |cold_state| {
             let open_ns = if self.is_limited {
@@ -245,7 +245,7 @@ impl Direction {
             .map_or(0, |cold_state| cold_state.sacked_bytes)
     }
 
-    /// The largest segment to expect: by the options, else by what was seen.
+    /// Return the largest segment to expect: by the options, or else by the segments so far.
     #[inline]
     pub fn segment_size(&self) -> u32 {
         if self.mss > 0 {
@@ -270,7 +270,7 @@ impl Direction {
         is_whole.then_some(payload_len < self.max_payload)
     }
 
-    /// Take in the size of a segment with data, while no two SYNs told how large one may be.
+    /// Learn from the size of a data segment while the SYNs have not set the MSS.
     #[cold]
     pub fn learn_segment_size(&mut self, payload_len: u32) {
         let own = self.syn.mss.saturating_sub(self.syn.options_bytes());

@@ -1,11 +1,11 @@
-//! Explicit congestion notification: what two SYNs agree on, and what a segment tells of it.
+//! Explicit congestion notification: the agreement of two SYNs, and the signals of later segments.
 //!
-//! Comes in: the flags of both SYNs. Goes out: how the flags of later segments are to be read. It keeps nothing.
+//! Comes in: the flags of both SYNs. Goes out: the meaning of the flags of later segments. Keeps no state.
 
 use crate::tcp::connection::syn::{syn_kind, SynOptions};
 use crate::wire::{Segment, AE};
 
-/// What a connection agreed on.
+/// The agreement of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ecn {
     /// A SYN is missing, or the answer is.
@@ -29,7 +29,7 @@ impl Ecn {
         const CLASSIC: u8 = syn_kind::ECE | syn_kind::CWR;
         match (asked, answered) {
             (0, _) => Ecn::Off,
-            // What answers with the very flags that it was asked with reflects them: no host means that (RFC 9768 §3.1.1).
+            // An answer with the very flags of the request reflects them by mistake (RFC 9768 §3.1.1).
             (_, 0 | syn_kind::ECN) => Ecn::Refused,
             (CLASSIC | syn_kind::ECN, syn_kind::ECE) => Ecn::Classic,
             (syn_kind::ECN, answered) if answered == syn_kind::AE | syn_kind::ECE => Ecn::Classic,
@@ -64,8 +64,8 @@ pub fn may_count(one: &SynOptions, other: &SynOptions) -> bool {
     (one.kinds | other.kinds) & syn_kind::AE != 0
 }
 
-/// Whether ECE and CWR of a segment after the handshake say what RFC 3168 §6.1 says: of hosts that agreed on that, or, where
-/// no SYN was captured, of a segment without the bit that only the counter of RFC 9768 sets.
+/// Whether ECE and CWR of a segment after the handshake say what RFC 3168 §6.1 says: of hosts that agreed on that, or,
+/// where no SYN was captured, of a segment without the bit that only the counter of RFC 9768 sets.
 #[cold]
 pub fn distinguishes(one: &SynOptions, other: &SynOptions, segment: &Segment) -> bool {
     match Ecn::of(one, other) {

@@ -1,6 +1,6 @@
-//! What a sender still waits for when a capture, or a reset, ends its connection.
+//! The stall of a sender that still waits when a capture, or a reset, ends its connection.
 
-/// What it waits for.
+/// The reason for the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A closed receive window to open.
@@ -48,7 +48,7 @@ impl EndStall {
 /// Timers are further apart: Linux's shortest retransmission timeout. What follows sooner is of the same one.
 const APART_NS: i64 = 200_000_000;
 
-/// What a sender sent again, or asked, since its peer was last heard of.
+/// Retransmissions and probes since the peer's last segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tries {
     pub count: u32,

@@ -1,5 +1,4 @@
-//! What few connections have, of both sides together: an earlier one of their four-tuple, events, silences,
-//! samples, a reset.
+//! Rare state of a connection as a whole: an earlier connection of its four-tuple, events, stalls, sampling, a reset.
 
 use crate::tcp::connection::clock::Clock;
 use crate::tcp::connection::journal::Journal;
@@ -12,16 +11,16 @@ pub struct Incidents {
     /// Time and frame of the first RST of a connection that had data.
     pub reset: Option<(i64, u64)>,
     pub doubtful_reset: Option<DoubtfulReset>,
-    /// Of a capture whose clock was set back.
+    /// The correction of a clock that was set back.
     pub clock: Clock,
     /// How many connections of its four-tuple came before.
     pub epoch: u16,
-    /// Some of its segments are samples: of what else was sent the capture tells nothing.
+    /// Some of its segments are samples: the capture shows nothing of the others.
     pub is_sampled: bool,
 }
 
 impl Incidents {
-    /// What a connection begins with.
+    /// Return the incidents of a new connection.
     pub fn of_epoch(epoch: u16) -> Option<Box<Self>> {
         (epoch > 0).then(|| {
             Box::new(Incidents {

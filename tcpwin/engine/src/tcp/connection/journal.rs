@@ -1,18 +1,18 @@
-//! The first telling events of a connection, kept in the first reading: so that a large capture need not be read again
-//! to say why, and where.
+//! The first significant events of a connection, kept by the first pass, so that explaining them needs no second pass over
+//! a large capture.
 //!
-//! Thousands of connections may each have some: an entry is written as differences from the one before, in some thirty
-//! bytes, and nothing of it is lost.
+//! Thousands of connections may have some, so an entry is stored as differences from the one before, in about thirty bytes
+//! and without loss.
 
 use crate::event::{self, Events};
 use crate::tcp::recovery::cause::{Confidence, Diagnosis, RetransmissionCause};
 use crate::tcp::recovery::evidence::{Evidence, Kind, PARTS};
 use crate::wire::Segment;
 
-/// Events of which each says something of its own: a cause, an age, an original.
+/// Events that carry their own facts: a cause, an age, an original.
 pub const TELLING: Events =
     event::WITH_EVIDENCE | event::SYN_RETRANSMISSION | event::IDLE_RESTART | event::WINDOW_SHRINK;
-/// Telling events kept for one connection.
+/// Maximum of such events kept for one connection.
 const MOST_TELLING: u8 = 64;
 /// Of every other kind.
 const MOST_OF_A_KIND: u8 = 6;
@@ -34,7 +34,7 @@ pub struct JournalEntry {
     pub evidence: Option<Evidence>,
 }
 
-/// What the differences of the next entry are taken from.
+/// The base of the next entry's differences.
 #[derive(Clone, Copy, Debug, Default)]
 struct Last {
     frame: u64,
@@ -86,7 +86,7 @@ impl Journal {
         true
     }
 
-    /// What was kept, in the order of the capture.
+    /// Return the entries in capture order.
     pub fn entries(&self) -> Vec<JournalEntry> {
         let mut numbers = Numbers(&self.written);
         let mut last = Last::default();

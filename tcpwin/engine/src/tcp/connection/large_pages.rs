@@ -1,8 +1,8 @@
-//! Large pages for what is kept of many connections.
+//! Large pages for the records of many connections.
 //!
-//! A segment touches half a dozen places of its connection's record and of what lies behind its pointers. With thousands
-//! of connections each stands on a page of its own, and finding the pages costs as much as reading them. Never moves
-//! or changes anything: it only asks the kernel how to back memory that is not in use yet.
+//! A segment touches half a dozen places of its connection's record and of the memory behind its pointers. With
+//! thousands of connections each place is on a different page, and translating the addresses costs as much as reading
+//! the data. It moves and changes nothing: it only advises the kernel how to back memory that is not in use yet.
 
 use std::hint::black_box;
 
@@ -12,8 +12,8 @@ const ROOM_BYTES: usize = 8 << 20;
 /// Let the heap's next [`ROOM_BYTES`] be backed by large pages where the system allows that (Linux
 /// `transparent_hugepage`: `madvise` or `always`). No memory is used before it is written to.
 pub fn prepare() {
-    // glibc gives so large a block back to the kernel, and from then on takes blocks of this size from the heap, where
-    // all that is smaller stands, too (mallopt(3), M_MMAP_THRESHOLD, "dynamic").
+    // glibc returns a block of this size to the kernel, and from then on takes such blocks from the heap, as it does
+    // smaller ones (mallopt(3), M_MMAP_THRESHOLD, "dynamic").
     drop(black_box(Vec::<u8>::with_capacity(ROOM_BYTES)));
     let room = black_box(Vec::<u8>::with_capacity(ROOM_BYTES));
     advise(&room);
@@ -25,7 +25,7 @@ fn advise(room: &Vec<u8>) {
     let skipped = room.as_ptr().align_offset(PAGE_BYTES);
     let len = room.capacity().saturating_sub(skipped) / PAGE_BYTES * PAGE_BYTES;
     let start = room.as_ptr().wrapping_add(skipped).cast_mut();
-    // What fails leaves small pages.
+    // On failure the pages stay small.
     #[allow(unsafe_code)]
     // SAFETY: the span lies within the block, and the advice changes no byte of it (madvise(2), MADV_HUGEPAGE).
     unsafe {

@@ -1,6 +1,6 @@
-//! What is known of a connection in a few bits: a capture may hold millions of connections.
+//! Flags of a connection packed into a few bits, because a capture may hold millions of connections.
 
-/// Who sent the first SYN, as far as it is known.
+/// The side that sent the first SYN, if known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Initiator {
     /// By a SYN or SYN/ACK; the side's number.
@@ -13,7 +13,7 @@ pub enum Initiator {
 const SIDE: u8 = 0b01;
 const IS_ANY: u8 = 0b10;
 
-/// Where each stands.
+/// Bit positions.
 const INITIATOR: u32 = 0;
 const CLOSED_FIRST: u32 = 2;
 const RESET_BY: u32 = 4;

@@ -66,7 +66,7 @@ pub struct Stall {
     pub cause: StallCause,
     /// The side whose data waited, or that had nothing to send.
     pub waiting: u8,
-    /// Of the waiting side, before the silence.
+    /// Bytes in flight of the waiting side before the silence.
     pub flight_bytes: u32,
     pub window_bytes: Option<u32>,
 }
@@ -91,7 +91,7 @@ pub const PAUSES: usize = 3;
 pub struct Pause {
     pub start_ns: i64,
     pub end_ns: i64,
-    /// Of the segment that ended it.
+    /// Frame of the segment that ended it.
     pub after_frame: u64,
 }
 

@@ -1,6 +1,6 @@
-//! What is kept of a connection: one record, two directions, nothing per packet.
+//! The record of a connection: two directions, nothing per packet.
 //!
-//! Hot fields stand in the record; what most connections never need lies behind one pointer a direction, and one for both.
+//! Hot fields are in the record; rarely needed state is behind one pointer per direction, and one for the connection.
 
 use crate::tcp::connection::direction::Direction;
 use crate::tcp::connection::incidents::{DoubtfulReset, Incidents};
@@ -150,7 +150,7 @@ impl Connection {
         Some(established_ns.saturating_sub(syn_ns)).filter(|ns| *ns >= 0)
     }
 
-    /// What there is to write into, from the first incident on.
+    /// Return the incidents, allocated at the first use.
     pub fn incidents_mut(&mut self) -> &mut Incidents {
         self.incidents.get_or_insert_with(Box::default)
     }

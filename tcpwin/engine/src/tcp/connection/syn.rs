@@ -1,4 +1,4 @@
-//! What a SYN said: its options, as far as later stages ask for them.
+//! The options of a SYN that later stages use.
 
 use crate::tcp::window::scale::Offer;
 
@@ -12,7 +12,7 @@ pub struct SynOptions {
     /// 0 where the option is absent.
     pub mss: u16,
     pub window: u16,
-    /// Which of the options in [`syn_kind`] it carried.
+    /// The set of options it carried, as bits of [`syn_kind`].
     pub kinds: u8,
     /// Data that it carried by TCP Fast Open: more may follow before the first acknowledgment (RFC 7413 §4.2).
     pub early_bytes: u16,
@@ -34,7 +34,7 @@ pub mod syn_kind {
 }
 
 impl SynOptions {
-    /// What the options that were offered take of each segment.
+    /// Return the bytes that the offered options take in each segment.
     pub fn options_bytes(&self) -> u16 {
         if self.has(syn_kind::TIMESTAMPS) {
             TIMESTAMPS_BYTES

@@ -1,6 +1,6 @@
 //! The flow table: four-tuple → newest connection. Open addressing over eight-byte slots; the keys stay in the connections.
 //!
-//! The hash is seeded anew for each capture, so that a hostile capture cannot choose its collisions, and symmetric in the two
+//! Each capture gets a fresh hash seed, so that a hostile capture cannot choose its collisions, and symmetric in the two
 //! endpoints, so that both directions of a connection meet in one slot.
 
 use std::collections::hash_map::RandomState;

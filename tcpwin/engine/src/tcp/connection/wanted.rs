@@ -1,19 +1,19 @@
-//! Which connections a reading is about: segments of others need no tracking.
+//! Selects the connections that a pass tracks; segments of others are skipped.
 //!
-//! Comes in: connections of an earlier reading of the same capture, or the number of one. Goes out: whether a tag of the
-//! flow table may be theirs, and the numbers that they had.
+//! Comes in: connections of an earlier pass over the same capture, or the number of one. Goes out: whether a tag of the
+//! flow table may be theirs, and their earlier numbers.
 
 use std::collections::HashMap;
 
 use super::state::{Connection, Endpoint};
 
-/// Bits of the first sieve for each tag: one in so many of the others passes it.
+/// Bits of the first sieve per tag: about one in this many other tags passes it.
 const BITS_PER_TAG: usize = 64;
 const BITS_MIN: usize = 1 << 16;
 const BITS_MAX: usize = 1 << 22;
 
-/// What a connection is known by, whenever it is read: its endpoints in the order of its first segment, and how many
-/// had the same before.
+/// Identity of a connection across passes: its endpoints in the order of its first segment, and the number of earlier
+/// connections with the same endpoints.
 type Key = ([Endpoint; 2], u16);
 
 pub enum Wanted {
@@ -37,7 +37,7 @@ pub struct These {
 }
 
 impl These {
-    /// Connections with their tags and numbers. None where one cannot be told from others of its four-tuple.
+    /// Select connections by tag and number. Return None if one is indistinguishable from another of its four-tuple.
     pub fn new<'a>(connections: impl Iterator<Item = (u32, u32, &'a Connection)>) -> Option<These> {
         let (mut tags, mut numbers) = (Vec::new(), HashMap::new());
         for (tag, number, connection) in connections {

@@ -1,4 +1,4 @@
-//! Window that its receiver took back while data was on the way for it: the receiver drops that data, not the path.
+//! Window that the receiver withdrew while data was on the way: the receiver drops that data, not the path.
 
 use crate::sequence::Seq;
 use crate::tcp::recovery::ranges::RangeSet;
@@ -6,8 +6,8 @@ use crate::tcp::recovery::ranges::RangeSet;
 /// Sequence numbers come round after twice as much.
 const FORGET_AFTER_BYTES: u64 = 1 << 31;
 
-/// What lay between a right edge and the one before (RFC 9293 §3.8.6.2.1). A receiver takes no segment that begins beyond
-/// its edge (§3.10.7.4, first check; Linux `tcp_sequence`, and `tcp_data_queue` at a window of zero).
+/// The range between a right edge and the one before (RFC 9293 §3.8.6.2.1). A receiver accepts no segment that begins
+/// beyond its edge (§3.10.7.4, first check; Linux `tcp_sequence`, and `tcp_data_queue` at a window of zero).
 #[derive(Clone, Debug, Default)]
 pub struct TakenBack {
     ranges: RangeSet,

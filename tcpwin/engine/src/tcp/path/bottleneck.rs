@@ -1,13 +1,13 @@
 //! The bottleneck of a path: its rate, and whether it queues what is above it or drops it.
 //!
 //! Comes in: trains and rounds of a direction, and what went through between its losses. Goes out: the rate, with the least
-//! round trip. `full_path` judges by it.
+//! round trip. `reassignment` judges by it.
 
-use crate::tcp::budget::full_path::SPARE;
+use crate::tcp::budget::reassignment::SPARE;
 use crate::tcp::path::history::{elapsed_ns, rate_of, Delay, PathHistory, Rates, Record};
 use crate::tcp::path::loss_spans::Steady;
 
-/// Share of the long trains at the plateau, and the least of them.
+/// Minimum share and number of long trains at the plateau.
 const LONG_SHARE: f64 = 0.08;
 const LEAST_LONG: u32 = 4;
 /// Trains of any length that show a rate which most never had: of the bursts at the start, or after a pause.
@@ -15,7 +15,7 @@ const LEAST_FAST: u32 = 5;
 const FAST_TRAINS_SHARE: f64 = 0.005;
 /// A rate above that of a full window by less may be the window's own.
 const PACED: f64 = 1.5;
-/// Fewer trains of a length say too little: shorter ones are taken in.
+/// With fewer trains of a length, shorter ones are included.
 const LEAST_TRAINS: u32 = 12;
 /// Bins so far apart are not the same rate.
 const DIFFERENT_BINS: u16 = 4;
@@ -23,7 +23,7 @@ const DIFFERENT_BINS: u16 = 4;
 pub const FULL: f64 = 0.85;
 /// Segments that wait for each other without any queue: what delayed ACKs and bursts of two make.
 const QUEUED_SEGMENTS: f64 = 3.0;
-/// What clocks, timers and the receiver's delay of an ACK add.
+/// Delay added by clocks, timers and the receiver's delayed ACKs.
 const STANDING_LEAST_US: u32 = 500;
 const WAITING_LEAST_US: u32 = 1000;
 const WAITING_MOST_US: u32 = 4000;
@@ -36,32 +36,33 @@ const UNQUEUED_SHARE: f64 = 0.8;
 /// Trains by so much faster than what goes through, and their share of all where nothing queues.
 const FAST: f64 = 1.3;
 const FAST_SHARE: f64 = 0.15;
-/// Rounds of one rate that are needed where no train tells it, and their share of the time.
+/// Minimum number of rounds at one rate, and their share of the time, if no train shows it.
 const LEAST_ROUNDS: usize = 8;
 const ROUNDS_SHARE: f64 = 0.5;
-/// Rounds whose rates differ by less have the same; their flights differ by so much at least where the rate does not follow.
+/// Rounds whose rates differ by less have the same; their flights differ by so much at least where the rate does not
+/// follow.
 const SAME_RATE: f64 = 1.1;
 const OTHER_FLIGHT: u32 = 3;
-/// A flight of fewer segments is no send buffer's: Linux gives one of 16 KiB at least (tcp_wmem).
+/// A smaller flight is not held by a send buffer: Linux allocates at least 16 KiB (tcp_wmem).
 const FEW_SEGMENTS: u32 = 8;
 const CALM_ROUNDS: usize = 16;
-/// Segments that follow each other evenly have no longer silence between them than so many of their own times.
+/// Largest gap between evenly spaced segments, in serialization times.
 const EVEN: f64 = 2.5;
 
-/// What limits the rate on the path.
+/// The limit of the path's rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Bottleneck {
     pub bytes_per_s: f64,
     /// The least round trip; None where none was timed.
     pub base_us: Option<u32>,
-    /// What is above the rate is dropped, and nothing is queued.
+    /// The excess over the rate is dropped, and nothing is queued.
     pub is_policed: bool,
     /// The rate was the same between all losses, whatever was in flight.
     pub is_steady: bool,
 }
 
 impl Bottleneck {
-    /// By the best witness that there is: what went through between losses, the trains, or the rounds themselves.
+    /// Measure by the best available witness: throughput between losses, the trains, or the rounds themselves.
     /// `records` are those of the path's rounds, `far` round trips between capture point and receiver.
     pub fn of(path: &PathHistory, records: &[Record], far: &Delay, mss: u32) -> Option<Bottleneck> {
         let plain = Bottleneck {
@@ -73,7 +74,7 @@ impl Bottleneck {
         let steady = path.steady().filter(Steady::is_of_the_path);
         if let Some(steady) = steady {
             let found = plain.at_steady(steady, path, records, mss);
-            // What others send through the same queue is not in it, but spaces the trains.
+            // Other traffic through the same queue is not counted, but spaces the trains.
             let link = plain.by_trains(path, records).filter(|_| !found.is_policed);
             return Some(link.map_or(found, |link| found.at(link.bytes_per_s)));
         }
@@ -163,14 +164,15 @@ impl Bottleneck {
         let at = |bin: u16| self.at(rate_of(bin));
         match (long.map(at), fast_bin.map(at)) {
             (Some(slow), Some(fast)) if fast_bin >= long.map(|bin| bin + DIFFERENT_BINS) => {
-                // Where nothing waited no queue spaced the long trains: the bursts of the start are the better witness.
+                // Without a queue nothing spaced the long trains: the initial bursts are the better witness.
                 Some(if slow.had_queue(records) { slow } else { fast })
             }
             (long, short) => long.or(short),
         }
     }
 
-    /// Whether it is no more than the pace at which a full window is acknowledged, where no queue says that the path has it.
+    /// Whether it is no more than the pace at which a full window is acknowledged, where no queue says that the path
+    /// has it.
     fn is_the_windows_pace(&self, records: &[Record], mss: u32) -> bool {
         let standing_us = self.waits_us(mss).map_or(u32::MAX, |waits_us| waits_us.0);
         let is_queued = is_mostly(records, |record| record.delay_us >= standing_us);
@@ -277,7 +279,7 @@ impl Bottleneck {
         record.delivered_bytes as f64 * 1e9 / (self.bytes_per_s * record.elapsed_ns.max(1) as f64)
     }
 
-    /// How long segments wait that stand in a queue of so many.
+    /// Return the waiting time in a queue of this many segments.
     pub fn queue_us(&self, segments: f64, mss: u32) -> u32 {
         (segments * f64::from(mss) * 1e6 / self.bytes_per_s) as u32
     }
@@ -333,7 +335,7 @@ fn number(rates: &Rates) -> u32 {
     rates.iter().map(|(_, count)| count).sum()
 }
 
-/// The fullest of the three highest adjacent bins that hold such a share of the trains, and at least so many of them.
+/// Return the fullest of the three highest adjacent bins that hold at least this share and number of the trains.
 fn plateau(rates: &Rates, share: f64, least: u32) -> Option<u16> {
     let wanted = ((f64::from(number(rates)) * share).ceil() as u32).max(least);
     (0..rates.len()).rev().find_map(|place| {

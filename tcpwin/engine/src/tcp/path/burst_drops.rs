@@ -1,4 +1,4 @@
-//! Many segments of one flight dropped here and there: so drops what a path polices, and a queue that overflows.
+//! Many scattered drops in one flight, as a policer or an overflowing queue causes.
 //!
 //! Comes in: losses with the round trip before them, and what is sent again. Goes out: the longest round trip before such
 //! drops. Where that is the least of the path, nothing queued.
@@ -58,7 +58,7 @@ impl Drops {
 mod tests {
     use super::*;
 
-    /// Of a flight of 100 segments each `every`th is sent again.
+    /// Retransmit each `every`th of 100 segments.
     fn drops(every: u32, count: u32) -> Drops {
         let mut drops = Drops::default();
         drops.begin(100_000, 50_000);

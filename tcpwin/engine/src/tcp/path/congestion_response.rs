@@ -1,4 +1,4 @@
-//! How a sender answers losses and marks, and how its flight grows in between: which congestion control it has.
+//! Identifies a sender's congestion control by its response to losses and marks, and its growth in between.
 //!
 //! Comes in: rounds as they end, and what was sent again in them, as captured at the sender. Goes out: the algorithm where
 //! several of its moves agree, and what they were. A flight that something else held down says nothing and is left out.
@@ -16,12 +16,12 @@ const CUBIC_LEAVES: f32 = 0.7;
 /// Segments a round by which CUBIC grows at least, to be fair to Reno (RFC 9438 §4.3), and its C (§5).
 const CUBIC_FAIR: f32 = 0.53;
 const CUBIC_C: f32 = 0.4;
-/// What is left after a loss, as a share: above, the window was not cut; below, it was cut twice.
+/// Share of the window left after a loss: above it, the window was not cut; below it, it was cut twice.
 const KEPT: f32 = 0.92;
 const CUT_TWICE: f32 = 0.35;
-/// The flight at a loss is the window's only where it goes on from the round before.
+/// The flight at a loss is the window only if it continues the round before.
 const STEADY: std::ops::Range<f32> = 0.8..1.25;
-/// Growth over so many rounds tells one algorithm from another.
+/// Growth over this many rounds distinguishes the algorithms.
 const GROWN_ROUNDS: u32 = 4;
 /// Differences of logarithms beyond these say no more.
 const MOST_DIFFERENCE: f32 = 0.35;
@@ -29,8 +29,8 @@ const MOST_MISS: f32 = 0.7;
 /// One algorithm fits the moves when they differ from it by less on average, and from the other by so much more.
 const FITS: f32 = 0.2;
 const FITS_BETTER: f32 = 0.08;
-/// Linux's CUBIC grows by a twentieth a round until its first loss (`bictcp_update`), from when slow start has ended without
-/// one (HyStart); what grows by a segment a round grows by less from so many segments on.
+/// Linux's CUBIC grows by a twentieth a round until its first loss (`bictcp_update`), from when slow start has ended
+/// without one (HyStart); what grows by a segment a round grows by less from so many segments on.
 const FIRST_GROWTH: std::ops::Range<f32> = 1.03..1.07;
 const FIRST_SEGMENTS: f32 = 40.0;
 /// DCTCP cuts by half of the share that was marked (RFC 8257 §3.3), all others as after a loss (RFC 3168 §6.1.2).
@@ -39,7 +39,7 @@ const MARK_SEGMENTS: f32 = 10.0;
 /// So many moves of a kind say what the algorithm is, and so many make it likely.
 const FEW: u32 = 3;
 const MANY: u32 = 5;
-/// So many losses in a row, or nearly, that cut nothing are no accident.
+/// This many nearly consecutive losses without a cut are not a coincidence.
 const MANY_KEPT: u32 = 8;
 const KEPT_SHARE: f32 = 0.9;
 
@@ -79,7 +79,7 @@ impl Round {
     }
 }
 
-/// Where the sender is in repairing what was lost.
+/// The sender's progress in repairing a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Open,
@@ -99,7 +99,7 @@ struct Cycle {
     until_ns: i64,
 }
 
-/// What the moves so far were like.
+/// The responses so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Response {
     last: Option<Round>,
@@ -118,7 +118,7 @@ pub struct Response {
     pub cuts: u32,
     kept: u32,
     left: f32,
-    /// Of the cuts that may be Reno's or CUBIC's: how many, by how much they miss each, and which misses by more.
+    /// Cuts that may be Reno's or CUBIC's: their number, the error against each, and which error is larger.
     fitted: u32,
     fitted_marks: u32,
     misses: (f32, f32),
@@ -307,7 +307,7 @@ impl Response {
         }
     }
 
-    /// Compare a cut, and the growth after it, with what Reno and CUBIC do.
+    /// Compare a cut, and the growth after it, with those of Reno and CUBIC.
     fn fit(&mut self, cycle: &Cycle) {
         if cycle.before < LEAST_SEGMENTS {
             return;
@@ -340,7 +340,7 @@ impl Response {
         self.lead += (misses.1 - misses.0).clamp(-MOST_DIFFERENCE, MOST_DIFFERENCE);
     }
 
-    /// What a cut left of the window on average.
+    /// Return the mean share of the window left by a cut.
     pub fn left(&self) -> Option<f32> {
         (self.cuts > 0).then(|| self.left / self.cuts as f32)
     }
@@ -500,7 +500,7 @@ mod tests {
         assert_eq!(
             saw(5.0, 0.5, 4, |_, round| round as f32).name(),
             None,
-            "too small to tell"
+            "too small to judge"
         );
         let timeouts = {
             let mut sender = Sender::new();
@@ -595,6 +595,10 @@ mod tests {
         assert_eq!(sender.name(), Some("cubic"));
         let mut reno = Sender::new();
         reno.rounds((0..30).map(|round| 100.0 + round as f32));
-        assert_eq!(reno.name(), None, "one of a hundred is no twentieth");
+        assert_eq!(
+            reno.name(),
+            None,
+            "one of a hundred is less than a twentieth"
+        );
     }
 }

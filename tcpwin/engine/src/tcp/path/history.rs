@@ -1,7 +1,7 @@
-//! What a direction shows of its path: the rate at which trains of its data were delivered, and, round by round, what was
-//! delivered, how long that took, and how the sender's time passed.
+//! Measurements of a direction's path: the delivery rates of its trains, and, round by round, the bytes delivered, the time
+//! this took, and the sender's activity.
 //!
-//! Comes in: what was delivered by when, round trips, rounds. It judges nothing and charges nothing: `full_path` does.
+//! Comes in: deliveries, round trips, rounds. It neither judges nor charges; `reassignment` does.
 
 use crate::budget_item::SenderState;
 use crate::cache::{ask_for_all, ask_for_items};
@@ -57,7 +57,7 @@ pub struct Record {
     /// Time with data in flight and room for more, and the item that it was charged to.
     pub busy_ns: i64,
     pub item: SenderState,
-    /// What the busy time would be charged to if the path had more to give.
+    /// The item of the busy time if the path had spare capacity.
     pub otherwise: SenderState,
     /// Time with nothing to send, with the window full, and in fast recovery.
     pub idle_ns: i64,
@@ -76,7 +76,7 @@ pub struct Record {
     /// Rounds in which loss was detected, and the largest round trip just before.
     pub losses: u32,
     pub loss_delay_us: u32,
-    /// Rounds in which the receiver told of marks that the path set instead of dropping (RFC 3168 §6.1).
+    /// Rounds in which the receiver echoed marks that the path set instead of dropping (RFC 3168 §6.1).
     pub marked: u32,
 }
 
@@ -101,7 +101,7 @@ impl Record {
         self.idle_ns.saturating_add(self.full_ns) >= self.elapsed_ns / HELD_SHARE
     }
 
-    /// Take in what follows: sums and extremes; delays as means over time.
+    /// Merge the next record: sums and extremes; delays as means over time.
     pub(super) fn join(&mut self, next: &Record) {
         let mut open = Open::from(&*self);
         open.add(next);
@@ -117,7 +117,7 @@ struct Open {
     least_delay: Mean,
 }
 
-/// Of what was measured, weighted by its time.
+/// A mean weighted by time.
 #[derive(Clone, Copy, Debug)]
 struct Mean {
     sum: f64,
@@ -268,8 +268,8 @@ impl Delay {
     }
 }
 
-/// The path of a direction, as far as its rounds show it. What every round touches stands in the first cache lines; the rest
-/// is looked at once for several rounds.
+/// The path of a direction, as its rounds show it. Fields that every round touches are in the first cache lines; the
+/// rest is read once for several rounds.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct PathHistory {
@@ -294,7 +294,7 @@ pub struct PathHistory {
     /// Rounds to a record, and those of the open one.
     rounds_each: u32,
     rounds_open: u32,
-    /// It stands here, where every round looks anyway.
+    /// Placed here because every round reads these lines anyway.
     open: Option<Open>,
     records: Records,
     spans: LossSpans,
@@ -379,7 +379,7 @@ impl PathHistory {
         self.drops.as_ref()?.most_delay_us()
     }
 
-    /// The receiver told of a mark.
+    /// Note that the receiver echoed a mark.
     pub fn note_mark(&mut self) {
         self.is_marked = true;
     }
@@ -407,7 +407,7 @@ impl PathHistory {
         self.is_disordered = true;
     }
 
-    /// How its sender's flight moved in a round. Away from the sender what is in flight is no window.
+    /// Note how the sender's flight changed in a round. Away from the sender, the captured flight is not its window.
     fn note_moves(&mut self, over: &EndedRound) {
         let (record, mss) = (&over.record, over.mss);
         if self.is_away {
@@ -437,7 +437,7 @@ impl PathHistory {
         self.response.as_deref()
     }
 
-    /// What went through between losses, where it was the same each second.
+    /// Return the throughput between losses, if it was steady.
     pub fn steady(&self) -> Option<Steady> {
         self.spans.steady()
     }
@@ -520,7 +520,7 @@ impl PathHistory {
         }
     }
 
-    /// The connection is over: take in what waits, and end the record that is open.
+    /// End with the connection: drain the queue, and close the open record.
     pub fn close(&mut self) {
         self.catch_up();
         self.close_record();
@@ -540,7 +540,7 @@ impl PathHistory {
         self.rounds_open = 0;
     }
 
-    /// Those that are closed.
+    /// Return the closed records.
     pub fn records(&self) -> Vec<Record> {
         self.records.unpack()
     }

@@ -1,5 +1,5 @@
-//! What went through between one loss and the next: a path that is full, and one that is policed, lets through the same each
-//! second, however long the span is; losses at random do not.
+//! Throughput between losses: a full or policed path delivers the same rate in every span, however long; a path with random
+//! losses does not.
 //!
 //! Comes in: rounds as they end. Goes out: the rate, how far spans differ from it, and how far they differ in length.
 
@@ -23,10 +23,10 @@ pub struct LossSpans {
     count: u32,
     elapsed_s: f64,
     bytes: f64,
-    /// Of each span the square of its bytes, and that by its seconds.
+    /// Sums over the spans of their squared bytes, and of these by their seconds.
     squares: f64,
     squares_per_s: f64,
-    /// Of the open one; [`NO_SPAN`] where none is.
+    /// Start of the open span; [`NO_SPAN`] if none is open.
     open_ns: i64,
     open_bytes: u64,
     was_lossy: bool,
@@ -47,7 +47,7 @@ impl Default for LossSpans {
     }
 }
 
-/// What the spans have in common.
+/// The common rate of the spans.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steady {
     pub count: u32,

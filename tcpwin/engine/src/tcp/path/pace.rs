@@ -1,10 +1,10 @@
-//! What a direction with several segments in flight shows: its round trips, bursts and ACKs.
+//! Measurements of a direction with several segments in flight: its round trips, bursts and ACKs.
 
 use std::collections::VecDeque;
 
 use crate::sequence::Seq;
-use crate::tcp::budget::full_path::{self, Move};
 use crate::tcp::budget::idle_restart::Idle;
+use crate::tcp::budget::reassignment::{reassignments, Reassignment};
 use crate::tcp::budget::round_limit::RoundTrip;
 use crate::tcp::budget::Budget;
 use crate::tcp::path::bottleneck::Bottleneck;
@@ -27,11 +27,11 @@ const GROWTH_DENOMINATOR: u64 = 3;
 /// Segments that Linux and RFC 6928 allow before the first ACK.
 pub const INITIAL_WINDOW_SEGMENTS: u32 = 10;
 
-/// A stack sets PSH on what empties its buffer (RFC 9293 §3.9.1.2): without it more was written, however short the segment
-/// is. Window, congestion window or pacing cut it. No length is as large as this bit, so that it is no short one.
+/// A stack sets PSH on the segment that empties its buffer (RFC 9293 §3.9.1.2). A short segment without it was cut by the
+/// window, the congestion window or pacing. No length has this bit, so such a segment does not count as short.
 const WRITE_GOES_ON: u32 = 1 << 31;
 
-/// What every segment touches stands in the first three cache lines, and in [`Late`].
+/// Fields that every segment touches are in the first three cache lines, and in [`Late`].
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Pace {
@@ -43,7 +43,7 @@ pub struct Pace {
     /// Length of the newest data, with [`WRITE_GOES_ON`] where it did not end what was written.
     pub last_payload: u32,
     pub tinygrams: u32,
-    /// What was sent when the round trip began: its acknowledgment ends it.
+    /// SND.MAX when the round began: its acknowledgment ends the round.
     round_end: Seq,
     pub stretch: u32,
     train: Train,
@@ -79,7 +79,7 @@ pub struct Pace {
     pub late: Late,
 }
 
-/// What came later, and every segment touches: it shares one cache line.
+/// Further fields that every segment touches, in one cache line.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Late {
@@ -87,7 +87,7 @@ pub struct Late {
     pub budget: Budget,
 }
 
-/// What the rounds of a direction are judged by.
+/// The facts by which a round is judged.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
     pub now_ns: i64,
@@ -100,7 +100,7 @@ pub struct Round {
     pub window_bytes: u32,
     pub mss: u32,
     pub is_recovering: bool,
-    /// Of the path, at least.
+    /// Least round trip of the path.
     pub round_trip_ns: i64,
     /// When data was sent last.
     pub last_data_ns: i64,
@@ -120,7 +120,7 @@ impl Pace {
             round_peak: 0,
             period_peak: 0,
             peak: 0,
-            // What was acknowledged before cannot be told apart any more.
+            // Earlier acknowledgments can no longer be separated.
             is_initial_missed: samples > 1,
             initial_flight: None,
             slow_start_ns: 0,
@@ -364,9 +364,9 @@ impl Pace {
         self.bottleneck
     }
 
-    /// The connection is over: find the bottleneck, and give the time of the budget that belongs to another item. Unless
-    /// somebody asks for its rounds later, they are let go.
-    pub fn conclude(&mut self, mss: u32, keeps_rounds: bool) -> Vec<Move> {
+    /// End with the connection: find the bottleneck, and return the time that belongs to another item. Drop the rounds
+    /// unless they are kept for later.
+    pub fn conclude(&mut self, mss: u32, keeps_rounds: bool) -> Vec<Reassignment> {
         let Some(path) = &mut self.path else {
             return Vec::new();
         };
@@ -382,17 +382,17 @@ impl Pace {
     }
 
     /// Time of the budget that belongs to another item by all rounds together, once the connection is over.
-    pub fn moves(&self, mss: u32) -> Vec<Move> {
+    pub fn moves(&self, mss: u32) -> Vec<Reassignment> {
         let records = self.path.as_ref().map(|path| path.records());
         self.moves_in(&records.unwrap_or_default(), mss)
     }
 
-    fn moves_in(&self, records: &[Record], mss: u32) -> Vec<Move> {
+    fn moves_in(&self, records: &[Record], mss: u32) -> Vec<Reassignment> {
         let base_us = (self.path.as_ref()).and_then(|path| path.base_us(&self.delay));
-        full_path::moves(self.bottleneck.as_ref(), records, base_us, mss)
+        reassignments(self.bottleneck.as_ref(), records, base_us, mss)
     }
 
-    /// What was seen of the path so far was not as its sender saw it.
+    /// Forget the path so far, which was not as its sender saw it.
     pub fn forget_path(&mut self, delivered_bytes: u64) {
         (self.train, self.delay) = (Train::NONE, Delay::NONE);
         self.path = Some(Box::new(PathHistory::new(delivered_bytes, true)));
@@ -416,7 +416,7 @@ impl Pace {
         }
     }
 
-    /// The congestion window before a pause: by the model as long as nothing was lost, then by what was in flight.
+    /// Return the congestion window before a pause: by the model while nothing was lost, then by the flight.
     pub fn window_before_pause(&self) -> u32 {
         if self.threshold_bytes == u32::MAX {
             self.window_bytes.max(self.period_peak)
@@ -425,7 +425,7 @@ impl Pace {
         }
     }
 
-    /// Loss was detected with so many bytes in flight: cubic goes on with seven tenths (RFC 9438 §4.6).
+    /// Note a loss at this flight: CUBIC continues with seven tenths (RFC 9438 §4.6).
     pub fn note_loss(&mut self, flight_bytes: u32) {
         self.threshold_bytes = (u64::from(flight_bytes) * 7 / 10) as u32;
         self.window_bytes = self.threshold_bytes;

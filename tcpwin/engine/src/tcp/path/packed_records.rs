@@ -1,8 +1,7 @@
-//! The records of a direction's rounds, each in some twenty bytes instead of a hundred.
+//! The records of a direction's rounds, packed into about twenty bytes each instead of a hundred.
 //!
-//! Rounds end all the time, and of thousands of connections no record stays in a cache: what is written to memory, and
-//! kept there, is what they cost. Most parts of a record are small, zero, or told by another. Comes in: records in order.
-//! Goes out: the same records.
+//! Rounds end often, and with thousands of connections no record stays in a cache: their cost is the memory written. Most
+//! fields are small, zero, or derivable from another. Comes in: records in order. Goes out: the same records.
 
 use crate::budget_item::{SenderState, SENDER_STATES};
 use crate::cache::ask_for;
@@ -19,7 +18,7 @@ const HEAD_BYTES: usize = 4;
 const ITEM_SHIFT: usize = 2 * USUAL;
 const OTHERWISE_SHIFT: usize = ITEM_SHIFT + ITEM_BITS;
 const ITEM_BITS: usize = 5;
-/// Numbers that are mostly zero follow, with codes of their own.
+/// Numbers that are mostly zero follow, with separate codes.
 const HAS_RARE: u32 = 1 << 28;
 /// Times are whole microseconds, as in most captures.
 const IS_MICROSECONDS: u32 = 1 << 29;
@@ -49,14 +48,14 @@ struct Room {
     used: usize,
 }
 
-/// What the next record is told by, of the one before it.
+/// The base of the next record's differences.
 #[derive(Clone, Copy, Debug, Default)]
 struct Last {
     end_ns: i64,
     window_bytes: u32,
 }
 
-/// Where a record that is not wide is written, or read.
+/// Buffer of a narrow record.
 type Place = [u8; MOST_NARROW_BYTES];
 
 impl Records {
@@ -228,7 +227,7 @@ fn write_numbers<const COUNT: usize>(
 ) -> (u32, usize) {
     let (mut codes, mut length) = (0, from);
     for (nth, number) in numbers.iter().enumerate() {
-        // What is left out is overwritten by what comes next: no branch on what there is.
+        // Omitted numbers are overwritten by the next: no branch on presence.
         if let Some(four) = place.get_mut(length..length + 4) {
             four.copy_from_slice(&number.to_le_bytes());
         }
@@ -250,7 +249,7 @@ impl From<&Record> for Last {
 }
 
 impl Last {
-    /// The numbers of the record that follows: as little as tells them, whatever they are. Of both kinds times come first.
+    /// Encode the numbers of the next record in as few bytes as they need. Times come first in both kinds.
     #[inline(always)]
     fn numbers(&self, record: &Record) -> ([u64; USUAL], [u64; RARE]) {
         let expected_ns = self.end_ns.wrapping_add(record.elapsed_ns);

@@ -6,7 +6,7 @@ const RETURN: std::ops::RangeInclusive<f32> = 0.85..=1.08;
 const MOST_ROUNDS: u32 = 4;
 const LEAST_SEGMENTS: f32 = 16.0;
 
-/// Where a flight stands between one rise and the next.
+/// Progress of a flight from one rise to the next.
 #[derive(Clone, Copy, Debug)]
 pub enum RateProbe {
     None,
@@ -15,7 +15,7 @@ pub enum RateProbe {
 }
 
 impl RateProbe {
-    /// One more round with nothing but the window to hold it, of so many segments. Gives whether it ends a probe.
+    /// Add a round of this many segments that only the congestion window limited. Return true if it ends a probe.
     pub fn take(&mut self, now: f32) -> bool {
         if now < LEAST_SEGMENTS {
             return false;

@@ -1,19 +1,19 @@
-//! Rounds of a direction that are over and wait to be taken in together.
+//! A queue of finished rounds of a direction, which are processed in batches.
 //!
-//! Rounds end all the time, and of thousands of connections little stays in a cache: what is told by all rounds is fetched
-//! once for several of them. A round that waits takes one cache line, which is written and not looked at. Comes in: rounds
-//! in order. Goes out: the same rounds.
+//! Rounds end often, and with thousands of connections little stays in a cache: the state that rounds update is fetched
+//! once per batch. A queued round takes one cache line, written but not read. Comes in: rounds in order. Goes out: the
+//! same rounds.
 
 use crate::budget_item::SenderState;
 use crate::cache::ask_for_all;
 use crate::tcp::path::history::Record;
 
-/// Rounds that are taken in together.
+/// Rounds in a batch.
 const MOST: usize = 8;
-/// The first rounds do not wait: most connections have no more, and pay for no room.
+/// The first rounds are not queued: most connections have no more, and need no queue.
 const FIRST_ROUNDS: u8 = 4;
 
-/// A round that is over, and what its sender is judged by beside it.
+/// A finished round, and further facts about its sender.
 #[derive(Clone, Copy, Debug)]
 pub struct EndedRound {
     pub record: Record,
@@ -144,23 +144,23 @@ impl From<&Narrow> for EndedRound {
 
 type Slots = Box<[Narrow; MOST]>;
 
-/// Room for rounds, and how many wait in it.
+/// Queued rounds.
 #[derive(Clone, Debug, Default)]
 pub struct RoundQueue {
     room: Option<Slots>,
     count: u8,
-    /// How many did not wait because they were the first.
+    /// First rounds, which were not queued.
     first: u8,
 }
 
-/// Rounds that waited.
+/// A batch taken from the queue.
 pub struct Waited {
     room: Option<Slots>,
     count: u8,
 }
 
 impl RoundQueue {
-    /// Let a round wait, if it may: false where it is to be taken in now, behind those that wait.
+    /// Queue a round. Return false if the caller must process it now, after those in the queue.
     #[inline]
     pub fn push(&mut self, over: &EndedRound) -> bool {
         if self.first < FIRST_ROUNDS {
@@ -184,7 +184,7 @@ impl RoundQueue {
         self.count == 0
     }
 
-    /// Those that wait, which then do no longer.
+    /// Take the queued rounds.
     pub fn take(&mut self) -> Waited {
         if let Some(room) = &self.room {
             ask_for_all(room.as_ref());
@@ -195,12 +195,12 @@ impl RoundQueue {
         }
     }
 
-    /// Keep the room of those that waited for others.
+    /// Return the allocation of a batch to the queue.
     pub fn put_back(&mut self, waited: Waited) {
         self.room = waited.room;
     }
 
-    /// No round comes any more.
+    /// Free the queue: no round follows.
     pub fn end(&mut self) {
         debug_assert!(self.is_empty());
         self.room = None;

@@ -1,14 +1,14 @@
 //! A train: data delivered in one go, whose ACKs follow each other closely.
 
-/// A train is so many segments long, or so much of the flight where that is less.
+/// Length of a train: this many segments, or this share of the flight if that is less.
 const TRAIN_SEGMENTS: u32 = 24;
 const TRAIN_OF_FLIGHT: (u32, u32) = (2, 5);
-/// Fewer segments are no train: delayed ACKs come one for two.
+/// Fewer segments do not make a train: delayed ACKs come one for two.
 const LEAST_TRAIN_SEGMENTS: u32 = 3;
 /// [`Train::from_ns`] while none is followed.
 const NO_TRAIN: i64 = i64::MIN;
 
-/// Where the train that is being followed began, and what must be delivered to end it: looked at by every ACK.
+/// Start of the current train, and the delivery that ends it. Every ACK reads it.
 #[derive(Clone, Copy, Debug)]
 pub struct Train {
     /// ACKs so far apart are not of one train.
@@ -70,7 +70,7 @@ impl Train {
         over
     }
 
-    /// Nothing is in flight any more: what comes next is no part of it.
+    /// End the train: nothing is in flight, and later data is not part of it.
     #[inline]
     pub fn end(&mut self) {
         (self.from_ns, self.until_bytes) = (NO_TRAIN, 0);

@@ -1,8 +1,8 @@
-//! Why data was sent again or came late: the cause, the reason in words, how sure it is.
+//! Causes of retransmitted or late data, with the reason in words and the confidence.
 
 use crate::event::*;
 
-/// Of each cause its name and the events of a segment that was sent for it.
+/// Each cause with its name and the events of a segment that was sent for it.
 macro_rules! causes {
     ($($(#[$doc:meta])* $cause:ident $name:literal $events:expr,)*) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ causes! {
     FastOpen "fast_open" RETRANSMISSION,
     ZeroWindow "zero_window" RETRANSMISSION | ZERO_WINDOW_PROBE,
     Unknown "unknown" RETRANSMISSION,
-    /// Not sent again: it came late.
+    /// Not retransmitted, but late.
     OutOfOrder "out_of_order" OUT_OF_ORDER,
     /// The capture wrote packets down in another order than it saw them.
     CaptureReordered "capture_reordered" CAPTURE_REORDERED,
@@ -73,7 +73,7 @@ impl Confidence {
     }
 }
 
-/// Why one segment was sent again, or came late.
+/// The cause of one segment's retransmission or lateness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Diagnosis {
     pub cause: RetransmissionCause,

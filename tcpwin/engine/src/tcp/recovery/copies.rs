@@ -1,6 +1,6 @@
-//! Copies behind a router, which come after hundreds of others: looked for in time rather than among the last segments.
+//! Copies from behind a router, which follow hundreds of other segments: found by time, not among the last segments.
 //!
-//! Which connections have any, their SYNs tell, or a copy that came soon. Of those alone the newest segments are kept.
+//! A copied SYN, or an early copy, shows which connections have any. Only their newest segments are kept.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::wire::{Segment, SYN};
 /// SYNs kept: as many as begin in 50 ms of a busy capture.
 const SYNS: usize = 1024;
 
-/// What is equal in a segment and its copy.
+/// Fields that a segment and its copy share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     tag: u32,
@@ -42,7 +42,7 @@ impl Key {
     }
 }
 
-/// Where and when a segment was last seen.
+/// Time and interface of a segment's last sighting.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     time_ns: i64,
@@ -63,7 +63,7 @@ impl Place {
     }
 }
 
-/// The newest SYNs of a capture, whose copies tell which connections were captured on both sides of a router.
+/// The newest SYNs of a capture: their copies show which connections were captured on both sides of a router.
 #[derive(Default)]
 pub struct SynCopies {
     /// In places that their sequence numbers give.
@@ -71,7 +71,7 @@ pub struct SynCopies {
 }
 
 impl SynCopies {
-    /// A SYN, before anything is known of it. Tells whether it is a copy.
+    /// Note a SYN before it is tracked. Return true if it is a copy.
     #[cold]
     pub fn note(&mut self, segment: &Segment, tag: u32) -> bool {
         if self.syns.is_empty() {
@@ -118,7 +118,7 @@ impl RoutedCopies {
         !self.by_tag.is_empty()
     }
 
-    /// Whether a segment of a connection with this tag is a copy, `found` being what the last segments told.
+    /// Return true if a segment with this tag is a copy; `found`: the result of comparing it with the last segments.
     #[cold]
     pub fn judge(&mut self, segment: &Segment, tag: u32, found: Copied) -> bool {
         if found == Copied::Routed {
@@ -135,7 +135,7 @@ impl RoutedCopies {
         before.is_some_and(|before| before.is_before_router(segment))
     }
 
-    /// Keep a segment, which is no copy.
+    /// Keep a segment that is not a copy.
     #[cold]
     pub fn note(&mut self, segment: &Segment, tag: u32) {
         let Some(kept) = self.by_tag.get_mut(&tag) else {
@@ -151,7 +151,7 @@ impl RoutedCopies {
     }
 }
 
-/// Whether a segment may tell of a router by itself.
+/// Return true if a segment alone may reveal a router.
 #[inline(always)]
 pub fn is_telling(segment: &Segment) -> bool {
     segment.flags & SYN != 0

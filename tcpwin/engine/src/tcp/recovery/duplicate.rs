@@ -42,7 +42,7 @@ fn is_same_way(one: &Segment, other: &Segment) -> bool {
         && (one.src, one.dst) == (other.src, other.dst)
 }
 
-/// Whether the identification of a segment tells it from others of its sender, none of which has it too.
+/// Return true if the IP identification is unique among the sender's segments.
 fn has_telling_id<'a>(segment: &Segment, mut before: impl Iterator<Item = &'a Segment>) -> bool {
     let is_another = |earlier: &Segment| {
         earlier.ip_id == segment.ip_id

@@ -1,4 +1,4 @@
-//! The sender's recovery as its retransmissions show it: its phase, what was sent again, and what proved needless.
+//! The sender's recovery as its retransmissions show it: its phase, the retransmissions, and those that proved needless.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ const MAX_RESENDS: usize = 256;
 /// Retransmissions are forgotten before sequence numbers come round.
 const FORGET_AFTER_BYTES: u64 = 1 << 30;
 
-/// Linux's congestion states, as far as packets tell them apart: Open stands for Open, Disorder and CWR.
+/// Linux's congestion states that packets distinguish: Open includes Disorder and CWR.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
     #[default]
@@ -37,7 +37,7 @@ pub struct Resend {
     is_distinct: bool,
     /// Its main kind, as the row has it.
     pub events: Events,
-    /// Sent in the phase that goes on.
+    /// Sent in the current phase.
     is_of_phase: bool,
     is_needless: bool,
     /// A DSACK showed that the copy before it was not lost, or that this one was not needed.
@@ -79,7 +79,7 @@ pub struct Episode {
     pub backoff: u32,
     /// Whether the sender probes for tail loss, where its timers showed it.
     pub sends_probes: Option<bool>,
-    /// The timeout's retransmission awaits the ACKs that tell whether it was needed (RFC 5682).
+    /// The timeout's retransmission awaits the ACKs that show whether it was needed (RFC 5682).
     is_frto_armed: bool,
     /// TSval of the first retransmission since none was in flight (Linux `retrans_stamp`).
     first_tsval: Option<u32>,
@@ -121,11 +121,11 @@ pub struct Advance {
     pub has_sack: bool,
 }
 
-/// What such an ACK shows.
+/// Facts that such an ACK shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
     pub is_partial: bool,
-    /// When the copy was sent whose arrival it acknowledges, where timestamps tell.
+    /// Send time of the copy that it acknowledges, if timestamps show it.
     pub echoed_ns: Option<i64>,
     /// The echo is the newest copy's: no later one can have drawn the ACK.
     pub is_newest: bool,
@@ -190,12 +190,12 @@ impl Episode {
         self.resends.iter().rev().find(overlaps).copied()
     }
 
-    /// The newest frame that holds the byte at `seq` among those sent again or late. None where it is none of these,
-    /// or no longer known: then it is ambiguous all the same.
+    /// Return the newest retransmitted or late frame that holds the byte at `seq`. None if there is none, or it is no
+    /// longer known: then the byte is ambiguous all the same.
     pub fn newest_copy(&self, seq: Seq) -> Option<u64> {
         let resends = self.resends.iter().rev();
         let resent = resends.map(|resend| (resend.seq, resend.end, resend.frame));
-        // What is seen for the first time when it comes late was not sent again before.
+        // Data first captured late was not retransmitted before.
         let late = self
             .late
             .iter()
@@ -301,7 +301,7 @@ impl Episode {
     }
 
     fn enter(&mut self, phase: Phase, point: Seq, now_ns: i64) {
-        // A timeout goes on with what went before it, also for what may be undone (`tcp_enter_loss`).
+        // A timeout continues the phase before it, also for an undo (`tcp_enter_loss`).
         if self.phase != Phase::Open && phase == Phase::Loss {
             self.account(now_ns);
         } else {
@@ -338,7 +338,7 @@ impl Episode {
         }
     }
 
-    /// Bytes that came late are no evidence of a round trip.
+    /// Note late bytes, which measure no round trip.
     pub fn note_late(&mut self, seq: Seq, end: Seq, frame: u64) {
         self.ambiguous.insert(seq, end);
         if self.late.len() >= MAX_RESENDS {
@@ -368,7 +368,7 @@ impl Episode {
             return shown;
         }
         let is_over = !advance.ack.is_before(self.point);
-        // Linux undoes a loss that was none, a recovery once none of its retransmissions is out (`tcp_try_undo_loss`,
+        // Linux undoes a false loss at once, and a recovery when no retransmission is in flight (`tcp_try_undo_loss`,
         // `tcp_try_undo_partial`).
         let is_undone = is_undone && (self.phase == Phase::Loss || self.ambiguous.is_empty());
         if is_over || is_undone {
@@ -388,7 +388,7 @@ impl Episode {
 
     /// F-RTO: after a timeout, an ACK of data that was sent once proves the originals' arrival. Without SACK it must cover
     /// nothing that was sent again, since what the receiver held out of order is acknowledged with the retransmission
-    /// (RFC 5682 §2.1 and §3.1; Linux `tcp_clean_rtx_queue` on FLAG_ORIG_SACK_ACKED). Timestamps tell it better.
+    /// (RFC 5682 §2.1 and §3.1; Linux `tcp_clean_rtx_queue` on FLAG_ORIG_SACK_ACKED). Timestamps are better evidence.
     fn judge_frto(&mut self, advance: &Advance) -> bool {
         if !self.is_frto_armed {
             return false;
@@ -431,7 +431,7 @@ impl Episode {
                 continue;
             };
             if tsecr.wrapping_sub(tsval) as i32 >= 0 {
-                // The same value on both copies tells nothing.
+                // The same value on both copies shows nothing.
                 shown.echoed_ns = resend.is_distinct.then_some(resend.time_ns);
                 shown.is_newest = tsecr == tsval;
             } else if is_first && !resend.is_needless {
@@ -474,8 +474,8 @@ impl Episode {
         }
     }
 
-    /// Of the copies of these bytes one more arrived than was taken to: of those sent because a retransmission was lost,
-    /// the newest was sent for none.
+    /// Record that one more copy of these bytes arrived than was assumed: the newest retransmission that was blamed on
+    /// the loss of an earlier one was needless.
     fn disprove_losses(&mut self, left: Seq, right: Seq) {
         let mut upto: Option<Seq> = None;
         for resend in self.resends.iter_mut().rev() {
@@ -588,7 +588,7 @@ mod tests {
         assert_eq!(
             (episode.by_frto, episode.phase),
             (1, Phase::Open),
-            "the second ACK tells"
+            "the second ACK decides"
         );
     }
 

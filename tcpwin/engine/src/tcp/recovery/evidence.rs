@@ -1,10 +1,10 @@
-//! What shows why a segment counts as sent again or late: the list of what may be said of it beside the diagnosis.
+//! Evidence for a diagnosis of a retransmitted or late segment: the table of facts that may accompany it.
 //!
-//! Everything that keeps, tells or describes evidence goes by this list: the journal, Python, the schema.
+//! Every user of evidence is generated from this table: the journal, Python, the schema.
 
 use crate::tcp::recovery::cause::Diagnosis;
 
-/// What a part says.
+/// The kind of value of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Number of a frame of the capture.
@@ -46,10 +46,10 @@ pub struct Part {
     pub doc: &'static str,
 }
 
-/// Of each part its name, what it says, and how users read of it.
+/// Each part with its name, its kind and its description for users.
 macro_rules! evidence {
     ($($part:ident $kind:ident $text:literal,)*) => {
-        /// A diagnosis with what shows it.
+        /// A diagnosis with its evidence.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Evidence {
             pub diagnosis: Diagnosis,
@@ -66,7 +66,7 @@ macro_rules! evidence {
                 Evidence { diagnosis, $($part: None,)* }
             }
 
-            /// What is known, in the order of [`PARTS`].
+            /// Return the known values, in the order of [`PARTS`].
             pub fn parts(&self) -> [Option<i64>; PARTS.len()] {
                 [$(self.$part.map(|value| value as i64),)*]
             }

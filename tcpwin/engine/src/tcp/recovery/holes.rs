@@ -1,4 +1,4 @@
-//! Holes in what was captured, and whether what fills one was late or sent again.
+//! Holes in the captured data, and whether the segment that fills one was late or retransmitted.
 
 use crate::sequence::Seq;
 use crate::wire::{Segment, NO_IP_ID};
@@ -26,7 +26,7 @@ pub struct Holes {
     holes: Vec<Hole>,
 }
 
-/// By what a late segment was told from one sent again.
+/// The evidence that a segment was late, not retransmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lateness {
     /// The capture's clock says that it came first.

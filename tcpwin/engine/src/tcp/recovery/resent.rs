@@ -1,4 +1,4 @@
-//! Data that was sent again: which of the sender's mechanisms did it.
+//! Diagnoses which of the sender's mechanisms retransmitted data.
 //!
 //! A pure function of what the sender knew: its state (RFC 5681, RFC 6675, RFC 8985), its timers (RFC 6298, RFC 8985 §7)
 //! and the ACKs that had reached it.
@@ -17,7 +17,7 @@ const PROMPT_NS: i64 = 3_000_000;
 /// What Linux adds to a probe's timer where one segment is out, for the delayed ACK (`tcp_schedule_loss_probe`).
 const LONE_PROBE_EXTRA_NS: i64 = 200_000_000;
 
-/// What is known when data comes a second time.
+/// The facts known when data is captured a second time.
 #[derive(Clone, Copy, Debug)]
 pub struct ResendContext {
     pub phase: Phase,
@@ -32,7 +32,7 @@ pub struct ResendContext {
     pub is_lone: bool,
     /// Whether the sender probes for tail loss, where it has shown it.
     pub sends_probes: Option<bool>,
-    /// The capture is beside the sender: nothing that it sent was lost before.
+    /// The capture point is next to the sender: nothing was lost before it.
     pub is_near: bool,
     pub has_sack: bool,
     /// Duplicate ACKs at SND.UNA that had reached the sender.
@@ -89,7 +89,7 @@ impl ResendContext {
             || (self.mss > 0 && self.sacked_above > (DUPLICATE_THRESHOLD - 1) * self.mss)
     }
 
-    /// Of a probe: whether the timeout cannot be it, which comes later or sends the head.
+    /// Return true if a probe cannot be a timeout, which comes later or sends the head.
     fn is_certain_probe(&self) -> bool {
         !self.is_head || (self.smoothed_ns.is_some() && !self.is_timed_out())
     }
@@ -106,11 +106,12 @@ impl ResendContext {
     }
 }
 
-/// What a retransmission by a timer shows of its sender: that it probes for tail loss (RFC 8985 §7; Linux since 3.10), or
-/// that it does not. None where it shows neither.
+/// Judge by a timer's retransmission whether its sender probes for tail loss (RFC 8985 §7; Linux since 3.10). Return
+/// None if it shows neither.
 ///
-/// The timeout sends the head again, a probe the last segment. Where one is out these are the same; then the next copy
-/// tells: behind a probe the timer runs anew (`tcp_send_loss_probe`, `tcp_rearm_rto`), behind a timeout twice as long.
+/// A timeout retransmits the head, a probe the last segment. If only one is in flight these are the same; then the next
+/// copy decides: after a probe the timer restarts (`tcp_send_loss_probe`, `tcp_rearm_rto`), after a timeout it is twice
+/// as long.
 pub fn shows_probing(context: &ResendContext, diagnosis: &Diagnosis) -> Option<bool> {
     match diagnosis.cause {
         RetransmissionCause::TailLossProbe => context.is_certain_probe().then_some(true),
@@ -170,7 +171,7 @@ fn judge_after_timeout(context: &ResendContext) -> Diagnosis {
 }
 
 fn judge_in_recovery(context: &ResendContext) -> Diagnosis {
-    // Without SACK nothing but the timer tells that a retransmission was lost (RFC 6582 §3.2).
+    // Without SACK only the timer shows that a retransmission was lost (RFC 6582 §3.2).
     let is_timer = !context.is_prompt() || (context.is_repeated && !context.has_sack);
     if context.is_head && context.is_timed_out() && is_timer {
         return Diagnosis::certain(
@@ -208,7 +209,7 @@ fn judge_open(context: &ResendContext) -> Diagnosis {
     let by_duplicates = context.is_head && context.duplicate_acks >= DUPLICATE_THRESHOLD;
     let by_sack = context.is_lost_by_sack();
     let has_evidence = context.duplicate_acks > 0 || context.sacked_above > 0;
-    // With data SACKed there is no probe, and the timer starts anew with each ACK that moves SND.UNA.
+    // With data SACKed there is no probe, and the timer restarts with each ACK that moves SND.UNA.
     let is_timer = context.is_head
         && context.is_timed_out()
         && !context.is_prompt()

@@ -24,7 +24,7 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// Take in a sample. `is_new_round` tells that all data sent at the last turn of a round was acknowledged.
+    /// Add a sample. `is_new_round`: all data that was in flight when the round began is acknowledged.
     #[inline(always)]
     pub fn sample(&mut self, sample_us: u32, is_new_round: bool) {
         let sample_us = sample_us.min(MAX_SAMPLE_US);

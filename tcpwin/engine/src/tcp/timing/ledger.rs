@@ -1,7 +1,7 @@
-//! When each segment in flight was sent: the round trip of every ACK, and the original of what is sent again.
+//! Send times of the segments in flight: they give every ACK's round trip, and the original of each retransmission.
 //!
-//! The oldest segment stands in the record, the others behind a pointer that only directions with more than one segment
-//! in flight pay for.
+//! The oldest segment is in the record; the others are behind a pointer that only directions with several segments in
+//! flight pay for.
 
 use crate::sequence::Seq;
 use crate::tcp::path::pace::Pace;
@@ -26,7 +26,7 @@ pub struct Ledger {
     store: Store,
 }
 
-/// What stands beside the oldest segment, in the room that a direction needs.
+/// Segments after the oldest, in the representation that a direction needs.
 #[derive(Clone, Debug)]
 enum Store {
     /// The first samples, in microseconds.
@@ -59,7 +59,7 @@ pub enum Arrival {
     Plain,
     /// SACK had reported it before.
     Reported,
-    /// It, or what stands before it, was sent again, or never captured.
+    /// The segment, or one before it, was retransmitted or never captured.
     Doubtful,
 }
 
@@ -118,7 +118,7 @@ impl Ledger {
         }
     }
 
-    /// A second segment in flight follows one below the MSS, where there is no pace to count it.
+    /// Note that a second segment in flight follows one below the MSS, before there is a pace that counts it.
     #[inline]
     pub fn note_tinygram(&mut self) {
         if let Store::Few(few) = &mut self.store {
@@ -267,7 +267,7 @@ impl Ledger {
         self.first.time_ns == NONE
     }
 
-    /// Whether every next segment is to be looked at in full: after an idle gap, or a delayed ACK.
+    /// Return true if every next segment must go the full way: after an idle gap, or a delayed ACK.
     #[inline]
     pub fn is_followed(&self) -> bool {
         self.pace().is_some_and(Pace::is_followed)
@@ -388,8 +388,8 @@ impl Ledger {
         }
     }
 
-    /// Take in the age of an echo that is no round trip for certain: the sender's estimate takes it all the same (Linux
-    /// `tcp_ack_update_rtt`, which asks `tcp_rtt_tsopt_us` where Karn forbids the rest).
+    /// Add the age of an echo that may not be a round trip: the sender's estimate uses it all the same (Linux
+    /// `tcp_ack_update_rtt` falls back to `tcp_rtt_tsopt_us` where Karn forbids other samples).
     #[cold]
     pub fn estimate_only(&mut self, sent_ns: i64, una: Seq, now_ns: i64) {
         let sample_ns = now_ns.saturating_sub(sent_ns).max(0) as u64;

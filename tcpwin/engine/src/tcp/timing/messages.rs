@@ -1,22 +1,22 @@
-//! Messages of one direction, and how soon it answers the other.
+//! Messages of one direction, and its response times to the other.
 //!
-//! A message is data without a word of the other side and without a pause: it ends when the peer sends data, or when
-//! all of it was acknowledged and its sender stayed silent for longer than two round trips. Its one-way delay, from the
-//! first byte sent to the last byte arrived, is the time between its first and last segment, wherever on the path they
-//! are seen, and half a round trip.
+//! A message is data without a pause and without data of the peer in between. It ends when the peer sends data, or when
+//! all of it is acknowledged and the sender stays silent for more than two round trips. Its one-way delay, from the
+//! first byte sent to the last byte received, is the time from its first to its last segment, at any point of the path,
+//! plus half a round trip.
 
 use crate::tcp::timing::delays::Delays;
 
-/// A shorter silence is the sender's own doing, not a pause between messages.
+/// A shorter silence is the sender's own, not a pause between messages.
 pub const PAUSE_MIN_NS: i64 = 5_000_000;
 
 #[derive(Clone, Debug, Default)]
 pub struct Messages {
-    /// When the current message began; none before the second.
+    /// Start of the current message; None during the first.
     start_ns: Option<i64>,
-    /// Messages that ended.
+    /// Completed messages.
     pub messages: u32,
-    /// From the first to the last segment of each.
+    /// Times from the first to the last segment of each.
     pub spreads: Delays,
     /// Times from the peer's last data to this side's first.
     pub answers: Delays,
@@ -24,7 +24,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// The message that began at `start_ns`, or with the first data, ended with the last data before `now_ns`.
+    /// End the current message with the last data before `now_ns`, and begin the next.
     pub fn next_message(&mut self, first_data_ns: i64, last_data_ns: i64, now_ns: i64) {
         self.close(first_data_ns, last_data_ns);
         self.start_ns = Some(now_ns);

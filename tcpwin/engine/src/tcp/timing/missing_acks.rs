@@ -1,11 +1,11 @@
-//! ACKs that never came to the capture point, by the IP identification of those that came.
+//! ACKs that never reached the capture point, counted by the IP identification of those that did.
 //!
 //! Linux counts the packets of a connected TCP socket (`ip_select_ident_segs`, include/net/ip.h: inet_id grows by the
 //! segments of each packet). Between two ACKs in a row of a side that sends no data a step of more than one is therefore
 //! so many ACKs that were lost on their way, or by the capture. Other hosts count for all their traffic or draw lots:
 //! a direction whose steps do not look like that counter is not judged.
 
-/// Steps up to this are losses, or lateness when backwards; others are no counter's.
+/// Steps up to this are losses, or reordering when backwards; larger ones are not a counter's.
 const STEP_MAX: i16 = 64;
 const LATE_MAX: i16 = -STEP_MAX;
 /// Steps of one that make a counter credible.
@@ -38,7 +38,7 @@ impl AckIds {
         stretched: 0,
     };
 
-    /// A packet that is no bare ACK, or comes in an order of its own: what it adds to the counter is not known.
+    /// Skip a packet that is not a bare ACK, or is out of order: its step of the counter is unknown.
     #[inline(always)]
     pub fn interrupt(&mut self) {
         self.last = NONE;
@@ -91,7 +91,7 @@ impl AckIds {
             && self.contradicted.saturating_mul(4) <= self.borne_out
     }
 
-    /// ACKs that are missing, and stretch ACKs that followed missing ones; None where that cannot be told.
+    /// Return the missing ACKs, and the stretch ACKs that followed them; None if the IDs do not show it.
     pub fn judge(&self) -> Option<(u32, u32)> {
         self.is_counter().then_some((self.missing, self.stretched))
     }
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_counter_without_gaps_lost_nothing() {
-        assert_eq!(judged(65_530..65_536), None, "too few to tell");
+        assert_eq!(judged(65_530..65_536), None, "too few to judge");
         let round_the_corner = (65_500u32..65_560).map(|id| id & 0xffff);
         assert_eq!(judged(round_the_corner), Some((0, 0)));
     }

@@ -2,17 +2,17 @@
 
 use crate::sequence::Seq;
 
-/// A segment that was sent once and is not acknowledged.
+/// A segment that was sent once and is not yet acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     pub time_ns: i64,
     pub end: Seq,
-    /// The frame's number modulo 2^32; 0 where several are joined.
+    /// The frame's number modulo 2^32; 0 if several segments are joined.
     pub(super) frame: u32,
 }
 
 impl Sent {
-    /// One segment in place of two neighbours, as old as the older.
+    /// Join two neighbours into one segment with the older one's time.
     pub fn joined(self, newer: Sent) -> Sent {
         Sent {
             end: newer.end,
@@ -21,7 +21,7 @@ impl Sent {
         }
     }
 
-    /// The number of its frame, `newest` being a later one; none where it stands for several.
+    /// Return the number of its frame, given a later one; None if several segments are joined.
     pub fn frame(&self, newest: u64) -> Option<u64> {
         let before = (newest as u32).wrapping_sub(self.frame);
         (self.frame != 0).then(|| newest.saturating_sub(u64::from(before)))

@@ -15,7 +15,7 @@ use crate::tcp::window::scale::ScaleState;
 use crate::tcp::window::zero::EndedBy;
 use crate::wire::{Segment, ECE, FIN, RST, SYN};
 
-/// An acknowledgment further ahead than any window allows (RFC 7323 §2.3: 2^30) is not taken up.
+/// An acknowledgment further ahead than any window allows (RFC 7323 §2.3: 2^30) is ignored.
 const MAX_JUMP: i32 = 1 << 30;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,7 +24,7 @@ pub struct Answer {
     pub rtt_ns: Option<u64>,
     pub(super) is_new: bool,
     pub(super) is_old: bool,
-    /// It acknowledges what no window allowed, as far as one segment can tell: nothing of it is taken.
+    /// It acknowledges data that no window allowed, as far as one segment shows: the ACK is ignored.
     pub is_doubted: bool,
     is_partial: bool,
 }
@@ -137,7 +137,7 @@ fn take_window(
     advertised
 }
 
-/// What the window shows that was advertised: closed or opened, small, taken back, or of an unknown scale.
+/// Derive the events of the advertised window: closed or opened, small, withdrawn, or of unknown scale.
 #[inline]
 fn judge_window(
     sent: &Direction,
@@ -205,7 +205,7 @@ fn judge_empty(
     }
 }
 
-/// What the sender asked is answered; an ACK that speaks of loss may set off what it sends next.
+/// The sender's probe is answered; an ACK that reports loss may trigger its next segment.
 #[inline]
 fn keep_answer(sent: &Direction, acked: &mut Direction, segment: &Segment, is_of_loss: bool) {
     let round_trip_ns = acked.ledger.min_ns();
@@ -257,7 +257,7 @@ pub fn acknowledge(
     let is_known = acked.is_flight_known();
     acked.flight.integrate(now_ns, is_known);
     if beyond > 0 && is_first && !acked.has_syn {
-        // What is in flight when a capture begins was sent before it: no frame of the capture is missing.
+        // Data in flight when the capture begins was sent before it: the capture lacks no frame.
         acked.flight.nxt = ack;
         acked.ledger.forget();
         acked.cold_state().before_bytes += beyond as u64;
@@ -291,7 +291,7 @@ pub fn acknowledge(
     answer
 }
 
-/// Forget what is known of the bytes below SND.UNA.
+/// Forget the state of bytes below SND.UNA.
 fn leave_behind(cold_state: &mut ColdState, ack: Seq, acked_bytes: u64) -> Events {
     let mut events = 0;
     cold_state.forget_reports();
@@ -316,8 +316,8 @@ fn leave_behind(cold_state: &mut ColdState, ack: Seq, acked_bytes: u64) -> Event
     events
 }
 
-/// Take out what an ACK covers where some of it was sent again, reported by SACK, or never captured. Gives the segments
-/// whose round trip is certain, and the copy that timestamps tell.
+/// Remove the segments that an ACK covers, of which some were retransmitted, SACKed or never captured. Return those whose
+/// round trip is certain, and the copy that timestamps identify.
 #[cold]
 fn cover_doubtful(
     acked: &mut Direction,
@@ -362,7 +362,7 @@ fn cover_doubtful(
     let Some(shown) = cold_state.change_known_episode(|episode| episode.acked(&advance)) else {
         return (covered, None, Shown::default());
     };
-    // Timestamps tell which copy was acknowledged where the sequence numbers do not (RFC 7323 §4).
+    // Timestamps identify the acknowledged copy where sequence numbers cannot (RFC 7323 §4).
     let echoed_ns = if shown.is_original && shown.echoed_ns.is_none() {
         original_ns
     } else {
@@ -382,7 +382,7 @@ fn cover_doubtful(
     (covered, by_echo, shown)
 }
 
-/// The first acknowledgment of this direction that was captured: where SND.UNA really stands.
+/// Set SND.UNA by the first captured acknowledgment of this direction.
 #[cold]
 fn begin(acked: &mut Direction, ack: Seq, segment: &Segment) {
     acked.flight.is_acked = true;
@@ -427,7 +427,7 @@ fn acknowledge_unseen(acked: &mut Direction, ack: Seq, now_ns: i64) -> Events {
     event::ACKED_UNSEEN
 }
 
-/// What the SACK blocks of an ACK brought.
+/// The effect of an ACK's SACK blocks.
 #[derive(Default)]
 struct Reported {
     new_bytes: u32,
@@ -557,7 +557,7 @@ fn judge_repeated(
 ) -> Events {
     debug_assert!(segment.flags & (SYN | RST) == 0);
     let is_same_window = segment.window == was_raw;
-    // Where the other side was not captured, what it has outstanding is unknown, and the repetition speaks for itself.
+    // If the other side was not captured, its outstanding data is unknown, and the repetition alone must do.
     let has_outstanding = acked.flight.is_outstanding() || !acked.is_seen;
     let cold_state = acked.cold_state.as_deref();
     if cold_state.is_some_and(|cold_state| cold_state.is_keep_alive_unanswered)

@@ -1,7 +1,7 @@
 //! A capture's clock that was set forward: a silence in which it went on and the sender's own clock did not.
 //!
 //! Comes in: a segment, and its sender's timestamps so far. Goes out: the part of the silence that only the capture's clock
-//! measured. Without timestamps nothing is known of it.
+//! measured. Without timestamps it finds nothing.
 
 use crate::tcp::connection::clock::LEAST_STEP_NS;
 use crate::tcp::connection::direction::Direction;
@@ -10,7 +10,7 @@ use crate::wire::Segment;
 
 /// The slowest timestamp clock (RFC 7323 §5.4: one tick in 1 ms to 1 s).
 const SLOWEST_TICK_NS: i64 = 1_000_000_000;
-/// Ticks and time since the SYN from which the length of a tick is told.
+/// Ticks and time since the SYN that suffice to measure a tick.
 const TELLING_TICKS: i64 = 10;
 const TELLING_NS: i64 = 50_000_000;
 

@@ -1,7 +1,7 @@
-//! Whether a connection stalls when the capture, or a reset, ends it: what is then in progress, and since when.
+//! Judges whether a connection is stalled when the capture, or a reset, ends it: on what, and since when.
 //!
-//! In: a connection, and the time of the capture's last packet or of the reset. Out: one stall a sender, if any. Data in
-//! flight for less than a retransmission timeout (RFC 6298 §2) is no stall, nor is a closed window that nobody waits for.
+//! In: a connection, and the time of the capture's last packet or of the reset. Out: at most one stall per sender. Data in
+//! flight for less than a retransmission timeout (RFC 6298 §2) is not a stall, nor a closed window that nobody waits for.
 
 use crate::budget_item::SenderState;
 use crate::event::{self, Events};
@@ -54,7 +54,7 @@ fn find(connection: &Connection, side: usize, until_ns: i64) -> Option<EndStall>
     let may_be_early =
         |start_ns: i64| until_ns.saturating_sub(start_ns) < timeout_ns.max(RTO_INITIAL_NS) * 2;
     if !sent.flight.is_acked {
-        // Without an ACK nothing tells what is in flight, unless a timer sends the same again and again.
+        // Without an ACK the flight is unknown, unless a timer keeps retransmitting the same segment.
         let silent = silent.filter(|_| !peer.is_seen)?;
         return stall(Kind::PeerSilent, silent.before_ns, timeout_ns);
     }
@@ -69,7 +69,7 @@ fn find(connection: &Connection, side: usize, until_ns: i64) -> Option<EndStall>
     if has_data_out {
         let sent_ns = sent.ledger.oldest_ns().unwrap_or(sent.last_data_ns);
         let start_ns = sent_ns.max(sent.last_ack_ns);
-        // Who sends new data after its timeout, and nothing again, was answered: the capture lacks the ACKs.
+        // A sender that sends new data after its timeout, without retransmitting, was answered: the capture lacks the ACKs.
         if !sent.has_doubts() && sent.last_data_ns.saturating_sub(start_ns) > timeout_ns {
             return None;
         }
@@ -150,7 +150,7 @@ impl Direction {
     /// It sent something again, or asked for an answer, after data at `before_ns`.
     #[cold]
     pub(super) fn note_try(&mut self, now_ns: i64, before_ns: i64) {
-        // What was captured no later than the data before it was sent by no timer: it is a copy in the capture.
+        // A segment captured no later than the data before it is a copy made by the capture, not a timer's.
         if self.clock_ns(now_ns) <= before_ns {
             return;
         }

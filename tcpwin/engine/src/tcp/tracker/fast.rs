@@ -10,16 +10,16 @@ use crate::tcp::tracker::segment_size::may_reveal_size;
 use crate::tcp::window::receive::Advertisement;
 use crate::wire::{capture_flag, Segment, ACK, PSH};
 
-/// Flags that an ordinary segment may carry beside ACK, none of which the full way looks at.
+/// Flags besides ACK that an ordinary segment may carry; the full way ignores them too.
 const MAY_CARRY: u16 = PSH;
-/// What may be true of how it was captured.
+/// Capture flags that an ordinary segment may have.
 const MAY_BE_CAPTURED: u8 = capture_flag::SNAPPED | capture_flag::LENGTH_FROM_FRAME;
 
-/// What an ordinary segment did.
+/// The effect of an ordinary segment.
 pub struct Ordinary {
     pub events: Events,
     pub rtt_ns: Option<u64>,
-    /// What its sender sends next is no ordinary segment.
+    /// Its sender's next segment is not ordinary.
     pub is_last: bool,
 }
 
@@ -105,7 +105,7 @@ mod tests {
     const FLAGS: [u16; 12] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048];
     const CAPTURE_BITS: [u8; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
-    /// Put one option beside timestamps into a header; the last of them changes nothing.
+    /// Add an option besides timestamps to a header; the last one changes nothing.
     fn add_option(options: &mut Options, number: usize) {
         match number {
             0 => options.window_scale = Some(3),
@@ -120,7 +120,8 @@ mod tests {
 
     const OPTIONS: usize = 6;
 
-    /// What one side sends next, around the ordinary: in order or not, acknowledging all, less or more, window open or not.
+    /// A side's next segment, near the ordinary: in order or not, acknowledging all, less or more, with or without a
+    /// window.
     #[derive(Clone, Copy, Debug)]
     struct Step {
         side: usize,
@@ -155,7 +156,7 @@ mod tests {
         traffic_class: 0,
     };
 
-    /// ACK alone or with one flag or more of the twelve; seldom without it.
+    /// ACK alone or with more of the twelve flags; rarely without it.
     fn flags() -> impl Strategy<Value = u16> {
         prop_oneof![
             20 => Just(ACK),
@@ -273,7 +274,7 @@ mod tests {
         segments
     }
 
-    /// Duplicate ACKs tell of a loss until the next ACK, by whichever way that comes.
+    /// Duplicate ACKs report a loss until the next ACK, on either path.
     #[test]
     fn an_ordinary_ack_ends_what_duplicates_told() {
         let data = ORDINARY;
@@ -335,7 +336,7 @@ mod tests {
         }
     }
 
-    /// What is on no list changes nothing and leaves the segment to the full way, whatever it may come to mean there.
+    /// A segment with anything not on the lists changes nothing and goes the full way, whatever it comes to mean there.
     #[test]
     fn what_is_on_no_list_is_declined() {
         let step = ORDINARY;

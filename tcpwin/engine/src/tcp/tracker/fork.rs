@@ -1,7 +1,7 @@
-//! A SYN on a four-tuple in use: the peer's answer tells whether another connection began.
+//! A SYN on a four-tuple in use: the peer's answer shows whether another connection began.
 //!
-//! RFC 5961 §4.2, RFC 9293 §3.10.7.4: whoever still has the connection answers a SYN by a challenge ACK, which
-//! acknowledges the old data, and goes on. Comes in: what follows the SYN. Goes out: which of the two it belongs to.
+//! RFC 5961 §4.2, RFC 9293 §3.10.7.4: a host that still has the connection answers a SYN with a challenge ACK, which
+//! acknowledges the old data, and continues. Comes in: segments after the SYN. Goes out: the connection each belongs to.
 
 use std::collections::HashMap;
 
@@ -10,15 +10,15 @@ use crate::tcp::connection::arena::Arena;
 use crate::tcp::connection::state::Connection;
 use crate::wire::{Segment, ACK, RST, SYN};
 
-/// A challenge ACK stands this near to what its sender sent before.
+/// Maximum distance of a challenge ACK from its sender's earlier sequence numbers.
 const NEAR: u32 = 1 << 20;
 
 /// Connections that a SYN seemed to begin while the one before was open.
 #[derive(Default)]
 pub struct Forks {
-    /// By the newer: the older one, while nothing tells which of them goes on.
+    /// The older connection by the newer, while it is open which of them continues.
     open: HashMap<u32, u32>,
-    /// By the older, which went on: the newer one, whose SYN may yet be answered.
+    /// The newer connection by the older, which continued: the newer SYN may yet be answered.
     refused: HashMap<u32, u32>,
 }
 
@@ -42,7 +42,7 @@ impl Forks {
         }
     }
 
-    /// The older connection, where a segment found to be of `newer` shows that it went on.
+    /// Return the older connection if a segment attributed to `newer` shows that the older continued.
     #[cold]
     pub fn gone_on(&mut self, connections: &Arena, newer: u32, segment: &Segment) -> Option<u32> {
         let older = *self.open.get(&newer)?;

@@ -1,4 +1,4 @@
-//! SYNs: which connection they belong to, what their options agreed on.
+//! SYNs: the connection they belong to, and the agreement of their options.
 
 use crate::event::{self, Events};
 use crate::sequence::Seq;
@@ -24,7 +24,7 @@ pub fn begins_again(connection: &Connection, side: usize, segment: &Segment) -> 
     let is_same_start = if own.has_syn || own.is_seen {
         own.isn == Seq(segment.seq)
     } else {
-        // Nothing of this side was captured; the peer's acknowledgments say where it stands.
+        // Nothing of this side was captured; the peer's acknowledgments show its sequence number.
         !own.flight.is_started || !peer.is_seen || own.flight.una == Seq(segment.seq) + 1
     };
     if is_same_start {
@@ -57,8 +57,8 @@ fn note_answered(acked: &mut Direction, ack: Seq) {
     }
 }
 
-/// The number of the SYN that was captured is damaged where the SYN/ACK acknowledges another and the handshake's third
-/// segment goes on there (RFC 9293 §3.5): a SYN/ACK that answers no SYN of its own the client resets instead.
+/// The captured SYN's number is damaged if the SYN/ACK acknowledges another and the third segment of the handshake
+/// continues there (RFC 9293 §3.5): a client resets a SYN/ACK that answers no SYN it sent.
 #[cold]
 pub fn begin_where_answered(sent: &mut Direction, peer_isn: Seq, segment: &Segment) {
     let seq = Seq(segment.seq);
@@ -99,7 +99,7 @@ pub fn take_syn(
     }
     if connection.established_ns().is_some() {
         connection.directions[side].cold_state().syn_resent_ns = Some(now_ns);
-        // What was agreed stands: a late copy of the SYN, or a second answer to it, changes nothing (RFC 9293 §3.10.7.4).
+        // A late copy of the SYN, or a second answer, does not change the agreement (RFC 9293 §3.10.7.4).
         return (event::SYN_RETRANSMISSION | event::RETRANSMISSION, None);
     }
     if is_resent || is_return {
@@ -169,7 +169,7 @@ fn note_copy(connection: &mut Connection, side: usize, segment: &Segment, is_res
     is_return
 }
 
-/// What its options and data agree on with the peer.
+/// Apply the options and data that it agrees on with the peer.
 fn take_options(sent: &mut Direction, acked: &Direction, segment: &Segment, is_resent: bool) {
     let offer = offer(segment);
     if let (Offer::Shift(shift), Offer::Absent, true) = (sent.syn.offer, offer, is_resent) {
@@ -202,11 +202,11 @@ fn begin_sequence(sent: &mut Direction, segment: &Segment) {
     let (seq, now_ns) = (Seq(segment.seq), segment.time_ns);
     let end = seq + segment.sequence_length();
     let una = sent.flight.una;
-    // What was acknowledged before its first byte was sent is no number of this connection.
+    // A number acknowledged before the first byte was sent belongs to another connection.
     let is_other = una.is_before(seq) || (!sent.is_seen && una != seq + 1);
     let begins = !sent.flight.is_started || is_other || sent.has_syn;
     if begins || !sent.is_seen {
-        // What was acknowledged before this SYN was captured is counted from it on.
+        // Bytes acknowledged before this SYN was captured count from it on.
         sent.acked_bytes = u64::from(!begins);
         if let Some(cold_state) = &mut sent.cold_state {
             cold_state.before_bytes = 0;
@@ -334,7 +334,7 @@ fn syn_kinds(segment: &Segment) -> u8 {
     })
 }
 
-/// What the SYN says of scaling. Options that the capture cut off say nothing; what follows a malformed one counts as
+/// Read the SYN's offer of scaling. Options that the capture cut off are unknown; options after a malformed one count as
 /// absent, since the peer stops there too (Linux `tcp_parse_options`).
 fn offer(segment: &Segment) -> Offer {
     match segment.options.window_scale {
@@ -373,7 +373,7 @@ fn settle(connection: &mut Connection, syn_side: usize) {
         [0, 1].map(|side: usize| answered_offer(&connection.directions[side], &syns[1 - side]));
     let scales = negotiate(offers, syns.map(|syn| syn.is_answer()));
     let default_mss = DEFAULT_MSS[usize::from(connection.marks.ip_version() == 6)];
-    // Of a SYN that was not captured nothing speaks against it.
+    // A SYN that was not captured may have offered it.
     let has_timestamps =
         (syns.iter()).all(|syn| syn.offer == Offer::Unseen || syn.has(syn_kind::TIMESTAMPS));
     let has_both = syns.iter().all(|syn| syn.offer != Offer::Unseen);

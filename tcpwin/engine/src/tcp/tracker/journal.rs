@@ -13,7 +13,7 @@ pub struct Journaled {
     entries: usize,
     /// The last frame of which they take anything.
     until_frame: u64,
-    /// Of each entry, where others keep some of the same capture.
+    /// Frame of each entry, if several trackers share the capture.
     frames: Option<Vec<u64>>,
 }
 
@@ -41,7 +41,7 @@ impl Journaled {
         }
     }
 
-    /// What one for all connections would have become.
+    /// Join the parts into the journal that a single tracker would have kept.
     pub fn joined(parts: Vec<Journaled>) -> Self {
         let frames = parts.into_iter().filter_map(|part| part.frames);
         let mut frames: Vec<u64> = frames.flatten().collect();

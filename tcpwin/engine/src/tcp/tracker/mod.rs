@@ -43,7 +43,7 @@ pub use crate::tcp::tracker::slot::Slot;
 use crate::tcp::window::scale::{GivenShift, GivenShifts, ScaleState, MAX_SHIFT};
 use crate::wire::{capture_flag, Segment, SYN};
 
-/// What one segment did.
+/// The effect of one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentOutcome {
     pub connection: u32,
@@ -53,7 +53,7 @@ pub struct SegmentOutcome {
     pub rtt_ns: Option<u64>,
 }
 
-/// What one segment meant: a row of the per-segment table beside the segment itself.
+/// The meaning of one segment: its row of the per-segment table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Annotation {
     pub connection: u32,
@@ -86,21 +86,21 @@ pub struct Tracker {
     /// Shifts from elsewhere.
     given_shifts: GivenShifts,
     journaled: Journaled,
-    /// What shows why the newest segment counts as resent or late.
+    /// Evidence that the newest segment was retransmitted or late.
     evidence: Option<Evidence>,
     /// The silence that the newest segment ended.
     stall: Option<Stall>,
-    /// Of each connection the number of the first of its four-tuple, where somebody asks for them.
+    /// For each connection, the number of the first one of its four-tuple, if kept.
     roots: Option<Vec<u32>>,
-    /// Of each connection its first, where others track some of the same capture.
+    /// First frame of each connection, if several trackers share the capture.
     opening_frames: Option<Vec<u64>>,
-    /// Those that alone are tracked.
+    /// The connections to track, if not all.
     wanted: Option<Wanted>,
     ahead: Ahead,
     forks: Forks,
-    /// How often a tag came to stand for another connection.
+    /// Times that a tag was reassigned to another connection.
     moves: u32,
-    /// Nobody asks for rounds of a connection once it is over.
+    /// Rounds of finished connections are not needed.
     lets_rounds_go: bool,
 }
 
@@ -109,7 +109,7 @@ impl Tracker {
         Self::default()
     }
 
-    /// A tracker that takes these shifts where the capture's SYNs do not tell.
+    /// Create a tracker that uses these shifts where the capture lacks the SYNs.
     pub fn with_shifts(given_shifts: GivenShifts) -> Self {
         Tracker {
             given_shifts,
@@ -117,8 +117,8 @@ impl Tracker {
         }
     }
 
-    /// A tracker of these connections of an earlier reading of the same capture only, which keep the numbers that they
-    /// had there; of all where they cannot be told from others. For the shifts see [`Tracker::with_shifts`].
+    /// Create a tracker of these connections of an earlier pass over the same capture, which keep their numbers; of all
+    /// connections if these cannot be identified. For the shifts see [`Tracker::with_shifts`].
     pub fn rereading(earlier: &Tracker, numbers: &HashSet<u32>, given_shifts: GivenShifts) -> Self {
         let mut tracker = Self::with_shifts(given_shifts);
         let known = numbers.iter().filter_map(|number| {
@@ -130,8 +130,9 @@ impl Tracker {
         tracker
     }
 
-    /// A tracker that is given only segments of these connections, each with all before it of its four-tuple: their
-    /// numbers, in order. `journal_until` is what [`Tracker::journal_until`] told when all were tracked.
+    /// Create a tracker for a stream that holds only segments of these connections, given by number in order, and of
+    /// earlier ones of their four-tuples. `journal_until`: the result of [`Tracker::journal_until`] when all were
+    /// tracked.
     pub fn of(numbers: Vec<u32>, journal_until: Option<u64>, given_shifts: GivenShifts) -> Self {
         Tracker {
             wanted: Some(Wanted::All(numbers)),
@@ -150,7 +151,7 @@ impl Tracker {
         }
     }
 
-    /// What one tracker of all the connections would be, from several that had some each and have finished.
+    /// Join finished trackers, each of some connections, into what one tracker of all would be.
     pub fn joined(parts: Vec<Tracker>) -> Self {
         let mut joined = Tracker::default();
         let (mut arenas, mut journals) = (Vec::new(), Vec::new());
@@ -173,12 +174,12 @@ impl Tracker {
         joined
     }
 
-    /// Whether nothing was asked of it but to track all of a capture, so that several may share the work.
+    /// Return true if it tracks all of a capture and nothing else was asked, so that several may share the work.
     pub fn is_plain(&self) -> bool {
         self.wanted.is_none() && self.given_shifts.is_empty() && self.roots.is_none()
     }
 
-    /// Let each connection's rounds go once it is over, of which series are made.
+    /// Drop the rounds of each finished connection, which only series need.
     pub fn let_rounds_go(&mut self) {
         self.lets_rounds_go = true;
     }
@@ -205,7 +206,7 @@ impl Tracker {
         Tracker { wanted, ..self }
     }
 
-    /// Whether a segment with this tag is to be tracked.
+    /// Return true if a segment with this tag must be tracked.
     #[inline(always)]
     pub fn wants(&self, tag: u32) -> bool {
         match &self.wanted {
@@ -237,13 +238,13 @@ impl Tracker {
         self.table.tag(segment)
     }
 
-    /// Changes when a [`Slot`] may do so: a connection was opened, or an older one goes on.
+    /// Return a counter that changes whenever a [`Slot`] may: a connection was opened, or an older one continued.
     #[inline(always)]
     pub fn moves(&self) -> u32 {
         self.moves
     }
 
-    /// Where the connection with a tag stands, until [`Tracker::moves`] changes.
+    /// Return the slot of the connection with a tag, valid until [`Tracker::moves`] changes.
     #[inline(always)]
     pub fn slot(&self, tag: u32) -> Slot {
         Slot(self.table.first(tag).unwrap_or(u32::MAX))
@@ -255,9 +256,9 @@ impl Tracker {
         self.ahead.look(&self.connections, slots);
     }
 
-    /// Take in one segment if it is an ordinary one, else leave all as it is and tell the connection and side it
-    /// belongs to, if any yet: [`Tracker::track`] is then to be called. `slot` must come from [`Tracker::slot`], with
-    /// [`Tracker::moves`] as it was.
+    /// Track a segment if it is ordinary. Otherwise change nothing and return its connection and side, if it has one yet:
+    /// the caller must then call [`Tracker::track`]. `slot` must come from [`Tracker::slot`], with [`Tracker::moves`]
+    /// unchanged since.
     #[inline(always)]
     pub fn track_ordinary(
         &mut self,
@@ -281,8 +282,8 @@ impl Tracker {
         })
     }
 
-    /// Take in one segment that [`Tracker::track_ordinary`] declined, `found` being its answer. `is_repeated` tells
-    /// whether the capture holds the segment already, and is asked only where it brings nothing new.
+    /// Track a segment that [`Tracker::track_ordinary`] declined with the result `found`. `is_repeated` returns whether the
+    /// capture already holds the segment; it is called only for a segment that brings nothing new.
     #[inline(never)]
     pub fn track(
         &mut self,
@@ -361,8 +362,8 @@ impl Tracker {
         }
     }
 
-    /// Close what is open: time integrals, limited spans and zero-window episodes end with the connection. One that
-    /// stalls goes on to the capture's end: `last_ns` is the time of its last packet.
+    /// Close what is open: time integrals, limited spans and zero-window episodes end with the connection. A
+    /// stalled connection lasts to the capture's end: `last_ns` is the time of its last packet.
     #[cold]
     pub fn finish(&mut self, last_ns: Option<i64>) {
         for index in 0..self.connections.len() {
@@ -371,7 +372,7 @@ impl Tracker {
             };
             let mut until_ns = connection.end_ns;
             let waits_until_ns = connection.waits_until_ns(last_ns.unwrap_or(until_ns));
-            // Where a SYN opened another, the four-tuple says nothing of this one any more.
+            // Once a SYN has opened another connection, the four-tuple shows nothing about this one.
             if connection.is_stalled(waits_until_ns) && self.is_newest(index, connection) {
                 until_ns = waits_until_ns;
             }

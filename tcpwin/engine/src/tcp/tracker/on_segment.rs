@@ -1,7 +1,7 @@
-//! One segment taken by its connection: which steps it goes through, in what order.
+//! The steps that a segment takes through its connection, in order.
 //!
-//! Comes in: the connection and a segment that is its own. Goes out: events, a round trip, the row. It never looks at
-//! another connection.
+//! Comes in: a connection and one of its segments. Goes out: events, a round trip, the row. It never reads another
+//! connection.
 
 use super::{ack, clock_step, fast, handshake, reset, send, stall, Annotation, SegmentOutcome};
 use crate::budget_item::SenderState;
@@ -136,7 +136,7 @@ impl Connection {
             self.directions[side].count(events);
         }
         if let (true, Some(evidence)) = (self.is_sampled(), evidence.as_mut()) {
-            // What was sent between two samples may explain all of it.
+            // Segments between two samples may explain all of it.
             evidence.diagnosis.confidence = Confidence::Possible;
         }
         if let Some(before) = before {
@@ -181,8 +181,8 @@ impl Connection {
         }
     }
 
-    /// A silence that only the capture's clock knows of is nobody's: in no budget, round trip, gap or stall. Tells whether
-    /// this is one.
+    /// Skip a silence that only the capture's clock measured: it belongs to no budget, round trip, gap or stall. Return
+    /// true if this was one.
     #[cold]
     fn note_clock(&mut self, side: usize, segment: &Segment, before_ns: i64) -> bool {
         let Some(stepped_ns) = clock_step::stepped_ns(self, side, segment, before_ns) else {
@@ -207,15 +207,15 @@ impl Connection {
             }
         }
         if segment.payload_len > 0 {
-            // What follows the step is compared with this, and takes its place.
+            // Segments after the step are compared with this.
             let last_data_ns = &mut self.directions[side].last_data_ns;
             *last_data_ns = last_data_ns.saturating_add(stepped_ns);
         }
         true
     }
 
-    /// Both directions must be known and open, and none reset; data does not mind what is in doubt of its own direction, nor
-    /// an acknowledgment the pauses of its sender.
+    /// Both directions must be known and open, and none reset; data does not mind what is in doubt of its own
+    /// direction, nor an acknowledgment the pauses of its sender.
     #[inline]
     fn judge_ordinary(&mut self) {
         let [first, second] = &self.directions;
@@ -416,7 +416,7 @@ impl Connection {
     }
 }
 
-/// What the silence before a segment was, where a timer ended it.
+/// Return the item of the silence before a segment if a timer ended it.
 fn timer_after_gap(segment: &Segment, events: Events) -> Option<SenderState> {
     let is_timed_fin = segment.flags & FIN != 0 && events & event::RETRANSMISSION != 0;
     if events & event::RTO_RETRANSMISSION != 0 || is_timed_fin {

@@ -1,4 +1,4 @@
-//! Places that no window allows: a segment beyond every right edge, an acknowledgment of more than could be sent.
+//! Sequence numbers that no window allows: a segment beyond every right edge, an acknowledgment of more than could be sent.
 //!
 //! No receiver takes such a segment (RFC 9293 §3.10.7.4, first check), and one damaged number must not move SND.UNA or
 //! SND.MAX. But a capture that lost packets lost the windows that allowed them, too: what two segments say is believed.
@@ -10,11 +10,11 @@ use crate::tcp::tracker::send::MAX_JUMP;
 use crate::tcp::window::flight::Unknown;
 use crate::wire::Segment;
 
-/// More than that is seldom lost by a capture at once, where windows cannot tell.
+/// A capture rarely loses more at once; the limit if the windows are unknown.
 const UNSEEN_BYTES: i32 = 1 << 20;
 
 impl Direction {
-    /// Whether an acknowledgment of bytes beyond SND.MAX is to be left alone.
+    /// Return true if an acknowledgment of bytes beyond SND.MAX must be ignored.
     #[inline]
     pub(super) fn doubts_ack(&mut self, segment: &Segment, is_scale_certain: bool) -> bool {
         let ack = Seq(segment.ack);
@@ -28,8 +28,8 @@ impl Direction {
             && !self.is_confirmed(claim, segment.time_ns, is_scale_certain)
     }
 
-    /// Whether a segment that begins beyond SND.MAX is to be left alone. Where it is believed, what is acknowledged by now
-    /// is unknown: the ACKs that made room for it were not captured.
+    /// Return true if a segment that begins beyond SND.MAX must be ignored. If it is accepted, SND.UNA is unknown: the ACKs
+    /// that made room for it were not captured.
     #[inline]
     pub(super) fn doubts_data(&mut self, segment: &Segment, is_scale_certain: bool) -> bool {
         let seq = Seq(segment.seq);

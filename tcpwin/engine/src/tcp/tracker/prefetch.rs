@@ -1,4 +1,4 @@
-//! Looking ahead: the connections of the next segments are brought into the cache before they are needed.
+//! Prefetches the connections of the next segments into the cache.
 //!
 //! With thousands of connections nearly every segment meets one that is in no cache, in a dozen lines behind three
 //! pointers. Here the lines of a whole batch are asked for at once, one depth of pointers after the other. Never changes
@@ -15,7 +15,7 @@ use crate::tcp::tracker::slot::Slot;
 use crate::tcp::window::sender_view::{Known, SenderView};
 use crate::wire::Segment;
 
-/// Ask for what the full way looks at in a connection, beside what the short way does.
+/// Prefetch the fields that only the full way reads.
 #[inline(always)]
 pub fn ask_for_rare(connection: &Connection) {
     for direction in &connection.directions {
@@ -25,7 +25,7 @@ pub fn ask_for_rare(connection: &Connection) {
     }
 }
 
-/// Stands for what is not there. Nothing is skipped: a branch on what is there cannot be predicted.
+/// Placeholder for absent connections. Nothing is skipped, because a branch on presence is unpredictable.
 pub struct Ahead {
     connection: Connection,
     pace: Pace,

@@ -1,4 +1,4 @@
-//! The receiver's half of a direction: what the ACKs of its data, and the windows in them, move.
+//! The receiver's half of a direction: the state that ACKs of its data, and their windows, change.
 //!
 //! Whoever moves SND.UNA does it here, but where a capture begins: what an ACK covers is timed before the time of the
 //! last ACK moves, and the sender sees SND.UNA and the window of one ACK together, the window having been taken.
@@ -24,7 +24,7 @@ const DELAYED_MAX_NS: u64 = 520_000_000;
 const SILENT_MIN_NS: i64 = 35_000_000;
 
 impl Direction {
-    /// What the receiver, whose own half is `sent`, counts by AccECN, in a segment that is no SYN.
+    /// Read the AccECN counter of a receiver, whose own direction is `sent`, from a segment without SYN.
     #[cold]
     pub(super) fn take_counter(&mut self, sent: &Direction, segment: &Segment, answer: &Answer) {
         if Ecn::of(&sent.syn, &self.syn) != Ecn::Accurate || answer.is_old {
@@ -37,8 +37,8 @@ impl Direction {
         }
     }
 
-    /// An ACK above SND.UNA. `covered` is what it covers that was sent once, `echoed` the copy that its timestamps tell.
-    /// Gives the round trip that it completed.
+    /// Advance SND.UNA. `covered`: the acknowledged data that was sent once; `echoed`: the copy that its timestamps
+    /// identify. Return the round trip that it completed.
     #[inline]
     pub(super) fn acknowledge_to(
         &mut self,
@@ -70,8 +70,8 @@ impl Direction {
         (events, rtt_ns)
     }
 
-    /// An ACK was taken in, with its window; where it moved SND.UNA the round trip may be over. `is_report`: it reported
-    /// more by SACK. `peer` is the direction of its sender.
+    /// Finish an ACK whose window is applied; if it moved SND.UNA, the round may end. `is_report`: it SACKed more.
+    /// `peer`: the direction of its sender.
     #[inline(always)]
     pub(super) fn end_ack(
         &mut self,
@@ -104,7 +104,7 @@ impl Direction {
 
     /// All that an ordinary segment acknowledges and advertises. `peer` is the direction of its sender.
     ///
-    /// Most data repeats the last ACK and its window: all that follows from them stands as it is.
+    /// Most data repeats the last ACK and its window, which then change nothing.
     #[inline(always)]
     pub(super) fn answer_ordinary(
         &mut self,
@@ -137,8 +137,8 @@ impl Direction {
         (events, rtt_ns)
     }
 
-    /// Of a side that was never captured its FIN shows only as the last sequence number that the peer acknowledges: one, by
-    /// itself, where the peer closes too.
+    /// Infer the FIN of a side that was never captured: it shows only as the last sequence number that the peer
+    /// acknowledges, a single one, when the peer closes too.
     #[cold]
     pub(super) fn infer_fin(&mut self, peer: &Direction, segment: &Segment, advance: u32) {
         if advance > 0 {
@@ -157,7 +157,8 @@ impl Direction {
     }
 
     /// An advertisement that is not taken, of this edge: whether the receiver took back what it had offered. The sender
-    /// sends on, and the receiver drops what comes, which its ACKs say. Without timestamps one that comes late looks the same.
+    /// sends on, and the receiver drops what comes, which its ACKs say. Without timestamps one that comes late looks
+    /// the same.
     #[cold]
     pub(super) fn take_back_unheard(&mut self, peer: &Direction, segment: &Segment, edge: Seq) {
         let retreat = edge.to(self.window.edge);
@@ -192,7 +193,7 @@ impl Direction {
     }
 
     /// Compare how far an ACK moved SND.UNA, and its IP identification, with those of the one before. `is_bare`:
-    /// it carries nothing and stands where its side's data ends.
+    /// it has no payload and its sequence number is where its side's data ends.
     #[inline(always)]
     pub(super) fn compare_ack(&mut self, segment: &Segment, advance: u32, is_bare: bool) {
         let mss = self.segment_size();
@@ -214,7 +215,7 @@ impl Direction {
         rtt_ns
     }
 
-    /// Take in the round trip of an ACK of what was sent again, by the copy that its timestamps tell.
+    /// Add the round trip of an ACK of retransmitted data, from the copy that its timestamps identify.
     #[cold]
     fn time_echo(&mut self, echoed: Echoed, now_ns: i64) -> Option<u64> {
         let una = self.flight.una;
@@ -222,7 +223,7 @@ impl Direction {
         let since_ns = now_ns.saturating_sub(echoed.sent_ns).max(0) as u64;
         let least_ns = self.ledger.min_ns();
         if !echoed.is_certain && least_ns.is_none_or(|least_ns| since_ns >= least_ns) {
-            // An estimate that begins with it would stand below every round trip that is one.
+            // An estimate that began with it would be below every true round trip.
             if least_ns.is_some() {
                 self.ledger.estimate_only(echoed.sent_ns, una, now_ns);
             }
@@ -273,7 +274,7 @@ impl Direction {
         event::DELAYED_ACK
     }
 
-    /// What duplicate ACKs told is over with the next ACK.
+    /// Forget the duplicate ACKs at the next ACK.
     #[cold]
     fn forget_reports(&mut self) {
         self.duplicate_acks = 0;
@@ -322,8 +323,8 @@ impl Direction {
         rtt_ns
     }
 
-    /// What the sender does after an ordinary ACK; with [`Direction::compare_ack`], and what the sender sees where the ACK
-    /// moved nothing.
+    /// Update the sender's activity after an ordinary ACK, with [`Direction::compare_ack`], and its view if the ACK moved
+    /// nothing.
     #[inline(always)]
     fn settle_ordinary(&mut self, segment: &Segment, advance: u32) {
         let mss = self.segment_size();

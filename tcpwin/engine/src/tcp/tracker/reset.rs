@@ -1,4 +1,4 @@
-//! Whether the receiver of a RST obeyed it.
+//! Judges whether the receiver of a RST obeyed it.
 //!
 //! RFC 5961 §3.2, RFC 9293 §3.10.7.4: a RST outside the receive window is dropped, one at RCV.NXT obeyed, any other
 //! answered by a challenge ACK. Older stacks obey all within the window, and a capture may lack what moved RCV.NXT: of
@@ -19,11 +19,11 @@ const CROSSING_DEFAULT_NS: i64 = 1_000_000_000;
 pub enum Reset {
     Obeyed,
     Refused,
-    /// In the window, but not where RCV.NXT can stand.
+    /// In the window, but RCV.NXT cannot be there.
     Doubtful,
 }
 
-/// RCV.NXT stands somewhere from SND.UNA to SND.MAX.
+/// Judge a RST, given that RCV.NXT lies between SND.UNA and SND.MAX.
 pub fn judge(connection: &Connection, side: usize, segment: &Segment) -> Reset {
     let sent = &connection.directions[side];
     if !sent.is_flight_known() {
@@ -46,8 +46,8 @@ pub fn judge(connection: &Connection, side: usize, segment: &Segment) -> Reset {
     }
 }
 
-/// Whoever goes on after a doubtful RST, but for what may have crossed it, shows that it was not obeyed, or was not the
-/// sender's.
+/// Note segments after a doubtful RST: except those that may have crossed it, they show that it was not obeyed, or was
+/// forged.
 #[inline]
 pub fn refute(connection: &mut Connection, side: usize, segment: &Segment) {
     let doubt = connection.doubtful_reset();

@@ -1,6 +1,6 @@
-//! A segment below SND.MAX: late, sent again and why, a keep-alive or a probe.
+//! Segments below SND.MAX: late data, retransmissions and their causes, keep-alives and probes.
 //!
-//! Data that goes on at SND.MAX is [`crate::tcp::tracker::send`]'s.
+//! [`crate::tcp::tracker::send`] takes data that continues at SND.MAX.
 
 use crate::event::{self, Events};
 use crate::sequence::Seq;
@@ -17,7 +17,7 @@ use crate::tcp::timing::sent::Sent;
 use crate::tcp::tracker::probe::{is_too_late, take_keep_alive, take_probe};
 use crate::wire::{Segment, FIN};
 
-/// Where a segment lies that begins below SND.MAX.
+/// Position of a segment that begins below SND.MAX.
 pub(super) struct SegmentBelowNxt {
     pub seq: Seq,
     pub end: Seq,
@@ -34,7 +34,7 @@ pub(super) fn on_segment_below_nxt(
     evidence: &mut Option<Evidence>,
 ) -> (Events, bool) {
     if sent.has_syn && !below.end.is_after(sent.isn) {
-        // Below the first sequence number there is no data of this connection.
+        // This connection has no data below its first sequence number.
         return (0, false);
     }
     if let Some(events) = take_asking(sent, segment, below) {
@@ -94,7 +94,7 @@ fn probe_end(sent: &Direction) -> Option<Seq> {
         .and_then(|cold_state| cold_state.probe_end)
 }
 
-/// Whether it is a probe's byte, now with what follows it.
+/// Return true if it is a probe's byte, now with the data after it.
 fn follows_probe(sent: &Direction, below: &SegmentBelowNxt) -> bool {
     let nxt = sent.flight.nxt;
     probe_end(sent) == Some(nxt) && below.seq + 1 == nxt && nxt.is_before(below.end)
@@ -149,7 +149,7 @@ fn take_old(
     events | take_resent(sent, cause, &resent)
 }
 
-/// What was sent again: the sender's recovery, and its model. Gives the events that come with it.
+/// Apply a retransmission to the sender's recovery and its model. Return the accompanying events.
 fn take_resent(sent: &mut Direction, cause: RetransmissionCause, resent: &Resent) -> Events {
     let (mss, flight_bytes) = (sent.segment_size(), sent.flight_as_sent());
     let is_head = resent.seq == sent.flight.una && sent.flight.is_outstanding();
@@ -174,7 +174,7 @@ fn take_resent(sent: &mut Direction, cause: RetransmissionCause, resent: &Resent
     event::ZERO_WINDOW_PROBE
 }
 
-/// What was sent in time, and comes late: how far it was overtaken.
+/// Note late data, and how far it was overtaken.
 fn take_late(
     cold_state: &mut ColdState,
     segment: &Segment,
@@ -307,7 +307,7 @@ fn judge_below(
     }
 }
 
-/// Where all of it was missing until now: whether it is the original, which came late.
+/// Judge whether data that was entirely missing so far is the original, arriving late.
 fn judge_never_captured(
     sent: &Direction,
     peer: &Direction,
@@ -351,14 +351,14 @@ fn last_sent_ns(sent: &Direction, seq: Seq, old_end: Seq) -> Option<i64> {
         .or_else(|| Some(cold_state?.holes.at(seq, old_end)?.time_ns))
 }
 
-/// What had been reported of loss when the sender sent the segment.
+/// Reports of loss that had reached the sender when it sent the segment.
 struct Reported {
     duplicate_acks: u32,
     sacked_above: u32,
     sacked_ranges: u32,
 }
 
-/// An ACK seen here reaches the sender, and shows in what it does, one round trip to the sender later.
+/// Return true if the reaction to an ACK captured at `time_ns` may show by now: one round trip to the sender later.
 fn has_reached(time_ns: i64, rtt_to_sender_ns: i64, now_ns: i64) -> bool {
     time_ns.saturating_add(rtt_to_sender_ns / 5 * 4) <= now_ns
 }
@@ -400,7 +400,7 @@ fn reported_to(sent: &Direction, seq: Seq, rtt_to_sender_ns: i64, now_ns: i64) -
     }
 }
 
-/// What is known of bytes from `seq` to `old_end` that are captured a second time.
+/// Gather the facts about bytes from `seq` to `old_end` that are captured a second time.
 fn resend_context(
     sent: &Direction,
     peer: &Direction,
@@ -479,7 +479,7 @@ fn resend_context(
     }
 }
 
-/// Why it was sent again: what stands in the segment and the window first, then what the sender's timers and ACKs say.
+/// Diagnose a retransmission: by the segment and the window first, then by the sender's timers and ACKs.
 fn judge_resent(
     sent: &Direction,
     segment: &Segment,
@@ -513,12 +513,12 @@ fn judge_resent(
     }
 }
 
-/// Take in what it shows of the sender's probes for tail loss; give the timeout that the sender had.
+/// Learn whether the sender probes for tail loss; return its timeout.
 fn learn_probing(sent: &mut Direction, context: &ResendContext, diagnosis: &Diagnosis) -> i64 {
     let Some(sends_probes) = shows_probing(context, diagnosis) else {
         return context.rto_ns;
     };
-    // What looked like a probe was a timeout.
+    // The presumed probe was a timeout.
     let was_timeout = context.is_probe_out && !sends_probes;
     sent.cold_state().change_episode(|episode| {
         episode.sends_probes = Some(sends_probes);
@@ -596,7 +596,7 @@ fn judge_late(
             "it fills a hole sooner than a retransmission could",
         ),
     };
-    // What the clock says came first is no age.
+    // A negative difference is not an age.
     let age_ns = segment.time_ns.saturating_sub(hole.time_ns);
     Some(Evidence {
         original_frame: Some(hole.frame),

@@ -1,4 +1,4 @@
-//! The pace of a direction, round by round: what was in flight, the path, and what its sender saw of it from afar.
+//! The rounds of a direction: its flight, the path, and the sender's distant view of both.
 
 use crate::cache::{ask_for, ask_for_all, from};
 use crate::tcp::connection::direction::Direction;
@@ -30,7 +30,7 @@ impl Direction {
     #[cold]
     pub fn end_round(&mut self, now_ns: i64, peer: Option<&Direction>) {
         if let Some(pace) = self.pace() {
-            // What only rounds look at is in no cache where there are many connections.
+            // With many connections, fields that only rounds read are in no cache.
             ask_for_all(pace);
             if let Some(path) = &pace.path {
                 ask_for(from(path.as_ref()));
@@ -106,7 +106,7 @@ impl Direction {
         let Some(pace) = self.ledger.pace_mut().filter(|pace| pace.view.is_some()) else {
             return;
         };
-        // What a sender holds back echoes late.
+        // Data that a sender holds back is echoed late.
         let from_ns = now_ns.saturating_sub(i64::from(echo.elapsed_us) * 1000);
         if pace.late.budget.was_busy_since(from_ns) {
             if let Some(path) = &mut pace.path {
@@ -152,7 +152,7 @@ impl Direction {
         if !is_early {
             view.miss_initial();
         }
-        // What was acknowledged, opened or reported here so far has not reached the sender.
+        // Acknowledgments, windows and reports captured so far have not reached the sender.
         if !newest.una.is_before(first.una) {
             view.acked(newest, self.last_ack_ns);
         } else if is_early && newest.edge.is_after(first.edge) {
@@ -212,7 +212,7 @@ impl Direction {
         view.map(|view| view.max_bytes).max(here)
     }
 
-    /// The receiver told of a mark by which the path asked for less.
+    /// Note that the receiver echoed a congestion mark.
     #[cold]
     pub fn note_mark(&mut self) {
         if let Some(path) = self.ledger.pace_mut().and_then(|pace| pace.path.as_mut()) {

@@ -1,15 +1,14 @@
-//! The size of full segments as the sender has it now: what both SYNs allow, or less where path-MTU discovery, a route or a
-//! tunnel left less.
+//! The sender's current size of full segments: the MSS of both SYNs, or less after path-MTU discovery or through a tunnel.
 //!
-//! A full segment within a write is known by its missing PSH: stacks set that where a write ends (RFC 9293 §3.9.1). Several
-//! of one size, with nothing but multiples of it between them (super-segments), while the window had room for more, are
-//! cut to the size that is in use. A larger one that no offload explains raises it again.
+//! A full segment within a write lacks PSH, which stacks set where a write ends (RFC 9293 §3.9.1). Several segments of one
+//! size, with only multiples of it between them (super-segments), while the window had room for more, show the size in use.
+//! A larger one that offload does not explain raises it again.
 
 use crate::sequence::Seq;
 use crate::tcp::connection::direction::{Direction, LEAST_FULL};
 use crate::wire::{Segment, PSH};
 
-/// Whether a payload may tell of another size than `mss`: cut short of it within a write, or longer by less than another.
+/// Return true if a payload may reveal another size than `mss`: shorter within a write, or longer by less than a segment.
 #[inline(always)]
 pub(super) fn may_reveal_size(segment: &Segment, mss: u32) -> bool {
     let size = segment.payload_len;
@@ -22,7 +21,7 @@ pub(super) fn may_reveal_size(segment: &Segment, mss: u32) -> bool {
 }
 
 impl Direction {
-    /// New data at SND.MAX of a size that may tell how long full segments are. `is_scale_certain`: of the peer's windows.
+    /// Learn from new data at SND.MAX that may reveal the size of full segments. `is_scale_certain`: of the peer's windows.
     #[cold]
     pub(super) fn follow_segment_size(&mut self, segment: &Segment, is_scale_certain: bool) {
         let (size, mss) = (segment.payload_len, u32::from(self.mss));
@@ -36,7 +35,7 @@ impl Direction {
                     .map_or(0, |cold_state| cold_state.allowed_mss),
             );
             if size <= allowed {
-                // No longer than the path carries: it carries more again.
+                // Not longer than the path has carried: it carries more again.
                 self.mss = size as u16;
             }
             return;

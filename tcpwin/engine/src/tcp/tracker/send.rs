@@ -1,6 +1,6 @@
 //! A segment as data: SND.MAX, gaps, the window's right edge.
 //!
-//! What begins below SND.MAX is [`crate::tcp::tracker::below`]'s.
+//! [`crate::tcp::tracker::retransmission`] takes segments that begin below SND.MAX.
 
 use crate::event::{self, Events};
 use crate::sequence::Seq;
@@ -41,18 +41,18 @@ pub fn take(
     let ahead = sent.flight.nxt.to(seq);
     let mut events = 0;
     let is_beyond_all = ahead.unsigned_abs() > MAX_JUMP;
-    // A side's first segment shows where it stands.
+    // A side's first segment sets its sequence number.
     let may_be_other = ahead > 0 && sent.is_seen;
     if is_beyond_all || (may_be_other && sent.doubts_data(segment, is_scale_certain)) {
         return events;
     }
     if sent.flight.nxt.to(seq) != ahead && sent.is_seen {
-        // The segment before this one was left alone, and stands behind what is missing.
+        // The segment before this one was ignored, and comes after the missing data.
         events |= event::PREVIOUS_SEGMENT_MISSING;
     }
     let ahead = sent.flight.nxt.to(seq);
     if sent.flight.unknown == Unknown::Max && ahead >= 0 {
-        // What was acknowledged unseen is missing before this segment, which shows SND.MAX again.
+        // Data acknowledged unseen is missing before this segment, which shows SND.MAX again.
         sent.flight.integrate(now_ns, false);
         sent.flight.unknown = Unknown::Neither;
         events |= event::PREVIOUS_SEGMENT_MISSING;
@@ -109,7 +109,7 @@ fn note_before(sent: &mut Direction, seq: Seq) {
     let ahead = i64::from(sent.flight.una.to(seq));
     let acked_bytes = sent.acked_bytes;
     if sent.flight.is_acked && ahead.unsigned_abs() > u64::from(MAX_JUMP) {
-        // It stands elsewhere altogether: nothing of what was acknowledged is the capture's to hold.
+        // Its sequence number is unrelated: the capture need not hold any of the acknowledged data.
         if acked_bytes > 0 {
             sent.cold_state().before_bytes = acked_bytes;
         }

@@ -1,8 +1,7 @@
-//! The sender's half of a direction: what its own data moves.
+//! The sender's half of a direction: the state that its own data changes.
 //!
-//! Whoever moves SND.MAX does it here, where the order is kept: what a pause before the data means is judged while SND.MAX
-//! is still where it was, the time until now counts with what was in flight then, and only after that the data is entered
-//! and counted.
+//! SND.MAX moves only here, which keeps the order: a pause before the data is judged, and the time until now charged, with
+//! the old flight; only then is the data entered and counted.
 
 use crate::event::{self, Events};
 use crate::sequence::Seq;
@@ -62,8 +61,8 @@ impl Direction {
         self.count_data(segment);
     }
 
-    /// One byte into a closed window, which will be sent again: it is neither timed nor a burst. Tells whether it was sent
-    /// before.
+    /// One byte into a closed window, which will be retransmitted: it is neither timed nor a burst. Return true if it was
+    /// sent before.
     pub(super) fn send_probe(&mut self, segment: &Segment, end: Seq) -> bool {
         let is_resent = !self.flight.nxt.is_before(end);
         let (nxt, is_known) = (self.flight.nxt.max(end), self.is_flight_known());
@@ -73,7 +72,7 @@ impl Direction {
     }
 
     /// [`Direction::send`] for an ordinary segment with data, whose TSval, where it is another than the last one's, is
-    /// `new_tsval`. Called once all else of the segment was taken in; says at once what the sender does then.
+    /// `new_tsval`. Call it after the rest of the segment is applied; it also updates the sender's activity.
     #[inline(always)]
     pub(super) fn send_ordinary(&mut self, segment: &Segment, new_tsval: Option<u32>) -> Events {
         let now_ns = segment.time_ns;
@@ -114,7 +113,7 @@ impl Direction {
         self.follow_ramp(segment)
     }
 
-    /// Count the payload, which [`Direction::enter`] compares with what was before it.
+    /// Count the payload; [`Direction::enter`] compares it with the payload before.
     #[inline(always)]
     pub(super) fn count_data(&mut self, segment: &Segment) {
         if segment.payload_len == 0 {
@@ -213,8 +212,8 @@ impl Direction {
         }
     }
 
-    /// New data with nothing in flight, after a silence or after the peer spoke: a message begins, or an idle sender
-    /// goes on. True where it begins another message.
+    /// Note new data with nothing in flight, after a silence or after data of the peer. Return true if it begins another
+    /// message, false if an idle sender continues.
     #[cold]
     pub(super) fn begin_message(&mut self, peer: &Direction, segment: &Segment) -> bool {
         let now_ns = segment.time_ns;
@@ -306,7 +305,7 @@ impl Direction {
         let is_drained = self.flight.una == self.flight.nxt;
         let is_small = segment.payload_len < self.segment_size();
         let rtt_to_sender_ns = peer.rtt_to_receiver_ns().unwrap_or(0);
-        // What the peer said since may be what is answered.
+        // The peer's data since then may be what it answers.
         let is_answer = peer.data_segments > 0 && peer.last_data_ns >= self.last_data_ns;
         let Some(pace) = self.ledger.pace_mut() else {
             return;

@@ -1,6 +1,6 @@
-//! Where a connection stands in the tracker.
+//! The slot of a connection in the tracker.
 
-/// Number of a connection as the table has it now; of none while there is none.
+/// Index of the connection that the table currently has for a tag, or [`Slot::UNKNOWN`].
 #[derive(Clone, Copy, Debug)]
 pub struct Slot(pub(super) u32);
 

@@ -75,7 +75,7 @@ impl BeforeSegment {
         })
     }
 
-    /// The stall that the segment ended. `after` is the connection with the segment taken in.
+    /// Judge the stall that the segment ended. `after`: the connection including the segment.
     pub fn judge(
         &self,
         after: &Connection,
@@ -173,7 +173,7 @@ impl BeforeSegment {
             return (StallCause::WindowFull, true);
         }
         if sent.is_outstanding {
-            // What was sent before is not acknowledged yet.
+            // Earlier data is not acknowledged yet.
             return (StallCause::PathDelay, true);
         }
         if segment.payload_len == 0 {

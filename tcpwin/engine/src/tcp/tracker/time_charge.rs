@@ -1,5 +1,5 @@
-//! After each segment: whether the receive window holds the sender back, what the sender is seen to do, and the budget of
-//! its time that this moves. In this order: what it does follows from what holds it back.
+//! Updates, after each segment, whether the receive window holds the sender back, then the sender's activity, which
+//! depends on it, and charges the time to the budget.
 
 use crate::budget_item::SenderState;
 use crate::tcp::budget::activity::Activity;
@@ -11,7 +11,7 @@ use crate::tcp::recovery::episode::Phase;
 /// The payload of an Ethernet jumbo frame: segments larger than that were captured before segmentation.
 const LARGEST_SEGMENT: u32 = 8960;
 
-/// What a sender does into an open window, with nothing lost. One that ran out of data waits for nothing but its
+/// Return the activity of a sender with an open window and no loss. A sender that ran out of data waits only for its
 /// application, whatever is in flight.
 #[inline(always)]
 pub fn open_state(is_blocked: bool, is_outstanding: bool, ran_out: bool) -> Activity {
@@ -137,10 +137,10 @@ impl Direction {
         }
     }
 
-    /// What the sender is seen to do now, for its budget of time.
+    /// Charge the time so far and set the sender's activity.
     ///
-    /// `is_data`: the segment was this side's own. What an ACK means to a sender away from the capture point shows with
-    /// its next data.
+    /// `is_data`: the segment was this side's own. An ACK's effect on a sender away from the capture point shows with its
+    /// next data.
     fn turn(&mut self, now_ns: i64, is_certain: bool, is_data: bool) {
         if !is_certain || !self.is_mss_certain {
             self.turn_in_doubt(now_ns, is_certain, is_data);
@@ -192,7 +192,7 @@ impl Direction {
         let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
-        // Where the scale is not known the edge stands as many units as the field says above SND.UNA.
+        // With an unknown scale, the edge is the window field's number of units above SND.UNA.
         let room_of = |window: u32, flight: u32| match (is_window_certain, has_window) {
             (true, _) => ScaleNeed::KNOWN,
             (false, true) => ScaleNeed::of(window, flight, segment),
@@ -296,7 +296,7 @@ impl Direction {
         })
     }
 
-    /// What needs neither the window nor the size of a segment to tell; None of a sender into an open window.
+    /// Return the activity that depends neither on the window nor on segment sizes; None with an open window.
     fn certain_state(&self) -> Option<Activity> {
         let cold_state = self.cold_state.as_deref();
         let phase = cold_state.map_or(Phase::Open, ColdState::phase);

@@ -1,6 +1,6 @@
 //! Bytes in flight of one direction: SND.UNA, SND.MAX and their integral over time.
 //!
-//! Updated on data and on ACKs alike, as tcptrace's outstanding window is; Wireshark's value stands on data packets only.
+//! Updated by data and ACKs alike, as tcptrace's outstanding window is; Wireshark computes its value on data packets only.
 
 use super::{add_ns, elapsed_ns};
 use crate::sequence::Seq;
@@ -17,16 +17,16 @@ pub struct Flight {
     /// Nanoseconds in which the flight was known.
     pub known_ns: i64,
     changed_ns: i64,
-    /// SYN and FIN that are sent and not acknowledged: they take sequence numbers and are no bytes.
+    /// Unacknowledged SYN and FIN: they take sequence numbers but are not bytes.
     pub control: u8,
-    /// There is a sequence number to stand on.
+    /// A sequence number is known.
     pub is_started: bool,
     /// The peer's acknowledgments were captured, so SND.UNA is real.
     pub is_acked: bool,
     pub unknown: Unknown,
 }
 
-/// Which end of the flight packets that the capture lost have moved.
+/// The end of the flight that is unknown because the capture lost packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unknown {
     #[default]

@@ -26,7 +26,7 @@ pub struct ReceiveWindow {
     /// The window field of the last segment, accepted or not.
     pub last_raw: u16,
     pub is_known: bool,
-    /// The next segment does not fit it, and data in flight showed that there is one to send (Linux
+    /// The next segment does not fit, and data in flight shows that there is one to send (Linux
     /// `tcp_snd_wnd_test`).
     pub is_blocked: bool,
 }
@@ -45,7 +45,7 @@ pub struct Advertisement {
     pub is_stale: bool,
 }
 
-/// What an advertisement did.
+/// The effect of an advertisement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Advertised {
     pub is_accepted: bool,
@@ -132,7 +132,7 @@ impl ReceiveWindow {
             & (self.wl1.to(advertisement.seq) >= 0)
     }
 
-    /// What is known was advertised again, in a segment that is not older.
+    /// Note that the known window was advertised again, in a segment that is not older.
     #[inline(always)]
     pub fn confirm(&mut self, seq: Seq) {
         self.wl1 = seq;

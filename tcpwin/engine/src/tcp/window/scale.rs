@@ -10,7 +10,7 @@ use crate::sequence::Seq;
 /// The largest shift in use (RFC 7323 §2.3).
 pub const MAX_SHIFT: u8 = 14;
 
-/// A shift that the capture does not tell.
+/// A shift known from elsewhere than the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GivenShift {
     pub shift: u8,
@@ -24,7 +24,7 @@ pub type GivenShifts = HashMap<u32, [Option<GivenShift>; 2]>;
 /// How the shift of one side's advertisements is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ScaleState {
-    /// Neither SYN was captured, or not enough of them to tell.
+    /// Neither SYN was captured, or too few to know.
     #[default]
     Unknown,
     /// Both SYNs, or the SYN/ACK alone, carried the option.
@@ -61,7 +61,7 @@ impl ScaleState {
     }
 }
 
-/// What one side's SYN said of scaling.
+/// The window scale that one side's SYN offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
     /// No SYN of this side was captured.
@@ -71,7 +71,7 @@ pub enum Offer {
 }
 
 /// The state of each side's scaling, and the shift to apply, from both offers (RFC 7323 §2.2).
-/// `is_answer` says of each SYN whether it was a SYN/ACK: it may carry the option only when the SYN did.
+/// `is_answer`: whether each SYN was a SYN/ACK, which may carry the option only if the SYN did.
 pub fn negotiate(offers: [Offer; 2], is_answer: [bool; 2]) -> [(ScaleState, u8); 2] {
     let own = |side: usize| match (offers[side], offers[1 - side]) {
         (Offer::Absent, _) | (_, Offer::Absent) => (ScaleState::Disabled, 0),
@@ -98,7 +98,7 @@ pub struct FlightBound {
 /// An ACK that the capture lacks lets a few segments pass an edge that was further than it seems.
 const FIRM_SEGMENTS: u8 = 8;
 
-/// What the packets say of an unknown shift: a range, with the evidence for its lower end.
+/// The range of an unknown shift that the packets allow, with the evidence for its lower end.
 ///
 /// A sender never sends beyond the right edge (RFC 9293 §3.8.6), so each shift whose furthest edge was passed is ruled
 /// out; a sender that stops exactly at the edge of one shift again and again points to that shift.

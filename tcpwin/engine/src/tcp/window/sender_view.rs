@@ -1,6 +1,6 @@
-//! What the sender saw of its own flight, from a capture further down the path.
+//! The sender's view of its own flight, reconstructed from a capture further down the path.
 //!
-//! An ACK that passes the capture point reaches the sender, and shows in what the sender does there next, one round trip
+//! An ACK that passes the capture point reaches the sender, and the sender's reaction comes back, one round trip
 //! between the two later. So each ACK takes effect that much later against the data (rule 3.4).
 
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ const MAX_ON_THE_WAY: usize = 4096;
 /// `blocked_ns` while there is room.
 const NOT_BLOCKED: i64 = i64::MIN;
 
-/// What every segment touches stands in the first two cache lines.
+/// Fields that every segment touches are in the first two cache lines.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct SenderView {
@@ -21,7 +21,7 @@ pub struct SenderView {
     /// When the first of those on the way was captured: most segments need not look at it.
     first_ns: i64,
     on_the_way: VecDeque<(i64, Known)>,
-    /// What was captured last, and what the sender had of it by now.
+    /// The newest ACK captured, and the newest that has reached the sender.
     newest: Known,
     known: Known,
     nxt: Seq,
@@ -45,7 +45,7 @@ pub struct SenderView {
     pub has_edge: bool,
 }
 
-/// What an ACK tells a sender: SND.UNA and the window's right edge.
+/// The content of an ACK: SND.UNA and the window's right edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
     pub una: Seq,
@@ -75,7 +75,7 @@ impl SenderView {
         }
     }
 
-    /// Where the first ACK on the way stands, if there is one.
+    /// Address of the first ACK on the way, if there is one.
     #[inline(always)]
     pub fn first_on_the_way(&self) -> *const (i64, Known) {
         self.on_the_way.as_slices().0.as_ptr()
@@ -92,12 +92,12 @@ impl SenderView {
         self.on_the_way.iter().copied()
     }
 
-    /// What was captured last.
+    /// Return the newest ACK captured.
     pub fn newest(&self) -> Known {
         self.newest
     }
 
-    /// What the sender had of it when the view was last asked.
+    /// Return the newest ACK that had reached the sender at the last query.
     pub fn known(&self) -> Known {
         self.known
     }
@@ -183,8 +183,8 @@ impl SenderView {
         }
     }
 
-    /// What the window that the sender knew did not allow shows that a newer one had reached it: on a way of which the
-    /// delay varies, sooner than after the least time that was seen.
+    /// Deliver ACKs early: data beyond the window that the sender knew shows that a newer ACK had reached it. Where the
+    /// path's delay varies, that may be sooner than after the least delay observed.
     #[inline]
     fn allow(&mut self, nxt: Seq, now_ns: i64) {
         while self.has_edge && nxt.is_after(self.known.edge) && !self.on_the_way.is_empty() {
@@ -228,7 +228,7 @@ impl SenderView {
             let is_less = known.una.is_before(self.known.una);
             self.known = known;
             if is_less {
-                // Of what was skipped not all was acknowledged, but as much as the window needed.
+                // Not all of the skipped ACKs need have arrived, only as much as the window needed.
                 self.allow(self.nxt, arrival_ns);
                 self.note_peak();
             }

@@ -1,7 +1,7 @@
 //! Zero-window episodes and the probes sent into them.
 //!
-//! An episode lasts from the first accepted advertisement of zero to the first accepted one above it. Probes are told
-//! from keep-alives by the state of the window, since Linux sends the same segment for both (`tcp_xmit_probe_skb`,
+//! An episode lasts from the first accepted advertisement of zero to the first accepted one above it. The state of the
+//! window distinguishes probes from keep-alives, since Linux sends the same segment for both (`tcp_xmit_probe_skb`,
 //! net/ipv4/tcp_output.c: no payload, sequence number SND.UNA − 1).
 
 /// Episodes kept one by one: of more, the first ones and the last; those between are still counted and summed.
@@ -12,7 +12,7 @@ const SOON_NS: i64 = 200_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndedBy {
-    /// A segment that the receiver sent of its own accord.
+    /// A segment that the receiver sent unprompted.
     Update,
     /// The answer to a probe: the update was lost, or never sent.
     ProbeAnswer,
@@ -180,7 +180,7 @@ impl ZeroWindow {
             self.undecided_ns = Some(duration_ns);
         }
         if self.episodes.len() == MAX_EPISODES {
-            // How a connection ended is told by its last one.
+            // The last episode shows how the connection ended.
             self.episodes.pop();
         }
         self.episodes.push(episode);

@@ -1,4 +1,4 @@
-//! Rates, queues and policers of crafted rounds and trains: what is in them says what must be told.
+//! Rates, queues and policers of crafted rounds and trains: each case states the expected result.
 
 use super::*;
 use crate::budget_item::SenderState;
