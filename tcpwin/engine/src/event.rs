@@ -1,9 +1,9 @@
-//! The names of what can happen at a segment, in the fixed order of the `events` column.
+//! Names of the events at a segment, in the fixed order of the `events` column.
 
 /// A set of events at one segment, as bits in the order of [`NAMES`].
 pub type Events = u32;
 
-/// Of each event its constant and its name, by its place in the list: the lowest bit first.
+/// Each event's constant and name, in the order of their bits, lowest first.
 macro_rules! events {
     ($($event:ident $name:literal,)*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
@@ -50,21 +50,21 @@ events! {
     WINDOW_REDUCED "window_reduced",
 }
 
-/// Every kind of resent data.
+/// Every kind of retransmitted data.
 pub const RESENT: Events = RETRANSMISSION
     | FAST_RETRANSMISSION
     | RTO_RETRANSMISSION
     | TAIL_LOSS_PROBE
     | SPURIOUS_RETRANSMISSION;
 
-/// What a resent segment is, with the qualifiers of a plain retransmission.
+/// Kinds of retransmission, with the qualifiers of a plain one.
 pub const MAIN_KINDS: Events =
     RESENT | SYN_RETRANSMISSION | RECOVERY_RETRANSMISSION | GO_BACK_N | LOST_RETRANSMISSION;
 
-/// Those that come with evidence of their cause.
+/// Events that carry evidence of their cause.
 pub const WITH_EVIDENCE: Events = RESENT | OUT_OF_ORDER | CAPTURE_REORDERED;
 
-/// How often each event happened.
+/// Number of occurrences of each event.
 pub type Counts = [u32; NAMES.len()];
 
 /// Add one to the count of each event in the set.
@@ -78,7 +78,7 @@ pub fn count(counts: &mut Counts, mut events: Events) {
     }
 }
 
-/// How often the events of the set happened, together.
+/// Sum the occurrences of the events in the set.
 #[inline]
 pub fn counted(counts: &Counts, mut events: Events) -> u32 {
     let mut sum = 0;

@@ -2,7 +2,7 @@
 //!
 //! Linux halves the window for each RTO that passed since the last data, down to the initial window, when a sender with
 //! nothing in flight sends again (`tcp_slow_start_after_idle_check`, `tcp_cwnd_restart`; RFC 5681 §4.1). It shows in the
-//! packets as a burst that ends although more is to be sent, and goes on one round trip later.
+//! packets as a burst that ends with data left to send, and continues one round trip later.
 
 use crate::cache::{ask_for, from};
 use crate::tcp::budget::Mark;
@@ -102,7 +102,7 @@ impl Idle {
         });
     }
 
-    /// New data while the ramp is followed; `has_room` tells that the receive window, as the
+    /// New data while the ramp is followed; `has_room`: the receive window, as the
     /// sender knew it, held another segment behind this one.
     /// True when this segment shows that the sender had to wait for an ACK.
     pub fn sent(

@@ -1,7 +1,7 @@
 //! The budget of a sender's time: every instant of a direction's lifetime is charged to one item.
 //!
 //! The state after a segment lasts until the next one. Window, loss and idle time are charged at once; the time of a
-//! sender with data in flight and room to send is charged once a round trip, by what the round shows (rules 8.a to 8.l).
+//! sender with data in flight and room to send is charged once per round trip, by the facts of the round (rules 8.a to 8.l).
 
 pub mod activity;
 pub mod charge_log;
@@ -54,7 +54,7 @@ pub struct Spent {
 pub struct Budget {
     pub state: Activity,
     pub is_voided: bool,
-    /// What follows from the window field while its scale is unknown.
+    /// Meaning of the window field while its scale is unknown.
     room: ScaleNeed,
     /// The round saw recovery: its flight counts bytes that were lost.
     has_recovered: bool,

@@ -94,7 +94,7 @@ impl Doubt {
         self.need > 0
     }
 
-    /// The round was that item's, if there was room all the while; `busy_ns` of it were told without a doubt.
+    /// Charge the round to the item if there was room throughout; `busy_ns` of it do not depend on the shift.
     pub fn end_round(&mut self, item: SenderState, busy_ns: i64) {
         let need = usize::from(std::mem::take(&mut self.need));
         let span_ns = std::mem::take(&mut self.busy_ns).saturating_add(busy_ns);
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn room_is_found_by_the_smallest_shift_that_gives_it() {
         assert_eq!(ScaleNeed::of(65_535, 10_000, 1460), ScaleNeed::KNOWN);
-        // 500 << 4 = 8,000 holds 6,540 and a segment, just; of windows of 8,000 five segments are no sign.
+        // 500 << 4 = 8,000 holds 6,540 and a segment, just; a window of 8,000 bytes, five segments, proves nothing.
         let room = ScaleNeed::of(500, 6_540, 1460);
         assert_eq!((room.need, room.edge), (4, NO_SHIFT));
         // 500 << 6 = 32,000 lies less than a segment above 31,000.

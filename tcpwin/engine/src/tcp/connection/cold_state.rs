@@ -105,7 +105,7 @@ pub struct SynFrames {
     pub copy: Option<(Seq, u64)>,
 }
 
-/// What a sender is waiting for, and how often it probed.
+/// The state of a waiting sender, and the number of its probes.
 #[derive(Clone, Debug, Default)]
 pub struct Waiting {
     /// Since the peer was heard of.

@@ -209,7 +209,7 @@ fn judge_open(context: &ResendContext) -> Diagnosis {
     let by_duplicates = context.is_head && context.duplicate_acks >= DUPLICATE_THRESHOLD;
     let by_sack = context.is_lost_by_sack();
     let has_evidence = context.duplicate_acks > 0 || context.sacked_above > 0;
-    // With data SACKed there is no probe, and the timer restarts with each ACK that moves SND.UNA.
+    // With data SACKed the sender does not probe, and the timer restarts with each ACK that moves SND.UNA.
     let is_timer = context.is_head
         && context.is_timed_out()
         && !context.is_prompt()

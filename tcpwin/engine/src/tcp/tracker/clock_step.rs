@@ -1,4 +1,4 @@
-//! A capture's clock that was set forward: a silence in which it went on and the sender's own clock did not.
+//! A capture's clock that was set forward: during a silence it advanced, and the sender's clock did not.
 //!
 //! Comes in: a segment, and its sender's timestamps so far. Goes out: the part of the silence that only the capture's clock
 //! measured. Without timestamps it finds nothing.

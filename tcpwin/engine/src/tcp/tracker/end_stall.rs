@@ -1,4 +1,4 @@
-//! Judges whether a connection is stalled when the capture, or a reset, ends it: on what, and since when.
+//! Judges whether a connection is stalled when the capture, or a reset, ends it, with the reason and the start.
 //!
 //! In: a connection, and the time of the capture's last packet or of the reset. Out: at most one stall per sender. Data in
 //! flight for less than a retransmission timeout (RFC 6298 §2) is not a stall, nor a closed window that nobody waits for.

@@ -1,4 +1,4 @@
-//! The sender's view of its own flight, reconstructed from a capture further down the path.
+//! The sender's view of its flight, reconstructed from a capture further down the path.
 //!
 //! An ACK that passes the capture point reaches the sender, and the sender's reaction comes back, one round trip
 //! between the two later. So each ACK takes effect that much later against the data (rule 3.4).
