@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import click
 
-from tcpwin.cli.inputs import ConnectionNumber, check_connection
+from tcpwin.cli.io import ConnectionNumber, Output, check_connection, colour_option, complain, show
 from tcpwin.cli.options import CaptureOptions, WithSnapshots, capture_options
-from tcpwin.cli.program import EXIT_PROBLEM, complain
+from tcpwin.cli.program import EXIT_PROBLEM
 from tcpwin.cli.several import (
     Piece,
     answer_each,
@@ -23,8 +23,6 @@ from tcpwin.cli.several import (
     separate,
     warn_of,
 )
-from tcpwin.cli.ss import Output
-from tcpwin.cli.terminal import colour_option, show
 from tcpwin.sources import public_name
 
 if TYPE_CHECKING:

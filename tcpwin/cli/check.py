@@ -14,10 +14,20 @@ from uuid import uuid4
 import click
 
 from tcpwin.cli import completion
-from tcpwin.cli.inputs import spare_captures
+from tcpwin.cli.io import (
+    Output,
+    choose_output,
+    colour_option,
+    complain,
+    plain_lines,
+    show,
+    spare_captures,
+    write_document,
+    write_lines,
+)
 from tcpwin.cli.options import CaptureOptions, WithSnapshots, capture_options
-from tcpwin.cli.program import EXIT_PROBLEM, complain
-from tcpwin.cli.rule_options import chosen_rules, parse_thresholds, threshold_option
+from tcpwin.cli.program import EXIT_PROBLEM
+from tcpwin.cli.rules import chosen_rules, parse_thresholds, threshold_option
 from tcpwin.cli.several import (
     Answered,
     Piece,
@@ -29,8 +39,6 @@ from tcpwin.cli.several import (
     separate,
     warn_of,
 )
-from tcpwin.cli.ss import Output, choose_output, write_document, write_lines
-from tcpwin.cli.terminal import colour_option, plain_lines, show
 from tcpwin.sources import public_name
 from tcpwin.units import name_text
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import click
 
+from tcpwin.cli.io import colour_option, show
 from tcpwin.cli.options import SELECTION, CaptureOptions, WithSnapshots, capture_options
 from tcpwin.cli.program import EXIT_PROBLEM
-from tcpwin.cli.rule_options import chosen_rules
-from tcpwin.cli.terminal import colour_option, show
+from tcpwin.cli.rules import chosen_rules
 
 SCHEMA = "tcpwin/comparison/1"
 _FAILING = ("worse", "unmatched")

@@ -41,7 +41,7 @@ def _offering(words: Callable[[click.Context], Iterable[tuple[str, str]]], *, li
 
 
 def _rules(_: click.Context) -> Iterator[tuple[str, str]]:
-    from tcpwin.cli.rule_options import load_rules
+    from tcpwin.cli.rules import load_rules
 
     rules = load_rules()
     yield from ((code, rule.name) for code, rule in rules.items())
@@ -49,7 +49,7 @@ def _rules(_: click.Context) -> Iterator[tuple[str, str]]:
 
 
 def _thresholds(_: click.Context) -> Iterator[tuple[str, str]]:
-    from tcpwin.cli.rule_options import load_rules
+    from tcpwin.cli.rules import load_rules
 
     for code, rule in load_rules().items():
         for name, threshold in rule.thresholds.items():

@@ -1,16 +1,229 @@
-"""`tcpwin doctor`: what works here, what does not, and what would mend it."""
+"""`tcpwin doctor`: which features work on this machine, and what the others need."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import click
 
-from tcpwin.cli.features import BROKEN, FEATURES, READY, State, examine
-from tcpwin.cli.program import EXIT_PROBLEM
-from tcpwin.cli.version import version_facts
+from tcpwin.cli.program import EXIT_PROBLEM, version_facts
+from tcpwin.errors import TcpwinError
+
+READY, MISSING, BROKEN = "ready", "missing", "broken"
+IMPORT_SECONDS = 60.0
+_TOLD_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """Something that tcpwin can do.
+
+    Attributes:
+        name: to ask for it; that of the extra that brings it, where there is one (`pip install 'tcpwin[plot]'`).
+        does: what a user has of it.
+        packages: distributions with the module of each.
+        install: the command that brings what is missing.
+        look: names what it found on the machine; raises TcpwinError where that does not suffice.
+    """
+
+    name: str
+    does: str
+    packages: tuple[tuple[str, str], ...] = ()
+    install: str = ""
+    look: Callable[[], str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How a feature is.
+
+    Attributes:
+        state: ``ready``, ``missing`` or ``broken``: it is installed, and does not load.
+        found: packages with their versions, programs, systems.
+        reason: why it is not ready, in a sentence; None where it is.
+        install: what to do about it; None where nothing is to be done.
+    """
+
+    name: str
+    does: str
+    state: str
+    found: tuple[str, ...]
+    reason: str | None
+    install: str | None
+
+
+def _libpcap() -> str:
+    import cypcap
+
+    return str(cypcap.lib_version()).partition(" (")[0].replace("version ", "")
+
+
+def _image_browser() -> str:
+    from tcpwin.errors import OutputError
+    from tcpwin.figures.drawing import find_browser
+
+    if (found := find_browser()) is None:
+        raise OutputError("neither Chromium nor Chrome is on the path")
+    return found
+
+
+def _printing_browser() -> str:
+    from tcpwin.render.report import find_browser
+
+    return find_browser()
+
+
+def _sockets() -> str:
+    from tcpwin.errors import SnapshotError
+    from tcpwin.hosts.collect import SocketDump
+
+    if not hasattr(socket, "AF_NETLINK"):
+        raise SnapshotError("only Linux tells of its sockets by netlink", "snap")
+    SocketDump().close()
+    return "netlink"
+
+
+def _program(*names: str) -> Callable[[], str]:
+    def look() -> str:
+        from tcpwin.errors import SourceError
+
+        path = "/usr/sbin:/sbin:/usr/local/sbin"
+        found = next(filter(None, (shutil.which(name) or shutil.which(name, path=path) for name in names)), None)
+        if found is None:
+            raise SourceError(f"{' and '.join(names)} not installed")
+        return found
+
+    return look
+
+
+def _lab() -> str:
+    from tcpwin.lab import check_host
+
+    check_host(None)
+    return "Linux on x86-64 with a compiler"
+
+
+def _extra(name: str) -> str:
+    return f"pip install 'tcpwin[{name}]'"
+
+
+_PLOTLY = (("plotly", "plotly"), ("tsdownsample", "tsdownsample"))
+_BROWSER = "apt install chromium"
+FEATURES = (
+    Feature("captures", "read and measure captures", (("tcpwin", "tcpwin._engine"), ("numpy", "numpy"))),
+    Feature("filter", "--filter in tcpdump's language", (("cypcap", "cypcap"),), _extra("filter"), _libpcap),
+    Feature("scapy", "packets of scapy", (("scapy", "scapy"),), _extra("scapy")),
+    Feature("dpkt", "readers of dpkt", (("dpkt", "dpkt"),), _extra("dpkt")),
+    Feature("tables", "polars data frames, Parquet", (("polars", "polars"),), _extra("tables")),
+    Feature("arrow", "Arrow tables", (("pyarrow", "pyarrow"),), _extra("arrow")),
+    Feature("pandas", "pandas data frames", (("pandas", "pandas"), ("pyarrow", "pyarrow")), _extra("pandas")),
+    Feature("plot", "figures as pages and data", _PLOTLY, _extra("plot")),
+    Feature("report", "reports as HTML", (*_PLOTLY, ("jinja2", "jinja2")), _extra("report")),
+    Feature(
+        "image",
+        "figures as PNG, SVG, PDF",
+        (*_PLOTLY, ("kaleido", "kaleido")),
+        f"{_extra('image')}; {_BROWSER}",
+        _image_browser,
+    ),
+    Feature(
+        "pdf",
+        "reports as PDF",
+        (*_PLOTLY, ("jinja2", "jinja2")),
+        f"{_extra('report')}; {_BROWSER}",
+        _printing_browser,
+    ),
+    Feature("fleet", "tcpwin fleet", (("pyarrow", "pyarrow"), ("duckdb", "duckdb")), _extra("fleet")),
+    Feature("mcp", "tcpwin mcp", (("mcp", "mcp"),), _extra("mcp")),
+    Feature("web", "tcpwin serve", (("tcpwin-web", "tcpwin_web"),), "pip install 'tcpwin[web]'"),
+    Feature(
+        "postgres",
+        "the dashboard on PostgreSQL",
+        (("tcpwin-web", "tcpwin_web"), ("psycopg", "psycopg")),
+        "pip install 'tcpwin-web[postgres]'",
+    ),
+    Feature(
+        "traces",
+        "OpenTelemetry spans of the dashboard",
+        (
+            ("opentelemetry-sdk", "opentelemetry.sdk.trace"),
+            ("opentelemetry-exporter-otlp-proto-http", "opentelemetry.exporter.otlp.proto.http"),
+        ),
+        "pip install 'tcpwin-web[otel]'",
+    ),
+    Feature("sockets", "tcpwin snap", look=_sockets),
+    Feature("recording", "tcpwin snap --capture", install="apt install tcpdump", look=_program("tcpdump")),
+    Feature("lab", "tcpwin lab build", look=_lab),
+    Feature(
+        "wireshark",
+        "open what slice and annotate write",
+        install="apt install wireshark",
+        look=_program("wireshark", "tshark"),
+    ),
+)
+"""In the order in which they are told."""
+
+
+def examine(features: Iterable[Feature] = FEATURES) -> list[State]:
+    """How these features are."""
+    wanted = list(features)
+    modules = {module for feature in wanted for _, module in feature.packages}
+    with ThreadPoolExecutor(4) as pool:
+        failures = dict(zip(modules, pool.map(_import_failure, modules), strict=True))
+    return [_state(feature, failures) for feature in wanted]
+
+
+def _state(feature: Feature, failures: dict[str, str | None]) -> State:
+    found: list[str] = []
+    missing: list[str] = []
+    broken: list[str] = []
+    for distribution, module in feature.packages:
+        try:
+            number = version(distribution)
+        except PackageNotFoundError:
+            missing.append(distribution)
+            continue
+        found.append(f"{distribution} {number}")
+        if failures[module]:
+            broken.append(f"{distribution} {number} does not load: {failures[module]}")
+    reason = None
+    if broken:
+        reason = "; ".join(broken)
+    elif missing:
+        reason = f"{', '.join(missing)} not installed"
+    elif feature.look is not None:
+        try:
+            found.append(feature.look())
+        except TcpwinError as error:
+            reason = str(error)
+    state = BROKEN if broken else READY if reason is None else MISSING
+    install = feature.install if reason is not None and feature.install else None
+    return State(feature.name, feature.does, state, tuple(found), reason, install)
+
+
+def _import_failure(module: str) -> str | None:
+    """The last line of what Python says of an import that fails."""
+    command = [sys.executable, "-c", f"import {module}"]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=IMPORT_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"its import takes more than {IMPORT_SECONDS:.0f} s"
+    if done.returncode == 0:
+        return None
+    lines = done.stderr.decode("utf8", "replace").strip().splitlines()
+    return (lines[-1] if lines else f"Python ended with {done.returncode}")[:_TOLD_CHARACTERS]
+
 
 SCHEMA = "tcpwin/doctor/1"
 _NAMES = [feature.name for feature in FEATURES]

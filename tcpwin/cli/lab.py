@@ -1,10 +1,22 @@
-"""`tcpwin lab`: the reference lab, one subcommand a file."""
+"""`tcpwin lab`: the reference lab; its runs and workloads have files of their own."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
+from tcpwin.cli import completion
 from tcpwin.cli.lazy_group import LazyGroup
+from tcpwin.cli.program import EXIT_PROBLEM
+from tcpwin.output import open_whole
+from tcpwin.units import bytes_text, share_text
+
+if TYPE_CHECKING:
+    from tcpwin.lab import LiftResult, Scenario
 
 SUBCOMMANDS = {
     "build": "Build the lab's kernel, once.",
@@ -16,15 +28,230 @@ SUBCOMMANDS = {
     "show": "Show a scenario and what it changes.",
     "worlds": "Draw scenarios by a seed, and lift each one's limits.",
 }
-"""Each subcommand's one-line help; its code is `tcpwin.cli.lab_NAME`, as `LazyGroup` says."""
+"""Each subcommand's one-line help."""
 _OBJECTS = {"list": "list_"}
+
+_HOMES = {"run": "lab_run", "serve": "lab_workloads", "drive": "lab_workloads"}
 
 
 class _Group(LazyGroup):
     subcommands = SUBCOMMANDS
     objects = _OBJECTS
+    homes = _HOMES
 
 
 @click.group(cls=_Group)
 def lab() -> None:
     """Run published experiments: on two hosts of yours, or in a real Linux kernel with virtual time."""
+
+
+SERIES = ("6.1", "6.12", "7.3")
+
+
+def check_set(wanted: str | None, found: Iterable[Scenario]) -> None:
+    """Refuse a set that no scenario is in."""
+    sets = sorted({name for each in found for name in each.sets})
+    if wanted is not None and wanted not in sets:
+        raise click.UsageError(f"there is no set {wanted}; there are {', '.join(sets)}")
+
+
+def chosen(names: Sequence[str], wanted: str | None, *, every: bool) -> list[Scenario]:
+    """The scenarios of these names and of a set, or all of them, each once."""
+    from tcpwin.lab import find_scenario, scenarios
+
+    found = [find_scenario(name) for name in names]
+    if wanted is not None or every:
+        known = list(scenarios())
+        check_set(wanted, known)
+        found += [each for each in known if (every or wanted in each.sets) and each.name not in names]
+    return found
+
+
+@click.command("list")
+@click.option("--set", "wanted", metavar="NAME", shell_complete=completion.sets, help="Only the scenarios of this set.")
+@click.option("--json", "as_json", is_flag=True, help="Write the list as JSON.")
+def list_(wanted: str | None, as_json: bool) -> None:
+    """List the scenarios that come with tcpwin, by set."""
+    from tcpwin.lab import scenarios
+
+    found = list(scenarios())
+    check_set(wanted, found)
+    found = [each for each in found if wanted is None or wanted in each.sets]
+    if as_json:
+        import json
+
+        rows = [
+            {
+                "name": each.name,
+                "title": each.title,
+                "sets": list(each.sets),
+                "kernels": list(each.kernels),
+                "workload": each.workload.name,
+                "source": each.source,
+            }
+            for each in found
+        ]
+        click.echo(json.dumps({"schema": "tcpwin/lab-list/1", "scenarios": rows}, indent=1))
+        return
+    width = max(len(each.name) for each in found)
+    for name in sorted({each.sets[0] for each in found}):
+        click.echo(f"{name}:")
+        for each in found:
+            if each.sets[0] == name:
+                kernels = "" if each.kernels == ("stock",) else f" ({', '.join(each.kernels)})"
+                click.echo(f"  {each.name:<{width}}  {each.title}{kernels}")
+
+
+@click.command()
+@click.argument("name", metavar="SCENARIO", shell_complete=completion.scenarios)
+@click.option("--steps", is_flag=True, help="Also list each change that makes its network.")
+def show(name: str, steps: bool) -> None:
+    """Show a scenario: its file, which can be copied and changed, and how its network is made.
+
+    SCENARIO is a name that `tcpwin lab list` lists, or the path of a file.
+    """
+    from tcpwin.lab import find_scenario, plan
+
+    scenario = find_scenario(name)
+    click.echo(scenario.text, nl=False)
+    if steps:
+        for kernel in scenario.kernels:
+            click.echo(f"\n{kernel}:")
+            for step in plan(scenario, kernel):
+                click.echo(f"  {step.text}")
+
+
+@click.command()
+@click.option("--seed", type=click.IntRange(1), required=True, help="Of the draw: the same seed, the same worlds.")
+@click.option("--count", type=click.IntRange(1), required=True, metavar="N", help="How many worlds.")
+@click.option("--from", "first", type=click.IntRange(0), default=0, show_default=True, help="Number of the first.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER", help="For all of it.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="How many worlds at once.")
+@click.option("--only-draw", is_flag=True, help="Write the scenarios, run nothing.")
+def worlds(seed: int, count: int, first: int, output: Path, jobs: int, only_draw: bool) -> int:
+    """Draw worlds by a seed, and run each as it is and with each limit alone lifted.
+
+    FOLDER gets worlds.jsonl (one line a world: what was drawn, how long each run took), scenarios/, bundles/ with the
+    packets of the runs as they are, and lifts/. What is there is not run again: a sweep that was ended goes on.
+
+    Exit status 1: a world could not be run.
+    """
+    from tcpwin.lab import check_kernel, sweep, world
+
+    numbers = range(first, first + count)
+    if only_draw:
+        (output / "scenarios").mkdir(parents=True, exist_ok=True)
+        for number in numbers:
+            scenario = world(seed, number)
+            with open_whole(output / "scenarios" / f"{scenario.name}.toml") as file:
+                file.write(scenario.text)
+        return 0
+    check_kernel()
+    failed = sweep(seed, numbers, output, jobs=jobs, say=lambda text: click.echo(text, err=True))
+    return EXIT_PROBLEM if failed else 0
+
+
+@click.command()
+@click.argument("name", metavar="SCENARIO", shell_complete=completion.scenarios)
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=".", metavar="FOLDER", help="For the bundles.")
+@click.option("--kernel", type=click.Choice(["stock", "patched"]), help="On this one of its kernels; its first.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="How many runs at once.")
+@click.option("--json", "as_json", is_flag=True, help="Write the result as JSON.")
+def lift(name: str, output: Path, kernel: str | None, jobs: int, as_json: bool) -> None:
+    """Run a scenario as it is, and once more with each limit alone lifted: what does each gain?
+
+    SCENARIO is a name that `tcpwin lab list` lists, or the path of a file. A run whose bundle is in the folder already
+    is not repeated, so that an interrupted call goes on.
+    """
+    from tcpwin.lab import (
+        check_kernel,
+        check_liftable,
+        find_scenario,
+        lift_scenario,
+        lifted,
+        lifts_of,
+        run_needs,
+    )
+
+    scenario = find_scenario(name)
+    if kernel is not None and kernel not in scenario.kernels:
+        raise click.UsageError(f"{scenario.name} does not run on the {kernel} kernel")
+    check_liftable(scenario)
+    check_kernel()
+    which = kernel or scenario.kernels[0]
+    every = [scenario, *(lifted(scenario, each) for each in lifts_of(scenario))]
+    runs, done = len(every), 0
+    click.echo(f"without those that are there: {run_needs((each, which) for each in every)}", err=True)
+
+    def say(run: str) -> None:
+        nonlocal done
+        done += 1
+        click.echo(f"{done} of {runs} runs: {run}", err=True)
+
+    result = lift_scenario(scenario, which, output, jobs=jobs, say=say)
+    if as_json:
+        import json
+
+        click.echo(json.dumps(result.document(), indent=1))
+    else:
+        _show(result)
+    sys.stdout.flush()
+
+
+def _show(result: LiftResult) -> None:
+    base = result.base
+    delays = "" if base.delays_ns is None else f"; its messages took {base.delays_ns / 1e9:.3f} s together"
+    taken = f"{base.completion_ns / 1e9:.3f} s to the last byte read"
+    click.echo(f"{result.scenario.name} ({result.kernel}): {taken}{delays}")
+    width = max(len(each.lift.name) for each in result.gains)
+    click.echo(f"  {'lifted alone':<{width}}  {'takes':>10}  {'gains':>10}")
+    for each in sorted(result.gains, key=lambda each: -each.gain_ns):
+        # Rounded first: a gain that rounds to nothing has no sign.
+        gain_s, percent = round(each.gain_ns / 1e9, 3) or 0.0, round(100 * each.gain_share) or 0
+        seconds = f"{each.times.completion_ns / 1e9:>8.3f} s  {gain_s:>8.3f} s"
+        title = each.lift.title
+        if each.times.delays_ns is not None:
+            title += f" (messages {each.times.delays_ns / 1e9:.3f} s)"
+        click.echo(f"  {each.lift.name:<{width}}  {seconds}  {percent:>4} %  {title}")
+    click.echo(f"limit: {', '.join(result.alike)}")
+
+
+@click.command()
+@click.option(
+    "--kernel", "series", type=click.Choice(SERIES), default=SERIES[0], show_default=True, help="Which Linux."
+)
+@click.option("--source", type=click.Path(path_type=Path), metavar="FILE", help="A linux-source .deb or tar at hand.")
+@click.option("--again", is_flag=True, help="Build although it is there.")
+@click.option("--needs", "only_needs", is_flag=True, help="Only say what it needs.")
+def build(series: str, source: Path | None, again: bool, only_needs: bool) -> None:
+    """Build a kernel of the lab: Debian's linux-source as a program that runs as any user.
+
+    It is kept in $XDG_CACHE_HOME/tcpwin (~/.cache/tcpwin).
+    """
+    from tcpwin.lab import build as build_kernel
+    from tcpwin.lab import build_needs, kernel_path
+
+    path = kernel_path(series)
+    if path.is_file() and not again and not only_needs:
+        click.echo(f"{path} is there already")
+        return
+    click.echo(str(build_needs(source, series)))
+    if only_needs:
+        return
+    shows = sys.stderr.isatty()
+    last = ""
+
+    def say(what: str, share: float | None) -> None:
+        nonlocal last
+        if shows:
+            click.echo(f"\r\x1b[K{what}" + ("" if share is None else f" {share_text(share)}"), nl=False, err=True)
+        elif what != last:
+            click.echo(what)
+        last = what
+
+    try:
+        built = build_kernel(say, source, series)
+    finally:
+        if shows:
+            click.echo("", err=True)
+    click.echo(f"{built} ({bytes_text(built.stat().st_size)})")

@@ -1,7 +1,8 @@
-"""The workloads as commands: a setting of a dataclass is an option of the same name."""
+"""`tcpwin lab serve` and `drive`: the two ends of a workload on hosts of your own."""
 
 from __future__ import annotations
 
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import Any
 
 import click
 
-from tcpwin.cli.program import complain
+from tcpwin.cli.io import complain
 from tcpwin.lab import DEFAULT_PORT, Log, Workload, read_settings, workloads
 
 _TYPES: dict[str, Any] = {"int": int, "float": float, "bool": bool, "tuple[int, ...]": int}
@@ -79,3 +80,36 @@ def _option(each: Field[Any]) -> click.Option:
         show_default=True,
         help=each.metadata["help"],
     )
+
+
+def _make_drive(workload: Workload) -> click.Command:
+    def run(settings: Any, log: Log, others: dict[str, Any]) -> None:
+        try:
+            workload.drive((others["host"], others["port"]), settings, log)
+        except (ConnectionError, TimeoutError, socket.gaierror) as error:
+            error.filename = f"{others['host']}, port {others['port']}"
+            raise
+
+    return make_command(workload, workload.drive_settings, run, click.Argument(["host"]))
+
+
+drive = WorkloadGroup("drive", make=_make_drive, help="Connect to the end that serves a workload, and read from it.")
+
+
+_BACKLOG = 4096
+
+
+def _make_serve(workload: Workload) -> click.Command:
+    def run(settings: Any, log: Log, others: dict[str, Any]) -> None:
+        family = socket.AF_INET6 if ":" in others["listen"] else socket.AF_INET
+        with socket.create_server((others["listen"], others["port"]), family=family, backlog=_BACKLOG) as listener:
+            complain(f"listening on {others['listen']}, port {listener.getsockname()[1]}")
+            workload.serve(listener, settings, log)
+
+    listen = click.Option(["--listen"], default="127.0.0.1", show_default=True, help="The address to listen on.")
+    return make_command(workload, workload.serve_settings, run, listen)
+
+
+serve = WorkloadGroup(
+    "serve", make=_make_serve, help="Wait for a workload's reader, send to it, and leave when that one run is over."
+)

@@ -1,4 +1,4 @@
-"""A group of commands each in a file of its own, which is imported when the command is called."""
+"""A group of commands whose code is imported when one is called."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import click
 
 
 class LazyGroup(click.Group):
-    """A group by its commands' one-line helps: the code of one is `tcpwin.cli.GROUP_NAME`, an object of that name.
+    """A group by its commands' one-line helps: each command is an object of its name in `tcpwin.cli.GROUP`.
 
-    Where the name is Python's own, `objects` has the object's.
+    `homes` has the commands of other modules; `objects` the names of those whose own is Python's, or the group's.
     """
 
     subcommands: Mapping[str, str] = {}
     objects: Mapping[str, str] = {}
+    homes: Mapping[str, str] = {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return sorted(self.subcommands)
@@ -23,7 +24,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in self.subcommands:
             return None
-        module = import_module(f"tcpwin.cli.{self.name}_{cmd_name}")
+        module = import_module(f"tcpwin.cli.{self.homes.get(cmd_name, self.name)}")
         command: click.Command = getattr(module, self.objects.get(cmd_name, cmd_name))
         return command
 

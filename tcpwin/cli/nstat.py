@@ -9,18 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tcpwin.cli.program import complain
-from tcpwin.cli.snapshot_files import as_far_as_it_goes, open_snapshots
-from tcpwin.cli.ss import (
-    Output,
-    choose_output,
+from tcpwin.cli.io import Output, choose_output, complain, write_document, write_lines, write_table
+from tcpwin.cli.snapshot_files import (
+    as_far_as_it_goes,
     describe_file,
     only_option,
+    open_snapshots,
     output_options,
     warn_of,
-    write_document,
-    write_lines,
-    write_table,
 )
 from tcpwin.errors import SnapshotError
 

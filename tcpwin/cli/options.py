@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tcpwin.cli import completion
-from tcpwin.cli.inputs import open_captures, progress
-from tcpwin.cli.program import complain
+from tcpwin.cli.io import complain, open_captures, progress
 from tcpwin.sources import Source
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from tcpwin.cli import completion
-from tcpwin.cli.inputs import ConnectionNumber, check_connection, open_captures, progress, spare_captures
+from tcpwin.cli.io import ConnectionNumber, check_connection, complain, open_captures, progress, spare_captures
 from tcpwin.cli.options import SELECTION, CaptureOptions, capture_options
-from tcpwin.cli.program import complain
 from tcpwin.errors import OutputError
 from tcpwin.output import open_whole
 

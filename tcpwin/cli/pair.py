@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tcpwin.cli.inputs import ConnectionNumber, check_connection, open_captures, spare_captures
+from tcpwin.cli.io import (
+    ConnectionNumber,
+    check_connection,
+    colour_option,
+    complain,
+    open_captures,
+    show,
+    spare_captures,
+)
 from tcpwin.cli.options import SELECTION, CaptureOptions, capture_options
-from tcpwin.cli.program import complain
-from tcpwin.cli.terminal import colour_option, show
 from tcpwin.errors import OutputError, SourceError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import click
 
 from tcpwin.analysis import DirectionName
 from tcpwin.cli import completion
-from tcpwin.cli.inputs import ConnectionNumber, check_connection, spare_captures
+from tcpwin.cli.io import ConnectionNumber, check_connection, complain, spare_captures
 from tcpwin.cli.options import (
     SNAPSHOTS,
     CaptureOptions,
@@ -18,7 +18,6 @@ from tcpwin.cli.options import (
     connection_span,
     resolve_span,
 )
-from tcpwin.cli.program import complain
 from tcpwin.errors import OutputError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tcpwin.cli.version import keep_json, print_version
+from tcpwin.cli.io import complain
 from tcpwin.errors import FilterError, OutputError, TcpwinError
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ COMMANDS = {
     "whatif": "Predict what would come of a change: a setting, a limit lifted, another path.",
     "wireshark": "Bring what was found into Wireshark, as fields of its packets.",
 }
-"""Each command's one-line help; its code is `tcpwin.cli.NAME`, an object of the same name."""
+"""Each command's one-line help; its code is that object of the module of its name, or of `_HOMES`."""
+_HOMES = {"annotate": "slice", "explain": "rules", "fields": "rules"}
 
 CONFIGURED = ("check", "compare")
 """Those whose defaults a file of settings may give."""
@@ -63,6 +64,54 @@ EXIT_TERMINATED = 128 + signal.SIGTERM
 """As a shell says it of a process that a signal ended."""
 
 
+SCHEMA = "tcpwin/version/1"
+
+
+def version_facts() -> dict[str, str]:
+    """Which tcpwin runs on what."""
+    import platform
+    from pathlib import Path
+
+    from tcpwin import version
+
+    return {
+        "version": version.__version__,
+        "location": str(Path(version.__file__).parent),
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "system": platform.system(),
+        "machine": platform.machine(),
+    }
+
+
+def keep_json(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    """Note that the version is wanted as JSON."""
+    ctx.obj = value
+
+
+def print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    """Print the version and end.
+
+    Raises:
+        UsageError: JSON is asked for, and no version.
+    """
+    if ctx.resilient_parsing:
+        return
+    if not value:
+        if ctx.obj:
+            raise click.UsageError("--json before a command goes with --version; commands have their own", ctx)
+        return
+    if ctx.obj:
+        import json
+
+        click.echo(json.dumps({"schema": SCHEMA, **version_facts()}, indent=1))
+    else:
+        from tcpwin.version import __version__
+
+        click.echo(f"tcpwin {__version__}")
+    ctx.exit()
+
+
 class _LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return sorted([*COMMANDS, *(each.name for each in _added())])
@@ -70,7 +119,7 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         command: click.Command
         if cmd_name in COMMANDS:
-            command = getattr(import_module(f"tcpwin.cli.{cmd_name}"), cmd_name)
+            command = getattr(import_module(f"tcpwin.cli.{_HOMES.get(cmd_name, cmd_name)}"), cmd_name)
             return command
         for each in _added():
             if each.name == cmd_name:
@@ -124,13 +173,6 @@ def cli(ctx: click.Context, config: str | None) -> None:
         ctx.default_map = read_settings(config)
     elif config is not None:
         raise click.UsageError(f"--config goes with {' and '.join(CONFIGURED)}")
-
-
-def complain(text: str) -> None:
-    """Say one line on stderr, whatever the names in it hold."""
-    from tcpwin.units import name_text
-
-    click.echo(f"tcpwin: {name_text(text)}", err=True)
 
 
 def _leave(*_: object) -> None:

@@ -10,9 +10,8 @@ import click
 
 from tcpwin.cli import completion
 from tcpwin.cli.bdp import parse_rate, parse_rtt, parse_size
-from tcpwin.cli.inputs import ConnectionNumber, check_connection
+from tcpwin.cli.io import ConnectionNumber, check_connection, colour_option, show
 from tcpwin.cli.options import CaptureOptions, WithSnapshots, capture_options
-from tcpwin.cli.terminal import colour_option, show
 
 if TYPE_CHECKING:
     from tcpwin.reference import Comparison

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tcpwin.cli.inputs import ConnectionNumber, check_connection
+from tcpwin.cli.io import ConnectionNumber, check_connection, choose_output, show
 from tcpwin.cli.options import CaptureOptions, WithSnapshots, capture_options
 from tcpwin.cli.several import answer_each, exit_status, merge_option, separate, warn_of
-from tcpwin.cli.ss import choose_output
-from tcpwin.cli.terminal import show
 from tcpwin.render.report import CONNECTIONS_SHOWN, FORMS, THEMES, Report, form_of
 from tcpwin.sources import public_name
 

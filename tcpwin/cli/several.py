@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
-from tcpwin.cli.program import EXIT_UNREADABLE, complain
+from tcpwin.cli.io import complain
+from tcpwin.cli.program import EXIT_UNREADABLE
 from tcpwin.errors import FilterError, TcpwinError
 from tcpwin.sources import public_name
 from tcpwin.units import name_text
@@ -27,8 +28,8 @@ from tcpwin.units import name_text
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from tcpwin.cli.io import Output
     from tcpwin.cli.options import CaptureOptions
-    from tcpwin.cli.ss import Output
     from tcpwin.hosts import Member
     from tcpwin.limits import Analysis
 

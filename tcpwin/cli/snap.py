@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tcpwin.cli.program import complain
+from tcpwin.cli.io import complain
 from tcpwin.errors import SnapshotError
 from tcpwin.units import bytes_text, count_text, share_text, time_text
 

@@ -6,11 +6,13 @@ In: words. Out: SnapshotFiles, recognised but not read. Bundles stay open until 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tcpwin.cli.io import complain
 from tcpwin.errors import SnapshotError
 
 if TYPE_CHECKING:
@@ -89,3 +91,61 @@ def _choose(bundle: Bundle, members: list[Member], what: str, only: str | None) 
 def _list(names: Iterable[str]) -> str:
     names = [name or "unnamed" for name in names]
     return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+
+
+FORMS = ("table", "json", "jsonl", "csv", "arrow", "parquet")
+
+
+def describe_file(file: SnapshotFile, samples: int) -> dict[str, Any]:
+    """A file that was read, as an object of the JSON document."""
+    return {
+        "name": file.name,
+        "format": file.format,
+        "samples": samples,
+        "unknown_lines": file.unknown.count,
+        "first_unknown": [asdict(line) for line in file.unknown.first],
+        "notes": sorted(file.notes),
+    }
+
+
+def warn_of(files: Sequence[SnapshotFile], samples: Sequence[int], wanted: str, ended: Iterable[str]) -> None:
+    """Say on stderr which files have nothing that was wanted, what was not understood, assumed, or ended them early.
+
+    Args:
+        samples: how many of what was wanted each file has.
+        ended: sentences on files that were read in part.
+    """
+    for file, count in zip(files, samples, strict=True):
+        if not count:
+            complain(f"warning: {file.name}: no {wanted} in it ({file.format})")
+        if file.unknown.count:
+            from tcpwin.units import count_text
+
+            first, lines = file.unknown.first[0].number, count_text(file.unknown.count, "line")
+            complain(f"warning: {file.name}: {lines} not understood, the first is line {first}")
+        for note in sorted(file.notes):
+            complain(f"note: {file.name}: {note}")
+    for sentence in ended:
+        complain(f"warning: {sentence}")
+
+
+only_option = click.option("--only", metavar="NAME", help="Only this host or file of a bundle.")
+
+
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options `--json`, `--format` and `-o`."""
+    options: tuple[Option, ...] = (
+        click.option("--json", "as_json", is_flag=True, help="Write a JSON document; same as --format json."),
+        click.option(
+            "--format", "form", type=click.Choice(FORMS), help="Format; default: a table, or by the ending of OUT."
+        ),
+        click.option(
+            "-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to this file."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command

@@ -5,211 +5,34 @@ What it shares with `tcpwin nstat` stands first: where and how results are writt
 
 from __future__ import annotations
 
-import io
-import os
 import struct
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
 from functools import lru_cache
-from itertools import chain, islice
-from pathlib import Path
+from itertools import chain
 from socket import AF_INET, AF_INET6, inet_pton
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tcpwin.cli import completion
-from tcpwin.cli.program import complain
+from tcpwin.cli.io import Output, choose_output, colour_option, complain, write_document, write_lines, write_table
 from tcpwin.cli.snap import parse_filter
-from tcpwin.cli.snapshot_files import as_far_as_it_goes, open_snapshots
-from tcpwin.cli.terminal import colour_option, show
+from tcpwin.cli.snapshot_files import (
+    as_far_as_it_goes,
+    describe_file,
+    only_option,
+    open_snapshots,
+    output_options,
+    warn_of,
+)
 from tcpwin.errors import SnapshotError
-from tcpwin.output import open_whole
 
 if TYPE_CHECKING:
     from tcpwin.hosts import Distribution, SnapshotFile, SocketSample
     from tcpwin.hosts.collect import Filter
 
 SCHEMA = "tcpwin/ss/1"
-FORMS = ("table", "json", "jsonl", "csv", "arrow", "parquet")
-_ENDINGS = {"json": "json", "jsonl": "jsonl", "csv": "csv", "arrow": "arrow", "feather": "arrow", "parquet": "parquet"}
-_BINARY = ("arrow", "parquet")
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """Where results go, None being standard output, and in which format."""
-
-    form: str
-    path: str | None
-
-    @contextmanager
-    def opened(self) -> Iterator[IO[Any]]:
-        """The file to write to: of text, or of bytes where the format is binary.
-
-        Raises:
-            OutputError: it cannot be written.
-        """
-        if self.path is None:
-            text = io.TextIOWrapper(sys.stdout.buffer, "utf-8", "surrogateescape", newline="", write_through=True)
-            try:
-                yield text
-            finally:
-                text.detach()
-            return
-        with open_whole(self.path, is_binary=self.form in _BINARY, errors="surrogateescape") as file:
-            yield file
-
-
-def choose_output(form: str | None, as_json: bool, path: str | None, inputs: tuple[str, ...]) -> Output:
-    """The output that the options name; a format that is not said is what the name of the file says.
-
-    The name ``-`` is standard output, as it is standard input among the inputs.
-    """
-    path = None if path == "-" else path
-    if as_json:
-        if form not in (None, "json"):
-            raise click.UsageError(f"--json and --format {form} exclude each other")
-        form = "json"
-    form = form or _ENDINGS.get((path or "").rpartition(".")[2].lower(), "table")
-    if path is None and form in _BINARY:
-        raise click.UsageError(f"{form} is binary: name a file with -o OUT")
-    if path is not None and Path(path).exists():
-        for each in inputs:
-            is_input = _is_standard_input(path) if each == "-" else Path(each).exists() and Path(path).samefile(each)
-            if is_input:
-                raise click.UsageError(f"{path} is what is to be read: name another file with -o OUT")
-    from tcpwin.hosts import check_extra
-
-    check_extra(form)
-    return Output(form, path)
-
-
-def _is_standard_input(path: str) -> bool:
-    try:
-        return os.path.samestat(Path(path).stat(), os.fstat(sys.stdin.fileno()))
-    except (OSError, ValueError):
-        return False
-
-
-def describe_file(file: SnapshotFile, samples: int) -> dict[str, Any]:
-    """A file that was read, as an object of the JSON document."""
-    return {
-        "name": file.name,
-        "format": file.format,
-        "samples": samples,
-        "unknown_lines": file.unknown.count,
-        "first_unknown": [asdict(line) for line in file.unknown.first],
-        "notes": sorted(file.notes),
-    }
-
-
-def warn_of(files: Sequence[SnapshotFile], samples: Sequence[int], wanted: str, ended: Iterable[str]) -> None:
-    """Say on stderr which files have nothing that was wanted, what was not understood, assumed, or ended them early.
-
-    Args:
-        samples: how many of what was wanted each file has.
-        ended: sentences on files that were read in part.
-    """
-    for file, count in zip(files, samples, strict=True):
-        if not count:
-            complain(f"warning: {file.name}: no {wanted} in it ({file.format})")
-        if file.unknown.count:
-            from tcpwin.units import count_text
-
-            first, lines = file.unknown.first[0].number, count_text(file.unknown.count, "line")
-            complain(f"warning: {file.name}: {lines} not understood, the first is line {first}")
-        for note in sorted(file.notes):
-            complain(f"note: {file.name}: {note}")
-    for sentence in ended:
-        complain(f"warning: {sentence}")
-
-
-def write_lines(lines: Iterable[str], output: Output, colour: str = "never") -> None:
-    """Write text lines; on a terminal, coloured as asked."""
-    if output.path is None:
-        if colour == "never":
-            for line in lines:
-                click.echo(line)
-        else:
-            show([lines], colour)
-        return
-    with output.opened() as file:
-        file.writelines(f"{line}\n" for line in lines)
-
-
-def write_table(rows: Iterable[Mapping[str, Any]], kinds: Mapping[str, str], output: Output) -> None:
-    """Write rows in a format that has rows only."""
-    from tcpwin.hosts import write_rows
-
-    rows = _begun(rows)
-    with output.opened() as file:
-        left_out = write_rows(rows, kinds, output.form, file)
-    for name, count in left_out.items():
-        from tcpwin.units import count_text
-
-        complain(f"warning: {name}: {count_text(count, 'number')} beyond 64 bits left empty; csv and jsonl hold them")
-
-
-def write_document(
-    schema: str, name: str, objects: Iterable[Mapping[str, Any]], facts: Callable[[], Mapping[str, Any]], output: Output
-) -> None:
-    """Write a JSON document: its schema, a list of objects one by one, and at its end what is known after them.
-
-    A fact that is an iterator is a list of objects, too.
-    """
-    import json
-
-    objects = _begun(objects)
-    with output.opened() as file:
-        file.write(f'{{"schema": {json.dumps(schema)}, {json.dumps(name)}: ')
-        _write_list(objects, file)
-        for key, value in facts().items():
-            file.write(f",\n{json.dumps(key)}: ")
-            if isinstance(value, Iterator):
-                _write_list(value, file)
-            else:
-                file.write(json.dumps(value))
-        file.write("}\n")
-
-
-def _write_list(objects: Iterable[Mapping[str, Any]], file: IO[str]) -> None:
-    import json
-
-    file.write("[")
-    for number, each in enumerate(objects):
-        file.write(("," if number else "") + "\n" + json.dumps(each))
-    file.write("\n]")
-
-
-def _begun(items: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """The same, with the first one made: input that cannot be read must not leave half an output behind."""
-    rest = iter(items)
-    first = list(islice(rest, 1))
-    return chain(first, rest)
-
-
-only_option = click.option("--only", metavar="NAME", help="Only this host or file of a bundle.")
-
-Option = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-
-def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options `--json`, `--format` and `-o`."""
-    options: tuple[Option, ...] = (
-        click.option("--json", "as_json", is_flag=True, help="Write a JSON document; same as --format json."),
-        click.option(
-            "--format", "form", type=click.Choice(FORMS), help="Format; default: a table, or by the ending of OUT."
-        ),
-        click.option(
-            "-o", "--output", "out", type=click.Path(dir_okay=False), metavar="OUT", help="Write to this file."
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 def _field_names(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG001

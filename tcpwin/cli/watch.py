@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tcpwin.cli import completion
-from tcpwin.cli.program import complain
-from tcpwin.cli.rule_options import chosen_rules, parse_thresholds, threshold_option
+from tcpwin.cli.io import colour_option, complain
+from tcpwin.cli.rules import chosen_rules, parse_thresholds, threshold_option
 from tcpwin.cli.snap import parse_duration, parse_every, parse_size
-from tcpwin.cli.terminal import colour_option
 from tcpwin.units import count_text, name_text, time_text
 
 if TYPE_CHECKING:
@@ -246,7 +245,7 @@ class _Screen:
         self._lately = self._lately[-SHOWN_STRIKES:]
 
     def _show(self, round: Round) -> None:
-        from tcpwin.cli.terminal import show
+        from tcpwin.cli.io import show
         from tcpwin.render import tabulate_connections
 
         click.clear()

@@ -177,7 +177,7 @@ def test_sarif_and_junit_and_github_are_whole() -> None:
 def test_input_is_never_written_over(tmp_path: Path) -> None:
     capture = tmp_path / "capture.pcap"
     capture.write_bytes(KEEP_ALIVE.read_bytes())
-    assert "is what is to be read" in refused("check", capture, "-o", capture, status=2)
+    assert "is also an input file" in refused("check", capture, "-o", capture, status=2)
     assert capture.read_bytes() == KEEP_ALIVE.read_bytes()
     assert refused("check", capture, "-o", tmp_path / "no" / "out") == (
         f"tcpwin: {tmp_path}/no/out: No such file or directory\n"

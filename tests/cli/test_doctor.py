@@ -12,7 +12,7 @@ import pytest
 from cli.command import refused, tcpwin
 from live import HANG_S
 
-from tcpwin.cli.features import FEATURES
+from tcpwin.cli.doctor import FEATURES
 
 PACKAGES = Path(sysconfig.get_path("purelib"))
 MAIN = "from tcpwin.cli import main; main()"

@@ -10,7 +10,7 @@ import pytest
 from cli.command import TCPWIN, tcpwin
 from live import HANG_S
 
-from tcpwin.cli.manual import manual_pages
+from tcpwin.cli.man import manual_pages
 from tcpwin.cli.program import cli
 
 

@@ -363,7 +363,7 @@ def test_what_is_refused(runs: Path, tmp_path: Path) -> None:
     assert refused("nstat", tmp_path / "absent") == f"tcpwin: {tmp_path / 'absent'}: No such file or directory\n"
     assert "not a known snapshot format" in refused("nstat", TEXT)
     assert "parquet is binary" in refused("nstat", runs, "--format", "parquet", status=2)
-    assert "is what is to be read" in refused("nstat", runs, "-o", runs, status=2)
+    assert "is also an input file" in refused("nstat", runs, "-o", runs, status=2)
     assert refused("nstat", runs, "-o", "/dev/full") == "tcpwin: /dev/full: No space left on device\n"
 
 

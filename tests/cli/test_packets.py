@@ -156,7 +156,7 @@ def test_the_capture_itself_is_no_output(link: str, form: str, tmp_path: Path) -
     elif link == "symbolic":
         out.symlink_to(capture)
     text = refused("packets", "--format", form, "-o", out, capture, status=2)
-    assert "is the capture itself" in text
+    assert "is also an input file" in text
     assert capture.read_bytes() == KEEP_ALIVE.read_bytes()
 
 
@@ -165,7 +165,7 @@ def test_standard_input_is_no_output(tmp_path: Path) -> None:
     capture.write_bytes(KEEP_ALIVE.read_bytes())
     with capture.open("rb") as file:
         text = refused("packets", "-", "-o", capture, status=2, stdin=file)
-    assert "is the capture itself" in text
+    assert "is also an input file" in text
     assert capture.read_bytes() == KEEP_ALIVE.read_bytes()
 
 

@@ -157,7 +157,7 @@ def test_what_cannot_be_read_or_written(tmp_path: Path) -> None:
 def test_the_capture_is_not_written_over(tmp_path: Path) -> None:
     capture = tmp_path / "capture.json"
     capture.write_bytes(SLOW_READER.read_bytes())
-    assert "is the capture itself" in refused("plot", capture, "-o", capture, status=2)
+    assert "is also an input file" in refused("plot", capture, "-o", capture, status=2)
     assert capture.read_bytes() == SLOW_READER.read_bytes()
 
 

@@ -40,7 +40,7 @@ def test_a_capture_on_standard_input_is_read_again_for_its_connections() -> None
 
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     assert "name a file with -o OUT" in refused("report", SLOW_READER, "--format", "pdf", status=2)
-    assert "is what is to be read" in refused("report", SLOW_READER, "-o", SLOW_READER, "--format", "md", status=2)
+    assert "is also an input file" in refused("report", SLOW_READER, "-o", SLOW_READER, "--format", "md", status=2)
     said = refused("report", SLOW_READER, "-o", tmp_path / "r.foo", status=2)
     assert "says no form: let it end in one of html, htm, pdf, json, md, markdown" in said
     assert "--format" in said

@@ -38,7 +38,7 @@ def test_rules_severity_and_thresholds(project: Path, name: str) -> None:
 
 
 def test_thresholds_with_and_without_quotes(project: Path) -> None:
-    from tcpwin.cli.rule_options import find_rule
+    from tcpwin.cli.rules import find_rule
 
     rule = find_rule("TW201")
     assert rule is not None

@@ -488,7 +488,7 @@ def test_wrong_usage(runs: Path, arguments: list[str], says: str) -> None:
 
 def test_the_input_is_no_output(runs: Path) -> None:
     text = refused("ss", runs, "-o", runs, status=2)
-    assert "is what is to be read: name another file" in text
+    assert "is also an input file; choose another output" in text
     assert runs.read_text() == RUNS
 
 

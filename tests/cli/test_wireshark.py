@@ -47,7 +47,7 @@ def test_wrong_usage(arguments: tuple[object, ...], words: str) -> None:
 
 def test_no_capture_is_written_over(capture: Path) -> None:
     before = capture.read_bytes()
-    assert "is the capture itself" in refused("wireshark", "index", capture, "-o", capture, status=2)
+    assert "is also an input file" in refused("wireshark", "index", capture, "-o", capture, status=2)
     assert "not a pcap" in refused("wireshark", "index", TEXT, "-o", capture)
     assert capture.read_bytes() == before
 
