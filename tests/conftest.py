@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 from reference import ABSENT, AS_ROOT, KERNEL_LACKS, NO_LAB, NO_RIGHT, REFERENCE_CAPTURES, ROOT
 
 if TYPE_CHECKING:
@@ -56,7 +56,10 @@ SLOW = ("browser", "wheel", "make_server", "make_client")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# No example fails for being slow on a busy machine; in CI all runs ask the same ones.
+EXAMPLES_BY_DAY = 25
+"""Hypothesis tries no more of a property by day; `pytest -m nightly` tries as many as the test says, or 100."""
+
+# No example fails for being slow on a busy machine; in CI all runs try the same ones.
 settings.register_profile(
     "tcpwin",
     deadline=None,
@@ -142,6 +145,18 @@ def browser(request: pytest.FixtureRequest, tool: Callable[[str], str]) -> "Brow
         stack.callback(found.close)
         stash[BROWSER] = found, stack
     return stash[BROWSER][0]
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Bound property tests by day; select them at night."""
+    test: Any = getattr(item, "obj", None)
+    if not is_hypothesis_test(test):
+        return
+    if item.config.option.markexpr == "nightly":
+        item.add_marker("nightly")
+        return
+    given = test._hypothesis_internal_use_settings
+    test._hypothesis_internal_use_settings = settings(given, max_examples=min(given.max_examples, EXAMPLES_BY_DAY))
 
 
 def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:

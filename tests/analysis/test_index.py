@@ -157,7 +157,7 @@ def test_bundled_captures(path: Path, tmp_path: Path, tool: Any) -> None:
         check(raw, tmp_path / "raw.index")
 
 
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", some_by_day(range(8), of=8))
 def test_ladders(part: int, tmp_path: Path) -> None:
     for number, path in enumerate(SCENARIOS[part::8]):
         capture = tmp_path / f"{number}.pcap"
@@ -211,7 +211,7 @@ REFERENCE = sorted(path for path in (REFERENCE_CAPTURES / "real").rglob("*") if 
 
 
 @pytest.mark.usefixtures("reference_captures")
-@pytest.mark.parametrize("part", range(6))
+@pytest.mark.parametrize("part", some_by_day(range(6), of=6))
 def test_reference_captures(part: int, tmp_path: Path) -> None:
     checked = 0
     for number, path in enumerate(REFERENCE[part::6]):

@@ -1,7 +1,7 @@
-"""One verdict, said alike wherever a connection's limit is told: the same limit, share, cost and confidence.
+"""Every surface states the same verdict of a connection: the same limit, share, cost and confidence.
 
-Each test is of one surface, over the same captures: those of the project first, then the reference captures. What a
-browser prints and what a service takes in is asked of a third of them by day.
+Each test checks one surface, on a third of the captures by day and on the others at night: those of the project first,
+then the reference captures.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from web.crafted import API, analysed
 import tcpwin
 from tcpwin import figures
 from tcpwin.cli.analyze import analyze as analyze_command
+from tcpwin.cli.options import CaptureOptions
 from tcpwin.limits import LIMIT_NAMES, VERDICT_COLUMNS, VERDICT_FIELDS, Finding, Verdict, compare, is_about
 from tcpwin.limits.bulk import verdict_parts
 from tcpwin.render.comparing.comparison import render_comparison
@@ -101,7 +102,7 @@ class Told:
         return [each for each in (words.answer, words.why, beside, words.cost, words.fix, words.evidence) if each]
 
 
-@pytest.fixture(scope="module", params=list(captures()), ids=name_of)
+@pytest.fixture(scope="module", params=some_by_day(captures()), ids=name_of)
 def told(request: pytest.FixtureRequest) -> Told:
     return Told(request.param)
 
@@ -256,7 +257,7 @@ def test_columns_of_many(told: Told) -> None:
 @pytest.fixture
 def checked(told: Told, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
     """`tcpwin check` in a form, on the analysis that there is."""
-    monkeypatch.setattr(check_module, "measure", lambda *_, **__: told.analysis)
+    monkeypatch.setattr(CaptureOptions, "analyze", lambda *_, **__: told.analysis)
 
     def run_check(form: str) -> str:
         arguments = [str(told.path), "--format", form]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from cases import all_cases
 from reference import LAB_RUNS
 from stories.window_stories import codes_on_windows
@@ -84,7 +85,7 @@ def test_no_capture_is_left_out() -> None:
     assert present == set(FOUND)
 
 
-@all_cases("end", ["snd", "rcv"])
+@pytest.mark.parametrize("end", ["snd", pytest.param("rcv", marks=pytest.mark.nightly)])
 @all_cases("scenario", RUNS)
 def test_the_labs_runs(scenario: str, end: str) -> None:
     folder = LAB_RUNS / scenario
