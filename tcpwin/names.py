@@ -2,7 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from tcpwin.model.names import DirectionName, SeriesName
+from tcpwin.model import DirectionName, SeriesName
 
 __all__ = ["DIRECTIONS", "CaptureFigureName", "DirectionName", "FigureName", "PercentilesName", "SeriesName"]
 

@@ -8,8 +8,21 @@ from tcpwin.model.columns import MARKED, TEXTS
 from tcpwin.model.connection import ConnectionFields
 from tcpwin.model.direction import DirectionFields
 from tcpwin.model.event import Event
+from tcpwin.model.names import ConfidenceName, DirectionName, EndName, LimitName, OwnerName, SeriesName
 
-__all__ = ["ConnectionFields", "DirectionFields", "Event", "marked_fields", "text_fields"]
+__all__ = [
+    "ConfidenceName",
+    "ConnectionFields",
+    "DirectionFields",
+    "DirectionName",
+    "EndName",
+    "Event",
+    "LimitName",
+    "OwnerName",
+    "SeriesName",
+    "marked_fields",
+    "text_fields",
+]
 
 Group = Literal["connection", "direction"]
 

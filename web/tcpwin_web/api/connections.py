@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from tcpwin.model.names import DirectionName, LimitName
+from tcpwin.model import DirectionName, LimitName
 from tcpwin_web.api.model import Verdict
 from tcpwin_web.api.parts import (
     ARROW_RESPONSE,

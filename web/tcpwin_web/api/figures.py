@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, HTTPException, Query, Response
 
 from tcpwin import figures
-from tcpwin.model.names import DirectionName
+from tcpwin.model import DirectionName
 from tcpwin_web.api.parts import Analysed, ConnectionId, Detailed, EndNs, ServiceOf, StartNs, as_json
 from tcpwin_web.jobs.both_ends import draw_ladder_of
 from tcpwin_web.jobs.drawing import POINTS, TIMELINE, FigureQuery, draw_figure, draw_pair

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, HTTPException, Query
 from pydantic import BaseModel, Field
 
-from tcpwin.model.names import LimitName
+from tcpwin.model import LimitName
 from tcpwin_web.api.parts import Offset, ServiceOf, Words
 from tcpwin_web.history import Found, Point, Question, judge_change
 

@@ -6,7 +6,7 @@ from typing import IO, Annotated
 from fastapi import APIRouter, HTTPException, Query
 from fastapi.responses import StreamingResponse
 
-from tcpwin.model.names import DirectionName
+from tcpwin.model import DirectionName
 from tcpwin_web.api.parts import Analysed, EndNs, ServiceOf, StartNs, attachment, check_span
 from tcpwin_web.jobs.slices import write_slice
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, HTTPException, Query
 from fastapi.responses import Response
 
-from tcpwin.model.names import LimitName
+from tcpwin.model import LimitName
 from tcpwin_web.api.parts import ConnectionId, Having, ServiceOf, Words, as_json
 from tcpwin_web.jobs.whatif import WhatIfQuery, predict
 

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from starlette.datastructures import UploadFile
 
 from tcpwin.limits import LIMIT_NAMES
-from tcpwin.model.names import LimitName
+from tcpwin.model import LimitName
 from tcpwin_web.api.captures import Sort
 from tcpwin_web.api.connections import verdict_conditions
 from tcpwin_web.api.parts import Analysed, CaptureId, Offset, ServiceOf, Words

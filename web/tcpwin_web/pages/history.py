@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
 from tcpwin.limits import LIMIT_NAMES
-from tcpwin.model.names import LimitName
+from tcpwin.model import LimitName
 from tcpwin_web.api.history import Port
 from tcpwin_web.api.parts import Offset, ServiceOf, Words
 from tcpwin_web.history import AddressError, Found, Point, Question, judge_change
