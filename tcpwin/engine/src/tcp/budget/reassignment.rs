@@ -46,8 +46,11 @@ enum Case {
     AsCharged,
 }
 
+/// Whether a row applies to a round.
+type Condition = fn(&Facts) -> bool;
+
 /// The decision table: the first row whose condition holds decides. Each row is preceded by its reason.
-const TABLE: [(Case, fn(&Facts) -> bool); 10] = [
+const TABLE: [(Case, Condition); 10] = [
     // The receiver's application did not read: unread data held the window down, or the ACKs waited for the application.
     (Case::ReaderBlocking, |f| f.is_reader_blocking),
     // A policer drops what is above its rate and queues nothing, so the recovery is its doing too.

@@ -1,7 +1,7 @@
 //! The flow table: four-tuple → newest connection. Open addressing over eight-byte slots; the keys stay in the connections.
 //!
-//! Each capture gets a fresh hash seed, so that a hostile capture cannot choose its collisions, and symmetric in the two
-//! endpoints, so that both directions of a connection meet in one slot.
+//! Each capture gets a fresh hash seed, so that a hostile capture cannot choose its collisions. The hash is symmetric in the
+//! two endpoints, so that both directions of a connection share a slot.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
