@@ -134,7 +134,7 @@ class Client:
         return self._dictionary(f"/captures/{quote(capture_id, safe='')}/analysis")
 
     def findings(self, capture_id: str, *, limit: int = 100) -> list[dict[str, Any]]:
-        """What the rules found, the costliest first."""
+        """Return the findings, the costliest first."""
         found = self._dictionary(f"/captures/{quote(capture_id, safe='')}/findings?limit={limit}")
         return list(found["findings"])
 
@@ -179,7 +179,7 @@ class Client:
         return self._send("GET", f"{place}/series/{quote(name, safe='')}?{query}")
 
     def delete(self, capture_id: str) -> None:
-        """Delete a capture and all that there is of it."""
+        """Delete a capture and everything derived from it."""
         self._send("DELETE", f"/captures/{quote(capture_id, safe='')}")
 
     def _dictionary(self, path: str) -> dict[str, Any]:
@@ -197,7 +197,7 @@ class Client:
         if body is not None:
             headers["Content-Type"] = kind
         if body is not None and not isinstance(body, bytes):
-            # Of a pipe no length is known: it is sent in chunks.
+            # The length of a pipe is unknown, so it is sent in chunks.
             size = os.fstat(body.fileno()).st_size
             headers |= {"Content-Length": str(size)} if size else {}
         try:

@@ -51,7 +51,7 @@ class SnapshotError(TcpwinError):
 
 
 class SourceError(TcpwinError):
-    """An object that is no source of packets, or one that changed since it was read."""
+    """An object that cannot be read as packets, or one that changed since it was read."""
 
 
 class FilterError(TcpwinError):
@@ -63,4 +63,4 @@ class OutputError(TcpwinError):
 
 
 class ArgumentError(TcpwinError, ValueError):
-    """An argument that is none, such as a span that ends before it begins, or a figure that there is not."""
+    """An invalid argument, such as a reversed span or an unknown figure."""

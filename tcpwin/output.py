@@ -16,7 +16,7 @@ from typing import IO, Any
 from tcpwin.errors import OutputError
 
 _DESCRIPTORS = ("/dev/fd/", "/dev/stderr", "/dev/stdout", "/proc/")
-"""Names of what is open already: a file of that name stands elsewhere, and somebody else writes to it as well."""
+"""Names of open descriptors: the file itself is elsewhere, and others may write to it."""
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def _final(path: Path) -> Path | None:
 
 
 def _begin(beside: Path, final: Path) -> bool:
-    """Make an empty file beside; False where none can be made, and the one that is there is to be written in place."""
+    """Create an empty file next to the target; return False if that fails and the target must be written in place."""
     before = final.stat() if final.exists() else None
     if before is not None and not os.access(final, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))

@@ -33,7 +33,7 @@ def parquet_writer(
 ) -> Iterator[Callable[[polars.DataFrame], None]]:
     """Write a file while the body runs: what it gets writes a data frame of that schema.
 
-    Compressing and writing go on in a thread of their own, so that the body can be interrupted.
+    A thread compresses and writes, so that the body can be interrupted.
 
     Raises:
         OSError: the target cannot be written.
@@ -89,7 +89,7 @@ class _Writing:
         from polars.io.plugins import register_io_source
 
         try:
-            # Of the levels of zstd the first is twice as quick as the default, for a file a few per cent larger.
+            # Level 1 of zstd is twice as fast as the default, for a file a few per cent larger.
             register_io_source(self._frames, schema=self._schema).sink_parquet(
                 self._target, engine="streaming", compression="zstd", compression_level=1, row_group_size=ROW_GROUP
             )
@@ -112,6 +112,6 @@ class _Writing:
 
 
 def _system_error(error: Exception) -> Exception:
-    """Polars writes a file by itself, and tells of a full disk in an error of its own: let it be the system's."""
+    """Return the system's error for polars' own: it reports a full disk as a ComputeError."""
     code = re.search(r"\(os error (\d{1,4})\)", str(error))
     return error if code is None else OSError(int(code[1]), os.strerror(int(code[1])))

@@ -109,10 +109,10 @@ def _signals_held() -> Iterator[None]:
 
 
 def _begin() -> None:
-    """Processes end at once where the terminal says so, and with the command; it tells why."""
+    """End at once on a signal from the terminal, and with the command, which reports why."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    # What was imported before stays until the end: looking through it for garbage again and again is in vain.
+    # Everything imported so far lives until the end: the garbage collector need not scan it.
     gc.freeze()
     command = multiprocessing.parent_process()
     if command is not None:

@@ -1,4 +1,4 @@
-"""What is known of the capture itself: how far its numbers can be trusted."""
+"""Facts and quality of the capture itself: how far its numbers can be trusted."""
 
 from __future__ import annotations
 
@@ -169,5 +169,5 @@ class Capture:
 
     @property
     def warnings(self) -> tuple[CaptureWarning, ...]:
-        """What is wrong with the files, in their order."""
+        """Return the warnings on the files, in their order."""
         return tuple(warning for file in self.files for warning in file.warnings)

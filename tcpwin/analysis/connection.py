@@ -72,7 +72,7 @@ class MeasuredConnection(ConnectionFields):
         return self._analysis._engine.connection(self.id)
 
     def to_dict(self) -> dict[str, Any]:
-        """What was measured of the connection and of both its directions, as in the JSON document."""
+        """Return the fields of the connection and of both its directions, as in the JSON document."""
         found: dict[str, Any] = json.loads(self._analysis._engine.json(self.id, self.id + 1))
         return found
 

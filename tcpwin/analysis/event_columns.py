@@ -43,22 +43,22 @@ class EventColumns:
         return len(self.time_ns)
 
     def sent_by(self, side: str) -> NDArray[np.bool_]:
-        """Which segments ``a`` or ``b`` sent."""
+        """Return a mask of the segments that ``a`` or ``b`` sent."""
         return self._is_from_a if side == "a" else ~self._is_from_a
 
     def named(self, name: str) -> NDArray[np.bool_]:
-        """Which events have a name among theirs."""
+        """Return a mask of the events with a name."""
         return (self._names >> _engine.EVENT_NAMES.index(name) & 1).astype(np.bool_)
 
     def caused_by(self, cause: str) -> NDArray[np.bool_]:
-        """Which segments were sent again, or came late, for a cause."""
+        """Return a mask of the segments that were retransmitted, or came late, for a cause."""
         if cause not in self.causes:
             return np.zeros(len(self), dtype=np.bool_)
         is_so: NDArray[np.bool_] = self._causes == self.causes.index(cause)
         return is_so
 
     def resent(self) -> NDArray[np.bool_]:
-        """Which segments had data, a SYN or a FIN that had been sent before."""
+        """Return a mask of the segments whose data, SYN or FIN had been sent before."""
         # The last place is that of −1, no cause.
         again = np.array([*(cause not in LATE for cause in self.causes), False])
         is_again: NDArray[np.bool_] = again[self._causes]
@@ -85,7 +85,7 @@ class StallColumns:
         return len(self.start_ns)
 
     def caused_by(self, *causes: str) -> NDArray[np.bool_]:
-        """Which have one of these causes."""
+        """Return a mask of those with one of these causes."""
         is_one = np.array([name in causes for name in _engine.STALL_CAUSES])
         found: NDArray[np.bool_] = is_one[self._causes]
         return found

@@ -1,4 +1,4 @@
-"""What one reading of a capture measured."""
+"""One reading of a capture and what it measured."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class Measurement:
 
     @property
     def selection(self) -> Selection | None:
-        """Which packets were looked at; None for all."""
+        """The packets that were read; None for all."""
         return self._source.selection if isinstance(self._source, SelectedSource) else None
 
     @cached_property
@@ -289,7 +289,7 @@ class Measurement:
         return [View(each, details, start_ns=start_ns, end_ns=end_ns, rows=rows) for each in connections]
 
     def _happened(self, connection: MeasuredConnection) -> View:
-        """Where events and stalls of a connection are."""
+        """Return the view with a connection's events and stalls."""
         if self._noted is None or connection.id in self._details:
             return self._life(connection)
         return View(connection, self._noted)
@@ -331,7 +331,7 @@ class Measurement:
         return self._details[id].events(id)
 
     def totals(self) -> dict[str, Any]:
-        """Facts and counts of the whole capture as plain values: what `reopen` is told."""
+        """Return facts and counts of the whole capture as plain values, for `reopen`."""
         return {"facts": self._engine.facts(), "counters": self._engine.counters(), "shifts": self._shifts or {}}
 
     def __iter__(self) -> Iterator[MeasuredConnection]:

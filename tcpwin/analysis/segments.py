@@ -23,7 +23,7 @@ _TEXTS = ("direction", "src", "dst", "events")
 _KINDS = {"time_ns": "Int64", "frame": "UInt64", "rtt_ns": "UInt64", "shift": "UInt8"} | dict.fromkeys(
     ("sport", "dport", "flags", "window_raw"), "UInt16"
 )
-"""Of the columns that hold numbers, those whose numbers are not of 32 bits, by polars' names."""
+"""The numeric columns that do not have 32 bits, by polars' types."""
 
 
 def as_table(columns: dict[str, Any], order: Iterable[str]) -> Table:
@@ -69,7 +69,7 @@ def write_segments(
 
 
 def _schema(order: Iterable[str]) -> polars.Schema:
-    """What the table has for columns as a data frame of polars."""
+    """Return the columns as a polars data frame."""
     import polars
 
     return polars.Schema(

@@ -61,7 +61,7 @@ class Table(Mapping[str, NDArray[Any]]):
         return 0
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Each row as a dictionary of plain Python values; None where there is no value."""
+        """Yield each row as a dictionary of plain Python values; None where there is no value."""
         columns = [_plain(column) for column in self.values()]
         for values in zip(*columns, strict=True):
             yield dict(zip(self._columns, values, strict=True))
@@ -134,13 +134,13 @@ def _arrow_array(pyarrow: Any, column: NDArray[Any] | Coded) -> Any:
 
 
 def decoded(column: Coded) -> NDArray[Any]:
-    """The texts of a column as an object array; None where there is none."""
+    """Return the texts of a column as an object array, with None for missing ones."""
     texts_of: NDArray[Any] = texts(column.words)[column.codes] if column.words else texts([])
     return texts_of
 
 
 def masked(values: NDArray[Any], mask: NDArray[np.bool_] | None) -> NDArray[Any]:
-    """An array, masked where `mask` says that there is no value."""
+    """Return an array with the values that `mask` marks as missing masked."""
     return values if mask is None else np.ma.MaskedArray(values, mask=mask)
 
 

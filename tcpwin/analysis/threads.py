@@ -8,7 +8,7 @@ from tcpwin import _engine
 from tcpwin.sources import Source
 
 WORTH_BYTES = 4 << 20
-"""Of a smaller file one thread has read most before others have begun."""
+"""One thread reads most of a smaller file before others have started."""
 
 
 def cores() -> int:

@@ -55,7 +55,7 @@ class View:
         """
         columns, width_ns = self._details.series(self.connection.id, is_a(direction), name)
         if not self._is_known(name, direction):
-            # What is true of a lone SYN would seem to hold on.
+            # The value of a lone SYN would seem to last.
             columns = [column[:0] for column in columns]
         time_ns, least, most, last, total = columns
         return Series(name, time_ns, least, most, last, total, width_ns)
@@ -91,7 +91,7 @@ class View:
         return RoundTrips(*self._details.round_trips(self.connection.id, is_a(direction), SHARES))
 
     def budget(self, *, direction: DirectionName = "a_to_b") -> BudgetSeries:
-        """Where the sender's time went over the span, item by item."""
+        """Return the sender's time over the span, item by item."""
         start_ns, end_ns, spent_ns = self._details.budget(self.connection.id, is_a(direction))
         return BudgetSeries(start_ns, end_ns, dict(zip(_engine.BUDGET_ITEMS, spent_ns, strict=True)))
 

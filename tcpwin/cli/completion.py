@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 MOST_BYTES = 64 << 20
-"""Of a capture that is read for its connections: what takes longer than a breath is not read."""
+"""Largest capture that is read for its connections: completion must answer at once."""
 MOST_ITEMS = 50
 Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 

@@ -170,7 +170,7 @@ FEATURES = (
         look=_program("wireshark", "tshark"),
     ),
 )
-"""In the order in which they are told."""
+"""In the order of the report."""
 
 
 def examine(features: Iterable[Feature] = FEATURES) -> list[State]:
@@ -211,7 +211,7 @@ def _state(feature: Feature, failures: dict[str, str | None]) -> State:
 
 
 def _import_failure(module: str) -> str | None:
-    """The last line of what Python says of an import that fails."""
+    """Return the last line of Python's message on an import that fails."""
     command = [sys.executable, "-c", f"import {module}"]
     try:
         done = subprocess.run(

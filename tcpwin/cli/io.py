@@ -137,7 +137,7 @@ STYLES = (
     (r"(?<=  )sysctl -w .*", "cyan"),
     (r"frame\.number in \{[^}]*\}?", "dim"),
 )
-"""What stands out, and how."""
+"""Patterns of what is highlighted, with their styles."""
 
 
 def colour_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -261,7 +261,7 @@ _BINARY = ("arrow", "parquet")
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where results go, None being standard output, and in which format."""
+    """Where results go (None is standard output), and in which format."""
 
     form: str
     path: str | None

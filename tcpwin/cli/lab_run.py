@@ -167,7 +167,7 @@ def _which_kernel(kernel: str | None) -> tuple[str | None, str | None]:
 
 
 def _announce(runs: list[tuple[Scenario, str]], yes: bool) -> None:
-    """What root is about to do to this host."""
+    """Show what the run will change on this host as root."""
     from tcpwin.lab import plan
 
     for scenario, kernel in runs:
@@ -256,7 +256,7 @@ def read_tried(
 
 
 def report_tried(tried: Tried, bundle: Path) -> None:
-    """Print the run beside the capture and the prediction."""
+    """Print the run next to the capture and the prediction."""
     from tcpwin.limits import analyze
     from tcpwin.reference import against, measure_connection
     from tcpwin.render import render_against

@@ -17,7 +17,7 @@ from tcpwin.output import open_whole
 
 SECTION = 1
 MOST_COLUMNS = 78
-"""Of a line, as mandoc wants it."""
+"""Longest line that mandoc accepts."""
 _EXIT = "Exit status:"
 
 
@@ -83,7 +83,7 @@ def _file_name(context: click.Context) -> str:
 
 
 def _paragraphs(command: click.Command) -> list[str]:
-    """What a command says of itself, each paragraph on one line."""
+    """Return a command's help, each paragraph on one line."""
     text = (command.help or command.short_help or "").replace("\b\n", "")
     return [" ".join(part.split()) for part in re.split(r"\n\s*\n", text.strip())]
 
@@ -132,14 +132,14 @@ def man(folder: str | None) -> None:
 
 
 def _default() -> Path:
-    """Where man looks for pages of what is in a folder of the PATH."""
+    """Return the folder where man looks for the pages of a folder of the PATH."""
     called = shutil.which("tcpwin")
     beside = None if called is None else Path(called).absolute().parent.parent
     return (beside if beside is not None and os.access(beside, os.W_OK) else Path.home() / ".local") / _BELOW
 
 
 def _is_found() -> bool:
-    """Whether man finds the pages; where there is no man, nobody looks."""
+    """Return whether man finds the pages; true if man is not installed."""
     if shutil.which("man") is None:
         return True
     found = subprocess.run(["man", "-w", "tcpwin"], stdin=subprocess.DEVNULL, capture_output=True, check=False)

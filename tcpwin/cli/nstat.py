@@ -109,7 +109,7 @@ class _Reading:
 
 
 def _by_one_clock(files: list[SnapshotFile]) -> list[SnapshotFile]:
-    """Of a bundle's files those with times, where only some have them: the others count the same, at times unknown."""
+    """Return a bundle's files with times, if only some have them: the others hold the same counters without times."""
     if len(files) < 2:
         return files
     firsts = [_first_of(file) for file in files]
@@ -123,9 +123,9 @@ def _by_one_clock(files: list[SnapshotFile]) -> list[SnapshotFile]:
 
 
 def _in_order(files: list[SnapshotFile]) -> list[SnapshotFile]:
-    """Files by their first times, or by names that say before and after; as they were given where neither is told."""
+    """Sort files by their first times, or by before and after in their names; else keep the given order."""
     if len(files) < 2 or any(file.is_stream for file in files):
-        # What comes through a pipe can be read once: nobody looks into it ahead.
+        # A pipe can be read only once, so its times are not read ahead.
         return files
     from tcpwin.hosts import names_in_order
 

@@ -107,7 +107,7 @@ def _opened(out: str | None) -> Iterator[IO[bytes]]:
 
 
 def _source_of(captures: tuple[str, ...], options: CaptureOptions) -> tuple[Source, Shifts | None]:
-    """The captures, and window scales that are given by hand, whose connections a reading of its own finds."""
+    """Return the captures and the shifts given by hand, whose connections are found by a first reading."""
     if not options.window_scales:
         return options.select(open_captures(captures)), None
     analysis = options.analyze(captures)

@@ -131,7 +131,7 @@ def _source(name: str) -> str | Source:
 
 
 def _check_chosen(a: str, b: str | None, capture_a: str | None, capture_b: str | None) -> None:
-    """Refuse to choose a capture from what has not several."""
+    """Refuse --capture-a and --capture-b for a source with a single capture."""
     if capture_a is None and capture_b is None:
         return
     from tcpwin.hosts import is_bundle

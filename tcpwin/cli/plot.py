@@ -38,7 +38,7 @@ def _list_figures(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 def _figures() -> Any:
-    """The package of figures, or one sentence on what it needs."""
+    """Import the package of figures, or say in one sentence what it needs."""
     try:
         import plotly  # noqa: F401
         import tsdownsample  # noqa: F401

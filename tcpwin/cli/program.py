@@ -68,7 +68,7 @@ SCHEMA = "tcpwin/version/1"
 
 
 def version_facts() -> dict[str, str]:
-    """Which tcpwin runs on what."""
+    """Return the versions of tcpwin, Python and the system."""
     import platform
     from pathlib import Path
 
@@ -225,7 +225,7 @@ def _drop_output() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave the process with its exit status."""
-    # What was unpacked must go, and what was changed on the host: the default ends the process on the spot.
+    # Unpacked files must be deleted and changes to the host undone: the default handler ends the process at once.
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _leave)
     # A terminal that was closed; Windows has no such signal.

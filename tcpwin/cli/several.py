@@ -92,7 +92,7 @@ def separate(captures: tuple[str, ...], options: CaptureOptions, *, merge: bool)
 
 
 def _within(path: str, member: str | None) -> list[str]:
-    """The captures of a folder, in order of their names, where it is no bundle; else the path."""
+    """Return the captures of a folder that is not a bundle, in order of their names; else the path."""
     if member is not None or path == "-" or not Path(path).is_dir():
         return [path]
     from tcpwin.hosts import Bundle
@@ -109,7 +109,7 @@ def _within(path: str, member: str | None) -> list[str]:
 
 
 def _is_called_one(member: Member) -> bool:
-    """What is no capture, and has the name of one, is said rather than passed over."""
+    """Return whether a file that is not a capture has the name of one: it is reported, not skipped."""
     return member.kind == "unknown" and re.search(r"\.p?cap(ng)?\d*(\.(gz|zst|lz4))?$", member.name) is not None
 
 
@@ -131,7 +131,7 @@ def answer_each(files: Sequence[str], answer: Answer[T], options: CaptureOptions
     # The processes share the cores: each reads with one thread.
     work = _Work(answer, replace(options, threads=1))
     processes = min(options.threads or cores(), len(files))
-    # Forked with what each of them would import.
+    # Imported before forking, so that no process has to.
     for stage in ("tcpwin.hosts", "tcpwin.limits", "tcpwin.render"):
         import_module(stage)
     with _shown(len(files)) as tick, pool(processes) as readers:
@@ -248,13 +248,13 @@ def captures_document(output: Output) -> Iterator[Callable[[Answered[Any], Path 
 
 
 def exit_status(is_problem: bool, failures: int) -> int:
-    """Of all captures together: one that cannot be read counts more than a problem in another."""
+    """Return the status of all captures: an unreadable one counts more than a problem in another."""
     return EXIT_UNREADABLE if failures else int(is_problem)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What tells whether captures are pieces of one: names that differ in digits alone, one after another in time."""
+    """Name and times of a capture, which show whether several are pieces of one."""
 
     file: str
     first_ns: int
@@ -263,7 +263,7 @@ class Piece:
 
     @classmethod
     def of(cls, analysis: Analysis, file: str) -> Piece:
-        """What a capture shows of it."""
+        """Return the times of a capture."""
         capture = analysis.capture
         first_ns, last_ns = capture.first_time_ns or 0, capture.last_time_ns or 0
         return cls(file, first_ns, last_ns, capture.connections_without_syn > 0)

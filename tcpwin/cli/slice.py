@@ -132,7 +132,7 @@ def refuse_output(captures: tuple[str, ...], out: str, *, as_json: bool) -> None
 
 
 def destination(out: str) -> str | IO[bytes]:
-    """Where the packets go."""
+    """Return the destination of the packets."""
     return sys.stdout.buffer if out == "-" else out
 
 
@@ -165,7 +165,7 @@ def _findings(analysis: Analysis, codes: set[str], connections: tuple[int, ...])
 
 
 def _origin_ns(analysis: Analysis, connections: tuple[int, ...]) -> int:
-    """What seconds of the span are counted from."""
+    """Return the origin of the span's seconds."""
     if connections:
         return min(analysis.connections[number].start_ns for number in connections)
     return analysis.capture.first_time_ns or 0

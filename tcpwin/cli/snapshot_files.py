@@ -63,7 +63,7 @@ def open_snapshots(
 
 
 def as_far_as_it_goes(file: SnapshotFile, ended: list[str], *, is_alone: bool) -> Iterator[Any]:
-    """The samples of a file up to an error in it, told in `ended`; raised where there is nothing else to show."""
+    """Yield the samples of a file up to an error in it, which goes to `ended`; raise it if there are no samples."""
     count = 0
     try:
         for sample in file:

@@ -138,7 +138,7 @@ Labelled = tuple[str, "SocketSample"]
 
 
 class _Reading:
-    """Samples of some files, and what is to be said of them once they are read."""
+    """Samples of some files, with the warnings that reading them raised."""
 
     def __init__(self, files: list[SnapshotFile], filters: list[Filter], is_all: bool) -> None:
         self._files = files
@@ -305,7 +305,7 @@ def _file_of(label: str) -> dict[str, str]:
 
 
 def _order(field: str) -> Callable[[Labelled], tuple[bool, Any]]:
-    """What to sort by: numbers from the largest, text from a to z, what was not said at the end."""
+    """Return a sort key: numbers from the largest, text from a to z, missing values last."""
     from tcpwin.hosts import SOCKET_KINDS, socket_values
 
     is_text = SOCKET_KINDS[field] == "str"

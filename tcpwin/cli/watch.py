@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ROWS = 10
 SHOWN_STRIKES = 5
 WIDE_COLUMNS = 150
-"""Of a terminal on which the table has room for window and flight."""
+"""Least width of a terminal whose table shows window and flight."""
 
 
 @click.command()
@@ -129,7 +129,7 @@ def watch(
     settings = Settings(
         recent_ns, recent_bytes, every_ns, after_ns, cost_ns, duration_ns, rules, parse_thresholds(thresholds)
     )
-    # What the kernel keeps until it is taken: as much again as half of what we keep.
+    # The kernel's buffer is half as large as ours.
     blocks = max(recent_bytes // 2 // BLOCK_BYTES, 1)
     with ExitStack() as stack:
         is_ended = stack.enter_context(_asked_to_end())
@@ -212,7 +212,7 @@ def alert_line(alert: Alert) -> str:
 
 
 def head_line(name: str, round: Round) -> str:
-    """What was watched, and what of it is known."""
+    """Return a line on the interface or file that is watched and what is known of it."""
     analysis = round.analysis
     dropped = f", {round.dropped:,} dropped" if round.dropped else ""
     line = f"{name_text(name)}: {count_text(round.packets, 'packet')}{dropped}"

@@ -143,7 +143,7 @@ def whatif(
         except WhatIfError as error:
             if twin_folder is None:
                 raise
-            # What the model cannot say a run may.
+            # A run may show what the model cannot predict.
             found = error
         twin = None
         path = fit_path(chosen)
@@ -195,7 +195,7 @@ def _tick(name: str, elapsed_ns: int) -> None:
 
 
 def render_twin(twin: Twin) -> Iterator[str]:
-    """What the runs came to, and what follows."""
+    """Yield the results of the runs and what follows from them."""
     from tcpwin.units import rate_text, share_text, time_text
 
     yield ""
