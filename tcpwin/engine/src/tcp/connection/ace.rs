@@ -1,7 +1,7 @@
 //! AccECN's counter of marks (RFC 9768 §3.2.2): three flags of each segment after the SYNs, decoded.
 //!
-//! Comes in: what the segments of a receiver say, in order. Goes out: how many marked packets have reached it. Eight marks
-//! look like none: what came between two of its segments is the least that it can be.
+//! Comes in: the segments of a receiver, in order. Goes out: the number of marked packets that reached it. The counter wraps at
+//! eight, so the marks between two of its segments are a minimum.
 
 use crate::wire::{Segment, AE, CWR, ECE};
 
@@ -27,8 +27,8 @@ impl Ace {
         bit(AE, 2) | bit(CWR, 1) | bit(ECE, 0)
     }
 
-    /// A segment of the receiver. `is_handshake`: it acknowledges the SYN/ACK and nothing more; `is_new`: more than any
-    /// before it. Gives the marks that it adds.
+    /// Read a segment of the receiver. `is_handshake`: it acknowledges only the SYN/ACK; `is_new`: it acknowledges more than
+    /// any before it. Return the marks that it adds.
     pub fn take(&mut self, value: u8, is_handshake: bool, is_new: bool) -> u8 {
         if self.is_cleared || (is_handshake && UNMARKED_SYN_ACK.contains(&value)) {
             return 0;

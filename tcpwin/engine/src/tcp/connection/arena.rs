@@ -10,7 +10,7 @@ use crate::tcp::connection::state::Connection;
 const BLOCK: usize = 512;
 /// Fewer connections fit a few pages.
 const MANY: u32 = 64;
-/// Connections for which a thread more is worth its beginning.
+/// Connections that justify starting one more thread.
 const WORTH_A_THREAD: u32 = 20_000;
 
 #[derive(Default)]
@@ -129,12 +129,12 @@ impl Arena {
         self.range(0..self.len)
     }
 
-    /// Those with these indices.
+    /// Iterate over the connections with these indices.
     pub fn range(&self, indices: Range<u32>) -> impl Iterator<Item = &Connection> + '_ {
         indices.filter_map(|index| self.get(index))
     }
 
-    /// Some at a time of those with these indices, each time with the index of the first.
+    /// Iterate over them in groups, each with the index of its first.
     pub fn chunks(
         &self,
         indices: Range<u32>,

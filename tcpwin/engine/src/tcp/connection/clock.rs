@@ -17,8 +17,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The time of a segment that was captured at `time_ns`, `end_ns` being the latest so far; and by how much the clock
-    /// was set, where this segment shows it. A lone early segment is written down late, and moves no clock.
+    /// Return the corrected time of a segment captured at `time_ns`, given the latest time so far, and the step of the clock if
+    /// this segment shows one. A single early segment was only written late.
     #[cold]
     pub fn set_right(&mut self, time_ns: i64, end_ns: i64) -> (i64, Option<i64>) {
         let now_ns = time_ns.saturating_add(self.shift_ns);

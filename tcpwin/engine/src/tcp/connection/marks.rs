@@ -5,7 +5,7 @@
 pub enum Initiator {
     /// By a SYN or SYN/ACK; the side's number.
     Known(u8),
-    /// By the ports, or by who was seen first.
+    /// By the ports, or by the first segment captured.
     Guessed(u8),
 }
 
@@ -20,7 +20,7 @@ const RESET_BY: u32 = 4;
 const IS_HANDSHAKE_AMBIGUOUS: u8 = 1 << 6;
 const IS_IPV6: u8 = 1 << 7;
 
-/// The roles of the sides, and what else is yes or no.
+/// The roles of the sides, and other flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marks(u8);
 

@@ -1,4 +1,4 @@
-//! Long silences of a connection: what each waited for, and their sums.
+//! Long silences of a connection: the cause of each, and their sums.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -45,7 +45,7 @@ impl StallCause {
         CAUSES[self as usize]
     }
 
-    /// Nobody wanted to send, or the handshake of a long path: no time was lost to TCP or loss.
+    /// Return true if nobody wanted to send, or a long path delayed the handshake: TCP and loss cost no time.
     pub fn is_idle(self) -> bool {
         matches!(
             self,
@@ -71,7 +71,7 @@ pub struct Stall {
     pub window_bytes: Option<u32>,
 }
 
-/// How many stalls a connection had, and how long; those in which nobody wanted to send apart.
+/// Number and total time of a connection's stalls, separate for those in which nobody wanted to send.
 #[derive(Clone, Debug, Default)]
 pub struct Stalls {
     pub count: u32,
@@ -79,7 +79,7 @@ pub struct Stalls {
     pub longest_ns: i64,
     pub idle: u32,
     pub idle_ns: i64,
-    /// The longest in which a side had nothing to send, by that side, the longest first.
+    /// The longest pauses of each side, longest first.
     pub pauses: [[Option<Pause>; PAUSES]; 2],
 }
 
@@ -111,7 +111,7 @@ impl Stalls {
         }
     }
 
-    /// Put a pause among the longest of its side, behind those that are as long.
+    /// Insert a pause among the longest of its side, after equal ones.
     fn keep(&mut self, stall: &Stall) {
         let new = Pause {
             start_ns: stall.start_ns,

@@ -18,7 +18,7 @@ type Key = ([Endpoint; 2], u16);
 
 pub enum Wanted {
     These(These),
-    /// Those with these numbers, in the order in which they are opened; no segment is of another.
+    /// The connections with these numbers, in the order in which they open; the stream holds no others.
     All(Vec<u32>),
     /// The one with this number, whose tag shows when it is opened.
     Number {
@@ -87,7 +87,7 @@ impl Wanted {
         }
     }
 
-    /// The next connection is opened.
+    /// Note that the next connection opens.
     pub fn open(&mut self, index: u32, tag: u32, connection: &Connection) {
         match self {
             Wanted::These(these) => {
@@ -103,7 +103,7 @@ impl Wanted {
         }
     }
 
-    /// As which the connection with this number was opened, if it was.
+    /// Return the index under which the connection with this number was opened, if it was.
     pub fn index(&self, number: u32) -> Option<u32> {
         let place = match self {
             Wanted::These(these) => these.opened.iter().position(|known| *known == Some(number)),
@@ -113,7 +113,7 @@ impl Wanted {
         place.and_then(|place| u32::try_from(place).ok())
     }
 
-    /// The number of the connection that was opened as the `index`th; none if it is not wanted.
+    /// Return the number of the `index`th connection opened; None if it is not wanted.
     pub fn number(&self, index: u32) -> Option<u32> {
         match self {
             Wanted::These(these) => these.opened.get(index as usize).copied().flatten(),

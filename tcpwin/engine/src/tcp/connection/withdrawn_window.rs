@@ -3,7 +3,7 @@
 use crate::sequence::Seq;
 use crate::tcp::recovery::ranges::RangeSet;
 
-/// Sequence numbers come round after twice as much.
+/// Forget the range after this many bytes: sequence numbers wrap after twice as much.
 const FORGET_AFTER_BYTES: u64 = 1 << 31;
 
 /// The range between a right edge and the one before (RFC 9293 §3.8.6.2.1). A receiver accepts no segment that begins
@@ -11,12 +11,12 @@ const FORGET_AFTER_BYTES: u64 = 1 << 31;
 #[derive(Clone, Debug, Default)]
 pub struct TakenBack {
     ranges: RangeSet,
-    /// Acknowledged in all when the last of them was taken back.
+    /// Bytes acknowledged when the last of them was withdrawn.
     acked_bytes: u64,
 }
 
 impl TakenBack {
-    /// From `left` on, up to `right`; SND.UNA is `una`, with so much acknowledged in all.
+    /// Withdraw the window from `left` to `right`, at SND.UNA `una` with this many bytes acknowledged.
     pub fn add(&mut self, (left, right): (Seq, Seq), una: Seq, acked_bytes: u64) {
         if !self.is_recent(acked_bytes) {
             self.ranges.clear();
