@@ -27,6 +27,7 @@ mod selection;
 mod split;
 mod values;
 mod verdict_tables;
+mod verdicts;
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -132,6 +133,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SERIES_NAMES", SERIES)?;
     module.add("BUDGET_ITEMS", SenderState::ALL.map(|item| item.row().name))?;
     verdict_tables::add(module)?;
+    verdicts::add(module)?;
     module.add("STALL_CAUSES", CAUSES)?;
     let event_fields = PyTuple::new(module.py(), event_field_names())?;
     module.add("EVENT_FIELDS", event_fields)?;

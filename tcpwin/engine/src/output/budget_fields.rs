@@ -143,7 +143,7 @@ impl DirectionView<'_> {
     }
 
     /// The stall at the end of the capture or at a reset.
-    pub(super) fn end_stall(&self) -> Option<EndStall> {
+    pub fn end_stall(&self) -> Option<EndStall> {
         self.cold_state()?.end_stall()
     }
 

@@ -88,7 +88,7 @@ impl Result {
     }
 
     /// All connections of the capture, or an error if only some were read.
-    fn all(&self) -> PyResult<&Arena> {
+    pub(super) fn all(&self) -> PyResult<&Arena> {
         if self.whole.is_some() {
             return Err(PyValueError::new_err(
                 "only some connections of the capture were read",

@@ -6,6 +6,7 @@ use pyo3::types::PyDict;
 use crate::budget_item::{Group, ItemTrait, SenderState};
 use crate::limit::Limit;
 use crate::verdict::confidence::Confidence;
+use crate::verdict::division::{MIN_COST_NS, MIN_SHARE, ORDER};
 use crate::verdict::fields::VERDICT_FIELDS;
 use crate::verdict::owner::{End, Owner};
 
@@ -14,6 +15,10 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let owners = Owner::ALL.iter().map(|owner| owner.name());
     module.add("OWNERS", owners.collect::<Vec<_>>())?;
     module.add("ENDS", End::ALL.map(End::name))?;
+    let order = ORDER.map(|limit| limit.row().name);
+    module.add("LIMIT_ORDER", order)?;
+    module.add("MIN_COST_NS", MIN_COST_NS)?;
+    module.add("MIN_SHARE", MIN_SHARE)?;
     module.add_function(wrap_pyfunction!(limits, module)?)?;
     module.add_function(wrap_pyfunction!(budget_items, module)?)?;
     module.add_function(wrap_pyfunction!(budget_groups, module)?)?;

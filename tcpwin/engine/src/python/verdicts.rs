@@ -1,0 +1,380 @@
+//! Verdicts for Python: of one direction as a dictionary, of many connections as columns.
+
+use numpy::PyArray1;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::result::Result;
+use crate::budget_item::{SenderState, SENDER_STATES};
+use crate::limit::{Limit, LIMITS};
+use crate::verdict::budget::{self, Items};
+use crate::verdict::columns::{verdict_columns as judge_all, NO_CODE};
+use crate::verdict::confidence::Confidence;
+use crate::verdict::crossing::Crossing;
+use crate::verdict::division::{Loss, Times};
+use crate::verdict::facts::Facts;
+use crate::verdict::gain::{silent_by_limit, Carried, Life};
+use crate::verdict::judge::{judge as judge_direction, Claim, Evidence, Finding};
+use crate::verdict::opinion;
+use crate::verdict::owner::{End, Owner};
+use crate::verdict::rank;
+use crate::verdict::statement::Statement;
+use crate::verdict::traits::{is_growing, is_slow};
+
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(judge, module)?)?;
+    module.add_function(wrap_pyfunction!(verdict_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(rank_connections, module)?)?;
+    module.add_function(wrap_pyfunction!(life, module)?)?;
+    module.add_function(wrap_pyfunction!(gain, module)?)?;
+    module.add_function(wrap_pyfunction!(corrected_by_kernel, module)?)?;
+    module.add_function(wrap_pyfunction!(corrected_by_receiver, module)?)?;
+    module.add_function(wrap_pyfunction!(is_worse, module)?)?;
+    module.add_function(wrap_pyfunction!(only_stop_ns, module)?)
+}
+
+type FindingArgument = (String, Option<String>, String, bool, i64, bool);
+type CarriedArgument = (i64, f64, i64, i64, i64, i64, i64);
+
+fn known<T>(found: Option<T>, what: &str, name: &str) -> PyResult<T> {
+    found.ok_or_else(|| PyValueError::new_err(format!("no {what} {name}")))
+}
+
+fn limit_of(name: &str) -> PyResult<Limit> {
+    known(Limit::named(name), "limit", name)
+}
+
+fn end_of(name: &str) -> PyResult<End> {
+    known(
+        End::ALL.into_iter().find(|end| end.name() == name),
+        "end",
+        name,
+    )
+}
+
+fn finding_of(given: FindingArgument) -> PyResult<Finding> {
+    let (owner, side, confidence, is_warning, cost_ns, has_remedy) = given;
+    let named = |each: &Confidence| each.name() == confidence;
+    Ok(Finding {
+        owner: known(Owner::named(&owner), "owner", &owner)?,
+        side: side.as_deref().map(end_of).transpose()?,
+        confidence: known(
+            Confidence::ALL.into_iter().find(named),
+            "confidence",
+            &confidence,
+        )?,
+        is_warning,
+        cost_ns,
+        has_remedy,
+    })
+}
+
+fn crossing_of(given: &Bound<'_, PyAny>) -> PyResult<Crossing> {
+    macro_rules! crossing {
+        ($($name:ident),*) => {
+            Crossing { $($name: given.getattr(stringify!($name))?.extract()?),* }
+        };
+    }
+    Ok(crossing!(
+        lost,
+        retransmissions,
+        for_lost,
+        for_lost_acks,
+        needless,
+        for_refused,
+        late,
+        queue_ns,
+        back_queue_ns,
+        longest_queue_ns,
+        queue_before_loss_ns,
+        round_trip_ns,
+        is_at_receiver
+    ))
+}
+
+/// Judge a direction: by its budget's items, corrected and by the packets alone, what its findings claim, and a crossing.
+///
+/// Findings are owner, side, confidence, whether they warn, cost, and whether they have a remedy; claims the finding's
+/// place, item, limit and time.
+#[pyfunction]
+#[pyo3(signature = (result, id, is_back, items_ns, packets_ns, *, kernel_window_ns=None, findings=vec![], claims=vec![], crossing=None, is_capture_lossy=false))]
+#[allow(clippy::too_many_arguments)]
+fn judge<'py>(
+    py: Python<'py>,
+    result: &Bound<'py, Result>,
+    id: u32,
+    is_back: bool,
+    items_ns: Items,
+    packets_ns: Items,
+    kernel_window_ns: Option<i64>,
+    findings: Vec<FindingArgument>,
+    claims: Vec<(usize, String, String, i64)>,
+    crossing: Option<Bound<'py, PyAny>>,
+    is_capture_lossy: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let facts = Facts::read(id, result.get().get(id)?, is_back);
+    let findings = findings
+        .into_iter()
+        .map(finding_of)
+        .collect::<PyResult<Vec<_>>>()?;
+    let claim = |(finding, item, limit, ns): (usize, String, String, i64)| {
+        let named = |each: &SenderState| each.row().name == item;
+        let is_known = finding < findings.len();
+        Ok(Claim {
+            finding: known(is_known.then_some(finding), "finding", "of the claim")?,
+            item: known(SenderState::ALL.into_iter().find(named), "item", &item)?,
+            limit: limit_of(&limit)?,
+            ns,
+        })
+    };
+    let claims = claims
+        .into_iter()
+        .map(claim)
+        .collect::<PyResult<Vec<_>>>()?;
+    let evidence = Evidence {
+        items_ns,
+        packets_ns,
+        kernel_window_ns,
+        findings,
+        claims,
+        crossing: crossing.as_ref().map(crossing_of).transpose()?,
+        is_capture_lossy,
+    };
+    let judged = judge_direction(&facts, &evidence);
+    let division = &judged.division;
+    let dict = PyDict::new(py);
+    macro_rules! set {
+        ($($name:literal: $value:expr),* $(,)?) => { $(dict.set_item($name, $value)?;)* };
+    }
+    let name = |limit: Limit| limit.row().name;
+    set! {
+        "limit": name(division.first),
+        "second_limit": division.second.map(name),
+        "share": judged.share(),
+        "cost_ns": judged.cost_ns,
+        "cost_low_ns": judged.cost_low_ns,
+        "cost_high_ns": judged.cost_high_ns,
+        "confidence": judged.confidence.name(),
+        "owner": judged.owner.name(),
+        "side": judged.side.map(End::name),
+        "has_data": facts.has_data(),
+        "is_back_main": facts.is_back_main(),
+        "time_ns": division.also.map_or(division.first_ns, |also| division.lost_to_ns[also as usize]),
+        "lost_ns": division.loss.lost_ns,
+        "lost_share": judged.lost_share(),
+        "also": division.also.map(name),
+        "also_ns": judged.also_ns,
+        "is_problem": division.loss.is_problem,
+        "reason": judged.reason.name(),
+        "is_answering": facts.data.is_answering(&items_ns),
+        "is_doubled": judged.is_doubled,
+        "is_subflow": judged.is_subflow,
+        "is_empty": judged.is_empty,
+        "reason_finding": judged.reason_finding,
+        "fix_finding": judged.fix_finding,
+        "times_ns": division.times_ns.as_slice(),
+        "total_ns": division.total_ns,
+        "statement": statement_to_python(py, &Statement::new(&facts, &judged))?,
+    }
+    Ok(dict)
+}
+
+/// What a verdict's sentences depend on, in the order of `Statement` in Python.
+fn statement_to_python<'py>(py: Python<'py>, said: &Statement) -> PyResult<Bound<'py, PyTuple>> {
+    let name = |limit: Limit| limit.row().name;
+    let (meaning, number, other) = said.meaning.parts();
+    let names = (
+        name(said.limit),
+        said.second.map(name),
+        said.also.map(name),
+        said.confidence.name(),
+        said.standing.name(),
+        said.sender.name(),
+        meaning,
+        said.fix.name(),
+        said.witness.name(),
+        said.fix_witness.name(),
+    )
+        .into_pyobject(py)?;
+    let numbers = (
+        number,
+        other,
+        said.stop_ns,
+        said.is_sender_unscaled,
+        said.is_empty,
+        said.share,
+        said.second_share,
+        said.also_ns,
+        said.also_share,
+    )
+        .into_pyobject(py)?;
+    names
+        .as_sequence()
+        .concat(numbers.as_sequence())?
+        .to_tuple()
+}
+
+/// The verdicts on connections `start` to before `stop`, by packets alone: columns of codes and numbers, and statements.
+#[pyfunction]
+fn verdict_columns<'py>(
+    py: Python<'py>,
+    result: &Bound<'py, Result>,
+    start: u32,
+    stop: u32,
+    is_capture_lossy: bool,
+) -> PyResult<(Bound<'py, PyDict>, Vec<Bound<'py, PyTuple>>)> {
+    let connections = result.get().all()?;
+    let numbers = start.min(connections.len())..stop.min(connections.len());
+    let found = py.detach(|| judge_all(connections, numbers, is_capture_lossy));
+    let dict = PyDict::new(py);
+    macro_rules! set {
+        ($($name:ident),*) => {
+            $(dict.set_item(stringify!($name), PyArray1::from_vec(py, found.$name))?;)*
+        };
+    }
+    let statements = found
+        .statements
+        .iter()
+        .map(|said| statement_to_python(py, said));
+    let statements = statements.collect::<PyResult<Vec<_>>>()?;
+    set!(
+        limit,
+        second_limit,
+        also,
+        confidence,
+        owner,
+        side,
+        direction
+    );
+    set!(
+        share,
+        cost_ns,
+        cost_low_ns,
+        cost_high_ns,
+        lost_ns,
+        named_ns,
+        is_problem,
+        place
+    );
+    Ok((dict, statements))
+}
+
+/// Lost time, payload and number.
+type RankedRow = (i64, u64, u32);
+
+/// By packets alone the connections that lost most, as many as `most`, and all with a problem, the worst first.
+#[pyfunction]
+fn rank_connections(
+    py: Python<'_>,
+    result: &Bound<'_, Result>,
+    most: usize,
+) -> PyResult<(Vec<RankedRow>, Vec<RankedRow>)> {
+    let connections = result.get().all()?;
+    let ranking = py.detach(|| rank::rank(connections, most));
+    let rows = |ranked: Vec<rank::Ranked>| {
+        let rows = ranked.into_iter();
+        rows.map(|(lost_ns, payload_bytes, id)| (lost_ns, payload_bytes, id.0))
+            .collect()
+    };
+    Ok((rows(ranking.worst), rows(ranking.problems)))
+}
+
+/// A direction for what is asked beyond its verdict: whether its reader is slow and its window growing, of each limit the
+/// time in which nothing came through, and what it carried.
+#[pyfunction]
+fn life(
+    result: &Bound<'_, Result>,
+    id: u32,
+    is_back: bool,
+    items_ns: Items,
+) -> PyResult<(bool, bool, Vec<i64>, CarriedArgument)> {
+    let facts = Facts::read(id, result.get().get(id)?, is_back);
+    let is_slow = is_slow(&facts.data, &items_ns);
+    let silent_ns = silent_by_limit(&items_ns, is_slow);
+    let carried = Carried::of(&facts);
+    let carried = (
+        carried.bytes,
+        carried.path_bps,
+        carried.window_bytes,
+        carried.first_window_bytes,
+        carried.first_flight_bytes,
+        carried.round_trip_ns,
+        carried.paused_ns,
+    );
+    Ok((is_slow, is_growing(&items_ns), silent_ns.to_vec(), carried))
+}
+
+/// What lifting a limit alone would have gained: likely, at least, at most, and the bytes that came through in its time.
+#[pyfunction]
+fn gain(
+    limit: &str,
+    times_ns: Times,
+    silent_ns: Times,
+    carried: CarriedArgument,
+    is_growing: bool,
+) -> PyResult<(i64, i64, i64, f64)> {
+    let (
+        bytes,
+        path_bps,
+        window_bytes,
+        first_window_bytes,
+        first_flight_bytes,
+        round_trip_ns,
+        paused_ns,
+    ) = carried;
+    let carried = Carried {
+        bytes,
+        path_bps,
+        window_bytes,
+        first_window_bytes,
+        first_flight_bytes,
+        round_trip_ns,
+        paused_ns,
+    };
+    let life = Life {
+        times_ns: &times_ns,
+        silent_ns: &silent_ns,
+        carried,
+        is_growing,
+    };
+    let gain = life.gain(limit_of(limit)?);
+    Ok((
+        gain.likely_ns,
+        gain.low_ns,
+        gain.high_ns,
+        gain.carried_bytes,
+    ))
+}
+
+/// A budget's items as the sender's kernel corrects them, by how long it waited for the window and for the send buffer.
+#[pyfunction]
+fn corrected_by_kernel(items_ns: Items, window_ns: i64, buffer_ns: i64) -> [i64; SENDER_STATES] {
+    budget::corrected_by_kernel(&items_ns, window_ns, buffer_ns)
+}
+
+/// A budget's items as the receiver's capture corrects them, by its own.
+#[pyfunction]
+fn corrected_by_receiver(items_ns: Items, shown_ns: Items) -> [i64; SENDER_STATES] {
+    budget::corrected_by_receiver(&items_ns, &shown_ns)
+}
+
+/// Whether the connection's verdict is the other direction's, by what each lost, whether that is a problem, and whether the
+/// other has more data.
+#[pyfunction]
+fn is_worse(own: (i64, bool), other: (i64, bool), is_other_main: bool) -> bool {
+    let loss = |(lost_ns, is_problem)| Loss {
+        lost_ns,
+        busy_ns: 0,
+        is_problem,
+    };
+    loss(own).is_less_than(&loss(other), is_other_main)
+}
+
+/// How long the receiver did not read, where that was once and nearly all that the sender waited for it; else 0.
+#[pyfunction]
+fn only_stop_ns(episodes: i64, zero_window_ns: i64, window_limited_ns: i64) -> i64 {
+    opinion::only_stop_ns(episodes, zero_window_ns, window_limited_ns)
+}
+
+const _: () = assert!(LIMITS < NO_CODE as usize);

@@ -1,0 +1,18 @@
+//! Enumerations whose values have a name for Python.
+
+/// An enumeration with a name for each of its values.
+macro_rules! codes {
+    ($(#[$doc:meta])* $code:ident: $($(#[$value_doc:meta])* $value:ident $name:literal,)*) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum $code { $($(#[$value_doc])* $value),* }
+
+        impl $code {
+            pub const fn name(self) -> &'static str {
+                match self { $($code::$value => $name),* }
+            }
+        }
+    };
+}
+pub(super) use codes;

@@ -1,0 +1,273 @@
+//! The division of a direction's life by limit: which has most, which is second, what was lost, and whether that matters.
+
+use crate::budget_item::{SenderState, SENDER_STATES};
+use crate::limit::{Limit, LIMITS};
+use crate::verdict::budget::Items;
+
+/// Less is below what a person notices, and below Linux's shortest retransmission timeout.
+pub const MIN_COST_NS: i64 = 200_000_000;
+/// Of the time in which a sender had work: what costs less works as designed.
+pub const MIN_SHARE: f64 = 0.1;
+/// Limits within this share of the duration of each other are of like size: the rounds they are judged by are coarse.
+const CLOSE_SHARE: f64 = 0.1;
+/// So are those of which the second has this share of the first's time.
+const LIKE_SHARE: f64 = 2.0 / 3.0;
+
+/// Nanoseconds of each limit, in the order of [`Limit::ALL`].
+pub type Times = [i64; LIMITS];
+
+/// Of limits that have the same time the first of these is named: in the order of their items, then the rest.
+pub const ORDER: [Limit; LIMITS] = order();
+
+const fn order() -> [Limit; LIMITS] {
+    let mut order = [Limit::None; LIMITS];
+    let mut has = [false; LIMITS];
+    let (mut place, mut nth) = (0, 0);
+    while nth < SENDER_STATES + LIMITS {
+        let limit = if nth < SENDER_STATES {
+            SenderState::ALL[nth].limit(false)
+        } else {
+            Limit::ALL[nth - SENDER_STATES]
+        };
+        if !has[limit as usize] {
+            has[limit as usize] = true;
+            order[place] = limit;
+            place += 1;
+        }
+        nth += 1;
+    }
+    order
+}
+
+/// The time of each limit by the items of a budget alone.
+pub fn by_limit(items_ns: &Items, is_slow: bool) -> Times {
+    let mut times = [0; LIMITS];
+    for item in SenderState::ALL {
+        times[item.limit(is_slow) as usize] += items_ns[item as usize];
+    }
+    times
+}
+
+/// What makes a loss of time matter, or certain.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Doubts {
+    /// A segment of the handshake was sent again, or nobody answered: its time is lost.
+    pub is_disturbed: bool,
+    /// The capture, or a reset, ended it in a stall.
+    pub is_stalled: bool,
+    /// The capture holds samples of it, which show no loss.
+    pub is_sampled: bool,
+}
+
+/// Time lost to what somebody can mend.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loss {
+    pub lost_ns: i64,
+    /// Time in which the sender had work.
+    pub busy_ns: i64,
+    /// Whether it lost enough that somebody should look: `MIN_COST_NS` and `MIN_SHARE`, or it stalls for good.
+    pub is_problem: bool,
+}
+
+impl Loss {
+    pub fn new(lost_ns: i64, busy_ns: i64, doubts: Doubts) -> Loss {
+        let is_much = lost_ns >= MIN_COST_NS
+            && (lost_ns as f64 >= MIN_SHARE * busy_ns as f64 || doubts.is_stalled);
+        Loss {
+            lost_ns,
+            busy_ns,
+            is_problem: is_much && !doubts.is_sampled,
+        }
+    }
+
+    /// The loss by a budget alone: whichever of a window's two limits its time is, somebody can lift it.
+    pub fn of(items_ns: &Items, doubts: Doubts) -> Loss {
+        let (_, loss) = lost(&by_limit(items_ns, false), &[0; LIMITS], doubts);
+        loss
+    }
+
+    /// Whether the connection's verdict is the other direction's: it lost more, or has more data where none, or both the
+    /// same, was lost.
+    pub fn is_less_than(&self, other: &Loss, is_other_main: bool) -> bool {
+        match (self.is_problem, other.is_problem) {
+            (true, true) if self.lost_ns != other.lost_ns => other.lost_ns > self.lost_ns,
+            (true, true) | (false, false) => is_other_main,
+            (_, is_other) => is_other,
+        }
+    }
+}
+
+/// What of the time of each limit somebody can mend, and the loss.
+fn lost(times_ns: &Times, mended_ns: &Times, doubts: Doubts) -> (Times, Loss) {
+    const IDLE: [Limit; 3] = [Limit::None, Limit::SenderApplication, Limit::Handshake];
+    let mut mended = *mended_ns;
+    if doubts.is_disturbed {
+        mended[Limit::Handshake as usize] = times_ns[Limit::Handshake as usize];
+    }
+    let mut lost_to = mended;
+    for limit in Limit::ALL.iter().filter(|limit| limit.row().is_mendable) {
+        lost_to[*limit as usize] = times_ns[*limit as usize];
+    }
+    let idle_ns: i64 = IDLE
+        .iter()
+        .map(|limit| times_ns[*limit as usize] - mended[*limit as usize])
+        .sum();
+    let busy_ns = times_ns.iter().sum::<i64>() - idle_ns;
+    (lost_to, Loss::new(lost_to.iter().sum(), busy_ns, doubts))
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Division {
+    pub times_ns: Times,
+    /// Of each limit, the part that somebody can mend.
+    pub lost_to_ns: Times,
+    /// The connection's duration.
+    pub total_ns: i64,
+    /// The limit with most time; `None` with 0 where nothing limited it.
+    pub first: Limit,
+    pub first_ns: i64,
+    /// Another of like size.
+    pub second: Option<Limit>,
+    pub second_ns: i64,
+    pub loss: Loss,
+    /// The limit that lost most, where there is a problem and the first cannot be mended.
+    pub also: Option<Limit>,
+}
+
+impl Division {
+    /// Divide a life. `mended_ns`: time of limits that work as designed of which a finding says that it is too much.
+    pub fn of(times_ns: &Times, mended_ns: &Times, doubts: Doubts) -> Division {
+        let (lost_to_ns, loss) = lost(times_ns, mended_ns, doubts);
+        let total_ns: i64 = times_ns.iter().sum();
+        let [(mut first, mut first_ns), (mut second, mut second_ns)] = largest_two(times_ns);
+        let [(most_lost, _), _] = largest_two(&lost_to_ns);
+        let is_large = second_ns as f64 >= LIKE_SHARE * first_ns as f64;
+        let is_close = ((first_ns - second_ns) as f64) < CLOSE_SHARE * total_ns as f64;
+        let is_like = second_ns > 0 && (is_close || is_large);
+        // A path that carries more carries it to the next limit, which is as near: that one is named first.
+        // But a congestion window that grows faster grows to what the path gives.
+        let is_hidden = first == Limit::PathRate && second != Limit::CongestionControl
+            || first == Limit::CongestionControl && second == Limit::PathRate;
+        if is_like && is_large && is_hidden {
+            std::mem::swap(&mut first, &mut second);
+            std::mem::swap(&mut first_ns, &mut second_ns);
+        }
+        let is_beside = loss.is_problem && lost_to_ns[first as usize] == 0;
+        Division {
+            times_ns: *times_ns,
+            lost_to_ns,
+            total_ns,
+            first,
+            first_ns,
+            second: is_like.then_some(second),
+            second_ns: if is_like { second_ns } else { 0 },
+            loss,
+            also: (is_beside && most_lost != Limit::None).then_some(most_lost),
+        }
+    }
+}
+
+/// The limits with most time; what limited nothing is none of them.
+fn largest_two(times_ns: &Times) -> [(Limit, i64); 2] {
+    let mut largest = [(Limit::None, 0); 2];
+    for limit in ORDER.into_iter().filter(|limit| *limit != Limit::None) {
+        let ns = times_ns[limit as usize];
+        if ns > largest[0].1 {
+            largest = [(limit, ns), largest[0]];
+        } else if ns > largest[1].1 {
+            largest[1] = (limit, ns);
+        }
+    }
+    largest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    fn divided(times: &[(Limit, i64)]) -> Division {
+        let mut times_ns = [0; LIMITS];
+        times
+            .iter()
+            .for_each(|(limit, ms)| times_ns[*limit as usize] = ms * MS);
+        Division::of(&times_ns, &[0; LIMITS], Doubts::default())
+    }
+
+    #[test]
+    fn two_limits_of_like_size_are_two() {
+        // Within a tenth of the life, or two thirds of the first's time (judgement.md section 3: report them as two).
+        for (second_ms, is_second) in [(650, true), (467, true), (466, false)] {
+            let found = divided(&[
+                (Limit::PathLoss, 700),
+                (Limit::SenderApplication, second_ms),
+            ]);
+            assert_eq!(found.second, is_second.then_some(Limit::SenderApplication));
+        }
+    }
+
+    #[test]
+    fn the_path_is_named_after_what_it_would_carry_more_to() {
+        // judgement.md section 4, mechanism 1: losses of a full queue are a symptom, but what else is as near is named.
+        let lossy = divided(&[(Limit::PathRate, 700), (Limit::PathLoss, 500)]);
+        assert_eq!(
+            (lossy.first, lossy.second),
+            (Limit::PathLoss, Some(Limit::PathRate))
+        );
+        let grown = divided(&[(Limit::PathRate, 500), (Limit::CongestionControl, 700)]);
+        assert_eq!(
+            (grown.first, grown.second),
+            (Limit::PathRate, Some(Limit::CongestionControl))
+        );
+    }
+
+    #[test]
+    fn a_problem_is_a_fifth_of_a_second_and_a_tenth_of_the_work() {
+        for (lost_ms, busy_ms, is_problem) in
+            [(200, 1800, true), (199, 0, false), (200, 1801, false)]
+        {
+            let times = [
+                (Limit::PathLoss, lost_ms),
+                (Limit::PathRate, busy_ms),
+                (Limit::SenderApplication, 99_999),
+            ];
+            let found = divided(&times);
+            assert_eq!(
+                (found.loss.is_problem, found.loss.busy_ns),
+                (is_problem, (lost_ms + busy_ms) * MS)
+            );
+            assert_eq!(found.also, is_problem.then_some(Limit::PathLoss));
+        }
+    }
+
+    #[test]
+    fn a_handshake_is_lost_only_where_it_was_disturbed() {
+        let mut times_ns = [0; LIMITS];
+        times_ns[Limit::Handshake as usize] = 300 * MS;
+        for is_disturbed in [false, true] {
+            let doubts = Doubts {
+                is_disturbed,
+                ..Doubts::default()
+            };
+            let found = Division::of(&times_ns, &[0; LIMITS], doubts);
+            assert_eq!((found.loss.is_problem, found.also), (is_disturbed, None));
+        }
+    }
+
+    #[test]
+    fn of_two_directions_that_lost_the_one_that_lost_more_speaks() {
+        let loss = |lost_ns| Loss {
+            lost_ns,
+            busy_ns: 0,
+            is_problem: lost_ns > 1,
+        };
+        assert!(loss(2).is_less_than(&loss(3), false));
+        assert!(!loss(3).is_less_than(&loss(1), true));
+        assert!(loss(3).is_less_than(&loss(3), true));
+        assert!(
+            loss(0).is_less_than(&loss(1), true),
+            "neither is a problem: more data"
+        );
+    }
+}

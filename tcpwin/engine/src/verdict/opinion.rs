@@ -1,0 +1,465 @@
+//! What a limit means for a direction by itself: whose it is, how sure that is, and which sentence says so.
+//!
+//! It weighs no limits against each other.
+
+use crate::budget_item::{Group, ItemTrait, SenderState};
+use crate::limit::Limit;
+use crate::verdict::budget::Items;
+use crate::verdict::codes::codes;
+use crate::verdict::confidence::Confidence;
+use crate::verdict::facts::{DirectionFacts, Facts};
+use crate::verdict::owner::{End, Owner};
+use crate::verdict::traits::{is_growing, is_mostly_closed, is_mostly_recovering};
+
+/// Of the time that a sender waited for its receiver, so much in one stop: the receiver reads well otherwise.
+const ONLY_SHARE: f64 = 0.8;
+/// Times: in drawn worlds that a window did limit, a round trip was 1.9 times the least one at most.
+const WAITING: f64 = 2.0;
+/// Fewer full segments in a row are a write of just that length by chance.
+const PACED_SEGMENTS: i64 = 16;
+/// A transfer that had less of the path's rate does not use all that the path gives (SPARE, timing/full_path.rs).
+const SPARE_SHARE: f64 = 0.7;
+
+/// The sentence that follows a limit's name, with its numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Meaning {
+    #[default]
+    Plain,
+    /// The receiver stopped reading once.
+    ReadingStopped {
+        stop_ns: i64,
+    },
+    WindowKeptFull,
+    /// An end's SYN has no window scale option.
+    ScalingOff,
+    NothingToSend,
+    /// A subflow of Multipath TCP was silent.
+    SubflowSilent,
+    PacedOrIdle,
+    /// The median wait for an answer, or the only one.
+    Answering {
+        first_byte_ns: i64,
+        is_median: bool,
+    },
+    PathFilled,
+    PathShared {
+        had_bps: f64,
+        path_bps: f64,
+    },
+    StillGrowing,
+    CutNeedlessly,
+    Refused,
+    Unanswered,
+    Policed,
+}
+
+codes! {
+    /// What to do.
+    Fix:
+    Nothing "nothing",
+    ReadFaster "read_faster",
+    GrowWindow "grow_window",
+    OfferScaling "offer_scaling",
+    GrowSendBuffer "grow_send_buffer",
+    FindLoss "find_loss",
+    KeepWindowAfterIdle "keep_window_after_idle",
+    WriteWholeMessages "write_whole_messages",
+    CheckPeer "check_peer",
+    RaisePolicer "raise_policer",
+    /// What the crossing of two captures shows.
+    OfCrossing "of_crossing",
+    /// What the finding says that claims the time.
+    OfFinding "of_finding",
+}
+
+codes! {
+    /// How the reason goes, whose numbers the direction has.
+    Reason:
+    /// The limit's only one.
+    Usual "usual",
+    /// What the finding says that claims the time.
+    Finding "finding",
+    WindowTimes "window_times",
+    WindowLow "window_low",
+    WindowCloses "window_closes",
+    WindowUnknown "window_unknown",
+    QueueLikely "queue_likely",
+    Paced "paced",
+}
+
+impl Meaning {
+    /// Its name, and its numbers.
+    pub fn parts(self) -> (&'static str, f64, f64) {
+        match self {
+            Meaning::Plain => ("plain", 0.0, 0.0),
+            Meaning::ReadingStopped { stop_ns } => ("reading_stopped", stop_ns as f64, 0.0),
+            Meaning::WindowKeptFull => ("window_kept_full", 0.0, 0.0),
+            Meaning::ScalingOff => ("scaling_off", 0.0, 0.0),
+            Meaning::NothingToSend => ("nothing_to_send", 0.0, 0.0),
+            Meaning::SubflowSilent => ("subflow_silent", 0.0, 0.0),
+            Meaning::PacedOrIdle => ("paced_or_idle", 0.0, 0.0),
+            Meaning::Answering {
+                first_byte_ns,
+                is_median,
+            } => (
+                "answering",
+                first_byte_ns as f64,
+                f64::from(u8::from(is_median)),
+            ),
+            Meaning::PathFilled => ("path_filled", 0.0, 0.0),
+            Meaning::PathShared { had_bps, path_bps } => ("path_shared", had_bps, path_bps),
+            Meaning::StillGrowing => ("still_growing", 0.0, 0.0),
+            Meaning::CutNeedlessly => ("cut_needlessly", 0.0, 0.0),
+            Meaning::Refused => ("refused", 0.0, 0.0),
+            Meaning::Unanswered => ("unanswered", 0.0, 0.0),
+            Meaning::Policed => ("policed", 0.0, 0.0),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Opinion {
+    pub owner: Owner,
+    pub side: Option<End>,
+    pub confidence: Confidence,
+    pub reason: Reason,
+    pub meaning: Meaning,
+    pub fix: Fix,
+}
+
+impl Opinion {
+    fn new(owner: Owner, side: Option<End>, confidence: Confidence) -> Opinion {
+        Opinion {
+            owner,
+            side,
+            confidence,
+            reason: Reason::Usual,
+            meaning: Meaning::Plain,
+            fix: Fix::Nothing,
+        }
+    }
+
+    fn meaning(self, meaning: Meaning) -> Opinion {
+        Opinion { meaning, ..self }
+    }
+
+    fn fix(self, fix: Fix) -> Opinion {
+        Opinion { fix, ..self }
+    }
+
+    /// The same limit as another witness has it; the meaning is its owner's.
+    pub fn restated(self, owner: Owner, side: Option<End>, confidence: Confidence) -> Opinion {
+        let meaning = if owner == self.owner {
+            self.meaning
+        } else {
+            Meaning::Plain
+        };
+        Opinion {
+            owner,
+            side,
+            confidence,
+            meaning,
+            ..self
+        }
+    }
+}
+
+/// How long the receiver did not read, where that was once and nearly all that the sender waited for it; else 0.
+pub fn only_stop_ns(episodes: i64, zero_window_ns: i64, window_limited_ns: i64) -> i64 {
+    let waited_ns = (zero_window_ns + window_limited_ns) as f64;
+    if episodes == 1 && zero_window_ns as f64 >= ONLY_SHARE * waited_ns {
+        zero_window_ns
+    } else {
+        0
+    }
+}
+
+impl DirectionFacts {
+    pub fn only_stop_ns(&self) -> i64 {
+        only_stop_ns(
+            self.zero_window_episode_count,
+            self.zero_window_ns,
+            self.window_limited_ns,
+        )
+    }
+}
+
+/// A direction whose limits are asked for.
+pub struct Seen<'a> {
+    pub facts: &'a Facts,
+    pub items_ns: &'a Items,
+    /// Whether the sender's kernel counted.
+    pub has_kernel: bool,
+}
+
+impl Seen<'_> {
+    /// How sure what the sender waited for is, by where the capture was made.
+    fn by_place(&self) -> Confidence {
+        if self.facts.data.view == "sender" {
+            Confidence::Certain
+        } else {
+            Confidence::Likely
+        }
+    }
+
+    fn by_kernel(&self) -> Confidence {
+        if self.has_kernel {
+            Confidence::Certain
+        } else {
+            self.by_place()
+        }
+    }
+
+    pub fn opinion(&self, limit: Limit) -> Opinion {
+        let sender = self.facts.sender();
+        let receiver = sender.other();
+        let own_host = Opinion::new(sender.host(), Some(sender), self.by_place());
+        let network = Opinion::new(Owner::Network, None, Confidence::Likely);
+        let nobody = Opinion::new(Owner::Nobody, None, Confidence::Likely);
+        match limit {
+            Limit::ReceiverApplication => self.reader(receiver),
+            Limit::ReceiverWindow => self.window(receiver),
+            Limit::SenderApplication => self.application(sender),
+            Limit::SendBuffer => {
+                let is_counted = self.has_kernel;
+                let confidence = if is_counted {
+                    Confidence::Certain
+                } else {
+                    Confidence::Possible
+                };
+                Opinion {
+                    confidence,
+                    ..own_host
+                }
+                .fix(Fix::GrowSendBuffer)
+            }
+            Limit::PathRate => nobody.meaning(self.path_meaning()),
+            Limit::PathLoss => {
+                // A queue that drops when it is full is a symptom of the path's rate.
+                let is_judged = !is_mostly_recovering(self.items_ns) || self.facts.data.is_queued();
+                let confidence = if is_judged {
+                    Confidence::Likely
+                } else {
+                    self.by_place()
+                };
+                Opinion {
+                    confidence,
+                    ..network
+                }
+                .fix(Fix::FindLoss)
+            }
+            Limit::PathPolicer => network.meaning(Meaning::Policed).fix(Fix::RaisePolicer),
+            Limit::CongestionControl if is_growing(self.items_ns) => {
+                nobody.meaning(Meaning::StillGrowing)
+            }
+            Limit::CongestionControl => nobody,
+            Limit::IdleRestart => own_host.fix(Fix::KeepWindowAfterIdle),
+            Limit::RetransmissionTimer => Opinion {
+                confidence: Confidence::Likely,
+                ..own_host
+            },
+            Limit::DelayedAck => {
+                Opinion::new(sender.application(), Some(sender), Confidence::Likely)
+                    .fix(Fix::WriteWholeMessages)
+            }
+            Limit::Handshake => self.handshake(),
+            Limit::PeerSilent => network.fix(Fix::CheckPeer),
+            Limit::Capture => Opinion {
+                confidence: Confidence::Possible,
+                ..nobody
+            },
+            Limit::None => nobody,
+        }
+    }
+
+    fn reader(&self, receiver: End) -> Opinion {
+        let data = &self.facts.data;
+        let mut confidence = self.by_kernel();
+        let mut reason = Reason::WindowTimes;
+        if data.zero_window_episode_count > 0 {
+            if is_mostly_closed(self.items_ns) {
+                confidence = Confidence::Certain;
+            }
+        } else if self.items_ns[SenderState::Reader as usize] > 0 {
+            confidence = Confidence::Likely;
+        } else if data.receive_window_max_bytes.unwrap_or(0) > 0
+            && data.receive_window_mean_bytes.is_some()
+        {
+            confidence = confidence.min(Confidence::Likely);
+            reason = Reason::WindowLow;
+        } else {
+            reason = Reason::WindowCloses;
+        }
+        let meaning = match data.only_stop_ns() {
+            0 => Meaning::WindowKeptFull,
+            stop_ns => Meaning::ReadingStopped { stop_ns },
+        };
+        let opinion = Opinion::new(receiver.application(), Some(receiver), confidence);
+        Opinion { reason, ..opinion }
+            .meaning(meaning)
+            .fix(Fix::ReadFaster)
+    }
+
+    fn window(&self, receiver: End) -> Opinion {
+        let data = &self.facts.data;
+        let mut confidence = self.by_kernel();
+        if data.window_scale_state == "disabled" {
+            let by = if data.window_scale_disabled_by == "b" {
+                End::Server
+            } else {
+                End::Client
+            };
+            let opinion = Opinion::new(by.host(), Some(by), confidence);
+            return opinion.meaning(Meaning::ScalingOff).fix(Fix::OfferScaling);
+        }
+        let mut reason = Reason::Usual;
+        match data.receive_window_max_bytes {
+            None => (confidence, reason) = (Confidence::Possible, Reason::WindowUnknown),
+            Some(most) if self.is_waiting(most) => {
+                (confidence, reason) = (Confidence::Possible, Reason::QueueLikely);
+            }
+            Some(_) => {}
+        }
+        let opinion = Opinion::new(receiver.host(), Some(receiver), confidence);
+        Opinion { reason, ..opinion }.fix(Fix::GrowWindow)
+    }
+
+    /// Whether a full window waits for most of its round trip, and carries less than half of what it allows.
+    ///
+    /// A window of a few segments can fill a path that two fill. Its queue is too short to be seen in its delay, and lifting
+    /// the window gains nothing (docs/worlds.md, seed 4).
+    fn is_waiting(&self, window_bytes: i64) -> bool {
+        let (data, least_ns) = (&self.facts.data, self.facts.connection.path_rtt_ns);
+        let (Some(smoothed_ns), Some(goodput_bps)) = (data.rtt_smoothed_ns, data.goodput_bps)
+        else {
+            return false;
+        };
+        if least_ns == 0 {
+            return false;
+        }
+        let allowed_bps = window_bytes as f64 * 8e9 / least_ns as f64;
+        smoothed_ns > WAITING * least_ns as f64 && allowed_bps > WAITING * goodput_bps
+    }
+
+    fn application(&self, sender: End) -> Opinion {
+        let data = &self.facts.data;
+        let mut opinion = Opinion::new(sender.application(), Some(sender), self.by_place());
+        opinion.meaning = Meaning::NothingToSend;
+        if data.is_answering(self.items_ns) {
+            opinion.meaning = Meaning::Answering {
+                first_byte_ns: data.first_byte_p50_ns,
+                is_median: data.turns > 1,
+            };
+        }
+        if self.facts.connection.multipath {
+            opinion.meaning = Meaning::SubflowSilent;
+        }
+        if self.may_be_paced() {
+            opinion.confidence = Confidence::Possible;
+            opinion.meaning = Meaning::PacedOrIdle;
+            opinion.reason = Reason::Paced;
+        }
+        opinion
+    }
+
+    /// Whether most of the idle time lies between full segments, each sent before the timeout.
+    ///
+    /// A sender that paces (BBR, fq) below a segment a round trip has nothing in flight between two, like one whose
+    /// application has nothing to send. But what an application writes seldom fills its last segment: where all but the
+    /// last are full, no end of a write shows.
+    fn may_be_paced(&self) -> bool {
+        let data = &self.facts.data;
+        let (mss, segments) = (data.mss_bytes, data.data_segments);
+        if segments < PACED_SEGMENTS || mss == 0 || data.max_payload_bytes > mss {
+            // A segment as captured before segmentation does not show where a write ended.
+            return false;
+        }
+        let idle_ns = self.items_ns[SenderState::Application as usize];
+        let is_full = data.payload_bytes > (segments - 1) * mss;
+        let elsewhere_ns =
+            (data.first_byte_p50_ns * data.turns) as f64 + (data.idle_ns + self.over_ns()) as f64;
+        is_full && (idle_ns as f64 - elsewhere_ns) * 2.0 > idle_ns as f64
+    }
+
+    /// Time from the last data of either end to the connection's end.
+    fn over_ns(&self) -> i64 {
+        let last = self
+            .facts
+            .data
+            .last_data_ns
+            .max(self.facts.back.last_data_ns);
+        last.map_or(0, |last_ns| self.facts.connection.end_ns - last_ns)
+    }
+
+    fn path_meaning(&self) -> Meaning {
+        let path_ns = self.items_ns[SenderState::Path as usize];
+        let data = &self.facts.data;
+        if data.path_rate_bps > 0.0 && path_ns > 0 && data.unique_bytes > 0 {
+            let had_bps = data.unique_bytes as f64 * 8e9 / path_ns as f64;
+            if had_bps < SPARE_SHARE * data.path_rate_bps {
+                // Not even all of it, carried in that time alone, fills the path: what limited it is the queue.
+                let path_bps = data.path_rate_bps;
+                return Meaning::PathShared { had_bps, path_bps };
+            }
+        }
+        Meaning::PathFilled
+    }
+
+    fn handshake(&self) -> Opinion {
+        let facts = self.facts;
+        let network = Opinion::new(Owner::Network, None, Confidence::Likely);
+        match facts.connection.close {
+            "refused" => Opinion::new(
+                End::Server.application(),
+                Some(End::Server),
+                Confidence::Likely,
+            )
+            .meaning(Meaning::Refused),
+            "unanswered" => Opinion {
+                confidence: Confidence::Possible,
+                ..network
+            }
+            .meaning(Meaning::Unanswered),
+            _ if facts.data.syn_retransmissions + facts.back.syn_retransmissions > 0 => {
+                network.fix(Fix::FindLoss)
+            }
+            _ => Opinion::new(Owner::Nobody, None, Confidence::Certain),
+        }
+    }
+
+    /// How sure a limit can be without the scale of the windows: of one that is inferred no more than possible.
+    pub fn most(&self, limit: Limit) -> Confidence {
+        let is_scaled = !matches!(self.facts.data.window_scale_state, "unknown" | "syn_only");
+        match limit {
+            _ if is_scaled || self.has_kernel => Confidence::Certain,
+            // A closed window is closed at every scale.
+            Limit::ReceiverWindow | Limit::ReceiverApplication
+                if is_mostly_closed(self.items_ns) =>
+            {
+                Confidence::Certain
+            }
+            Limit::ReceiverWindow | Limit::ReceiverApplication => Confidence::Possible,
+            Limit::Handshake | Limit::None | Limit::Capture => Confidence::Certain,
+            _ => Confidence::Likely,
+        }
+    }
+
+    /// Whether both SYNs and much of the data are there again: what TW610 makes sure of.
+    pub fn is_doubled(&self) -> bool {
+        let facts = self.facts;
+        facts.data.syn_retransmissions > 0
+            && facts.back.syn_retransmissions > 0
+            && facts.data.is_doubled()
+    }
+
+    /// Items whose limit this is, or the window's for either of its limits.
+    pub fn items_of(limit: Limit) -> impl Iterator<Item = SenderState> {
+        let is_windows = matches!(limit, Limit::ReceiverWindow | Limit::ReceiverApplication);
+        SenderState::ALL
+            .into_iter()
+            .filter(move |item| match item.row().group {
+                Group::Receiver if is_windows => item.has(ItemTrait::Window),
+                _ => !is_windows && item.limit(false) == limit,
+            })
+    }
+}

@@ -1,0 +1,111 @@
+//! The connections that lost most, and those with a problem, by their packets alone.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use crate::connection::arena::Arena;
+use crate::verdict::columns::Losses;
+
+/// Lost time and payload of both directions, and the connection's number: the larger, the worse; of the same the earlier.
+pub type Ranked = (i64, u64, Reverse<u32>);
+
+/// Connections in their order, the worst first.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ranking {
+    /// As many as were wanted.
+    pub worst: Vec<Ranked>,
+    /// All with a problem.
+    pub problems: Vec<Ranked>,
+}
+
+/// Rank the connections, and keep `most` of them.
+pub fn rank(connections: &Arena, most: usize) -> Ranking {
+    let mut worst = BinaryHeap::new();
+    let mut problems = Vec::new();
+    for (some, more) in connections.walk(|some| rank_some(connections, some, most)) {
+        some.into_iter()
+            .for_each(|Reverse(row)| keep_worst(&mut worst, most, row));
+        problems.extend(more);
+    }
+    problems.sort_unstable_by_key(|row| Reverse(*row));
+    let worst = worst.into_sorted_vec().into_iter();
+    Ranking {
+        worst: worst.map(|Reverse(row)| row).collect(),
+        problems,
+    }
+}
+
+/// The least of them is at the top.
+type Worst = BinaryHeap<Reverse<Ranked>>;
+
+fn rank_some(connections: &Arena, some: Range<u32>, most: usize) -> (Worst, Vec<Ranked>) {
+    let mut worst = BinaryHeap::new();
+    let mut problems = Vec::new();
+    for (id, connection) in some.clone().zip(connections.range(some)) {
+        let losses = Losses::of(connection);
+        let payloads = connection
+            .directions
+            .each_ref()
+            .map(|direction| direction.payload_bytes);
+        let lost_ns = losses.loss[usize::from(losses.is_back)].lost_ns;
+        let row = (
+            lost_ns,
+            payloads[0].saturating_add(payloads[1]),
+            Reverse(id),
+        );
+        keep_worst(&mut worst, most, row);
+        if losses.is_problem() {
+            problems.push(row);
+        }
+    }
+    (worst, problems)
+}
+
+fn keep_worst(worst: &mut Worst, most: usize, row: Ranked) {
+    if worst.len() < most {
+        worst.push(Reverse(row));
+    } else if let Some(mut least) = worst.peek_mut() {
+        if row > least.0 {
+            *least = Reverse(row);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::state::Connection;
+    use crate::wire::Segment;
+
+    fn connections(payloads: &[u64], lossy: usize) -> Arena {
+        let mut arena = Arena::default();
+        for (number, payload_bytes) in payloads.iter().enumerate() {
+            let mut connection = Connection::new(&Segment::EMPTY, 0);
+            connection.end_ns = connection.start_ns + 300_000_000;
+            connection.directions[1].payload_bytes = *payload_bytes;
+            if number == lossy {
+                connection.directions[1].cold_state().limited_ns = 250_000_000;
+            }
+            arena.push(connection);
+        }
+        arena
+    }
+
+    #[test]
+    fn what_lost_most_is_first_then_what_has_most_data_and_the_earlier() {
+        let arena = connections(&[5, 9, 7, 9, 1, 8], 4);
+        let worst = |most| {
+            rank(&arena, most)
+                .worst
+                .iter()
+                .map(|row| row.2 .0)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(worst(0), []);
+        assert_eq!(worst(3), [4, 1, 3]);
+        assert_eq!(worst(9), [4, 1, 3, 5, 2, 0]);
+        let problems = rank(&arena, 1).problems;
+        assert_eq!(problems, [(250_000_000, 1, Reverse(4))]);
+    }
+}
