@@ -66,6 +66,7 @@ class Selected:
 class _LimitRow(TypedDict):
     name: str
     label: str
+    phrase: str
     group: str
     is_mendable: bool
     held_by: list[str]
@@ -100,6 +101,57 @@ def budget_groups() -> list[tuple[str, str]]:
 def verdict_fields() -> list[_VerdictField]:
     """The fields of a verdict; its kind says what each holds."""
 
+LIMIT_ORDER: list[str]
+"""Of limits that have the same time the first of these is named."""
+MIN_COST_NS: int
+MIN_SHARE: float
+
+_Carried: TypeAlias = tuple[int, float, int, int, int, int, int]
+
+def judge(
+    result: Result,
+    id: int,
+    is_back: bool,
+    items_ns: Sequence[int],
+    packets_ns: Sequence[int],
+    *,
+    kernel_window_ns: int | None = None,
+    findings: Sequence[tuple[str, str | None, str, bool, int, bool]] = (),
+    claims: Sequence[tuple[int, str, str, int]] = (),
+    crossing: object | None = None,
+    is_capture_lossy: bool = False,
+) -> dict[str, Any]:
+    """Judge a direction.
+
+    Args:
+        items_ns: of its budget as corrected; `packets_ns`: by the packets alone.
+        findings: owner, side, confidence, whether it warns, cost, and whether it has a remedy.
+        claims: the finding's place, item, limit and time.
+    """
+
+def verdict_columns(
+    result: Result, start: int, stop: int, is_capture_lossy: bool
+) -> tuple[dict[str, NDArray[Any]], list[tuple[Any, ...]]]:
+    """Verdicts by packets alone as columns of codes and numbers, and the statements that `place` points to."""
+
+def rank_connections(result: Result, most: int) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
+    """By packets alone the connections that lost most, and all with a problem: lost time, payload and number."""
+
+def life(result: Result, id: int, is_back: bool, items_ns: Sequence[int]) -> tuple[bool, bool, list[int], _Carried]:
+    """Whether the reader is slow and the window growing, silent time of each limit, and what was carried."""
+
+def gain(
+    limit: str, times_ns: Sequence[int], silent_ns: Sequence[int], carried: _Carried, is_growing: bool
+) -> tuple[int, int, int, float]:
+    """What lifting a limit alone would have gained: likely, at least, at most; bytes that came through in its time."""
+
+def corrected_by_kernel(items_ns: Sequence[int], window_ns: int, buffer_ns: int) -> list[int]: ...
+def corrected_by_receiver(items_ns: Sequence[int], shown_ns: Sequence[int]) -> list[int]: ...
+def is_worse(own: tuple[int, bool], other: tuple[int, bool], is_other_main: bool) -> bool:
+    """Whether the connection's verdict is the other direction's, by lost time and whether that is a problem."""
+
+def only_stop_ns(episodes: int, zero_window_ns: int, window_limited_ns: int) -> int: ...
+
 class Result:
     def __len__(self) -> int: ...
     def facts(self) -> list[dict[str, Any]]: ...
@@ -115,16 +167,7 @@ class Result:
     def json(self, start: int, stop: int) -> str: ...
     def budgets(self, start: int, stop: int) -> NDArray[np.int64]: ...
     def budget(self, id: int) -> list[list[int]]: ...
-    def budget_sums(self, start: int, stop: int, groups: Sequence[Sequence[int]]) -> NDArray[np.int64]: ...
     def carried_bytes(self) -> int: ...
-    def apart(
-        self,
-        items: Sequence[int],
-        doubtful: Sequence[int],
-        doubts: Sequence[_Condition],
-        light: int,
-        most: int,
-    ) -> tuple[list[int], list[tuple[int, int]]] | None: ...
     def select(self, questions: Sequence[tuple[bool, Sequence[_Condition]]]) -> list[Sequence[_Pick]]: ...
     def responders(self, of_directions: bool, conditions: Sequence[_Condition]) -> dict[tuple[str, int], int]: ...
     def connection_value(self, id: int, name: str) -> Any: ...

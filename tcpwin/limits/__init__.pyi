@@ -11,12 +11,12 @@ from tcpwin.limits.baseline import kinds_of as kinds_of
 from tcpwin.limits.baseline import read_baseline as read_baseline
 from tcpwin.limits.budget import Budget as Budget
 from tcpwin.limits.budget import KernelLimits as KernelLimits
-from tcpwin.limits.bulk import budget_columns as budget_columns
-from tcpwin.limits.bulk import verdict_columns as verdict_columns
-from tcpwin.limits.bulk import verdict_parts as verdict_parts
 from tcpwin.limits.case import Case as Case
 from tcpwin.limits.claims import is_about as is_about
 from tcpwin.limits.claims import is_part_of as is_part_of
+from tcpwin.limits.columns import budget_columns as budget_columns
+from tcpwin.limits.columns import verdict_columns as verdict_columns
+from tcpwin.limits.columns import verdict_parts as verdict_parts
 from tcpwin.limits.comparison import Change as Change
 from tcpwin.limits.comparison import Comparison as Comparison
 from tcpwin.limits.comparison import FindingChange as FindingChange

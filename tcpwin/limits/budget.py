@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tcpwin import _engine
 from tcpwin.analysis import Direction
 from tcpwin.limits.tables import GROUPS, ITEMS, WINDOW_ITEMS
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 CHRONOGRAPHS = ("busy_ns", "rwnd_limited_ns", "sndbuf_limited_ns")
 """What `KernelLimits` takes from a sample."""
-_GROWING = ("slow_start", "after_loss", "unknown")
-"""Items of a busy sender whose time may turn out to be another's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +96,9 @@ def draw_up(
     kernel = _kernel(direction, samples) if samples else None
     if kernel is None:
         return Budget(packets, packets)
-    items = dict(packets)
-    # The kernel knows what it waited for; the packets, which part of the window's time it was. It counts a state, not a
-    # cause: above a queue that stands the window is full and the path as well, and a larger window would gain nothing.
-    others = ("congestion", "reader", "send_buffer", *_GROWING)
-    _move(items, WINDOW_ITEMS, kernel.rwnd_limited_ns, "window_full", others)
-    # It counts the send buffer only while all that is in it is in flight and the writer sleeps: packets show for longer
-    # that the buffer holds the flight down. Above a queue the buffer is full as well, and the path is the limit.
-    _add(items, kernel.sndbuf_limited_ns - items["send_buffer"], "send_buffer", ("congestion", *_GROWING))
-    return Budget(items, packets, kernel)
+    spent = list(packets.values())
+    items = _engine.corrected_by_kernel(spent, kernel.rwnd_limited_ns, kernel.sndbuf_limited_ns)
+    return Budget(dict(zip(ITEMS, items, strict=True)), packets, kernel)
 
 
 def _kernel(direction: Direction, samples: Sequence[SocketSample]) -> KernelLimits | None:
@@ -124,24 +117,3 @@ def _kernel(direction: Direction, samples: Sequence[SocketSample]) -> KernelLimi
     base = max(early, key=lambda each: each.busy_ns or 0) if early else min(counted, key=lambda each: each.busy_ns or 0)
     limits = KernelLimits(*(max(0, (last.count(name) or 0) - (base.count(name) or 0)) for name in CHRONOGRAPHS))
     return limits if limits.busy_ns else None
-
-
-def _move(items: dict[str, int], group: Sequence[str], wanted_ns: int, rest: str, others: Sequence[str]) -> None:
-    """Give a group the time that the kernel counted: taken from the others of a busy sender, or given to them."""
-    has_ns = sum(items[item] for item in group)
-    if has_ns <= wanted_ns:
-        _add(items, wanted_ns - has_ns, rest, others)
-        return
-    for item in group:
-        kept_ns = items[item] * wanted_ns // has_ns
-        items["congestion"] += items[item] - kept_ns
-        items[item] = kept_ns
-
-
-def _add(items: dict[str, int], missing_ns: int, item: str, others: Sequence[str]) -> None:
-    """Give an item what it lacks of the kernel's count, as far as the others have it; never take any away."""
-    for other in others:
-        moved_ns = max(0, min(missing_ns, items[other]))
-        items[other] -= moved_ns
-        items[item] += moved_ns
-        missing_ns -= moved_ns

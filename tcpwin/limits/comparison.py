@@ -12,10 +12,10 @@ from typing import Any
 
 from tcpwin.analysis import DIRECTIONS, DirectionName, Endpoint
 from tcpwin.limits.analysis import Analysis
-from tcpwin.limits.division import MIN_COST_NS
 from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.findings import Findings, check
 from tcpwin.limits.pairs import BULK_BYTES, Match, pair, values
+from tcpwin.limits.tables import MIN_COST_NS
 from tcpwin.limits.verdict import Verdict, judge_connection
 
 TOLERANCE = 0.1

@@ -6,27 +6,13 @@ judges nothing: the judge, and the opinion on a limit, ask it. Who paired the ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from tcpwin import _engine
 from tcpwin.limits.budget import Budget
 from tcpwin.limits.names import FIND_LOSS, LOSS_ON_THE_PATH
-from tcpwin.limits.opinion import Opinion, Situation
-from tcpwin.limits.tables import GROUPS
+from tcpwin.limits.tables import ITEMS
 from tcpwin.units import count_text, share_text, time_text
-
-NEEDLESS_SHARE = 0.95
-"""Of the retransmissions: where so many were needless, the rest are no loss that a transfer feels."""
-MOST_SHARE = 0.5
-"""Of the retransmissions: what more of them were for is what they were for."""
-QUEUED_SHARE = 0.25
-"""Of the least round trip, as of a queue in one capture's round trips (`division.QUEUED_SHARE`)."""
-FULL_SHARE = 0.6
-"""Of the longest queue: where it was so long before the mean loss, its overflow was what lost packets. In the lab's
-drawn worlds random losses meet at most 0.4 of it, overflows 0.7 and more."""
-_RECOVERIES = {"fast_recovery": "congestion_control", "after_loss": "congestion_control"}
-_TIMEOUTS = {"timeout": "retransmission_timer", "tail": "retransmission_timer"}
-_WAITS = GROUPS["receiver"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,141 +55,94 @@ class Crossing:
     is_at_receiver: bool = True
     receiver: Budget | None = None
 
-    @property
-    def is_without_loss(self) -> bool:
-        """Whether data were sent again, and almost none for anything that was lost or dropped."""
-        return 0 < self.retransmissions * NEEDLESS_SHARE <= self.needless
-
-    @property
-    def is_overflow(self) -> bool:
-        """Whether the losses were those of a full queue: a symptom of the path's rate."""
-        if not self.round_trip_ns or not self.longest_queue_ns or self.queue_before_loss_ns is None:
-            return False
-        is_long = self.queue_before_loss_ns >= QUEUED_SHARE * self.round_trip_ns
-        is_for_loss = self.for_lost > self.retransmissions * MOST_SHARE
-        return is_long and is_for_loss and self.queue_before_loss_ns >= FULL_SHARE * self.longest_queue_ns
-
-    def limit_of(self, item: str, limit: str) -> str:
-        """The limit that an item of the budget is about, where one capture alone takes it for another."""
-        if limit not in ("path_loss", "path_policer"):
-            return limit
-        if limit == "path_loss" and self.is_without_loss:
-            return {**_RECOVERIES, **_TIMEOUTS}.get(item, limit)
-        # A policer makes nothing wait before it drops.
-        return "path_rate" if self.is_overflow else limit
-
     def corrected(self, budget: Budget) -> Budget:
         """The sender's budget: how long it waited for the receiver it knows itself, for which of its states the
         receiver's capture shows, where windows have their true times."""
         if self.receiver is None:
             return budget
-        return replace(
-            budget,
-            items_ns=_divided(budget.items_ns, self.receiver.items_ns),
-            packets_ns=_divided(budget.packets_ns, self.receiver.items_ns),
+        shown_ns = list(self.receiver.items_ns.values())
+        items_ns, packets_ns = (
+            dict(zip(ITEMS, _engine.corrected_by_receiver(list(each.values()), shown_ns), strict=True))
+            for each in (budget.items_ns, budget.packets_ns)
         )
+        return replace(budget, items_ns=items_ns, packets_ns=packets_ns)
 
-    def opinion(self, seen: Situation, limit: str, opinion: Opinion) -> Opinion:
-        """What a limit means where both captures speak of it; as it was where they do not."""
-        if limit == "path_loss":
-            return self._loss(seen, opinion)
-        if limit == "path_rate":
-            return self._rate(opinion)
-        if self.is_without_loss and limit in ("congestion_control", "retransmission_timer"):
-            return self._needless(seen, limit, opinion)
-        return opinion
+    def reason(self, witness: str, alone: str, receiver: str) -> str:
+        """Why a limit is the direction's, as both captures show it.
 
-    def _loss(self, seen: Situation, opinion: Opinion) -> Opinion:
-        many = self.retransmissions * MOST_SHARE
-        if self.for_refused > many:
+        Args:
+            witness: what they say of the limit.
+            alone: what the sender's capture says by itself.
+            receiver: its role.
+        """
+        resent = count_text(self.retransmissions, "retransmission")
+        if witness in ("refused_beyond", "reordered", "refused_by_receiver"):
             reason = (
-                f"{self.for_refused:,} of {count_text(self.retransmissions, 'retransmission')} followed packets that "
-                f"reached point {self.far} and were dropped after it"
+                f"{self.for_refused:,} of {resent} followed packets that reached point {self.far} and were dropped "
+                "after it"
             )
-            if not self.is_at_receiver:
-                fix = f"Find what drops packets between point {self.far} and the {seen.receiver}."
-                return opinion.restated("network", None, "likely", reason, fix)
-            if self.late >= self.for_refused:
+            if witness == "reordered":
                 reason += f"; {count_text(self.late, 'packet')} came after others that had left later"
-                fix = f"Find what reorders packets: the {seen.receiver} drops those with old timestamps (RFC 7323)."
-                if self.for_lost:
-                    reason += f"; {self._lost_words()}"
-                    fix += f" Find, too, what drops others between {self.near} and {self.far}."
-                return opinion.restated("network", None, "likely", reason, fix)
-            fix = (
-                f"Give the {seen.receiver} the memory that its window promises, or make its application read faster. "
+                reason += f"; {self._lost_words()}" if self.for_lost else ""
+            return reason
+        if witness == "lost_acks":
+            return (
+                f"{self.back_lost:,} of {count_text(self.back_known, 'packet')} with the ACKs lost between {self.far} "
+                f"and {self.near}; {self.for_lost_acks:,} of {resent} were for want of them"
+            )
+        if witness == "lost_between":
+            return (
+                f"{self.lost:,} of {count_text(self.known, 'packet')} lost between {self.near} and {self.far} "
+                f"({share_text(self.lost / self.known, places=2)}); {alone}"
+            )
+        if witness == "needless":
+            return f"{self.needless:,} of {resent} were needless: the {receiver} had the data; {self._lost_words()}"
+        return alone + self._queue_words(witness)
+
+    def _queue_words(self, witness: str) -> str:
+        if witness == "queue_full":
+            return (
+                f"; the {self.lost:,} lost packets met a queue of {time_text(self.queue_before_loss_ns or 0)} on "
+                f"average, of at most {time_text(self.longest_queue_ns or 0)}: it was full"
+            )
+        if witness == "queue_there":
+            where = f"from {self.near} to {self.far}"
+            return f"; {where} packets queue {time_text(self.queue_ns or 0)} on average"
+        if witness == "queue_on_the_way_back":
+            return f"; but the queue is on the way back, {time_text(self.back_queue_ns or 0)} on average"
+        return ""
+
+    def fix(self, witness: str, limit: str, alone: str, sender: str, receiver: str) -> str:
+        """What to change, as both captures show it.
+
+        Args:
+            witness: what they say of the limit.
+            alone: what the sender's capture advises by itself.
+            sender, receiver: their roles.
+        """
+        if witness == "refused_beyond":
+            return f"Find what drops packets between point {self.far} and the {receiver}."
+        if witness == "reordered":
+            fix = f"Find what reorders packets: the {receiver} drops those with old timestamps (RFC 7323)."
+            if self.for_lost:
+                fix += f" Find, too, what drops others between {self.near} and {self.far}."
+            return fix
+        if witness == "refused_by_receiver":
+            return (
+                f"Give the {receiver} the memory that its window promises, or make its application read faster. "
                 "Check `nstat` there (TcpExtTCPRcvQDrop, TcpExtRcvPruned, TcpExtPAWSEstab)."
             )
-            phrase = f"drops in the {seen.receiver}'s kernel"
-            own = opinion.restated(f"{seen.receiving_end}_host", seen.receiving_end, "certain", reason, fix)
-            return replace(own, phrase=phrase)
-        if self.for_lost_acks > many:
-            way = f"between {self.far} and {self.near}"
-            reason = (
-                f"{self.back_lost:,} of {count_text(self.back_known, 'packet')} with the ACKs lost {way}; "
-                f"{self.for_lost_acks:,} of {count_text(self.retransmissions, 'retransmission')} were for want of them"
+        if witness == "needless" and limit == "retransmission_timer":
+            return (
+                f"Find what delays packets or ACKs for longer than the {sender}'s timer, or raise a small rto_min of "
+                "the route there."
             )
-            return opinion.restated("network", None, "certain", reason, _find(opinion, way))
-        if not self.lost:
-            return opinion
-        way = f"between {self.near} and {self.far}"
-        reason = (
-            f"{self.lost:,} of {count_text(self.known, 'packet')} lost {way} "
-            f"({share_text(self.lost / self.known, places=2)})"
-        )
-        return opinion.restated("network", None, "certain", f"{reason}; {opinion.reason}", _find(opinion, way))
-
-    def _rate(self, opinion: Opinion) -> Opinion:
-        if self.is_overflow:
-            reason = (
-                f"{opinion.reason}; the {self.lost:,} lost packets met a queue of "
-                f"{time_text(self.queue_before_loss_ns or 0)} on average, of at most "
-                f"{time_text(self.longest_queue_ns or 0)}: it was full"
-            )
-            return replace(opinion, reason=reason)
-        if self.queue_ns is None or self.back_queue_ns is None or not self.round_trip_ns:
-            return opinion
-        least_ns = QUEUED_SHARE * self.round_trip_ns
-        if self.queue_ns >= max(least_ns, self.back_queue_ns):
-            reason = (
-                f"{opinion.reason}; from {self.near} to {self.far} packets queue {time_text(self.queue_ns)} on average"
-            )
-            return replace(opinion, reason=reason)
-        if self.back_queue_ns >= max(least_ns, self.queue_ns):
-            reason = f"{opinion.reason}; but the queue is on the way back, {time_text(self.back_queue_ns)} on average"
-            return replace(opinion, confidence="possible", reason=reason)
-        return opinion
-
-    def _needless(self, seen: Situation, limit: str, opinion: Opinion) -> Opinion:
-        reason = (
-            f"{self.needless:,} of {count_text(self.retransmissions, 'retransmission')} were needless: the "
-            f"{seen.receiver} had the data; {self._lost_words()}"
-        )
-        if limit == "retransmission_timer":
-            fix = (
-                f"Find what delays packets or ACKs for longer than the {seen.sender}'s timer, or raise a small rto_min "
-                "of the route there."
-            )
-            return opinion.restated("network", None, "likely", reason, fix)
-        fix = f"Find what reorders packets. Keep timestamps and net.ipv4.tcp_recovery=1 on the {seen.sender}."
-        meaning = "It was cut for losses that did not happen."
-        return replace(opinion.restated("network", None, "likely", reason, fix), meaning=meaning)
+        if witness == "needless":
+            return f"Find what reorders packets. Keep timestamps and net.ipv4.tcp_recovery=1 on the {sender}."
+        # Two captures are there already, so look between them.
+        ends = (self.far, self.near) if witness == "lost_acks" else (self.near, self.far)
+        way = "between {} and {}".format(*ends)
+        return alone.replace(FIND_LOSS, LOSS_ON_THE_PATH.format(way=way))
 
     def _lost_words(self) -> str:
         return f"{self.lost:,} of {count_text(self.known, 'packet')} were lost" if self.lost else "no packet was lost"
-
-
-def _find(opinion: Opinion, way: str) -> str:
-    """What to do about loss: two captures are there already, so look between them."""
-    return (opinion.fix or FIND_LOSS).replace(FIND_LOSS, LOSS_ON_THE_PATH.format(way=way))
-
-
-def _divided(items_ns: Mapping[str, int], shown_ns: Mapping[str, int]) -> Mapping[str, int]:
-    """The time that a sender waited for its receiver, divided as the receiver's capture divides its own."""
-    whole_ns, shown_whole_ns = (sum(each[item] for item in _WAITS) for each in (items_ns, shown_ns))
-    if not whole_ns or not shown_whole_ns:
-        return items_ns
-    parts = {item: whole_ns * shown_ns[item] // shown_whole_ns for item in _WAITS}
-    largest = max(parts, key=lambda item: parts[item])
-    parts[largest] += whole_ns - sum(parts.values())
-    return {**items_ns, **parts}

@@ -1,20 +1,54 @@
 """A direction's life for what is asked beyond its verdict: the time of each limit, and what was carried in it.
 
-In: a connection and a direction. Out: Life, by the judge's own division and the cost model of `tcpwin.limits.gains`, so
-that what is predicted of a change is what the verdict says that its limit cost.
+In: a connection and a direction. Out: Life, by the judge's own division and the engine's cost model, so that what is
+predicted of a change is what the verdict says that its limit cost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+from tcpwin import _engine
 from tcpwin.analysis import DirectionName
 from tcpwin.limits.connection import Connection
-from tcpwin.limits.division import ORDER, pick_one
 from tcpwin.limits.finding import Finding
-from tcpwin.limits.gains import Carried, Gain, gain_of
-from tcpwin.limits.verdict import division_of
+from tcpwin.limits.tables import LIMIT_ORDER, LIMITS
+from tcpwin.limits.verdict import judge_directions
+
+
+class Carried(NamedTuple):
+    """What a direction carried, and over what; 0 where it is not known.
+
+    Attributes:
+        path_bps: of the bottleneck.
+        window_bytes: the largest receive window; `first_window_bytes`: the one at the beginning.
+        first_flight_bytes: before the first ACK.
+        round_trip_ns: the least of the path.
+        paused_ns: of pauses of its sender that are longer than a retransmission timeout.
+    """
+
+    bytes: int
+    path_bps: float
+    window_bytes: int
+    first_window_bytes: int
+    first_flight_bytes: int
+    round_trip_ns: int
+    paused_ns: int = 0
+
+
+class Gain(NamedTuple):
+    """By how much sooner it would have ended, and between which bounds, in nanoseconds.
+
+    Attributes:
+        carried_bytes: what came through in the limit's time; 0 where the path's rate is not known.
+    """
+
+    likely_ns: int
+    low_ns: int
+    high_ns: int
+    carried_bytes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +75,17 @@ class Life:
 
     def over(self, path_bps: float) -> Life:
         """The same, over a path whose rate is given."""
-        carried = self.carried._replace(path_bps=path_bps)
-        return Life(self.direction, self.times_ns, self.silent_ns, carried, self.is_growing)
+        return replace(self, carried=self.carried._replace(path_bps=path_bps))
 
     def gain(self, limit: str) -> Gain:
         """What lifting a limit alone would have gained: of the verdict's limit what the verdict says."""
-        times_ns = [self.times_ns.get(each, 0) for each in ORDER]
-        return gain_of(ORDER.index(limit), times_ns, ORDER, self.carried, self.is_growing, pick_one, self.silent_ns)
+        times_ns, silent_ns = ([each.get(name, 0) for name in LIMITS] for each in (self.times_ns, self.silent_ns))
+        return Gain(*_engine.gain(limit, times_ns, silent_ns, self.carried, self.is_growing))
 
     def carried_bytes(self, limit: str) -> float:
         """What came through in a limit's time; spread evenly where the path's rate is not known."""
         if self.carried.path_bps:
-            return float(self.gain(limit).carried_bytes)
+            return self.gain(limit).carried_bytes
         carrying = {
             each: ns - min(self.silent_ns.get(each, 0), ns)
             for each, ns in self.times_ns.items()
@@ -69,6 +102,16 @@ def life_of(connection: Connection, direction: DirectionName, findings: Sequence
         findings: what rules found of the connection; by default all rules are asked.
     """
     found = connection.findings if findings is None else findings
-    seen, divided = division_of(connection, direction, found)
-    times = {limit: ns for limit, ns in zip(ORDER, divided.times_ns, strict=True) if ns}
-    return Life(direction, times, seen.silent_ns, seen.carried, bool(seen.traits.is_growing))
+    verdict = judge_directions(connection, found)[direction]
+    times_ns = dict(zip(LIMITS, verdict.times_ns, strict=True))
+    return divided_life(connection, direction, {limit: times_ns[limit] for limit in LIMIT_ORDER if times_ns[limit]})[0]
+
+
+def divided_life(connection: Connection, direction: DirectionName, times_ns: Mapping[str, int]) -> tuple[Life, bool]:
+    """The life of a direction whose division is known, and whether its receiver's application reads slowly."""
+    items_ns = list(connection.budget[direction].items_ns.values())
+    is_slow, is_growing, silent_ns, carried = _engine.life(
+        connection._analysis._engine, connection.id, direction == "b_to_a", items_ns
+    )
+    silent = {limit: ns for limit, ns in zip(LIMITS, silent_ns, strict=True) if ns}
+    return Life(direction, times_ns, silent, Carried(*carried), is_growing), is_slow

@@ -13,10 +13,10 @@ from dataclasses import replace
 from tcpwin.analysis import DirectionName
 from tcpwin.limits.claims import claimed_limit
 from tcpwin.limits.connection import Connection
-from tcpwin.limits.division import ORDER, by_limit, pick_one
 from tcpwin.limits.finding import Finding, Severity
-from tcpwin.limits.opinion import Situation
-from tcpwin.limits.tables import SILENT_ITEMS
+from tcpwin.limits.life import Life, divided_life
+from tcpwin.limits.reader import is_tight
+from tcpwin.limits.tables import ITEM_LIMITS, SILENT_ITEMS, SLOW_LIMITS
 
 LEAST_SHARE = 0.01
 """Of the time that a rule saw: what costs less costs nothing, but for what its rounds are told by."""
@@ -26,16 +26,18 @@ NO_SOONER = "but without it the connection would have ended no sooner"
 
 def price(connection: Connection, direction: DirectionName, findings: Sequence[Finding]) -> list[Finding]:
     """Findings of a direction with their costs: each a part of what its limit's lifting would have gained."""
-    seen = Situation(connection, direction, connection.budget[direction])
-    left = dict(seen.budget.items_ns)
+    left = dict(connection.budget[direction].items_ns)
     times: dict[str, int] = defaultdict(int)
     for finding in findings:
         for item, ns in finding.items_ns.items():
             left[item] -= ns
             times[claimed_limit(finding, item)] += ns
-    for limit, ns in by_limit(left, seen.is_slow, pick_one).items():
-        times[limit] += ns
-    prices = _Prices(seen, times)
+    life, is_slow = divided_life(connection, direction, times)
+    limits = SLOW_LIMITS if is_slow else ITEM_LIMITS
+    for item, ns in left.items():
+        times[limits[item]] += ns
+    data = connection.a_to_b if direction == "a_to_b" else connection.b_to_a
+    prices = _Prices(life, is_tight(data, max(connection.duration_ns - data.idle_ns, 0)))
     priced = []
     for finding in findings:
         cost_ns = sum([prices.of(claimed_limit(finding, item), item, ns) for item, ns in finding.items_ns.items()])
@@ -60,28 +62,30 @@ def excused(seen: Finding, priced: Finding) -> Finding:
 class _Prices:
     """What a part of a limit's time gained."""
 
-    def __init__(self, seen: Situation, times: dict[str, int]) -> None:
-        self.seen, self.times = seen, times
+    def __init__(self, life: Life, is_tight: bool) -> None:
+        self.life, self.is_tight = life, is_tight
         self.shares: dict[str, float] = {}
 
-    def times_while_lifted(self, limit: str) -> list[int]:
-        """The time of each limit, where one is lifted together with what it brings about.
+    def while_lifted(self, limit: str) -> Life:
+        """The life in which a limit is lifted together with what it brings about.
 
         Loss beside a window that was tight may be what the receiver refused for want of memory: a reader that keeps
         up ends that as well.
         """
-        times = dict(self.times)
-        if limit == READER and self.seen.is_tight:
-            times[limit] += times.pop("path_loss", 0)
-        return [times.get(each, 0) for each in ORDER]
+        if limit != READER or not self.is_tight:
+            return self.life
+        times = dict(self.life.times_ns)
+        times[limit] = times.get(limit, 0) + times.pop("path_loss", 0)
+        return replace(self.life, times_ns=times)
 
     def of(self, limit: str, item: str, ns: int) -> int:
         """Of so much time of an item: all where nothing came through, else its share of the gain."""
         if item in SILENT_ITEMS:
             return ns
         if limit not in self.shares:
-            silent_ns = min(self.seen.silent_ns.get(limit, 0), self.times[limit])
-            carrying_ns = self.times[limit] - silent_ns
-            gained_ns = self.seen.gain(ORDER.index(limit), self.times_while_lifted(limit)).likely_ns - silent_ns
+            time_ns = self.life.times_ns[limit]
+            silent_ns = min(self.life.silent_ns.get(limit, 0), time_ns)
+            carrying_ns = time_ns - silent_ns
+            gained_ns = self.while_lifted(limit).gain(limit).likely_ns - silent_ns
             self.shares[limit] = min(max(gained_ns / carrying_ns, 0.0), 1.0) if carrying_ns else 0.0
         return int(ns * self.shares[limit])

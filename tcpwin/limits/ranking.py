@@ -1,8 +1,7 @@
 """Which connections deserve a look first, and which have a problem: by their verdicts, for any number of connections.
 
-In: an analysis, and what rules found. Out: numbers of connections. What each lost is weighed without the words of its
-verdict; those that lost nothing the engine tells apart, and of many others those of which no rule and no host says
-more are weighed in columns.
+In: an analysis, and what rules found. Out: numbers of connections. The engine ranks all by their packets; the
+connections of which a rule or a host says more are judged one by one.
 """
 
 from __future__ import annotations
@@ -11,17 +10,19 @@ from heapq import nlargest
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
+from tcpwin import _engine
 from tcpwin.limits.analysis import Analysis
-from tcpwin.limits.bulk import Ranked, known_closely, rank, set_apart
+from tcpwin.limits.columns import known_closely
 from tcpwin.limits.findings import Findings
-from tcpwin.limits.verdict import weigh_connection
+from tcpwin.limits.verdict import judge_connection
 
 LEAST = 100
 """So many of the worst are looked for at once."""
 MOST_COUNTED = 1000
 """Connections with a problem whose limits are counted; of more, the worst."""
-MANY = 5000
-"""More connections that may have lost time are weighed in columns: loading numpy costs what weighing so many does."""
+
+Ranked = tuple[int, int, int]
+"""A connection's lost time, its payload, and its number as a negative: what connections are put in order by."""
 
 
 def worst(analysis: Analysis, limit: int, found: Findings | None = None) -> list[int]:
@@ -39,8 +40,11 @@ def problems_by_limit(analysis: Analysis, most: int, found: Findings | None = No
     ranking = _ranking(analysis, 0, found)
     by_limit: dict[str, list[int]] = {}
     for id in problems(analysis, found)[:most]:
-        limit = ranking.limits.get(id) or weigh_connection(analysis.connections[id], ranking.found.of(id)).limit
-        by_limit.setdefault(limit or "none", []).append(id)
+        limit = ranking.limits.get(id)
+        if limit is None:
+            verdict = judge_connection(analysis.connections[id], ranking.found.of(id))
+            limit = verdict.also or verdict.limit
+        by_limit.setdefault(limit, []).append(id)
     return {limit: tuple(ids) for limit, ids in by_limit.items()}
 
 
@@ -50,7 +54,7 @@ class _Ranking(NamedTuple):
     Attributes:
         worst: the `limit` worst are among these.
         problems: all with a problem.
-        limits: the limit that cost most, of so many with a problem that were weighed one by one as are counted.
+        limits: the limit that cost most, of those with a problem that were judged one by one.
     """
 
     found: Findings
@@ -73,24 +77,18 @@ def _ranking(analysis: Analysis, limit: int, found: Findings | None) -> _Ranking
 
 def _rank(analysis: Analysis, limit: int, found: Findings) -> _Ranking:
     one_by_one = known_closely(analysis, found)
-    apart = set_apart(analysis, limit + len(one_by_one), MANY)
-    if apart is None:
-        ranked = rank(analysis, limit + len(one_by_one))
-    else:
-        lossy, lossless = apart
-        ranked = lossless, []
-    worst, problems = ([row for row in rows if -row[-1] not in one_by_one] for rows in ranked)
-    if apart is not None:
-        one_by_one |= lossy
+    worst, problems = (
+        [(lost_ns, payload_bytes, -id) for lost_ns, payload_bytes, id in rows if id not in one_by_one]
+        for rows in _engine.rank_connections(analysis._engine, limit + len(one_by_one))
+    )
     limits: dict[int, str] = {}
     for id in one_by_one:
-        weighed = weigh_connection(analysis.connections[id], found.of(id))
-        row = (weighed.lost_ns, _payload_bytes(analysis, id), -id)
+        verdict = judge_connection(analysis.connections[id], found.of(id))
+        row = (verdict.lost_ns, _payload_bytes(analysis, id), -id)
         worst.append(row)
-        if weighed.is_problem:
+        if verdict.is_problem:
             problems.append(row)
-            if len(limits) < MOST_COUNTED:
-                limits[id] = weighed.limit or "none"
+            limits[id] = verdict.also or verdict.limit
     return _Ranking(found, limit, worst, problems, limits)
 
 

@@ -11,10 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tcpwin.limits.analysis import Analysis
-from tcpwin.limits.division import MIN_COST_NS, MIN_SHARE
 from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.ranking import MOST_COUNTED, problems, problems_by_limit, worst
-from tcpwin.limits.tables import LIMIT_NAMES
+from tcpwin.limits.tables import LIMIT_NAMES, MIN_COST_NS, MIN_SHARE
 from tcpwin.limits.verdict import Verdict, judge_connection
 from tcpwin.units import bytes_text, count_text, short_name, time_text
 

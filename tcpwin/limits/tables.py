@@ -10,6 +10,8 @@ LIMITS: tuple[str, ...] = tuple(row["name"] for row in _LIMITS)
 """What limits a connection."""
 LIMIT_NAMES: dict[str, str] = {row["name"]: row["label"] for row in _LIMITS}
 """Limits in words: at most 18 characters, so that two columns of a legend fit a phone."""
+LIMIT_PHRASES: dict[str, str] = {row["name"]: row["phrase"] for row in _LIMITS}
+"""Limits after *limited by*, with the roles of the ends left open."""
 LIMIT_GROUPS: dict[str, str] = {row["name"]: row["group"] for row in _LIMITS}
 """The group whose colour and symbol a limit has."""
 MENDABLE = frozenset(row["name"] for row in _LIMITS if row["is_mendable"])
@@ -41,9 +43,18 @@ GROUP_NAMES: dict[str, str] = dict(_engine.budget_groups())
 
 OWNERS: tuple[str, ...] = tuple(_engine.OWNERS)
 """Who can change it; ``application`` and ``host`` where it is both ends', or not known which."""
+ENDS: tuple[str, ...] = tuple(_engine.ENDS)
+"""Roles of the ends a and b."""
 CONFIDENCES: tuple[str, ...] = tuple(_engine.CONFIDENCES)
 """From the lowest. `certain`: read off the packets or the kernel's count. `likely`: judged; the likely alternatives are
 ruled out. `possible`: one of several readings."""
+
+LIMIT_ORDER: tuple[str, ...] = tuple(_engine.LIMIT_ORDER)
+"""Of limits that have the same time the first of these is named."""
+MIN_COST_NS = _engine.MIN_COST_NS
+"""Less is below what a person notices, and below Linux's shortest retransmission timeout."""
+MIN_SHARE = _engine.MIN_SHARE
+"""Of the time in which a sender had work: what costs less works as designed."""
 
 VERDICT_FIELDS: tuple[str, ...] = tuple(row["name"] for row in _FIELDS if not row["is_column_only"])
 """Attributes of `Verdict` that every machine form has, by these names."""

@@ -14,7 +14,7 @@ from tcpwin.analysis import DIRECTIONS
 from tcpwin.limits.algorithm import Algorithm, algorithm_rows, algorithms_of
 from tcpwin.limits.analysis import Analysis
 from tcpwin.limits.budget import Budget
-from tcpwin.limits.bulk import FEW, budget_columns, judged_closely, verdict_parts
+from tcpwin.limits.columns import FEW, budget_columns, judged_closely, verdict_parts
 from tcpwin.limits.connection import Connection
 from tcpwin.limits.document import describe_finding
 from tcpwin.limits.findings import Findings

@@ -1,11 +1,11 @@
 """What lifting a limit would have gained, against times that follow from bytes and rates."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import pytest
 
-from tcpwin.limits.division import ORDER, pick_one
-from tcpwin.limits.gains import NOTHING, Carried, Gain, gain_of
+from tcpwin.limits.life import Carried, Gain, Life
 
 S = 1_000_000_000
 # 100 MB over a path of 10 MB a second and 100 ms, with a window of 32 MB.
@@ -17,11 +17,11 @@ def lifted(
     carried: Carried = CARRIED,
     *,
     is_growing: bool = False,
-    silent_ns: Mapping[str, int] = NOTHING,
+    silent_ns: Mapping[str, int] = MappingProxyType({}),
 ) -> Gain:
-    times = [int(times_s.get(limit, 0) * S) for limit in ORDER]
-    first = max(range(len(ORDER)), key=times.__getitem__)
-    return gain_of(first, times, ORDER, carried, is_growing, pick_one, silent_ns)
+    times = {limit: int(time_s * S) for limit, time_s in times_s.items()}
+    first = max(times, key=lambda limit: times[limit])
+    return Life("a_to_b", times, silent_ns, carried, is_growing).gain(first)
 
 
 @pytest.mark.parametrize("limit", ["receiver_window", "receiver_application", "send_buffer", "path_loss"])

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-from analysis.bundled import CAPTURES, READABLE
+from analysis.bundled import READABLE
 from report.made_findings import STALL, bundled, found
 
 import tcpwin
-from tcpwin.limits import ranking, summarize
+from tcpwin.limits import summarize
 
 
 def test_summary_of_one_connection() -> None:
@@ -75,16 +74,3 @@ def test_summary_is_honest_about_the_capture() -> None:
 def test_summary_of_the_analysis_asks_the_rules() -> None:
     summary = bundled("slow-reader.pcap.gz").summary
     assert [each.code for each in summary.worst] == ["TW202", "TW201"]
-
-
-def test_summary_of_very_many_connections_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where more than a few may have lost time they are weighed in columns."""
-    captures = [CAPTURES / "wild" / name for name in ("many-short.pcap.gz", "lossy-path.pcapng.gz")]
-    few = summarize(tcpwin.analyze(captures))
-    assert few.problems
-    columns = []
-    rank = ranking.rank
-    monkeypatch.setattr(ranking, "MANY", 0)
-    monkeypatch.setattr(ranking, "rank", lambda *given: columns.append(given) or rank(*given))
-    assert summarize(tcpwin.analyze(captures)) == few
-    assert columns

@@ -35,7 +35,7 @@ from tcpwin import figures
 from tcpwin.cli.analyze import analyze as analyze_command
 from tcpwin.cli.options import CaptureOptions
 from tcpwin.limits import LIMIT_NAMES, VERDICT_COLUMNS, VERDICT_FIELDS, Finding, Verdict, compare, is_about
-from tcpwin.limits.bulk import verdict_parts
+from tcpwin.limits.columns import verdict_parts
 from tcpwin.render.comparing.comparison import render_comparison
 from tcpwin.render.report import figures as drawn_figures
 from tcpwin.render.report import pdf

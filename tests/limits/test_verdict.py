@@ -16,6 +16,7 @@ from report.made_findings import STALL, bundled
 from stories.story import Story, judged
 
 import tcpwin
+from tcpwin import _engine
 from tcpwin.limits import (
     CONFIDENCES,
     ITEM_LIMITS,
@@ -31,9 +32,8 @@ from tcpwin.limits import (
     judge_connection,
     judge_directions,
 )
-from tcpwin.limits.bulk import rank, set_apart, verdict_columns
+from tcpwin.limits.columns import verdict_columns
 from tcpwin.limits.tables import MENDABLE
-from tcpwin.limits.verdict import max_confidence, min_confidence, one_less, weigh_connection
 
 MS = 1_000_000
 
@@ -100,7 +100,7 @@ def claiming(items_ms: Mapping[str, int], *limits: str, **others: object) -> Fin
 
 
 TWO_THIRDS = ("send_buffer", "application", "policer")
-"""Items of whose time so much is gained where the path's rate does not show (`tcpwin.limits.gains`)."""
+"""Items of whose time so much is gained where the path's rate does not show (`Life.gain`)."""
 
 
 @all_cases("item", [item for item in ITEMS if item != "closed"])
@@ -271,7 +271,7 @@ def test_of_two_directions_that_lost_the_one_that_lost_more_speaks(tmp_path: Pat
     assert there.lost_ns > back.lost_ns > 1_000_000_000
     assert connection.b_to_a.payload_bytes > connection.a_to_b.payload_bytes
     assert connection.verdict == there
-    [row], [problem] = rank(analysis, 1)
+    [row], [problem] = _engine.rank_connections(analysis._engine, 1)
     assert row == problem
     assert row[0] == there.lost_ns
     assert verdict_columns(analysis, few=0)["lost_ns"][0] == there.lost_ns
@@ -280,8 +280,8 @@ def test_of_two_directions_that_lost_the_one_that_lost_more_speaks(tmp_path: Pat
 @all_cases("path", READABLE, ids=lambda path: path.name)
 def test_every_capture_has_verdicts_that_hold_together(path: Path) -> None:
     analysis = tcpwin.analyze(path)
-    lost, lossy = rank(analysis, len(analysis))
-    by_packets, slowed = {-row[-1]: row[0] for row in lost}, {-row[-1] for row in lossy}
+    lost, lossy = _engine.rank_connections(analysis._engine, len(analysis))
+    by_packets, slowed = {row[-1]: row[0] for row in lost}, {row[-1] for row in lossy}
     for connection in analysis.connections[:70]:
         for name, verdict in judge_directions(connection).items():
             budget = connection.budget[name]
@@ -297,31 +297,6 @@ def test_every_capture_has_verdicts_that_hold_together(path: Path) -> None:
             by_budget = judge_connection(connection)
             assert by_packets[connection.id] == by_budget.lost_ns
             assert (connection.id in slowed) == by_budget.is_problem
-        # So are they weighed one by one, without findings and with them.
-        for findings in ((), connection.findings):
-            verdict, weighed = judge_connection(connection, findings), weigh_connection(connection, findings)
-            assert weighed.lost_ns == verdict.lost_ns
-            assert weighed.limit == ((verdict.also or verdict.limit) if verdict.is_problem else None)
-
-
-@all_cases("path", READABLE, ids=lambda path: path.name)
-def test_connections_that_lost_nothing_are_told_apart(path: Path) -> None:
-    analysis = tcpwin.analyze(path)
-    many = len(analysis)
-    apart = set_apart(analysis, many, many)
-    assert apart is not None
-    lossy, lossless = apart
-    assert sorted([*lossy, *(-row[-1] for row in lossless)]) == list(range(many))
-    assert lossless == sorted(lossless, reverse=True)
-    for _, payload_bytes, place in lossless:
-        connection = analysis.connections[-place]
-        assert payload_bytes == connection.a_to_b.payload_bytes + connection.b_to_a.payload_bytes
-        # A host's snapshots may say more.
-        losses = [judge_directions(connection)[name] for name in connection.budget if not connection.socket_samples]
-        assert not any(each.lost_ns or each.is_problem for each in losses)
-    assert set_apart(analysis, 3, many) == (lossy, lossless[:3])
-    if lossy:
-        assert set_apart(analysis, many, len(lossy) - 1) is None
 
 
 @all_cases("path", READABLE, ids=lambda path: path.name)
@@ -353,11 +328,6 @@ def test_costs_of_findings_are_parts_of_the_budget(path: Path) -> None:
                 left[direction][item] -= ns
                 assert left[direction][item] >= 0
         assert sum(each.cost_ns for each in connection.findings) <= connection.duration_ns
-
-
-def test_confidences_in_their_order() -> None:
-    assert [one_less(each) for each in ("certain", "likely", "possible")] == ["likely", "possible", "possible"]
-    assert (min_confidence("certain", "possible"), max_confidence("likely", "possible")) == ("possible", "likely")
 
 
 def pausing(folder: Path, *, is_multipath: bool) -> tcpwin.Analysis:

@@ -8,6 +8,8 @@ pub struct LimitRow {
     pub name: &'static str,
     /// In words: at most 18 characters, so that two columns of a legend fit a phone.
     pub label: &'static str,
+    /// After *limited by*, with the ends' roles left open.
+    pub phrase: &'static str,
     /// The group whose colour and symbol it has.
     pub group: Group,
     /// Whether somebody can lift it: the others work as designed, or are unknown. A handshake is mended only where it was
@@ -18,7 +20,7 @@ pub struct LimitRow {
 }
 
 macro_rules! limits {
-    ($($limit:ident $name:literal $label:literal $group:ident $mendable:ident [$($item:ident)*];)*) => {
+    ($($limit:ident $name:literal $label:literal $phrase:literal $group:ident $mendable:ident [$($item:ident)*];)*) => {
         /// What limits a transfer, in the order of machine formats.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
@@ -27,6 +29,7 @@ macro_rules! limits {
         const ROWS: &[LimitRow] = &[$(LimitRow {
             name: $name,
             label: $label,
+            phrase: $phrase,
             group: Group::$group,
             is_mendable: limits!(@ $mendable),
             held_by: &[$(SenderState::$item),*],
@@ -42,21 +45,21 @@ macro_rules! limits {
 
 #[rustfmt::skip]
 limits! {
-    ReceiverWindow      "receiver_window"      "receive window"    Receiver         mendable [WindowFull SmallWindow Reader ZeroWindow];
-    ReceiverApplication "receiver_application" "slow reader"       Receiver         mendable [ZeroWindow SmallWindow WindowFull Reader];
-    SenderApplication   "sender_application"   "nothing to send"   Application      designed [Application];
-    SendBuffer          "send_buffer"          "send buffer"       SendBuffer       mendable [SendBuffer Congestion];
-    PathRate            "path_rate"            "path rate"         Path             designed [Path Congestion];
-    PathLoss            "path_loss"            "loss on the path"  Loss             mendable [FastRecovery Tail Timeout AfterLoss];
-    PathPolicer         "path_policer"         "policer"           Path             mendable [Policer FastRecovery Tail Timeout AfterLoss Path Congestion];
-    CongestionControl   "congestion_control"   "congestion window" CongestionWindow designed [SlowStart Congestion AfterLoss];
-    IdleRestart         "idle_restart"         "idle restart"      IdleRestart      mendable [IdleRestart SlowStart];
-    RetransmissionTimer "retransmission_timer" "timeout"           Loss             mendable [Timeout Tail];
-    DelayedAck          "delayed_ack"          "delayed ACKs"      Application      mendable [Application WindowFull SmallWindow Congestion SlowStart Path SendBuffer];
-    Handshake           "handshake"            "handshake"         Handshake        designed [Handshake];
-    PeerSilent          "peer_silent"          "silent peer"       SilentPeer       mendable [PeerSilent FastRecovery Tail Timeout AfterLoss ZeroWindow SmallWindow WindowFull Unknown];
-    Capture             "capture"              "not known"         Unknown          designed [Unknown];
-    None                "none"                 "nothing"           Closed           designed [];
+    ReceiverWindow      "receiver_window"      "receive window" "the {receiver}'s receive window"    Receiver         mendable [WindowFull SmallWindow Reader ZeroWindow];
+    ReceiverApplication "receiver_application" "slow reader" "a slow reader on the {receiver}"       Receiver         mendable [ZeroWindow SmallWindow WindowFull Reader];
+    SenderApplication   "sender_application"   "nothing to send" "the {sender}'s application"   Application      designed [Application];
+    SendBuffer          "send_buffer"          "send buffer" "the {sender}'s send buffer"       SendBuffer       mendable [SendBuffer Congestion];
+    PathRate            "path_rate"            "path rate" "the path's rate"         Path             designed [Path Congestion];
+    PathLoss            "path_loss"            "loss on the path" "loss on the path"  Loss             mendable [FastRecovery Tail Timeout AfterLoss];
+    PathPolicer         "path_policer"         "policer" "a policer on the path"           Path             mendable [Policer FastRecovery Tail Timeout AfterLoss Path Congestion];
+    CongestionControl   "congestion_control"   "congestion window" "the {sender}'s congestion window" CongestionWindow designed [SlowStart Congestion AfterLoss];
+    IdleRestart         "idle_restart"         "idle restart" "idle restarts (slow start again after a pause)"      IdleRestart      mendable [IdleRestart SlowStart];
+    RetransmissionTimer "retransmission_timer" "timeout" "the {sender}'s retransmission timeouts"           Loss             mendable [Timeout Tail];
+    DelayedAck          "delayed_ack"          "delayed ACKs" "the {receiver}'s delayed ACKs"      Application      mendable [Application WindowFull SmallWindow Congestion SlowStart Path SendBuffer];
+    Handshake           "handshake"            "handshake" "the handshake"         Handshake        designed [Handshake];
+    PeerSilent          "peer_silent"          "silent peer" "a silent peer, the {receiver}"       SilentPeer       mendable [PeerSilent FastRecovery Tail Timeout AfterLoss ZeroWindow SmallWindow WindowFull Unknown];
+    Capture             "capture"              "not known" "what was not captured"         Unknown          designed [Unknown];
+    None                "none"                 "nothing" "nothing"           Closed           designed [];
 }
 
 pub const LIMITS: usize = Limit::ALL.len();

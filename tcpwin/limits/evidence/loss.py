@@ -15,7 +15,7 @@ from tcpwin.limits.evidence.doubled import copied_after_ns
 from tcpwin.limits.evidence.events import count_of, events_of
 from tcpwin.limits.evidence.hosts import growth
 from tcpwin.limits.finding import of_many
-from tcpwin.limits.opinion import is_tight
+from tcpwin.limits.reader import is_tight
 from tcpwin.limits.reading import count_originals, pairs_of
 from tcpwin.units import count_text
 

@@ -33,7 +33,7 @@ from tcpwin.limits.evidence.full_buffer import full_buffer
 from tcpwin.limits.evidence.window import FULL_FRAMES_OF, full_frames, held_back_ns, kernel_denies
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.names import read_faster
-from tcpwin.limits.opinion import only_stop_ns
+from tcpwin.limits.reader import only_stop_ns
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import time_text
 

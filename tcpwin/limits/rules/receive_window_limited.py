@@ -53,7 +53,7 @@ from tcpwin.limits.evidence.window import (
 )
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.names import read_faster
-from tcpwin.limits.opinion import only_stop_ns
+from tcpwin.limits.reader import only_stop_ns
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import rate_text, share_text, time_text
 

@@ -31,7 +31,7 @@ from collections.abc import Iterator, Sequence
 from tcpwin.limits.case import Case
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity, of_many
 from tcpwin.limits.names import read_faster
-from tcpwin.limits.opinion import only_stop_ns
+from tcpwin.limits.reader import only_stop_ns
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, share_text, time_text
 

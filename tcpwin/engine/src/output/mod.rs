@@ -16,7 +16,6 @@ pub mod index;
 pub mod invariants;
 pub mod json;
 mod lane;
-pub mod light;
 mod loss_fields;
 pub mod parts;
 pub mod pass;

@@ -19,7 +19,6 @@ use super::first_events::{Decoded, EventFilter, FirstEvents};
 use super::picks::{query, ConditionArgument, Picks};
 use super::second_reading::{given_shifts, SecondPass, ShiftsArgument};
 use super::values::value_to_python;
-use crate::budget_item::SENDER_STATES;
 use crate::event::NAMES;
 use crate::output::address::address_text;
 use crate::output::columns::RowColumns;
@@ -29,7 +28,6 @@ use crate::output::fields::{
     connection_field, direction_field, direction_fields, CONNECTION_FIELDS,
 };
 use crate::output::json::write_connection;
-use crate::output::light;
 use crate::output::pass::{Findings, Sink};
 use crate::output::quality::Quality;
 use crate::output::select::{by_responder, pick};
@@ -294,47 +292,6 @@ impl Result {
         Ok([true, false].map(|from_initiator| budget(from_initiator).to_vec()))
     }
 
-    /// Sum groups of budget items for connections `start` to before `stop`: for data from the initiator, each group's
-    /// column of connections; then the same for the data back. Raises IndexError for an unknown item.
-    fn budget_sums<'py>(
-        &self,
-        py: Python<'py>,
-        start: u32,
-        stop: u32,
-        groups: Vec<Vec<usize>>,
-    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        if groups.iter().flatten().any(|item| *item >= SENDER_STATES) {
-            return Err(PyIndexError::new_err(format!(
-                "a budget has {SENDER_STATES} items"
-            )));
-        }
-        let connections = self.all()?;
-        let numbers = start.min(connections.len())..stop.min(connections.len());
-        let sums = py.detach(|| {
-            let mut sums = vec![0; 2 * groups.len() * numbers.len()];
-            let mut columns: Vec<&mut [i64]> =
-                sums.chunks_exact_mut(numbers.len().max(1)).collect();
-            let directions = [true, false];
-            for (place, id) in numbers.enumerate() {
-                let Some(connection) = connections.get(id) else {
-                    continue;
-                };
-                for (from_initiator, columns) in directions
-                    .iter()
-                    .zip(columns.chunks_mut(groups.len().max(1)))
-                {
-                    let budget = DirectionView::new(connection, *from_initiator).budget();
-                    for (group, column) in groups.iter().zip(columns) {
-                        let items = group.iter().filter_map(|item| budget.get(*item));
-                        column[place] = items.fold(0, |sum: i64, ns| sum.saturating_add(*ns));
-                    }
-                }
-            }
-            sums
-        });
-        Ok(PyArray1::from_vec(py, sums))
-    }
-
     /// Payload bytes of all connections. Acknowledged bytes count even if they are missing from the capture. Raises
     /// IndexError if a connection was not read.
     fn carried_bytes(&self) -> PyResult<u64> {
@@ -344,40 +301,6 @@ impl Result {
             }
         }
         Ok(self.quality().carried_bytes)
-    }
-
-    /// Separate connections that may have lost time from those that did not. Return the numbers of the former, and
-    /// payload and number of the `light` largest others; None if there are more than `most` of the former. Time on
-    /// `items` is lost, and so is time on `doubtful` items if one of the doubts applies to the direction.
-    fn apart(
-        &self,
-        py: Python<'_>,
-        items: Vec<usize>,
-        doubtful: Vec<usize>,
-        doubts: Vec<ConditionArgument<'_>>,
-        light: usize,
-        most: usize,
-    ) -> PyResult<Option<(Vec<u32>, Vec<light::Light>)>> {
-        if items
-            .iter()
-            .chain(&doubtful)
-            .any(|item| *item >= SENDER_STATES)
-        {
-            return Err(PyIndexError::new_err(format!(
-                "a budget has {SENDER_STATES} items"
-            )));
-        }
-        let doubts = query(true, &doubts)?.conditions;
-        let connections = self.all()?;
-        let wanted = light::Wanted {
-            items: &items,
-            doubtful: &doubtful,
-            doubts: &doubts,
-            light,
-            most,
-        };
-        let apart = py.detach(|| light::set_apart(&wanted, connections));
-        Ok(apart.map(|apart| (apart.heavy, apart.light)))
     }
 
     /// The connections, or directions, that each query selects. All queries are answered in a single pass over the

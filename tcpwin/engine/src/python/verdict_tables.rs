@@ -43,6 +43,7 @@ fn limits(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         row!(py,
             "name": row.name,
             "label": row.label,
+            "phrase": row.phrase,
             "group": row.group.name(),
             "is_mendable": row.is_mendable,
             "held_by": held_by,

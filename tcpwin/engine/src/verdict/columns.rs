@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::connection::arena::Arena;
-use crate::connection::state::Connection;
 use crate::event;
 use crate::limit::Limit;
 use crate::output::field::DirectionView;
 use crate::output::fields::close_state;
+use crate::tcp::connection::arena::Arena;
+use crate::tcp::connection::state::Connection;
 use crate::verdict::budget::Items;
 use crate::verdict::division::{Doubts, Loss, MIN_COST_NS};
 use crate::verdict::facts::Facts;
@@ -53,7 +53,7 @@ impl Losses {
     pub fn of(connection: &Connection) -> Losses {
         let views = [true, false].map(|is_from_a| DirectionView::new(connection, is_from_a));
         let items_ns = views.each_ref().map(DirectionView::budget);
-        let is_again = |direction: &crate::connection::direction::Direction| {
+        let is_again = |direction: &crate::tcp::connection::direction::Direction| {
             direction.event_count(event::SYN_RETRANSMISSION) > 0
         };
         let doubts = Doubts {

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use crate::connection::state::Connection;
 use crate::output::field::{ConnectionField, ConnectionView, DirectionField, DirectionView, Value};
 use crate::output::fields::{connection_field, direction_field};
+use crate::tcp::connection::state::Connection;
 use crate::verdict::owner::End;
 
 /// How a field's value becomes a fact's.

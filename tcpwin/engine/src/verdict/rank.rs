@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use crate::connection::arena::Arena;
+use crate::tcp::connection::arena::Arena;
 use crate::verdict::columns::Losses;
 
 /// Lost time and payload of both directions, and the connection's number: the larger, the worse; of the same the earlier.
@@ -75,7 +75,7 @@ fn keep_worst(worst: &mut Worst, most: usize, row: Ranked) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::state::Connection;
+    use crate::tcp::connection::state::Connection;
     use crate::wire::Segment;
 
     fn connections(payloads: &[u64], lossy: usize) -> Arena {
@@ -102,7 +102,7 @@ mod tests {
                 .map(|row| row.2 .0)
                 .collect::<Vec<_>>()
         };
-        assert_eq!(worst(0), []);
+        assert!(worst(0).is_empty());
         assert_eq!(worst(3), [4, 1, 3]);
         assert_eq!(worst(9), [4, 1, 3, 5, 2, 0]);
         let problems = rank(&arena, 1).problems;

@@ -1,0 +1,138 @@
+"""The verdicts on all connections of a capture as columns, for any number of connections, a part of them at a time.
+
+In: an analysis. Out: columns of what `Verdict` holds. The engine judges all by their packets; the connections of which
+a rule or a host's snapshot says more are judged one by one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tcpwin import _engine
+from tcpwin.analysis import DIRECTIONS
+from tcpwin.limits.analysis import Analysis
+from tcpwin.limits.statement import Statement
+from tcpwin.limits.tables import CONFIDENCES, ENDS, ITEMS, LIMITS, OWNERS, VERDICT_COLUMNS
+from tcpwin.limits.verdict import Verdict, judge_connection
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tcpwin.analysis import Table
+    from tcpwin.limits.findings import Findings
+
+FEW = 200
+"""Connections that are judged one by one; of more, columns are read, for which numpy is loaded."""
+ROWS = 50_000
+"""Connections whose columns are in memory together."""
+_NO_CODE = 255
+_CODES = {
+    "limit": LIMITS,
+    "second_limit": LIMITS,
+    "also": LIMITS,
+    "confidence": CONFIDENCES,
+    "owner": OWNERS,
+    "side": ENDS,
+    "direction": DIRECTIONS,
+}
+"""What the codes of a column stand for."""
+
+
+def verdict_columns(analysis: Analysis, *, few: int = FEW) -> Table:
+    """The verdict on every connection, in their order; the columns are `VERDICT_COLUMNS`, null where there is no value.
+
+    Args:
+        few: connections that are judged one by one; more are judged as columns.
+    """
+    import numpy as np
+
+    from tcpwin.analysis import Table
+
+    if len(analysis) <= few:
+        verdicts = [connection.verdict for connection in analysis.connections]
+        return Table({name: _column([getattr(each, name) for each in verdicts]) for name in VERDICT_COLUMNS})
+    parts = list(verdict_parts(analysis))
+    return Table({name: _masked(np.concatenate([part[name] for part in parts])) for name in VERDICT_COLUMNS})
+
+
+def verdict_parts(
+    analysis: Analysis, closely: Mapping[int, Verdict] | None = None, *, rows: int = ROWS
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """The columns of `verdict_columns`, so many connections at a time; None where there is no value.
+
+    Args:
+        closely: verdicts on connections that are judged already.
+    """
+    known = judged_closely(analysis) if closely is None else closely
+    ids = sorted(known)
+    for start in range(0, len(analysis), rows):
+        stop = min(start + rows, len(analysis))
+        columns = _part(analysis, start, stop)
+        for id in ids[bisect_left(ids, start) : bisect_left(ids, stop)]:
+            for name, values in columns.items():
+                values[id - start] = getattr(known[id], name)
+        yield columns
+
+
+def judged_closely(analysis: Analysis, found: Findings | None = None) -> dict[int, Verdict]:
+    """The verdicts on the connections of which more is known than their packets' budget says."""
+    found = analysis.findings if found is None else found
+    return {
+        id: judge_connection(analysis.connections[id], found.of(id)) for id in sorted(known_closely(analysis, found))
+    }
+
+
+def known_closely(analysis: Analysis, found: Findings) -> set[int]:
+    """Numbers of the connections of which a rule or a host's snapshot says more than their packets' budget."""
+    claimed = {each.connection for each in (*found, *found.known) if each.connection is not None and each.items_ns}
+    return claimed | {match.connection for host in analysis.hosts for match in host.found}
+
+
+def budget_columns(analysis: Analysis, start: int, stop: int) -> dict[str, dict[str, NDArray[np.int64]]]:
+    """Of the connections from `start` to before `stop` the time budgets by packets alone, by direction and item."""
+    spent = analysis._engine.budgets(start, stop).reshape(-1, len(DIRECTIONS), len(ITEMS))
+    return {
+        side: {item: spent[:, number, place] for place, item in enumerate(ITEMS)}
+        for number, side in enumerate(DIRECTIONS)
+    }
+
+
+def _part(analysis: Analysis, start: int, stop: int) -> dict[str, NDArray[Any]]:
+    """The columns of connections `start` to `stop`, by their packets alone."""
+    import numpy as np
+
+    is_lossy = bool(analysis.capture.interface_drops)
+    columns, rows = _engine.verdict_columns(analysis._engine, start, stop, is_lossy)
+    for name, words in _CODES.items():
+        by_code = np.full(_NO_CODE + 1, None, dtype=object)
+        by_code[: len(words)] = words
+        columns[name] = by_code[columns[name]]
+    statements, place = [Statement(*row) for row in rows], columns.pop("place")
+    # A sentence is written once for all connections that it is the same for.
+    for name, texts in (
+        ("text", [each.text for each in statements]),
+        ("fix", [each.fix_text for each in statements]),
+    ):
+        columns[name] = np.array([*texts, None], dtype=object)[place]
+    return {name: columns[name] for name in VERDICT_COLUMNS}
+
+
+def _column(values: list[Any]) -> NDArray[Any]:
+    import numpy as np
+
+    if values and not any(isinstance(each, str | None) for each in values):
+        return np.array(values)
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return _masked(column)
+
+
+def _masked(values: NDArray[Any]) -> NDArray[Any]:
+    import numpy as np
+
+    if values.dtype != np.object_:
+        return values
+    return np.ma.masked_array(values, mask=[each is None for each in values.tolist()])

@@ -1,0 +1,155 @@
+"""The sentences of a verdict: what limited it, how sure that is, and what to do.
+
+In: what they depend on, as the engine has it. Out: words. It judges nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tcpwin.limits.names import FIND_LOSS, read_faster
+from tcpwin.limits.tables import LIMIT_PHRASES
+from tcpwin.units import rate_text, share_text, time_text
+
+EMPTY = "Too short to judge."
+UNNAMED = {"none": "Nothing limited it", "capture": "Not known what limited it for {share} of the time"}
+"""Limits that are none, in words."""
+_OTHER_ROLE = {"client": "server", "server": "client", "sender": "receiver", "receiver": "sender"}
+_STANDINGS = {
+    "limited": "Limited by",
+    "slight": "Too little time lost to be a problem: limited by",
+    "fine": "Nothing to fix: limited by",
+    # The application may well have something to fix.
+    "fine_in_tcp": "Nothing to fix in TCP: limited by",
+}
+_MEANINGS = {
+    "plain": "",
+    "reading_stopped": "The {receiver}'s application stopped reading once, for at least {time}.",
+    "window_kept_full": "The {receiver}'s application keeps its receive window full.",
+    "scaling_off": "Window scaling is off: the {unscaled}'s SYN has no window scale option.",
+    "nothing_to_send": "The {sender} had nothing to send.",
+    "subflow_silent": "The {sender} sent nothing on this subflow of Multipath TCP.",
+    "paced_or_idle": "The {sender} had nothing to send, or paced its segments one by one.",
+    "answering": "The {sender}'s application took {time} to answer{median}. If that is too long, look there.",
+    "path_filled": "The transfer uses all that the path gives: only a faster path would help.",
+    "path_shared": "It had at most {had} of the path's {path}: its queue is shared, or it has not grown back since the "
+    "queue overflowed.",
+    "still_growing": "The congestion window was still growing.",
+    "cut_needlessly": "It was cut for losses that did not happen.",
+    "refused": "The server refused it.",
+    "unanswered": "The server never answered.",
+    "policed": "It drops what is above its rate.",
+}
+_FIXES = {
+    "grow_window": "Let the {receiver}'s receive window grow.",
+    "offer_scaling": "Let the {unscaled} offer window scaling.",
+    "grow_send_buffer": "Let the {sender}'s send buffer grow.",
+    "find_loss": FIND_LOSS,
+    "keep_window_after_idle": "Switch off slow start after idle on the {sender} (net.ipv4.tcp_slow_start_after_idle).",
+    "write_whole_messages": "Let the {sender}'s application write whole messages, or set TCP_NODELAY.",
+    "check_peer": "Check whether the {receiver} was up, and firewalls and NAT on the path.",
+    "raise_policer": "Have the policer's rate raised, or pace the {sender} below it.",
+}
+
+
+class Statement(NamedTuple):
+    """What the sentences of a verdict depend on; of a million verdicts a few hundred differ in it.
+
+    Attributes:
+        sender: the role of the direction's sender.
+        number, other: of `meaning`.
+        fix: what kind of fix, of the limit beside where there is one.
+        witness, fix_witness: what captures of both ends say of the limit, and of the one that the fix is about.
+        stop_ns: how long the receiver did not read, where it stopped once.
+        is_sender_unscaled: whose SYN has no window scale option, where one has none.
+    """
+
+    limit: str
+    second: str | None
+    also: str | None
+    confidence: str
+    standing: str
+    sender: str
+    meaning: str
+    fix: str
+    witness: str
+    fix_witness: str
+    number: float
+    other: float
+    stop_ns: int
+    is_sender_unscaled: bool
+    is_empty: bool
+    share: float
+    second_share: float
+    also_ns: int
+    also_share: float
+
+    @property
+    def receiver(self) -> str:
+        """The role of the direction's receiver."""
+        return _OTHER_ROLE[self.sender]
+
+    @property
+    def named(self) -> str:
+        """The limit with its share and confidence: ``the client's receive window (89 % of the time, likely)``."""
+        if self.is_empty:
+            return EMPTY.removesuffix(".")
+        share = share_text(self.share)
+        if self.limit in UNNAMED:
+            return UNNAMED[self.limit].format(share=share)
+        named = f"{self._phrase(self.limit, self.witness)} ({share} of the time, {self.confidence})"
+        if self.second is None:
+            return named
+        return f"{named} and {self._phrase(self.second)} ({share_text(self.second_share)})"
+
+    @property
+    def headline(self) -> str:
+        """One sentence that is true, without its full stop: what is no problem begins with that."""
+        if self.is_empty or self.limit in UNNAMED:
+            return self.named
+        return f"{_STANDINGS[self.standing]} {self.named}"
+
+    @property
+    def answer(self) -> str:
+        """The headline, and what the limit means."""
+        meaning = "" if self.is_empty else self._filled(_MEANINGS[self.meaning])
+        return " ".join(filter(None, (f"{self.headline}.", meaning)))
+
+    @property
+    def beside_text(self) -> str:
+        """A sentence on the limit beside, with its time; empty where the answer names it, or nothing is beside."""
+        if self.also is None or self.also == self.second:
+            return ""
+        cost = f"{time_text(self.also_ns)} ({share_text(self.also_share)} of the connection)"
+        return f"What can be fixed: {self._phrase(self.also, self.fix_witness)} cost {cost}."
+
+    @property
+    def text(self) -> str:
+        """The answer in a line."""
+        return " ".join(filter(None, (self.answer, self.beside_text)))
+
+    @property
+    def fix_text(self) -> str | None:
+        """What to change, unless a finding or captures of both ends say it; None where there is nothing to change."""
+        if self.fix == "read_faster":
+            return read_faster(f"the {self.receiver}", self.stop_ns)
+        template = _FIXES.get(self.fix)
+        return None if template is None else self._filled(template)
+
+    def _phrase(self, limit: str, witness: str = "silent") -> str:
+        if witness == "refused_by_receiver":
+            return f"drops in the {self.receiver}'s kernel"
+        return self._filled(LIMIT_PHRASES[limit])
+
+    def _filled(self, template: str) -> str:
+        if "{" not in template:
+            return template
+        return template.format(
+            sender=self.sender,
+            receiver=self.receiver,
+            unscaled=self.sender if self.is_sender_unscaled else self.receiver,
+            time=time_text(int(self.number)),
+            median=" (median)" if self.other else "",
+            had=rate_text(self.number),
+            path=rate_text(self.other),
+        )
