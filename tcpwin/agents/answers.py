@@ -9,6 +9,7 @@ from tcpwin.errors import SourceError
 from tcpwin.limits import Analysis, Budget, Connection, Finding, describe_verdict, plain, role_of
 from tcpwin.model import marked_fields
 from tcpwin.pairing import Pairing
+from tcpwin.render import frames_filter, most_lost_first, quality_remarks, summarize_pairing
 from tcpwin.units import name_text
 
 MOST_CONNECTIONS = 50
@@ -28,15 +29,8 @@ def connection_of(analysis: Analysis, number: int) -> Connection:
     return analysis.connections[number]
 
 
-def frames_filter(frames: tuple[int, ...]) -> str | None:
-    """The display filter that shows frames in Wireshark; None without any."""
-    return f"frame.number in {{{', '.join(map(str, frames))}}}" if frames else None
-
-
 def tell_capture(name: str, analysis: Analysis, limit: int) -> dict[str, Any]:
     """A capture in words, its quality, and its connections, the worst first."""
-    from tcpwin.render import quality_remarks
-
     capture = analysis.capture
     worst = analysis.worst(min(limit, MOST_CONNECTIONS))
     return {
@@ -93,7 +87,7 @@ def tell_connection(name: str, analysis: Analysis, number: int) -> dict[str, Any
             **_ends(connection),
             "verdict": describe_verdict(verdict),
             "frames": list(frames),
-            "display_filter": frames_filter(frames),
+            "display_filter": frames_filter(frames) or None,
             "findings": [f"{each.code} {each.name}: {each.text}" for each in connection.findings[:MOST_FINDINGS]],
             "numbers": {name: connection.fields[name] for name in CONNECTION_FIELDS},
             "a_to_b": _numbers(connection.a_to_b, connection.budget["a_to_b"]),
@@ -138,7 +132,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "owner": finding.owner,
         "frames": evidence.frames,
         "frames_of": evidence.frames_of,
-        "display_filter": frames_filter(evidence.frames),
+        "display_filter": frames_filter(evidence.frames) or None,
         "values": evidence.values,
         "ruled_out": evidence.ruled_out,
         "fix": None if finding.remedy is None else finding.remedy.text,
@@ -148,8 +142,6 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def tell_pair(names: tuple[str, str], pairing: Pairing, limit: int) -> dict[str, Any]:
     """Return where packets were lost between two captures, in words and by connection."""
-    from tcpwin.render import most_lost_first, summarize_pairing
-
     worst = most_lost_first(pairing)
     return plain(  # type: ignore[no-any-return]
         {

@@ -1,5 +1,3 @@
-from tcpwin.figures.budget_words import GROUP_WORDS as GROUP_WORDS
-from tcpwin.figures.budget_words import ITEM_WORDS as ITEM_WORDS
 from tcpwin.figures.drawing.kind import FigureKind as FigureKind
 from tcpwin.figures.drawing.theme import THEMES as THEMES
 from tcpwin.figures.event_names import CAUSE_WORDS as CAUSE_WORDS
@@ -20,7 +18,9 @@ from tcpwin.figures.svg.sketch import LIFE_COLUMNS as LIFE_COLUMNS
 from tcpwin.figures.svg.sketch import SKETCH_BUCKETS as SKETCH_BUCKETS
 from tcpwin.figures.svg.sketch import LifeSketch as LifeSketch
 from tcpwin.figures.svg.sketch import Sketch as Sketch
+from tcpwin.figures.svg.sketch import bar_svg as bar_svg
 from tcpwin.figures.svg.sketch import colours_css as colours_css
 from tcpwin.figures.svg.sketch import draw_blocks as draw_blocks
 from tcpwin.figures.svg.sketch import draw_life as draw_life
 from tcpwin.figures.svg.sketch import draw_sketch as draw_sketch
+from tcpwin.figures.svg.sketch import sketch_svg as sketch_svg

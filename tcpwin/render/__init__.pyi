@@ -49,6 +49,7 @@ from tcpwin.render.text.rules import render_rules as render_rules
 from tcpwin.render.text.rules import threshold_text as threshold_text
 from tcpwin.render.text.summary import render_summary as render_summary
 from tcpwin.render.text.whatif import render_whatif as render_whatif
+from tcpwin.render.view.budget import BAR_WIDTH as BAR_WIDTH
 from tcpwin.render.view.budget import BarPart as BarPart
 from tcpwin.render.view.budget import BudgetRow as BudgetRow
 from tcpwin.render.view.budget import budget_bar as budget_bar

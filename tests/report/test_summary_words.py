@@ -11,8 +11,7 @@ from cases import all_cases
 from report.made_findings import NASTY, NASTY_SHOWN, NASTY_TEXT, bundled, found
 
 import tcpwin
-from tcpwin.figures.budget_words import GROUP_WORDS, ITEM_WORDS
-from tcpwin.limits import GROUPS, ITEMS, LIMIT_NAMES, Finding, summarize
+from tcpwin.limits import GROUP_NAMES, GROUPS, ITEM_NAMES, ITEMS, LIMIT_NAMES, Finding, summarize
 from tcpwin.limits.tables import WINDOW_ITEMS
 from tcpwin.limits.verdict import judge_connection
 from tcpwin.render import render, render_connection
@@ -25,9 +24,9 @@ ROW = re.compile(r"(?P<item>\D.*?) +(?P<time>[\d.]+ (?:µs|ms|s|min)) +(?P<share
 
 
 def test_every_item_has_words() -> None:
-    assert tuple(ITEM_WORDS) == ITEMS
-    assert tuple(GROUP_WORDS) == tuple(GROUPS)
-    assert all(len(words) <= 18 for words in (*ITEM_WORDS.values(), *GROUP_WORDS.values()))
+    assert tuple(ITEM_NAMES) == ITEMS
+    assert tuple(GROUP_NAMES) == tuple(GROUPS)
+    assert all(len(words) <= 18 for words in (*ITEM_NAMES.values(), *GROUP_NAMES.values()))
 
 
 def test_report_of_a_lossy_capture() -> None:

@@ -17,7 +17,7 @@ from web.test_journey import check
 
 import tcpwin
 from tcpwin.figures import SKETCH_BUCKETS, draw_sketch
-from tcpwin.figures.budget_words import GROUP_WORDS
+from tcpwin.limits import GROUP_NAMES
 from tcpwin.render import group_findings, view_verdict
 from tcpwin.units import bytes_text, rate_text, time_text
 from tcpwin_web import Settings, create_app
@@ -78,7 +78,7 @@ def test_the_answer_stands_first_with_its_numbers(served: TestClient, name: str)
     assert f" {rate_text(data.goodput_bps or 0)} " in answer
     assert verdict.reason in answer
     # The largest group of the time budget comes first.
-    assert f"{GROUP_WORDS[connection.budget['b_to_a'].largest]} " in answer.rpartition("top: ")[2].partition("B ")[2]
+    assert f"{GROUP_NAMES[connection.budget['b_to_a'].largest]} " in answer.rpartition("top: ")[2].partition("B ")[2]
     assert page.index("Answer") < page.index('id="connections-title"') < page.index('id="findings"')
 
 

@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpwin.analysis import DirectionName
-from tcpwin.figures.budget_words import ITEM_WORDS
 from tcpwin.figures.drawing.kind import FigureKind, Nothing
 from tcpwin.figures.drawing.panel import Panel
 from tcpwin.figures.drawing.theme import BUDGET_COLOURS, pattern_fill
-from tcpwin.limits import GROUPS, role_of
+from tcpwin.limits import GROUPS, ITEM_NAMES, role_of
 
 if TYPE_CHECKING:
     from tcpwin.analysis import BudgetSeries
@@ -133,7 +132,7 @@ def _item(
     first, last, base, height, taken = (np.concatenate(each) for each in zip(*parts, strict=True))
     if not len(first):
         return []
-    name = ITEM_WORDS[item]
+    name = ITEM_NAMES[item]
     return [
         {
             "type": "bar",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tcpwin.figures.svg.writer import element
+
 SYMBOLS = {
     "circle": "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0z",
     "square": "M-.9-.9h1.8v1.8h-1.8z",
@@ -34,24 +36,23 @@ PATTERNS = {
 """On tiles of six by six."""
 
 
-def symbol(name: str, size: float, colour: str, marker: Mapping[str, Any]) -> tuple[str, str]:
-    """A symbol's outline for its size, as a path's `d`, and its attributes."""
+def symbol(name: str, size: float, colour: str, marker: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return a symbol's outline as a path's `d`, and its attributes for its size."""
     is_open = name.endswith("-open")
     outline = SYMBOLS.get(name.removesuffix("-open"), SYMBOLS["circle"])
     line = marker.get("line", {})
     # What is scaled has a line that is scaled too.
     radius = max(size / 2, 0.5)
     if is_open or name.startswith("line"):
-        return outline, f'fill="none" stroke="{colour}" stroke-width="{max(line.get("width", 1), 1) / radius:.3g}"'
-    edge = f' stroke="{line["color"]}" stroke-width="{line["width"] / radius:.3g}"' if line.get("color") else ""
-    return outline, f'fill="{colour}"{edge}'
+        width = f"{max(line.get('width', 1), 1) / radius:.3g}"
+        return outline, {"fill": "none", "stroke": colour, "stroke_width": width}
+    edge = {"stroke": line["color"], "stroke_width": f"{line['width'] / radius:.3g}"} if line.get("color") else {}
+    return outline, {"fill": colour, **edge}
 
 
 def pattern_tile(id: str, shape: str, colour: str, ground: str | None) -> str:
     """A tile that repeats a pattern, over a ground where there is one."""
-    drawn = f'fill="{colour}"' if shape == "." else f'fill="none" stroke="{colour}"'
-    under = "" if ground is None else f'<rect width="6" height="6" fill="{ground}"/>'
-    return (
-        f'<pattern id="{id}" width="6" height="6" patternUnits="userSpaceOnUse">{under}'
-        f'<path d="{PATTERNS.get(shape, PATTERNS["/"])}" {drawn}/></pattern>'
-    )
+    drawn = {"fill": colour} if shape == "." else {"fill": "none", "stroke": colour}
+    under = "" if ground is None else element("rect", width=6, height=6, fill=ground)
+    lines = element("path", d=PATTERNS.get(shape, PATTERNS["/"]), **drawn)
+    return element("pattern", under, lines, id=id, width=6, height=6, patternUnits="userSpaceOnUse")

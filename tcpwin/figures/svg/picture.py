@@ -14,6 +14,7 @@ import numpy as np
 from tcpwin.errors import ArgumentError
 from tcpwin.figures.svg.marks import DASHES, pattern_tile, symbol
 from tcpwin.figures.svg.scale import Scale, Values, as_numbers, span_of
+from tcpwin.figures.svg.writer import element, number
 
 LEAST_WIDTH = 240
 """Narrower a picture has no room for its own axes."""
@@ -119,12 +120,18 @@ class _Picture:
         for note in layout.get("annotations", ()):
             self._annotation(note, x_scale, scales, (top, bottom))
         ground = layout["paper_bgcolor"]
-        font = escape(str(layout["font"]["family"]))
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{height}" '
-            f'viewBox="0 0 {self.width} {height}" font-family="{font}" fill="{layout["font"]["color"]}">'
-            f'<defs>{"".join(self.defs)}</defs><rect width="100%" height="100%" fill="{ground}"/>'
-            f"{''.join(self.drawn)}{''.join(legend)}</svg>"
+        return element(
+            "svg",
+            element("defs", *self.defs, ""),
+            element("rect", width="100%", height="100%", fill=ground),
+            *self.drawn,
+            *legend,
+            xmlns="http://www.w3.org/2000/svg",
+            width=self.width,
+            height=height,
+            viewBox=f"0 0 {self.width} {height}",
+            font_family=layout["font"]["family"],
+            fill=layout["font"]["color"],
         )
 
     # Axes
@@ -179,9 +186,9 @@ class _Picture:
         ]
         if title := _text_of(axis):
             x, y = LABEL_PX + 2, (scale.start + scale.end) / 2
+            turned = f"translate({number(x)} {number(y)}) rotate(-90)"
             self.drawn.append(
-                f'<text transform="translate({_n(x)} {_n(y)}) rotate(-90)" text-anchor="middle" '
-                f'font-size="{LABEL_PX}">{escape(title)}</text>'
+                element("text", escape(title), transform=turned, text_anchor="middle", font_size=LABEL_PX)
             )
 
     def _x_count(self, x_scale: Scale) -> int:
@@ -212,7 +219,7 @@ class _Picture:
         return "<br>".join(f"{span[1]}{line}</span>" for line in span[2].split("<br>"))
 
     def _styled(
-        self, x: float, y: float, text: str, size: int, room: float, *, anchor: str = "start", fill: str = ""
+        self, x: float, y: float, text: str, size: int, room: float, *, anchor: str = "start", fill: str | None = None
     ) -> None:
         """A line of plotly's markup; letters are set closer where there is too little room."""
         spans, needed = [], 0.0
@@ -221,22 +228,19 @@ class _Picture:
             is_bold = "<b>" in part[0]
             part_px = TICK_PX if colour else size
             needed += len(plain) * part_px * (BOLD_LETTER if is_bold else LETTER)
-            look = (' font-weight="bold"' if is_bold else "") + (
-                f' font-size="{part_px}" fill="{colour[1]}"' if colour else ""
-            )
-            spans.append(f"<tspan{look}>{escape(plain)}</tspan>" if look else escape(plain))
-        fitted = f' textLength="{room:.0f}" lengthAdjust="spacingAndGlyphs"' if needed > room else ""
-        look = f'font-size="{size}" text-anchor="{anchor}" xml:space="preserve"{fill}{fitted}'
-        self.drawn.append(f'<text x="{_n(x)}" y="{_n(y)}" {look}>{"".join(spans)}</text>')
+            look: dict[str, object] = {"font_weight": "bold"} if is_bold else {}
+            look |= {"font_size": part_px, "fill": colour[1]} if colour else {}
+            spans.append(element("tspan", escape(plain), **look) if look else escape(plain))
+        fitted = {"textLength": f"{room:.0f}", "lengthAdjust": "spacingAndGlyphs"} if needed > room else {}
+        place = {"x": number(x), "y": number(y), "font_size": size, "text_anchor": anchor, "xml:space": "preserve"}
+        self.drawn.append(element("text", *spans, "", **place, fill=fill, **fitted))
 
     def _text(
-        self, x: float, y: float, lines: Sequence[str], size: float, *, anchor: str = "start", more: str = ""
+        self, x: float, y: float, lines: Sequence[str], size: float, *, anchor: str = "start", fill: str | None = None
     ) -> None:
         for place, line in enumerate(lines):
-            self.drawn.append(
-                f'<text x="{_n(x)}" y="{_n(y + place * size * 1.25)}" font-size="{size}" text-anchor="{anchor}"{more}>'
-                f"{escape(line)}</text>"
-            )
+            at = {"x": number(x), "y": number(y + place * size * 1.25)}
+            self.drawn.append(element("text", escape(line), **at, font_size=size, text_anchor=anchor, fill=fill))
 
     def _annotation(
         self, note: Mapping[str, Any], x_scale: Scale, scales: Mapping[str, Scale], ends: tuple[int, int]
@@ -259,17 +263,14 @@ class _Picture:
         else:
             y -= (len(lines) - 1.7) * size * 1.25 / 2
         room = self.width - x - 4 if anchor == "start" else self.width - 8
-        fill = f' fill="{font["color"]}"' if "color" in font else ""
         for place, line in enumerate(lines):
-            self._styled(x, y + place * size * 1.25, line, size, room, anchor=anchor, fill=fill)
+            self._styled(x, y + place * size * 1.25, line, size, room, anchor=anchor, fill=font.get("color"))
 
     # Traces
 
     def _trace(self, trace: _Trace, x_scale: Scale, scale: Scale) -> None:
         # Marks on the edge are seen whole; a curve that leaves would cross what stands beside.
         clip = self._clip(x_scale, scale, room=5 if trace.given.get("mode") == "markers" else 1)
-        opacity = trace.given.get("opacity", 1)
-        shade = f' opacity="{opacity}"' if opacity != 1 else ""
         begin = len(self.drawn)
         if trace.is_bar:
             self._bars(trace, x_scale, scale)
@@ -278,14 +279,14 @@ class _Picture:
         content = "".join(self.drawn[begin:])
         del self.drawn[begin:]
         if content:
-            self.drawn.append(f'<g clip-path="url(#{clip})"{shade}>{content}</g>')
+            self.drawn.append(element("g", content, clip_path=f"url(#{clip})", opacity=_opacity(trace.given)))
 
     def _clip(self, x_scale: Scale, scale: Scale, *, room: int) -> str:
         def made(id: str) -> str:
             sides = (x_scale.end - x_scale.start + 2 * room, scale.start - scale.end + 2 * room)
             box = (x_scale.start - room, scale.end - room, *sides)
-            x, y, width, height = map(_n, box)
-            return f'<clipPath id="{id}"><rect x="{x}" y="{y}" width="{width}" height="{height}"/></clipPath>'
+            x, y, width, height = map(number, box)
+            return element("clipPath", element("rect", x=x, y=y, width=width, height=height), id=id)
 
         return self._defined(("clip", scale.start, scale.end, room), made)
 
@@ -304,32 +305,28 @@ class _Picture:
         foot = np.where(np.isfinite(foot), foot, scale.start)
         marker = trace.given["marker"]
         line = marker.get("line", {})
-        edge = (
-            f' stroke="{line["color"]}" stroke-width="{line["width"]}"'
-            if line.get("color") and line.get("width")
-            else ""
-        )
+        has_edge = line.get("color") and line.get("width")
+        edge = {"stroke": line["color"], "stroke_width": line["width"]} if has_edge else {}
         fill = self._fill(marker)
-        opacity = marker.get("opacity", 1)
         boxes = "".join(
-            f"M{_n(x)} {_n(y)}h{_n(max(wide, 0.5))}v{_n(high)}h{_n(-max(wide, 0.5))}z"
+            f"M{number(x)} {number(y)}h{number(max(wide, 0.5))}v{number(high)}h{number(-max(wide, 0.5))}z"
             for x, y, wide, high in zip(
                 left.tolist(), head.tolist(), (right - left).tolist(), (foot - head).tolist(), strict=True
             )
             if np.isfinite([x, y, wide, high]).all()
         )
         if boxes:
-            shade = f' opacity="{opacity}"' if opacity != 1 else ""
-            self.drawn.append(f'<path d="{boxes}" fill="{fill}"{edge}{shade}/>')
+            self.drawn.append(element("path", d=boxes, fill=fill, **edge, opacity=_opacity(marker)))
         for text, x, y, wide in zip(
             trace.given.get("text", ()), left.tolist(), head.tolist(), (right - left).tolist(), strict=False
         ):
             middle = x + wide / 2
             if trace.given.get("textangle"):
-                place = f'transform="translate({_n(middle + 3)} {_n(y - 3)}) rotate(-90)" text-anchor="start"'
+                turned = f"translate({number(middle + 3)} {number(y - 3)}) rotate(-90)"
+                place = {"transform": turned, "text_anchor": "start"}
             else:
-                place = f'x="{_n(middle)}" y="{_n(y - 3)}" text-anchor="middle"'
-            self.drawn.append(f'<text {place} font-size="10">{escape(_plain(str(text)))}</text>')
+                place = {"x": number(middle), "y": number(y - 3), "text_anchor": "middle"}
+            self.drawn.append(element("text", escape(_plain(str(text))), **place, font_size=10))
 
     def _feet(self, trace: _Trace, x_scale: Scale) -> tuple[Values, Values]:
         """Where bars begin and how wide they are, in the measure of the axis."""
@@ -364,13 +361,12 @@ class _Picture:
             self._errors(trace, error, x, scale)
         if "lines" in mode:
             line = given.get("line", {})
-            dash = f' stroke-dasharray="{DASHES[line["dash"]]}"' if line.get("dash") in DASHES else ""
             path = _path(x, y, is_stepped=line.get("shape") == "hv")
             if path:
-                stroke = (
-                    f'fill="none" stroke="{line.get("color", "currentColor")}" stroke-width="{line.get("width", 2)}"'
-                )
-                self.drawn.append(f'<path d="{path}" {stroke} stroke-linejoin="round"{dash}/>')
+                stroke = {"stroke": line.get("color", "currentColor"), "stroke_width": line.get("width", 2)}
+                dash = DASHES.get(line.get("dash"))
+                look = {**stroke, "stroke_linejoin": "round", "stroke_dasharray": dash}
+                self.drawn.append(element("path", d=path, fill="none", **look))
         if "markers" in mode:
             self._markers(given["marker"], x, y)
         if "text" in mode:
@@ -389,54 +385,54 @@ class _Picture:
             foot = f"L{under[1:]}z"
         else:
             zero = scale.at(max(0.0, 10**scale.least if scale.is_log else 0.0))
-            foot = f"V{_n(zero)}H{_n(float(x[0]))}z"
+            foot = f"V{number(zero)}H{number(float(x[0]))}z"
         path = _path(x, y, is_stepped=is_stepped)
         if path and np.isfinite(y).all():
-            shade = "" if "fillcolor" in given else ' fill-opacity=".5"'
-            self.drawn.append(f'<path d="{path}{foot}" fill="{colour}"{shade}/>')
+            shade = None if "fillcolor" in given else ".5"
+            self.drawn.append(element("path", d=f"{path}{foot}", fill=colour, fill_opacity=shade))
 
     def _errors(self, trace: _Trace, error: Mapping[str, Any], x: Values, scale: Scale) -> None:
         above = scale.pixels(trace.y + as_numbers(_decoded(error["array"])))
         below = scale.pixels(trace.y - as_numbers(_decoded(error.get("arrayminus", error["array"]))))
         strokes = "".join(
-            f"M{_n(each)} {_n(low)}V{_n(high)}"
+            f"M{number(each)} {number(low)}V{number(high)}"
             for each, low, high in zip(x.tolist(), below.tolist(), above.tolist(), strict=True)
         )
         colour = error.get("color", trace.given["marker"]["color"])
-        self.drawn.append(f'<path d="{strokes}" stroke="{colour}" stroke-width="{error.get("thickness", 1)}"/>')
+        self.drawn.append(element("path", d=strokes, stroke=colour, stroke_width=error.get("thickness", 1)))
 
     def _markers(self, marker: Mapping[str, Any], x: Values, y: Values) -> None:
         if marker["color"] == "rgba(0,0,0,0)":
             return
-        opacity = marker.get("opacity", 1)
         begin = len(self.drawn)
         names = _each(marker.get("symbol", "circle"), len(x))
         sizes = _each(_decoded(marker.get("size", 6)), len(x))
         for name, size, across, down in zip(names, sizes, x.tolist(), y.tolist(), strict=True):
             if size and np.isfinite([across, down]).all():
-                self.drawn.append(f'<use href="#{self._symbol(name, size, marker)}" x="{_n(across)}" y="{_n(down)}"/>')
-        if opacity != 1 and len(self.drawn) > begin:
-            self.drawn[begin:] = [f'<g opacity="{opacity}">{"".join(self.drawn[begin:])}</g>']
+                sign = f"#{self._symbol(name, size, marker)}"
+                self.drawn.append(element("use", href=sign, x=number(across), y=number(down)))
+        if (opacity := _opacity(marker)) is not None and len(self.drawn) > begin:
+            self.drawn[begin:] = [element("g", *self.drawn[begin:], opacity=opacity)]
 
     def _symbol(self, name: str, size: float, marker: Mapping[str, Any]) -> str:
         line = marker.get("line", {})
 
         def made(id: str) -> str:
             outline, look = symbol(name, size, str(marker["color"]), marker)
-            return f'<path id="{id}" transform="scale({size / 2:g})" d="{outline}" {look}/>'
+            return element("path", id=id, transform=f"scale({size / 2:g})", d=outline, **look)
 
         return self._defined(("symbol", name, size, marker["color"], line.get("color"), line.get("width")), made)
 
     def _words(self, given: Mapping[str, Any], x: Values, y: Values) -> None:
         font = given.get("textfont", {})
-        fill = f' fill="{font["color"]}"' if "color" in font else ""
         size = int(font.get("size", LABEL_PX))
         places = _each(given.get("textposition", "middle center"), len(x))
         for text, place, across, down in zip(given["text"], places, x.tolist(), y.tolist(), strict=True):
             if text and np.isfinite([across, down]).all():
                 side = {"left": ("end", -5), "right": ("start", 5)}.get(place.split()[-1], ("middle", 0))
                 level = {"top": -6, "bottom": size + 4}.get(place.split()[0], size * 0.35)
-                self._text(across + side[1], down + level, [_plain(str(text))], size, anchor=side[0], more=fill)
+                place_px = (across + side[1], down + level)
+                self._text(*place_px, [_plain(str(text))], size, anchor=side[0], fill=font.get("color"))
 
     # Legend
 
@@ -465,20 +461,19 @@ class _Picture:
         given = trace.given
         if trace.is_bar:
             marker = given["marker"]
-            shade = f' opacity="{max(marker.get("opacity", 1), 0.6 if marker.get("pattern") else 0.3)}"'
-            self.drawn.append(
-                f'<rect x="{_n(x + 3)}" y="{_n(y - 5)}" width="12" height="10" fill="{self._fill(marker)}"{shade}/>'
-            )
+            shade = max(marker.get("opacity", 1), 0.6 if marker.get("pattern") else 0.3)
+            box = {"x": number(x + 3), "y": number(y - 5), "width": 12, "height": 10}
+            self.drawn.append(element("rect", **box, fill=self._fill(marker), opacity=shade))
             return
         mode = str(given.get("mode", "lines"))
         if "lines" in mode:
             line = given.get("line", {})
-            dash = f' stroke-dasharray="{DASHES[line["dash"]]}"' if line.get("dash") in DASHES else ""
-            self.drawn.append(f'<path d="M{_n(x)} {_n(y)}h18" stroke="{line.get("color")}" stroke-width="2"{dash}/>')
+            look = {"stroke": line.get("color"), "stroke_width": 2, "stroke_dasharray": DASHES.get(line.get("dash"))}
+            self.drawn.append(element("path", d=f"M{number(x)} {number(y)}h18", **look))
         if "markers" in mode and given["marker"]["color"] != "rgba(0,0,0,0)":
             marker = given["marker"]
             name = next(iter(_each(marker.get("symbol", "circle"), 2)[-2:]), "circle")
-            self.drawn.append(f'<use href="#{self._symbol(name, 8, marker)}" x="{_n(x + 9)}" y="{_n(y)}"/>')
+            self.drawn.append(element("use", href=f"#{self._symbol(name, 8, marker)}", x=number(x + 9), y=number(y)))
 
 
 def _decoded(value: Any) -> Any:
@@ -528,17 +523,18 @@ def _path(x: Values, y: Values, *, is_stepped: bool) -> str:
             is_drawing = False
             continue
         if not is_drawing:
-            parts.append(f"M{_n(across)} {_n(down)}")
+            parts.append(f"M{number(across)} {number(down)}")
         else:
-            parts.append(f"H{_n(across)}V{_n(down)}" if is_stepped else f"L{_n(across)} {_n(down)}")
+            parts.append(f"H{number(across)}V{number(down)}" if is_stepped else f"L{number(across)} {number(down)}")
         is_drawing = True
     return "".join(parts)
 
 
 def _line(x: float, y: float, to_x: float, to_y: float, colour: str) -> str:
-    return f'<path d="M{_n(x)} {_n(y)}L{_n(to_x)} {_n(to_y)}" stroke="{colour}"/>'
+    return element("path", d=f"M{number(x)} {number(y)}L{number(to_x)} {number(to_y)}", stroke=colour)
 
 
-def _n(value: float) -> str:
-    """A place in pixels; places far outside, as of a zoomed curve, stay within what every browser draws."""
-    return f"{min(max(value, -1e5), 1e5):.1f}".removesuffix(".0")
+def _opacity(given: Mapping[str, Any]) -> float | None:
+    """Return the opacity of a trace or its marks; None for the usual one."""
+    opacity: float = given.get("opacity", 1)
+    return opacity if opacity != 1 else None

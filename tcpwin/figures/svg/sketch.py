@@ -6,12 +6,13 @@ draw before a script runs. Colours are those of the figures.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import DirectionName
 from tcpwin.figures.drawing.theme import BUDGET_COLOURS, COLOURS
+from tcpwin.figures.svg.writer import element
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +28,7 @@ LIFE_COLUMNS = 600
 """Of a sketch as wide as a page, below figures that show a part of the life."""
 MOST_ABOVE = 3
 """The axis ends at so many times the flight: a window far above would flatten all that happens."""
+_STRETCHED = {"preserveAspectRatio": "none", "aria-hidden": "true"}
 BLOCKS = " ▁▂▃▄▅▆▇█"
 """Heights that a terminal can show: of nothing known, then from 0 to the top."""
 BLOCK_COLUMNS = 3
@@ -174,6 +176,24 @@ def _line(values: list[int | None]) -> Iterator[tuple[str, int, int]]:
     for begin, y, count in _runs(values):
         yield ("V" if begin == end else f"M{begin} "), y, count
         end = begin + count
+
+
+def sketch_svg(paths: Mapping[str, Any], columns: int = COLUMNS) -> str:
+    """Write a sketch, or a life, given its paths by name, as an image that any width can stretch."""
+    names = [
+        name for name in ("silent", "closed", "flight", "window") if paths.get(name) or name in ("flight", "window")
+    ]
+    drawn = [element("path", class_=name, d=paths[name]) for name in names]
+    return element("svg", *drawn, class_="sketch", viewBox=f"0 0 {columns} {HEIGHT}", **_STRETCHED)
+
+
+def bar_svg(parts: Sequence[Mapping[str, Any]], width: int) -> str:
+    """Write a bar, given the groups, starts and widths of its parts, as an image that any width can stretch."""
+    drawn = [
+        element("rect", class_=class_name(part["group"]), x=part["start"], width=part["width"], height=1)
+        for part in parts
+    ]
+    return element("svg", *drawn, class_="bar-of-time", viewBox=f"0 0 {width} 1", **_STRETCHED)
 
 
 def class_name(group: str) -> str:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tcpwin.figures import GROUP_WORDS, ITEM_WORDS
-from tcpwin.limits import GROUPS, ITEMS, Budget
+from tcpwin.limits import GROUP_NAMES, GROUPS, ITEM_NAMES, ITEMS, Budget
 from tcpwin.units import share_text, time_text
 
 BAR_WIDTH = 1000
@@ -61,7 +60,7 @@ def compare_budgets(
     for item in ITEMS:
         rows = tuple(_row(item, side[item], duration_ns) if side.get(item) else None for side in sides)
         if any(rows):
-            found.append((ITEM_WORDS[item], rows))
+            found.append((ITEM_NAMES[item], rows))
     return found
 
 
@@ -74,7 +73,7 @@ def budget_bar(items_ns: Mapping[str, int]) -> list[BarPart]:
     for group, ns in sorted(groups_ns.items(), key=lambda each: -each[1]):
         if ns:
             width, share = BAR_WIDTH * ns / total_ns, share_text(ns / total_ns)
-            parts.append(BarPart(group, GROUP_WORDS[group], round(start, 2), round(width, 2), time_text(ns), share))
+            parts.append(BarPart(group, GROUP_NAMES[group], round(start, 2), round(width, 2), time_text(ns), share))
             start += width
     return parts
 
@@ -95,7 +94,7 @@ def kernel_lines(budget: Budget) -> list[str]:
 def _row(item: str, ns: int, total_ns: int) -> BudgetRow:
     share = min(ns / total_ns, 1.0) if total_ns else 0.0
     group = next(group for group, items in GROUPS.items() if item in items)
-    return BudgetRow(item, group, ITEM_WORDS[item], time_text(ns), share_text(share, places=1), share)
+    return BudgetRow(item, group, ITEM_NAMES[item], time_text(ns), share_text(share, places=1), share)
 
 
 def _suspected(row: BudgetRow) -> BudgetRow:

@@ -24,10 +24,9 @@ from report.figures.drawn import (
 )
 
 from tcpwin import figures
-from tcpwin.figures.budget_words import ITEM_WORDS
 from tcpwin.figures.drawing.theme import BUDGET_COLOURS
 from tcpwin.figures.kinds.budget import PATTERNS
-from tcpwin.limits import GROUPS
+from tcpwin.limits import GROUPS, ITEM_NAMES
 
 SHORT_PATH = CAPTURES / "wild" / "lossy-path.pcapng.gz"
 NEAR_RECEIVER = CAPTURES / "lab" / "slow-reader-receiver.pcap.gz"
@@ -67,7 +66,7 @@ def test_no_two_parts_of_the_budget_look_alike(blindness: str) -> None:
         for group, items in GROUPS.items()
         for item, pattern in zip(items, PATTERNS[group], strict=True)
     }
-    assert set(fills) == set(ITEM_WORDS)
+    assert set(fills) == set(ITEM_NAMES)
     for (one, (colour, pattern)), (other, (other_colour, other_pattern)) in combinations(fills.items(), 2):
         distance = float(np.linalg.norm(seen(colour, blindness) - seen(other_colour, blindness)))
         assert pattern != other_pattern or distance > ALIKE, f"{one} and {other}: {distance:.0f}"

@@ -14,8 +14,8 @@ from stories.story import Story
 import tcpwin
 from tcpwin import figures
 from tcpwin.analysis import Series
-from tcpwin.figures.budget_words import ITEM_WORDS
 from tcpwin.figures.drawing.curve import points_of, thin
+from tcpwin.limits import ITEM_NAMES
 
 
 def test_a_zoomed_figure_stays_in_its_span() -> None:
@@ -71,7 +71,7 @@ def test_the_band_adds_up_to_the_budget(direction: str) -> None:
     facts = getattr(of, direction)
     for item in ("zero_window", "small_window", "window_full", "application", "closed", "handshake"):
         spent_ms = getattr(facts, f"budget_{item}_ns") / 1e6
-        (bars,) = named(figure, ITEM_WORDS[item])
+        (bars,) = named(figure, ITEM_NAMES[item])
         in_lane = np.asarray(bars.base) >= 1 - 1e-3
         assert float(np.asarray(bars.customdata)[in_lane].sum()) == pytest.approx(spent_ms, rel=1e-4, abs=1e-3)
 

@@ -12,8 +12,10 @@ from typing import Any
 
 import jinja2
 from fastapi import Request
+from markupsafe import Markup
 
-from tcpwin.render import frames_filter, line_markup, page_markup, threshold_text, verdict_row
+from tcpwin.figures import bar_svg, sketch_svg
+from tcpwin.render import BAR_WIDTH, frames_filter, line_markup, page_markup, threshold_text, verdict_row
 from tcpwin.units import begin, bytes_text, date_text, rate_text, share_text, time_text
 from tcpwin_web.assets import asset_url
 from tcpwin_web.security.scopes import Scope
@@ -34,6 +36,8 @@ def environment(folder: Path) -> jinja2.Environment:
         prose=page_markup,
         inline=line_markup,
         verdict_row=verdict_row,
+        sketch_svg=lambda paths, *columns: Markup(sketch_svg(paths, *columns)),
+        bar_svg=lambda parts: Markup(bar_svg(parts, BAR_WIDTH)),
         percent=share_text,
         threshold=threshold_text,
         display_filter=frames_filter,
