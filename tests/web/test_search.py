@@ -55,6 +55,7 @@ def test_what_is_found_and_what_is_not(client: TestClient) -> None:
     assert search(client, address="192.0.2.1") == [zero]
     # An address is one, not the beginning of others.
     assert search(client, address="10.0.0.") == many
+    assert search(client, address="0.0.") == []
     assert search(client, address="10.0.0.1") == [many[1]]
     assert search(client, address="198.51.100.2", port=80) == [*many, zero]
     assert search(client, port=40000) == []
