@@ -1,7 +1,7 @@
-"""What Linux sets by itself, by version: the buffers that bound autotuning, and tcp_adv_win_scale.
+"""Linux's defaults by version: the buffers that bound autotuning, and tcp_adv_win_scale.
 
-Sources: `tcp_init` (net/ipv4/tcp.c) and the commits that changed it. Distributions carry changes back, and set their
-own.
+Sources: `tcp_init` (net/ipv4/tcp.c) and the commits that changed it. Distributions backport changes and set other
+values.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _MEMORY_DIVISOR = 128
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """Defaults of one range of versions. Buffers are least, at start, most, in bytes.
+    """Defaults of one range of versions. Buffers are minimum, initial size and maximum, in bytes.
 
     Attributes:
-        since: first version that has them.
-        tcp_rmem_bytes, tcp_wmem_bytes: of a host with memory enough (4 GiB for 32 MiB, 768 MiB for 6 MiB).
-        adv_win_scale: `net.ipv4.tcp_adv_win_scale`; None where it has no effect.
+        since: first version with them.
+        tcp_rmem_bytes, tcp_wmem_bytes: on a host with enough memory (4 GiB for 32 MiB, 768 MiB for 6 MiB).
+        adv_win_scale: `net.ipv4.tcp_adv_win_scale`; None if it has no effect.
     """
 
     since: Kernel
@@ -48,11 +48,11 @@ _ERAS = (
     Defaults((2, 6), (4096, 87380, 4 << 20), _WMEM, 2),
 )
 UNKNOWN_KERNEL: Kernel = (4, 20)
-"""Stands for a kernel that is not known: its defaults are the most common, and so is its half of the buffer."""
+"""Substitute for an unknown kernel: its defaults, and its half of the buffer as window, are the most common."""
 
 
 def parse_kernel(release: str) -> Kernel:
-    """The version in a release as `uname -r` prints it: ``6.1.0-13-amd64`` is (6, 1).
+    """Return the version of a release as printed by `uname -r`: ``6.1.0-13-amd64`` is (6, 1).
 
     Raises:
         ArgumentError: it does not begin with two numbers.
@@ -64,12 +64,12 @@ def parse_kernel(release: str) -> Kernel:
 
 
 def kernel_defaults(kernel: Kernel | None = None, *, memory_bytes: int | None = None) -> Defaults:
-    """Defaults of a version; those of 4.20 to 6.5 where it is None.
+    """Return the defaults of a version, or those of 4.20 to 6.5 for None.
 
     Args:
         kernel: the version; older than 2.6 counts as 2.6.
-        memory_bytes: memory free at boot. Where it is given the largest buffers are bounded by 1/128 of it, as
-            `tcp_init` does: at least the start value for tcp_rmem, at least 64 KiB for tcp_wmem.
+        memory_bytes: memory free at boot. If given, it bounds the largest buffers at 1/128 of it, like `tcp_init`: at
+        least the initial value for tcp_rmem, at least 64 KiB for tcp_wmem.
     """
     wanted = UNKNOWN_KERNEL if kernel is None else kernel
     found = next((era for era in _ERAS if wanted >= era.since), _ERAS[-1])

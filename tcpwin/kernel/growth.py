@@ -1,6 +1,6 @@
-"""How Linux grows a receive buffer with what its reader takes, about once a round trip.
+"""How Linux grows a receive buffer with its reader's consumption, about once per round trip.
 
-In: what was taken in a round trip and in the fastest one before, the model of the host's kernel. Out: the buffer then.
+In: the bytes read in a round trip and in the fastest earlier one, the model of the host's kernel. Out: the new buffer.
 Source: `tcp_rcv_space_adjust`, net/ipv4/tcp_input.c of 6.1.192 and 6.12.117, and `tcp_rcvbuf_grow` there of 7.3.4. A
 socket whose program set SO_RCVBUF, or a host with tcp_moderate_rcvbuf = 0, does not grow.
 """
@@ -11,18 +11,18 @@ from tcpwin.kernel.defaults import Kernel
 from tcpwin.kernel.memory import AdvWinScale, MemoryModel
 
 SLOW_START_ONLY_SINCE: Kernel = (6, 16)
-"""From here on the buffer grows for slow start and for holes, and no longer for losses to come (65c5287892e9)."""
+"""From here on the buffer grows for slow start and holes, no longer for future losses (65c5287892e9)."""
 _DOUBLED_AGAIN_SINCE: Kernel = (6, 18)
-"""A reader whose rate rises gets more than the double again (aa251c84636c); stable releases of 6.17 have it too."""
+"""A reader with a rising rate gets more than double again (aa251c84636c); also in stable releases of 6.17."""
 _LOW_RTT_SINCE: Kernel = (6, 19)
-"""Over short round trips growth follows the round trip (ecfea98b7d0d)."""
+"""Over short round trips growth depends on the round trip (ecfea98b7d0d)."""
 LOW_RTT_US = 1000
 """tcp_rcvbuf_low_rtt by default (`tcp_sk_init`, net/ipv4/tcp_ipv4.c of 7.3.4)."""
 _CUSHION_SEGMENTS = 16
 _BOOKKEEPING_BYTES = 256 + 320
 """sk_buff and skb_shared_info on x86-64, each to a multiple of 64 bytes."""
 _MAX_TCP_HEADER_BYTES = 320
-"""128 bytes and the longest headers below TCP, as a distribution configures them, to a multiple of 64."""
+"""128 bytes and the longest headers below TCP in a distribution's configuration, rounded to a multiple of 64."""
 _STEP_BYTES = 128
 
 
@@ -39,20 +39,20 @@ def grown_buffer_bytes(
     low_rtt_us: int = LOW_RTT_US,
     out_of_order_bytes: int = 0,
 ) -> int:
-    """The receive buffer (`rb` of ss) after a round trip; it never shrinks here.
+    """Return the receive buffer (`rb` of ss) after a round trip; it never shrinks here.
 
     Args:
-        model: of the kernel: before 6.6 the buffer is counted in whole segments, from 6.6 on in bytes of window.
-        buffer_bytes: before.
-        taken_bytes: by the reader in this round trip. From 6.16 on, and in 6.12's later stable releases, less what
-            waits unread, so that a slow reader's buffer does not grow.
-        before_bytes: in the fastest round trip so far (`rcv_space` of ss); it begins as ten segments.
-        mss_bytes: of the segments, as this end announced them (`advmss` of ss).
+        model: the kernel's model: before 6.6 the buffer is counted in whole segments, from 6.6 on in bytes of window.
+        buffer_bytes: previous buffer.
+        taken_bytes: bytes read in this round trip. From 6.16 on, and in later stable releases of 6.12, minus unread
+        data, so that a slow reader's buffer does not grow.
+        before_bytes: bytes read in the fastest round trip so far (`rcv_space` of ss); initially ten segments.
+        mss_bytes: MSS announced by this end (`advmss` of ss).
         rmem_max_bytes: the third value of tcp_rmem.
-        kernel: the host's; None stands for one before 6.16.
-        rtt_us: as the receiver measures it (`rcv_rtt` of ss); None stands for `low_rtt_us` or more.
+        kernel: the host's kernel; None means before 6.16.
+        rtt_us: round trip measured by the receiver (`rcv_rtt` of ss); None means `low_rtt_us` or more.
         low_rtt_us: tcp_rcvbuf_low_rtt.
-        out_of_order_bytes: from what is missing to the end of what waits behind it; counted from 6.16 on.
+        out_of_order_bytes: from the first hole to the end of the data behind it; counted from 6.16 on.
     """
     if taken_bytes <= before_bytes:
         return buffer_bytes

@@ -14,7 +14,7 @@ INITIAL_WINDOW_SEGMENTS = 10
 def cwnd_after_idle(
     cwnd_segments: int, idle_ns: int, rto_ns: int, *, initial_window_segments: int = INITIAL_WINDOW_SEGMENTS
 ) -> int:
-    """The congestion window at the first send after a silence with nothing in flight, in segments.
+    """Return the congestion window, in segments, at the first send after a silence with nothing in flight.
 
     One halving for each further RTO that has begun, down to min(initial window, window):
     `tcp_slow_start_after_idle_check` (include/net/tcp.h) and `tcp_cwnd_restart` (net/ipv4/tcp_output.c), with
@@ -30,12 +30,12 @@ def cwnd_after_idle(
         )
     floor = min(initial_window_segments, cwnd_segments)
     halvings = -(-idle_ns // rto_ns) - 1
-    # Beyond its own length in bits a window is at its floor: a silence of years shifts no further.
+    # After as many halvings as it has bits, a window is at its floor, even after years of silence.
     return max(cwnd_segments >> min(max(halvings, 0), cwnd_segments.bit_length()), floor)
 
 
 def round_trips_to_regain(before_segments: int, after_segments: int) -> int:
-    """Round trips of slow start, which doubles, from one window to another: ⌈log2(before ÷ after)⌉."""
+    """Return the round trips of slow start, which doubles, from one window to another: ⌈log2(before ÷ after)⌉."""
     if min(before_segments, after_segments) < 1:
         raise ArgumentError(f"windows {before_segments} and {after_segments}: not both above 0")
     return (-(-before_segments // after_segments) - 1).bit_length()

@@ -1,7 +1,7 @@
-"""How much window Linux grants for a receive buffer, and the buffer that a window needs.
+"""The window that Linux grants for a receive buffer, and the buffer that a window needs.
 
-Memory holds headers and half empty pages beside the payload, so the window is less than the buffer. Kernels before 6.6
-reckon with a fixed share, tcp_adv_win_scale; later ones measure it per connection (commit dfa2f0483360).
+Memory also holds headers and half-empty pages, so the window is smaller than the buffer. Kernels before 6.6 assume a
+fixed share, tcp_adv_win_scale; later ones measure it per connection (commit dfa2f0483360).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SKB_TRUESIZE_4096_BYTES = 4096 + 256 + 320
 """SKB_TRUESIZE(4096) on x86-64: a page, sk_buff and skb_shared_info, each to a multiple of 64 bytes."""
 
 FIRST_RATIO = 1200 * _RATIO_ONE // _SKB_TRUESIZE_4096_BYTES
-"""A connection's ratio before it is measured, in 6.6 to 6.9: 1200 bytes of payload a page, 65/256."""
+"""A connection's ratio before measurement, in 6.6 to 6.9: 1200 bytes of payload per page, 65/256."""
 HALF_RATIO = _RATIO_ONE // 2
 """The same from 6.10 on (commit 697a6c8cec03), and in later stable releases of 6.6 and 6.9."""
 _HALF_RATIO_SINCE: Kernel = (6, 10)
@@ -46,23 +46,23 @@ class AdvWinScale:
 
     @property
     def name(self) -> str:
-        """How people write it."""
+        """Return the usual notation."""
         return f"tcp_adv_win_scale {self.scale}"
 
     @property
     def overhead(self) -> Fraction:
-        """Memory that is reckoned for one byte of window."""
+        """Return the memory assumed per byte of window."""
         if self.scale > 0:
             return Fraction(1 << self.scale, (1 << self.scale) - 1)
         return Fraction(1 << -self.scale)
 
     def window_from_space(self, space_bytes: int) -> int:
-        """The window that a buffer allows."""
+        """Return the window that a buffer allows."""
         space_bytes = max(space_bytes, 0)
         return space_bytes - (space_bytes >> self.scale) if self.scale > 0 else space_bytes >> -self.scale
 
     def space_from_window(self, window_bytes: int) -> int:
-        """A buffer that allows a window: window × overhead, rounded up."""
+        """Return a buffer that allows a window: window × overhead, rounded up."""
         return ceil(max(window_bytes, 0) * self.overhead)
 
 
@@ -82,27 +82,27 @@ class ScalingRatio:
 
     @classmethod
     def measured(cls, payload_bytes: int, truesize_bytes: int) -> ScalingRatio:
-        """The ratio that the kernel takes from a packet of that payload in that memory (`tcp_measure_rcv_mss`)."""
+        """Return the ratio that the kernel derives from a packet's payload and memory (`tcp_measure_rcv_mss`)."""
         if payload_bytes < 0 or truesize_bytes < 1:
             raise ArgumentError(f"no packet has {payload_bytes} bytes of payload in {truesize_bytes} bytes of memory")
         return cls(min(max(payload_bytes * _RATIO_ONE // truesize_bytes, 1), _RATIO_ONE - 1))
 
     @property
     def name(self) -> str:
-        """How people write it."""
+        """Return the usual notation."""
         return f"scaling_ratio {self.ratio}/256"
 
     @property
     def overhead(self) -> Fraction:
-        """Memory that is reckoned for one byte of window."""
+        """Return the memory assumed per byte of window."""
         return Fraction(_RATIO_ONE, self.ratio)
 
     def window_from_space(self, space_bytes: int) -> int:
-        """The window that a buffer allows."""
+        """Return the window that a buffer allows."""
         return max(space_bytes, 0) * self.ratio // _RATIO_ONE
 
     def space_from_window(self, window_bytes: int) -> int:
-        """A buffer that allows a window: window × overhead, rounded up (the kernel rounds down)."""
+        """Return a buffer that allows a window: window × overhead, rounded up (the kernel rounds down)."""
         return ceil(max(window_bytes, 0) * self.overhead)
 
 
@@ -110,11 +110,11 @@ MemoryModel = AdvWinScale | ScalingRatio
 
 
 def memory_models(kernel: Kernel | None, *, adv_win_scale: int | None = None) -> tuple[MemoryModel, ...]:
-    """The models that a kernel may reckon with; several where the version does not settle it.
+    """Return the models that a kernel may use, several if the version leaves it open.
 
     Args:
-        kernel: None stands for one that is not known: both models.
-        adv_win_scale: the host's setting, by default the version's; it counts before 6.6 only.
+        kernel: None for unknown, which gives both models.
+        adv_win_scale: the host's setting, by default the version's; relevant before 6.6 only.
     """
     if kernel is not None and kernel >= _HALF_RATIO_SINCE:
         return (ScalingRatio(HALF_RATIO),)
@@ -128,13 +128,13 @@ def memory_models(kernel: Kernel | None, *, adv_win_scale: int | None = None) ->
 def measured_models(
     kernel: Kernel | None, *, buffer_bytes: int, window_bytes: int, adv_win_scale: int | None = None
 ) -> tuple[MemoryModel, ...]:
-    """`memory_models` of a connection whose window came to the bound that its buffer sets.
+    """Return `memory_models` for a connection whose window reached its buffer's bound.
 
-    From 6.6 on that tells its own ratio, which no setting says: window ÷ buffer in 256ths, as far as that is one.
+    From 6.6 on this reveals its measured ratio, window ÷ buffer in 256ths, if valid.
 
     Args:
-        buffer_bytes: the largest that its buffer may be: the third value of tcp_rmem.
-        window_bytes: the largest that it offered.
+        buffer_bytes: its maximum buffer: the third value of tcp_rmem.
+        window_bytes: the largest offered window.
     """
     ratio = round(Fraction(window_bytes * _RATIO_ONE, buffer_bytes)) if buffer_bytes > 0 else 0
     if kernel is not None and kernel >= SCALING_RATIO_SINCE and 1 <= ratio < _RATIO_ONE:

@@ -1,7 +1,7 @@
-"""What the memory of one socket, and of all TCP sockets of a host, says of their windows.
+"""The memory of one socket, and of all TCP sockets of a host, related to their windows.
 
-In: a sample of `ss -tm` or of /proc/net/sockstat, and the host's settings. Out: numbers side by side; what the sample
-does not say is None.
+In: a sample of `ss -tm` or /proc/net/sockstat, and the host's settings. Out: related numbers; None if the sample lacks
+them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class AllowedWindow:
     """The window that a buffer allows by one model.
 
     Attributes:
-        model: which, with its setting.
+        model: the model with its setting.
         window_bytes: the window that the whole buffer allows.
-        assumed_overhead: memory that the model reckons for one byte of payload.
+        assumed_overhead: memory that the model assumes per byte of payload.
     """
 
     model: MemoryModel
@@ -38,12 +38,12 @@ class ReceiveMemory:
     """The receive memory of one socket.
 
     Attributes:
-        kernel: the version reckoned with; None where it is not known, and then both models stand in `allowed`.
-        rmem_alloc_bytes: memory in use, `r` of skmem: payload that waits, in order or not, with its overhead.
+        kernel: the assumed version; None if unknown, and `allowed` then has both models.
+        rmem_alloc_bytes: memory in use, `r` of skmem: queued payload, in order or not, with its overhead.
         rcvbuf_bytes: memory allowed, `rb` of skmem (sk_rcvbuf).
-        recv_q_bytes: payload in order that the application has not read.
+        recv_q_bytes: in-order payload that the application has not read.
         fill: `r` ÷ `rb`; above 1 the kernel first collapses, then drops (`tcp_prune_queue`, net/ipv4/tcp_input.c).
-        is_over: whether `r` is above `rb`. One packet more than fits is normal: the check is made before it is charged.
+        is_over: whether `r` exceeds `rb`. One packet too many is normal, because the check precedes the charge.
         measured_overhead: `r` ÷ Recv-Q, memory for one byte of payload; None where Recv-Q is 0. Too high while packets
             wait out of order: they are in `r` and not in Recv-Q.
         measured_window_bytes: the payload that `rb` holds at the measured overhead.
