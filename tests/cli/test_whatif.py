@@ -58,6 +58,6 @@ def test_a_change_that_is_none_is_wrong_usage() -> None:
         (("--loss", "1"), "write 0, 0.5% or 2%"),
         (("--loss", "100%"), "below 100 %"),
         (("--rtt", "83"), "not understood"),
-        (("--lift", "weather"), "no limit"),
+        (("--lift", "weather"), "not a limit"),
     ):
         assert said in refused("whatif", SLOW_READER, *words, status=2), words

@@ -139,7 +139,7 @@ def test_a_run_that_does_otherwise_predicts_nothing(tmp_path: Path) -> None:
     assert not twin.is_twin
     assert twin.duration_ns is None
     assert twin.goodput_bps is None
-    assert "no twin, and predicts nothing" in twin.text
+    assert "not a twin and predicts nothing" in twin.text
     assert twin.changed is None
     assert len(list(tmp_path.glob("*.zip"))) == 1
     assert twin.score < 0.9

@@ -169,7 +169,7 @@ def test_what_the_capture_cannot_say_is_refused() -> None:
         ({"receiver.tcp_rmem": "8G"}, {}, "from 1 byte"),
         ({"receiver.tcp_adv_win_scale": "99"}, {}, "-31 to 31"),
         ({"sender.tcp_congestion_control": "vegas"}, {}, "not modelled"),
-        ({}, {"lift": ["weather"]}, "no limit"),
+        ({}, {"lift": ["weather"]}, "not a limit"),
         ({}, {"loss_share": 1.0}, "below 100 %"),
         ({}, {"rate_bps": 0}, "above 0"),
     ],

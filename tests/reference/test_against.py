@@ -71,7 +71,7 @@ def test_a_run_is_a_twin_or_says_that_it_is_none() -> None:
         captured, replace(captured, goodput_bps=captured.goodput_bps * 0.8 if captured.goodput_bps else None)
     )
     assert slower.is_twin is False
-    assert "no twin of what was captured" in slower.verdict
+    assert "not a twin of the capture" in slower.verdict
     assert against(captured, replace(captured, limit="path_rate")).is_twin is False
     run = reference("lab-bulk-300ms").run("512m2-stock")
     assert against(captured, captured, predict(captured, run)).is_twin is None
