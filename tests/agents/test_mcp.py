@@ -11,8 +11,6 @@ from typing import Any
 
 from cli.command import CAPTURES, KEEP_ALIVE, SLOW_READER, TCPWIN, TEXT, refused, tcpwin
 from live import HANG_S
-from mcp import Client
-from mcp.client.stdio import StdioServerParameters
 
 import tcpwin as library
 
@@ -34,6 +32,10 @@ Call = tuple[str, dict[str, Any]]
 
 def talk(folder: Path, calls: list[Call], *options: object) -> tuple[list[Any], list[Any]]:
     """Start the command, list its tools, call some, and return both."""
+    # The SDK takes longer to import than most tests to run.
+    from mcp import Client
+    from mcp.client.stdio import StdioServerParameters
+
     server = StdioServerParameters(command=str(TCPWIN), args=["mcp", str(folder), *map(str, options)])
 
     async def run() -> tuple[list[Any], list[Any]]:

@@ -50,7 +50,7 @@ def test_sums_are_the_fields(path: Path, buckets: int) -> None:
         compare(view, buckets)
 
 
-@pytest.mark.parametrize("path", LADDERS, ids=lambda path: path.stem)
+@all_cases("path", LADDERS, ids=lambda path: path.stem)
 def test_sums_are_the_fields_of_each_ladder(path: Path, tmp_path: Path) -> None:
     ladder.parse(path.read_text(encoding="utf8"), path.stem).write_pcap(tmp_path / "ladder.pcap")
     analysis = tcpwin.analyze(tmp_path / "ladder.pcap")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from cli.command import refused, tcpwin
 
-from tcpwin.cli import lab_kernels
+from tcpwin.cli import lab as lab_commands
 from tcpwin.lab import kernel_build as recipe
 from tcpwin.lab import kernel_path
 
@@ -59,7 +59,7 @@ def _without_registers(patch: str) -> str:
 
 
 def test_options_name_every_series() -> None:
-    assert lab_kernels.SERIES == recipe.SERIES
+    assert lab_commands.SERIES == recipe.SERIES
 
 
 @pytest.mark.parametrize("series", recipe.SERIES)
