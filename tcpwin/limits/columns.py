@@ -112,11 +112,15 @@ def _part(analysis: Analysis, start: int, stop: int) -> dict[str, NDArray[Any]]:
         columns[name] = by_code[columns[name]]
     statements, place = [Statement(*row) for row in rows], columns.pop("place")
     # A sentence is written once for all connections that it is the same for.
-    for name, texts in (
-        ("text", [each.text for each in statements]),
-        ("fix", [each.fix_text for each in statements]),
-    ):
-        columns[name] = np.array([*texts, None], dtype=object)[place]
+    written: dict[tuple[object, ...], tuple[str, str | None]] = {}
+    texts = np.empty((2, len(statements)), dtype=object)
+    for number, each in enumerate(statements):
+        key = each.key
+        both = written.get(key)
+        if both is None:
+            both = written[key] = each.text, each.fix_text
+        texts[0, number], texts[1, number] = both
+    columns["text"], columns["fix"] = texts[0][place], texts[1][place]
     return {name: columns[name] for name in VERDICT_COLUMNS}
 
 

@@ -14,6 +14,7 @@ from tcpwin.units import rate_text, share_text, time_text
 EMPTY = "Too short to judge."
 UNNAMED = {"none": "Nothing limited it", "capture": "Not known what limited it for {share} of the time"}
 """Limits that are none, in words."""
+MINUTE_NS = 60_000_000_000
 _OTHER_ROLE = {"client": "server", "server": "client", "sender": "receiver", "receiver": "sender"}
 _STANDINGS = {
     "limited": "Limited by",
@@ -85,6 +86,17 @@ class Statement(NamedTuple):
     also_share: float
 
     @property
+    def key(self) -> tuple[object, ...]:
+        """What its sentences are the same by: its numbers as far as they are written."""
+        return (
+            *self[:10],
+            self.number if self.meaning == "path_shared" else _written(int(self.number)),
+            *self[11:15],
+            *[(round(share * 100), share > 0) for share in (self.share, self.second_share, self.also_share)],
+            _written(self.also_ns),
+        )
+
+    @property
     def receiver(self) -> str:
         """The role of the direction's receiver."""
         return _OTHER_ROLE[self.sender]
@@ -153,3 +165,12 @@ class Statement(NamedTuple):
             had=rate_text(self.number),
             path=rate_text(self.other),
         )
+
+
+def _written(ns: int) -> tuple[int, bool]:
+    """The same for durations whose three digits are the same; above a minute for none but the same."""
+    if not 2000 <= ns < MINUTE_NS:
+        return ns, True
+    unit = 10 ** (len(str(ns)) - 3)
+    half, rest = divmod(2 * ns, unit)
+    return half * unit, not rest
