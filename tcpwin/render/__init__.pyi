@@ -73,6 +73,7 @@ from tcpwin.render.view.measures import percentiles as percentiles
 from tcpwin.render.view.verdict import VerdictRow as VerdictRow
 from tcpwin.render.view.verdict import VerdictView as VerdictView
 from tcpwin.render.view.verdict import frames_filter as frames_filter
+from tcpwin.render.view.verdict import full_verdict as full_verdict
 from tcpwin.render.view.verdict import owner_text as owner_text
 from tcpwin.render.view.verdict import verdict_row as verdict_row
 from tcpwin.render.view.verdict import view_verdict as view_verdict

@@ -11,7 +11,6 @@ import gzip
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from html import unescape
 from importlib import import_module
 from io import BytesIO
@@ -43,7 +42,7 @@ from tcpwin.render.report.figures import Drawn
 from tcpwin.render.report.markdown_form import plain
 from tcpwin.render.report.report import Report
 from tcpwin.render.report.table import make_table
-from tcpwin.render.view.verdict import verdict_row, view_verdict
+from tcpwin.render.view.verdict import full_verdict, verdict_row, view_verdict
 from tcpwin.units import rate_text, time_text
 from tcpwin_web import Settings, create_app
 from tcpwin_web.results import columns, layout, queries
@@ -216,10 +215,10 @@ def test_exit_code_and_order(told: Told) -> None:
 def test_report_as_json(told: Told) -> None:
     document = json.loads(told.report.json())
     worst = told.analysis.verdict
-    assert document["summary"]["verdict"] == (None if worst is None else json.loads(json.dumps(asdict(worst))))
+    assert document["summary"]["verdict"] == (None if worst is None else json.loads(json.dumps(full_verdict(worst))))
     assert [each["id"] for each in document["worst"]] == list(told.report.shown_ids)
     for each in document["worst"]:
-        assert each["verdict"] == json.loads(json.dumps(asdict(told.verdicts[each["id"]])))
+        assert each["verdict"] == json.loads(json.dumps(full_verdict(told.verdicts[each["id"]])))
 
 
 def in_json(verdict: Verdict | None) -> Any:

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import IO, TYPE_CHECKING, Any
 
 from tcpwin.limits import describe_finding, describe_rule, plain
+from tcpwin.render.view.verdict import full_verdict
 
 if TYPE_CHECKING:
     from tcpwin.limits import Budget
@@ -36,7 +37,7 @@ def write_document(report: Report, file: IO[str]) -> None:
         "summary": {
             "text": summary.text,
             "worst": [describe_finding(each, analysis) for each in summary.worst],
-            "verdict": None if summary.verdict is None else asdict(summary.verdict),
+            "verdict": None if summary.verdict is None else full_verdict(summary.verdict),
             "problems": {limit: list(ids) for limit, ids in summary.problems.items()},
         },
         "rules": [describe_rule(rule) for rule in report.rules],
@@ -63,7 +64,7 @@ def _connection(told: ConnectionView, comparison: Comparison) -> dict[str, Any]:
         "id": connection.id,
         "a": str(connection.a),
         "b": str(connection.b),
-        "verdict": asdict(told.verdict),
+        "verdict": full_verdict(told.verdict),
         "findings": [each.code for each in told.findings],
         "budget": {name: _budget(budget) for name, budget in connection.budget.items()},
         "stalls": [{**asdict(each), "duration_ns": each.duration_ns} for each in connection.stalls],

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from tcpwin.limits import (
     LIMIT_NAMES,
+    VERDICT_FIELDS,
     Analysis,
     Findings,
     Verdict,
@@ -21,6 +22,13 @@ from tcpwin.limits import (
     worst,
 )
 from tcpwin.units import name_text, share_text, time_text
+
+FULL_FIELDS = (
+    *VERDICT_FIELDS,
+    *("headline", "reason", "named", "answer", "beside_text", "cost_text", "time_ns", "frames_of", "when_text"),
+    *("code", "rule", "frames", "lost_share", "also_ns"),
+)
+"""Attributes of `Verdict` in documents of one capture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +113,11 @@ def _is_at_most(facts: Mapping[str, Any]) -> bool:
     cost_ns = facts["cost_ns"]
     is_of_limit = not facts["also"] and facts["named_ns"] == cost_ns
     return is_of_limit and not facts["cost_low_ns"] and time_text(facts["cost_high_ns"]) == time_text(cost_ns)
+
+
+def full_verdict(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict with its sentences and evidence, by the names that documents of one capture have."""
+    return {name: getattr(verdict, name) for name in FULL_FIELDS}
 
 
 def row_of(verdict: Verdict) -> VerdictRow:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tcpwin.limits import Connection, compare, plain
-from tcpwin.render import headline, render, seen_twice, view_verdict
+from tcpwin.render import full_verdict, headline, render, seen_twice, view_verdict
 from tcpwin.render.report import Note, Report, render_page
 from tcpwin_web.anonymise.cryptopan import CryptoPan
 from tcpwin_web.anonymise.page import replace_in_page
@@ -32,7 +32,7 @@ def compare_file_sets(old: FileSet, new: FileSet, tolerance: float) -> dict[str,
             ("new", after.connections[told.match.new]),
         ):
             pair[f"{name}_ends"] = ends_text(connection)
-            pair[f"{name}_verdict"] = plain(connection.verdict)
+            pair[f"{name}_verdict"] = plain(full_verdict(connection.verdict))
             pair[f"{name}_limit"] = view_verdict(connection.verdict).label
     return {
         "schema": "tcpwin/comparison/1",

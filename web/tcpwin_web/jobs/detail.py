@@ -17,7 +17,7 @@ from tcpwin.figures import SKETCH_BUCKETS, draw_life, draw_sketch
 from tcpwin.hosts import describe_joined
 from tcpwin.limits import Analysis, Connection, algorithms_of, describe_algorithms, plain, role_of
 from tcpwin.reference import compare, describe_comparison
-from tcpwin.render import overview
+from tcpwin.render import full_verdict, overview
 from tcpwin.units import count_text
 from tcpwin_web.jobs.drawing import OVERVIEW, TIMELINE, store_figures
 from tcpwin_web.jobs.executor import JobError
@@ -118,7 +118,7 @@ def _write(connection: Connection, view: View, folder: Path) -> None:
     document = {
         **connection.to_dict(),
         "roles": {side: role_of(connection, side) for side in ("a", "b")},
-        "verdict": {**plain(verdict), "named_ns": verdict.named_ns},
+        "verdict": {**plain(full_verdict(verdict)), "named_ns": verdict.named_ns},
         "budget": budget,
         "algorithm": describe_algorithms(algorithms_of(connection)),
         "stalls": [plain(stall) for stall in view.stalls],

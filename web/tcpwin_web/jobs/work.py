@@ -17,7 +17,7 @@ from typing import Any
 from tcpwin.analysis import Capture
 from tcpwin.hosts import SnapshotFile, describe_host
 from tcpwin.limits import Analysis, analyze, describe_finding, plain
-from tcpwin.render import WHOLE, FindingViews, glance, group_findings, quality_remarks, view_capture
+from tcpwin.render import WHOLE, FindingViews, full_verdict, glance, group_findings, quality_remarks, view_capture
 from tcpwin.sources import HeadersSource, SelectedSource, Selection, Source
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.results import columns, layout, queries
@@ -141,7 +141,7 @@ def _write(file_set: FileSet, analysis: Analysis, new: Path) -> dict[str, Any]:
     columns.write_connections(analysis, new / layout.CONNECTIONS)
     columns.write_findings(analysis, new / layout.FINDINGS)
     worst_verdict = analysis.verdict
-    verdict = worst_verdict and {**plain(worst_verdict), "named_ns": worst_verdict.named_ns}
+    verdict = worst_verdict and {**plain(full_verdict(worst_verdict)), "named_ns": worst_verdict.named_ns}
     severity = None if findings.worst is None else str(findings.worst)
     worst = queries.list_connections(new, limit=PREPARED, columns=["id"]).rows.get_column("id").to_list()
     document = {
