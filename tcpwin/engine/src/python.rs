@@ -33,7 +33,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::PyClass;
 
-use crate::budget_item::SenderState;
 use crate::event::NAMES;
 use crate::output::columns::VIEW_COLUMNS;
 use crate::output::event_fields::{event_field_names, event_schema};
@@ -41,6 +40,7 @@ use crate::output::field::{Field, Kind, MARKS};
 use crate::output::fields::{direction_fields, CONNECTION_FIELDS};
 use crate::output::rows::COLUMNS;
 use crate::output::track::SERIES;
+use crate::tables::budget_item::SenderState;
 use crate::tcp::connection::stalls::CAUSES;
 use crate::tcp::recovery::cause::RetransmissionCause;
 use changes::MessageLayout;

@@ -1,10 +1,10 @@
 //! Fields of a direction: the sender's time budget. The items add up to the connection's duration.
 
-use crate::budget_item::each_item;
-use crate::budget_item::{SenderState, SENDER_STATES};
 use crate::event;
 use crate::output::field::{DirectionField, DirectionView, Kind, Value, Within};
 use crate::output::vantage::path_rtt_ns;
+use crate::tables::budget_item::each_item;
+use crate::tables::budget_item::{SenderState, SENDER_STATES};
 use crate::tcp::budget::forget_flight;
 use crate::tcp::budget::unknown_scale::Shift;
 use crate::tcp::connection::direction::Direction;

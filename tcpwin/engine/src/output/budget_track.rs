@@ -3,11 +3,11 @@
 //! In: the direction's state after each segment, with its budget log. Out: spans with their items, which add up to the
 //! direction's budget. Corrections that the budget's fields make to sums are made here at the time where they belong.
 
-use crate::budget_item::SenderState;
 use crate::output::field::DirectionView;
 use crate::output::series::Span;
 use crate::output::timeline::{Timeline, KINDS, OPEN};
 use crate::output::vantage::path_rtt_ns;
+use crate::tables::budget_item::SenderState;
 use crate::tcp::budget::charge_log::Charge;
 use crate::tcp::budget::Budget;
 use crate::tcp::connection::direction::Direction;

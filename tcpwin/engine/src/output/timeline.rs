@@ -2,8 +2,8 @@
 //!
 //! Late decisions move time from one item to another; the sum never changes.
 
-use crate::budget_item::{SenderState, SENDER_STATES};
 use crate::output::series::Span;
+use crate::tables::budget_item::{SenderState, SENDER_STATES};
 
 /// The items, and one kind for time not yet charged.
 pub const KINDS: usize = SENDER_STATES + 1;

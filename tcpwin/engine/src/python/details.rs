@@ -13,11 +13,11 @@ use super::event_columns::{
     ZeroWindowColumns,
 };
 use super::events::{episode_to_python, event_to_python, stall_to_python, NameTuples};
-use crate::budget_item::SENDER_STATES;
 use crate::output::detail::Detail;
 use crate::output::series::Bucket;
 use crate::output::timeline::Slot;
 use crate::output::track::{Track, SERIES};
+use crate::tables::budget_item::SENDER_STATES;
 use crate::tcp::connection::stalls::Stall;
 
 /// The details that a pass recorded for the connections it followed, by number.

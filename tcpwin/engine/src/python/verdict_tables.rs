@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::budget_item::{Group, ItemTrait, SenderState};
-use crate::limit::Limit;
+use crate::tables::budget_item::{Group, ItemTrait, SenderState};
+use crate::tables::limit::Limit;
 use crate::verdict::confidence::Confidence;
 use crate::verdict::division::{MIN_COST_NS, MIN_SHARE, ORDER};
 use crate::verdict::fields::VERDICT_FIELDS;

@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::result::Result;
-use crate::budget_item::{SenderState, SENDER_STATES};
-use crate::limit::{Limit, LIMITS};
+use crate::tables::budget_item::{SenderState, SENDER_STATES};
+use crate::tables::limit::{Limit, LIMITS};
 use crate::verdict::budget::{self, Items};
 use crate::verdict::columns::{verdict_columns as judge_all, NO_CODE};
 use crate::verdict::confidence::Confidence;

@@ -1,6 +1,6 @@
 //! The time budget of a direction, and what corrects it: the kernel's counts, and the other end's capture.
 
-use crate::budget_item::{Group, ItemTrait, SenderState, SENDER_STATES};
+use crate::tables::budget_item::{Group, ItemTrait, SenderState, SENDER_STATES};
 
 /// Nanoseconds of each item, in the order of [`SenderState::ALL`].
 pub type Items = [i64; SENDER_STATES];

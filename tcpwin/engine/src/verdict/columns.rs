@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::event;
-use crate::limit::Limit;
 use crate::output::field::DirectionView;
 use crate::output::fields::close_state;
+use crate::tables::limit::Limit;
 use crate::tcp::connection::arena::Arena;
 use crate::tcp::connection::state::Connection;
 use crate::verdict::budget::Items;

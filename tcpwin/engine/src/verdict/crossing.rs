@@ -2,8 +2,8 @@
 //!
 //! In: counts of packets between the two points. Out: which limit time is due to, and whose it is.
 
-use crate::budget_item::SenderState;
-use crate::limit::Limit;
+use crate::tables::budget_item::SenderState;
+use crate::tables::limit::Limit;
 use crate::verdict::codes::codes;
 use crate::verdict::confidence::Confidence;
 use crate::verdict::opinion::{Fix, Meaning, Opinion};

@@ -1,7 +1,7 @@
 //! The division of a direction's life by limit: which has most, which is second, what was lost, and whether that matters.
 
-use crate::budget_item::{SenderState, SENDER_STATES};
-use crate::limit::{Limit, LIMITS};
+use crate::tables::budget_item::{SenderState, SENDER_STATES};
+use crate::tables::limit::{Limit, LIMITS};
 use crate::verdict::budget::Items;
 
 /// Less is below what a person notices, and below Linux's shortest retransmission timeout.

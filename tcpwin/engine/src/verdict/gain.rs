@@ -5,8 +5,8 @@
 //! Bytes are spread evenly over the time that the path's rate does not explain, but for that in which nothing came
 //! through. docs/time-budget.md compares it with the lab's lifts of 200 drawn worlds.
 
-use crate::budget_item::{ItemTrait, SenderState};
-use crate::limit::{Limit, LIMITS};
+use crate::tables::budget_item::{ItemTrait, SenderState};
+use crate::tables::limit::{Limit, LIMITS};
 use crate::verdict::budget::Items;
 use crate::verdict::division::Times;
 use crate::verdict::facts::Facts;

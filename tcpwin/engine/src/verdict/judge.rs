@@ -2,8 +2,8 @@
 //!
 //! Findings say more exactly which limit the time that they claim is due to, and who can change it.
 
-use crate::budget_item::{ItemTrait, SenderState};
-use crate::limit::{Limit, LIMITS};
+use crate::tables::budget_item::{ItemTrait, SenderState};
+use crate::tables::limit::{Limit, LIMITS};
 use crate::verdict::budget::{sum_of, Items};
 use crate::verdict::codes::codes;
 use crate::verdict::confidence::Confidence;

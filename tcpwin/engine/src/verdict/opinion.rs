@@ -2,8 +2,8 @@
 //!
 //! It weighs no limits against each other.
 
-use crate::budget_item::{Group, ItemTrait, SenderState};
-use crate::limit::Limit;
+use crate::tables::budget_item::{Group, ItemTrait, SenderState};
+use crate::tables::limit::Limit;
 use crate::verdict::budget::Items;
 use crate::verdict::codes::codes;
 use crate::verdict::confidence::Confidence;

@@ -2,7 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use crate::limit::Limit;
+use crate::tables::limit::Limit;
 use crate::verdict::codes::codes;
 use crate::verdict::confidence::Confidence;
 use crate::verdict::crossing::Witness;

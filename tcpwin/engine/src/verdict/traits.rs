@@ -1,6 +1,6 @@
 //! What a direction is like, as far as its verdict asks.
 
-use crate::budget_item::{ItemTrait, SenderState};
+use crate::tables::budget_item::{ItemTrait, SenderState};
 use crate::verdict::budget::{sum_of, Items};
 use crate::verdict::facts::DirectionFacts;
 

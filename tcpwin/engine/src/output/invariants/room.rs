@@ -1,7 +1,6 @@
 //! Check the window space of a sender, segment by segment: its flight, and its application-limited time, against the
 //! window.
 
-use crate::budget_item::SenderState;
 use crate::event::{self, CAPTURE_DUPLICATE, KEEP_ALIVE, ZERO_WINDOW_PROBE};
 use crate::output::detail::Detail;
 use crate::output::field::{DirectionView, Value};
@@ -9,6 +8,7 @@ use crate::output::fields::direction_field;
 use crate::output::invariants::Ledger;
 use crate::output::timeline::Timeline;
 use crate::sequence::Seq;
+use crate::tables::budget_item::SenderState;
 use crate::tcp::connection::direction::Direction;
 use crate::tcp::connection::state::Connection;
 use crate::tcp::tracker::Annotation;

@@ -1,6 +1,6 @@
 //! A sender's visible activity between two segments.
 
-use crate::budget_item::SenderState;
+use crate::tables::budget_item::SenderState;
 
 /// A sender's visible activity after a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

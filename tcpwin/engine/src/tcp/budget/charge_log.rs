@@ -1,6 +1,6 @@
 //! The newest charges of a budget, for a reader that follows it segment by segment.
 
-use crate::budget_item::SenderState;
+use crate::tables::budget_item::SenderState;
 
 /// The newest entries, and how many there were.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use crate::budget_item::SenderState;
+use crate::tables::budget_item::SenderState;
 use crate::tcp::path::history::Record;
 
 /// Rounds of one flight that a congestion window would have widened by several segments.

@@ -12,7 +12,7 @@ pub mod reassignment;
 pub mod round_limit;
 pub mod unknown_scale;
 
-use crate::budget_item::{ItemTrait, SenderState, SENDER_STATES};
+use crate::tables::budget_item::{ItemTrait, SenderState, SENDER_STATES};
 use crate::tcp::budget::activity::Activity;
 use crate::tcp::budget::charge_log::{Charge, Log};
 use crate::tcp::budget::round_limit::{Passed, RoundTrip, Rounds};

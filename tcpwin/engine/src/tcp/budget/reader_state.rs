@@ -128,7 +128,7 @@ fn longest_queue_us(records: &[Record], bottleneck: Option<&Bottleneck>) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::budget_item::SenderState;
+    use crate::tables::budget_item::SenderState;
     use crate::tcp::budget::reassignment::reassignments;
 
     const MSS: u32 = 1000;

@@ -4,7 +4,7 @@
 //! round was charged to. A window that is full above a standing queue gains nothing by growing, and a loss that
 //! overflows a full queue is a symptom: lifting either limit would not have ended the transfer sooner.
 
-use crate::budget_item::SenderState;
+use crate::tables::budget_item::SenderState;
 use crate::tcp::budget::constant_flight::constant_runs;
 use crate::tcp::budget::reader_state::{ReaderState, FILLS};
 use crate::tcp::path::bottleneck::{Bottleneck, FULL};

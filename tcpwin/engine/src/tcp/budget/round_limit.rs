@@ -2,7 +2,7 @@
 //!
 //! Comes in: a round, and how its time passed. Goes out: the item of its busy time (rules 8.a to 8.l). It charges nothing.
 
-use crate::budget_item::SenderState;
+use crate::tables::budget_item::SenderState;
 
 /// A round that delivers this share of the best rate, and more, is at what the path gives.
 const PATH_RATE: f64 = 0.85;

@@ -3,7 +3,7 @@
 //! Comes in: spans, each with the smallest shift at which the window certainly had room, and the item if it had. Goes out:
 //! time by item, once more is known about the shift; the rest stays unknown. It never guesses a scale.
 
-use crate::budget_item::{SenderState, SENDER_STATES};
+use crate::tables::budget_item::{SenderState, SENDER_STATES};
 use crate::tcp::budget::forget_flight;
 use crate::tcp::window::scale::MAX_SHIFT;
 

@@ -3,9 +3,9 @@
 //!
 //! Comes in: deliveries, round trips, rounds. It neither judges nor charges; `reassignment` does.
 
-use crate::budget_item::SenderState;
 use crate::cache::{ask_for_all, ask_for_items};
 use crate::sequence::Seq;
+use crate::tables::budget_item::SenderState;
 use crate::tcp::path::burst_drops::Drops;
 use crate::tcp::path::congestion_response::{Moved, Response};
 use crate::tcp::path::loss_spans::{LossSpans, Steady};

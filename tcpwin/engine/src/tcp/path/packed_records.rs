@@ -3,8 +3,8 @@
 //! Rounds end often, and with thousands of connections no record stays in a cache: their cost is the memory written. Most
 //! fields are small, zero, or derivable from another. Comes in: records in order. Goes out: the same records.
 
-use crate::budget_item::{SenderState, SENDER_STATES};
 use crate::cache::ask_for;
+use crate::tables::budget_item::{SenderState, SENDER_STATES};
 use crate::tcp::path::history::Record;
 
 /// Numbers that nearly every record has, and others that are mostly zero, all together.

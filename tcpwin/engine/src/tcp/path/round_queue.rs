@@ -4,8 +4,8 @@
 //! once per batch. A queued round takes one cache line, written but not read. Comes in: rounds in order. Goes out: the
 //! same rounds.
 
-use crate::budget_item::SenderState;
 use crate::cache::ask_for_all;
+use crate::tables::budget_item::SenderState;
 use crate::tcp::path::history::Record;
 
 /// Rounds in a batch.

@@ -3,8 +3,8 @@
 //! In: a connection, and the time of the capture's last packet or of the reset. Out: at most one stall per sender. Data in
 //! flight for less than a retransmission timeout (RFC 6298 §2) is not a stall, nor a closed window that nobody waits for.
 
-use crate::budget_item::SenderState;
 use crate::event::{self, Events};
+use crate::tables::budget_item::SenderState;
 use crate::tcp::connection::direction::Direction;
 use crate::tcp::connection::end_stall::{EndStall, Kind, Tries};
 use crate::tcp::connection::state::Connection;

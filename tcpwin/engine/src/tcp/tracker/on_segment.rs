@@ -4,9 +4,9 @@
 //! connection.
 
 use super::{ack, clock_step, fast, handshake, reset, send, stall, Annotation, SegmentOutcome};
-use crate::budget_item::SenderState;
 use crate::event::{self, Events};
 use crate::sequence::Seq;
+use crate::tables::budget_item::SenderState;
 use crate::tcp::connection::clock::{LEAST_DISORDER_NS, LEAST_STEP_NS};
 use crate::tcp::connection::direction::Direction;
 use crate::tcp::connection::ecn;

@@ -1,7 +1,7 @@
 //! Updates, after each segment, whether the receive window holds the sender back, then the sender's activity, which
 //! depends on it, and charges the time to the budget.
 
-use crate::budget_item::SenderState;
+use crate::tables::budget_item::SenderState;
 use crate::tcp::budget::activity::Activity;
 use crate::tcp::budget::unknown_scale::ScaleNeed;
 use crate::tcp::connection::cold_state::ColdState;

@@ -1,8 +1,8 @@
 //! Rates, queues and policers of crafted rounds and trains: each case states the expected result.
 
 use super::*;
-use crate::budget_item::SenderState;
 use crate::sequence::Seq;
+use crate::tables::budget_item::SenderState;
 use crate::tcp::path::round_queue::EndedRound;
 
 const MSS: u32 = 1000;

@@ -1,6 +1,6 @@
 //! What an instant of a sender's time may belong to: the one table of the time budget's items and of their groups.
 
-use crate::limit::Limit;
+use crate::tables::limit::Limit;
 
 /// An item's row.
 pub struct ItemRow {

@@ -1,6 +1,6 @@
 //! What limits a transfer: the one table of limits. Names, labels and what each limit is like come from here.
 
-use crate::budget_item::{Group, SenderState};
+use crate::tables::budget_item::{Group, SenderState};
 
 /// A limit's row.
 pub struct LimitRow {
