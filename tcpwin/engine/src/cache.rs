@@ -1,8 +1,8 @@
-//! What is needed soon is brought into the cache. Never changes anything.
+//! Prefetches data into the CPU cache. Never changes results.
 
 pub const LINE_BYTES: usize = 64;
 
-/// Ask for all of a value.
+/// Prefetch all of a value.
 #[inline(always)]
 pub fn ask_for_all<T>(value: &T) {
     for line in 0..size_of::<T>().div_ceil(LINE_BYTES) {
@@ -10,7 +10,7 @@ pub fn ask_for_all<T>(value: &T) {
     }
 }
 
-/// Ask for all of several values in a row.
+/// Prefetch all of a slice.
 #[inline(always)]
 pub fn ask_for_items<T>(values: &[T]) {
     let start = values.as_ptr().cast::<u8>();

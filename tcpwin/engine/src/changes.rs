@@ -1,12 +1,12 @@
-//! What changed between two binary messages of one layout, as members of a JSON object.
+//! Compares two binary messages of the same layout and writes the changes as members of a JSON object.
 //!
-//! In: a layout of numbers by place, and the bytes of both messages. Out: text. Knows no protocol: what lies where, and
-//! what a number means, the caller says. Bytes that the layout does not mention are free to change.
+//! In: a layout with the offsets of numbers, and the bytes of both messages. Out: text. Knows no protocol: the caller
+//! supplies the offsets and the meaning of numbers. Bytes outside the layout may change freely.
 
 use std::fmt::Write;
 use std::ops::Range;
 
-/// A number of 1, 2, 4 or 8 bytes in the host's order.
+/// A number of 1, 2, 4 or 8 bytes in native byte order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Number {
     pub at: usize,
@@ -26,7 +26,7 @@ impl Number {
     }
 }
 
-/// A number with a name: not known above `most`, and where it is 0 unless `zero` says that 0 is a value.
+/// A named number: unknown above `most`, and at 0 unless `zero` makes 0 a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
     pub name: String,
@@ -54,7 +54,7 @@ impl Field {
     }
 }
 
-/// A byte with a name: true where a bit of `mask` is set.
+/// A named byte: true if a bit of `mask` is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flag {
     pub name: String,
@@ -62,33 +62,33 @@ pub struct Flag {
     pub mask: u8,
 }
 
-/// What lies where in messages of `length` bytes.
+/// The layout of messages of `length` bytes.
 #[derive(Debug, Clone, Default)]
 pub struct Layout {
     pub length: usize,
-    /// Where these differ, the whole message must be sent.
+    /// If any of these differ, the whole message must be sent.
     pub steady: Vec<Range<usize>>,
-    /// So too where one of these is 0.
+    /// If one of these is 0, the whole message must be sent.
     pub measured: Vec<Number>,
-    /// Where these differ something changed that is not reported here.
+    /// A difference here is a change whose value is not reported.
     pub watched: Vec<Range<usize>>,
     pub fields: Vec<Field>,
     pub flags: Vec<Flag>,
-    /// Told with every change; by themselves they are none.
+    /// Reported with every change, but not changes by themselves.
     pub running: Vec<Field>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Change {
-    /// What was said before does not help.
+    /// The whole message must be sent.
     Whole,
     None,
-    /// `"name":value` of each, joined by commas; empty where only watched bytes changed and nothing runs.
+    /// Comma-separated `"name":value` pairs; empty if only watched bytes changed and no field is running.
     Members(String),
 }
 
 impl Layout {
-    /// Whether all of it lies within a message and numbers have a size that is read.
+    /// Return whether the layout lies within a message and all numbers have a supported size.
     pub fn is_sound(&self) -> bool {
         let numbers = self.fields.iter().chain(&self.running).map(|f| &f.number);
         let is_number = |n: &Number| matches!(n.size, 1 | 2 | 4 | 8) && self.holds(n.at, n.size);
@@ -160,7 +160,7 @@ mod tests {
         }
     }
 
-    /// Byte 0 steady, 1 a flag, 2 a field, 3 watched, 4 free, 5 running, 6 measured, 8 to 15 a long number.
+    /// Byte 0 is steady, 1 a flag, 2 a field, 3 watched, 4 free, 5 running, 6 measured, 8 to 15 a long number.
     fn layout() -> Layout {
         Layout {
             length: 16,
@@ -201,13 +201,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_free_or_runs_is_no_change() {
+    fn free_and_running_bytes_are_not_changes() {
         assert_eq!(change_of(&[]), Change::None);
         assert_eq!(change_of(&[(4, 1), (5, 1), (7, 1)]), Change::None);
     }
 
     #[test]
-    fn fields_and_flags_that_changed_are_told_with_what_runs() {
+    fn changed_fields_and_flags_include_running_fields() {
         assert_eq!(
             change_of(&[(2, 9)]),
             members("\"small\":9000,\"since\":7000")
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_null() {
+    fn unknown_numbers_are_null() {
         assert_eq!(
             change_of(&[(2, 0)]),
             members("\"small\":null,\"since\":7000")
@@ -253,14 +253,14 @@ mod tests {
     }
 
     #[test]
-    fn some_changes_need_the_whole() {
+    fn some_changes_need_the_whole_message() {
         assert_eq!(change_of(&[(0, 0)]), Change::Whole);
         assert_eq!(change_of(&[(2, 9), (6, 0)]), Change::Whole);
         assert_eq!(layout().changes(&message(&[]), &[7; 15]), Change::Whole);
     }
 
     #[test]
-    fn a_layout_that_leads_outside_is_not_sound() {
+    fn a_layout_beyond_the_message_is_not_sound() {
         assert!(layout().is_sound());
         assert!(!Layout {
             length: 15,

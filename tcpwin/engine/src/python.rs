@@ -70,7 +70,7 @@ fn field_row<Get>(field: &Field<Get>) -> FieldRow {
     (field.name, kind, field.marks, field.choices, field.doc)
 }
 
-/// The table of a group's fields, from which types, schema and column sets are generated.
+/// Return the table of a group's fields, from which types, schema and column sets are generated.
 #[pyfunction]
 fn field_table(group: &str) -> Vec<FieldRow> {
     if group == "connection" {

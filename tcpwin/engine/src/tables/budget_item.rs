@@ -1,37 +1,37 @@
-//! What an instant of a sender's time may belong to: the one table of the time budget's items and of their groups.
+//! The table of the time budget's items and groups: the states that a sender can be in.
 
 use crate::tables::limit::Limit;
 
-/// An item's row.
+/// Table row of an item.
 pub struct ItemRow {
-    /// In JSON, columns and rules.
+    /// Name in JSON, columns and rules.
     pub name: &'static str,
-    /// In words: at most 18 characters, so that two columns of a legend fit a phone.
+    /// Label: at most 18 characters, so that two columns of a legend fit a phone.
     pub label: &'static str,
     pub group: Group,
-    /// The limit that its time is due to, by the packets alone.
+    /// The limit that its time is attributed to, from the packets alone.
     pub limit: Limit,
     pub traits: &'static [ItemTrait],
-    /// Documentation of its field.
+    /// Documentation of the item's field.
     pub doc: &'static str,
 }
 
-/// What several items have in common.
+/// Property shared by several items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemTrait {
-    /// The receive window holds the sender: due to the receiver's application where that reads slowly.
+    /// The receive window limits the sender; the receiver's application is to blame if it reads slowly.
     Window,
     /// A loss is being repaired.
     Recovery,
-    /// Nothing came through: lifting its limit gains all of its time.
+    /// Nothing got through: lifting the limit gains all of the time.
     Silent,
-    /// Judged by what is in flight as the sender sees it.
+    /// Judged by the data in flight as the sender sees it.
     Flight,
 }
 
 macro_rules! groups {
     ($($group:ident $name:literal $label:literal;)*) => {
-        /// Items by what they belong to: time in a window that losses cut is the losses'.
+        /// Groups of items by cause: time in a window reduced by losses belongs to the losses.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub enum Group { $($group),* }
@@ -66,7 +66,7 @@ groups! {
 
 macro_rules! items {
     ($($item:ident $name:literal $label:literal $group:ident $limit:ident [$($trait:ident)*] $doc:literal;)*) => {
-        /// What an instant belongs to, group after group.
+        /// The state of a sender at an instant, ordered by group.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub enum SenderState { $($item),* }
@@ -85,7 +85,7 @@ macro_rules! items {
         impl SenderState {
             pub const ALL: [SenderState; SENDER_STATES] = [$(SenderState::$item),*];
 
-            /// The name of its field of a direction.
+            /// Name of the item's field in a direction.
             pub const fn field(self) -> &'static str {
                 match self { $(SenderState::$item => concat!("budget_", $name, "_ns")),* }
             }
@@ -139,7 +139,7 @@ impl SenderState {
         false
     }
 
-    /// The limit that its time is due to. `is_slow`: the receiver's application reads slowly.
+    /// The limit that its time is attributed to. `is_slow`: the receiver's application reads slowly.
     pub const fn limit(self, is_slow: bool) -> Limit {
         if is_slow && self.has(ItemTrait::Window) {
             Limit::ReceiverApplication

@@ -1,21 +1,21 @@
-//! What limits a transfer: the one table of limits. Names, labels and what each limit is like come from here.
+//! The table of limits: names, labels and properties of everything that can limit a transfer.
 
 use crate::tables::budget_item::{Group, SenderState};
 
-/// A limit's row.
+/// Table row of a limit.
 pub struct LimitRow {
-    /// In JSON, columns and rules.
+    /// Name in JSON, columns and rules.
     pub name: &'static str,
-    /// In words: at most 18 characters, so that two columns of a legend fit a phone.
+    /// Label: at most 18 characters, so that two columns of a legend fit a phone.
     pub label: &'static str,
-    /// After *limited by*, with the ends' roles left open.
+    /// Phrase after *limited by*, with placeholders for the ends' roles.
     pub phrase: &'static str,
-    /// The group whose colour and symbol it has.
+    /// The group whose colour and symbol it uses.
     pub group: Group,
-    /// Whether somebody can lift it: the others work as designed, or are unknown. A handshake is mended only where it was
-    /// disturbed.
+    /// Whether somebody can lift it; other limits work as designed or are unknown. A handshake can be improved only if it
+    /// was disturbed.
     pub is_mendable: bool,
-    /// Items whose time may turn out to be this limit's, the likeliest first.
+    /// Items whose time may belong to this limit, likeliest first.
     pub held_by: &'static [SenderState],
 }
 
@@ -69,7 +69,7 @@ impl Limit {
         &ROWS[self as usize]
     }
 
-    /// The limit of a machine name.
+    /// Find a limit by its machine name.
     pub fn named(name: &str) -> Option<Limit> {
         let mut all = Limit::ALL.iter();
         all.find(|limit| limit.row().name == name).copied()

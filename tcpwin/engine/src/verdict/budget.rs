@@ -1,29 +1,29 @@
-//! The time budget of a direction, and what corrects it: the kernel's counts, and the other end's capture.
+//! Corrections of a direction's time budget by the kernel's counters and by the other end's capture.
 
 use crate::tables::budget_item::{Group, ItemTrait, SenderState, SENDER_STATES};
 
 /// Nanoseconds of each item, in the order of [`SenderState::ALL`].
 pub type Items = [i64; SENDER_STATES];
 
-/// Time of a busy sender that may turn out to be another item's.
+/// Items of a busy sender whose time may belong to another item.
 const GROWING: [SenderState; 3] = [
     SenderState::SlowStart,
     SenderState::AfterLoss,
     SenderState::Unknown,
 ];
 
-/// The sum of the items that have a trait.
+/// Sum the items that have a trait.
 pub fn sum_of(items_ns: &Items, wanted: ItemTrait) -> i64 {
     let having = SenderState::ALL.into_iter().filter(|item| item.has(wanted));
     having.map(|item| items_ns[item as usize]).sum()
 }
 
-/// The items as the kernel's chronographs correct them (Linux `tcp_chrono_start`, net/ipv4/tcp_output.c).
+/// Correct the items by the kernel's chronographs (Linux `tcp_chrono_start`, net/ipv4/tcp_output.c).
 ///
-/// The kernel knows how long it waited; the packets, for which part of the window's time. It counts a state, not a cause:
-/// above a standing queue the window is full and so is the path, and a larger window would gain nothing. The send buffer
-/// it counts only while all of it is in flight and the writer sleeps: packets show for longer that it holds the flight
-/// down.
+/// The kernel knows how long it waited for the window; the packets show how that time divides among the window's items.
+/// The kernel counts a state, not a cause: with a standing queue both the window and the path are full, and a larger
+/// window would gain nothing. It counts the send buffer only while all of it is in flight and the writer sleeps; packets
+/// show that it limits the flight for longer.
 pub fn corrected_by_kernel(items_ns: &Items, window_ns: i64, buffer_ns: i64) -> Items {
     let mut items = *items_ns;
     let has_ns = sum_of(&items, ItemTrait::Window);
@@ -45,9 +45,9 @@ pub fn corrected_by_kernel(items_ns: &Items, window_ns: i64, buffer_ns: i64) -> 
             .filter(|item| item.has(ItemTrait::Window))
         {
             let spent_ns = items[item as usize];
-            let kept_ns = part(spent_ns, window_ns, has_ns);
-            items[SenderState::Congestion as usize] += spent_ns - kept_ns;
-            items[item as usize] = kept_ns;
+            let confirmed_ns = part(spent_ns, window_ns, has_ns);
+            items[SenderState::Congestion as usize] += spent_ns - confirmed_ns;
+            items[item as usize] = confirmed_ns;
         }
     }
     let missing_ns = buffer_ns - items[SenderState::SendBuffer as usize];
@@ -60,7 +60,7 @@ pub fn corrected_by_kernel(items_ns: &Items, window_ns: i64, buffer_ns: i64) -> 
     items
 }
 
-/// Give an item what it lacks, as far as the others have it.
+/// Move up to `missing_ns` to an item from the others, in order.
 fn claim(items: &mut Items, item: SenderState, missing_ns: i64, others: &[SenderState]) {
     let mut missing_ns = missing_ns;
     for other in others {
@@ -71,8 +71,8 @@ fn claim(items: &mut Items, item: SenderState, missing_ns: i64, others: &[Sender
     }
 }
 
-/// The time that a sender waited for its receiver, divided as the receiver's capture, where windows have their true times,
-/// divides its own.
+/// Divide the sender's wait for its receiver in the proportions of the receiver's capture, which has the windows' true
+/// times.
 pub fn corrected_by_receiver(items_ns: &Items, shown_ns: &Items) -> Items {
     let waits: Vec<usize> = SenderState::ALL
         .into_iter()
@@ -121,12 +121,12 @@ mod tests {
             (SenderState::WindowFull, 150),
             (SenderState::ZeroWindow, 50),
         ]);
-        let told = items(&[
+        let expected = items(&[
             (SenderState::WindowFull, 75),
             (SenderState::ZeroWindow, 25),
             (SenderState::Congestion, 100),
         ]);
-        assert_eq!(corrected_by_kernel(&seen, 100, 0), told);
+        assert_eq!(corrected_by_kernel(&seen, 100, 0), expected);
     }
 
     #[test]
@@ -136,23 +136,23 @@ mod tests {
             (SenderState::Congestion, 100),
             (SenderState::Application, 50),
         ]);
-        let told = items(&[
+        let expected = items(&[
             (SenderState::Path, 500),
             (SenderState::WindowFull, 100),
             (SenderState::Application, 50),
         ]);
-        assert_eq!(corrected_by_kernel(&seen, 900, 900), told);
+        assert_eq!(corrected_by_kernel(&seen, 900, 900), expected);
     }
 
     #[test]
     fn the_receivers_capture_divides_its_senders_waits() {
         let seen = items(&[(SenderState::WindowFull, 101), (SenderState::Path, 7)]);
         let shown = items(&[(SenderState::ZeroWindow, 10), (SenderState::Reader, 10)]);
-        let told = items(&[
+        let expected = items(&[
             (SenderState::ZeroWindow, 51),
             (SenderState::Reader, 50),
             (SenderState::Path, 7),
         ]);
-        assert_eq!(corrected_by_receiver(&seen, &shown), told);
+        assert_eq!(corrected_by_receiver(&seen, &shown), expected);
     }
 }

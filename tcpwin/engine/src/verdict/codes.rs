@@ -1,6 +1,6 @@
-//! Enumerations whose values have a name for Python.
+//! Enumerations whose values have names for Python.
 
-/// An enumeration with a name for each of its values.
+/// Define an enumeration with a name for each value.
 macro_rules! codes {
     ($(#[$doc:meta])* $code:ident: $($(#[$value_doc:meta])* $value:ident $name:literal,)*) => {
         $(#[$doc])*

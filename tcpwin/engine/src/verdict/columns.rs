@@ -1,4 +1,4 @@
-//! Verdicts on many connections as columns of codes and numbers, by their packets alone.
+//! Verdicts on many connections, from their packets alone, as columns of codes and numbers.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,10 +15,10 @@ use crate::verdict::facts::Facts;
 use crate::verdict::judge::{judge, Evidence, Judgement};
 use crate::verdict::statement::Statement;
 
-/// The code of no value.
+/// Code for a missing value.
 pub const NO_CODE: u8 = u8::MAX;
 
-/// Columns of verdicts; codes are places in the tables of limits, confidences, owners and ends.
+/// Columns of verdicts; codes are indices into the tables of limits, confidences, owners and ends.
 #[derive(Default)]
 pub struct Columns {
     pub limit: Vec<u8>,
@@ -36,7 +36,7 @@ pub struct Columns {
     pub lost_ns: Vec<i64>,
     pub named_ns: Vec<i64>,
     pub is_problem: Vec<bool>,
-    /// The place of each verdict's statement.
+    /// Index of each verdict's statement.
     pub place: Vec<u32>,
     pub statements: Vec<Statement>,
 }
@@ -45,7 +45,7 @@ pub struct Columns {
 pub struct Losses {
     pub items_ns: [Items; 2],
     pub loss: [Loss; 2],
-    /// Whether the connection's verdict is that of b's data.
+    /// Whether the connection's verdict is that of the direction b to a.
     pub is_back: bool,
 }
 
@@ -53,11 +53,11 @@ impl Losses {
     pub fn of(connection: &Connection) -> Losses {
         let views = [true, false].map(|is_from_a| DirectionView::new(connection, is_from_a));
         let items_ns = views.each_ref().map(DirectionView::budget);
-        let is_again = |direction: &crate::tcp::connection::direction::Direction| {
+        let has_repeated_syn = |direction: &crate::tcp::connection::direction::Direction| {
             direction.event_count(event::SYN_RETRANSMISSION) > 0
         };
         let doubts = Doubts {
-            is_disturbed: connection.directions.iter().any(is_again)
+            is_disturbed: connection.directions.iter().any(has_repeated_syn)
                 || close_state(connection) == "unanswered",
             is_stalled: false,
             is_sampled: connection.is_sampled(),
@@ -66,7 +66,7 @@ impl Losses {
             .each_ref()
             .map(|items_ns| Loss::of(items_ns, doubts));
         for (loss, view) in loss.iter_mut().zip(&views) {
-            // A stall matters only where much was lost, though little of a long time: seldom.
+            // A stall matters only if much time was lost that is still a small share of the whole, which is rare.
             if loss.lost_ns >= MIN_COST_NS && !loss.is_problem && view.end_stall().is_some() {
                 let doubts = Doubts {
                     is_stalled: true,
@@ -87,7 +87,7 @@ impl Losses {
         self.loss.iter().any(|loss| loss.is_problem)
     }
 
-    /// The judgement of the direction that speaks for the connection.
+    /// Judge the direction that decides the connection's verdict.
     pub fn judge(
         &self,
         id: u32,
@@ -107,7 +107,7 @@ impl Losses {
     }
 }
 
-/// The verdicts on the connections with these numbers.
+/// Judge the connections with these numbers.
 pub fn verdict_columns(
     connections: &Arena,
     numbers: Range<u32>,

@@ -1,14 +1,14 @@
-//! How sure a verdict is.
+//! The confidence of a verdict.
 
-/// Confidence, the lowest first.
+/// Confidence, lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Confidence {
     /// One of several readings.
     Possible,
-    /// Judged; the likely alternatives are ruled out.
+    /// Judged: the likely alternatives are ruled out.
     Likely,
-    /// Read off the packets or the kernel's count.
+    /// Read directly from the packets or the kernel's counter.
     Certain,
 }
 
@@ -27,7 +27,7 @@ impl Confidence {
         }
     }
 
-    /// The next lower one.
+    /// The next lower level.
     pub const fn lower(self) -> Confidence {
         match self {
             Confidence::Certain => Confidence::Likely,
@@ -41,7 +41,7 @@ mod tests {
     use super::Confidence::{Certain, Likely, Possible};
 
     #[test]
-    fn each_has_a_lower_one_but_the_lowest() {
+    fn every_level_but_the_lowest_has_a_lower_one() {
         assert_eq!(
             [Certain, Likely, Possible].map(|each| each.lower()),
             [Likely, Possible, Possible]

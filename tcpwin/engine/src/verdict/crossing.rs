@@ -1,6 +1,6 @@
-//! What captures of both ends prove of a direction beyond what its sender's capture shows.
+//! Evidence from captures at both ends that the sender's capture alone lacks.
 //!
-//! In: counts of packets between the two points. Out: which limit time is due to, and whose it is.
+//! In: counts of packets between the two capture points. Out: the true limit of each item's time, and its owner.
 
 use crate::tables::budget_item::SenderState;
 use crate::tables::limit::Limit;
@@ -10,49 +10,52 @@ use crate::verdict::opinion::{Fix, Meaning, Opinion};
 use crate::verdict::owner::{End, Owner};
 use crate::verdict::traits::QUEUED_SHARE;
 
-/// Of the retransmissions: where so many were needless, the rest are no loss that a transfer feels.
+/// Share of needless retransmissions above which the remaining losses do not matter to the transfer.
 const NEEDLESS_SHARE: f64 = 0.95;
-/// Of the retransmissions: what more of them were for is what they were for.
+/// Share of the retransmissions above which a cause explains them.
 const MOST_SHARE: f64 = 0.5;
-/// Of the longest queue: where it was so long before the mean loss, its overflow was what lost packets. In the lab's
-/// drawn worlds random losses meet at most 0.4 of it, overflows 0.7 and more.
+/// Share of the longest queue that the mean loss must meet to be an overflow. In the lab's random worlds, random losses
+/// meet at most 0.4 of the longest queue, and overflows at least 0.7.
 const FULL_SHARE: f64 = 0.6;
 
-/// What became of a direction's packets between its sender's capture and its receiver's.
+/// The fate of a direction's packets between the sender's capture and the receiver's.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Crossing {
-    /// Packets that did not come.
+    /// Packets that did not arrive.
     pub lost: i64,
-    /// Retransmissions, and of these copies of what did not come, of what came while its ACKs did not, of what the
-    /// receiver had, and of what came to the far point and was dropped after it.
+    /// All retransmissions; the next four fields count them by cause.
     pub retransmissions: i64,
+    /// Copies of segments that did not arrive.
     pub for_lost: i64,
+    /// Copies of segments that arrived but whose ACKs were lost.
     pub for_lost_acks: i64,
+    /// Copies of segments that the receiver already had.
     pub needless: i64,
+    /// Copies of segments that reached the far capture point and were dropped beyond it.
     pub for_refused: i64,
-    /// Packets that came after others that had left later.
+    /// Packets that arrived after others sent later.
     pub late: i64,
-    /// By how much the mean packet took longer than the quickest, in each direction.
+    /// Mean transit time minus the minimum, in this direction; `back_queue_ns` in the other.
     pub queue_ns: Option<i64>,
     pub back_queue_ns: Option<i64>,
     pub longest_queue_ns: Option<i64>,
-    /// Before the mean lost packet.
+    /// Mean queueing delay just before a lost packet.
     pub queue_before_loss_ns: Option<i64>,
-    /// Least time to the far point and back.
+    /// Minimum time to the far capture point and back.
     pub round_trip_ns: Option<i64>,
-    /// The far capture was made at the receiver itself.
+    /// Whether the far capture was made on the receiver itself.
     pub is_at_receiver: bool,
 }
 
 codes! {
-    /// What both captures say of a limit.
+    /// Evidence of both captures about a limit.
     Witness:
     Silent "silent",
-    /// Retransmissions followed packets that reached the far point and were dropped after it,
+    /// Packets that reached the far capture point were dropped beyond it and retransmitted.
     RefusedBeyond "refused_beyond",
-    /// by a receiver that takes no old timestamps,
+    /// The receiver discarded reordered packets because their timestamps were old.
     Reordered "reordered",
-    /// or has no memory.
+    /// The receiver discarded packets, for example for lack of memory.
     RefusedByReceiver "refused_by_receiver",
     LostAcks "lost_acks",
     LostBetween "lost_between",
@@ -63,13 +66,13 @@ codes! {
 }
 
 impl Crossing {
-    /// Whether data were sent again, and almost none for anything that was lost or dropped.
+    /// Return whether data was retransmitted, but almost none of it because of a loss or drop.
     pub fn is_without_loss(&self) -> bool {
         let many = self.retransmissions as f64 * NEEDLESS_SHARE;
         0.0 < many && many <= self.needless as f64
     }
 
-    /// Whether the losses were those of a full queue: a symptom of the path's rate.
+    /// Return whether the losses came from a full queue: a symptom of the path's rate.
     pub fn is_overflow(&self) -> bool {
         let (Some(round_trip_ns), Some(longest_ns), Some(before_ns)) = (
             self.round_trip_ns,
@@ -86,7 +89,7 @@ impl Crossing {
             && before_ns >= FULL_SHARE * longest_ns as f64
     }
 
-    /// The limit that an item's time is due to, where one capture alone takes it for another.
+    /// The limit that an item's time belongs to; `limit` is the one that a single capture shows.
     pub fn limit_of(&self, item: SenderState, limit: Limit) -> Limit {
         match (limit, item) {
             (Limit::PathLoss, SenderState::FastRecovery | SenderState::AfterLoss)
@@ -100,13 +103,13 @@ impl Crossing {
                 Limit::RetransmissionTimer
             }
             (Limit::PathLoss, _) if self.is_without_loss() => limit,
-            // A policer makes nothing wait before it drops.
+            // A policer drops without queueing, so a queue rules it out.
             (Limit::PathLoss | Limit::PathPolicer, _) if self.is_overflow() => Limit::PathRate,
             _ => limit,
         }
     }
 
-    /// What a limit means where both captures speak of it.
+    /// Refine an opinion with the evidence of both captures.
     pub fn opinion(&self, limit: Limit, receiver: End, opinion: Opinion) -> (Opinion, Witness) {
         let witness = match limit {
             Limit::PathLoss => self.of_loss(),

@@ -1,22 +1,22 @@
-//! The division of a direction's life by limit: which has most, which is second, what was lost, and whether that matters.
+//! Divides a direction's life by limit: the largest, the second, the time lost, and whether the loss is a problem.
 
 use crate::tables::budget_item::{SenderState, SENDER_STATES};
 use crate::tables::limit::{Limit, LIMITS};
 use crate::verdict::budget::Items;
 
-/// Less is below what a person notices, and below Linux's shortest retransmission timeout.
+/// Minimum cost: what a person notices, and Linux's shortest retransmission timeout.
 pub const MIN_COST_NS: i64 = 200_000_000;
-/// Of the time in which a sender had work: what costs less works as designed.
+/// Minimum cost as a share of the time in which the sender had work; anything smaller works as designed.
 pub const MIN_SHARE: f64 = 0.1;
-/// Limits within this share of the duration of each other are of like size: the rounds they are judged by are coarse.
+/// Limits that differ by less than this share of the duration are of similar size: rounds are a coarse measure.
 const CLOSE_SHARE: f64 = 0.1;
-/// So are those of which the second has this share of the first's time.
+/// Limits are also of similar size if the second has this share of the first's time.
 const LIKE_SHARE: f64 = 2.0 / 3.0;
 
 /// Nanoseconds of each limit, in the order of [`Limit::ALL`].
 pub type Times = [i64; LIMITS];
 
-/// Of limits that have the same time the first of these is named: in the order of their items, then the rest.
+/// Tie-break between limits with equal time: the order of their items, then the rest.
 pub const ORDER: [Limit; LIMITS] = order();
 
 const fn order() -> [Limit; LIMITS] {
@@ -39,7 +39,7 @@ const fn order() -> [Limit; LIMITS] {
     order
 }
 
-/// The time of each limit by the items of a budget alone.
+/// Sum the budget's items by limit.
 pub fn by_limit(items_ns: &Items, is_slow: bool) -> Times {
     let mut times = [0; LIMITS];
     for item in SenderState::ALL {
@@ -48,24 +48,24 @@ pub fn by_limit(items_ns: &Items, is_slow: bool) -> Times {
     times
 }
 
-/// What makes a loss of time matter, or certain.
+/// Circumstances that decide whether lost time is a problem.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Doubts {
-    /// A segment of the handshake was sent again, or nobody answered: its time is lost.
+    /// A handshake segment was retransmitted or never answered: its time is lost.
     pub is_disturbed: bool,
-    /// The capture, or a reset, ended it in a stall.
+    /// The capture or a reset ended the connection in a stall.
     pub is_stalled: bool,
-    /// The capture holds samples of it, which show no loss.
+    /// The capture contains only samples, which show no loss.
     pub is_sampled: bool,
 }
 
-/// Time lost to what somebody can mend.
+/// Time lost to limits that somebody can lift.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loss {
     pub lost_ns: i64,
     /// Time in which the sender had work.
     pub busy_ns: i64,
-    /// Whether it lost enough that somebody should look: `MIN_COST_NS` and `MIN_SHARE`, or it stalls for good.
+    /// Whether the loss deserves attention: `MIN_COST_NS`, and `MIN_SHARE` or a final stall.
     pub is_problem: bool,
 }
 
@@ -80,14 +80,13 @@ impl Loss {
         }
     }
 
-    /// The loss by a budget alone: whichever of a window's two limits its time is, somebody can lift it.
+    /// Compute the loss from a budget alone: either of the window's two limits can be lifted.
     pub fn of(items_ns: &Items, doubts: Doubts) -> Loss {
         let (_, loss) = lost(&by_limit(items_ns, false), &[0; LIMITS], doubts);
         loss
     }
 
-    /// Whether the connection's verdict is the other direction's: it lost more, or has more data where none, or both the
-    /// same, was lost.
+    /// Return whether the connection's verdict is the other direction's: it lost more or, on a tie, carried more data.
     pub fn is_less_than(&self, other: &Loss, is_other_main: bool) -> bool {
         match (self.is_problem, other.is_problem) {
             (true, true) if self.lost_ns != other.lost_ns => other.lost_ns > self.lost_ns,
@@ -97,7 +96,7 @@ impl Loss {
     }
 }
 
-/// What of the time of each limit somebody can mend, and the loss.
+/// Compute the avoidable time of each limit, and the loss.
 fn lost(times_ns: &Times, mended_ns: &Times, doubts: Doubts) -> (Times, Loss) {
     const IDLE: [Limit; 3] = [Limit::None, Limit::SenderApplication, Limit::Handshake];
     let mut mended = *mended_ns;
@@ -119,23 +118,23 @@ fn lost(times_ns: &Times, mended_ns: &Times, doubts: Doubts) -> (Times, Loss) {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Division {
     pub times_ns: Times,
-    /// Of each limit, the part that somebody can mend.
+    /// Avoidable part of each limit's time.
     pub lost_to_ns: Times,
     /// The connection's duration.
     pub total_ns: i64,
-    /// The limit with most time; `None` with 0 where nothing limited it.
+    /// The limit with the most time; `None` with 0 if there was no limit.
     pub first: Limit,
     pub first_ns: i64,
-    /// Another of like size.
+    /// A second limit of similar size.
     pub second: Option<Limit>,
     pub second_ns: i64,
     pub loss: Loss,
-    /// The limit that lost most, where there is a problem and the first cannot be mended.
+    /// The limit that lost the most, if there is a problem and the first limit lost nothing.
     pub also: Option<Limit>,
 }
 
 impl Division {
-    /// Divide a life. `mended_ns`: time of limits that work as designed of which a finding says that it is too much.
+    /// Divide a life. `mended_ns`: avoidable time of limits that otherwise work as designed.
     pub fn of(times_ns: &Times, mended_ns: &Times, doubts: Doubts) -> Division {
         let (lost_to_ns, loss) = lost(times_ns, mended_ns, doubts);
         let total_ns: i64 = times_ns.iter().sum();
@@ -144,8 +143,8 @@ impl Division {
         let is_large = second_ns as f64 >= LIKE_SHARE * first_ns as f64;
         let is_close = ((first_ns - second_ns) as f64) < CLOSE_SHARE * total_ns as f64;
         let is_like = second_ns > 0 && (is_close || is_large);
-        // A path that carries more carries it to the next limit, which is as near: that one is named first.
-        // But a congestion window that grows faster grows to what the path gives.
+        // A faster path only moves the transfer to a limit that is just as close, so name that limit first. A congestion
+        // window is the exception: growing faster, it only grows to the path's rate.
         let is_hidden = first == Limit::PathRate && second != Limit::CongestionControl
             || first == Limit::CongestionControl && second == Limit::PathRate;
         if is_like && is_large && is_hidden {
@@ -167,7 +166,7 @@ impl Division {
     }
 }
 
-/// The limits with most time; what limited nothing is none of them.
+/// The two limits with the most time, except `None`.
 fn largest_two(times_ns: &Times) -> [(Limit, i64); 2] {
     let mut largest = [(Limit::None, 0); 2];
     for limit in ORDER.into_iter().filter(|limit| *limit != Limit::None) {
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn two_limits_of_like_size_are_two() {
+    fn two_limits_of_similar_size_are_reported_as_two() {
         // Within a tenth of the life, or two thirds of the first's time (judgement.md section 3: report them as two).
         for (second_ms, is_second) in [(650, true), (467, true), (466, false)] {
             let found = divided(&[
@@ -208,8 +207,8 @@ mod tests {
     }
 
     #[test]
-    fn the_path_is_named_after_what_it_would_carry_more_to() {
-        // judgement.md section 4, mechanism 1: losses of a full queue are a symptom, but what else is as near is named.
+    fn the_path_is_named_after_the_next_limit() {
+        // judgement.md section 4, mechanism 1: losses of a full queue are a symptom, but a limit just as close is named.
         let lossy = divided(&[(Limit::PathRate, 700), (Limit::PathLoss, 500)]);
         assert_eq!(
             (lossy.first, lossy.second),
@@ -256,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_directions_that_lost_the_one_that_lost_more_speaks() {
+    fn the_verdict_is_that_of_the_direction_that_lost_more() {
         let loss = |lost_ns| Loss {
             lost_ns,
             busy_ns: 0,

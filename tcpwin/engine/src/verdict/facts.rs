@@ -1,4 +1,4 @@
-//! The numbers of a direction that a verdict is based on. In: a connection's record. Out: Facts, read once.
+//! The statistics that a verdict is based on. In: a connection's record. Out: Facts, read once.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use crate::output::fields::{connection_field, direction_field};
 use crate::tcp::connection::state::Connection;
 use crate::verdict::owner::End;
 
-/// How a field's value becomes a fact's.
+/// Conversion of a field's value to a fact.
 trait Fact: Default {
     fn of(value: Value) -> Self;
 }
@@ -75,7 +75,7 @@ macro_rules! facts {
 }
 
 facts! {
-    /// Facts of the connection; 0 and empty where there is no value.
+    /// Facts of the connection; 0 and empty if there is no value.
     ConnectionFacts ConnectionView ConnectionField connection_field;
     initiator_known: bool,
     sampled: bool,
@@ -89,7 +89,7 @@ facts! {
 }
 
 facts! {
-    /// Facts of the direction; 0 and empty where there is no value.
+    /// Facts of the direction; 0 and empty if there is no value.
     DirectionFacts DirectionView DirectionField direction_field;
     zero_window_episode_count: i64,
     zero_window_ns: i64,
@@ -123,21 +123,21 @@ facts! {
 }
 
 facts! {
-    /// Facts of the other direction.
+    /// Facts of the opposite direction.
     BackFacts DirectionView DirectionField direction_field;
     syn_retransmissions: i64,
     last_data_ns: Option<i64>,
 }
 
-/// What a direction of a connection was like.
+/// Facts of a connection, seen from one direction.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     pub connection: ConnectionFacts,
     pub data: DirectionFacts,
     pub back: BackFacts,
-    /// Whether it is b's data.
+    /// Whether the direction is b to a.
     pub is_back: bool,
-    /// What a and b carried: what was acknowledged was carried, though the capture may lack it.
+    /// Bytes carried from a and from b; acknowledged data counts even if the capture lacks it.
     pub carried_bytes: [u64; 2],
 }
 
@@ -158,12 +158,12 @@ impl Facts {
         }
     }
 
-    /// The end that sends.
+    /// The sending end.
     pub fn sender(&self) -> End {
         End::ALL[usize::from(self.is_back)]
     }
 
-    /// Whether more data went from b to a.
+    /// Return whether more data went from b to a.
     pub fn is_back_main(&self) -> bool {
         self.carried_bytes[1] > self.carried_bytes[0]
     }
@@ -172,14 +172,14 @@ impl Facts {
         self.carried_bytes != [0, 0]
     }
 
-    /// Whether a segment of the handshake was sent again, or nobody answered.
+    /// Return whether a handshake segment was retransmitted or never answered.
     pub fn is_handshake_disturbed(&self) -> bool {
         self.data.syn_retransmissions > 0
             || self.back.syn_retransmissions > 0
             || self.connection.close == "unanswered"
     }
 
-    /// Whether the capture, or a reset, ended the connection in a stall.
+    /// Return whether the capture or a reset ended the connection in a stall.
     pub fn is_stalled(&self) -> bool {
         !self.data.stall_at_end.is_empty()
     }

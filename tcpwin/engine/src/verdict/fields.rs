@@ -1,6 +1,6 @@
-//! The fields of a verdict in machine formats: the one list of them.
+//! The verdict's fields in machine formats.
 
-/// What a field holds.
+/// Type of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerdictKind {
     Limit,
@@ -36,7 +36,7 @@ pub struct VerdictField {
     pub name: &'static str,
     pub kind: VerdictKind,
     pub is_nullable: bool,
-    /// Whether only tables have it: objects do without what follows from their other fields.
+    /// Whether only tables have it: in objects it follows from other fields.
     pub is_column_only: bool,
     pub doc: &'static str,
 }
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_follows_from_other_fields_is_a_column_only() {
+    fn derived_fields_are_columns_only() {
         let columns = VERDICT_FIELDS.iter().filter(|field| field.is_column_only);
         assert_eq!(
             columns.map(|field| field.name).collect::<Vec<_>>(),

@@ -1,9 +1,9 @@
-//! What lifting a limit would have gained: time in its state, less what the same bytes take up to the next limit.
+//! Estimates the gain of lifting a limit: its time, less the time that the same bytes take under the next limit.
 //!
-//! In: the division of a direction's life, and what it carried. A path that is lifted carries four times as much, as
-//! `tcpwin lab lift` does; what else is lifted leaves the path and, but for itself, the receive window in a round trip.
-//! Bytes are spread evenly over the time that the path's rate does not explain, but for that in which nothing came
-//! through. docs/time-budget.md compares it with the lab's lifts of 200 drawn worlds.
+//! In: the time of each limit in a direction's life, and what the direction carried. A lifted path carries four times as
+//! much, as in `tcpwin lab lift`; lifting any other limit leaves the path's rate and, unless it is the one lifted, one
+//! receive window per round trip. Bytes are spread evenly over the time that the path's rate does not explain, except
+//! silence. docs/time-budget.md compares the estimates with the lab's lifts of 200 random worlds.
 
 use crate::tables::budget_item::{ItemTrait, SenderState};
 use crate::tables::limit::{Limit, LIMITS};
@@ -11,31 +11,32 @@ use crate::verdict::budget::Items;
 use crate::verdict::division::Times;
 use crate::verdict::facts::Facts;
 
-/// By which a lifted path carries more.
+/// Rate of a lifted path, as a multiple of its own.
 const PATH_FACTOR: f64 = 4.0;
-/// Of the time in which a buffer, a pacing writer or a policer kept the path from being filled, where its rate is unknown:
-/// any gain of 44 % to 100 % is within a factor of 1.5 of it, as were most in docs/worlds.md.
+/// Gain as a share of the time in which a buffer, a pacing writer or a policer held the sender below an unknown path rate.
+/// Any true gain between 44 % and 100 % is within a factor of 1.5 of it, as most were in docs/worlds.md.
 const HELD_GAIN: f64 = 2.0 / 3.0;
-/// Of the life: an application that limits for longer paces what it writes; one that pauses carries nothing then.
+/// Share of the life above which an application limit means paced writes; below, pauses that carry nothing.
 const PACED_SHARE: f64 = 0.8;
 const MOST_DOUBLINGS: u32 = 24;
-/// Ten segments (RFC 6928): who sends less at first had less to send, or waits for an older stack.
+/// Ten segments (RFC 6928): a smaller first flight means less data to send, or an older stack.
 const INITIAL_WINDOW_BYTES: i64 = 14_600;
 
-/// What a direction carried, and over what; 0 where it is not known.
+/// What a direction carried, and the properties of its path; 0 if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Carried {
     pub bytes: i64,
     /// Rate of the bottleneck.
     pub path_bps: f64,
-    /// The largest receive window, and the one at the beginning.
+    /// Largest receive window.
     pub window_bytes: i64,
+    /// Initial receive window.
     pub first_window_bytes: i64,
-    /// Before the first ACK.
+    /// Bytes sent before the first ACK.
     pub first_flight_bytes: i64,
-    /// The least of the path.
+    /// Minimum RTT of the path.
     pub round_trip_ns: i64,
-    /// Pauses of its sender that are longer than a retransmission timeout.
+    /// Sender pauses longer than a retransmission timeout.
     pub paused_ns: i64,
 }
 
@@ -54,28 +55,28 @@ impl Carried {
     }
 }
 
-/// By how much sooner a transfer would have ended, and between which bounds.
+/// How much sooner a transfer would have ended, with bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Gain {
     pub likely_ns: i64,
     pub low_ns: i64,
     pub high_ns: i64,
-    /// What came through in the limit's time; 0 where the path's rate is not known.
+    /// Bytes carried in the limit's time; 0 if the path's rate is unknown.
     pub carried_bytes: f64,
 }
 
-/// A direction's life, of which limits may be lifted.
+/// A direction's life, divided by limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Life<'a> {
     pub times_ns: &'a Times,
-    /// Of each limit's time that in which nothing came through.
+    /// Time of each limit in which nothing got through.
     pub silent_ns: &'a Times,
     pub carried: Carried,
-    /// The congestion window was at its beginning for most of its time.
+    /// Whether the congestion window was still growing for most of its time.
     pub is_growing: bool,
 }
 
-/// Of each limit's time that in which nothing came through.
+/// Sum the time of each limit in which nothing got through.
 pub fn silent_by_limit(items_ns: &Items, is_slow: bool) -> Times {
     let mut silent_ns = [0; LIMITS];
     for item in SenderState::ALL
@@ -88,7 +89,7 @@ pub fn silent_by_limit(items_ns: &Items, is_slow: bool) -> Times {
 }
 
 impl Life<'_> {
-    /// What lifting this limit alone would have gained.
+    /// Estimate the gain of lifting this limit alone.
     pub fn gain(&self, limit: Limit) -> Gain {
         let carried = &self.carried;
         let time = |limit: Limit| self.times_ns[limit as usize];
@@ -118,7 +119,7 @@ impl Life<'_> {
         let carrying_ns = first_ns - silent_ns;
         let is_app = limit == Limit::SenderApplication;
         if !(carried.path_bps > 0.0 && is_modelled) {
-            // What a path of four times the rate leaves, and of what holds a sender back the middle.
+            // Silence is gained in full; the rest by the path's factor, or by the middle estimate for a held sender.
             let paused_ns = if is_app {
                 carried.paused_ns.min(carrying_ns)
             } else {
@@ -138,7 +139,7 @@ impl Life<'_> {
                 carried_bytes: 0.0,
             };
         }
-        // Bytes a nanosecond.
+        // Bytes per nanosecond.
         let path = carried.path_bps / 8e9;
         let mut up_to = if is_path { PATH_FACTOR * path } else { path };
         if carried.window_bytes > 0 && carried.round_trip_ns > 0 && limit != Limit::ReceiverWindow {
@@ -181,18 +182,18 @@ impl Life<'_> {
             silent_ns as f64
         };
         if is_ramp {
-            // A congestion window that begins wide open meets the receive window, which begins small as well, and doubles
-            // each round trip from there as the ramp does (`tcp_rcv_space_adjust`, net/ipv4/tcp_input.c): it saves as many
-            // as the ramp takes to come to where that begins.
+            // A congestion window that starts wide open is limited by the receive window, which also starts small and
+            // doubles each round trip (`tcp_rcv_space_adjust`, net/ipv4/tcp_input.c): the gain is the number of round
+            // trips that slow start needs to reach the initial receive window.
             let most_ns = (carried.doublings() * carried.round_trip_ns as f64) as i64;
             if most_ns > 0 && (most_ns as f64) < likely_ns {
                 likely_ns = most_ns as f64;
             }
         }
         if !is_congestion {
-            // Whatever is lifted, a transfer begins with slow start; what it takes cannot be gained.
+            // Every transfer begins with slow start, whose time cannot be gained.
             let room_ns = (moving_ns - carried.slow_start_ns()).max(0);
-            // If a life is shorter without its silence, something else is wrong.
+            // Silence can always be gained, even if the model leaves less room.
             let room_ns = room_ns.max(silent_ns) as f64;
             likely_ns = if likely_ns > room_ns {
                 room_ns
@@ -214,7 +215,7 @@ impl Life<'_> {
 }
 
 impl Carried {
-    /// The logarithm of the first window by the first flight, to base 2, with a straight line between whole numbers.
+    /// Log2 of the initial window divided by the first flight, interpolated linearly between whole numbers.
     fn doublings(&self) -> f64 {
         let (flight, window) = (self.first_flight_bytes, self.first_window_bytes);
         let mut ratio = if flight > 0 && window > flight {
@@ -232,7 +233,7 @@ impl Carried {
         count + ratio - 1.0
     }
 
-    /// The least that the bytes take in slow start, doubled each round trip; 0 where the beginning is not known.
+    /// Minimum time to carry the bytes in slow start, doubling each round trip; 0 if the start is unknown.
     fn slow_start_ns(&self) -> i64 {
         if self.first_flight_bytes <= 0 || self.round_trip_ns <= 0 {
             return 0;
@@ -248,7 +249,7 @@ impl Carried {
     }
 }
 
-/// Of what lifting a limit would have gained that of a part of its time.
+/// Scale the gain of a limit to part of its time.
 pub fn part_of(gained_ns: i64, part_ns: i64, time_ns: i64) -> i64 {
     (gained_ns as f64 * (part_ns as f64 / time_ns as f64)) as i64
 }
@@ -266,7 +267,7 @@ mod tests {
     use super::*;
 
     const S: i64 = 1_000_000_000;
-    /// 100 MB over a path of 10 MB a second and 100 ms, with a window of 32 MB.
+    /// 100 MB over a path of 10 MB/s and 100 ms, with a window of 32 MB.
     const CARRIED: Carried = Carried {
         bytes: 100_000_000,
         path_bps: 80e6,
@@ -293,8 +294,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lifted_leaves_the_path() {
-        // judgement.md section 1: only what would have ended sooner is a cost. The same bytes take 10 s of the path.
+    fn lifting_a_limit_leaves_the_path_rate() {
+        // judgement.md section 1: only time by which the transfer would end sooner is a cost. The path needs 10 s.
         for limit in [
             Limit::ReceiverWindow,
             Limit::ReceiverApplication,
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_gains_up_to_the_window() {
+    fn a_lifted_path_is_limited_by_the_window() {
         assert_eq!(
             lifted(Limit::PathRate, &[(Limit::PathRate, 10 * S)], CARRIED).likely_ns,
             75 * S / 10
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_paths_rate_what_holds_a_sender_costs_two_thirds_of_its_time() {
+    fn a_held_sender_costs_two_thirds_of_its_time_if_the_path_rate_is_unknown() {
         let unknown = Carried {
             path_bps: 0.0,
             ..CARRIED

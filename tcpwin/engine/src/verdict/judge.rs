@@ -1,6 +1,6 @@
-//! The judgement of a direction: its budget, and what rules and the other end's capture say of it, weighed.
+//! Judges a direction from its budget, the findings of rules and the other end's capture.
 //!
-//! Findings say more exactly which limit the time that they claim is due to, and who can change it.
+//! A finding can attribute time to a more specific limit, and name who can change it.
 
 use crate::tables::budget_item::{ItemTrait, SenderState};
 use crate::tables::limit::{Limit, LIMITS};
@@ -15,66 +15,66 @@ use crate::verdict::opinion::{Fix, Meaning, Opinion, Reason, Seen};
 use crate::verdict::owner::{End, Owner};
 use crate::verdict::traits::{is_growing, is_slow};
 
-/// Of the duration: packets and kernel further apart than this do not agree.
+/// Share of the duration by which packets and kernel may differ before they disagree.
 const DISAGREEING_SHARE: f64 = 0.1;
 
-/// What a finding says, but for its words.
+/// A finding without its text.
 #[derive(Clone, Copy, Debug)]
 pub struct Finding {
     pub owner: Owner,
     pub side: Option<End>,
     pub confidence: Confidence,
-    /// It warns, and does not merely explain.
+    /// Whether it is a warning rather than an explanation.
     pub is_warning: bool,
     pub cost_ns: i64,
-    /// It says what to do.
+    /// Whether it recommends a fix.
     pub has_remedy: bool,
 }
 
-/// Time of an item that a finding claims for a limit.
+/// Time of an item that a finding attributes to a limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
-    /// Its place among the findings; claims of a finding follow each other.
+    /// Index of the finding; the claims of one finding are consecutive.
     pub finding: usize,
     pub item: SenderState,
     pub limit: Limit,
     pub ns: i64,
 }
 
-/// A direction's budget, and what is known beside it.
+/// A direction's budget and all other evidence about it.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
-    /// As the kernel's count and the other end's capture correct it.
+    /// The budget, corrected by the kernel's counters and the other end's capture.
     pub items_ns: Items,
-    /// By the packets alone.
+    /// The budget from the packets alone.
     pub packets_ns: Items,
-    /// How long the sender's kernel waited for the window, where it counted.
+    /// How long the sender's kernel waited for the window, if its counter is available.
     pub kernel_window_ns: Option<i64>,
     pub findings: Vec<Finding>,
     pub claims: Vec<Claim>,
     pub crossing: Option<Crossing>,
-    /// The capture lost packets of any connection.
+    /// Whether the capture lost packets of any connection.
     pub is_capture_lossy: bool,
 }
 
 codes! {
     /// Whether there is something to fix.
     Standing:
-    /// A problem, or nothing that could be said not to be one.
+    /// A problem, or a sampled capture that cannot rule one out.
     Limited "limited",
     /// Too little time was lost to be a problem.
     Slight "slight",
     Fine "fine",
-    /// Nothing in TCP: the application may have something to fix.
+    /// TCP is fine, but the application may have something to fix.
     FineInTcp "fine_in_tcp",
 }
 
-/// What limited a direction. Times in nanoseconds.
+/// The judgement of a direction. Times are in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Judgement {
     pub division: Division,
     pub is_slow: bool,
-    /// Whether there was no time to judge.
+    /// Whether the duration is 0, so that there is nothing to judge.
     pub is_empty: bool,
     pub cost_ns: i64,
     pub cost_low_ns: i64,
@@ -84,24 +84,25 @@ pub struct Judgement {
     pub side: Option<End>,
     pub reason: Reason,
     pub meaning: Meaning,
-    /// The capture seems to hold each packet twice; other subflows may have carried the data.
+    /// Whether the capture seems to hold each packet twice.
     pub is_doubled: bool,
+    /// Whether other subflows may have carried the data.
     pub is_subflow: bool,
-    /// What lifting the limit beside would have gained.
+    /// Cost of the limit `also`; 0 if there is none.
     pub also_ns: i64,
-    /// What the fix is: of the limit beside, where there is one.
+    /// Fix for the limit `also` if there is one, else for the first limit.
     pub fix: Fix,
-    /// What both captures say of the first limit, and of the one that the fix is about.
+    /// Evidence of both captures about the first limit, and about the one that the fix addresses.
     pub witness: Witness,
     pub fix_witness: Witness,
-    /// The findings that tell the reason and the fix, by place.
+    /// Indices of the findings that supply the reason and the fix.
     pub reason_finding: Option<usize>,
     pub fix_finding: Option<usize>,
     pub standing: Standing,
 }
 
 impl Judgement {
-    /// Share of the connection's duration that the limit has.
+    /// The first limit's share of the connection's duration.
     pub fn share(&self) -> f64 {
         share_of(self.division.first_ns, self.division.total_ns)
     }
@@ -114,12 +115,12 @@ impl Judgement {
         share_of(self.also_ns, self.division.total_ns)
     }
 
-    /// Of the time in which the sender had work.
+    /// Lost time as a share of the time in which the sender had work.
     pub fn lost_share(&self) -> f64 {
         share_of(self.division.loss.lost_ns, self.division.loss.busy_ns)
     }
 
-    /// Cost of the limit that the fix is about: the first, or the one beside it.
+    /// Cost of the limit that the fix addresses: the first, or `also`.
     pub fn named_ns(&self) -> i64 {
         match self.division.also {
             Some(_) => self.also_ns,
@@ -137,7 +138,7 @@ fn share_of(ns: i64, total_ns: i64) -> f64 {
     }
 }
 
-/// What is said of a limit, and by whom.
+/// An opinion about a limit, with the finding and the witness that shaped it.
 struct Informed {
     opinion: Opinion,
     finding: Option<usize>,
@@ -149,11 +150,11 @@ struct Judge<'a> {
     evidence: &'a Evidence,
     seen: Seen<'a>,
     division: Division,
-    /// Of each limit's time, what each finding claims.
+    /// Time that each finding claims of each limit.
     claimed: Vec<(Limit, usize, i64)>,
 }
 
-/// The judgement of a direction.
+/// Judge a direction.
 pub fn judge(facts: &Facts, evidence: &Evidence) -> Judgement {
     let is_slow = is_slow(&facts.data, &evidence.items_ns);
     let (times_ns, mended_ns, claimed) = settle(evidence, is_slow);
@@ -176,7 +177,9 @@ pub fn judge(facts: &Facts, evidence: &Evidence) -> Judgement {
     judge.judgement(is_slow)
 }
 
-/// The time of each limit, what of limits at work as designed is too much, and what findings claim of each limit.
+/// Attribute the budget's time to limits.
+///
+/// Returns the time of each limit, the excess time of limits that work as designed, and the time that each finding claims.
 fn settle(evidence: &Evidence, is_slow: bool) -> (Times, Times, Vec<(Limit, usize, i64)>) {
     if evidence.claims.is_empty() && evidence.crossing.is_none() {
         return (
@@ -188,13 +191,13 @@ fn settle(evidence: &Evidence, is_slow: bool) -> (Times, Times, Vec<(Limit, usiz
     let crossing = evidence.crossing.as_ref();
     let shown_limit =
         |item, limit| crossing.map_or(limit, |crossing| crossing.limit_of(item, limit));
-    // Of time in another limit than one capture shows, somebody can mend all, where nothing was lost.
+    // If nothing was lost, all time that the crossing moves to another limit is avoidable.
     let is_without_loss = crossing.is_some_and(Crossing::is_without_loss);
     let mut left_ns = evidence.items_ns;
     let (mut times_ns, mut mended_ns) = ([0; LIMITS], [0; LIMITS]);
     let mut claimed: Vec<(Limit, usize, i64)> = Vec::new();
     for claim in &evidence.claims {
-        // Of what the other end's capture takes from an item nothing can be claimed.
+        // A finding cannot claim time that the other end's capture removed from the item.
         let ns = claim.ns.min(left_ns[claim.item as usize]);
         left_ns[claim.item as usize] -= ns;
         let shown = shown_limit(claim.item, claim.limit);
@@ -240,7 +243,7 @@ impl Judge<'_> {
         let (mut confidence, mut owner, mut side) = (own, first.opinion.owner, first.opinion.side);
         let is_weak = self.is_weak(limit);
         if is_weak || share_of(division.first_ns, division.total_ns) < 0.5 {
-            // What a rule found, it found in the same packets.
+            // A rule reads the same packets, so a finding cannot raise this.
             confidence = confidence.min(Confidence::Likely);
         }
         if is_weak || division.second.is_some() {
@@ -248,11 +251,11 @@ impl Judge<'_> {
         }
         confidence = confidence.min(self.seen.most(limit));
         if limit == Limit::PathLoss && owner == Owner::Network {
-            // The losses are read off the packets; that no policer and no other's queue caused them is judged.
+            // The packets show the losses; that neither a policer nor someone else's queue caused them is inferred.
             confidence = confidence.min(Confidence::Likely);
         }
         if division.total_ns == 0 {
-            // Nothing limited what is over with its first packet.
+            // A connection without duration was not limited.
             confidence = Confidence::Certain;
         }
         let is_doubled = self.seen.is_doubled();
@@ -278,7 +281,7 @@ impl Judge<'_> {
                 [division.lost_to_ns, division.times_ns].map(|times| times[also as usize]);
             part_of(life.gain(also).likely_ns, lost_ns, time_ns)
         });
-        let told = also.as_ref().map_or(&first, |(_, informed)| informed);
+        let about_fix = also.as_ref().map_or(&first, |(_, informed)| informed);
         Judgement {
             is_slow,
             is_empty: division.total_ns == 0,
@@ -297,11 +300,11 @@ impl Judge<'_> {
             is_doubled,
             is_subflow,
             also_ns,
-            fix: told.opinion.fix,
+            fix: about_fix.opinion.fix,
             witness: first.witness,
-            fix_witness: told.witness,
+            fix_witness: about_fix.witness,
             reason_finding: first.finding,
-            fix_finding: told.finding,
+            fix_finding: about_fix.finding,
             standing: self.standing(limit),
             division: self.division.clone(),
         }
@@ -323,7 +326,7 @@ impl Judge<'_> {
         }
     }
 
-    /// What the limit means, with what a finding and the other end's capture say of it.
+    /// Form an opinion about the limit from the direction, the findings and the other end's capture.
     fn informed(&self, limit: Limit) -> Informed {
         let (opinion, finding) = self.with_finding(limit, self.seen.opinion(limit));
         let receiver = self.facts.sender().other();
@@ -338,13 +341,13 @@ impl Judge<'_> {
         }
     }
 
-    /// What the limit means, with what the finding says that claims most of its time.
+    /// Refine the opinion with the finding that claims most of the limit's time.
     fn with_finding(&self, limit: Limit, opinion: Opinion) -> (Opinion, Option<usize>) {
         let findings = &self.evidence.findings;
-        let most = |is_telling: &dyn Fn(&Finding) -> bool| {
+        let most = |is_candidate: &dyn Fn(&Finding) -> bool| {
             let mut most: Option<(usize, i64)> = None;
             for (_, nth, ns) in self.claimed.iter().filter(|(of, ..)| *of == limit) {
-                if is_telling(&findings[*nth]) && most.is_none_or(|(_, most_ns)| *ns > most_ns) {
+                if is_candidate(&findings[*nth]) && most.is_none_or(|(_, most_ns)| *ns > most_ns) {
                     most = Some((*nth, *ns));
                 }
             }
@@ -362,7 +365,7 @@ impl Judge<'_> {
             let about = &findings[nth];
             let is_own = about.owner.is_of_either_end() || about.owner == opinion.owner;
             let surer = |least: Confidence| least.max(about.confidence);
-            let told = if is_own {
+            let restated = if is_own {
                 let side = if about.owner.is_of_either_end() {
                     opinion.side
                 } else {
@@ -374,15 +377,15 @@ impl Judge<'_> {
                     .confidence
                     .max(Confidence::Likely)
                     .min(about.confidence);
-                let told = opinion.restated(about.owner, about.side, confidence);
+                let restated = opinion.restated(about.owner, about.side, confidence);
                 Opinion {
                     reason: Reason::Finding,
-                    ..told
+                    ..restated
                 }
             };
-            return (with_fix(told, about), Some(nth));
+            return (with_fix(restated, about), Some(nth));
         }
-        // One that costs too little to judge by may still show most of the limit's time, and what to do.
+        // A finding that costs too little to change the opinion may still explain most of the limit's time and name a fix.
         match most(&|each| each.is_warning) {
             Some((nth, ns))
                 if limit.row().is_mendable
@@ -395,7 +398,7 @@ impl Judge<'_> {
         }
     }
 
-    /// What the model allows, and packets and kernel where they differ about the limit's time.
+    /// Widen the model's bounds by the difference between packets and kernel about the limit's time.
     fn bounds(&self, limit: Limit, low_ns: i64, high_ns: i64) -> (i64, i64) {
         let evidence = self.evidence;
         let apart_ns: i64 = Seen::items_of(limit)
@@ -405,7 +408,7 @@ impl Judge<'_> {
         (low_ns.min(other_ns), high_ns.max(other_ns))
     }
 
-    /// Whether the capture is not whole, or packets and kernel differ.
+    /// Return whether the capture is incomplete, or packets and kernel disagree.
     fn is_weak(&self, limit: Limit) -> bool {
         let is_disputed = matches!(
             limit,

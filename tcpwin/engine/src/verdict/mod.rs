@@ -1,7 +1,7 @@
-//! What limited a transfer, what that cost, and who can change it.
+//! Verdicts: which limit held a transfer back, its cost, and who can change it.
 //!
-//! In: the time budget and the numbers of a direction, and as data what its hosts, rules and the other end's capture say.
-//! Out: facts, as codes and numbers, of one connection or of a million alike. It reads no packets and has no sentences.
+//! In: a direction's time budget and statistics, and as data the evidence of its hosts, rules and the other end's capture.
+//! Out: facts as codes and numbers, for one connection or for a million. Reads no packets and contains no sentences.
 
 pub mod budget;
 mod codes;

@@ -1,6 +1,6 @@
-//! What a limit means for a direction by itself: whose it is, how sure that is, and which sentence says so.
+//! Opinions: the owner, confidence, meaning and fix of one limit of a direction.
 //!
-//! It weighs no limits against each other.
+//! Considers each limit by itself; does not weigh limits against each other.
 
 use crate::tables::budget_item::{Group, ItemTrait, SenderState};
 use crate::tables::limit::Limit;
@@ -11,16 +11,16 @@ use crate::verdict::facts::{DirectionFacts, Facts};
 use crate::verdict::owner::{End, Owner};
 use crate::verdict::traits::{is_growing, is_mostly_closed, is_mostly_recovering};
 
-/// Of the time that a sender waited for its receiver, so much in one stop: the receiver reads well otherwise.
+/// Share of the sender's wait for its receiver that a single stop must have for the receiver to read well otherwise.
 const ONLY_SHARE: f64 = 0.8;
-/// Times: in drawn worlds that a window did limit, a round trip was 1.9 times the least one at most.
+/// Ratio of a waiting round trip to the minimum RTT. In random lab worlds limited by the window it was at most 1.9.
 const WAITING: f64 = 2.0;
-/// Fewer full segments in a row are a write of just that length by chance.
+/// Fewer consecutive full segments may be a single write that happens to end on a segment boundary.
 const PACED_SEGMENTS: i64 = 16;
-/// A transfer that had less of the path's rate does not use all that the path gives (SPARE, timing/full_path.rs).
+/// Share of the path's rate below which a transfer leaves capacity unused (SPARE, timing/full_path.rs).
 const SPARE_SHARE: f64 = 0.7;
 
-/// The sentence that follows a limit's name, with its numbers.
+/// The explanation that follows a limit's name, with its numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Meaning {
     #[default]
@@ -33,10 +33,10 @@ pub enum Meaning {
     /// An end's SYN has no window scale option.
     ScalingOff,
     NothingToSend,
-    /// A subflow of Multipath TCP was silent.
+    /// A Multipath TCP subflow was silent.
     SubflowSilent,
     PacedOrIdle,
-    /// The median wait for an answer, or the only one.
+    /// The wait for the first byte of an answer: the median, or that of the only answer.
     Answering {
         first_byte_ns: i64,
         is_median: bool,
@@ -54,7 +54,7 @@ pub enum Meaning {
 }
 
 codes! {
-    /// What to do.
+    /// The recommended change.
     Fix:
     Nothing "nothing",
     ReadFaster "read_faster",
@@ -66,18 +66,18 @@ codes! {
     WriteWholeMessages "write_whole_messages",
     CheckPeer "check_peer",
     RaisePolicer "raise_policer",
-    /// What the crossing of two captures shows.
+    /// The fix follows from comparing two captures.
     OfCrossing "of_crossing",
-    /// What the finding says that claims the time.
+    /// The fix of the finding that claims the time.
     OfFinding "of_finding",
 }
 
 codes! {
-    /// How the reason goes, whose numbers the direction has.
+    /// The kind of evidence for a limit; its numbers are the direction's.
     Reason:
-    /// The limit's only one.
+    /// The limit's default reason.
     Usual "usual",
-    /// What the finding says that claims the time.
+    /// The finding that claims the time.
     Finding "finding",
     WindowTimes "window_times",
     WindowLow "window_low",
@@ -88,7 +88,7 @@ codes! {
 }
 
 impl Meaning {
-    /// Its name, and its numbers.
+    /// Its name and up to two numbers.
     pub fn parts(self) -> (&'static str, f64, f64) {
         match self {
             Meaning::Plain => ("plain", 0.0, 0.0),
@@ -147,7 +147,7 @@ impl Opinion {
         Opinion { fix, ..self }
     }
 
-    /// The same limit as another witness has it; the meaning is its owner's.
+    /// Restate the opinion for another owner; the meaning is kept only if the owner is the same.
     pub fn restated(self, owner: Owner, side: Option<End>, confidence: Confidence) -> Opinion {
         let meaning = if owner == self.owner {
             self.meaning
@@ -164,7 +164,7 @@ impl Opinion {
     }
 }
 
-/// How long the receiver did not read, where that was once and nearly all that the sender waited for it; else 0.
+/// Duration of the receiver's only stop, if that was nearly all of the sender's wait for it; else 0.
 pub fn only_stop_ns(episodes: i64, zero_window_ns: i64, window_limited_ns: i64) -> i64 {
     let waited_ns = (zero_window_ns + window_limited_ns) as f64;
     if episodes == 1 && zero_window_ns as f64 >= ONLY_SHARE * waited_ns {
@@ -184,16 +184,16 @@ impl DirectionFacts {
     }
 }
 
-/// A direction whose limits are asked for.
+/// A direction to form opinions about.
 pub struct Seen<'a> {
     pub facts: &'a Facts,
     pub items_ns: &'a Items,
-    /// Whether the sender's kernel counted.
+    /// Whether the sender's kernel counters are available.
     pub has_kernel: bool,
 }
 
 impl Seen<'_> {
-    /// How sure what the sender waited for is, by where the capture was made.
+    /// Confidence in what the sender waited for, by capture point.
     fn by_place(&self) -> Confidence {
         if self.facts.data.view == "sender" {
             Confidence::Certain
@@ -235,7 +235,7 @@ impl Seen<'_> {
             }
             Limit::PathRate => nobody.meaning(self.path_meaning()),
             Limit::PathLoss => {
-                // A queue that drops when it is full is a symptom of the path's rate.
+                // Drops from a full queue are a symptom of the path's rate.
                 let is_judged = !is_mostly_recovering(self.items_ns) || self.facts.data.is_queued();
                 let confidence = if is_judged {
                     Confidence::Likely
@@ -324,10 +324,10 @@ impl Seen<'_> {
         Opinion { reason, ..opinion }.fix(Fix::GrowWindow)
     }
 
-    /// Whether a full window waits for most of its round trip, and carries less than half of what it allows.
+    /// Return whether a full window spends most of its round trip in a queue and achieves less than half the rate it allows.
     ///
-    /// A window of a few segments can fill a path that two fill. Its queue is too short to be seen in its delay, and lifting
-    /// the window gains nothing (docs/worlds.md, seed 4).
+    /// A window of a few segments can fill a path that holds two. The queue is then too short to show in the delay, and a
+    /// larger window gains nothing (docs/worlds.md, seed 4).
     fn is_waiting(&self, window_bytes: i64) -> bool {
         let (data, least_ns) = (&self.facts.data, self.facts.connection.path_rtt_ns);
         let (Some(smoothed_ns), Some(goodput_bps)) = (data.rtt_smoothed_ns, data.goodput_bps)
@@ -362,16 +362,16 @@ impl Seen<'_> {
         opinion
     }
 
-    /// Whether most of the idle time lies between full segments, each sent before the timeout.
+    /// Return whether most of the idle time lies between full segments, each sent before the timeout.
     ///
-    /// A sender that paces (BBR, fq) below a segment a round trip has nothing in flight between two, like one whose
-    /// application has nothing to send. But what an application writes seldom fills its last segment: where all but the
-    /// last are full, no end of a write shows.
+    /// A sender that paces (BBR, fq) at less than one segment per round trip has nothing in flight between two segments,
+    /// like one whose application has nothing to send. But an application's write rarely fills its last segment: if all
+    /// segments but the last are full, no write ended in between.
     fn may_be_paced(&self) -> bool {
         let data = &self.facts.data;
         let (mss, segments) = (data.mss_bytes, data.data_segments);
         if segments < PACED_SEGMENTS || mss == 0 || data.max_payload_bytes > mss {
-            // A segment as captured before segmentation does not show where a write ended.
+            // A segment captured before segmentation offload does not show where a write ended.
             return false;
         }
         let idle_ns = self.items_ns[SenderState::Application as usize];
@@ -397,7 +397,7 @@ impl Seen<'_> {
         if data.path_rate_bps > 0.0 && path_ns > 0 && data.unique_bytes > 0 {
             let had_bps = data.unique_bytes as f64 * 8e9 / path_ns as f64;
             if had_bps < SPARE_SHARE * data.path_rate_bps {
-                // Not even all of it, carried in that time alone, fills the path: what limited it is the queue.
+                // Even all of the data carried in this time alone would not fill the path: others share its queue.
                 let path_bps = data.path_rate_bps;
                 return Meaning::PathShared { had_bps, path_bps };
             }
@@ -427,7 +427,7 @@ impl Seen<'_> {
         }
     }
 
-    /// How sure a limit can be without the scale of the windows: of one that is inferred no more than possible.
+    /// Highest confidence in a limit that the knowledge of the window scale permits.
     pub fn most(&self, limit: Limit) -> Confidence {
         let is_scaled = !matches!(self.facts.data.window_scale_state, "unknown" | "syn_only");
         match limit {
@@ -444,7 +444,7 @@ impl Seen<'_> {
         }
     }
 
-    /// Whether both SYNs and much of the data are there again: what TW610 makes sure of.
+    /// Return whether both SYNs and much of the data appear twice, which TW610 confirms.
     pub fn is_doubled(&self) -> bool {
         let facts = self.facts;
         facts.data.syn_retransmissions > 0
@@ -452,7 +452,7 @@ impl Seen<'_> {
             && facts.data.is_doubled()
     }
 
-    /// Items whose limit this is, or the window's for either of its limits.
+    /// Items attributed to the limit; both receiver limits share the window's items.
     pub fn items_of(limit: Limit) -> impl Iterator<Item = SenderState> {
         let is_windows = matches!(limit, Limit::ReceiverWindow | Limit::ReceiverApplication);
         SenderState::ALL

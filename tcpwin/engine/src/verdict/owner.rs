@@ -1,4 +1,4 @@
-//! Who can change what limits a transfer, and the end at which to change it.
+//! Owners: who can lift a limit, and at which end.
 
 /// An end of a connection, by its role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,7 +75,7 @@ impl Owner {
             .copied()
     }
 
-    /// Whether it is an application or a host of both ends, or of one that is not known. Only findings have such an owner.
+    /// Return whether it is an application or host of both ends, or of an unknown end. Only findings have such an owner.
     pub const fn is_of_either_end(self) -> bool {
         matches!(self, Owner::Application | Owner::Host)
     }

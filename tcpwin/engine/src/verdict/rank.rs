@@ -1,4 +1,4 @@
-//! The connections that lost most, and those with a problem, by their packets alone.
+//! Ranks connections by lost time and lists those with a problem, from their packets alone.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,19 +7,19 @@ use std::ops::Range;
 use crate::tcp::connection::arena::Arena;
 use crate::verdict::columns::Losses;
 
-/// Lost time and payload of both directions, and the connection's number: the larger, the worse; of the same the earlier.
+/// Lost time, payload of both directions, and the connection's number. Larger is worse; ties go to the earlier connection.
 pub type Ranked = (i64, u64, Reverse<u32>);
 
-/// Connections in their order, the worst first.
+/// Connections, worst first.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ranking {
-    /// As many as were wanted.
+    /// At most the requested number.
     pub worst: Vec<Ranked>,
-    /// All with a problem.
+    /// All connections with a problem.
     pub problems: Vec<Ranked>,
 }
 
-/// Rank the connections, and keep `most` of them.
+/// Rank the connections and return the `most` worst.
 pub fn rank(connections: &Arena, most: usize) -> Ranking {
     let mut worst = BinaryHeap::new();
     let mut problems = Vec::new();
@@ -36,7 +36,7 @@ pub fn rank(connections: &Arena, most: usize) -> Ranking {
     }
 }
 
-/// The least of them is at the top.
+/// Heap with the least bad connection at the top.
 type Worst = BinaryHeap<Reverse<Ranked>>;
 
 fn rank_some(connections: &Arena, some: Range<u32>, most: usize) -> (Worst, Vec<Ranked>) {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lost_most_is_first_then_what_has_most_data_and_the_earlier() {
+    fn ranks_by_lost_time_then_payload_then_age() {
         let arena = connections(&[5, 9, 7, 9, 1, 8], 4);
         let worst = |most| {
             rank(&arena, most)

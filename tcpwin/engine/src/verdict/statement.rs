@@ -1,4 +1,4 @@
-//! What the sentences of a verdict depend on: of a million verdicts a few hundred differ in it.
+//! The inputs of a verdict's sentences: a million verdicts have only a few hundred distinct statements.
 
 use std::hash::{Hash, Hasher};
 
@@ -11,15 +11,15 @@ use crate::verdict::judge::{Judgement, Standing};
 use crate::verdict::opinion::{Fix, Meaning};
 use crate::verdict::owner::End;
 
-/// Below are the ports of services (RFC 6335 section 6); a client's are above.
+/// Lower ports belong to services (RFC 6335 section 6); clients use higher ones.
 const WELL_KNOWN_PORTS: i64 = 1024;
 
 codes! {
-    /// An end in words.
+    /// The name of an end in sentences.
     Role:
     Client "client",
     Server "server",
-    /// Where neither the handshake nor the ports show who opened the connection.
+    /// Used, with `Receiver`, if neither the handshake nor the ports show who opened the connection.
     Sender "sender",
     Receiver "receiver",
 }
@@ -54,15 +54,15 @@ pub struct Statement {
     pub also: Option<Limit>,
     pub confidence: Confidence,
     pub standing: Standing,
-    /// Of the end that sends.
+    /// Role of the sending end.
     pub sender: Role,
     pub meaning: Meaning,
     pub fix: Fix,
     pub witness: Witness,
     pub fix_witness: Witness,
-    /// How long the receiver did not read, where it stopped once; 0 where that matters not.
+    /// Duration of the receiver's only stop; 0 if irrelevant.
     pub stop_ns: i64,
-    /// Whether it is the sender whose SYN has no window scale option.
+    /// Whether the SYN without a window scale option is the sender's.
     pub is_sender_unscaled: bool,
     pub is_empty: bool,
     pub share: f64,
@@ -98,7 +98,8 @@ impl Statement {
         }
     }
 
-    /// What tells sentences apart. Shares are written in whole percents; below half a percent, that it is not 0.
+    /// Everything that distinguishes sentences. Shares are written as whole percentages, and a non-zero one below 0.5 % as
+    /// such.
     fn key(&self) -> ([u8; 12], [i64; 7]) {
         let percents =
             |share: f64| (share * 100.0).round_ties_even() as i64 * 2 + i64::from(share > 0.0);

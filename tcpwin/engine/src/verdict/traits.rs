@@ -1,27 +1,27 @@
-//! What a direction is like, as far as its verdict asks.
+//! Yes-or-no properties of a direction that its verdict depends on.
 
 use crate::tables::budget_item::{ItemTrait, SenderState};
 use crate::verdict::budget::{sum_of, Items};
 use crate::verdict::facts::DirectionFacts;
 
-/// Of the data: a capture that lacks more makes flights, and what limited them, uncertain.
+/// Share of the data missing from the capture above which flights and their limits are uncertain.
 const MISSED_SHARE: f64 = 0.01;
-/// Of the window's time in which ACKs waited for the reader: enough to say who keeps the window full.
+/// Share of the window's time in which ACKs waited for the reader that shows a slow reader.
 const READER_SHARE: f64 = 0.04;
-/// Of the data sent again: where a capture holds both ends, half of it are copies.
+/// Share of retransmitted data that suggests duplicates: a capture of both ends holds every segment twice.
 const DOUBLED_SHARE: f64 = 0.4;
-/// Of fewer segments a few that were really lost may be as many.
+/// With fewer segments, a few real losses can reach that share.
 const DOUBLED_SEGMENTS: i64 = 10;
-/// Of the least round trip: a mean queue that is longer stood while packets were lost.
+/// Share of the minimum RTT above which the mean queueing delay means a standing queue.
 pub const QUEUED_SHARE: f64 = 0.25;
-/// Of the window's time: a window that is closed for longer closes because its reader is slow; below, it is merely small.
+/// Share of the window's time above which a closed window means a slow reader; below, the window is merely small.
 const CLOSED_SHARE: f64 = 0.1;
-/// Of the time in which a sender had nothing to send: a larger part before its answers is what took the time.
+/// Share of the sender's idle time above which preparing answers explains it.
 const ANSWER_SHARE: f64 = 0.5;
-/// A first byte after more of them is late by its application: away from the sender a round trip is in it.
+/// First-byte latency in round trips above which the application is late; away from the sender it includes a round trip.
 const ANSWER_ROUND_TRIPS: f64 = 10.0;
 
-/// Whether a window that held the sender did so because its reader is slow: it was closed, or low, or ACKs waited.
+/// Return whether the window limited the sender because its reader is slow: it was closed or low, or ACKs waited.
 pub fn is_slow(data: &DirectionFacts, items_ns: &Items) -> bool {
     let window_ns = sum_of(items_ns, ItemTrait::Window) as f64;
     let reader_ns = items_ns[SenderState::Reader as usize];
@@ -34,39 +34,39 @@ pub fn is_slow(data: &DirectionFacts, items_ns: &Items) -> bool {
     is_closed || is_low || is_unread
 }
 
-/// Whether at least as much time went to slow start as to a congestion window that had grown.
+/// Return whether slow start took at least as much time as the grown congestion window.
 pub fn is_growing(items_ns: &Items) -> bool {
     items_ns[SenderState::SlowStart as usize] >= items_ns[SenderState::Congestion as usize]
 }
 
-/// Whether at least half of the window's time it was closed.
+/// Return whether the window was closed for at least half of its time.
 pub fn is_mostly_closed(items_ns: &Items) -> bool {
     items_ns[SenderState::ZeroWindow as usize] * 2 >= sum_of(items_ns, ItemTrait::Window)
 }
 
-/// Whether at least as much time went to recovery of losses as to the smaller flights after it.
+/// Return whether loss recovery took at least as much time as the smaller flights after it.
 pub fn is_mostly_recovering(items_ns: &Items) -> bool {
     sum_of(items_ns, ItemTrait::Recovery) >= items_ns[SenderState::AfterLoss as usize]
 }
 
 impl DirectionFacts {
-    /// Whether the capture lacks so much of the data that flights are uncertain.
+    /// Return whether the capture lacks so much data that flights are uncertain.
     pub fn is_missed(&self) -> bool {
         self.missed_bytes as f64 > MISSED_SHARE * self.acked_bytes.max(1) as f64
     }
 
-    /// Whether much of the data is there again, as where a capture holds both ends.
+    /// Return whether much of the data appears twice, as in a capture of both ends.
     pub fn is_doubled(&self) -> bool {
         self.data_segments >= DOUBLED_SEGMENTS
             && self.retransmissions as f64 >= DOUBLED_SHARE * self.data_segments as f64
     }
 
-    /// Whether packets waited in a queue for much of the least round trip.
+    /// Return whether packets queued for much of the minimum RTT.
     pub fn is_queued(&self) -> bool {
         self.queue_mean_ns > 0.0 && self.queue_mean_ns >= QUEUED_SHARE * self.rtt_min_ns
     }
 
-    /// Whether most of the time in which it had nothing to send passed before its answers.
+    /// Return whether most of the sender's idle time was spent preparing answers.
     pub fn is_answering(&self, items_ns: &Items) -> bool {
         let idle_ns = items_ns[SenderState::Application as usize] as f64;
         (self.first_byte_p50_ns * self.turns) as f64 > ANSWER_SHARE * idle_ns
