@@ -31,7 +31,7 @@ PACKAGES = {"initdb": "postgresql", "java": "default-jre-headless", "man": "man-
 """Debian's packages of programs that have other names."""
 
 MOST_ANALYSES, MOST_CONNECTIONS = 20, 10
-"""Of those that a test makes, and of the connections of each, which are looked at for what may never be said."""
+"""Analyses that each test makes, and connections of each, whose invariants are checked."""
 
 UNSEEN = (
     *("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "SpareRendererForSitePerProcess"),
@@ -179,7 +179,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None]:
-    """What a file leaves behind, imported modules and what is remembered of captures, stays until the end too."""
+    """Keep to the end what a file leaves behind: imported modules and cached captures."""
     yield
     if nextitem is None or nextitem.path != item.path:
         # The browser's event loop runs in this thread: other files could not run theirs.

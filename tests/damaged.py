@@ -1,4 +1,4 @@
-"""Texts that were true, and what damage makes of them: bytes and lines changed, cut, doubled, of another text."""
+"""Damage valid texts: change, cut, double bytes and lines, or mix in lines of another text."""
 
 from __future__ import annotations
 

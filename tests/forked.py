@@ -67,7 +67,7 @@ def _become(command: list[str], environment: Mapping[str, str] | None) -> Callab
                 setattr(sys, name, stream)
                 setattr(sys, f"__{name}__", stream)
             sys.argv = command
-            # What the command starts must not import pytest's.
+            # Processes started by the command must not import pytest's main module.
             sys.modules["__main__"] = ModuleType("__main__")
             status = _status_of_main()
         finally:

@@ -231,7 +231,7 @@ def _build(ladder: Ladder, src: str, dst: str, what: str) -> tuple[bytes, bool]:
 
 
 def _payload(first: int, length: int) -> bytes:
-    """Bytes that tell their place in the stream."""
+    """Return bytes whose values encode their position in the stream."""
     start = first % len(PATTERN)
     return (PATTERN * ((start + length) // len(PATTERN) + 1))[start : start + length]
 
@@ -343,7 +343,7 @@ def _compare_rows(ladder: Ladder, rows: list[dict[str, Any]]) -> list[tuple[int,
 
 
 def _compare_events(ladder: Ladder, analysis: Any) -> list[tuple[int, str]]:
-    """What the typed events say of the steps that claim it."""
+    """Compare the typed events with the steps that claim them."""
     claims = [
         (frame, step.line, key, value)
         for frame, step in enumerate(ladder.steps, 1)
@@ -373,7 +373,7 @@ def _judge(row: Mapping[str, Any], key: str, value: Any) -> str | None:
 
 
 def names_of(analysis: Any, **more: Any) -> dict[str, Any]:
-    """What a claim can name: the analysis, its first connection, and units."""
+    """Return the names that a claim can use: the analysis, its first connection, and units."""
     names: dict[str, Any] = {"analysis": analysis, "connections": analysis.connections, "t0": START_NS}
     names |= {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000}
     if len(analysis.connections):
@@ -416,7 +416,7 @@ def _facts(analysis: Any) -> list[list[Any]]:
 
 
 def _report(ladder: Ladder, rows: list[dict[str, Any]], problems: list[tuple[int, str]]) -> str:
-    """The ladder as written, with what was measured beside each failing step."""
+    """Return the ladder as written, with the measured values next to each failing step."""
     at_line: dict[int, list[str]] = {}
     for at, problem in problems:
         at_line.setdefault(at, []).append(problem)

@@ -1,4 +1,4 @@
-"""What tests of live things share: waiting for a condition instead of for a time, and ports that nobody else has."""
+"""Wait for a condition instead of a time, and reserve ports that nobody else has."""
 
 from __future__ import annotations
 

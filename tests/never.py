@@ -16,14 +16,14 @@ from tcpwin.limits import LIMITS, Connection, Finding, Verdict
 
 NS = 1e-9
 MOST_CONNECTIONS = 50
-"""Of one analysis: what is wrong of one is seldom right of the others."""
+"""Limit for one analysis: an error in one connection usually shows in others too."""
 WAYS = ("a_to_b", "b_to_a")
 SETTING = re.compile(r'sysctl -w ([\w.]+)="?([^"]*)"?')
 RECEIVE_MEMORY = "net.ipv4.tcp_rmem"
 
 
 def violations(analysis: Analysis, most: int = MOST_CONNECTIONS, *, findings: bool = True) -> list[str]:
-    """What an analysis says and cannot be; `findings` asks the rules, too."""
+    """Return the impossible statements of an analysis; `findings` checks the rules, too."""
     found = []
     for connection in islice(analysis.connections, most):
         found += [f"connection {connection.id}: {each}" for each in of_connection(connection, findings)]
@@ -96,7 +96,7 @@ def of_direction(data: Direction, life_ns: int) -> Iterator[str]:
     if data.segments and data.acked_bytes > data.unique_bytes + lacking + 2:
         yield f"{data.acked_bytes} B acknowledged, {data.unique_bytes} B captured, {lacking} B missing"
     if data.goodput_bps is not None and data.throughput_bps is not None and data.unique_bytes and data.segments:
-        # Of what was carried by the capture and beside it.
+        # Bytes carried by the capture and missing from it.
         most = data.throughput_bps * (data.unique_bytes + lacking + 2) / max(data.payload_bytes, 1)
         if data.goodput_bps > max(most, data.throughput_bps) * (1 + NS) + 1:
             yield f"goodput {data.goodput_bps} above {most}"

@@ -8,7 +8,7 @@ import pytest
 from reference import ROOT
 
 ASKED = ("sequence", "recovery::ranges")
-"""Of the engine's tests: they open no file and compress nothing, which Miri cannot do or takes hours for."""
+"""Tests of the engine that open no files and do not compress, which Miri cannot do or takes hours for."""
 
 
 @pytest.mark.nightly

@@ -84,7 +84,7 @@ def test_each_option_that_writes_is_asked() -> None:
 
 
 PRINTED = ("out.png", "out.pdf")
-"""By a browser, which writes larger files of its own."""
+"""Printed by a browser, which writes larger files."""
 ASKED = [
     (*name.split(), *arguments)
     for (name, _), calls in WRITERS.items()
@@ -151,7 +151,7 @@ def ctrl_c(interrupting: Interrupting) -> Iterator[Interrupting]:
 def test_ctrl_c_leaves_no_half(
     arguments: tuple[object, ...], at: str, ctrl_c: Interrupting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When the file beside is made, has just been made, and when it is to take its name."""
+    """Fail while the temporary file is created, just after it, and when it is renamed."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     out = Path(str(arguments[-1]))
@@ -335,7 +335,7 @@ PRINTERS: dict[str, tuple[object, ...]] = {
     "wireshark install": ("--print",),
     "wireshark open": ("--help",),
 }
-"""What makes each command print; its help, of one that needs another host, a kernel or a data set to do so."""
+"""Arguments that make each command print; its help if it needs another host, a kernel or a data set."""
 
 
 def commands(group: click.Group = cli, above: str = "") -> Iterator[str]:

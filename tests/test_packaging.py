@@ -43,7 +43,7 @@ def test_what_is_locked_has_hashes(name: str) -> None:
 
 
 def test_what_is_locked_is_what_is_wanted() -> None:
-    """A requirement that was added, or asks for a newer version, is locked anew (`just lock`)."""
+    """After a requirement is added or raised, `just lock` must have been run."""
     lock = runpy.run_path(str(ROOT / ".ci" / "lock"))
     for name, needs in lock["lists"]().items():
         found = re.findall(
@@ -175,7 +175,7 @@ def test_web_wheel_holds_its_package_with_templates_and_assets(tmp_path: Path) -
     names = set(zipfile.ZipFile(built).namelist())
     told = boms(built)["tcpwin-web"]
     assert told["metadata"]["component"]["version"] == version("tcpwin-web")
-    # Of what runs beside it, the versions that the container has.
+    # Compare the container's versions of packages that run with it.
     pinned = re.findall(
         r"^([\w.-]+)(?:\[[\w,-]+\])?==(\S+)", (LOCKED / "container.txt").read_text("utf8"), re.MULTILINE
     )

@@ -73,7 +73,7 @@ def test_worst_first(path: Path) -> None:
 
 
 def test_worst_names_the_connection_with_the_stall() -> None:
-    """One that stalls, in a capture of its own, among 65 that do not."""
+    """Find the one stalling connection, in its own capture, among 65 healthy ones."""
     stalled = next(path for path in WHOLE if path.name == "zero-window-loopback.pcap")
     analysis = tcpwin.analyze([MANY, stalled])
     assert len(analysis) == 66

@@ -1,4 +1,4 @@
-"""Events as columns tell what the events themselves tell."""
+"""Event columns hold the same values as the events."""
 
 from __future__ import annotations
 

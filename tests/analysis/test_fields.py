@@ -28,7 +28,7 @@ SCALE_FIELDS = {
 
 
 def plain_kind(hint: Any) -> type:
-    """The type that stands beside None, if anything does."""
+    """Return the type in a hint, leaving out None."""
     kinds = [kind for kind in getattr(hint, "__args__", (hint,)) if kind is not type(None)]
     assert len(kinds) == 1
     return kinds[0]

@@ -25,7 +25,7 @@ def test_a_capture_in_memory(kind: type) -> None:
     assert analysis.name == "bytes"
     expected = tcpwin.analyze(MANY_SHORT)
     assert len(analysis) == len(expected) > 1
-    # What is read again is read from the same bytes.
+    # The second reading uses the same bytes.
     assert analysis.connections[1].events == expected.connections[1].events
     with pytest.raises(tcpwin.CaptureError, match="bytes: empty file"):
         tcpwin.analyze(kind(b""))

@@ -1,4 +1,4 @@
-"""Connections read by an index against the same read from the whole capture: everything told of each must be equal."""
+"""Connections read through an index equal those read from the whole capture, in every value."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SCENARIOS = sorted((Path(__file__).parents[1] / "scenarios").glob("*.ladder"))
 ALONE = 12
 """Connections of a capture that are read one by one; all are read together."""
 COMPARED = 100
-"""Of those, how many are compared."""
+"""Number of connections compared."""
 MOST_ROWS = 300
 SHARES = [0.0, 0.05, 0.5, 0.95, 1.0]
 
@@ -45,7 +45,7 @@ def plain(value: Any) -> Any:
 
 
 def told_by_details(details: _engine.Details, id: int) -> dict[str, Any]:
-    """Everything that a second reading tells of a connection."""
+    """Return everything that a second reading measures of a connection."""
     told: dict[str, Any] = {
         "events": details.events(id),
         "event_columns": details.event_columns(id),
@@ -65,7 +65,7 @@ def told_by_details(details: _engine.Details, id: int) -> dict[str, Any]:
 
 
 def told_by_result(result: _engine.Result, id: int) -> dict[str, Any]:
-    """Everything that a first reading tells of a connection."""
+    """Return everything that a first reading measures of a connection."""
     first = result.first_events(id, None, [], [])
     told: dict[str, Any] = {
         "json": result.json(id, id + 1),

@@ -16,7 +16,7 @@ import tcpwin
 
 SYN, FIN = 0x02, 0x01
 NOT_SENT_AGAIN = {"out_of_order", "capture_reordered"}
-"""Of what came late the event names the segment that overtook it."""
+"""Causes of late segments, whose events name the segment that overtook them."""
 ACKNOWLEDGED = {"spurious", "syn", "syn_ack"}
 """These may be copies of what was acknowledged, whose frames are not kept."""
 HALF, WHOLE = 1 << 31, 1 << 32
@@ -26,7 +26,7 @@ Held = list[tuple[int, int, int]]
 
 
 def carried(connection: tcpwin.Connection) -> dict[str, Held]:
-    """What each frame of either side held, in order, but for the capture's own duplicates."""
+    """Return what each frame of either side held, in order, without duplicates made by the capture."""
     held: dict[str, Held] = {"a": [], "b": []}
     newest: dict[str, int] = {}
     for row in connection.segments().rows():

@@ -59,7 +59,7 @@ def holds(connection: Any, way: str | None, name: str, sign: str, wanted: Any) -
 
 @all_cases("path", READABLE, ids=name_of)
 def test_each_field_is_asked_for_as_it_reads(path: Any) -> None:
-    """What few have is looked for only where it may be: that must not miss any, nor those that have none."""
+    """Looking for a rare field only where it may occur misses no connection."""
     analysis = analyze(path)
     asked = [
         [(name, sign, 0.5)] for name, kind, _ in _engine.fields("direction") if kind == "int" for sign in (">", "<")

@@ -50,7 +50,7 @@ def as_buckets(series: tcpwin.Series) -> list[tuple[int, ...]]:
 
 
 def needs_order(name: str, side: truth.Side) -> bool:
-    """Whether overtaken segments, told by timestamps that rows do not hold, may make the two computations differ."""
+    """Return true if overtaken segments, recognised by timestamps that rows lack, may change the result."""
     return name in ("receive_window", "right_edge") and not side.is_window_in_order
 
 
@@ -105,7 +105,7 @@ def test_right_edge_is_sequence_and_room(path: Path) -> None:
             for time_ns, edge in by_name.get("right_edge", {}).items():
                 room = edge - by_name["sequence"][time_ns]
                 spare = by_name["receive_window"][time_ns] - by_name["flight"][time_ns] - room
-                # An unacknowledged SYN and FIN take a number each and are no bytes.
+                # An unacknowledged SYN or FIN takes a sequence number but no byte.
                 assert 0 <= spare <= 2, (id, direction, time_ns)
                 compared += 1
     assert compared
@@ -178,7 +178,7 @@ def test_means_are_weighted_by_time(path: Path) -> None:
         connection = analyze(path).connections[id]
         for sender, direction in SIDES:
             side, measured = sides[sender], getattr(connection, direction)
-            # From the first acknowledgment on: before it, where SND.UNA stands is not known.
+            # Start at the first acknowledgment: SND.UNA is unknown before it.
             flight = truth.weights(side.flight, connection.end_ns, from_ns=side.first_ack_ns)
             if flight:
                 assert measured.flight_mean_bytes == pytest.approx(truth.mean(flight), rel=1e-9, abs=1e-6)

@@ -1,4 +1,4 @@
-"""Tables as rows, polars and Arrow hold the same values, and None where there is none."""
+"""Tables as rows, polars and Arrow hold the same values, and None for the same missing ones."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from cases import all_cases
 
 import tcpwin
 
-# Of the capture file formats: what a value can be at most.
+# Limits of the capture file formats.
 ROW_TYPES = {
     "frame": polars.UInt64,
     "time_ns": polars.Int64,
@@ -82,7 +82,7 @@ def test_connections_as_polars_and_arrow(path: Path) -> None:
     assert frame.rows(named=True) == rows
     arrow = connections.to_arrow()
     assert arrow.to_pylist() == rows
-    # A column of nothing but None has no type of its own in Arrow.
+    # Arrow gives a column of only None no type.
     texts_absent = {name for name in types if all(row[name] is None for row in rows)}
     for field in arrow.schema:
         assert field.type == arrow_types(types)[field.name] or field.name in texts_absent, field.name

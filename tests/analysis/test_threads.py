@@ -1,4 +1,4 @@
-"""Several threads find what one finds, and what is said of it is the same."""
+"""Several threads give the same findings and the same text as one."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Side:
     is_window_in_order: bool = True
 
     def flight_bytes(self) -> int:
-        """SND.MAX − SND.UNA without SYN and FIN, which take sequence numbers and are no bytes."""
+        """Return SND.MAX − SND.UNA without SYN and FIN, which take sequence numbers but carry no bytes."""
         control = int(self.una == 0) + int(self.fin_end is not None and self.una < self.fin_end)
         return max(self.nxt - self.una - control, 0)
 

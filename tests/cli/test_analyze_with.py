@@ -1,4 +1,4 @@
-"""`tcpwin analyze --with`: what the hosts said beside the packets; exit status, JSON, words of options, bundles."""
+"""`tcpwin analyze --with`: host snapshots next to packets; exit status, JSON, messages about options, bundles."""
 
 from __future__ import annotations
 

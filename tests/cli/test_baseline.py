@@ -14,7 +14,7 @@ LOSSY = CAPTURES / "lab" / "loss-1-percent.pcap.gz"
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with two captures, in which we are; the baseline stands beside them."""
+    """Change to a folder with two captures, where the baseline is written too."""
     shutil.copy(SLOW_READER, tmp_path / "slow.pcap.gz")
     shutil.copy(LOSSY, tmp_path / "lossy.pcap.gz")
     monkeypatch.chdir(tmp_path)
@@ -44,7 +44,7 @@ def test_what_is_known_is_set_aside(project: Path) -> None:
     assert {each["capture"] for each in known(project / "base.json")} == {"slow.pcap.gz"}
     status, after = checked("slow.pcap.gz", "--baseline", "base.json")
     assert (status, after["findings"], after["counts"], after["known"]) == (0, [], {}, len(codes))
-    # What limited the connection is no matter of what is accepted.
+    # Accepting findings leaves the verdict unchanged.
     assert after["verdict"] == before["verdict"]
     assert after["connections"] == before["connections"]
 

@@ -124,7 +124,7 @@ def test_a_number_out_of_bounds_says_them() -> None:
 
 
 def lines_of(*arguments: object) -> list[str]:
-    """What a good run prints."""
+    """Return the lines that a successful run prints."""
     done = tcpwin("bdp", *arguments)
     assert done.returncode == 0, done.stderr
     assert done.stderr == b""

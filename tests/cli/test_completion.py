@@ -1,4 +1,4 @@
-"""What a shell offers where a word is begun."""
+"""Shell completion of words that were begun."""
 
 from pathlib import Path
 

@@ -66,7 +66,7 @@ def test_features_by_name() -> None:
 
 
 def test_every_extra_brings_a_feature() -> None:
-    """What is not installed is named with the extra that brings it, and each extra is named."""
+    """Every missing feature names the extra that installs it, and every extra is named."""
     import tomllib
 
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]

@@ -43,7 +43,7 @@ def gitlab(folder: Path, job: str, **variables: str) -> subprocess.CompletedProc
 
 
 def test_the_action_hands_its_inputs_over_as_variables() -> None:
-    """What stands in a script's text would be run: inputs may be a stranger's."""
+    """Inputs may be a stranger's: a shell would execute them if they were part of the script's text."""
     found = action()
     assert not any("${{" in step["run"] for step in found["runs"]["steps"])
     used = "".join(str(step["env"]) for step in found["runs"]["steps"])

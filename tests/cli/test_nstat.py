@@ -17,7 +17,7 @@ from tcpwin.hosts.counters import MEANINGS
 
 DOCS = Path(__file__).parents[2] / "tcpwin" / "docs" / "hosts"
 
-# TcpRetransSegs runs backwards once: 2 and then 4 more are sure. TcpCurrEstab is no counter.
+# TcpRetransSegs runs backwards once: 2 and then 4 more are certain. TcpCurrEstab is a gauge, not a counter.
 RUNS = """### 1700000000
 TcpExt: PruneCalled TCPTimeouts TCPOrigDataSent Nonsense
 TcpExt: 5 7 1000 3
@@ -266,7 +266,7 @@ def test_what_was_assumed_is_said() -> None:
 
 
 def test_increments_add_up_without_the_first() -> None:
-    """What the first sample counted came before it."""
+    """Increments in the first sample happened before it."""
     text = "".join(
         f"### {1_700_000_000 + 2 * n}\n#kernel\nTcpRetransSegs {count} 0.0\n" for n, count in enumerate([90, 5, 3, 9])
     )
@@ -446,7 +446,7 @@ def test_the_counters_of_a_bundle(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("end", ["snd", "rcv"])
 def test_a_host_of_a_run_whose_files_are_of_two_clocks(end: str) -> None:
-    """Beside a table with times lie counts before and after it, without: analyze reads all, so one is enough here."""
+    """The table has times and is next to counts without: analyze reads all, so one is enough here."""
     run = LAB_RUNS / "zero_window_stall5s"
     done = tcpwin("nstat", run, "--only", end, "--json")
     alone = tcpwin("nstat", run / f"nstat_{end}.csv", "--json")

@@ -189,7 +189,7 @@ def test_rows_are_those_of_tshark(tool: Any) -> None:
         time_ns = int(seconds) * 1_000_000_000 + int(fraction.ljust(9, "0"))
         assert (row["frame"], row["time_ns"]) == (int(frame), time_ns)
         assert (row["seq"], row["length"], row["window_raw"]) == (int(seq), int(length), int(window))
-        # Without the ACK flag the field has no meaning, and tshark leaves it out or shows what stands there.
+        # Without the ACK flag the field has no meaning: tshark omits it or shows its raw value.
         assert row["ack"] == int(ack or 0) or not row["flags"] & 0x10
 
 

@@ -1,4 +1,4 @@
-"""Several captures named at once are captures of their own: each is said what it would be said alone."""
+"""Several captures named at once give the same answers as each of them alone."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ HEALTHY = LAB / "window-scaling.pcap.gz"
 
 
 def tcpwin(*arguments: object, **more: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run a command in a process of its own, which may start others."""
+    """Run a command in its own process, which may start others."""
     return command.tcpwin(*arguments, env=dict(os.environ), **more)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder of captures, with a file beside them that is none."""
+    """Return a folder of captures that also holds a file of another kind."""
     folder = tmp_path / "captures"
     folder.mkdir()
     for each in (READER, LOSS, HEALTHY):

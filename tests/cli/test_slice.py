@@ -29,7 +29,7 @@ def test_a_span_is_counted_from_the_connection(tmp_path: Path) -> None:
     out = tmp_path / "out.pcapng"
     assert tcpwin("slice", SLOW_READER, "--connection", 0, "--from", "10", "--to", "12s", "-o", out).returncode == 0
     assert tcpwin("slice", SLOW_READER, "--from", "10", "--to", "12s", "-o", tmp_path / "all.pcapng").returncode == 0
-    # The connection begins with the capture, and there is no other: only its handshake is more.
+    # The capture begins with its only connection, so only the handshake is added.
     assert packets(out) == packets(tmp_path / "all.pcapng") + 3
 
 

@@ -292,7 +292,7 @@ def test_the_shell_lines_of_the_page_run_and_are_read(tmp_path: Path, tool: Call
 
 @pytest.mark.usefixtures("loopback")
 def test_the_lines_of_the_page_make_a_bundle(tmp_path: Path, tool: Callable[[str], str]) -> None:
-    """All of them in one shell, as they are pasted; the packets beside. Less of all, and loopback."""
+    """Run all lines in one shell, as pasted, while capturing packets; with smaller numbers, on loopback."""
     for name in ("ss", "tcpdump"):
         tool(name)
     need_right_to_capture()
@@ -301,7 +301,7 @@ def test_the_lines_of_the_page_make_a_bundle(tmp_path: Path, tool: Callable[[str
     packets = packets.replace(" eth0 ", " lo ").replace(" -C 64 ", " -C 1 ")
     is_over = '[ "$(date +%s)" -lt "$end" ]'
     assert shell_lines().count(is_over) == 1
-    # It goes on until the packets are there, however long that takes.
+    # Wait until the packets arrive, however long that takes.
     script = shell_lines().replace(is_over, "[ ! -e ../enough ]") + pack + "\n"
     folder = tmp_path / "tcpwin-snapshots"
     collecting = subprocess.Popen(["sh", "-eu", "-c", script], cwd=tmp_path, stdin=subprocess.DEVNULL)
@@ -315,7 +315,7 @@ def test_the_lines_of_the_page_make_a_bundle(tmp_path: Path, tool: Callable[[str
         assert b"listening on lo" in capturing.stderr.readline()
         until(lambda: (folder / "sockstat.txt").exists())
         tcpdump = capturing
-        # What tcpdump has not read must fit into its buffer.
+        # Packets that tcpdump has not read must fit into its buffer.
         send(5_000, now_and_then=lambda: until(lambda: is_asleep(tcpdump.pid)))
         wait_for_hand_over(tcpdump)
         capturing.send_signal(signal.SIGINT)

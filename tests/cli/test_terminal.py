@@ -23,7 +23,7 @@ HEAD = re.compile(r" *id  client → server +limited by +share +cost +bytes +rat
 
 
 def on_terminal(*arguments: object, columns: int = 120, has_input: bool = False, **environment: str) -> str:
-    """What a terminal of so many columns gets."""
+    """Return the output on a terminal of this many columns."""
     ours, theirs = pty.openpty()
     ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     plain = {
@@ -196,12 +196,12 @@ def test_several_connections_stand_in_a_table_the_costliest_first(command: str, 
         "10.9.2.2:40038 → 10.9.1.1:5201",
     ]
     assert [row[2] for row in rows[:3]] == ["slow reader", "loss on the path", "slow reader"]
-    # About 28.1 s of the slow reader: its bounds are told with the connection.
+    # About 28.1 s for the slow reader: its details give the bounds.
     assert [row[4][0] for row in rows[:3]] == ["~", "~", "~"]
     costs = [float(row[4].lstrip("≤~ ").removesuffix(" s")) for row in rows[:3]]
     assert costs == sorted(costs, reverse=True)
     assert [row[5] for row in rows[:3]] == ["6 MB", "8 MB", "20 MB"]
-    # What the lab's paths had: 40, 50 and 40 ms.
+    # Round trips configured for the lab's paths: 40, 50 and 40 ms.
     assert [row[7] for row in rows[:3]] == ["40 ms", "50 ms", "40 ms"]
     # `check` has rows of problems only; `analyze` as many as it shows.
     assert len(rows) == (3 if command == "check" else 10)

@@ -58,20 +58,20 @@ LINUX = {
     "tcp_try_undo_loss",
     "tcp_try_undo_partial",
 }
-# Of the document of two captures, and of the table of their packets.
+# Names in the document of two captures, and in the table of their packets.
 SCHEMA = json.loads((ROOT / "tcpwin" / "pairing" / "schema.json").read_text(encoding="utf8"))
 CLOCK = {"uncertainty_ns", "steps_ns", "offset_ns", "drift_ppm"}
 CHANGES = {"window_scale", "sack_permitted", "sack_blocks", "congestion_mark", "ip_id"}
 COLUMNS = {"frame_a", "frame_b", "time_a_ns", "time_b_ns", "delay_ns", "is_resend", "lost_frame"}
 PAIR_NAMES = COLUMNS | CLOCK | CHANGES | {"ack_lost", "draw_ladder", "start_ns", "end_ns"}
-# What fields may say.
+# Values of fields.
 VALUES = {"probe_answer", "syn_confirmed", "syn_only"}
 # A run of the lab, by which its numbers can be looked up.
 RUNS = {"reorder_only_cubic"}
 
 
 def codes(page: str) -> set[str]:
-    """Return what stands in backticks in the prose and the tables of a page."""
+    """Return the words in backticks in the prose and the tables of a page."""
     return set(CODE.findall(re.sub(r"```.*?```", "", page, flags=re.DOTALL)))
 
 
@@ -168,7 +168,7 @@ def test_pages_quote_commands() -> None:
 
 @all_cases(("page", "arguments", "quoted"), quotations())
 def test_quoted_output_is_what_the_command_prints(page: str, arguments: str, quoted: str) -> None:
-    """Whole lines, in their order; what stands between them may be left out."""
+    """The page quotes whole lines in their order; it may leave out lines between them."""
     done = subprocess.run(
         [Path(sys.executable).parent / "tcpwin", *arguments.split()],
         cwd=ROOT,

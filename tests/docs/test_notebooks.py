@@ -19,7 +19,7 @@ SHOWN = {
     "many-connections": ["handshake_rtt_ns", "loss-1-percent.pcap.gz", "path_loss"],
     "hosts-and-changes": ["receiver", "unread_bytes", "receiver.tcp_rmem=32M: 30.1 s as before", "lift "],
 }
-"""Of each notebook, what its outputs hold."""
+"""Words that the outputs of each notebook contain."""
 
 
 def test_every_notebook_is_here() -> None:
@@ -44,5 +44,5 @@ def test_a_notebook_runs(name: str) -> None:
     assert not [output for output in outputs if output.get("name") == "stderr"]
     shown = "".join(output.get("text", "") + str(output.get("data", "")) for output in outputs)
     assert [words for words in SHOWN[name] if words not in shown] == []
-    # What nobody reads in a notebook: a figure is drawn, not printed.
+    # A figure is drawn, not printed: its text would be unreadable.
     assert all(len(output.get("text", "") + output.get("data", {}).get("text/plain", "")) < 5000 for output in outputs)

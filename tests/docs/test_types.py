@@ -28,7 +28,7 @@ start_ns, end_ns = 0, 1
 analysis = tcpwin.analyze("a.pcap")
 connection = analysis.connections[0]
 """
-"""What a page has from the page before, or from its reader."""
+"""Names that a page takes from the page before, or from its reader."""
 WRONG = """\
 connection.series("flihgt")
 connection.percentiles("rtt")
@@ -41,7 +41,7 @@ connection.a_to_b.flihgt_max_bytes
 SETTINGS = {
     "typeCheckingMode": "strict",
     "pythonVersion": "3.11",
-    # Of what a page shows without using it, and of packages that have no types.
+    # Pages show names without using them, and use packages without types.
     "reportUnusedImport": False,
     "reportDuplicateImport": False,
     "reportUnusedExpression": False,

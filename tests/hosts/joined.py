@@ -41,7 +41,7 @@ def ss_text(run: Run, end: str) -> str:
 
 
 def write_stamp(time_ns: int) -> str:
-    """Return the line that stands before a sample."""
+    """Return the line with the time of a sample."""
     return f"{MARK}{time_ns // SECOND_NS}.{time_ns % SECOND_NS:09}\n"
 
 

@@ -36,7 +36,7 @@ def cases() -> list[Case]:
 
 
 def read_text(text: str) -> tuple[list[SocketSample], Unknown]:
-    """Read text as `ss`, and return what was not understood beside the sockets."""
+    """Read text as `ss`; return the samples and the lines that were not understood."""
     return read_lines(text.split("\n"))
 
 
@@ -52,7 +52,7 @@ def plain(sample: SocketSample) -> dict[str, Any]:
     for field in dataclasses.fields(sample):
         value = getattr(sample, field.name)
         default = {} if field.name == "extra" else field.default
-        # 0 == False: a count of zero is told from what was not said by its type.
+        # 0 == False: the type distinguishes a count of zero from a missing value.
         if value != default or type(value) is not type(default):
             found[field.name] = _plain(value)
     return found

@@ -401,7 +401,7 @@ def pcap(number: int) -> bytes:
     [
         # What `tcpwin snap` writes: the highest number is the oldest.
         (["x.pcap", "x.pcap.1", "x.pcap.2", "x.pcap.10"], None, ["x.pcap.10", "x.pcap.2", "x.pcap.1", "x.pcap"]),
-        # What `tcpdump -C` writes. All files of these bundles are of one time, so that the number tells.
+        # Names that `tcpdump -C` writes. The files have one time, so only the number gives their order.
         (["x.pcap", "x.pcap1", "x.pcap2"], None, ["x.pcap", "x.pcap1", "x.pcap2"]),
         (["x.pcap00", "x.pcap01", "x.pcap02"], None, ["x.pcap00", "x.pcap01", "x.pcap02"]),
         (["x.CAP.1.gz", "x.CAP.2.gz", "x.CAP"], None, ["x.CAP.2.gz", "x.CAP.1.gz", "x.CAP"]),
@@ -487,7 +487,7 @@ def open_when_read(fifo: Path, process: subprocess.Popen[bytes]) -> int:
 
 
 def test_a_process_that_is_terminated_leaves_no_private_folder(tmp_path: Path) -> None:
-    """The snapshot beside the bundle is a pipe into which nobody writes: it waits with the capture unpacked."""
+    """A reader waits on a FIFO that nobody writes to, with the capture unpacked next to it."""
     path = write_zip(tmp_path, {"x.pcap": PCAP, "x.pcap.1": PCAP})
     path = path.rename(tmp_path / "b.zip")
     private, fifo = tmp_path / "private", tmp_path / "ss.txt"

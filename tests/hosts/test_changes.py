@@ -52,14 +52,14 @@ def edited(data: bytes, edits: dict[int, int]) -> bytes:
 
 
 def changes(before: bytes, after: bytes) -> dict[str, Any] | None:
-    """Return what `after` says anew; None where it must be told whole."""
+    """Return the changes in `after`; None if it must be written whole."""
     _, parts = read_socket(before)
     members = comparison_of(len(before), parts).changes(before, after)
     return None if members is None else json.loads(f"{{{members}}}")
 
 
 def told(edits: dict[int, int]) -> dict[str, Any] | None:
-    """Return what is told of these edits, without the times since something happened, which must be there."""
+    """Return the changes that these edits cause, without running times, which must be present."""
     found = changes(message(), edited(message(), edits))
     if found:
         assert found.keys() >= RUNNING

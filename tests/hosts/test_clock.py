@@ -39,7 +39,7 @@ SKEWS_NS = {
 # A socket is read up to this much after its stamp: every lower bound is that much lower.
 READ_NS = 200_000
 STAMP_NS = 1_700_000_000_123_456_789
-# Clocks may run apart by 200 millionths: so much of the span, either way, is added where the offset is estimated.
+# Clocks may drift by 200 ppm: add this share of the span, either way, to the estimated offset.
 DRIFT = 200e-6
 
 
@@ -181,7 +181,7 @@ def test_stamps_of_whole_seconds_are_up_to_a_second_early() -> None:
     assert estimate(bounds) == ClockOffset(0, -100_200_000, 1_310 * MS_NS, "same_clock", 2, 2)
 
 
-# Of the lab, with clocks that are wrong.
+# Runs of the lab with wrong clocks.
 
 
 def first_stamp(text: str) -> int:
@@ -192,7 +192,7 @@ def first_stamp(text: str) -> int:
 def check_skewed(run: Run, by_ns: int, drift_ppm: int = 0) -> None:
     """Whatever the host's clock, the truth lies within what is stated; and that is a round trip, and what flow allows.
 
-    Where a clock drifts each sample has a truth of its own.
+    Where a clock drifts, each sample has a different true offset.
     """
     texts = {end: ss_text(run, end) for end in ("snd", "rcv")}
     files = [(end, of(moved(text, by_ns, drift_ppm=drift_ppm))) for end, text in texts.items()]
@@ -303,7 +303,7 @@ def test_counts_are_tied_where_no_syn_tells_where_they_begin(skew: str, name: st
 
 
 def test_the_fin_ties_the_counts_of_a_transfer_without_any_rhythm(tmp_path: Path) -> None:
-    """In FIN-WAIT-1 what is acknowledged and what is queued (the FIN as one) are all that there was."""
+    """In FIN-WAIT-1, acknowledged and queued bytes (the FIN as one) add up to all bytes."""
     transfer = Transfer()
     capture = write_pcap(tmp_path / "c.pcap", transfer)
     whole = capture.read_bytes()

@@ -21,7 +21,7 @@ from tcpwin.hosts.lines import Lines
 
 SECOND = 1_000_000_000
 PAGE = Path(tcpwin.__file__).parent / "docs" / "hosts" / "counters.md"
-# Of the sections TcpExt and Tcp, as the kernel writes them.
+# From the sections TcpExt and Tcp, as the kernel writes them.
 WANTED = """
     PruneCalled RcvPruned OfoPruned TCPRcvCollapsed TCPRcvQDrop TCPOFODrop TCPOFOQueue TCPOFOMerge TCPZeroWindowDrop
     BeyondWindow TCPBacklogDrop TCPRcvCoalesce TCPToZeroWindowAdv TCPFromZeroWindowAdv TCPWantZeroWindowAdv TCPWinProbe
@@ -206,7 +206,7 @@ def test_the_page_says_the_same_words() -> None:
 
 
 def test_before_and_after_of_the_lab_frame_its_table() -> None:
-    """What the table saw grow during a run cannot be more than what grew between the texts before and after it."""
+    """The table cannot grow more during a run than the texts before and after it."""
     folders = sorted(path.parent for path in LAB_RUNS.glob("*/nstat_rcv.csv"))
     assert len(folders) >= 20
     grown = 0

@@ -81,7 +81,7 @@ def test_sockets_that_do_not_say_a_field_are_left_out() -> None:
 def test_what_ss_leaves_out_because_it_is_zero_is_zero_where_another_socket_says_it() -> None:
     full = {"congestion_control": "cubic"}
     assert counts(sockets({**full, "retrans_total": 4}, full, full), "retrans_total") == (3, 0, 4)
-    # Without any TCP information nothing is known of a socket.
+    # A socket without TCP information is counted as unknown.
     assert counts(sockets({**full, "retrans_total": 4}, {}), "retrans_total") == (1, 4, 4)
     # Said by none, it may be zero in all or unknown to the kernel.
     assert counts(sockets(full, full), "retrans_total") is None

@@ -1,4 +1,4 @@
-"""Samples of sockets beside the packets: of every run of the lab at either end, and of a transfer known by hand."""
+"""Socket samples joined to packets: every run of the lab at either end, and a transfer known by hand."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_limits_are_the_growth_of_the_kernels_counters(tmp_path: Path) -> None:
 
 
 def test_a_kernel_without_the_counters_says_nothing_about_them(tmp_path: Path) -> None:
-    """Before Linux 4.1 there is no bytes_acked: `ss` prints none, and that is not zero."""
+    """Before Linux 4.1 there is no bytes_acked: `ss` omits it, which does not mean zero."""
     transfer = Transfer()
     capture = write_pcap(tmp_path / "c.pcap", transfer)
     tokens = "wscale:7,7 rto:220 rtt:20/1 mss:1000 cwnd:10"
@@ -246,7 +246,7 @@ def test_an_offset_that_is_given_is_taken(tmp_path: Path) -> None:
     found = analysis.connections[0].snapshots
     assert [each.time_ns for each in found] == transfer.sample_times()
     assert [each.disagreements for each in found] == [()] * 20
-    # A second off is told by every sample.
+    # Every sample shows an offset that is wrong by a second.
     wrong = analyze(capture, snapshots=[of(text)], clock_offset_ns=-ahead_ns - 300 * MS_NS).connections[0].snapshots
     assert all([d.name for d in each.disagreements] == ["bytes_acked"] for each in wrong if each.acked_bytes)
 
@@ -308,7 +308,7 @@ def test_the_page_names_what_exists() -> None:
         elif re.fullmatch(r"[a-z]+(?:_[a-z]+)+", code):
             assert code in members | METHODS or hasattr(hosts, code), code
     assert set(METHODS) <= codes
-    # Every column that a joined sample has is told.
+    # The page describes every column of a joined sample.
     columns = {field.name for field in dataclasses.fields(hosts.JoinedSample) if field.name.endswith("_bytes")}
     assert columns <= codes
     assert {field.name for field in dataclasses.fields(ClockOffset)} <= codes

@@ -1,4 +1,4 @@
-"""Text of `ss` that lies, beside a capture: never a traceback, never an absurd number that is said to be sure."""
+"""False `ss` text next to a capture: never a traceback, never an absurd number called certain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes with a capture, by host: labels, bundles, kinds of samples, and the bound of what is kept."""
+"""Snapshots of a capture by host: labels, bundles, kinds of samples, and the bound on memory."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_a_bundle_beside_a_capture_is_read_by_host(tmp_path: Path, kind: str) ->
 
 @pytest.mark.parametrize("kind", ["folder", "zip", "tar.gz"])
 def test_a_bundle_is_a_capture_with_its_snapshots(tmp_path: Path, kind: str) -> None:
-    """What is asked for later is still there, though the bundle was unpacked for a moment only."""
+    """Values read later are still available, though the bundle was unpacked only briefly."""
     run = copied_run("slow-reader")
     path = write_bundle(tmp_path, kind)
     with pytest.raises(tcpwin.SnapshotError, match="2 captures"):
@@ -235,7 +235,7 @@ def test_a_pipe_is_kept_to_be_read_again(capture: Path) -> None:
 
 
 class Pipe(io.BytesIO):
-    """What can be read but once."""
+    """A file that can be read only once."""
 
     def seekable(self) -> bool:
         return False
@@ -278,7 +278,7 @@ def test_what_is_kept_is_bounded_and_even_in_time(monkeypatch: pytest.MonkeyPatc
     take(host, [7] * 101 * 8)
     [kept] = host.found.values()
     times = [sample.time_ns or 0 for sample in kept]
-    # At the 101st of every eighth, every second of these was let go.
+    # The 101st of every eighth sample exceeded the bound, which dropped every second one.
     assert times == list(range(0, 808, 16))
     assert (host.thinned, host.sockets, host.matched) == (True, 808, 808)
 
@@ -347,7 +347,7 @@ def test_few_samples_are_not_thinned() -> None:
     assert (kept.samples, kept.thinned, len(kept)) == ([0, 1, 2], False, 3)
 
 
-# What several files of one host say together.
+# Several files of one host, combined.
 
 START_NS = 1_700_000_000 * SECOND_NS
 
@@ -500,7 +500,7 @@ def test_what_a_run_of_the_lab_always_holds_is_not_told(tmp_path: Path) -> None:
 
 
 def test_each_connection_has_its_samples_of_its_own_time(tmp_path: Path) -> None:
-    """Found without a walk over all sockets; of one four-tuple the time tells which connection it is."""
+    """A connection finds its samples without a walk over all sockets; times separate reused four-tuples."""
     samples = {second: SocketSample(time_ns=second * SECOND_NS) for second in (1, 5, 9)}
     untimed = SocketSample()
     analysis = analyze(write_pcap(tmp_path / "c.pcap", Transfer()))
@@ -576,7 +576,7 @@ def test_an_error_in_a_file_ends_that_file_only(tmp_path: Path, capture: Path) -
 def test_a_damaged_member_of_a_bundle_leaves_the_others(tmp_path: Path, capture: Path) -> None:
     transfer = Transfer()
     path = tmp_path / "case.zip"
-    # What comes after the beginning, by which the format is told, is damaged.
+    # The damage is after the first bytes, from which the format is recognised.
     long = NSTAT + "".join(f"TcpExtX{number} {number} 0.0\n" for number in range(20_000))
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("nstat_server.txt", long)

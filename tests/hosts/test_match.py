@@ -1,4 +1,4 @@
-"""Which connection a socket is: four-tuples of either side's view, other ways to write an address, and translators."""
+"""Match sockets to connections: four-tuples from either side, other spellings of addresses, and NAT."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_sockets_of_a_known_host_and_several_alike_are_not_called_translated(cap
     client = "".join(transfer.client_ss([time_ns]) + other for time_ns in times)
     [host] = analyze(capture, snapshots=[of(client)]).hosts
     assert (host.matched, host.translated) == (len(times), [])
-    # Of two that could be it, none is named.
+    # If two connections fit, neither is chosen.
     both = other + socket_text(("192.168.77.5", 51516), ("10.0.0.2", 5201), "mss:1000")
     [host] = analyze(capture, snapshots=[of(both + both)]).hosts
     assert (host.sockets, host.matched, host.translated) == (4, 0, [])

@@ -18,7 +18,7 @@ from tcpwin.hosts.collect import SocketDump
 from tcpwin.hosts.lines import KEPT_CHARACTERS
 
 MS, US = 1_000_000, 1_000
-# As `getsockopt(TCP_INFO)` of the same socket gave them beside each record, read by places in the struct.
+# Returned by `getsockopt(TCP_INFO)` of the same socket for each record, read by offsets in the struct.
 ALWAYS = {"local_port": 55972, "peer_port": 42733, "mss_bytes": 47_616, "snd_wscale": 10, "rcv_wscale": 10}
 TOLD = (
     ALWAYS

@@ -183,13 +183,13 @@ def test_a_result(name: str) -> None:
 def test_messages_have_few_members_and_no_time() -> None:
     (first, second), unknown = read(TRUTHS["messages"])
     assert unknown == 0
-    # The connection is told once.
+    # The file names the connection once.
     for sample in (first, second):
         ends = ("2001:db8::1", 2345, "1.2.3.4", 5678)
         assert (sample.local_address, sample.local_port, sample.peer_address, sample.peer_port) == ends
         assert (sample.time_ns, sample.busy_ns, sample.rwnd_limited_share) == (None, 1_234 * US, 0.5)
         assert (sample.bytes_retrans, sample.sndbuf_limited_ns) == (0, 0)
-        # What was not sent is not known: not 0.
+        # Fields that were not sent are unknown, not 0.
         assert (sample.cwnd_segments, sample.retrans_total, sample.lastsnd_ns, sample.timestamps) == (None,) * 4
     assert read(TRUTHS["printed"])[0] == [first]
 

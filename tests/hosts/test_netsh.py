@@ -1,4 +1,4 @@
-"""netsh and Get-NetTCPSetting: whole samples against what stands in the texts, and the figures of each level."""
+"""netsh and Get-NetTCPSetting: whole samples compared with the texts, and the values of each level."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_levels_by_the_names_of_powershell() -> None:
 
 @given(st.text(alphabet=st.sampled_from("aZ:-> *\n\r\té—0.enabledormS"), max_size=300))
 def test_any_text_gives_samples_or_unknown_lines(text: str) -> None:
-    # The row in front makes sure that there is something to read.
+    # The first row ensures that there is a setting to read.
     samples, _ = read_text("netsh", f"ECN Capability : disabled\n{text}")
     assert samples[0].values["ECN Capability"] is not None
     assert all(isinstance(sample, WindowsSample) for sample in samples)

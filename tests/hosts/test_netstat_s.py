@@ -1,4 +1,4 @@
-"""`netstat -s`: each sentence is its counter, by what the real program printed of a /proc/net of distinct numbers."""
+"""`netstat -s`: each sentence gives its counter, printed by the real program from distinct numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nstat: text and JSON read whole, increments told from counts since boot only where the numbers show it."""
+"""nstat: text and JSON read whole; increments separated from counts since boot only where the numbers show it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people paste from mails and comments is read as what the tool printed, and its lines keep their numbers."""
+"""Text pasted from mails and comments reads like the tool's output and keeps its line numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each truth of each format is recognised as of this format, whatever stamps stand in it."""
+"""Each truth of each format is recognised as its format, whatever timestamps it contains."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_windows_without_the_syns_are_those_of_the_full_capture(name: str, end: 
         other = {"a_to_b": "b_to_a", "b_to_a": "a_to_b"}[way] if swapped else way
         full = whole.series("receive_window", direction=way)
         cut = connection.series("receive_window", direction=other)
-        # The SYNs are missing, and what went beside the first ten segments: no ACK had come yet.
+        # The cut capture lacks the SYNs, and values for the first ten segments, sent before any ACK.
         shared = np.isin(full.time_ns, cut.time_ns)
         assert full.width_ns == cut.width_ns == 1
         assert len(full) - 12 <= shared.sum() <= len(cut) <= shared.sum() + 2

@@ -127,7 +127,7 @@ FIRST_MEMORY = {
 
 
 def sockets_of(samples: list[Any]) -> list[Any]:
-    """Return the socket samples, told in full."""
+    """Return the socket samples with all their fields."""
     return [told(sample) for sample in samples if isinstance(sample, SocketSample)]
 
 
@@ -155,7 +155,7 @@ def test_a_cut_last_line_takes_no_more_than_itself() -> None:
 
 
 def test_without_its_second_part_a_sample_gives_its_first() -> None:
-    """What was not written in it may be gone, so nothing else is said until a sample says everything."""
+    """Sockets that were not written may be gone: give no others until a complete sample."""
     samples, unknown = read(b"".join([*LINES[:2], *LINES[3:]]))
     assert sockets_of(samples) == [
         {**ESTAB, **at(100, 2, 0)},

@@ -198,9 +198,9 @@ LISTENING = "LISTEN 0      128    0.0.0.0:22          0.0.0.0:*\n"
         (HEADER + CONNECTED + LISTENING + UDP, ["ESTAB", "LISTEN", "UNCONN"]),
         # Nothing shows which it is.
         (HEADER + CONNECTED + CONNECTED, ["ESTAB", "ESTAB"]),
-        # ss -ua; ss -ta: each table is of its own protocol.
+        # ss -ua; ss -ta: each table has one protocol.
         (HEADER + UDP + HEADER + CONNECTED, ["ESTAB"]),
-        # A TCP socket that is closed says what TCP says of it.
+        # A closed TCP socket has the fields of TCP.
         (HEADER + UDP.replace("skmem", "cubic rto:1000 mss:536 skmem") + CONNECTED, ["UNCONN", "ESTAB"]),
         (HEADER + 1500 * CONNECTED + LISTENING, [*1500 * ["ESTAB"], "LISTEN"]),
     ],

@@ -34,7 +34,7 @@ FIELDS = {
     "snd_wnd": "snd_wnd_bytes",
     "rcv_wnd": "rcv_wnd_bytes",
 }
-"""Where the name of a field is not the kernel's."""
+"""Fields whose names differ from the kernel's."""
 FLAGS = {
     "ts": "timestamps",
     "usec_ts": "usec_timestamps",

@@ -54,7 +54,7 @@ def test_when_a_growing_quantity_reaches_a_value_and_leaves_it(
 
 
 def test_a_first_value_that_was_not_known_yet_is_below_the_second() -> None:
-    """SND.UNA before the first ACK of a capture without SYN is 0; the ACK then tells that it was less."""
+    """SND.UNA before the first ACK of a capture without SYN is 0; the ACK shows that it was less."""
     late = series([(100, 0, 0, 0), (200, -500, -500, -500), (300, -400, -400, -400), (400, 50, 50, 50)])
     assert [late.reached_ns(value) for value in (-500, -450, 0, 50)] == [None, 300, 400, 400]
     assert [late.exceeded_ns(value) for value in (-501, -500, -1, 50)] == [100, 300, 400, None]
@@ -70,7 +70,7 @@ def test_value_at_a_time(time_ns: int, value: int | None) -> None:
     [
         (150, 150, 150, Seen(0, 0, 0)),
         (150, 250, 450, Seen(10, 0, 25)),
-        # What held at the first time counts, what comes after the last does not.
+        # A value at the first time counts; one after the last does not.
         (200, 250, 399, Seen(10, 10, 10)),
         (50, 60, 250, Seen(None, 0, 10)),
         (10, 20, 99, None),

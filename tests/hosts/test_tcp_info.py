@@ -268,7 +268,7 @@ def test_zeros_are_left_out() -> None:
         ({"min_rtt": 0xFFFF_FFFE}, {"minrtt_ns": 4_294_967_294_000}),
         ({"pacing_rate": 0xFFFF_FFFF_FFFF_FFFF}, {}),
         ({"max_pacing_rate": 125_000_000}, {"max_pacing_rate_bps": 1_000_000_000}),
-        # A shift of 0 on either side is a shift; without the option there is none.
+        # A shift of 0 on either side counts as a shift; without the option there is no shift.
         ({"options": 0x04, "wscale": 0x00}, {"snd_wscale": 0, "rcv_wscale": 0}),
         ({"options": 0x04, "wscale": 0xE0}, {"snd_wscale": 0, "rcv_wscale": 14}),
         ({"options": 0x00, "wscale": 0x77}, {}),
@@ -284,7 +284,7 @@ def test_special_values(members: dict[str, int], expected: dict[str, Any]) -> No
 
 
 def test_a_listener_has_a_window_and_no_more() -> None:
-    """Its accept queue stands in `unacked` and `sacked`, which would be segments."""
+    """A listener's accept queue is reported in `unacked` and `sacked`, which otherwise count segments."""
     assert values_of(280, state=10, unacked=3, sacked=128, snd_cwnd=10, reordering=3, pacing_rate=1) == {
         "cwnd_segments": 10
     }

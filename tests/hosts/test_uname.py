@@ -1,4 +1,4 @@
-"""The kernel of a host, by what `uname`, /proc/version, `getconf` and `hostnamectl` print."""
+"""The kernel of a host from the output of `uname`, /proc/version, `getconf` and `hostnamectl`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_everything_of_one_host() -> None:
         )
     ]
     assert samples[0].version == (6, 1)
-    # getconf CLK_TCK is 100 everywhere: it is no CONFIG_HZ.
+    # getconf CLK_TCK is 100 everywhere; it is not CONFIG_HZ.
     assert unknown.first == [UnknownLine(8, "100")]
     assert unknown.count == 1
 

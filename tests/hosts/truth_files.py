@@ -1,4 +1,4 @@
-"""Truth files of a snapshot format, and what a reader makes of them."""
+"""Truth files of a snapshot format, and their values as read."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ import tcpwin
 
 MSS, ROUND_TRIP = 1460, 0.1
 SERVICE = 0.002
-"""Seconds of a segment on the bottleneck: 50 of them are on the way where no queue stands."""
+"""Serialization time of a segment on the bottleneck, in seconds: without a queue, 50 are in flight."""
 OVERSHOT, SEGMENTS = 120, 2500
 PLACES = {"sender": 0.0, "middle": 0.5, "receiver": 1.0}
-"""Where the capture is made: share of the way that lies between it and the sender. The queue is at the sender's end."""
+"""Capture point, as the share of the path between it and the sender. The queue is at the sender's end."""
 
 
 def after_an_overshoot(
@@ -99,7 +99,7 @@ def after_an_overshoot(
 
 
 def told(heard: list[tuple[float, int, str, int, str]], share: float) -> Story:
-    """What was heard at a place, with the handshake before it and the end behind."""
+    """Return the segments heard at a capture point, with a handshake before and a close after them."""
     story = Story()
     way = ROUND_TRIP / 2
     options = "<mss 1460,sackOK,ws 7>"
@@ -145,7 +145,7 @@ def test_a_path_that_is_full_below_the_overshoot_is_the_limit(held: int, place: 
 def test_a_flight_that_is_held_far_below_the_path_is_not_the_path(
     held: int, loses: bool, place: str, tmp_path: Path
 ) -> None:
-    """What keeps it does not show in the packets: no more than possible."""
+    """Packets do not show what keeps the sender below: never more than possible."""
     connection = analyzed(after_an_overshoot(lambda _: held, place, loses=loses), tmp_path)
     data, verdict = connection.a_to_b, connection.verdict
     assert data.path_rate_bps == pytest.approx(MSS * 8 / SERVICE, rel=0.05)

@@ -140,7 +140,7 @@ def test_the_kernel_waited_less_for_the_window(tmp_path: Path) -> None:
 
 
 def test_the_kernel_waited_more_than_the_packets_show(tmp_path: Path) -> None:
-    """Taken from what a busy sender may have waited for as well, never from the application or from recovery."""
+    """The difference comes from what a busy sender may have waited for, never from the application or recovery."""
     direction = rounds(10, segments=7).analyze(tmp_path).connections[0].a_to_b
     assert direction.budget_congestion_ns == 900 * MS
     budget = draw_up(direction, [sample(1000, 300, 200, acked=direction.acked_bytes)])
@@ -161,7 +161,7 @@ def test_the_kernels_count_of_the_send_buffer_only_adds(tmp_path: Path) -> None:
 
 
 def test_the_paths_time_is_no_buffers_and_no_windows() -> None:
-    """Above a queue that stands window and buffer are full as well: larger ones would only lengthen the queue."""
+    """With a standing queue, window and buffer are full as well: larger ones would only lengthen the queue."""
     direction = tcpwin.analyze(FULL_PATH).connections[0].b_to_a
     path_ns = direction.budget_path_ns
     assert path_ns > 0
@@ -190,7 +190,7 @@ def test_what_the_kernel_counted_before_the_capture_is_left_out(tmp_path: Path) 
     budget = draw_up(direction, [before, sample(5200, 4000, 0, time_ns=ladder.START_NS + 200 * MS)])
     assert budget.kernel == KernelLimits(200 * MS, 0, 0)
     assert sum(budget.items_ns[item] for item in ("zero_window", "small_window", "window_full")) == 0
-    # Of one sample alone nobody knows which part belongs to the capture.
+    # A single sample does not show which part belongs to the capture.
     assert draw_up(direction, [before]).kernel is None
 
 

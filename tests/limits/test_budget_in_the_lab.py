@@ -1,4 +1,4 @@
-"""The packets' time budget beside the kernel's own chronographs, over every lab run, at both ends.
+"""The packets' time budget compared with the kernel's own chronographs, over every lab run, at both ends.
 
 In: captures, and ss's busy, rwnd_limited and sndbuf_limited of the sender's socket (`tcp_chrono_start`,
 net/ipv4/tcp_output.c). Out: shares within ten points of the connection's duration, or the reason why not.
@@ -32,7 +32,7 @@ LARGEST = {
     "loss1_cubic_sack1": ("loss", "loss"),
     "loss1_reno_sack0": ("loss", "loss"),
     "loss1_reorder_cubic_sack1": ("loss", "loss"),
-    # Without the SYN the scale is unknown; beside the sender the least one shows room. 50 Mbit/s at 60 ms.
+    # Without the SYN the scale is unknown; at the sender even the smallest one leaves room. 50 Mbit/s at 60 ms.
     "mid_connection_noSYN": ("path", "path"),
     # 64 KiB of window at 85 ms and 1 Gbit/s.
     "no_wscale_85ms": ("receiver", "receiver"),
@@ -56,7 +56,7 @@ LARGEST = {
     "wscale_85ms": ("congestion window", "congestion window"),
     "zero_window_stall5s": ("receiver", "receiver"),
 }
-# What differs by more than ten points from the kernel's count, and why.
+# Differences of more than ten points from the kernel's count, with their causes.
 EXPLAINED = {
     # The kernel is busy until the last byte is acknowledged; the budget gives a sender whose last segment was a small
     # one to its application at once. Both are right: 80 of each 100 ms data is in flight, and none waits to be sent.
@@ -68,7 +68,7 @@ EXPLAINED = {
 
 
 def chronographs(run: Run) -> tuple[dict[str, float], float]:
-    """What the kernel counted while the capture ran, in shares of its time, and the share after the last sample."""
+    """Return the kernel's counts during the capture as shares of its time, and the share after the last sample."""
     connection = run.connection
     samples = [sample for sample in run.samples("snd") if sample.time_ns <= connection.end_ns]
     before = [sample for sample in samples if sample.time_ns <= connection.start_ns]
@@ -124,7 +124,7 @@ def test_packets_agree_with_the_kernel(run: Run) -> None:
     explained = {name for scenario, name in EXPLAINED if scenario == run.scenario}
     if (run.scenario, run.end) == ("rmem_64k_196ms", "snd"):
         # Each ACK opens the window for what it acknowledges, and until that is sent the kernel waits for no window.
-        # What keeps the flight the same is the window all the while.
+        # The window alone keeps the flight constant.
         explained = {"rwnd_limited"}
     assert set(differences(run)) == explained, differences(run)
 
@@ -152,7 +152,7 @@ def test_the_window_was_full_while_the_sender_recovered(run: Run) -> None:
 @on()
 def test_the_largest_group_is_the_runs_cause(run: Run) -> None:
     budget = draw_up(run.data)
-    # Without the SYNs the way to the sender is known by its FIN only: too late to tell anything of its flight.
+    # Without the SYNs only the FIN shows the delay to the sender: too late to judge its flight.
     is_hidden = (run.scenario, run.end) == ("mid_connection_noSYN", "rcv")
     assert largest(run, budget) == ("unknown" if is_hidden else LARGEST[run.scenario][0]), budget.groups_ns
     assert budget.total_ns == run.connection.duration_ns

@@ -1,4 +1,4 @@
-"""Which rules are asked, of what, with which thresholds, and in which order findings come out."""
+"""Rules checked, their subjects and thresholds, and the order of findings."""
 
 from __future__ import annotations
 

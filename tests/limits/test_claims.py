@@ -37,7 +37,7 @@ def claiming(code: str, seconds: float, *yields_to: str, scope: str = "direction
 
 
 def told(analysis: tcpwin.Analysis, *rules: Rule) -> list[tuple[str, str | None, int, str]]:
-    """What is found: code, direction, cost, text."""
+    """Return code, direction, cost and text of each finding."""
     return [(each.code, each.direction, each.cost_ns, each.text) for each in check(analysis, chosen=rules)]
 
 
@@ -133,7 +133,7 @@ def test_of_the_same_rank_the_lower_code_comes_first(one_way: tcpwin.Analysis) -
 
 
 def test_a_slow_reader_costs_what_its_closed_window_leaves() -> None:
-    """Beside the sender: 6.1 s with the window closed, 20.5 s with one too small for the next segment."""
+    """At the sender: 6.1 s with the window closed, 20.5 s with one too small for the next segment."""
     folder = LAB_RUNS / "slow_reader"
     analysis = tcpwin.analyze(folder / "snd.pcap.gz", snapshots=[folder / "ss_rcv.txt"])
     data = analysis.connections[0].b_to_a

@@ -27,7 +27,7 @@ def stepped(
         seconds = struct.unpack_from("<I", record.head)[0] + (step_s if number >= half else 0)
         packet = bytearray(record.packet)
         if silence_s and number >= half and record.tcp is not None:
-            # Linux ticks once in a millisecond; the option stands behind two of padding (RFC 7323, appendix A).
+            # Linux ticks once in a millisecond; two bytes of padding precede the option (RFC 7323, appendix A).
             at = record.tcp + 24
             tsval = struct.unpack_from(">I", packet, at)[0]
             struct.pack_into(">I", packet, at, (tsval + 1000 * silence_s) % (1 << 32))
@@ -89,7 +89,7 @@ def test_no_round_trip_gap_or_stall_contains_a_step(tmp_path: Path, name: str, w
 @pytest.mark.parametrize("name", ["window-scaling.pcap.gz", "loss-1-percent.pcap.gz", "receive-buffer-64k.pcap.gz"])
 @pytest.mark.parametrize("way", [None, "without SYNs"])
 def test_a_step_back_is_in_no_field(tmp_path: Path, name: str, way: str | None) -> None:
-    """What follows goes on from the latest time before: one time between two segments is lost, and nothing else."""
+    """Times continue from the latest one before the step: only one interval between two segments is lost."""
     connection = stepped(tmp_path, name, way=way, step_s=-STEP_S).connections[0]
     whole = tcpwin.analyze(CAPTURES / name).connections[0]
     data, before = connection.b_to_a, whole.b_to_a

@@ -1,4 +1,4 @@
-"""Rules on close, capture and settings over the lab's runs, with what both hosts said: a table of what they find."""
+"""Findings of rules on close, capture and settings over the lab's runs, with snapshots of both hosts."""
 
 from __future__ import annotations
 

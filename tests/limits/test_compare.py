@@ -347,7 +347,7 @@ def test_verdict_of_all_is_by_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("rounds", "verdict"), [(150, "worse"), (160, "same")])
 def test_less_than_a_twentieth_of_the_bytes_is_the_same(tmp_path: Path, rounds: int, verdict: str) -> None:
-    """116,800 bytes got worse; beside 2,190,000 bytes they are 5.06 %, beside 2,336,000 bytes 4.76 %."""
+    """116,800 bytes got worse: 5.06 % of 2,190,000 bytes, but 4.76 % of 2,336,000 bytes."""
     same = transfer(9, rounds=rounds)
     found = compared(tmp_path, [same, transfer(1, segments=20, rounds=4, start=9.0)], [same, transfer(1, start=9.0)])
     assert found.counts == {"better": 0, "worse": 1, "same": 1, "mixed": 0}

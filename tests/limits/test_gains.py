@@ -1,4 +1,4 @@
-"""What lifting a limit would have gained, against times that follow from bytes and rates."""
+"""Gains from lifting a limit, compared with times that follow from bytes and rates."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -38,7 +38,7 @@ def test_what_the_path_carried_is_not_the_limits() -> None:
 
 
 def test_where_bytes_may_be_anybodys_the_bounds_are_apart() -> None:
-    """50 MB in each of 10 s if they were even; all 100 MB at the least gain."""
+    """50 MB in each of 10 s if sent evenly; all 100 MB for the smallest gain."""
     gain = lifted({"path_loss": 10.1, "congestion_control": 10})
     assert gain.likely_ns == pytest.approx(5.1 * S, rel=0.02)
     assert gain.low_ns == pytest.approx(0.1 * S, rel=0.02)

@@ -41,9 +41,9 @@ CAPTURES = Path(__file__).resolve().parents[2] / "captures" / "lab"
 BLIND = ("data only", "ACKs only")
 """Half of each exchange says nothing of a flight."""
 UNSCALED = ("without SYN", "without SYNs", "second half", "options cut")
-"""The scale of the windows is not known; in the run without scaling the SYN/ACK alone still tells."""
+"""The window scale is unknown; in the run without scaling the SYN/ACK alone still shows it."""
 BESIDE_RECEIVER = ("without SYN/ACK", "every 50th dropped")
-"""What is told there as well. Without the handshake the way to the sender is known by timestamps, and not soon."""
+"""Judged there as well. Without the handshake, timestamps show the delay to the sender, but late."""
 NO_MSS = ("without SYNs", "second half", "options cut")
 CLOSES = ("zero_window_stall5s",)
 """Runs in which most of what the window cost is while it is closed."""
@@ -62,14 +62,14 @@ LIMITS_OF = {
 }
 """The limits that a group's time may be."""
 CLOSE = 0.1
-"""Shares this near to each other: rounds by which the time is told are coarse."""
+"""Shares this close may change places: the measured rounds are coarse."""
 NEAR = 0.5
-"""Of the window's time: another cause with more may seem to be the first."""
+"""Share of the window's time above which another cause with more may seem to be the first."""
 
 
 @dataclass(frozen=True)
 class Whole:
-    """Of the connection with most data, by the whole capture: nanoseconds by group, of all and of its second half."""
+    """Budget of the largest connection in the whole capture: nanoseconds by group, of all and of its second half."""
 
     groups_ns: Mapping[str, int]
     second_half_ns: Mapping[str, int]
@@ -89,7 +89,7 @@ def read_whole(path: Path, capture: incomplete.Capture) -> Whole:
 
 
 def causes(scenario: str, end: str, way: str, whole: Whole) -> set[str]:
-    """What may be told: the cause, and what takes its place where that is hidden."""
+    """Return the acceptable causes: the true one, and its substitutes if it is hidden."""
     if way in BLIND:
         return LIMITS_OF["unknown"]
     row = RUNS[scenario]
@@ -97,7 +97,7 @@ def causes(scenario: str, end: str, way: str, whole: Whole) -> set[str]:
     groups = dict(whole.second_half_ns if way == "second half" else whole.groups_ns)
     del groups["closed"]
     order = sorted(groups, key=lambda group: -groups[group])
-    # What limits most need not be where most time went.
+    # The main limit need not be the group with the most time.
     told = {cause, next(group for group, items in GROUPS.items() if row.item in items)}
     if way == "second half":
         told = {group for group in order if groups[group] >= (1 - CLOSE) * groups[order[0]]}
@@ -109,7 +109,7 @@ def causes(scenario: str, end: str, way: str, whole: Whole) -> set[str]:
 
 
 def judged(folder: Path, capture: incomplete.Capture, way: str) -> tuple[Verdict, Verdict]:
-    """The verdict on the connection with most data, by its budget alone and with what the rules found."""
+    """Return the verdicts on the largest connection by its budget alone and with findings."""
     path = folder / "incomplete.pcap"
     path.write_bytes(incomplete.incomplete(capture, way))
     analysis = tcpwin.analyze(path)

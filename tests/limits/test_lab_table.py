@@ -1,4 +1,4 @@
-"""What limited each of the lab's runs: the budget's largest item and the first finding against the table of causes.
+"""Limits of each of the lab's runs: the budget's largest item and the first finding against the table of causes.
 
 Each capture of a run is judged by its packets alone, and with what both hosts said.
 """
@@ -50,7 +50,7 @@ def _analyze(folder: Path, cell: Cell, settings_folder: Path) -> tcpwin.Analysis
 
 
 def _told(folder: Path, written: Path) -> list[tuple[str, Path]]:
-    """What both hosts said: ss, nstat, sockstat, and settings and kernel of meta.json."""
+    """Return the snapshots of both hosts: ss, nstat, sockstat, and settings and kernel from meta.json."""
     meta = json.loads((folder / "meta.json").read_text(encoding="utf8"))
     written.mkdir(exist_ok=True)
     told = []

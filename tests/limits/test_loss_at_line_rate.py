@@ -81,7 +81,7 @@ def runs(held: set[int], newest: int) -> list[tuple[int, int]]:
 
 
 def holes(held: set[int], una: int, resent: set[int]) -> list[int]:
-    """What is missing below the newest that was reported, and was not sent again."""
+    """Return the numbers missing below the newest reported one that were not retransmitted."""
     return [number for number in range(una, max(held, default=una)) if number not in held and number not in resent]
 
 

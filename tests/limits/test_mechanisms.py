@@ -12,13 +12,13 @@ from cases import all_cases
 
 TESTS = Path(__file__).parents[1]
 MECHANISMS = {
-    "a window that is full above a standing queue is told before the path": (
+    "a full window above a standing queue is blamed instead of the path": (
         "limits/test_full_path.py::test_a_window_above_a_standing_queue_is_not_the_limit",
     ),
     "the flight at which slow start lost is waited for on a full path": (
         "limits/test_after_overshoot.py::test_a_path_that_is_full_below_the_overshoot_is_the_limit",
     ),
-    "recovery is a limit by definition: BBR at the path's rate is told to have loss, and to use BBR": (
+    "recovery is a limit by definition: BBR at the path's rate is said to suffer from loss, and to need BBR": (
         "limits/test_loss_at_line_rate.py::test_recovery_on_a_full_path_is_not_the_limit",
     ),
     "full segments are those of the SYNs, where a tunnel or path-MTU discovery left less": (
@@ -54,7 +54,7 @@ MECHANISMS = {
         "scenarios/recovery-triggered-a-round-trip-before-at-the-receiver.ladder",
         "scenarios/rto-not-by-duplicate-acks-that-are-on-their-way.ladder",
     ),
-    "the sender's flight stands above its window where the delay varies": (
+    "the sender's flight exceeds its window where the delay varies": (
         "scenarios/vantage-flight-within-the-window-where-the-way-varies.ladder",
     ),
     "copies of a routed capture, milliseconds apart, are counted as retransmissions": (
@@ -64,7 +64,7 @@ MECHANISMS = {
         "scenarios/rtt-none-by-an-echo-of-an-earlier-retransmission.ladder",
         "scenarios/rtt-none-by-an-echo-of-what-was-sent-before-the-retransmission.ladder",
     ),
-    "a window shrinks by an ACK that is older, as its IP identification tells": (
+    "a window shrinks by an ACK that is older, as its IP identification shows": (
         "scenarios/window-late-ack-is-no-shrink.ladder",
     ),
     "one damaged segment moves what was sent": (

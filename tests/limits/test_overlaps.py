@@ -10,7 +10,7 @@ MSS = 1460
 
 
 def test_a_timeout_within_recovery_is_one_time(tmp_path: Path) -> None:
-    """What fast recovery sent again is lost, and the timer sends it twice more; then all arrives."""
+    """Fast recovery's retransmission is lost, and the timer sends it twice more; then all arrives."""
     story = Story().handshake()
     story.burst("a", 10, spacing=0).wait(0.04)
     story.ack("b")

@@ -24,7 +24,7 @@ from tcpwin.limits import Analysis, Finding, all_rules
 HAND_CHECKS = Path(__file__).parent / "hand_checks.toml"
 FEWEST = 40
 DIFFERENT = {
-    # a's acknowledged 364 bytes are in frames but for 286 (frame 34, fuzzed, stands elsewhere), and b's but for 252,
+    # a's acknowledged 364 bytes are in frames but for 286 (frame 34, fuzzed, lies elsewhere), and b's but for 252,
     # which this reckoning finds alone. tcpwin is right.
     # tshark passes over frame 4, whose bytes the fuzzed sequence number of frame 2 seems to hold. tcpwin is right.
     ("testing__btest__Traces__modbus__fuzz-72.pcap", "TW601"): [
@@ -32,7 +32,7 @@ DIFFERENT = {
         "252 bytes were acknowledged that no frame holds, not 538",
     ],
 }
-"""Where tcpwin and what tshark shows differ, by the capture's name and the rule; and who is right."""
+"""Known differences between tcpwin and tshark, by capture and rule, with who is right."""
 
 
 @dataclass(frozen=True)
@@ -109,13 +109,13 @@ def hand_checks() -> list[dict[str, Any]]:
 
 
 def own(code: str, name: str) -> Any:
-    """What the test of a rule brings for its own rule."""
+    """Return an object from the test of a rule, if it defines one."""
     module = f"limits.test_{code.lower()}"
     return getattr(import_module(module), name, None) if find_spec(module) else None
 
 
 def check_of(code: str) -> Callable[[Shown], Iterator[str]]:
-    """What must be seen of a rule's findings: `check_shown` of its own test, or an entry of the table."""
+    """Return the check of a rule's findings: `check_shown` of its own test, or an entry of the table."""
     return own(code, "check_shown") or CHECKS[code]
 
 

@@ -26,7 +26,7 @@ TCPWIN = Path(sys.executable).with_name("tcpwin")
 CAPTURES = TESTS.parents[1] / "captures"
 KEEP_ALIVE = CAPTURES / "wild" / "keep-alive.pcap"
 SLOW_READER = CAPTURES / "lab" / "slow-reader.pcap.gz"
-# What comes with tcpwin: a package installed beside it in this environment may bring more.
+# tcpwin's rules only: other packages installed here may add more.
 OWN = {
     name: import_module(f"{package.__name__}.{name}").RULE
     for _, name, _ in iter_modules(package.__path__)

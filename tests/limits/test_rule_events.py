@@ -46,7 +46,7 @@ def test_packets_read_again_are_bounded(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(reading, "MOST_READ_PACKETS", 3 * (72 + 1000))
     analysis = tcpwin.analyze(timeouts(12, tmp_path))
     readings = count_readings(monkeypatch)
-    # The others are judged by what the first reading kept.
+    # The first reading kept enough events to judge the others.
     assert len(judged(analysis, "TW301")) == 12
     assert readings == [2, 2, 2]
 
@@ -87,7 +87,7 @@ def count_readings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_events_kept_are_picked_as_those_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By name, by side and by cause; what was kept of so few is all that there is."""
+    """Pick events by name, by side and by cause; so few events are kept completely."""
     path = timeouts(2, tmp_path)
     analysis = tcpwin.analyze(path)
     rule = all_rules()["TW301"]

@@ -84,7 +84,7 @@ def test_a_reader_that_stalls_five_seconds(run: Run) -> None:
 
 @on(["idle_restart_ssai1", "idle_restart_ssai0"], ends=["snd"])
 def test_messages_two_seconds_apart(run: Run) -> None:
-    """19 pauses of the application, then the close; a restart of the window is no stall: it lasts a round trip."""
+    """19 pauses of the application, then the close; a restart of the window lasts a round trip and is not a stall."""
     stalls = run.connection.stalls
     assert [(stall.cause, stall.sender) for stall in stalls[:19]] == [("application", "b")] * 19
     assert {stall.cause for stall in stalls[19:]} <= PAUSES
@@ -96,9 +96,9 @@ def test_messages_two_seconds_apart(run: Run) -> None:
 
 @on(["loss1_reno_sack0"], ends=["snd", "rcv"])
 def test_the_timeouts_of_a_lossy_path(run: Run) -> None:
-    """The kernel counts two timeouts: one after a silence, one while duplicate ACKs still came, which is no stall."""
+    """The kernel counts two timeouts: one after a silence, one during duplicate ACKs, which is not a stall."""
     assert run.counter("snd", "TcpExt.TCPTimeouts") == 2
-    # At the receiver the second one follows its duplicates too closely to be told from a fast retransmission.
+    # At the receiver the second one follows its duplicates too closely to distinguish it from a fast retransmission.
     assert run.data.rto_retransmissions == (2 if run.end == "snd" else 1)
     expected = ("timeout", "b", 3488, 3489, 213) if run.end == "snd" else ("timeout", "b", 3461, 3462, 263)
     assert told(run) == [expected]

@@ -50,9 +50,9 @@ from tcpwin_web.results import columns, layout, queries
 check_module = import_module("tcpwin.cli.check")
 COUNT = 60
 MAX_BYTES = 3_000_000
-"""Of a capture's file: what is said does not depend on how much there is."""
+"""Size limit of the captures; the texts do not depend on it."""
 TOLD = 3
-"""Connections told in full in each report."""
+"""Connections described in full in each report."""
 
 
 def captures() -> Iterator[Path]:
@@ -95,7 +95,7 @@ class Told:
         return lost, sure
 
     def words(self, id: int) -> list[str]:
-        """What each text form has to say of a connection: answer, reason, cost and fix."""
+        """Return what each text form must contain for a connection: answer, reason, cost and fix."""
         words = view_verdict(self.verdicts[id])
         beside = words.beside.removeprefix("What can be fixed: ")
         return [each for each in (words.answer, words.why, beside, words.cost, words.fix, words.evidence) if each]
@@ -255,7 +255,7 @@ def test_columns_of_many(told: Told) -> None:
 
 @pytest.fixture
 def checked(told: Told, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
-    """`tcpwin check` in a form, on the analysis that there is."""
+    """Run `tcpwin check` in a form, on the existing analysis."""
     monkeypatch.setattr(CaptureOptions, "analyze", lambda *_, **__: told.analysis)
 
     def run_check(form: str) -> str:
@@ -310,7 +310,7 @@ def test_github(told: Told, checked: Callable[[str], str]) -> None:
 
 
 def test_rows_of_the_service(told: Told, tmp_path: Path) -> None:
-    """What lists, their filters and their order read."""
+    """Lists, their filters and their order read the right values."""
     columns.write_connections(told.analysis, tmp_path / layout.CONNECTIONS)
 
     def rows(*where: str) -> list[dict[str, Any]]:
@@ -389,7 +389,7 @@ def test_overview(told: Told) -> None:
 
 
 def test_comparison(told: Told) -> None:
-    """A capture beside itself: each pair's limits are those of its connection, and nothing is better or worse."""
+    """Compare a capture with itself: each pair has its connection's limits, and nothing is better or worse."""
     comparison = compare(told.analysis, told.analysis, old_findings=None, new_findings=None)
     for pair in comparison.pairs:
         assert pair.old_verdict == told.verdicts[pair.match.old]
@@ -403,7 +403,7 @@ def test_comparison(told: Told) -> None:
 
 @pytest.mark.parametrize("told", some_by_day(captures()), ids=name_of, indirect=True)
 def test_pdf(told: Told, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a reader of the printed report finds in it; figures are drawn elsewhere, and one browser prints all."""
+    """Check the printed report's text; figures have their own tests, and one browser prints all."""
 
     def print_page(html: str) -> bytes:
         page = browser.new_page()
@@ -425,7 +425,7 @@ def test_pdf_as_people_print_it(name: str, tool: Callable[[str], str]) -> None:
 
 
 def assert_printed(told: Told, printed: bytes) -> None:
-    """A PDF says of each connection told in full what it has to."""
+    """Check that a PDF contains the verdict of each connection described in full."""
 
     def letters(text: str) -> str:
         """Without spaces, which are where lines end, the marks of code, and ligatures."""

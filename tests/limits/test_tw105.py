@@ -1,4 +1,4 @@
-"""TW105 window-scale-too-small: a window at the most that its shift can say, and one below it."""
+"""TW105 window-scale-too-small: a window at its shift's maximum, and one below it."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def test_the_labs_slow_reader_from_either_end(name: str, view: str) -> None:
     )
     # Its kernel counted rwnd_limited 26.7 s, the closed windows of 6.1 s among them.
     assert abs(sum(finding.items_ns.values()) - 20_600_000_000) < 200_000_000
-    # What came through meanwhile would have taken its time at the path's rate, too.
+    # Data that came through meanwhile would also have taken its time at the path's rate.
     assert 19_000_000_000 < finding.cost_ns <= sum(finding.items_ns.values())
 
 

@@ -73,7 +73,7 @@ def test_does_not_fire_on_a_needless_timeout(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_where_the_share_is_small(tmp_path: Path) -> None:
-    """260 ms of 20 s are 1.3 %; the pauses between the messages, with data in flight now and then, are no pauses."""
+    """260 ms of 20 s are 1.3 %; the gaps between messages, sometimes with data in flight, do not count as pauses."""
     story = Story().handshake(options=PLAIN, scaled=(64_240, 65_160))
     story.wait(0.001).burst("a", 4, spacing=0)
     story.wait(0.04).ack("b", 1 + 3 * 1460)
@@ -141,7 +141,7 @@ def test_does_not_fire_where_it_had_closed_before(tmp_path: Path) -> None:
 
 
 def test_two_timeouts_of_a_lab_run() -> None:
-    """The sender's kernel counted 2 TCPTimeouts, here of 27.6 s: too small a share to be told."""
+    """The sender's kernel counted 2 TCPTimeouts, but of 27.6 s: too small a share to report."""
     analysis = tcpwin.analyze(LAB_RUNS / "loss1_reno_sack0" / "snd.pcap.gz")
     assert not judged(analysis, "TW301")
     [finding] = judged(analysis, "TW301", {"TW301.share": 0.001})

@@ -36,7 +36,7 @@ def test_fires_on_two_lost_syns(tmp_path: Path) -> None:
 
 
 def test_blames_the_responder_beside_it(tmp_path: Path) -> None:
-    """Captured beside b: SYN/ACK at once, the ACK a round trip later."""
+    """Captured at b: SYN/ACK at once, the ACK a round trip later."""
     story = Story()
     story.step("a", "S", OPTIONS, seq=0)
     story.wait(1.0).step("a", "S", OPTIONS, seq=0)
@@ -56,7 +56,7 @@ def test_blames_the_responder_beside_it(tmp_path: Path) -> None:
 
 
 def test_blames_the_path_where_the_responder_answered_at_once(tmp_path: Path) -> None:
-    """Captured beside b: its SYN/ACK is lost; a tries again, and so does b."""
+    """Captured at b: its SYN/ACK is lost; a retransmits, and so does b."""
     story = Story()
     story.step("a", "S", OPTIONS, seq=0)
     story.acked["b"] = 1
@@ -83,7 +83,7 @@ def test_does_not_fire_on_a_slow_path(tmp_path: Path) -> None:
 
 
 def both_again(rtt: float) -> Story:
-    """Captured beside b: each SYN/ACK goes out at once, and again; the ACK comes 0.1 s after the last of them."""
+    """Captured at b: each SYN/ACK is sent at once, and repeated; the ACK comes 0.1 s after the last of them."""
     story = Story()
     story.step("a", "S", OPTIONS, seq=0)
     story.acked["b"] = 1
@@ -123,7 +123,7 @@ def test_fires_on_a_lost_syn_ack(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_on_a_syn_ack_whose_first_copy_was_answered(tmp_path: Path) -> None:
-    """Captured beside b: the round trip is 2.5 s, and b repeats its SYN/ACK 0.3 s before the ACK comes."""
+    """Captured at b: the round trip is 2.5 s, and b repeats its SYN/ACK 0.3 s before the ACK comes."""
     story = Story()
     story.step("a", "S", OPTIONS, seq=0)
     story.acked["b"] = 1

@@ -1,4 +1,4 @@
-"""TW306 persistent-reordering: seen, inferred beside the sender, and loss that is none of it."""
+"""TW306 persistent-reordering: seen, inferred at the sender, and loss that is not reordering."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LENGTH = 1448
 
 
 def swapped(times: int, *, apart: int = 1) -> Story:
-    """Beside b: of each group the first segment, by its IP identification, comes behind `apart` others."""
+    """Captured at b: the first segment of each group, by its IP identification, arrives after `apart` others."""
     story = Story()
     story.step("a", "S", OPTIONS[0], seq=0)
     story.next["a"], story.acked["b"] = 1, 1

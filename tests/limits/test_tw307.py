@@ -64,7 +64,7 @@ def test_does_not_fire_on_loss_that_is_none() -> None:
 
 
 def test_blames_a_receiver_that_refuses_what_arrives() -> None:
-    """Nothing was lost on this path (tc); the receiver's kernel refused segments. Beside the sender that stays open."""
+    """Nothing was lost on this path (tc): the receiver's kernel refused segments. At the sender that stays open."""
     folder = LAB_RUNS / "oscil_10mbit_300ms_170p2_guard"
     [beside_receiver] = judged(tcpwin.analyze(folder / "rcv.pcap.gz"), "TW307")
     assert (beside_receiver.owner, beside_receiver.side, beside_receiver.confidence) == (

@@ -15,7 +15,7 @@ LENGTH = 1460
 
 
 def dropped(times: int, *, is_captured: bool = False, is_filled: bool = True, distance: float = 0.0) -> Story:
-    """Beside a: of five segments the first is never captured; SACKs miss it, it is sent again 40 ms later."""
+    """Captured at a: the first of five segments is never captured; SACKs miss it, it is retransmitted 40 ms later."""
     story = Story()
     story.step("a", "S", OPTIONS[0], seq=0)
     story.next.update(a=1, b=1)

@@ -57,7 +57,7 @@ def test_fires_on_pauses_shorter_than_the_timeout(tmp_path: Path) -> None:
     )
     # Frames 1 to 3 are the handshake; a burst has seven segments and an ACK.
     assert finding.evidence.frames == (10, 12, 18, 20, 26, 28)
-    # Of the 1,481 ms 40 are the handshake's and 40 the first flight's, which might have been slow start; taken off are
+    # Of the 1,481 ms, 40 are the handshake's and 40 the first flight's, which may be slow start; also subtract
     # the 41 before the first data and the 40 after the last.
     assert finding.evidence.values == {
         "idle_ns": 0,

@@ -14,7 +14,7 @@ OPTIONS = ("<mss 1460>", "<mss 1460>")
 
 
 def pieces(count: int, *, full: int = 0, window: int | None = None) -> Story:
-    """Pieces of 100 bytes, all before the ACK, then full segments; the last of all is no piece."""
+    """Send pieces of 100 bytes, all before the ACK, then full segments, the last of which does not count."""
     story = Story().handshake(options=OPTIONS, scaled=(64_240, 65_160)).wait(0.001)
     story.burst("a", count, length=100)
     story.burst("a", full)

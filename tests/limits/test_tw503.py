@@ -21,7 +21,7 @@ def silence(times: tuple[float, ...], port: int = 41_000) -> Story:
 
 
 def other(end: float) -> Story:
-    """A connection to another port that shows that the capture goes on."""
+    """Make a connection to another port, to show that the capture continues."""
     story = Story(now=end - 0.08).setting("port a 45000").setting("port b 9001")
     return story.handshake(0.04, options=SYNS).close(0.04)
 

@@ -1,4 +1,4 @@
-"""TW603 offload: a capture beside segmentation offload, and one without."""
+"""TW603 offload: a capture with segmentation offload, and one without."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import tcpwin
 
 
 def exchange(number: int) -> Story:
-    """A connection from a port of its own in a second of its own, with 3 segments of a."""
+    """Make a connection from its own port, starting in its own second, with 3 segments of a."""
     story = Story(now=float(number)).setting(f"port a {41_000 + number}").handshake(options=SYNS)
     story.burst("a", 3).wait(0.04)
     story.ack("b")
@@ -59,7 +59,7 @@ def test_threshold_can_be_set(tmp_path: Path) -> None:
 
 
 def test_a_receiver_alone_is_no_host_without_an_answer(tmp_path: Path) -> None:
-    """What only acknowledges was answered: neither its handshake nor a refusal took its time."""
+    """A host that only acknowledges was answered, though it has no handshake or refusal."""
     story = Story(now=0.0).handshake(options=SYNS)
     for _ in range(5):
         story.burst("b", 2)

@@ -12,7 +12,7 @@ import tcpwin
 
 
 def exchange(number: int, *, late: bool = False) -> Story:
-    """A connection from a port of its own in a second of its own, with or without its handshake."""
+    """Make a connection from its own port, starting in its own second, with or without its handshake."""
     story = Story(now=float(number)).setting(f"port a {41_000 + number}").handshake(options=SYNS)
     if late:
         story.lines = story.lines[:1]

@@ -26,7 +26,7 @@ def transfer() -> Story:
 
 
 def samples(shift: float, *, wrong: bool = False) -> str:
-    """What a's socket had sent and had acknowledged every 200 ms, by a clock that is behind by `shift` seconds."""
+    """Return sent and acknowledged bytes of a's socket every 200 ms, by a clock that is `shift` seconds behind."""
     texts = []
     for number in range(2, 98, 2):
         # 90 ms after segment `number` was sent it and all before it had been acknowledged.

@@ -17,7 +17,7 @@ RECORD = struct.Struct("<IIII")
 
 
 def merged(folder: Path, name: str, delay_ns: int) -> Path:
-    """A capture made beside b, merged with what was seen beside a, `delay_ns` away."""
+    """Merge a capture made at b with one as seen at a, `delay_ns` away."""
     raw = gzip.decompress((CAPTURES / "lab" / name).read_bytes())
     unit_ns = 1 if struct.unpack_from("<I", raw)[0] == 0xA1B23C4D else 1000
     packets, position = [], 24
@@ -52,7 +52,7 @@ def test_fires_on_two_ends_and_the_copies_are_no_loss(tmp_path: Path, name: str)
     verdict = analysis.connections[0].verdict
     assert verdict.confidence == "possible"
     assert "twice" in verdict.reason
-    # What is made of copies says nothing of the sender's time.
+    # Copies show nothing about the sender's time.
     budget = analysis.connections[0].budget["b_to_a"]
     assert verdict.limit == "capture"
     assert budget.share("unknown", "handshake", "closed") == 1.0

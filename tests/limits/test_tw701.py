@@ -109,7 +109,7 @@ def test_threshold_can_be_set(tmp_path: Path) -> None:
 
 
 def test_one_setting_is_named_with_one_value(tmp_path: Path) -> None:
-    """Each rule on a small window that fires beside it names the same line."""
+    """Every rule on a small window that fires here names the same line."""
     analyses = [
         analyze(tmp_path),
         tcpwin.analyze(CAPTURES / "reference" / "bulk-300ms-4m2-stock.zip", capture="sender.pcap.gz"),

@@ -1,4 +1,4 @@
-"""TW708 listen-queue-overflow: a counter that grew, and one that only stands at a number."""
+"""TW708 listen-queue-overflow: a counter that grew, and one that did not."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_kernel_decides() -> None:
         "client_application",
         "certain",
     )
-    # What had arrived was read for another 1.4 s.
+    # The application read the data that had arrived for another 1.4 s.
     assert 26.7e9 < verdict.cost_ns < 28.2e9
     assert verdict.cost_low_ns <= verdict.cost_ns <= verdict.cost_high_ns
 
@@ -292,7 +292,7 @@ def test_every_capture_has_verdicts_that_hold_together(path: Path) -> None:
             assert 0 <= verdict.also_ns <= verdict.lost_ns <= budget.total_ns
             assert not (verdict.is_problem and verdict.owner == "nobody" and verdict.also is None)
             assert "None" not in verdict.text
-        # What many connections are ranked by is what is judged here of those without more evidence.
+        # Many connections are ranked by the cost judged here for those without more evidence.
         if not analysis.hosts:
             by_budget = judge_connection(connection)
             assert by_packets[connection.id] == by_budget.lost_ns
@@ -331,7 +331,7 @@ def test_costs_of_findings_are_parts_of_the_budget(path: Path) -> None:
 
 
 def pausing(folder: Path, *, is_multipath: bool) -> tcpwin.Analysis:
-    """Ten messages a second apart, captured beside their sender; a subflow's SYNs carry MP_CAPABLE (RFC 8684)."""
+    """Send ten messages a second apart, captured at their sender; a subflow's SYNs carry MP_CAPABLE (RFC 8684)."""
     asked, answered = (",mptcp 0181", ",mptcp 01810102030405060708") if is_multipath else ("", "")
     options = (f"<mss 1460,sackOK,ws 7{asked}>", f"<mss 1460,sackOK,ws 7{answered}>")
     story = Story().handshake(options=options)
@@ -341,7 +341,7 @@ def pausing(folder: Path, *, is_multipath: bool) -> tcpwin.Analysis:
 
 
 def test_a_subflow_that_is_silent_may_have_others(tmp_path: Path) -> None:
-    """What an application wrote meanwhile may have gone another way: its silence is possible, never certain."""
+    """The application may have written to another subflow meanwhile: this one's silence is possible, never certain."""
     for is_multipath in (False, True):
         analysis = pausing(tmp_path, is_multipath=is_multipath)
         [connection] = analysis.connections

@@ -80,7 +80,7 @@ def told(place: str, *, refused: bool, window: int) -> Story:
         if window == 0:
             now += CLOSED
             exchange.ack(now, left, OPEN)
-        # What is sent now arrives, and is reported above what is missing.
+        # Segments sent now arrive, and are reported above the missing ones.
         for number in range(top, top + 4):
             exchange.data(now, number)
             exchange.ack(now + 2 * WAY, left, OPEN, (top, number + 1))
@@ -93,7 +93,7 @@ def told(place: str, *, refused: bool, window: int) -> Story:
             whole = left >= top
             exchange.ack(now, top + 4 if whole else left, OPEN, None if whole else (top, top + 4))
         una = top + 4
-        # What the loss left of the congestion window.
+        # The congestion window left after the loss.
         for flight in range(4, 12):
             for number in range(una, una + flight):
                 exchange.data(now, number)

@@ -100,7 +100,7 @@ def test_what_offload_leaves_of_a_flight_is_no_end_of_a_write(near: str, tmp_pat
 
 
 SIZES = (1460, 1460, 728, 732, 1460, 4)
-"""Of a Linux sender into a small window; what is short ends in PSH, but more follows at once."""
+"""Segments of a Linux sender into a small window; short ones end in PSH, but more follows at once."""
 
 
 def into_a_small_window(window: int, *, round_trip: float = 0.008, silent: float = 0.0, segments: int = 3000) -> Story:

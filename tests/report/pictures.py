@@ -63,7 +63,7 @@ def path_and_queue(path: Path) -> None:
 
 
 def reference_window(path: Path) -> None:
-    """Draw a transfer with a small window beside the reference that it should have been."""
+    """Draw a transfer with a small window next to its reference."""
     bundle = CAPTURES / "reference" / "bulk-300ms-4m2-stock.zip"
     connection = tcpwin.analyze(bundle, capture="sender.pcap.gz").connections[0]
     _write(figures.draw("reference-window", connection), path, width=1000, height=398, scale=2)

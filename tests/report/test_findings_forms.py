@@ -140,7 +140,7 @@ def test_page_as_an_object() -> None:
     }
 
 
-# Of the schema that OASIS publishes (sarif-schema-2.1.0.json): for each object the properties that tcpwin writes, those
+# From the schema that OASIS publishes (sarif-schema-2.1.0.json): for each object the properties tcpwin writes, those
 # required, and that no others are allowed.
 TEXT = {
     "type": "object",
@@ -350,7 +350,7 @@ def test_junit(analysis: tcpwin.Analysis) -> None:
     assert body[1].startswith("Nothing to fix in TCP: limited by ")
     assert len(body) == 11
     assert stall[1].text.splitlines()[-1] == f"beware     {NASTY_SHOWN}"
-    # What does not fail the check fails no test case, but is there.
+    # A finding below the failing severity passes as a test case, but is printed.
     assert [each.tag for each in note] == ["system-out"]
     assert note[0].text.startswith(f"{analysis.name} TW902 made-note (info, rate lost 93.5 Mbit/s, possible): ")
     assert len(quiet) == 0

@@ -75,7 +75,7 @@ def test_causes_of_the_labs_loss() -> None:
 
 
 def verdict_lines(lines: list[str], label: str = "Cost") -> tuple[str, str]:
-    """What limited the only connection, and the line of its cost, or of another label; empty where there is none."""
+    """Return the limit of the only connection, and the line labelled `label`; empty if there is none."""
     place = lines.index("")
     return lines[place + 1], next(
         (line for line in lines[place + 2 :] if re.match(rf"{label}(?: \(.*?\))?: ", line)), ""
@@ -156,7 +156,7 @@ def test_idle_restart() -> None:
     assert verdict.fix is not None
     assert "server" in verdict.fix
     _, cost = verdict_lines(lines_of(name))
-    # Its cost is said once, and fix and evidence stand below it.
+    # The cost is printed once, above fix and evidence.
     assert (cost, "\n".join(lines_of(name)).count("cost 3.42 s")) == ("", 1)
     place = next(place for place, line in enumerate(lines_of(name)) if line.startswith("What can be fixed: "))
     also, when, fix, evidence = lines_of(name)[place : place + 4]
@@ -289,7 +289,7 @@ def test_nagle_and_delayed_acks(tmp_path: Path) -> None:
 
 
 def test_answers_and_messages(tmp_path: Path) -> None:
-    """One answer has a time, of two to four the longest is told, of more the shares."""
+    """One answer has a time, two to four also the longest, more the shares."""
     assert the_line("http-download.pcapng", "answers:") == "answers: 1, first byte after 8.11 ms"
     line = next(line for line in lines_of("iperf3-loopback.pcap.lz4") if line.startswith("answers: 4, "))
     assert re.fullmatch(r"answers: 4, first byte after \S+ µs \(median\), \S+ ms at most", line)

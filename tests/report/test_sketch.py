@@ -34,7 +34,7 @@ def columns_of(path: str) -> set[int]:
 
 
 def column_of(time_s: float) -> int:
-    """Of a life of 3 s."""
+    """Return the column of a time in a connection of 3 s."""
     return round(time_s * 10**9) * COLUMNS // (3 * 10**9 + 1)
 
 

@@ -25,7 +25,7 @@ def value_of(text: str, units: dict[str, float]) -> float:
 
 
 def near(text: str, units: dict[str, float]) -> object:
-    """What a text of three digits stands for."""
+    """Approximate the value of a text of three digits."""
     return pytest.approx(value_of(text, units), rel=0.006, abs=0.6 * min(units.values()))
 
 
@@ -48,7 +48,7 @@ def compare_verdict(connection: Connection, block: str) -> None:
         assert direction.zero_window_ns == near(closed[1], TIMES)
         assert direction.zero_window_episode_count == int(closed[2].replace(",", ""))
     for whole, parts in re.findall(r" (?:for|waited) (\S+ \S+): (\S+ \S+ [^;\n]* \+ [^;\n]*)", block):
-        # What is written as a sum adds up, to what three digits of each allow.
+        # Parts printed as a sum add up, within the precision of three digits.
         own = [value_of(" ".join(part.split()[:2]), TIMES) for part in parts.split(" + ")]
         assert sum(own) == pytest.approx(value_of(whole, TIMES), rel=0.01)
     also = re.search(

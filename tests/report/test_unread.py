@@ -1,4 +1,4 @@
-"""What frames carry and is not understood: counted and named, and never called a whole capture."""
+"""Frames that tcpwin does not understand are counted and named, and the capture is never called whole."""
 
 from __future__ import annotations
 

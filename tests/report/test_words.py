@@ -37,7 +37,7 @@ def verdict_of(name: str) -> Verdict:
 
 
 def paragraph_of(text: str) -> str:
-    """What the report says before the first connection, below the lines of the capture."""
+    """Return the paragraph before the first connection, below the lines about the capture."""
     return " ".join(text.split("\n\n")[1].split("\n"))
 
 
@@ -45,7 +45,7 @@ HEADS = ("Cost: ", "Fix: ", "Evidence: ")
 
 
 def told(name: str) -> tuple[str, str, str]:
-    """Of the only connection: the whole answer, cost and fix, and what shows it; empty where missing."""
+    """Return the answer, cost with fix, and evidence of the only connection; empty if missing."""
     return told_in(lines_of(name))
 
 

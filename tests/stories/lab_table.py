@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 Cell = tuple[str, bool]
-"""Which capture (``snd``, ``rcv``: beside the sender, the receiver), and whether the hosts' snapshots come with it."""
+"""Capture (``snd`` at the sender, ``rcv`` at the receiver), and whether the hosts' snapshots come with it."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Row:
         besides: codes of a clean run's further findings by the packets alone.
         next_item: the largest item besides, where the run was made for it.
         firsts: the first finding of single cells, where it is neither.
-        departs: budgets that differ, by capture and snapshots: item and group that are told instead, and why.
+        departs: budgets that differ, by capture and snapshots: item and group reported instead, and why.
     """
 
     cause: str
@@ -60,8 +60,8 @@ LOOKS_SLOW = Blamed("TW202", "client_application", "client")
 LOSSY_PATH = Blamed("TW307", "network", None)
 UNSURE = "without the SYNs the scale of the window, and at first the way to the sender, are not known"
 RECOVERING = (
-    "the sender's kernel counts 18.8 s for the window; packets show 11.7 s of that, and 9.1 s beside the receiver: "
-    "while a sender recovers they do not tell that the window is full as well"
+    "the sender's kernel counts 18.8 s for the window; packets show 11.7 s of that, and 9.1 s at the receiver: "
+    "while a sender recovers they do not show that the window is full as well"
 )
 
 RUNS: dict[str, Row] = {

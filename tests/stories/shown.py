@@ -18,14 +18,14 @@ from tcpwin.limits import Analysis, Connection, Finding
 LEAST_TIMEOUT_NS = 150_000_000
 """A timer of Linux takes 200 ms at least, a probe two round trips; less is an ACK's work."""
 LONGEST_TIMER_NS = 120_000_000_000
-"""The longest that a timer of Linux waits: what a silence lasts at most in a capture that goes on."""
+"""Longest timer of Linux: the longest silence in a capture that continues."""
 SILENCES = ("TW504",)
 """Their time is that of a silence, which begins behind the frames."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A finding beside what tshark shows."""
+    """A finding with the packets it names, as read by tshark."""
 
     finding: Finding
     analysis: Analysis
@@ -250,14 +250,14 @@ def unanswered(shown: Shown) -> Iterator[str]:
         syn = shown.opened.segment(frame)
         addresses = set(shown.opened.rows[frame]["ip.dst"].split(",")) | {shown.opened.rows[frame]["ipv6.dst"]}
         if syn.flags & (SYN | ACK | RST) != SYN or syn.destination[1] != there[1] or there[0] not in addresses:
-            yield f"frame {frame} is no SYN to the port"
+            yield f"frame {frame} is not a SYN to the port"
         others = [s for s in shown.opened.between((syn.source[0], syn.source[1]), there) if s.source == there]
         if any(each.flags & (SYN | RST) for each in others):
             yield f"frame {frame} was answered"
 
 
 def peer_silent(shown: Shown) -> Iterator[str]:
-    """The frames are data and what asked for its ACK again, none came, and the time and both counts are as told."""
+    """Check that the frames are data and its retransmissions, that no ACK came, and time and both counts."""
     data, *again = shown.frames
     if any(shown.side(each) != shown.sender for each in shown.frames) or not data.takes:
         yield f"frame {data.frame} holds no data, or a frame is of the other side"
@@ -305,7 +305,7 @@ def half_open(shown: Shown) -> Iterator[str]:
 def reset_after_close(shown: Shown) -> Iterator[str]:
     fins = [min((s.frame for s in shown.all if s.flags & FIN and shown.side(s) == side), default=None) for side in "ab"]
     if any(not each.flags & RST for each in shown.frames):
-        yield "a frame is no RST"
+        yield "a frame is not an RST"
     if None in fins or max(each.frame for each in shown.frames) < max(fin for fin in fins if fin):
         yield "the RST comes before both FINs"
     lost, values = unacknowledged(shown), shown.finding.evidence.values
@@ -414,7 +414,7 @@ def held_twice(shown: Shown) -> Iterator[str]:
     for each in shown.frames:
         same = [s for s in shown.all if s.flags & SYN and s.seq == each.seq and shown.side(s) == shown.side(each)]
         if not each.flags & SYN or len(same) < 2:
-            yield f"frame {each.frame} is no SYN that is there twice"
+            yield f"frame {each.frame} is not a repeated SYN"
         elif same[1].time_ns - same[0].time_ns > shown.finding.evidence.values["copied_after_ns"]:
             yield f"frame {each.frame} comes later"
 

@@ -130,7 +130,7 @@ class Story:
 
 
 def judged(analysis: tcpwin.Analysis, code: str, thresholds: Mapping[str, float] | None = None) -> Findings:
-    """What one rule says."""
+    """Return the findings of one rule."""
     return check(analysis, chosen=[all_rules()[code]], thresholds=thresholds)
 
 

@@ -106,7 +106,7 @@ def test_a_filter_that_is_wrong_is_told_where(text: str, said: str, position: in
             "tcp and (((dst net 10.0.0.0/8) and (src portrange 1024-65535)) or "
             "((src net 10.0.0.0/8) and (dst portrange 1024-65535)))",
         ),
-        # A packet does not tell the state: what depends on it lets all pass.
+        # Packets do not carry the socket's state: a condition on it lets all packets pass.
         ("dport = :443 and state established", "tcp and (((dst port 443)) or ((src port 443)))"),
         ("dport = :443 or not state established", "tcp"),
         ("not (dport = :443 or state established)", "tcp and (((not dst port 443)) or ((not src port 443)))"),

@@ -64,7 +64,7 @@ def test_settings_have_single_spaces_and_no_secret(tmp_path: Path) -> None:
 def test_this_host_has_settings_and_a_kernel() -> None:
     settings = read_settings()
     assert settings["net.ipv4.tcp_rmem"] == " ".join(Path("/proc/sys/net/ipv4/tcp_rmem").read_text().split())
-    # In a network namespace of its own, older kernels have no net.core.rmem_max (before 6.10).
+    # In a network namespace, older kernels (before 6.10) have no net.core.rmem_max.
     expected = {"net.core.rmem_max", "net.core.somaxconn", "net.ipv4.tcp_slow_start_after_idle"}
     there = {name for name in expected if Path("/proc/sys", name.replace(".", "/")).is_file()}
     assert there <= settings.keys()

@@ -23,7 +23,7 @@ MS = 1_000_000
 # What `ss` leaves out; and what iproute2 6.1 does not know.
 LEFT_OUT_BY_SS = {"reordering": 3, "uid": 0, "accept_queue": 0}
 NEW_TO_SS = ("rcv_wnd_bytes", "rehash")
-# Of the file, of options that are not asked for, or of another precision.
+# Position in the file, options that were not requested, or values of another precision.
 NOT_COMPARED = {"time_ns", "line", "index", "extra", "users", "netid", "cgroup", "inet_sockopts", "v6only", "timer"}
 # `ss` rounds: rates to bit/s, chronographs to milliseconds.
 ROUNDED = {"busy_ns": MS, "rwnd_limited_ns": MS, "sndbuf_limited_ns": MS}

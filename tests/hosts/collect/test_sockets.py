@@ -1,4 +1,4 @@
-"""What changed from one dump of the sockets to the next, and where there is none."""
+"""Changes from one dump of the sockets to the next."""
 
 from __future__ import annotations
 

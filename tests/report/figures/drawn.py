@@ -67,7 +67,7 @@ def frames_told(of: Any) -> list[int]:
 
 
 def value_at(of: Any, seconds: float) -> float:
-    """What a step curve shows at a time."""
+    """Return the value of a step curve at a time."""
     place = int(np.searchsorted(np.asarray(of.x), seconds, side="right")) - 1
     return float(of.y[place])
 

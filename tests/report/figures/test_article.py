@@ -32,7 +32,7 @@ BUCKET_S = 0.12
 
 @cache
 def reader(run: str, side: str) -> Any:
-    """Return the connection of a run, with what both hosts said, captured on one side."""
+    """Return the connection of a run, captured on one side, with snapshots of both hosts."""
     said = [LAB_RUNS / run / f"ss_{end}.txt" for end in SIDES]
     (connection,) = tcpwin.analyze(LAB_RUNS / run / f"{side}.pcap.gz", snapshots=said).connections
     return connection
@@ -123,7 +123,7 @@ def test_the_receiver_stops_the_sender_only_while_it_reads_slowly(run: str, side
 
 @pytest.mark.parametrize("run", [STOCK, WIDE])
 def test_the_band_names_the_receiver_while_it_is_slow_and_the_path_while_it_is_fast(run: str) -> None:
-    """Of the sender's lane, the upper one: shares of the spans by what each bar took."""
+    """In the sender's (upper) lane, compare the share of each bar."""
 
     def share(names: tuple[str, ...], first: float, last: float) -> float:
         figure = drawn("budget", run, "snd", first, last)

@@ -1,4 +1,4 @@
-"""What was seen to be hard to read in pictures of the figures, and is not to come back."""
+"""Figures stay readable: regressions once seen in pictures."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_timeout_that_fired_or_is_near_stays_in_view(path: object) -> None:
 
 
 def test_a_flight_that_is_not_the_captures_is_told() -> None:
-    """At the receiver it stands above the window that is drawn, which the sender did not have yet."""
+    """At the receiver the flight is above the drawn window, which had not reached the sender yet."""
     figure = drawn("window", NEAR_RECEIVER)
     shift_ms = connection(NEAR_RECEIVER).b_to_a.sender_shift_ns / 1e6
     told = re.sub(r"<[^>]*>", " ", figure.layout.title.text)

@@ -1,4 +1,4 @@
-"""Markers and curves stand where the packets are: numbers of tshark 4.0, each with the filter that gave it."""
+"""Markers and curves match the packets: numbers of tshark 4.0, each with the filter that gave it."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_rates_add_up_to_what_tshark_adds_up(path: object, sent_bytes: int) -> N
     widths = [float(after) - float(before) for before, after in zip(throughput.x, throughput.x[1:], strict=False)]
     total = sum(float(rate) * width / 8 for rate, width in zip(throughput.y, widths, strict=False))
     assert total == pytest.approx(sent_bytes, rel=1e-5)
-    # The last step is as long as the capture goes on: no rate is spread over time that nobody captured.
+    # The last step ends with the capture: no rate covers time that was not captured.
     [connection] = tcpwin.analyze(path)  # type: ignore[arg-type]
     assert float(throughput.x[-1]) == pytest.approx(connection.duration_ns / 1e9, rel=1e-6)
 

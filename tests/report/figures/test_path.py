@@ -19,7 +19,7 @@ BUFFER_64K = CAPTURES / "lab" / "receive-buffer-64k.pcap.gz"
 
 
 def rate_axis(figure: object) -> Any:
-    """The axis on which the delivery rate stands."""
+    """Return the axis of the delivery rate."""
     name = trace(figure, "delivery rate").yaxis  # type: ignore[arg-type]
     return figure.layout[name.replace("y", "yaxis")]  # type: ignore[attr-defined]
 
@@ -103,7 +103,7 @@ def test_one_panel_of_it_stands_in_a_timeline_of_several() -> None:
 
 
 def test_a_timeline_shows_it_where_the_path_is_the_limit() -> None:
-    """Of a full path, and of one that loses; not where the window limits."""
+    """Shown for a full path and for a lossy one; not if the window limits."""
     for path, is_shown in ((FULL[0], True), (LOSS, True), (WINDOW[0], False)):
         of = connection(path)
         assert (of.verdict.limit in ("path_rate", "path_loss")) is is_shown

@@ -1,4 +1,4 @@
-"""A connection beside a reference's run: both on the same axes, each with its own numbers; and when there is none."""
+"""A connection and a reference's run on the same axes, each with its own numbers; and missing references."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_throughput_of_both(small_window: tcpwin.Connection) -> None:
     assert is_valid(figure)
     assert max(trace(figure, "the run's goodput").y) == pytest.approx(941.5e6, rel=0.002)
     yours = trace(figure, "your goodput")
-    # What is below the curve is what was acknowledged.
+    # The area below the curve is the acknowledged bytes.
     heights, edges = np.asarray(yours.y, dtype=float), np.asarray(yours.x)
     assert float(np.sum(heights[:-1] * np.diff(edges)) / 8) == pytest.approx(small_window.b_to_a.acked_bytes, rel=1e-6)
 
@@ -80,7 +80,7 @@ def test_where_no_reference_is_near_the_figure_says_why() -> None:
 
 
 def test_a_rate_far_below_the_reference_is_seen(small_window: tcpwin.Connection) -> None:
-    """26 Mbit/s beside 941 Mbit/s."""
+    """26 Mbit/s next to 941 Mbit/s."""
     figure = figures.draw("reference-throughput", small_window)
     assert figure.layout.yaxis2.type == "log"
     low, high = (10.0**each for each in figure.layout.yaxis2.range)
@@ -88,7 +88,7 @@ def test_a_rate_far_below_the_reference_is_seen(small_window: tcpwin.Connection)
 
 
 def test_a_closed_window_stands_at_the_lower_edge() -> None:
-    """On a logarithmic axis there is no zero: the note says where it is, and hovering that it is one."""
+    """A logarithmic axis has no zero: the note says where it is, and hovering shows its value."""
     path = CAPTURES / "lab" / "receive-buffer-64k.pcap.gz"
     figure = figures.draw("reference-window", tcpwin.analyze(path).connections[0], field="lab-oscil-300ms/170p2-stock")
     assert figure.layout.yaxis2.type == "log"

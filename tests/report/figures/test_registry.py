@@ -1,4 +1,4 @@
-"""Which figures there are, what may be asked of them, and that what is asked is refused in words."""
+"""Figures and their options, and the messages that refuse invalid requests."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_all_on_one_axis_is_no_larger(long: tcpwin.Analysis) -> None:
     figure = figures.timeline(long.connections[0])
     assert 100_000 < len(figure.to_json()) < MOST_BYTES
     series = {each.name: each for each in figure.data}
-    # What is drawn with fewer points keeps the extremes.
+    # Drawing fewer points keeps the extremes.
     window = long.connections[0].series("receive_window", direction="a_to_b")
     assert (series["receive window"].y.min(), series["receive window"].y.max()) == (window.min.min(), window.max.max())
     assert 300 < len(series["receive window"].y) < 1000

@@ -71,7 +71,7 @@ def test_every_figure_is_a_picture_that_any_page_may_show(name: str, path: Any) 
         assert all(any(title in text for text in shown) for title in [figures.get(name).title])
         if reason := figure["layout"]["meta"].get("nothing"):
             assert "Nothing to show" in "".join(shown), reason
-        # What is drawn of JSON is the same.
+        # A figure drawn from JSON is the same.
         assert figures.still(json.loads(json.dumps(typed(figure))), width=width) == picture
 
 
@@ -117,7 +117,7 @@ def test_two_connections_share_their_axes() -> None:
     picture = figures.still(figure, width=1000)
     assert [text for text in texts(picture) if "scaling" in text] == ["no-window-scaling & <b>", "window-scaling & <b>"]
     labels = [text for text in texts(picture) if re.fullmatch(r"[\d.]+MB", text)]
-    # Each label stands twice: one range for both.
+    # Each label occurs twice: one range for both.
     assert labels
     assert all(labels.count(each) == 2 for each in labels)
 

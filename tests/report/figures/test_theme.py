@@ -78,7 +78,7 @@ def test_no_button_uploads_the_figure(name: str) -> None:
 @all_cases("name", NAMES)
 def test_lines_of_the_title_fit_a_phone(name: str) -> None:
     first, *lines = drawn(name, BUNDLE).layout.title.text.split("<br>")
-    # Beside the buttons: 28 letters, in bold.
+    # Next to the buttons there is room for 28 letters in bold.
     assert len(first.removeprefix("<b>").removesuffix("</b>")) <= 28
     for line in lines:
         assert len(line.partition(">")[2].removesuffix("</span>")) <= 60

@@ -27,7 +27,7 @@ def skipped(analysis: tcpwin.Analysis) -> int:
 
 
 def expected_frames(analysis: tcpwin.Analysis) -> set[int]:
-    """Frames with something to say, by what Python tells of the capture."""
+    """Return the frames that get a comment, as derived in Python."""
     frames = {frame for finding in analysis.findings for frame in finding.evidence.frames}
     for connection in analysis:
         frames.add(connection.first_frame)
@@ -47,7 +47,7 @@ def test_every_packet_is_there_and_means_the_same(path: Path, tmp_path: Path) ->
     if not written.packets_skipped:
         assert list(again.segments().rows()) == rows_of(path)
         assert [each.verdict for each in again] == [each.verdict for each in analysis]
-        # What is damaged is the file, which the copy is not.
+        # Only the original file is damaged; the copy is not.
         assert list(again.findings) == [each for each in analysis.findings if each.code != "TW605"]
 
 
@@ -79,7 +79,7 @@ def test_tshark_reads_comments_at_the_right_frames(path: Path, tmp_path: Path, t
 
 @pytest.mark.parametrize("order", ["<", ">"], ids=["little", "big"])
 def test_what_the_file_says_itself_is_kept(order: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
-    """Two interfaces of their own resolution and offset, a comment on the file and on packets, names, keys."""
+    """Two interfaces with different resolution and offset, comments on the file and on packets, names, keys."""
     packets = conversation()
     end = option(0, b"", order)
     first = interface(order, option(IF_NAME, b"one", order) + option(RESOLUTION, b"\x06", order) + end)
@@ -94,7 +94,7 @@ def test_what_the_file_says_itself_is_kept(order: str, tmp_path: Path, tool: Cal
     # Ten seconds and some picoseconds after the interface's offset.
     ticks = (10 * 10**6 + packets[3][0]) * 10**6 + 123_456
     own = enhanced(packets[3], order, ticks=ticks, interface_id=1)
-    # The block's options stand before its last four bytes.
+    # The block's options precede its last four bytes.
     body = own[8:-4] + option(COMMENT, b"of an engineer", order) + option(2, struct.pack(order + "I", 1), order) + end
     names = block(4, struct.pack(order + "HH4s", 1, 4 + 7, bytes((192, 0, 2, 1))) + b"client\0" + bytes(1 + 4), order)
     keys = block(10, struct.pack(order + "II4s", 0x544C534B, 4, b"key\n"), order)

@@ -25,11 +25,11 @@ SLOW_READER = CAPTURES / "lab" / "slow-reader.pcap.gz"
 LOSSY = CAPTURES / "wild" / "lossy-path.pcapng.gz"
 FRAME_FIELDS = re.compile(r"(^|_)frames?$")
 ELSEWHERE = {"id", "epoch"}
-"""Of a connection, fields that say where in the capture it is."""
+"""Fields that locate a connection in the capture."""
 
 
 def numbers_of(connection: tcpwin.Connection) -> dict[str, Any]:
-    """What is measured of a connection, without where in the capture it is."""
+    """Return the measurements of a connection, without its location in the capture."""
 
     def without(value: Any) -> Any:
         if isinstance(value, dict):
@@ -74,7 +74,7 @@ def test_tshark_says_the_same_frame_for_frame(path: Path, tmp_path: Path, tool: 
     analysis = analyze(path)
     [connection] = analysis.worst(1)
     plain = tmp_path / "all.pcapng"
-    # What tshark reads of compressed files depends on how it was built.
+    # Builds of tshark differ in the compressed files they read.
     analysis.annotate(plain)
     analysis.slice(out, connections=[connection.id])
     frames = set(frames_of(path, connection.id))

@@ -1,4 +1,4 @@
-"""What tshark reads of a capture: a row a frame, and its comments."""
+"""Read a capture through tshark: one row per frame, and its comments."""
 
 from __future__ import annotations
 

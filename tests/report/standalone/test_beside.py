@@ -1,4 +1,4 @@
-"""A report puts its worst connections beside the references: what `compare` says, in each form, or why it cannot."""
+"""A report compares its worst connections with the references, in each form, or says why it cannot."""
 
 from __future__ import annotations
 

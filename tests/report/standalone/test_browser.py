@@ -127,7 +127,7 @@ def test_a_legend_in_one_column_takes_nothing_from_the_picture(
             draw_all(page)
             found.append(page.locator(".plot").evaluate_all(measure))
     for (wide, legend, room), (narrow, _, _) in zip(*found, strict=True):
-        # What the height leaves beside the room for the legend; one line of it, and of the axis's title, may differ.
+        # The height left besides the legend's room; one line of it and of the axis's title may differ.
         assert narrow >= wide + legend - room - 40, (wide, narrow)
 
 
@@ -266,7 +266,7 @@ def test_the_browser_that_prints_has_no_network(tool: Callable[[str], str]) -> N
 
 @pytest.fixture
 def short_folder() -> Iterator[Path]:
-    """Chromium's socket stands in the folder for temporary files: of its path a socket takes 107 bytes (unix(7))."""
+    """Chromium puts its socket in the temporary folder; a socket's path may have 107 bytes (unix(7))."""
     with TemporaryDirectory(prefix="t-") as folder:
         yield Path(folder)
 

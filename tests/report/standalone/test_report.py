@@ -1,4 +1,4 @@
-"""What a report says, in Markdown, JSON and the page's table, is what was measured and found; its size is bounded."""
+"""Reports in Markdown, JSON and HTML show what was measured and found; their size is bounded."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Desk:
         return plain
 
     def problem(self, capture: Path, *options: object) -> tuple[int, str, str]:
-        """At which frame something is said of the index, what, and what stands on standard error."""
+        """Return the frame and text of a problem with the index, and the lines on standard error."""
         [[frame, problem]] = self.fields(capture, ("frame.number", "problem"), "-Y", "tcpwin.problem", *options)
         said = [line for line in self.read(capture, *options).stderr.splitlines() if "tcpwin" in line]
         return int(frame), problem, "\n".join(said)
@@ -89,7 +89,7 @@ def seconds(ns: int) -> str:
 
 
 def expected(analysis: tcpwin.Analysis) -> Iterator[list[str]]:
-    """The fields of each frame that holds TCP, by what Python tells of it."""
+    """Yield the fields of each TCP frame, as derived in Python."""
     codes: dict[int, list[str]] = {}
     for finding in analysis.findings:
         for frame in set(finding.evidence.frames):
@@ -241,7 +241,7 @@ def test_damage_anywhere_is_noticed_before_it_is_shown(desk: Desk, count: int) -
         assert len(said) == 1
         assert said[0].startswith(f"tshark: tcpwin: {index} is ")
         for got, wanted in zip(desk.fields(KEEP_ALIVE, names), right, strict=True):
-            # What was shown before the damage was met is right, but for the frame at which it was met.
+            # Values shown before the damage was detected are right, except at the frame that detected it.
             assert got == wanted or not any(got[2:])
 
 
@@ -257,7 +257,7 @@ function tap.draw() press("tcpwin.connection", 0) end
 
 
 def test_the_menu_opens_the_connection(desk: Desk) -> None:
-    """tshark has no menus: another script stands in for Wireshark's, and presses the plugin's item."""
+    """tshark has no menus: another script replaces Wireshark's and triggers the plugin's item."""
     folder = desk.home / "it's a folder"
     folder.mkdir()
     shutil.copy(KEEP_ALIVE, folder)
@@ -273,7 +273,7 @@ def test_the_menu_opens_the_connection(desk: Desk) -> None:
     browser.chmod(0o755)
     scripts = (f"-Xlua_script:{desk.home / each}" for each in ("menu.lua", "again.lua"))
     done = desk.run(desk.tshark, "-n", "-r", KEEP_ALIVE, *scripts, BROWSER=f"{browser} %s", TMPDIR=str(desk.home))
-    # What the item starts holds tshark's standard output open: it has ended.
+    # The command that the item starts holds tshark's standard output open: it has ended.
     assert done.returncode == 0, done.stderr
     page = Path(seen.read_text().removeprefix("file://"))
     assert page.name == "connection-0.html"
