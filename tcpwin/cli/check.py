@@ -180,9 +180,9 @@ class _Gate:
 
     def blocks(self, analysis: Analysis, found: Findings) -> Iterator[Iterable[str] | ConnectionTable]:
         """Yield the text: summary, connections with a problem where there are several, findings."""
-        from tcpwin.limits import asked_of
+        from tcpwin.limits import applicable_rules
 
-        asked = len(asked_of(analysis, self.rules))
+        asked = len(applicable_rules(analysis, self.rules))
         return text_blocks(analysis, found, asked, SHOWN if self.limit is None else self.limit)
 
     def write(
@@ -254,10 +254,10 @@ def write_document_of(
     analysis: Analysis, found: Findings, gate: _Gate, output: Output, warn: Callable[[str], object]
 ) -> None:
     """Write the findings on one capture in a format for programs."""
-    from tcpwin.limits import asked_of
+    from tcpwin.limits import applicable_rules
 
     rules = gate.rules
-    asked = asked_of(analysis, rules)
+    asked = applicable_rules(analysis, rules)
     shown = list(islice(found, gate.limit))
     left_out = sum(found.counts.values()) - len(shown)
     if output.form == "json":

@@ -1,4 +1,4 @@
-"""What limited each connection: where its time went, findings by rules, with their evidence, cost and remedy."""
+"""Limits of each connection: time budgets, verdicts, and the findings of rules with evidence, cost and remedy."""
 
 from tcpwin.lazy import attach
 

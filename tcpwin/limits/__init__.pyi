@@ -37,7 +37,7 @@ from tcpwin.limits.finding import Finding as Finding
 from tcpwin.limits.finding import Remedy as Remedy
 from tcpwin.limits.finding import Severity as Severity
 from tcpwin.limits.findings import Findings as Findings
-from tcpwin.limits.findings import asked_of as asked_of
+from tcpwin.limits.findings import applicable_rules as applicable_rules
 from tcpwin.limits.findings import check as check
 from tcpwin.limits.findings import choose as choose
 from tcpwin.limits.life import Life as Life

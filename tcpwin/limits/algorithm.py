@@ -1,6 +1,6 @@
-"""Which congestion control a direction's sender has: by a snapshot of its socket, else by how its flight moved.
+"""Identify a sender's congestion control from a snapshot of its socket, else from the behaviour of its flight.
 
-In: a connection, or rows of many. Out: `Algorithm`: name, confidence, and what shows it. None where neither tells.
+In: a connection, or rows of many. Out: `Algorithm` with name, confidence and evidence, or None if neither shows it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tcpwin.hosts import SocketSample
 
 FIELDS = ("sender_algorithm", "sender_algorithm_confidence", "window_cuts", "window_cut_mean", "rate_probes")
-"""Of a direction: what its packets show."""
+"""Fields of a direction that its packets determine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class Algorithm:
     """A sender's congestion control.
 
     Attributes:
-        name: as Linux names it: ``cubic``, ``reno``, ``bbr``, ``dctcp``, and whatever else a snapshot says.
+        name: Linux's name: ``cubic``, ``reno``, ``bbr``, ``dctcp``, or any other in a snapshot.
         confidence: ``certain`` from a snapshot; ``likely`` or ``possible`` from the packets.
         source: ``ss`` or ``packets``.
-        evidence: what shows it, in words.
+        evidence: the evidence, as a clause.
     """
 
     name: str
@@ -41,12 +41,12 @@ class Algorithm:
 
     @property
     def is_bbr(self) -> bool:
-        """Whether it is BBR, of whatever version."""
+        """Whether it is any version of BBR."""
         return self.name.startswith("bbr")
 
 
 def algorithms_of(connection: Connection) -> dict[str, Algorithm | None]:
-    """By direction, ``a_to_b`` and ``b_to_a``."""
+    """Identify both senders' algorithms, by direction ``a_to_b`` and ``b_to_a``."""
     sockets = connection.socket_samples
     both = (connection.a_to_b, connection.b_to_a)
     return {
@@ -56,13 +56,13 @@ def algorithms_of(connection: Connection) -> dict[str, Algorithm | None]:
 
 
 def by_samples(samples: Sequence[SocketSample]) -> Algorithm | None:
-    """What the last sample of a socket that names one says."""
+    """Return the algorithm named by the last sample that names one."""
     named = [name for sample in samples if (name := sample.congestion_control)]
     return Algorithm(named[-1], "certain", "ss", "a snapshot of its socket names it") if named else None
 
 
 def algorithm_rows(analysis: Analysis, start: int, stop: int) -> Iterator[dict[str, Algorithm | None]]:
-    """By packets alone, of the connections from `start` to before `stop`."""
+    """Yield the algorithms of connections `start` to before `stop`, from packets alone."""
     names = [f"{side}.{field}" for side in DIRECTIONS for field in FIELDS]
     table = analysis.connections.table(names, start=start, stop=stop)
     columns = [table[name].tolist() for name in names]
@@ -79,9 +79,9 @@ def _by_packets(name: str | None, confidence: str | None, cuts: int, left: Any, 
     elif name == "bbr":
         evidence = f"its flight stayed the same through {count_text(cuts, 'loss', 'losses')}"
     elif name == "dctcp":
-        evidence = "marks of congestion cut its flight by little"
+        evidence = "congestion marks cut its flight only slightly"
     elif cuts:
-        evidence = f"{count_text(cuts, 'cut')} of its flight, to {share_text(left)} on average"
+        evidence = f"its flight was cut {count_text(cuts, 'time')}, to {share_text(left)} on average"
     else:
-        evidence = "before any loss its flight grew by a twentieth a round trip"
+        evidence = "before any loss its flight grew by a twentieth per round trip"
     return Algorithm(name, confidence, "packets", evidence)

@@ -1,4 +1,4 @@
-"""A measured capture with what its hosts recorded and what limited its connections."""
+"""A measured capture with its hosts' records, findings and verdicts."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class Report(Protocol):
-    """A report, which `tcpwin.render.report` makes."""
+    """A report made by `tcpwin.render.report`."""
 
     def html(self, *, theme: str = "auto") -> str:
-        """Return one page that needs no network."""
+        """Return one self-contained page."""
 
     def pdf(self) -> bytes:
         """Return the page as PDF."""
@@ -46,13 +46,13 @@ class Report(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The counts of a file of packets.
+    """Counts of a file of packets.
 
     Attributes:
-        packets: written.
-        packets_cut: those of which bytes after the headers were left out.
-        packets_commented: those at which something was found.
-        packets_skipped: those of the capture that cannot be copied, as nothing describes their interface.
+        packets: packets written.
+        packets_cut: packets without the bytes after their headers.
+        packets_commented: packets with a comment.
+        packets_skipped: packets that cannot be copied because the capture does not describe their interface.
     """
 
     packets: int
@@ -62,10 +62,10 @@ class Slice:
 
 
 class Analysis(Measurement):
-    """All that was measured of one input, what its hosts recorded, and what limited it. Iterating yields connections.
+    """The measurements of one input, with its hosts' records and its limits. Iterating yields connections.
 
     Attributes:
-        notes: sentences on what was not read of bundles, and on samples that could not be ordered.
+        notes: sentences about parts of bundles that were not read, and samples that could not be ordered.
     """
 
     _joined: Joined | None = None
@@ -81,21 +81,21 @@ class Analysis(Measurement):
 
     @cached
     def findings(self) -> Findings:
-        """The findings of all rules with their default thresholds; `tcpwin.limits.check` takes others."""
+        """The findings of all rules with default thresholds; `tcpwin.limits.check` accepts others."""
         from tcpwin.limits.findings import check
 
         return check(self)
 
     @cached
     def problems(self) -> Sequence[int]:
-        """The numbers of the connections with a problem, the worst first."""
+        """The numbers of the connections with a problem, worst first."""
         from tcpwin.limits.ranking import problems
 
         return problems(self, self.findings)
 
     @cached
     def verdict(self) -> Verdict | None:
-        """What limited the worst connection; None without any."""
+        """The verdict on the worst connection; None without connections."""
         from tcpwin.limits.ranking import worst
 
         ids = self.problems[:1] or worst(self, 1)
@@ -103,28 +103,28 @@ class Analysis(Measurement):
 
     @cached
     def summary(self) -> Summary:
-        """The capture in words, with the findings that cost most."""
+        """The summary of the capture, with the costliest findings."""
         from tcpwin.limits.summary import summarize
 
         return summarize(self, self.findings)
 
     def worst(self, limit: int = 10) -> Sequence[Connection]:
-        """Return the connections that lost most time to limits that somebody can change, the worst first."""
+        """Return the connections that lost the most time to limits that somebody can lift, worst first."""
         from tcpwin.limits.ranking import worst
 
         return [Connection(self, id) for id in worst(self, limit)]
 
     @property
     def hosts(self) -> tuple[Host, ...]:
-        """The hosts of the snapshots; empty without any."""
+        """The hosts in the snapshots; empty without snapshots."""
         return self._joined.hosts if self._joined is not None else ()
 
     def joined(self, id: int) -> tuple[JoinedSample, ...]:
-        """Return the samples of a connection's sockets joined with the packets, in order of time."""
+        """Return the samples of a connection's sockets joined with the packets, in time order."""
         return self._joined.samples_beside(id) if self._joined is not None else ()
 
     def sockets_of(self, id: int) -> list[tuple[Host, str, list[SocketSample]]]:
-        """Return each host's samples of a connection, with the side, ``a`` or ``b``, whose socket they are."""
+        """Return each host's samples of a connection, with the side (``a`` or ``b``) of the socket."""
         return self._joined.sockets_of(id) if self._joined is not None else []
 
     def scale_claims(self, id: int) -> tuple[ScaleClaim, ...]:
@@ -140,15 +140,15 @@ class Analysis(Measurement):
         return provided("draw")(name, self, points=points, theme=theme)
 
     def report(self, path: str | Path | None = None, *, limit: int = 10, theme: str = "auto") -> Report:
-        """Make the standalone report: HTML, PDF, JSON or Markdown.
+        """Make a standalone report: HTML, PDF, JSON or Markdown.
 
         >>> analysis.report("report.html")
         >>> print(analysis.report(limit=3).markdown())
 
         Args:
-            path: a file to write it to, in the form that its name implies; `Report.write` lists the errors.
-            limit: most connections shown in full.
-            theme: of HTML: ``auto``, ``light`` or ``dark``.
+            path: the file to write, in the format that its name implies; `Report.write` lists the errors.
+            limit: maximum number of connections shown in full.
+            theme: HTML theme: ``auto``, ``light`` or ``dark``.
         """
         made: Report = provided("report")(self, limit=limit, given=self.findings)
         if path is not None:
@@ -156,7 +156,7 @@ class Analysis(Measurement):
         return made
 
     def slice(self, path: str | Path, **chosen: Any) -> Slice:
-        """Write the packets of connections, of a span or of findings to a pcapng file with comments.
+        """Write the packets of connections, a time span or findings to a pcapng file with comments.
 
         >>> analysis.slice("worst.pcapng", connections=[analysis.worst(1)[0].id])
 
@@ -168,26 +168,26 @@ class Analysis(Measurement):
         return made
 
     def annotate(self, path: str | Path) -> Slice:
-        """Write the whole capture to a pcapng file with a comment at each packet where something was found."""
+        """Write the whole capture to a pcapng file, with comments on packets that have events or findings."""
         made: Slice = provided("annotate")(self, path)
         return made
 
     def write_json(self, file: IO[str], *, connection: int | None = None, events: bool = False) -> None:
-        """Write the analysis as one JSON document: all connections, or one, which can come with its events.
+        """Write the analysis as one JSON document: all connections, or one, optionally with its events.
 
-        Each connection comes with its verdict and its time budget, so the rules run.
+        Each connection includes its verdict and time budget, so the rules run.
 
         Raises:
-            ArgumentError: events of all connections.
-            IndexError: there is no such connection.
-            SourceError: the source, read again for the events, changed, or could be read only once.
+            ArgumentError: events were requested without a connection.
+            IndexError: the connection does not exist.
+            SourceError: the source, read again for the events, has changed or can be read only once.
         """
         from tcpwin.limits.verdict_document import describe_capture, judged_members
 
         if events and connection is None:
-            raise ArgumentError("events come with one connection: say which")
+            raise ArgumentError("events need a connection: pass its number")
         id = None if connection is None else self.connections[connection].id
-        # Before a byte is written: what cannot be read must not leave half a document behind.
+        # Read before writing, so that an error does not leave half a document behind.
         listed = self._listed(id) if events and id is not None else None
         more = self._joined.describe_samples(id) if listed and id is not None and self._joined is not None else {}
         head: dict[str, Any] = {"schema": SCHEMA, "name": self.name, "capture": asdict(self.capture)}
@@ -216,19 +216,19 @@ class Analysis(Measurement):
         return file.getvalue()
 
     def __reduce_ex__(self, protocol: Any, /) -> Any:
-        """Pickle what was asked, which is analysed again on unpickling: files and bytes, which can be read again."""
+        """Pickle the arguments, from which unpickling repeats the analysis; the source must be readable again."""
         from tcpwin.limits.measuring import analyze_again
 
         if self._question is None:
             raise TypeError(
-                "an Analysis of what can be read but once cannot be pickled: it reads its capture again when it is "
-                "asked. Hand over what is wanted of it, as analysis.to_json(), or analyse a file"
+                "an Analysis of a source that can be read only once cannot be pickled: unpickling reads the capture "
+                "again. Pass on its results, such as analysis.to_json(), or analyse a file"
             )
         return analyze_again, (self._question,)
 
 
 def _write_events(file: IO[str], records: list[tuple[Any, ...]], omitted: int, more: dict[str, Any]) -> None:
-    """Add events, one a line, and further members to the object of a connection."""
+    """Add events, one per line, and further members to a connection's object."""
     file.write(', "events": [')
     for position, record in enumerate(records):
         file.write((",\n" if position else "\n") + json.dumps(dict(zip(EVENT_FIELDS, record, strict=True))))

@@ -1,8 +1,7 @@
-"""Findings that are known and accepted, so that a check fails for what is new or has grown.
+"""Baselines: known, accepted findings, so that a check fails only for new or costlier ones.
 
-In: findings of captures, or a file that was written of them. Out: a file; or findings of which the known ones are set
-aside. A finding is known by its capture, its rule, its direction and the server's port: numbers of connections and the
-client's port differ from run to run.
+In: findings of captures, or a baseline file. Out: a baseline file, or findings with the known ones separated. A finding
+is identified by its capture, rule, direction and server port; connection numbers and client ports differ between runs.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from tcpwin.limits.findings import Findings
 
 SCHEMA = "tcpwin/baseline/1"
 GROWTH = 0.25
-"""A finding that costs so much more than the known one, and `GROWTH_NS`, is new."""
+"""A finding is new if its cost exceeds the known one's by more than this share plus `GROWTH_NS`."""
 GROWTH_NS = 200_000_000
 _MOST_BYTES = 64 << 20
 
 
 class Kind(NamedTuple):
-    """What makes two findings the same in two runs."""
+    """The identity of a finding across runs."""
 
     capture: str
     code: str
@@ -39,10 +38,10 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Findings of one kind.
+    """Known findings of one kind.
 
     Attributes:
-        cost_ns: of the costliest.
+        cost_ns: cost of the costliest.
     """
 
     count: int
@@ -54,13 +53,13 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What is known of captures, each by its path from the folder of the baseline's file."""
+    """Known findings of captures, which are named by their paths relative to the baseline's folder."""
 
     file: Path
     kinds: Mapping[Kind, Known]
 
     def set_aside(self, analysis: Analysis, found: Findings) -> Findings:
-        """The same findings without the known ones, which `Findings.known` has; verdicts go by all."""
+        """Move the known findings to `Findings.known`; verdicts still consider all."""
         left = {kind: known.count for kind, known in self.kinds.items()}
         new: list[Finding] = []
         known: list[Finding] = []
@@ -72,7 +71,7 @@ class Baseline:
             else:
                 new.append(finding)
         counts = Counter(each.code for each in new)
-        # Of those that are not kept one by one only the number is known.
+        # Findings that are only counted can only be compared by number.
         for code, count in _beyond(found).items():
             name = _capture(self.file, analysis.name)
             counts[code] += max(0, count - left.get(Kind(name, code, "beyond", None), 0))
@@ -83,7 +82,7 @@ class Baseline:
 
 
 def kinds_of(file: Path, analysis: Analysis, found: Findings) -> dict[Kind, Known]:
-    """What a baseline in this file knows, once all findings of a capture are accepted."""
+    """Accept all findings of a capture for a baseline in this file."""
     kinds: dict[Kind, Known] = {}
     for finding in found:
         kind, one = _kind(file, analysis, finding), Known(1, finding.cost_ns)
@@ -94,7 +93,7 @@ def kinds_of(file: Path, analysis: Analysis, found: Findings) -> dict[Kind, Know
 
 
 def baseline_document(kinds: Mapping[Kind, Known]) -> dict[str, Any]:
-    """The baseline as JSON has it, in an order that does not depend on the run."""
+    """Return the baseline as a JSON object, in an order that does not depend on the run."""
     order = sorted(kinds, key=lambda kind: (kind.capture, kind.code, kind.direction or "", kind.port or 0))
     rows = ({**kind._asdict(), "count": kinds[kind].count, "cost_ns": kinds[kind].cost_ns} for kind in order)
     return {"schema": SCHEMA, "known": list(rows)}
@@ -104,7 +103,7 @@ def read_baseline(file: Path) -> Baseline:
     """Read a baseline.
 
     Raises:
-        SourceError: it is not there, or is none.
+        SourceError: the file is missing, is not a baseline or is damaged.
     """
     try:
         with file.open("rb") as opened:
@@ -114,7 +113,7 @@ def read_baseline(file: Path) -> Baseline:
     try:
         document = json.loads(data) if len(data) <= _MOST_BYTES else None
         if not isinstance(document, dict) or document["schema"] != SCHEMA:
-            raise SourceError(f"{file} is no baseline: `tcpwin check --write-baseline {file}` writes one")
+            raise SourceError(f"{file} is not a baseline: `tcpwin check --write-baseline {file}` writes one")
         return Baseline(file, dict(map(_read_row, document["known"])))
     except (ValueError, KeyError, TypeError, RecursionError):
         raise SourceError(f"{file} is damaged: `tcpwin check --write-baseline {file}` writes it again") from None
@@ -131,9 +130,9 @@ def _read_row(row: Mapping[str, Any]) -> tuple[Kind, Known]:
 
 
 def _beyond(found: Findings) -> dict[str, int]:
-    """How many findings of each rule are not kept one by one, of those rules that have such."""
-    kept = Counter(each.code for each in found)
-    return {code: count - kept[code] for code, count in found.counts.items() if count > kept[code]}
+    """Count the findings beyond those kept individually, for each rule that has any."""
+    listed = Counter(each.code for each in found)
+    return {code: count - listed[code] for code, count in found.counts.items() if count > listed[code]}
 
 
 def _kind(file: Path, analysis: Analysis, finding: Finding) -> Kind:
@@ -142,7 +141,7 @@ def _kind(file: Path, analysis: Analysis, finding: Finding) -> Kind:
 
 
 def _capture(file: Path, name: str) -> str:
-    """A capture as the baseline names it; what is no file, as standard input, by its name."""
+    """Return the baseline's name for a capture; a source that is not a file, such as standard input, keeps its name."""
     if not Path(name).exists():
         return name
     try:

@@ -1,8 +1,8 @@
-"""Where a sender's time went: every instant of a direction's life belongs to one item.
+"""The time budget of a sender: every instant of a direction's life belongs to one item.
 
-In: a direction as measured, and the samples of its sender's socket where there are any. Out: Budget. With samples the
-kernel's chronographs decide how much of the busy time was waiting for the window or the send buffer (rules.md 8; Linux
-`tcp_chrono_start`, net/ipv4/tcp_output.c); the packets' own estimate stands beside it.
+In: a measured direction and any samples of its sender's socket. Out: Budget. With samples, the kernel's chronographs
+decide how much of the busy time was spent waiting for the window or the send buffer (rules.md 8; Linux
+`tcp_chrono_start`, net/ipv4/tcp_output.c); the estimate from packets is kept as well.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from tcpwin.analysis import Direction
 from tcpwin.limits.tables import GROUPS, ITEMS, WINDOW_ITEMS
 
 if TYPE_CHECKING:
-    # Without snapshots nothing of them is needed.
+    # Needed only with snapshots.
     from tcpwin.hosts import SocketSample
 
 CHRONOGRAPHS = ("busy_ns", "rwnd_limited_ns", "sndbuf_limited_ns")
-"""What `KernelLimits` takes from a sample."""
+"""Counters of a sample that `KernelLimits` uses."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelLimits:
-    """What the sender's kernel counted, by the last sample of its socket.
+    """Counters of the sender's kernel, from the last sample of its socket.
 
     Attributes:
-        busy_ns: with data to send or in flight, since the capture began.
-        rwnd_limited_ns, sndbuf_limited_ns: of that, waiting for the window or the send buffer.
+        busy_ns: time with data to send or in flight, since the capture began.
+        rwnd_limited_ns, sndbuf_limited_ns: part of it spent waiting for the window or the send buffer.
     """
 
     busy_ns: int
@@ -39,12 +39,12 @@ class KernelLimits:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The time of one direction by what limited it.
+    """The time of one direction, divided by limit.
 
     Attributes:
         items_ns: nanoseconds of each of `ITEMS`; they add up to the connection's duration.
-        packets_ns: the same by the packets alone.
-        kernel: what the sender's kernel counted; None without samples that cover the transfer.
+        packets_ns: the same, from the packets alone.
+        kernel: the kernel's counters; None without samples that cover the transfer.
     """
 
     items_ns: Mapping[str, int]
@@ -57,7 +57,7 @@ class Budget:
         return sum(self.items_ns.values())
 
     def share(self, *items: str) -> float:
-        """Share of the duration that items have, 0 to 1."""
+        """Return the items' share of the duration, 0 to 1."""
         total_ns = self.total_ns
         return sum(self.items_ns[item] for item in items) / total_ns if total_ns else 0.0
 
@@ -68,13 +68,16 @@ class Budget:
 
     @property
     def largest(self) -> str:
-        """The group with most time."""
+        """The group with the most time."""
         groups = self.groups_ns
         return max(groups, key=lambda name: groups[name])
 
     @property
     def disagreement(self) -> float | None:
-        """Share of the duration by which packets and kernel differ about waiting for the window; None without both."""
+        """Difference between packets and kernel in the time spent waiting for the window, as a share of the duration.
+
+        None without kernel counters.
+        """
         if self.kernel is None or not self.total_ns:
             return None
         by_packets = sum(self.packets_ns[item] for item in WINDOW_ITEMS)
@@ -84,11 +87,11 @@ class Budget:
 def draw_up(
     direction: Direction, samples: Sequence[SocketSample] = (), *, spent_ns: Iterable[int] | None = None
 ) -> Budget:
-    """The budget of a direction.
+    """Draw up the budget of a direction.
 
     Args:
-        samples: of its sender's socket.
-        spent_ns: by the packets alone, of each of `ITEMS`, where that is at hand.
+        samples: samples of the sender's socket.
+        spent_ns: nanoseconds of each of `ITEMS` from the packets alone, if already known.
     """
     if spent_ns is None:
         spent_ns = (int(getattr(direction, f"budget_{item}_ns")) for item in ITEMS)
@@ -102,7 +105,7 @@ def draw_up(
 
 
 def _kernel(direction: Direction, samples: Sequence[SocketSample]) -> KernelLimits | None:
-    """What was counted since the capture began, if the samples reach to the end of the data."""
+    """Return the counters since the capture began, if the samples extend to the end of the data."""
     counted = [each for each in samples if each.busy_ns]
     if not counted:
         return None
@@ -111,7 +114,7 @@ def _kernel(direction: Direction, samples: Sequence[SocketSample]) -> KernelLimi
         if (last.count("bytes_acked") or 0) < 0.9 * direction.acked_bytes:
             return None
         return KernelLimits(*(last.count(name) or 0 for name in CHRONOGRAPHS))
-    # The kernel counts since the socket was opened: only what was added during the capture belongs to it.
+    # The kernel counts from the opening of the socket: use only the increase during the capture.
     began_ns = direction.first_data_ns or 0
     early = [each for each in counted if each.time_ns is not None and each.time_ns <= began_ns]
     base = max(early, key=lambda each: each.busy_ns or 0) if early else min(counted, key=lambda each: each.busy_ns or 0)

@@ -1,7 +1,7 @@
-"""What a rule may look at: a direction, a connection or the capture, with what the hosts said and the thresholds.
+"""Cases: a direction, connection or capture for a rule to judge, with host samples and thresholds.
 
-Direction and connection are as measured; nothing here measures anew. Reading events or series reads the source again:
-a rule does so only once it is nearly sure.
+Nothing is measured here. Events and series are read from the source again, so a rule requests them only when it is
+nearly sure.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 Picks = Sequence[tuple[int, DirectionName | None]]
-"""Connections' numbers, and the directions' names."""
+"""Connection numbers, with direction names for rules of directions."""
 ROLES = ("the client", "the server", "the sender", "the receiver")
 
 
 class Subject:
-    """A connection, or a direction of it, as rules look at it: their cases have these `attributes`."""
+    """A connection or direction to judge; `attributes` are copied to the cases of all rules."""
 
     __slots__ = ("attributes",)
 
@@ -49,15 +49,15 @@ class Subject:
 
 @dataclass(frozen=True)
 class Case:
-    """What is judged.
+    """The subject of a rule's judgement.
 
     Attributes:
         analysis: the whole capture.
-        rule: that judges.
-        settings: its thresholds in force, by name.
+        rule: the judging rule.
+        settings: the thresholds in effect, by name.
         connection: None for a rule of the capture.
         direction: ``a_to_b`` or ``b_to_a`` for a rule of directions, else None.
-        asked: what each question of a rule of the capture picks, `Rule.asks`.
+        asked: the selections for each of `Rule.asks`, for a rule of the capture.
     """
 
     analysis: Analysis
@@ -69,7 +69,7 @@ class Case:
 
     @cached
     def connection(self) -> Connection:
-        """The connection that is judged."""
+        """The connection to judge."""
         if self.subject is None:
             raise TypeError(f"{self.rule.code} is a rule of the capture")
         return self.subject
@@ -81,40 +81,39 @@ class Case:
 
     @cached
     def receiver(self) -> str:
-        """The side that receives it."""
+        """The side that receives the direction's data."""
         return "b" if self.direction == "a_to_b" else "a"
 
     @cached
     def the_sender(self) -> str:
-        """The sender in words: ``the client``."""
+        """The sender as a phrase: ``the client``."""
         return self.the(self.sender)
 
     @cached
     def the_receiver(self) -> str:
-        """The receiver in words."""
+        """The receiver as a phrase."""
         return self.the(self.receiver)
 
     def the(self, side: str) -> str:
-        """An end of the connection in words: ``the client``."""
+        """Return an end of the connection as a phrase: ``the client``."""
         return the_end(self.connection, side)
 
     @cached
     def data(self) -> Direction:
-        """The direction that is judged."""
+        """The direction to judge."""
         connection = self.subject or self.connection
         return connection.a_to_b if self.direction == "a_to_b" else connection.b_to_a
 
     @cached
     def back(self) -> Direction:
-        """The other direction."""
+        """The opposite direction."""
         connection = self.subject or self.connection
         return connection.b_to_a if self.direction == "a_to_b" else connection.a_to_b
 
     def events(self, *names: str, side: str | None = None, causes: Collection[str] = ()) -> Sequence[Event]:
-        """The connection's events, in order; those with any of the names, sent by the side, for one of the causes.
+        """Return the connection's events in order, filtered by name, sending side and cause.
 
-        All without these. Of a capture that may not be read again, those that the first reading kept: the first of
-        each kind.
+        If the capture may not be read again, returns those that the first reading kept: the first of each kind.
         """
         if not self.may_follow:
             return first_events(self.analysis, self.connection.id, names, side=side, causes=causes)
@@ -128,7 +127,7 @@ class Case:
         ]
 
     def count_events(self, name: str, *, side: str) -> int:
-        """How many events `events` gives of a name and a side."""
+        """Count the events that `events` returns for a name and a side."""
         if self.may_follow:
             return len(self.events(name, side=side))
         return count_first_events(self.analysis, self.connection.id, name, side=side)
@@ -139,55 +138,55 @@ class Case:
 
     @property
     def stalls(self) -> list[Stall]:
-        """The connection's long silences; none where the capture may not be read again."""
+        """The connection's stalls; empty if the capture may not be read again."""
         return self.connection.stalls if self.may_follow else []
 
     @cached
     def reading(self) -> Reading:
-        """What was read of the capture for its rules, and what may still be read."""
+        """The reading shared by all rules of the capture."""
         return reading_of(self.analysis)
 
     @cached
     def may_follow(self) -> bool:
-        """Whether events and stalls of the connection are at hand, or may be read."""
+        """Whether events and stalls of the connection are available or may be read."""
         return self.reading.may_follow(self.analysis, self.connection.id)
 
     @cached
     def may_follow_series(self) -> bool:
-        """Whether its series are, too."""
+        """Whether series of the connection are available or may be read."""
         return self.reading.may_follow_series(self.analysis, self.connection.id)
 
     @property
     def may_read(self) -> bool:
-        """Whether the capture is small enough that anything of it may be read again."""
+        """Whether the capture is small enough to be read again."""
         return self.reading.may_read
 
     @property
     def are_few(self) -> bool:
-        """Whether the segments that rules may look at are few enough to look at each connection's for its own sake."""
+        """Whether the segments that rules may need are few enough to read for each connection."""
         return self.reading.are_few(self.analysis)
 
     def table(self, id: int | None = None, others: Iterable[int] = ()) -> Table | None:
-        """The segments of a connection, by default the case's; None where they may not be read.
+        """Return the segments of a connection, by default the case's; None if they may not be read.
 
-        `others` are connections whose segments will be asked for next: they are read together.
+        `others` are connections whose segments will be needed next; they are read in the same pass.
         """
         number = self.connection.id if id is None else id
         return self.reading.table(self.analysis, number, others)
 
     def host(self, side: str) -> Host | None:
-        """The host at a side, where its snapshots came along."""
+        """Return the host at a side, if there are snapshots of it."""
         return self.connection.hosts.get(side) if self.analysis.hosts else None
 
     def sockets(self, side: str) -> Sequence[SocketSample]:
-        """The samples of a side's socket, in order; empty without snapshots."""
+        """Return the samples of a side's socket, in order; empty without snapshots."""
         return self.connection.socket_samples.get(side, ()) if self.analysis.hosts else ()
 
     @classmethod
     def each(
         cls, analysis: Analysis, rule: Rule, settings: Mapping[str, float], found: Iterable[Subject]
     ) -> Iterator[Case]:
-        """The rule's case of each subject; what several rules look at is found once for all of them."""
+        """Yield a case for each subject, sharing values between rules."""
         common = {"analysis": analysis, "rule": rule, "settings": settings, "reading": reading_of(analysis)}
         for subject in found:
             case = object.__new__(cls)
@@ -208,13 +207,14 @@ class Case:
         remedy: Remedy | None = None,
         severity: Severity | None = None,
     ) -> Finding:
-        """A finding of this case's rule.
+        """Make a finding of this case's rule.
 
         Args:
             text: what happened, the answer first; it may begin with `the_sender` or `the_receiver`.
-            owner: who can change it: ``application``, ``host`` (those of `side`), ``network`` or ``nobody``.
-            side: ``a`` or ``b``, at which to change something.
-            cost_ns: the time that the rule saw; what other findings or no budget claims of it is taken off later.
+            owner: who can change it: ``application`` or ``host`` (of `side`), ``network`` or ``nobody``.
+            side: where to change something: ``a`` or ``b``.
+            cost_ns: the time observed by the rule; time claimed by other findings or absent from the budget is
+                deducted later.
         """
         end = None if side is None else ENDS[side]
         return Finding(

@@ -1,7 +1,7 @@
-"""What findings cost: each nanosecond of a budget is claimed once, by the finding that says most exactly what it was.
+"""Claims of findings on budgets: each nanosecond is claimed once, by the most specific finding.
 
-In: findings in the order in which they may claim, the narrow ones first, with the time that their rules saw, and the
-budget of their connection's directions. Out: the same findings with the cost that is theirs, and the items it is of.
+In: findings in claiming order, most specific first, with the time observed by their rules, and the budgets of their
+connection's directions. Out: the same findings with the time that they claim, by item.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def items_of(limits: Iterable[str]) -> tuple[str, ...]:
-    """The items that may hold the time of these limits, those that are likeliest first."""
+    """Return the items that may hold the time of these limits, likeliest first."""
     return _items_of(tuple(limits))
 
 
@@ -34,7 +34,7 @@ def _items_of(limits: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def claimed_limit(finding: Finding, item: str) -> str:
-    """Which of a finding's limits the time of an item is; what the item says by itself where the finding says none."""
+    """Return which of a finding's limits an item's time belongs to, or the item's default if none fits."""
     return _claimed_limit(tuple(finding.limits), finding.owner, item)
 
 
@@ -48,21 +48,21 @@ def _claimed_limit(limits: tuple[str, ...], owner: str, item: str) -> str:
 
 
 def is_about(finding: Finding, verdict: Verdict) -> bool:
-    """Whether all that a finding claims is time in the limit that the verdict names."""
+    """Return whether all the time that a finding claims is time in the limit that the verdict names."""
     claimed = {claimed_limit(finding, item) for item, ns in finding.items_ns.items() if ns}
     return claimed == {verdict.also or verdict.limit} and finding.direction in (None, verdict.direction)
 
 
 def is_part_of(finding: Finding, verdict: Verdict) -> bool:
-    """Whether it is so, and the limit has more time than that."""
+    """Return whether `is_about` holds and the limit has more time than the finding claims."""
     return is_about(finding, verdict) and sum(finding.items_ns.values()) < verdict.time_ns
 
 
 def narrow_first(rules: Iterable[Rule]) -> list[Rule]:
-    """The rules in an order in which each comes after those it yields to, and those of no limit last.
+    """Sort rules so that each follows those it yields to, and rules without limits come last.
 
     Raises:
-        ValueError: rules yield to each other in a circle.
+        ValueError: rules yield to each other in a cycle.
     """
     by_code = {rule.code: rule for rule in sorted(rules, key=lambda rule: rule.code)}
     order = TopologicalSorter({code: [to for to in rule.yields_to if to in by_code] for code, rule in by_code.items()})
@@ -71,11 +71,11 @@ def narrow_first(rules: Iterable[Rule]) -> list[Rule]:
 
 @dataclass
 class Claims:
-    """The time of one connection that findings have claimed.
+    """The claimed time of one connection.
 
     Attributes:
-        budgets: by direction.
-        life_ns: what both directions' claims may be together: they pass at the same time.
+        budgets: budgets by direction.
+        life_ns: time left for the claims of both directions together, which run concurrently.
     """
 
     budgets: Mapping[str, Budget]
@@ -84,29 +84,29 @@ class Claims:
     _costs: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def settle(self, finding: Finding, direction: DirectionName, yields_to: Iterable[str] = ()) -> Finding:
-        """A finding with the cost that is its own, which is claimed from then on.
+        """Claim time for a finding and return the finding with its share.
 
         Args:
-            direction: the finding's, or for one of both directions whose budget it draws on.
-            yields_to: codes of rules whose time is part of what this one saw.
+            direction: the direction whose budget the finding draws on.
+            yields_to: codes of rules whose claims are part of the time that this rule observed.
         """
         costs = self._costs.setdefault(direction, {})
-        takers = {code: costs[code] for code in yields_to if costs.get(code)}
-        wanted_ns = max(finding.cost_ns - sum(takers.values()), 0)
+        deducted = {code: costs[code] for code in yields_to if costs.get(code)}
+        wanted_ns = max(finding.cost_ns - sum(deducted.values()), 0)
         left = self._left.setdefault(direction, dict(self.budgets[direction].items_ns))
         items = items_of(finding.limits) if finding.limits else ITEMS
-        taken: dict[str, int] = {}
+        claimed: dict[str, int] = {}
         cost_ns = 0
         for item in items:
             ns = min(wanted_ns - cost_ns, left[item], self.life_ns)
             if ns > 0:
-                taken[item] = ns
+                claimed[item] = ns
                 left[item] -= ns
                 self.life_ns -= ns
                 cost_ns += ns
         costs[finding.code] = costs.get(finding.code, 0) + cost_ns
         text = finding.text
-        if takers:
-            what = f"{time_text(min(sum(takers.values()), finding.cost_ns))} of it" if cost_ns else "its time"
-            text += f" ({what} counted under {' and '.join(takers)})"
-        return replace(finding, cost_ns=cost_ns, items_ns=taken, text=text)
+        if deducted:
+            what = f"{time_text(min(sum(deducted.values()), finding.cost_ns))} of it" if cost_ns else "its time"
+            text += f" ({what} counted under {' and '.join(deducted)})"
+        return replace(finding, cost_ns=cost_ns, items_ns=claimed, text=text)

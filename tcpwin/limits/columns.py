@@ -1,7 +1,7 @@
-"""The verdicts on all connections of a capture as columns, for any number of connections, a part of them at a time.
+"""Verdicts on all connections of a capture as columns, computed in parts for any number of connections.
 
-In: an analysis. Out: columns of what `Verdict` holds. The engine judges all by their packets; the connections of which
-a rule or a host's snapshot says more are judged one by one.
+In: an analysis. Out: columns of `Verdict`'s attributes. The engine judges all connections from their packets; those
+with findings or host snapshots are judged individually.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from tcpwin.limits.findings import Findings
 
 FEW = 200
-"""Connections that are judged one by one; of more, columns are read, for which numpy is loaded."""
+"""Up to this many connections are judged individually; for more, numpy is loaded and columns are read."""
 ROWS = 50_000
-"""Connections whose columns are in memory together."""
+"""Connections whose columns are in memory at once."""
 _NO_CODE = 255
 _CODES = {
     "limit": LIMITS,
@@ -38,14 +38,14 @@ _CODES = {
     "side": ENDS,
     "direction": DIRECTIONS,
 }
-"""What the codes of a column stand for."""
+"""The values that a column's codes index."""
 
 
 def verdict_columns(analysis: Analysis, *, few: int = FEW) -> Table:
-    """The verdict on every connection, in their order; the columns are `VERDICT_COLUMNS`, null where there is no value.
+    """Judge every connection, in order; the columns are `VERDICT_COLUMNS`, with nulls for missing values.
 
     Args:
-        few: connections that are judged one by one; more are judged as columns.
+        few: up to this many connections are judged individually.
     """
     import numpy as np
 
@@ -61,10 +61,10 @@ def verdict_columns(analysis: Analysis, *, few: int = FEW) -> Table:
 def verdict_parts(
     analysis: Analysis, closely: Mapping[int, Verdict] | None = None, *, rows: int = ROWS
 ) -> Iterator[dict[str, NDArray[Any]]]:
-    """The columns of `verdict_columns`, so many connections at a time; None where there is no value.
+    """Yield the columns of `verdict_columns`, `rows` connections at a time, with None for missing values.
 
     Args:
-        closely: verdicts on connections that are judged already.
+        closely: verdicts that are already known, by connection.
     """
     known = judged_closely(analysis) if closely is None else closely
     ids = sorted(known)
@@ -78,7 +78,7 @@ def verdict_parts(
 
 
 def judged_closely(analysis: Analysis, found: Findings | None = None) -> dict[int, Verdict]:
-    """The verdicts on the connections of which more is known than their packets' budget says."""
+    """Judge the connections of `known_closely` individually."""
     found = analysis.findings if found is None else found
     return {
         id: judge_connection(analysis.connections[id], found.of(id)) for id in sorted(known_closely(analysis, found))
@@ -86,13 +86,13 @@ def judged_closely(analysis: Analysis, found: Findings | None = None) -> dict[in
 
 
 def known_closely(analysis: Analysis, found: Findings) -> set[int]:
-    """Numbers of the connections of which a rule or a host's snapshot says more than their packets' budget."""
+    """Return the connections about which findings or host snapshots add to the budget from packets."""
     claimed = {each.connection for each in (*found, *found.known) if each.connection is not None and each.items_ns}
     return claimed | {match.connection for host in analysis.hosts for match in host.found}
 
 
 def budget_columns(analysis: Analysis, start: int, stop: int) -> dict[str, dict[str, NDArray[np.int64]]]:
-    """Of the connections from `start` to before `stop` the time budgets by packets alone, by direction and item."""
+    """Return the time budgets, from packets alone, of connections `start` to before `stop` by direction and item."""
     spent = analysis._engine.budgets(start, stop).reshape(-1, len(DIRECTIONS), len(ITEMS))
     return {
         side: {item: spent[:, number, place] for place, item in enumerate(ITEMS)}
@@ -101,7 +101,7 @@ def budget_columns(analysis: Analysis, start: int, stop: int) -> dict[str, dict[
 
 
 def _part(analysis: Analysis, start: int, stop: int) -> dict[str, NDArray[Any]]:
-    """The columns of connections `start` to `stop`, by their packets alone."""
+    """Return the columns of connections `start` to before `stop`, from their packets alone."""
     import numpy as np
 
     is_lossy = bool(analysis.capture.interface_drops)
@@ -111,7 +111,7 @@ def _part(analysis: Analysis, start: int, stop: int) -> dict[str, NDArray[Any]]:
         by_code[: len(words)] = words
         columns[name] = by_code[columns[name]]
     statements, place = [Statement(*row) for row in rows], columns.pop("place")
-    # A sentence is written once for all connections that it is the same for.
+    # Write each distinct sentence only once.
     written: dict[tuple[object, ...], tuple[str, str | None]] = {}
     texts = np.empty((2, len(statements)), dtype=object)
     for number, each in enumerate(statements):

@@ -1,6 +1,6 @@
-"""The same workload before and after a change: what differs between paired connections, and whether it is better.
+"""Compare the same workload before and after a change, by paired connections.
 
-In: two analyses with their findings. Out: a Comparison. How connections are paired is `tcpwin.limits.pairs`' matter.
+In: two analyses with their findings. Out: a Comparison. `tcpwin.limits.pairs` pairs the connections.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from tcpwin.limits.tables import MIN_COST_NS
 from tcpwin.limits.verdict import Verdict, judge_connection
 
 TOLERANCE = 0.1
-"""Timing and other load alone move a transfer's rate by a few percent from run to run."""
+"""Timing and background load alone change a transfer's rate by a few percent between runs."""
 MIN_DELAY_NS = 5_000_000
-"""A tick of a Linux kernel with HZ=250 is 4 ms: timers alone move a message's delay by as much."""
+"""A tick of a Linux kernel with HZ=250 is 4 ms, so timers alone change a message's delay by as much."""
 MIN_MESSAGES = 5
-"""Below, the 95th percentile is the longest alone."""
+"""With fewer messages, the 95th percentile is just the maximum."""
 MESSAGE_FACTOR = 1.25
-"""Delays of messages are compared where their mean sizes are within this factor."""
+"""Message delays are compared if the mean sizes are within this factor."""
 MIN_RESENT_SHARE = 0.005
-"""Half a percent of the bytes: less is a segment or two of a short transfer."""
+"""Half a percent of the bytes; less is a segment or two of a short transfer."""
 MIN_LOST_SHARE = 0.02
-"""Of the duration: so much more or less of lost time is noise of timers and of load."""
+"""Share of the duration below which a change in lost time is noise from timers and load."""
 WEIGHT = 0.05
-"""Share of the bytes of all pairs that must be better, or worse, for the whole to be."""
+"""Share of all pairs' bytes that must be better, or worse, for the whole to be."""
 KEPT = 1000
-"""Pairs that are kept, those that changed most; and connections without a partner."""
+"""Maximum number of pairs kept, most changed first, and of unmatched connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class Change:
 
     Attributes:
         name: with its unit: ``goodput_bps``.
-        old, new: None where it is not known.
-        verdict: ``better``, ``worse`` or ``same``; None for a quantity that is shown and not judged.
+        old, new: the values; None if unknown.
+        verdict: ``better``, ``worse`` or ``same``; None for a quantity that is shown but not judged.
     """
 
     name: str
@@ -54,12 +54,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class FindingChange:
-    """What a rule found before and after, summed.
+    """The findings of a rule before and after, summed.
 
     Attributes:
-        direction: None where it is both, neither, or all of the capture.
-        old, new: how many findings; costs in nanoseconds, rates lost in bits per second.
-        verdict: as of a `Change`.
+        direction: None for both directions, neither, or the whole capture.
+        old, new: numbers of findings; costs are in nanoseconds, lost rates in bits per second.
+        verdict: as in `Change`.
     """
 
     code: str
@@ -84,13 +84,13 @@ class Pair:
     """A connection before and after.
 
     Attributes:
-        match: the numbers of both.
+        match: the connection numbers.
         server: address and port of the responder.
-        direction: the one with most data, which the changes are of.
-        volume_bytes: payload of that direction, the larger of both runs.
-        changes, findings: what differs.
-        old_verdict, new_verdict: what limited the connection before and after.
-        verdict: ``better``, ``worse``, ``same``, or ``mixed``: of what is judged, some is better and some worse.
+        direction: the direction with more data, which the changes describe.
+        volume_bytes: payload of that direction, the larger of the two runs.
+        changes, findings: the differences.
+        old_verdict, new_verdict: the verdicts before and after.
+        verdict: ``better``, ``worse``, ``same``, or ``mixed`` if some judged quantities are better and some worse.
     """
 
     match: Match
@@ -104,7 +104,7 @@ class Pair:
     verdict: str
 
     def change(self, name: str) -> Change:
-        """The change of a quantity."""
+        """Return the change of a quantity."""
         return next(each for each in self.changes if each.name == name)
 
 
@@ -113,14 +113,14 @@ class Comparison:
     """Two captures of the same workload.
 
     Attributes:
-        verdict: ``better``, ``worse``, ``same``; ``unmatched`` where no connection has a partner.
-        pairs: those that changed most, worse ones first; at most `KEPT`.
-        counts: how many pairs are better, worse, same, mixed.
-        unmatched_old, unmatched_new: numbers of connections without a partner, at most `KEPT` each.
-        unmatched_old_count, unmatched_new_count: how many there are.
-        goodput_ratio: median over the bulk pairs of the rate after to the rate before; None without any.
-        path_changes: pairs whose path has another round trip now: then the runs may not be comparable.
-        findings: over all connections, by rule.
+        verdict: ``better``, ``worse``, ``same``, or ``unmatched`` if no connection has a partner.
+        pairs: the most changed pairs, worse ones first; at most `KEPT`.
+        counts: numbers of pairs that are better, worse, same and mixed.
+        unmatched_old, unmatched_new: numbers of the connections without a partner, at most `KEPT` each.
+        unmatched_old_count, unmatched_new_count: counts of all of them.
+        goodput_ratio: median ratio of the new to the old rate over the bulk pairs; None without any.
+        path_changes: pairs whose path RTT has changed, so that the runs may not be comparable.
+        findings: changes by rule, over all connections.
     """
 
     verdict: str
@@ -145,13 +145,13 @@ def compare(
 ) -> Comparison:
     """Compare two captures of the same workload, made before and after a change.
 
-    A pair is judged by the goodput of a bulk transfer and by the delay of messages (95th percentile); where neither
-    differs, or neither can be told, by what was sent again, the time lost by the verdicts, and the cost of findings.
-    The whole is worse (or better) where such pairs hold at least `WEIGHT` of all bytes, and more than the others.
+    A pair is judged by the goodput of a bulk transfer and the delay of messages (95th percentile). If neither differs
+    or neither is known, it is judged by retransmitted bytes, the verdicts' lost time and the cost of findings. The
+    whole is worse (or better) if such pairs carry at least `WEIGHT` of all bytes, and more than the opposite ones.
 
     Args:
-        old_findings, new_findings: of all rules where not given.
-        tolerance: share by which a quantity may differ and is the same still.
+        old_findings, new_findings: by default those of all rules.
+        tolerance: share by which a quantity may differ and still count as the same.
     """
     from statistics import median
 
@@ -185,7 +185,7 @@ def compare(
 
 
 class _Rows:
-    """Fields of an analysis' connections, column by column as they are asked for."""
+    """Fields of an analysis's connections, loaded by column on demand."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
@@ -207,7 +207,7 @@ class _Rows:
 
 
 class _Tally:
-    """What is summed over the pairs."""
+    """Sums over the pairs."""
 
     def __init__(self) -> None:
         self.counts = {"better": 0, "worse": 0, "same": 0, "mixed": 0}
@@ -291,7 +291,7 @@ def _judged(change: Change, tolerance: float, *, at_least: float = 0.0, higher_i
 
 
 def _differs(change: Change, tolerance: float, at_least: float) -> str:
-    """``worse`` where it grew, ``better`` where it fell, by more than the tolerance and at least so much."""
+    """Return ``worse`` if it grew, ``better`` if it fell, by more than the tolerance and at least `at_least`."""
     if change.old is None or change.new is None:
         return "same"
     grown = change.new - change.old
@@ -312,7 +312,7 @@ def _share(part: float | None, whole: int) -> float | None:
 
 
 def _rank(each: Pair) -> tuple[int, float, int]:
-    """Worse pairs first, then mixed, better and same ones; in each the larger change of the rate, then the larger."""
+    """Return the sort key: worse, mixed, better, same; then the change in rate, then the volume, largest first."""
     order = {"worse": 3, "mixed": 2, "better": 1, "same": 0}[each.verdict]
     goodput = each.change("goodput_bps")
     low, high = sorted((goodput.old or 0.0, goodput.new or 0.0))
@@ -334,7 +334,7 @@ def _all(by_connection: Mapping[int | None, list[Finding]]) -> list[Finding]:
 def _findings(
     before: Iterable[Finding], after: Iterable[Finding], tolerance: float, *, by_direction: bool = True
 ) -> tuple[FindingChange, ...]:
-    """Findings summed by rule, and by direction where asked; the largest change of cost first."""
+    """Sum findings by rule and optionally direction, the largest change in cost first."""
     groups: dict[tuple[str, DirectionName | None], tuple[list[Finding], list[Finding]]] = {}
     for place, some in enumerate((before, after)):
         for each in some:

@@ -1,4 +1,4 @@
-"""One connection with what its hosts recorded and what limited it."""
+"""A connection with its hosts' records, findings and verdicts."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 class Connection(MeasuredConnection):
     """A four-tuple and epoch. ``a`` is the initiator (known by a SYN, or guessed), ``b`` the responder.
 
-    Its fields come from the first reading. Series, percentiles, events and segments are read from the source on use;
-    budget, findings and verdicts are judged on use.
+    Fields come from the first reading. Series, percentiles, events and segments are read from the source on demand;
+    budget, findings and verdicts are computed on demand.
     """
 
     @property
     def analysis(self) -> Analysis:
-        """The analysis that it belongs to."""
+        """The analysis that the connection belongs to."""
         return cast("Analysis", self._analysis)
 
     @property
@@ -35,7 +35,7 @@ class Connection(MeasuredConnection):
 
     @property
     def socket_samples(self) -> dict[str, tuple[SocketSample, ...]]:
-        """The samples of this connection's sockets as they were taken, by side; cheap, unlike `snapshots`."""
+        """The raw samples of this connection's sockets, by side; cheap, unlike `snapshots`."""
         found: dict[str, tuple[SocketSample, ...]] = {}
         for _, side, samples in self.analysis.sockets_of(self.id):
             found[side] = (*found.get(side, ()), *samples)
@@ -43,12 +43,12 @@ class Connection(MeasuredConnection):
 
     @cached
     def snapshots(self) -> tuple[JoinedSample, ...]:
-        """The samples of both ends' sockets joined with the packets, in order of time."""
+        """The samples of both ends' sockets joined with the packets, in time order."""
         return self.analysis.joined(self.id)
 
     @property
     def scale_claims(self) -> tuple[ScaleClaim, ...]:
-        """The window scales that the samples report."""
+        """The window scales reported by the samples."""
         return self.analysis.scale_claims(self.id)
 
     @cached
@@ -65,19 +65,19 @@ class Connection(MeasuredConnection):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings on this connection, the costliest first."""
+        """The findings on this connection, costliest first."""
         return self.analysis.findings.of(self.id)
 
     @cached
     def verdicts(self) -> dict[DirectionName, Verdict]:
-        """What limited each direction, by its budget and the findings."""
+        """The verdict on each direction, from its budget and findings."""
         from tcpwin.limits.verdict import judge_directions
 
         return judge_directions(self, self.findings)
 
     @cached
     def verdict(self) -> Verdict:
-        """What limited the direction that lost most time, else the one with more data, and who can change it."""
+        """The verdict on the direction that lost more time, else on the one with more data."""
         from tcpwin.limits.verdict import choose_direction
 
         return choose_direction(self, self.verdicts)
@@ -92,10 +92,10 @@ class Connection(MeasuredConnection):
         points: int = 1000,
         theme: str = "light",
     ) -> Any:
-        """Draw a figure as a ``plotly.graph_objects.Figure``, which notebooks show; `figures.draw` lists the errors.
+        """Draw a figure as a ``plotly.graph_objects.Figure``, which notebooks display; `figures.draw` lists the errors.
 
         Args:
-            name: one of ``tcpwin.figures.names("connection")``; ``timeline`` is several on one time axis.
+            name: one of ``tcpwin.figures.names("connection")``; ``timeline`` combines several on one time axis.
         """
         options: dict[str, Any] = {"direction": direction, "start_ns": start_ns, "end_ns": end_ns}
         options |= {"points": points, "theme": theme}

@@ -1,7 +1,7 @@
-"""What captures of both ends prove of a direction beyond what its sender's capture shows: one more witness.
+"""Evidence from captures at both ends that the sender's capture alone lacks.
 
-In: counts of packets between the two points, and the direction's budget by the receiver's capture. Out: Crossing. It
-judges nothing: the judge, and the opinion on a limit, ask it. Who paired the captures knows nothing of limits.
+In: counts of packets between the two capture points, and the direction's budget from the receiver's capture. Out:
+Crossing, which the engine's judge uses. Judges nothing itself.
 """
 
 from __future__ import annotations
@@ -17,22 +17,21 @@ from tcpwin.units import count_text, share_text, time_text
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """What became of a direction's packets between its sender's capture and its receiver's.
+    """The fate of a direction's packets between the sender's capture and the receiver's.
 
     Attributes:
-        near, far: letters of the captures of its sender and of its receiver, ``a`` or ``b``.
-        known: packets whose fate is known; `lost` of them did not come.
-        back_known, back_lost: the same of the other direction, which carries the ACKs.
-        retransmissions: and of these, `for_lost` copies that did not come, `for_lost_acks` of what came while the ACKs
-            did not, `needless` of what the receiver had, `for_refused` of what came to the far point and was dropped
-            after it.
-        late: packets that came after others that had left later.
-        queue_ns, back_queue_ns: by how much the mean packet took longer than the quickest, in each direction; None
-            where it is not known.
-        longest_queue_ns: of the direction; `queue_before_loss_ns` before the mean lost packet.
-        round_trip_ns: least time to the far point and back; None where it is not known.
-        is_at_receiver: the far capture was made at the receiver itself.
-        receiver: the direction's budget by the far capture; None where it lacks the connection's data.
+        near, far: letters of the sender's and the receiver's captures, ``a`` or ``b``.
+        known: packets whose fate is known; `lost` of them did not arrive.
+        back_known, back_lost: the same for the opposite direction, which carries the ACKs.
+        retransmissions: all retransmissions: `for_lost` of segments that did not arrive, `for_lost_acks` of segments
+            whose ACKs were lost, `needless` of segments that the receiver had, `for_refused` of segments that reached
+            the far capture point and were dropped beyond it.
+        late: packets that arrived after others sent later.
+        queue_ns, back_queue_ns: mean transit time minus the minimum, in each direction; None if unknown.
+        longest_queue_ns: longest queueing delay; `queue_before_loss_ns` is the mean just before a lost packet.
+        round_trip_ns: minimum time to the far capture point and back; None if unknown.
+        is_at_receiver: whether the far capture was made on the receiver itself.
+        receiver: the direction's budget from the far capture; None if that lacks the connection's data.
     """
 
     near: str
@@ -56,8 +55,7 @@ class Crossing:
     receiver: Budget | None = None
 
     def corrected(self, budget: Budget) -> Budget:
-        """The sender's budget: how long it waited for the receiver it knows itself, for which of its states the
-        receiver's capture shows, where windows have their true times."""
+        """Divide the sender's wait as the receiver's capture does, which has the windows' true times."""
         if self.receiver is None:
             return budget
         shown_ns = list(self.receiver.items_ns.values())
@@ -68,27 +66,27 @@ class Crossing:
         return replace(budget, items_ns=items_ns, packets_ns=packets_ns)
 
     def reason(self, witness: str, alone: str, receiver: str) -> str:
-        """Why a limit is the direction's, as both captures show it.
+        """Explain a limit by the evidence of both captures.
 
         Args:
-            witness: what they say of the limit.
-            alone: what the sender's capture says by itself.
-            receiver: its role.
+            witness: the kind of evidence.
+            alone: the reason from the sender's capture alone.
+            receiver: the receiver's role.
         """
         resent = count_text(self.retransmissions, "retransmission")
         if witness in ("refused_beyond", "reordered", "refused_by_receiver"):
             reason = (
                 f"{self.for_refused:,} of {resent} followed packets that reached point {self.far} and were dropped "
-                "after it"
+                "beyond it"
             )
             if witness == "reordered":
-                reason += f"; {count_text(self.late, 'packet')} came after others that had left later"
+                reason += f"; {count_text(self.late, 'packet')} arrived after others sent later"
                 reason += f"; {self._lost_words()}" if self.for_lost else ""
             return reason
         if witness == "lost_acks":
             return (
                 f"{self.back_lost:,} of {count_text(self.back_known, 'packet')} with the ACKs lost between {self.far} "
-                f"and {self.near}; {self.for_lost_acks:,} of {resent} were for want of them"
+                f"and {self.near}, causing {self.for_lost_acks:,} of {resent}"
             )
         if witness == "lost_between":
             return (
@@ -113,19 +111,19 @@ class Crossing:
         return ""
 
     def fix(self, witness: str, limit: str, alone: str, sender: str, receiver: str) -> str:
-        """What to change, as both captures show it.
+        """Return the change that both captures suggest.
 
         Args:
-            witness: what they say of the limit.
-            alone: what the sender's capture advises by itself.
-            sender, receiver: their roles.
+            witness: the kind of evidence.
+            alone: the fix from the sender's capture alone.
+            sender, receiver: the roles of the ends.
         """
         if witness == "refused_beyond":
             return f"Find what drops packets between point {self.far} and the {receiver}."
         if witness == "reordered":
             fix = f"Find what reorders packets: the {receiver} drops those with old timestamps (RFC 7323)."
             if self.for_lost:
-                fix += f" Find, too, what drops others between {self.near} and {self.far}."
+                fix += f" Also find what drops other packets between {self.near} and {self.far}."
             return fix
         if witness == "refused_by_receiver":
             return (
@@ -139,10 +137,9 @@ class Crossing:
             )
         if witness == "needless":
             return f"Find what reorders packets. Keep timestamps and net.ipv4.tcp_recovery=1 on the {sender}."
-        # Two captures are there already, so look between them.
+        # There are already two captures, so look between them.
         ends = (self.far, self.near) if witness == "lost_acks" else (self.near, self.far)
-        way = "between {} and {}".format(*ends)
-        return alone.replace(FIND_LOSS, LOSS_ON_THE_PATH.format(way=way))
+        return alone.replace(FIND_LOSS, LOSS_ON_THE_PATH.format(where="between {} and {}".format(*ends)))
 
     def _lost_words(self) -> str:
         return f"{self.lost:,} of {count_text(self.known, 'packet')} were lost" if self.lost else "no packet was lost"

@@ -1,6 +1,6 @@
-"""Findings and rules as objects of the JSON document `tcpwin/findings/3`, which schema.json describes.
+"""Findings and rules as objects of the JSON document `tcpwin/findings/3`, described by schema.json.
 
-In: findings, rules. Out: plain dictionaries that `json` can write: numbers are finite, every attribute is there.
+In: findings, rules. Out: dictionaries that `json` can write, with finite numbers and every attribute.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule
 
 SCHEMA = "tcpwin/findings/3"
-"""The number grows when a name goes or changes its meaning; additions keep it."""
+"""The number increases when a name is removed or changes its meaning, but not for additions."""
 
 HEADINGS = ("What it finds", "Why it matters", "How it is judged", "When it is wrong", "What to do")
-"""Of every rule's page, in this order."""
+"""Headings of every rule's page, in order."""
 
 
 def describe_finding(finding: Finding, analysis: Analysis) -> dict[str, Any]:
-    """A finding with all its attributes, and the ends ``a`` and ``b`` of its connection as ``address:port``."""
+    """Return all attributes of a finding, and the ends ``a`` and ``b`` of its connection as ``address:port``."""
     return {**_attributes(finding), **ends_of(finding, analysis)}
 
 
 def read_finding(document: Mapping[str, Any]) -> Finding:
-    """The finding that `describe_finding` described."""
+    """Restore a finding from the object of `describe_finding`."""
     values = {each.name: document[each.name] for each in fields(Finding)}
     evidence, remedy = document["evidence"], document["remedy"]
     values["severity"] = Severity[document["severity"].upper()]
@@ -39,7 +39,7 @@ def read_finding(document: Mapping[str, Any]) -> Finding:
 
 
 def describe_rule(rule: Rule) -> dict[str, Any]:
-    """A rule without its code: what `tcpwin rules` and the document list."""
+    """Return a rule as `tcpwin rules` and the document list it."""
     return {
         "code": rule.code,
         "name": rule.name,
@@ -51,7 +51,7 @@ def describe_rule(rule: Rule) -> dict[str, Any]:
 
 
 def describe_page(rule: Rule) -> dict[str, Any]:
-    """A rule with its page, which conditions select what it judges, whom it leaves time to, and the page by heading."""
+    """Return a rule with its conditions, the rules it yields to, and its page, also divided by heading."""
     return {
         **describe_rule(rule),
         "when": [[name, operator, plain(value)] for name, operator, value in rule.when],
@@ -62,7 +62,7 @@ def describe_page(rule: Rule) -> dict[str, Any]:
 
 
 def ends_of(finding: Finding, analysis: Analysis) -> dict[str, str | None]:
-    """The ends of a finding's connection by side; None where it has none."""
+    """Return the ends of a finding's connection by side; None without a connection."""
     if finding.connection is None:
         return {"a": None, "b": None}
     connection = analysis.connections[finding.connection]
@@ -70,7 +70,7 @@ def ends_of(finding: Finding, analysis: Analysis) -> dict[str, str | None]:
 
 
 def sections(page: str) -> dict[str, str]:
-    """A page's text by heading, in its order."""
+    """Split a page into sections by heading, in order."""
     found: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in page.strip().splitlines():
@@ -82,9 +82,9 @@ def sections(page: str) -> dict[str, str]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: a severity by its name, a number that is none (nan, infinity) as null.
+    """Convert a value for JSON: a severity to its name, a non-finite number to null.
 
-    Half a surrogate pair, which strict readers refuse (RFC 8259 section 8.2), is written as its escape.
+    An unpaired surrogate, which strict readers reject (RFC 8259 section 8.2), is written as its escape.
     """
     if value is None or isinstance(value, bool):
         return value

@@ -1,6 +1,6 @@
-"""What a rule found: which limit, where, when, what it cost, how sure that is, and what to change.
+"""Findings of rules: what happened, where and when, its cost, confidence, evidence and remedy.
 
-A finding is data. It knows nothing of rules, files or text formats.
+A finding is data, independent of rules, files and text formats.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tcpwin.analysis import DirectionName
 
 
 class Severity(IntEnum):
-    """How much a finding matters: `INFO` explains, `WARNING` costs something, `ERROR` breaks or stalls."""
+    """The severity of a finding: `INFO` explains, `WARNING` costs something, `ERROR` breaks or stalls."""
 
     INFO = 1
     WARNING = 2
@@ -25,15 +25,15 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What proves a finding.
+    """The evidence for a finding.
 
     Attributes:
-        frames: numbers of frames to open in Wireshark, the telling ones first, at most a dozen.
-        start_ns, end_ns: between which it happened, nanoseconds since the epoch; None for all of the connection.
-        values: the numbers compared, by names with units: ``{"window_bytes": 65535, "bdp_bytes": 1250000}``.
-        ruled_out: the likeliest other explanation, and why it is none; a sentence.
-        frames_of: which of how many times the frames show, `of_many`: ``first 6 of 19``; None where they show all.
-        span_of: likewise of which the times are: ``longest of 66``.
+        frames: numbers of frames to open in Wireshark, most relevant first, at most a dozen.
+        start_ns, end_ns: when it happened, in nanoseconds since the epoch; None for the whole connection.
+        values: the compared numbers, by names with units: ``{"window_bytes": 65535, "bdp_bytes": 1250000}``.
+        ruled_out: the likeliest alternative explanation and why it does not apply; a sentence.
+        frames_of: which occurrences the frames show, from `of_many`: ``first 6 of 19``; None if they show all.
+        span_of: which occurrences the times cover: ``longest of 66``; None if they cover all.
     """
 
     frames: tuple[int, ...] = ()
@@ -46,10 +46,10 @@ class Evidence:
 
 
 def of_many(which: str, shown: int, total: int, frames: str = "") -> str | None:
-    """Which of several times are shown: ``first 6 of 19``, ``longest of 66``; None where all are.
+    """Describe which occurrences are shown: ``first 6 of 19``, ``longest of 66``; None if all are.
 
     Args:
-        frames: what of each the frames are, where there are several: ``start and end of the``.
+        frames: what the frames show of each occurrence, if there are several: ``start and end of the``.
     """
     if shown >= total:
         return None
@@ -58,12 +58,12 @@ def of_many(which: str, shown: int, total: int, frames: str = "") -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What to change.
+    """A recommended change.
 
     Attributes:
-        text: a sentence: what, on which host.
-        settings: ready lines for that host, as ``sysctl -w net.ipv4.tcp_slow_start_after_idle=0``.
-        side_effects: what else the change does; a sentence.
+        text: a sentence naming the change and the host.
+        settings: ready-made commands for that host, such as ``sysctl -w net.ipv4.tcp_slow_start_after_idle=0``.
+        side_effects: other effects of the change; a sentence.
     """
 
     text: str
@@ -73,22 +73,22 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding.
+    """A finding of a rule.
 
     Attributes:
-        code, name: of its rule: ``TW201``, ``zero-window-stall``.
-        severity: of this finding; by default its rule's.
+        code, name: those of the rule: ``TW201``, ``zero-window-stall``.
+        severity: severity of this finding; by default the rule's.
         text: what happened, in one or two sentences with numbers.
-        connection: the connection's number; None for a finding of the capture or of a host.
-        direction: ``a_to_b`` or ``b_to_a``: whose data suffered; None where it is both or neither.
-        owner: one of `tcpwin.limits.OWNERS`.
-        side: the end, ``client`` or ``server``, at which to change something; None where it is no end.
-        cost_ns: by how much sooner it would have ended without it, nanoseconds, as `Verdict.cost_ns` has it; 0 where it
-            is a rate that is lost, or nothing.
-        lost_bps: rate lost against what the path gave, bits per second; None where it is not known.
+        connection: the connection's number; None for a finding about the capture or a host.
+        direction: the affected direction, ``a_to_b`` or ``b_to_a``; None if both or neither.
+        owner: who can change it: one of `tcpwin.limits.OWNERS`.
+        side: the end where something should change, ``client`` or ``server``; None if it is not an end.
+        cost_ns: how much sooner the connection would have ended without it, in nanoseconds, like `Verdict.cost_ns`; 0
+            if it cost a rate instead, or nothing.
+        lost_bps: rate lost relative to the path's, in bits per second; None if unknown.
         confidence: one of `tcpwin.limits.CONFIDENCES`.
-        limits: its rule's.
-        items_ns: the time of the direction's budget that it claims, by item; no other finding claims the same.
+        limits: the rule's limits.
+        items_ns: time that it claims from the direction's budget, by item; no other finding claims the same time.
     """
 
     code: str

@@ -1,4 +1,4 @@
-"""Rules over an analysis: which to ask, which connections to ask about, and what they found, the costliest first."""
+"""Run rules over an analysis: choose the rules, select connections for them, and collect findings, costliest first."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
     from tcpwin.analysis import Table
 
 Picked = Sequence[Picks]
-"""What each question of a rule picks."""
+"""The selection for each question of a rule."""
 
 SHARED_SUBJECTS = 10_000
-"""Connections and directions whose fields are at hand for all rules."""
+"""Maximum number of connections and directions cached for all rules."""
 KEPT_PER_RULE = 1000
-"""Findings of one rule that are kept, the costliest; more are counted."""
+"""Maximum number of findings kept per rule, costliest first; the rest are only counted."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What the rules found.
+    """The findings of all rules.
 
     Attributes:
-        found: the costliest first; of each rule at most `KEPT_PER_RULE`.
-        counts: how many each rule found, by code; of the rules that found any.
-        worst: the highest severity of all; None without findings.
-        failed: a sentence for each rule that could not judge to the end; what it and the others found stands.
-        known: those of a baseline, which are not among the others, but weigh in verdicts as they do.
+        found: findings, costliest first; at most `KEPT_PER_RULE` per rule.
+        counts: number of findings by rule code, for rules that found any.
+        worst: the highest severity; None without findings.
+        failed: a sentence for each rule that failed; its findings until then are kept.
+        known: findings of a baseline, which are not in `found` but count in verdicts.
     """
 
     found: tuple[Finding, ...] = ()
@@ -63,9 +63,9 @@ class Findings:
         return len(self.found)
 
     def table(self) -> Table:
-        """A row for each: rule, severity, connection, cost, and the frames that prove it, in order.
+        """Return a row for each finding, in order, with its rule, severity, connection, cost and frames.
 
-        ``frames`` is text, as a display filter has them: ``241, 1235``. `Table` becomes a data frame of any kind.
+        ``frames`` is text for a display filter: ``241, 1235``. `Table` converts to any kind of data frame.
         """
         import numpy as np
 
@@ -91,38 +91,38 @@ class Findings:
         )
 
     def to_polars(self) -> polars.DataFrame:
-        """The table as a polars DataFrame; needs the ``tables`` extra."""
+        """Return the table as a polars DataFrame; needs the ``tables`` extra."""
         return self.table().to_polars()
 
     def to_arrow(self) -> pyarrow.Table:
-        """The table as Arrow has it; needs the ``arrow`` extra."""
+        """Return the table as an Arrow table; needs the ``arrow`` extra."""
         return self.table().to_arrow()
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The table as a pandas DataFrame; needs the ``pandas`` extra."""
+        """Return the table as a pandas DataFrame; needs the ``pandas`` extra."""
         return self.table().to_pandas()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The table for whoever speaks Arrow's C stream: ``polars.DataFrame(analysis.findings)``."""
+        """Return the table as an Arrow C stream, for ``polars.DataFrame(analysis.findings)`` and the like."""
         return self.table().__arrow_c_stream__(requested_schema)
 
     def of(self, connection: int) -> tuple[Finding, ...]:
-        """Those of one connection, known ones among them."""
+        """Return the findings of one connection, including known ones."""
         return self._by_connection.get(connection, ())
 
     @cached_property
     def _by_connection(self) -> dict[int | None, tuple[Finding, ...]]:
-        sorted_out: dict[int | None, list[Finding]] = defaultdict(list)
+        by_connection: dict[int | None, list[Finding]] = defaultdict(list)
         for each in (*self.found, *self.known):
-            sorted_out[each.connection].append(each)
-        return {connection: tuple(found) for connection, found in sorted_out.items()}
+            by_connection[each.connection].append(each)
+        return {connection: tuple(found) for connection, found in by_connection.items()}
 
 
 def choose(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> list[Rule]:
-    """The rules whose code begins with, or whose name is, one of `select` (all without), and none of `ignore`.
+    """Return the rules that match `select` (by default all) and not `ignore`, by code prefix or name.
 
     Raises:
-        ArgumentError: a word of either chooses no rule.
+        ArgumentError: a word matches no rule.
     """
     known = all_rules()
     chosen = {code for word in select for code in _matching(word)} or set(known)
@@ -144,18 +144,20 @@ def check(
     thresholds: Mapping[str, float] | None = None,
     rereads: bool = True,
 ) -> Findings:
-    """Judge an analysis.
+    """Run rules over an analysis.
 
     Args:
-        analysis: with snapshots or without.
-        chosen: the rules to ask; all without.
-        thresholds: values other than the defaults, as ``{"TW201.stall_ns": 1e9}``.
-        rereads: rules may read a small capture again; without, what the first reading kept serves, as of a large one.
+        analysis: the analysis, with or without snapshots.
+        chosen: the rules to run; by default all.
+        thresholds: values that differ from the defaults, such as ``{"TW201.stall_ns": 1e9}``.
+        rereads: whether rules may read a small capture again. If not, they use what the first reading kept, as for a
+            large capture.
 
     Raises:
-        ArgumentError: a threshold that no rule has; rules that yield to each other in a circle.
+        ArgumentError: a threshold does not exist.
+        ValueError: rules yield to each other in a cycle.
     """
-    asked = list(all_rules().values()) if chosen is None else list(chosen)
+    rules = list(all_rules().values()) if chosen is None else list(chosen)
     wanted = dict(thresholds or {})
     known = {f"{rule.code}.{name}" for rule in all_rules().values() for name in rule.thresholds}
     if unknown := sorted(set(wanted) - known):
@@ -165,14 +167,14 @@ def check(
     failed: list[str] = []
     worst = 0
     shared = _Shared(analysis)
-    ordered = asked_of(analysis, narrow_first(asked))
+    ordered = applicable_rules(analysis, narrow_first(rules))
     settings = {rule.code: _settings(rule, wanted) for rule in ordered}
     picked = _pick(analysis, ordered, settings)
-    looked_at = [rule.code for rule in ordered if rule.scope != "capture" and rule.code in picked]
+    scoped = [rule.code for rule in ordered if rule.scope != "capture" and rule.code in picked]
     reading = reading_of(analysis)
     if not rereads:
         reading.forbid()
-    reading.expect(lambda: (id for code in looked_at for chosen in picked[code] for id, _ in chosen))
+    reading.expect(lambda: (id for code in scoped for chosen in picked[code] for id, _ in chosen))
     for rule in ordered:
         judged: list[Finding] = []
         try:
@@ -180,7 +182,7 @@ def check(
                 judged += rule.judge(case)
         except (TcpwinError, OSError):
             raise
-        except Exception as error:  # noqa: BLE001 (a rule may be anybody's; the others still have something to say)
+        except Exception as error:  # noqa: BLE001 (a third-party rule must not stop the others)
             failed.append(f"rule {rule.code} ({rule.name}) failed: {type(error).__name__}: {error}")
         if judged:
             counts[rule.code] = len(judged)
@@ -189,7 +191,7 @@ def check(
             found += heapq.nlargest(KEPT_PER_RULE, judged, key=rank)
     found = _settle(found, analysis, {rule.code: rule.yields_to for rule in ordered})
     worst = max(worst, *(each.severity for each in found), 0)
-    # Of the same rank the lower code comes first, in whichever order the rules were asked.
+    # At equal rank the lower code comes first, whatever the order of the rules.
     found.sort(key=lambda finding: finding.code)
     found.sort(key=rank, reverse=True)
     return Findings(
@@ -198,14 +200,14 @@ def check(
 
 
 def _settle(found: Sequence[Finding], analysis: Analysis, yields_to: Mapping[str, Sequence[str]]) -> list[Finding]:
-    """The findings with the cost that is each one's own, in an order in which narrow rules come first."""
+    """Assign each finding its own cost; findings are ordered with specific rules first."""
     costly: dict[int, list[int]] = defaultdict(list)
     for place, finding in enumerate(found):
         if finding.connection is not None and finding.cost_ns:
             costly[finding.connection].append(place)
     settled = list(found)
     for id, places in costly.items():
-        # One connection after the other, each made anew: budgets of thousands would take up much memory.
+        # Create each connection here and drop it: the budgets of thousands would use much memory.
         connection = Connection(analysis, id)
         claims = Claims(connection.budget, connection.duration_ns)
         claimed: dict[DirectionName, list[tuple[int, Finding]]] = defaultdict(list)
@@ -220,33 +222,33 @@ def _settle(found: Sequence[Finding], analysis: Analysis, yields_to: Mapping[str
     return settled
 
 
-def asked_of(analysis: Analysis, rules: Iterable[Rule]) -> list[Rule]:
-    """Those of the rules that are asked of an analysis: without snapshots of a host not those that need one."""
+def applicable_rules(analysis: Analysis, rules: Iterable[Rule]) -> list[Rule]:
+    """Return the rules that apply to an analysis: without host snapshots, those that need them do not."""
     return [rule for rule in rules if analysis.hosts or not rule.needs_hosts]
 
 
 def rank(finding: Finding) -> tuple[int, int, float, int]:
-    """What findings are put in order by: time lost, then severity, then rate lost, then the earlier connection."""
+    """Return the sort key of a finding: time lost, then severity, then rate lost, then the earlier connection."""
     number = finding.connection if finding.connection is not None else -1
     return (finding.cost_ns, finding.severity, finding.lost_bps or 0.0, -number)
 
 
 def _settings(rule: Rule, wanted: Mapping[str, float]) -> dict[str, float]:
-    """The rule's thresholds in force."""
+    """Return the rule's thresholds in effect."""
     return {name: wanted.get(f"{rule.code}.{name}", each.default) for name, each in rule.thresholds.items()}
 
 
 def _pick(analysis: Analysis, rules: Iterable[Rule], settings: Mapping[str, Mapping[str, float]]) -> dict[str, Picked]:
-    """What each rule's questions pick, by its code, in one walk over the connections.
+    """Select the subjects of all rules, by code, in one walk over the connections.
 
-    Nothing where a rule's own condition is at fault, so that the walk cannot be made.
+    Returns nothing if the condition of any rule is invalid, which prevents the walk.
     """
     try:
         questions = {rule.code: rule.questions(settings[rule.code]) for rule in rules}
-        found = iter(analysis.select_all(each for asked in questions.values() for each in asked))
+        found = iter(analysis.select_all(each for own in questions.values() for each in own))
     except (KeyError, ValueError, TypeError):
         return {}
-    return {code: list(islice(found, len(asked))) for code, asked in questions.items()}
+    return {code: list(islice(found, len(own))) for code, own in questions.items()}
 
 
 def _cases(
@@ -256,20 +258,20 @@ def _cases(
     picked: Mapping[str, Picked],
     shared: _Shared,
 ) -> Iterator[Case]:
-    asked = picked.get(rule.code)
-    if asked is None:
-        asked = analysis.select_all(rule.questions(settings))
+    selections = picked.get(rule.code)
+    if selections is None:
+        selections = analysis.select_all(rule.questions(settings))
     if rule.scope == "capture":
-        return iter((Case(analysis, rule, settings, asked=asked),))
-    (chosen,) = asked
+        return iter((Case(analysis, rule, settings, asked=selections),))
+    (chosen,) = selections
     if analysis.capture.connections_sampled:
-        # What a sampled connection lacks looks like loss, silence and waiting.
+        # The gaps of a sampled connection look like loss, silence and waiting.
         chosen = [(id, name) for id, name in chosen if not shared.connection(id).sampled]
     return Case.each(analysis, rule, settings, map(shared.subject, chosen))
 
 
 class _Shared:
-    """Subjects that several rules look at."""
+    """Cache of the subjects that several rules judge."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis

@@ -1,7 +1,7 @@
-"""A direction's life for what is asked beyond its verdict: the time of each limit, and what was carried in it.
+"""The life of a direction: the time of each limit and the bytes carried in it, for predictions beyond the verdict.
 
-In: a connection and a direction. Out: Life, by the judge's own division and the engine's cost model, so that what is
-predicted of a change is what the verdict says that its limit cost.
+In: a connection and a direction. Out: Life, from the judge's own division and the engine's cost model, so that the
+predicted gain of a change equals the verdict's cost of its limit.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from tcpwin.limits.verdict import judge_directions
 
 
 class Carried(NamedTuple):
-    """What a direction carried, and over what; 0 where it is not known.
+    """What a direction carried, and the properties of its path; 0 if unknown.
 
     Attributes:
-        path_bps: of the bottleneck.
-        window_bytes: the largest receive window; `first_window_bytes`: the one at the beginning.
-        first_flight_bytes: before the first ACK.
-        round_trip_ns: the least of the path.
-        paused_ns: of pauses of its sender that are longer than a retransmission timeout.
+        path_bps: rate of the bottleneck.
+        window_bytes: largest receive window.
+        first_window_bytes: initial receive window.
+        first_flight_bytes: bytes sent before the first ACK.
+        round_trip_ns: minimum RTT of the path.
+        paused_ns: sender pauses longer than a retransmission timeout.
     """
 
     bytes: int
@@ -39,10 +40,10 @@ class Carried(NamedTuple):
 
 
 class Gain(NamedTuple):
-    """By how much sooner it would have ended, and between which bounds, in nanoseconds.
+    """How much sooner a transfer would have ended, with bounds, in nanoseconds.
 
     Attributes:
-        carried_bytes: what came through in the limit's time; 0 where the path's rate is not known.
+        carried_bytes: bytes carried in the limit's time; 0 if the path's rate is unknown.
     """
 
     likely_ns: int
@@ -53,13 +54,13 @@ class Gain(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """Where a direction's time went, and what came through meanwhile.
+    """The time of a direction by limit, and the bytes it carried.
 
     Attributes:
-        times_ns: of each limit of `tcpwin.limits.LIMITS` that has any, in the judge's order.
-        silent_ns: of each limit's time that in which nothing came through.
-        carried: what the direction carried, and over what.
-        is_growing: the congestion window was at its beginning for most of its time.
+        times_ns: nanoseconds of each limit that has any, in the judge's order.
+        silent_ns: time of each limit in which nothing got through.
+        carried: what the direction carried, and the properties of its path.
+        is_growing: whether the congestion window was still growing for most of its time.
     """
 
     direction: DirectionName
@@ -74,16 +75,16 @@ class Life:
         return sum(self.times_ns.values())
 
     def over(self, path_bps: float) -> Life:
-        """The same, over a path whose rate is given."""
+        """Return the same life over a path of the given rate."""
         return replace(self, carried=self.carried._replace(path_bps=path_bps))
 
     def gain(self, limit: str) -> Gain:
-        """What lifting a limit alone would have gained: of the verdict's limit what the verdict says."""
+        """Estimate the gain of lifting a limit alone; for the verdict's limit it equals the verdict's cost."""
         times_ns, silent_ns = ([each.get(name, 0) for name in LIMITS] for each in (self.times_ns, self.silent_ns))
         return Gain(*_engine.gain(limit, times_ns, silent_ns, self.carried, self.is_growing))
 
     def carried_bytes(self, limit: str) -> float:
-        """What came through in a limit's time; spread evenly where the path's rate is not known."""
+        """Estimate the bytes carried in a limit's time, spread evenly if the path's rate is unknown."""
         if self.carried.path_bps:
             return self.gain(limit).carried_bytes
         carrying = {
@@ -96,10 +97,10 @@ class Life:
 
 
 def life_of(connection: Connection, direction: DirectionName, findings: Sequence[Finding] | None = None) -> Life:
-    """The life of one direction, ``a_to_b`` or ``b_to_a``.
+    """Return the life of one direction, ``a_to_b`` or ``b_to_a``.
 
     Args:
-        findings: what rules found of the connection; by default all rules are asked.
+        findings: findings on the connection; by default those of all rules.
     """
     found = connection.findings if findings is None else findings
     verdict = judge_directions(connection, found)[direction]
@@ -108,7 +109,7 @@ def life_of(connection: Connection, direction: DirectionName, findings: Sequence
 
 
 def divided_life(connection: Connection, direction: DirectionName, times_ns: Mapping[str, int]) -> tuple[Life, bool]:
-    """The life of a direction whose division is known, and whether its receiver's application reads slowly."""
+    """Return the life of a direction whose division is known, and whether its receiver's application reads slowly."""
     items_ns = list(connection.budget[direction].items_ns.values())
     is_slow, is_growing, silent_ns, carried = _engine.life(
         connection._analysis._engine, connection.id, direction == "b_to_a", items_ns

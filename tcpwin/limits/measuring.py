@@ -71,10 +71,10 @@ def analyze(
         CaptureError: nothing can be read.
         FilterError: libpcap does not understand the filter.
         SnapshotError: nothing in a snapshot file can be read.
-        SourceError: it is no source of packets, or, with snapshots or window scales, one that cannot be read again; or
-            a captured handshake says another window scale than the one given.
-        ArgumentError: a span ends before it begins, or a moment is none; a window scale is not one of 0 to 14, or given
-            of what is no address; `threads` is less than one.
+        SourceError: the source has no packets or, with snapshots or window scales, cannot be read again; or a captured
+            handshake contradicts a given window scale.
+        ArgumentError: a span ends before it begins, a time is invalid, a window scale is not between 0 and 14 or not
+            for an address, or `threads` is less than one.
     """
     wanted = list(snapshots)
     chosen = None if follow is None else set(follow)
@@ -91,17 +91,17 @@ def analyze(
         "rows": rows,
     }
     analysis = _analyze(source, wanted, chosen, progress=progress, index=index, threads=threads, **options)
-    # Asked again where it is unpickled; what this pass alone kept is read there when it is asked for.
+    # Repeated on unpickling; details kept only by this pass are then read on demand.
     analysis._question = question_of(source, given, options)
     return analysis
 
 
 def analyze_again(question: Question) -> Analysis:
-    """The same analysis, from the same files or bytes: how one is unpickled.
+    """Repeat an analysis from the same files or bytes, for unpickling.
 
     Raises:
-        SourceError: a file is gone, or has another size.
-        TcpwinError: as of `analyze`.
+        SourceError: a file is missing or its size has changed.
+        TcpwinError: see `analyze`.
     """
     question.check()
     return analyze(question.source, snapshots=question.snapshots, **question.options)

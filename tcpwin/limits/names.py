@@ -1,20 +1,20 @@
-"""Advice that several places give in the same words."""
+"""Advice that appears in several places."""
 
 from __future__ import annotations
 
 from tcpwin.units import time_text
 
 FIND_LOSS = "Find where the path loses packets: capture at both ends and run `tcpwin pair A B` on the two captures."
-"""What to do first about loss: one capture shows that packets are lost, two show between which points."""
-LOSS_ON_THE_PATH = "Find what drops packets {way}: look at interface counters, full queues and policers there."
-"""The same where two captures have shown it."""
+"""First step against loss: one capture shows that packets are lost, two show between which points."""
+LOSS_ON_THE_PATH = "Find what drops packets {where}: look at interface counters, full queues and policers there."
+"""Next step against loss, once two captures have located it."""
 
 
 def read_faster(receiver: str, stop_ns: int = 0) -> str:
-    """What to do about a slow reader: the same wherever it is found. The role has its article.
+    """Return the advice for a slow reader. The role includes its article.
 
     Args:
-        stop_ns: how long it did not read, where it stopped once and is no slow reader otherwise.
+        stop_ns: duration of the only stop, if it reads well otherwise.
     """
     shows = f"`ss -tmi` on {receiver} shows whether unread data (Recv-Q) fills the buffer."
     if stop_ns:
@@ -23,5 +23,5 @@ def read_faster(receiver: str, stop_ns: int = 0) -> str:
 
 
 def find_loss(sender: str) -> str:
-    """What to do about loss on the path where the sender's congestion control is not known to be BBR."""
+    """Return the advice for loss on the path, if the sender's congestion control is not known to be BBR."""
     return f"{FIND_LOSS} Until then, consider BBR on {sender}: it does not treat every loss as congestion."

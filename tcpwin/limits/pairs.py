@@ -1,7 +1,7 @@
-"""Connections of two captures of the same workload, paired.
+"""Pair the connections of two captures of the same workload.
 
-In: two analyses, before and after. Out: pairs of connection numbers, and what has no partner. Only columns are read, so
-that a million connections cost seconds.
+In: two analyses, before and after. Out: pairs of connection numbers, and connections without a partner. Only columns
+are read, so that a million connections take seconds.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from tcpwin.analysis import DIRECTIONS, DirectionName
 from tcpwin.limits.analysis import Analysis
 
 BULK_BYTES = 100_000
-"""Transfers of at least as much are bulk: their rate says something, less is gone in the first few round trips."""
+"""Minimum size of a bulk transfer: smaller ones end within a few round trips, so their rate means little."""
 SMALL_BYTES = 10_000
-"""Sizes below are taken for equal: ten segments, which Linux sends at once (RFC 6928)."""
+"""Sizes below this count as equal: about the initial window (RFC 6928)."""
 SIZE_FACTOR = 4.0
-"""Sizes within this factor are similar: requests of one kind vary, control and data connections differ by more."""
+"""Sizes within this factor are similar: requests of one kind vary, but control and data connections differ by more."""
 DURATION_FACTOR = 2.0
-"""A test that runs for a set time carries more when it is faster; its time stays."""
+"""Durations within this factor are similar: a test of fixed duration carries more when it is faster."""
 LOOK_AHEAD = 32
-"""Connections of the other capture that are looked at for each: parallel ones begin in any order."""
+"""Candidates considered for each connection: parallel connections begin in any order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Match:
 
     Attributes:
         old, new: their numbers.
-        is_similar: size or duration is similar; otherwise they are paired by server and order alone.
+        is_similar: whether size or duration is similar; otherwise they are paired by server and order alone.
     """
 
     old: int
@@ -42,13 +42,13 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What connections are told apart by.
+    """The properties by which connections are matched.
 
     Attributes:
         id: the connection's number.
         server: address and port of the responder.
         volume_bytes: payload of both directions, each byte counted once.
-        direction: the one with more of it.
+        direction: the direction with more payload.
     """
 
     id: int
@@ -63,12 +63,12 @@ class Shape:
 
 
 def pair(old: Analysis, new: Analysis) -> tuple[list[Match], list[int], list[int]]:
-    """Pairs, then the connections of `old` and of `new` without a partner.
+    """Pair connections, and return the pairs and the connections of `old` and `new` without a partner.
 
-    The rule: both have the same server (address and port of the responder). Among those, in the order of their first
-    segments, a connection's partner is the first of the next `LOOK_AHEAD` without one that is similar: sizes within
-    `SIZE_FACTOR`, or both bulk, with most data in the same direction, and durations within `DURATION_FACTOR`. Bulk
-    transfers in the same direction that are left over are paired in order.
+    Partners have the same server (address and port of the responder). Among those, in the order of first segments, a
+    connection's partner is the first similar one among the next `LOOK_AHEAD` that are free. Similar means sizes within
+    `SIZE_FACTOR`, or both bulk in the same direction with durations within `DURATION_FACTOR`. Remaining bulk transfers
+    in the same direction are paired in order.
     """
     olds, news = _by_server(shapes(old)), _by_server(shapes(new))
     matches: list[Match] = []
@@ -84,24 +84,24 @@ def pair(old: Analysis, new: Analysis) -> tuple[list[Match], list[int], list[int
 
 
 def shapes(analysis: Analysis) -> Iterator[Shape]:
-    """The shape of each connection."""
+    """Yield the shape of each connection."""
     names = ["b_address", "b_port", "duration_ns"]
     names += [f"{direction}.{name}" for direction in DIRECTIONS for name in ("unique_bytes", "acked_bytes")]
     columns = [values(analysis, name) for name in names]
     for id, (address, port, duration_ns, *sizes) in enumerate(zip(*columns, strict=True)):
-        # Where one side was not captured, only the other's acknowledgments tell how much it sent.
+        # If one side was not captured, only the other's acknowledgments show how much it sent.
         a, b = max(sizes[0] or 0, sizes[1] or 0), max(sizes[2] or 0, sizes[3] or 0)
         yield Shape(id, (str(address), int(port)), a + b, "b_to_a" if b > a else "a_to_b", int(duration_ns))
 
 
 def values(analysis: Analysis, name: str) -> list[Any]:
-    """A column as Python values; None where a connection has none."""
+    """Return a column as Python values; None if a connection has no value."""
     found: list[Any] = analysis.connections.column(name).tolist()
     return found
 
 
 def is_similar(old: Shape, new: Shape) -> bool:
-    """Whether size, or for bulk transfers the time they took, is similar."""
+    """Return whether the sizes, or for bulk transfers the durations, are similar."""
     if _ratio(max(old.volume_bytes, SMALL_BYTES), max(new.volume_bytes, SMALL_BYTES)) <= SIZE_FACTOR:
         return True
     return _are_alike(old, new) and _ratio(old.duration_ns, new.duration_ns) <= DURATION_FACTOR
@@ -136,26 +136,26 @@ def _pair_group(olds: Sequence[Shape], news: Sequence[Shape]) -> tuple[list[Matc
             continue
         old_rest.append(shape)
         if coming:
-            # Those ahead would never be looked at behind so many that nothing resembles.
+            # Give up on the oldest candidate, so that unmatched ones do not block those further ahead.
             new_rest.append(waiting.pop(0))
     return matches, old_rest, [*new_rest, *waiting, *coming]
 
 
 def _pair_rest(olds: Sequence[Shape], news: Sequence[Shape]) -> tuple[list[Match], list[Shape], list[Shape]]:
-    """Bulk transfers that one change made much longer or shorter, as one that broke off."""
+    """Pair the remaining bulk transfers, which the change made much longer or shorter, such as one that broke off."""
     matches = []
     rests: dict[str, deque[Shape]] = {direction: deque() for direction in DIRECTIONS}
     for shape in news:
         if shape.is_bulk:
             rests[shape.direction].append(shape)
-    taken: set[int] = set()
+    paired: set[int] = set()
     old_rest = []
     for shape in olds:
         others = rests[shape.direction]
         if shape.is_bulk and others:
             other = others.popleft()
-            taken.add(other.id)
+            paired.add(other.id)
             matches.append(Match(shape.id, other.id, is_similar=False))
         else:
             old_rest.append(shape)
-    return matches, old_rest, [shape for shape in news if shape.id not in taken]
+    return matches, old_rest, [shape for shape in news if shape.id not in paired]

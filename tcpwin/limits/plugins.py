@@ -1,7 +1,7 @@
-"""Rules of other packages: what their entry points load.
+"""Load the rules of other packages from their entry points.
 
-In: a group of entry points, `sys.path`. Out: what they name. `importlib.metadata` costs more to import than judging a
-small capture, so it is asked only where a package may name the group.
+In: a group of entry points, `sys.path`. Out: the loaded objects. `importlib.metadata` takes longer to import than a
+small capture takes to judge, so it is used only if a package may declare the group.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 
 
 def load_plugins(group: str) -> list[Any]:
-    """What the entry points of a group load; whatever loading raises comes through."""
-    if not _may_be_named(group.encode()):
+    """Load the entry points of a group; errors while loading propagate."""
+    if not _may_be_declared(group.encode()):
         return []
     from importlib.metadata import entry_points
 
     return [each.load() for each in entry_points(group=group)]
 
 
-def _may_be_named(group: bytes) -> bool:
-    """Whether a package may name a group: in a folder of `sys.path` its file does; elsewhere only importlib knows."""
+def _may_be_declared(group: bytes) -> bool:
+    """Return whether a package may declare a group: by its files on `sys.path`, or True if only importlib can know."""
     if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
         return True
     for folder in sys.path:
@@ -39,7 +39,7 @@ def _may_be_named(group: bytes) -> bool:
 
 
 def _entry_points_of(folder: str) -> Iterator[bytes]:
-    """The files in which the packages of a folder name their entry points."""
+    """Yield the contents of the entry point files of the packages in a folder."""
     with os.scandir(folder) as entries:
         found = [entry.path for entry in entries if entry.name.lower().endswith(("dist-info", "egg-info"))]
     for path in found:

@@ -1,7 +1,7 @@
-"""What findings cost: of the time that each claims, what lifting its limit alone would have gained.
+"""The cost of findings: the gain of lifting each finding's limit alone, in proportion to the time it claims.
 
-In: findings with the items that they claim, and their connection's budgets. Out: the same findings with their costs.
-Time in a state is no cost by itself: what came through meanwhile would have taken its time up to the next limit, too.
+In: findings with the items that they claim, and their connection's budgets. Out: the same findings with costs. Time in
+a state is not a cost by itself: the bytes carried meanwhile would have taken time under the next limit, too.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from tcpwin.limits.reader import is_tight
 from tcpwin.limits.tables import ITEM_LIMITS, SILENT_ITEMS, SLOW_LIMITS
 
 LEAST_SHARE = 0.01
-"""Of the time that a rule saw: what costs less costs nothing, but for what its rounds are told by."""
+"""Share of the observed time below which a cost counts as 0: it is within the rounding of rounds."""
 READER = "receiver_application"
 NO_SOONER = "but without it the connection would have ended no sooner"
 
 
 def price(connection: Connection, direction: DirectionName, findings: Sequence[Finding]) -> list[Finding]:
-    """Findings of a direction with their costs: each a part of what its limit's lifting would have gained."""
+    """Set the cost of a direction's findings, each a part of its limit's gain."""
     left = dict(connection.budget[direction].items_ns)
     times: dict[str, int] = defaultdict(int)
     for finding in findings:
@@ -46,11 +46,11 @@ def price(connection: Connection, direction: DirectionName, findings: Sequence[F
 
 
 def excused(seen: Finding, priced: Finding) -> Finding:
-    """A finding of time without which it would have ended no sooner: it warns of nothing, and advises nothing.
+    """Downgrade a finding that cost nothing to information without a remedy; return others unchanged.
 
     Args:
-        seen: as its rule saw it, with the time.
-        priced: the same with its cost.
+        seen: the finding with the time that its rule observed.
+        priced: the same finding with its cost.
     """
     is_counted_elsewhere = priced.text != seen.text
     is_idle = priced.cost_ns < LEAST_SHARE * seen.cost_ns and not is_counted_elsewhere
@@ -60,17 +60,17 @@ def excused(seen: Finding, priced: Finding) -> Finding:
 
 
 class _Prices:
-    """What a part of a limit's time gained."""
+    """Prices of time, by limit."""
 
     def __init__(self, life: Life, is_tight: bool) -> None:
         self.life, self.is_tight = life, is_tight
         self.shares: dict[str, float] = {}
 
     def while_lifted(self, limit: str) -> Life:
-        """The life in which a limit is lifted together with what it brings about.
+        """Return the life in which a limit is lifted together with its consequences.
 
-        Loss beside a window that was tight may be what the receiver refused for want of memory: a reader that keeps
-        up ends that as well.
+        With a tight window, loss may be segments that the receiver refused for lack of memory: a reader that keeps up
+        prevents that as well.
         """
         if limit != READER or not self.is_tight:
             return self.life
@@ -79,7 +79,7 @@ class _Prices:
         return replace(self.life, times_ns=times)
 
     def of(self, limit: str, item: str, ns: int) -> int:
-        """Of so much time of an item: all where nothing came through, else its share of the gain."""
+        """Return the cost of an item's time: all of it if nothing got through, else its share of the gain."""
         if item in SILENT_ITEMS:
             return ns
         if limit not in self.shares:

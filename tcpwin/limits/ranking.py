@@ -1,7 +1,7 @@
-"""Which connections deserve a look first, and which have a problem: by their verdicts, for any number of connections.
+"""Rank connections by their verdicts and list those with a problem, for any number of connections.
 
-In: an analysis, and what rules found. Out: numbers of connections. The engine ranks all by their packets; the
-connections of which a rule or a host says more are judged one by one.
+In: an analysis and findings. Out: connection numbers. The engine ranks all connections from their packets; those with
+findings or host snapshots are judged individually.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from tcpwin.limits.findings import Findings
 from tcpwin.limits.verdict import judge_connection
 
 LEAST = 100
-"""So many of the worst are looked for at once."""
+"""Minimum number of worst connections to rank at once."""
 MOST_COUNTED = 1000
-"""Connections with a problem whose limits are counted; of more, the worst."""
+"""Maximum number of problem connections whose limits are counted, worst first."""
 
 Ranked = tuple[int, int, int]
-"""A connection's lost time, its payload, and its number as a negative: what connections are put in order by."""
+"""Sort key of a connection: lost time, payload and negated number."""
 
 
 def worst(analysis: Analysis, limit: int, found: Findings | None = None) -> list[int]:
-    """The connections that lost most, then those with more data."""
+    """Return the connections that lost the most time, then those with more data."""
     return [-row[-1] for row in nlargest(limit, _ranking(analysis, limit, found).worst)]
 
 
 def problems(analysis: Analysis, found: Findings | None = None) -> list[int]:
-    """The connections with a problem, the worst first."""
+    """Return the connections with a problem, worst first."""
     return [-row[-1] for row in sorted(_ranking(analysis, 0, found).problems, reverse=True)]
 
 
 def problems_by_limit(analysis: Analysis, most: int, found: Findings | None = None) -> dict[str, tuple[int, ...]]:
-    """So many of `problems` by the limit that cost each most, in the same order."""
+    """Group the first `most` of `problems` by the limit that cost each the most, in the same order."""
     ranking = _ranking(analysis, 0, found)
     by_limit: dict[str, list[int]] = {}
     for id in problems(analysis, found)[:most]:
@@ -49,12 +49,12 @@ def problems_by_limit(analysis: Analysis, most: int, found: Findings | None = No
 
 
 class _Ranking(NamedTuple):
-    """The connections of an analysis as they are put in order, in any order.
+    """The ranked connections of an analysis, unsorted.
 
     Attributes:
-        worst: the `limit` worst are among these.
-        problems: all with a problem.
-        limits: the limit that cost most, of those with a problem that were judged one by one.
+        worst: a superset of the `limit` worst connections.
+        problems: all connections with a problem.
+        limits: the costliest limit of each problem connection that was judged individually.
     """
 
     found: Findings

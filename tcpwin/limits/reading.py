@@ -1,8 +1,7 @@
-"""What of a capture rules may read again: nothing of a large one, and of a small one a bounded number of packets.
+"""Limit how much of a capture rules may read again: a bounded number of packets of a small one, else nothing.
 
-In: an analysis. Out: events and rows of a connection, or the first events that were kept in the first reading. Reading
-again walks the whole capture, whatever is asked for: so events of many connections are read together, and what was read
-is kept.
+In: an analysis. Out: events and rows of a connection, or the first events kept by the first reading. Each further
+reading walks the whole capture, so the events of many connections are read together and cached.
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ if TYPE_CHECKING:
     from tcpwin.limits.analysis import Analysis
 
 SMALL_PACKETS = 1_000_000
-"""A larger capture is not read again: its walk would cost more than all judging."""
+"""A larger capture is not read again: one walk would cost more than all judging."""
 MOST_READ_PACKETS = 4_000_000
 """Packets that all rules together may walk again."""
 MOST_FOLLOWED_SEGMENTS = 500_000
-"""Following a segment costs some eight times what it cost in the first reading. Where the rules may look at more
-segments than these, what the first reading kept serves for all of them alike."""
+"""Following a segment costs about eight times as much as the first reading. If rules may need more segments, all of
+them use only what the first reading kept."""
 BATCH = 256
 """Connections whose events are read together."""
 MOST_ROWS = 200_000
-"""Segments whose rows are held at once."""
+"""Maximum number of segment rows in memory."""
 
 
 class Reading:
-    """What was read of one analysis for its rules, and what may still be read."""
+    """The data read again for the rules of one analysis, and the remaining allowance."""
 
     def __init__(self, analysis: Analysis) -> None:
-        # The analysis keeps this, not the other way round.
+        # Holds no reference to the analysis, which is the weak key of this object.
         self.may_read = analysis.capture.packets <= SMALL_PACKETS
         self._left = MOST_READ_PACKETS if self.may_read else 0
         self._followed: dict[int, list[int]] = {}
@@ -48,17 +47,17 @@ class Reading:
         self._are_few = True
 
     def forbid(self) -> None:
-        """Let nothing more be read."""
+        """Forbid further reading."""
         self.may_read = False
         self._left = 0
 
     def expect(self, candidates: Callable[[], Iterable[int]]) -> None:
-        """Say which connections the rules to be asked may look at: what one of them needs is read for all of them."""
+        """Announce the connections that rules may need, so that they are read together."""
         self._expected = candidates
         self._wanted = None
 
     def are_few(self, analysis: Analysis) -> bool:
-        """Whether what the rules may look at is little enough that it is read again for them."""
+        """Return whether the segments that rules may need are few enough to read again."""
         if not self.may_read:
             return False
         if self._wanted is None:
@@ -67,7 +66,7 @@ class Reading:
         return self._are_few
 
     def may_follow(self, analysis: Analysis, id: int) -> bool:
-        """Whether events of a connection are at hand, or could be read, with those of others that were expected."""
+        """Read the events of a connection and of further expected ones, and return whether they are available."""
         if id in self._followed:
             return True
         if not self.are_few(analysis) or not self._spend(analysis):
@@ -83,7 +82,7 @@ class Reading:
         return True
 
     def may_follow_series(self, analysis: Analysis, id: int) -> bool:
-        """Whether series of a connection are at hand, or could be read, with those of the others of its events."""
+        """Read the series of a connection and of those read with its events, and return whether they are available."""
         if not self.may_follow(analysis, id):
             return False
         try:
@@ -93,9 +92,9 @@ class Reading:
         return True
 
     def table(self, analysis: Analysis, id: int, others: Iterable[int] = ()) -> Table | None:
-        """The segments of a connection; None where they may not be read.
+        """Return the segments of a connection; None if they may not be read.
 
-        Those of `others`, which will be asked for next, are read together with it, so far as they fit.
+        Those of `others`, which will be needed next, are read in the same pass as far as they fit.
         """
         if id in self._tables:
             return self._tables[id]
@@ -146,7 +145,7 @@ _READINGS: WeakKeyDictionary[Analysis, Reading] = WeakKeyDictionary()
 
 
 def reading_of(analysis: Analysis) -> Reading:
-    """The reading of an analysis."""
+    """Return the reading of an analysis."""
     reading = _READINGS.get(analysis)
     if reading is None:
         reading = _READINGS[analysis] = Reading(analysis)
@@ -154,11 +153,11 @@ def reading_of(analysis: Analysis) -> Reading:
 
 
 class FirstEvents(Sequence[Event]):
-    """Events of a connection that the first reading kept, each made when it is first looked at."""
+    """Events of a connection that the first reading kept, each created on first access."""
 
     def __init__(self, kept: _engine.FirstEvents) -> None:
         self.kept = kept
-        self._made: dict[int, Event] = {}
+        self._created: dict[int, Event] = {}
 
     def __len__(self) -> int:
         return len(self.kept)
@@ -176,21 +175,21 @@ class FirstEvents(Sequence[Event]):
         return map(self._at, range(len(self.kept)))
 
     def _at(self, place: int) -> Event:
-        made = self._made.get(place)
-        if made is None:
-            made = self._made[place] = Event(*self.kept.values(place))
-        return made
+        event = self._created.get(place)
+        if event is None:
+            event = self._created[place] = Event(*self.kept.values(place))
+        return event
 
 
 def count_originals(events: Sequence[Event]) -> int:
-    """How many events name the frame of an original."""
+    """Count the events that name the frame of an original."""
     if isinstance(events, FirstEvents):
         return events.kept.originals()
     return sum(1 for event in events if event.original_frame)
 
 
 def pairs_of(events: Sequence[Event], count: int) -> tuple[int, ...]:
-    """Frames of the first `count` events, each after that of its original, none twice."""
+    """Return the frames of the first `count` events, each after that of its original, without duplicates."""
     if isinstance(events, FirstEvents):
         return tuple(dict.fromkeys(events.kept.pairs(count)))
     found: list[int] = []
@@ -200,7 +199,7 @@ def pairs_of(events: Sequence[Event], count: int) -> tuple[int, ...]:
 
 
 def span_of(events: Sequence[Event]) -> tuple[int, int] | tuple[None, None]:
-    """Times of the first and the last event; None without any."""
+    """Return the times of the first and the last event; None without events."""
     if isinstance(events, FirstEvents):
         return events.kept.span_ns() or (None, None)
     return (events[0].time_ns, events[-1].time_ns) if events else (None, None)
@@ -214,35 +213,35 @@ def first_events(
     side: str | None = None,
     causes: Collection[str] = (),
 ) -> FirstEvents:
-    """The events of a connection that the first reading kept: the first 64 telling ones, and six of each other kind.
+    """Return the events that the first reading kept: the first 64 of the important kinds and 6 of each other kind.
 
     Args:
-        names: only those with any of these names.
-        side: only segments that this side, ``a`` or ``b``, sent.
-        causes: only those with one of these causes.
+        names: keep only events with any of these names.
+        side: keep only segments sent by this side, ``a`` or ``b``.
+        causes: keep only events with one of these causes.
     """
     from_initiator = None if side is None else side == "a"
     return FirstEvents(analysis._engine.first_events(id, from_initiator, tuple(names), tuple(causes)))
 
 
 def count_first_events(analysis: Analysis, id: int, name: str, *, side: str) -> int:
-    """How many of the events that the first reading kept have a name, and were sent by a side."""
+    """Count the events that the first reading kept with a name and from a side."""
     return analysis._engine.count_first_events(id, side == "a", name)
 
 
 def first_pauses(analysis: Analysis, id: int, side: str) -> list[tuple[int, int, int]]:
-    """The longest pauses in which a side had nothing to send, that the first reading kept: three at most.
+    """Return the longest pauses in which a side had nothing to send, at most three, from the first reading.
 
-    Of each its begin and end, nanoseconds since the epoch, and the frame of the segment that ended it.
+    Each is its start and end, in nanoseconds since the epoch, and the frame of the segment that ended it.
     """
     return analysis._engine.pauses(id, side == "a")
 
 
 def idle_frames(analysis: Analysis, id: int, side: str) -> tuple[int, ...]:
-    """Frames of the data that ended a sender's longest idle gaps, as the first reading kept them: three at most."""
+    """Return the frames of the data that ended a sender's longest idle gaps, at most three, from the first reading."""
     return tuple(analysis._engine.idle_frames(id, side == "a"))
 
 
 def reset_frame(analysis: Analysis, id: int) -> int | None:
-    """The frame of the first RST of a connection that had data, as the first reading kept it."""
+    """Return the frame of the first RST of a connection that had data, from the first reading."""
     return analysis._engine.reset_frame(id)

@@ -1,6 +1,6 @@
-"""Why a limit is a verdict's: with the numbers that show it.
+"""Write the reason for a verdict's limit, with numbers.
 
-In: the direction that was judged, and how its reason goes. Out: words. It judges nothing.
+In: a judged direction and the kind of reason. Out: text. Judges nothing.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from tcpwin.limits.tables import RECOVERY_ITEMS
 from tcpwin.units import bytes_text, count_text, rate_text, rest_text, time_text
 
 LEAST_PART = 0.0005
-"""Of a sum: a smaller part does not show in three digits."""
+"""Share of a sum below which a part does not show in three digits."""
 
 
 class Seen(NamedTuple):
     """A judged direction.
 
     Attributes:
-        how: which of the limit's reasons it is.
-        is_answering: most of the time in which it had nothing to send passed before its answers.
-        is_doubled: the capture seems to hold each packet twice.
+        how: the kind of reason.
+        is_answering: whether most of the sender's idle time was spent preparing answers.
+        is_doubled: whether the capture seems to hold each packet twice.
     """
 
     connection: Connection
@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 
 
 def reason_of(seen: Seen, limit: str) -> str:
-    """Why the limit is the direction's, by its sender's capture alone."""
+    """Return the reason for a limit, from the sender's capture alone."""
     return _REASONS[limit](seen)
 
 
@@ -68,13 +68,13 @@ def _reader(seen: Seen) -> str:
 
 
 def _window_sum(seen: Seen) -> str:
-    """The time that the sender waited for the receiver, as a sum of its parts."""
+    """Return the time that the sender waited for the receiver, as a sum of its parts."""
     data, items_ns = seen.data, seen.budget.items_ns
     times = count_text(data.zero_window_episode_count, "time")
     parts_ns = {
         "with the window full (no room for another segment)": items_ns["window_full"] + items_ns["small_window"],
         f"at zero window (no room offered, {times})": items_ns["zero_window"],
-        "for an application that read late what had arrived": items_ns["reader"],
+        "while the application was slow to read": items_ns["reader"],
     }
     total_ns = sum(parts_ns.values())
     parts = [f"{time_text(ns)} {what}" for what, ns in parts_ns.items() if ns >= LEAST_PART * total_ns and ns]
@@ -98,7 +98,7 @@ def _window(seen: Seen) -> str:
 
 
 def _ceiling(seen: Seen, window_bytes: int) -> str:
-    """What a window allows on the path."""
+    """Return the rate that a window allows on the path."""
     round_trip_ns = seen.connection.path_rtt_ns
     text = f"the {seen.receiver}'s window was {bytes_text(window_bytes)} at most"
     if round_trip_ns:
@@ -126,19 +126,19 @@ def _application(seen: Seen) -> str:
     if data.turns > 1:
         reason += f": {seen.sender} and {seen.receiver} take turns"
     if seen.how == "paced":
-        reason += "; but every segment is full, as where TCP paces them, slower than one a round trip"
+        reason += "; but every segment is full, as when TCP paces them at less than one per round trip"
     return reason
 
 
 def _over_ns(seen: Seen) -> int:
-    """Time from the last data of either end to the connection's end."""
+    """Return the time from the last data of either end to the connection's end."""
     connection = seen.connection
     last_ns = [each.last_data_ns for each in (connection.a_to_b, connection.b_to_a) if each.last_data_ns is not None]
     return connection.end_ns - max(last_ns, default=connection.end_ns)
 
 
 def _sum(total_ns: int, most_ns: int, where: str, else_where: str) -> str:
-    """A time as the sum of a part and the rest; nothing where the part is not within it."""
+    """Return a time as the sum of a part and the rest; empty if the part exceeds it."""
     rest_ns = total_ns - most_ns
     if rest_ns < 0:
         return ""
@@ -159,7 +159,7 @@ def _path(seen: Seen) -> str:
     if rate and data.path_rate_bps:
         rate = f", about {rate_text(data.path_rate_bps)} ({rate_text(data.goodput_bps or 0)} over the whole transfer)"
     if data.queue_mean_ns and seen.connection.path_rtt_ns and data.queue_mean_ns > seen.connection.path_rtt_ns:
-        rate += f"; a queue holds each packet up for {time_text(data.queue_mean_ns)} on average"
+        rate += f"; packets queue for {time_text(data.queue_mean_ns)} on average"
     return f"steady at the best rate seen{rate}"
 
 
@@ -169,7 +169,7 @@ def _loss(seen: Seen) -> str:
     reason += f", {data.rto_retransmissions:,} by timeout" if data.rto_retransmissions else ""
     after_ns, recovery_ns = items_ns["after_loss"], sum(items_ns[item] for item in RECOVERY_ITEMS)
     if recovery_ns and after_ns:
-        # What a loss costs is not over with its repair.
+        # A loss keeps costing time after its repair.
         reason += f"; loss limited it for {time_text(recovery_ns + after_ns)}: {time_text(recovery_ns)} in recovery + "
         reason += f"{time_text(after_ns)} with the congestion window still cut by loss"
     return reason
@@ -191,7 +191,7 @@ def _timer(seen: Seen) -> str:
 
 
 def _delayed_ack(seen: Seen) -> str:
-    return f"{count_text(seen.data.nagle_delays, 'small segment')} held back until an ACK came"
+    return f"{count_text(seen.data.nagle_delays, 'small segment')} held back until an ACK arrived"
 
 
 def _handshake(seen: Seen) -> str:
@@ -213,7 +213,7 @@ def _silent(seen: Seen) -> str:
 def _policer(seen: Seen) -> str:
     if rate := seen.data.path_rate_bps:
         return f"losses with no queue before them, and the same rate between all of them: {rate_text(rate)}"
-    return "many segments of one flight dropped here and there, with no queue before them"
+    return "many scattered segments of one flight dropped, with no queue before them"
 
 
 def _capture(seen: Seen) -> str:
@@ -223,11 +223,11 @@ def _capture(seen: Seen) -> str:
     if seen.is_doubled:
         return "the capture holds each packet twice, as sent and as received"
     if data.clock_step_ns * 2 > seen.budget.items_ns["unknown"]:
-        return f"the capture's clock went {time_text(data.clock_step_ns)} further than the timestamps of its packets"
+        return f"the capture's clock advanced {time_text(data.clock_step_ns)} more than its packets' timestamps"
     if data.window_scale.state in ("unknown", "syn_only"):
         if data.syn_seen:
-            return "the capture lacks a SYN, and with it the scale of the windows"
-        return "the capture lacks the SYNs, and with them the scale of the windows"
+            return "the capture lacks a SYN, and with it the window scale"
+        return "the capture lacks the SYNs, and with them the window scales"
     if data.flight_max_bytes is None:
         return "one side of the connection was not captured"
     return "the capture does not show it"

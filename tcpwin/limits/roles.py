@@ -1,6 +1,6 @@
-"""Who is who: the role of a connection's end, in words and as a machine name.
+"""Roles of a connection's ends, as words and as machine names.
 
-In: a connection and a side, ``a`` or ``b``. Out: words. It reads no packets.
+In: a connection and a side, ``a`` or ``b``. Out: words. Reads no packets.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from tcpwin.analysis import DirectionName
 from tcpwin.limits.connection import Connection
 
 ENDS = {"a": "client", "b": "server"}
-"""Machine names: a opened the connection, or probably did."""
+"""Machine names of the ends: a opened the connection, or probably did."""
 WELL_KNOWN_PORTS = 1024
-"""Below are the ports of services (RFC 6335 §6); a client's are above."""
+"""Lower ports belong to services (RFC 6335 §6); clients use higher ones."""
 
 
 def role_of(connection: Connection, side: str) -> str:
-    """``client`` or ``server``; ``sender`` or ``receiver`` where neither the handshake nor the ports tell.
+    """Return ``client`` or ``server``, or ``sender`` or ``receiver`` if neither the handshake nor the ports decide.
 
-    Without a handshake a is the end that probably opened the connection; that much is said only where one port
-    alone is a service's.
+    Without a handshake, a is the end that probably opened the connection; it is called the client only if exactly one
+    port is a service's.
     """
     if connection.initiator_known or sum(end.port < WELL_KNOWN_PORTS for end in (connection.a, connection.b)) == 1:
         return ENDS[side]
@@ -27,28 +27,28 @@ def role_of(connection: Connection, side: str) -> str:
 
 
 def the_end(connection: Connection, side: str) -> str:
-    """An end as the subject of a sentence: ``the client``."""
+    """Return an end as the subject of a sentence: ``the client``."""
     return f"the {role_of(connection, side)}"
 
 
 def roles_of(connection: Connection) -> dict[str, str]:
-    """The roles of both ends by side."""
+    """Return the roles of both ends by side."""
     return {side: role_of(connection, side) for side in ("a", "b")}
 
 
 def way_of(connection: Connection, direction: DirectionName) -> str:
-    """A direction as people read it: ``server → client`` for ``b_to_a``."""
+    """Return a direction for people: ``server → client`` for ``b_to_a``."""
     return f"{role_of(connection, direction[0])} → {role_of(connection, direction[-1])}"
 
 
 def carried_bytes(connection: Connection, direction: DirectionName) -> int:
-    """What a direction carried: what was acknowledged was carried, though the capture may lack it."""
+    """Return the bytes that a direction carried; acknowledged data counts even if the capture lacks it."""
     data = connection.a_to_b if direction == "a_to_b" else connection.b_to_a
     return max(data.unique_bytes or 0, data.acked_bytes or 0)
 
 
 def main_direction(connection: Connection) -> DirectionName | None:
-    """The direction with more data; None without any."""
+    """Return the direction with more data; None without data."""
     there, back = carried_bytes(connection, "a_to_b"), carried_bytes(connection, "b_to_a")
     if there >= back:
         return "a_to_b" if there else None

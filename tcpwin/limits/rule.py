@@ -1,7 +1,7 @@
-"""What a rule is, and where rules come from.
+"""The definition of a rule, and the registry of rules.
 
-Each module of `tcpwin.limits.rules` has one `RULE`; its docstring is the rule's page. Other packages add rules by the
-entry point group `tcpwin.rules`, each naming a module with a `RULE`.
+Each module of `tcpwin.limits.rules` has one `RULE`; its docstring is the rule's page. Other packages add rules through
+the entry point group `tcpwin.rules`, each naming a module with a `RULE`.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ SCOPES = ("direction", "connection", "capture")
 _CODE = re.compile(r"[A-Z]{2,4}\d{3}")
 
 Condition = tuple[str, str, float | str | bool | None]
-"""A field, ``>=``, ``<=``, ``>``, ``<`` or ``==``, and a value: what the engine can pick connections by, cheaply.
+"""A field, an operator (``>=``, ``<=``, ``>``, ``<`` or ``==``) and a value, by which the engine selects connections.
 
-A field without a value meets ``== None`` only."""
+A field without a value matches only ``== None``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A number that a rule compares with, which users can set.
+    """A number that a rule compares with and that users can set.
 
     Attributes:
-        default: its value where nobody set it.
+        default: the value unless a user sets another.
         unit: ``ns``, ``bytes``, ``bps``, ``share``, ``count`` or ``times``.
-        reason: why the default is what it is; a sentence with its source.
+        reason: the reason for the default, with its source; a sentence.
     """
 
     default: float
@@ -50,22 +50,23 @@ class Rule:
     """A rule.
 
     Attributes:
-        code: ``TW`` and three digits; the first is the group's.
+        code: ``TW`` and three digits; the first digit is the group.
         name: the pattern found, in kebab-case, never the remedy: ``zero-window-stall``.
-        title: what it finds, in a few words.
-        severity: of its findings, unless one says otherwise.
-        scope: ``direction``: judged for each direction with data that meets `when`; ``connection``; ``capture``: once.
-        when: conditions on fields of the direction (or connection), all of which must hold for `judge` to be asked. A
-            threshold's name in braces stands for its value: ``("zero_window_ns", ">=", "{stall_ns}")``.
-        asks: of a rule of the capture, what it picks connections or directions by: scope and conditions of each
-            `Case.asked`, which one walk over the connections answers for all rules.
-        thresholds: by name.
-        judge: from a case to findings.
+        title: a short description.
+        severity: severity of its findings, unless one overrides it.
+        scope: ``direction`` (judged for each direction with data that meets `when`), ``connection`` or ``capture``
+            (judged once).
+        when: conditions on fields of the direction or connection, all of which must hold for `judge` to be called. A
+            threshold's name in braces is replaced by its value: ``("zero_window_ns", ">=", "{stall_ns}")``.
+        asks: selections of a rule of the capture: scope and conditions of each of `Case.asked`, evaluated for all rules
+            in one walk over the connections.
+        thresholds: thresholds by name.
+        judge: the function from a case to findings.
         page: the module's docstring, in Markdown.
-        needs_hosts: it has nothing to say without snapshots of a host, and is not asked then.
-        limits: the limits that its findings are about, of `tcpwin.limits.LIMITS`: the time they cost is of those, and
-            their verdicts. None for what costs a sender no time, or time of any kind.
-        yields_to: codes of rules that say more exactly where the same time went: this rule's cost is what they leave.
+        needs_hosts: whether the rule needs host snapshots; it is skipped without them.
+        limits: the limits, of `tcpwin.limits.LIMITS`, whose time its findings claim. Empty if the findings cost a
+            sender no time, or time of any kind.
+        yields_to: codes of more specific rules for the same time: this rule claims only what they leave.
     """
 
     code: str
@@ -83,7 +84,7 @@ class Rule:
     needs_hosts: bool = False
 
     def questions(self, settings: Mapping[str, float]) -> list[tuple[str, list[Condition]]]:
-        """`when`, or what the rule asks, with the thresholds in force: of each question its scope and conditions."""
+        """Return `when` or `asks` with the thresholds in effect, as scope and conditions of each question."""
         questions = self.asks if self.scope == "capture" else ((self.scope, self.when),)
         return [(scope, [_in_force(each, settings) for each in conditions]) for scope, conditions in questions]
 
@@ -99,7 +100,7 @@ def _is_named(value: float | str | bool | None) -> bool:
 
 @cache
 def all_rules() -> dict[str, Rule]:
-    """All rules by code, in the order of their codes.
+    """Return all rules, sorted by code.
 
     Raises:
         ValueError: two rules have the same code or name, or a code is malformed.

@@ -1,6 +1,6 @@
-"""The sentences of a verdict: what limited it, how sure that is, and what to do.
+"""Write the sentences of a verdict: limit, confidence, meaning and fix.
 
-In: what they depend on, as the engine has it. Out: words. It judges nothing.
+In: the engine's statement. Out: text. Judges nothing.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from tcpwin.units import rate_text, share_text, time_text
 
 EMPTY = "Too short to judge."
 UNNAMED = {"none": "Nothing limited it", "capture": "Not known what limited it for {share} of the time"}
-"""Limits that are none, in words."""
+"""Sentences for values of `limit` that do not name a limit."""
 MINUTE_NS = 60_000_000_000
 _OTHER_ROLE = {"client": "server", "server": "client", "sender": "receiver", "receiver": "sender"}
 _STANDINGS = {
     "limited": "Limited by",
     "slight": "Too little time lost to be a problem: limited by",
     "fine": "Nothing to fix: limited by",
-    # The application may well have something to fix.
+    # The application may still have something to fix.
     "fine_in_tcp": "Nothing to fix in TCP: limited by",
 }
 _MEANINGS = {
@@ -39,7 +39,7 @@ _MEANINGS = {
     "cut_needlessly": "It was cut for losses that did not happen.",
     "refused": "The server refused it.",
     "unanswered": "The server never answered.",
-    "policed": "It drops what is above its rate.",
+    "policed": "It drops traffic above its rate.",
 }
 _FIXES = {
     "grow_window": "Let the {receiver}'s receive window grow.",
@@ -54,15 +54,15 @@ _FIXES = {
 
 
 class Statement(NamedTuple):
-    """What the sentences of a verdict depend on; of a million verdicts a few hundred differ in it.
+    """The inputs of a verdict's sentences; a million verdicts have only a few hundred distinct statements.
 
     Attributes:
         sender: the role of the direction's sender.
-        number, other: of `meaning`.
-        fix: what kind of fix, of the limit beside where there is one.
-        witness, fix_witness: what captures of both ends say of the limit, and of the one that the fix is about.
-        stop_ns: how long the receiver did not read, where it stopped once.
-        is_sender_unscaled: whose SYN has no window scale option, where one has none.
+        number, other: the numbers of `meaning`.
+        fix: the kind of fix: for the limit `also` if there is one, else for `limit`.
+        witness, fix_witness: evidence of both captures about the limit, and about the one that the fix addresses.
+        stop_ns: duration of the receiver's only stop; 0 if irrelevant.
+        is_sender_unscaled: whether the SYN without a window scale option is the sender's.
     """
 
     limit: str
@@ -87,7 +87,7 @@ class Statement(NamedTuple):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What its sentences are the same by: its numbers as far as they are written."""
+        """The key of equal sentences: numbers are compared as they are written."""
         return (
             *self[:10],
             self.number if self.meaning == "path_shared" else _written(int(self.number)),
@@ -116,20 +116,20 @@ class Statement(NamedTuple):
 
     @property
     def headline(self) -> str:
-        """One sentence that is true, without its full stop: what is no problem begins with that."""
+        """The first sentence, without its full stop; if there is no problem, it begins by saying so."""
         if self.is_empty or self.limit in UNNAMED:
             return self.named
         return f"{_STANDINGS[self.standing]} {self.named}"
 
     @property
     def answer(self) -> str:
-        """The headline, and what the limit means."""
+        """The headline, followed by the meaning of the limit."""
         meaning = "" if self.is_empty else self._filled(_MEANINGS[self.meaning])
         return " ".join(filter(None, (f"{self.headline}.", meaning)))
 
     @property
     def beside_text(self) -> str:
-        """A sentence on the limit beside, with its time; empty where the answer names it, or nothing is beside."""
+        """A sentence about the limit `also` with its cost; empty without one, or if the answer names it."""
         if self.also is None or self.also == self.second:
             return ""
         cost = f"{time_text(self.also_ns)} ({share_text(self.also_share)} of the connection)"
@@ -137,12 +137,12 @@ class Statement(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The answer in a line."""
+        """The whole answer on one line."""
         return " ".join(filter(None, (self.answer, self.beside_text)))
 
     @property
     def fix_text(self) -> str | None:
-        """What to change, unless a finding or captures of both ends say it; None where there is nothing to change."""
+        """The fix, unless it comes from a finding or from captures of both ends; None without a fix."""
         if self.fix == "read_faster":
             return read_faster(f"the {self.receiver}", self.stop_ns)
         template = _FIXES.get(self.fix)
@@ -168,7 +168,7 @@ class Statement(NamedTuple):
 
 
 def _written(ns: int) -> tuple[int, bool]:
-    """The same for durations whose three digits are the same; above a minute for none but the same."""
+    """Return a key that is equal for durations with the same three digits; above a minute, only for equal durations."""
     if not 2000 <= ns < MINUTE_NS:
         return ns, True
     unit = 10 ** (len(str(ns)) - 3)

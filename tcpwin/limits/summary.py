@@ -1,6 +1,6 @@
-"""A capture in a paragraph that people understand who do not know TCP, and the findings that cost most.
+"""Summarize a capture in a paragraph for readers who do not know TCP, with the costliest findings.
 
-In: an analysis, and what rules found. Out: Summary. It judges nothing: each connection's verdict says what limited it.
+In: an analysis and findings. Out: Summary. Judges nothing: the limits come from the connections' verdicts.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from tcpwin.limits.verdict import Verdict, judge_connection
 from tcpwin.units import bytes_text, count_text, short_name, time_text
 
 if TYPE_CHECKING:
-    # Rules are asked elsewhere, or not at all; loading what asks them costs more than reading a million packets.
+    # Loading the rules costs more than reading a million packets.
     from tcpwin.limits.findings import Findings
 
 WORST = 3
 
 DAMAGED = "it is damaged"
-"""What a summary says of a capture that ends where something is wrong with its file."""
+"""Caveat for a capture that ends at an error in its file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A capture in words.
+    """The summary of a capture.
 
     Attributes:
         text: a paragraph without line breaks.
-        parts: the same in lines: what limited how many connections; the worst of them; what to change; the caveat.
-        carried: its first sentence: how much, in what time.
-        caveat: its last sentence: what the capture lacks; empty where it is complete.
-        worst: the three findings that cost most; fewer where fewer cost anything, none where no rules were asked.
-        problems: numbers of the connections with a problem by the limit that cost each most, the worst first; of the
-            first `MOST_COUNTED` of them.
-        verdict: that of the worst connection; None without any.
-        serious: what rules warn of although no connection has a problem; empty where there is none, or one connection.
+        parts: the same as lines: limits with numbers of connections, the worst connection, the fix, the caveat.
+        carried: the first sentence: amount of data and duration.
+        caveat: the last sentence, about missing parts of the capture; empty if it is complete.
+        worst: the three costliest findings, or fewer if fewer cost anything.
+        problems: numbers of the connections with a problem, worst first, by the limit that cost each the most; at most
+            `MOST_COUNTED`.
+        verdict: the verdict on the worst connection; None without connections.
+        serious: warnings of rules if no connection has a problem; empty without any, or for a single connection.
     """
 
     text: str
@@ -54,24 +54,24 @@ class Summary:
 
 
 def summarize(analysis: Analysis, found: Findings | None = None) -> Summary:
-    """The summary of a capture, with what rules found: by default all of them, with their default thresholds."""
-    telling = _Telling(analysis, analysis.findings if found is None else found)
-    carried = telling.carried()
-    caveat = "".join(telling.caveats())
-    parts = tuple(filter(None, (" ".join([carried, *telling.limits()]), *telling.first_change(), caveat)))
+    """Summarize a capture with findings, by default those of all rules with default thresholds."""
+    writer = _Writer(analysis, analysis.findings if found is None else found)
+    carried = writer.carried()
+    caveat = "".join(writer.caveats())
+    parts = tuple(filter(None, (" ".join([carried, *writer.limits()]), *writer.first_change(), caveat)))
     return Summary(
         " ".join(parts),
         parts,
         carried,
         caveat,
-        tuple(telling.costly[:WORST]),
-        telling.problems,
-        telling.verdict,
-        telling.serious if telling.count != 1 and not telling.ids else "",
+        tuple(writer.costly[:WORST]),
+        writer.problems,
+        writer.verdict,
+        writer.serious if writer.count != 1 and not writer.ids else "",
     )
 
 
-class _Telling:
+class _Writer:
     """The sentences of one summary."""
 
     def __init__(self, analysis: Analysis, found: Findings) -> None:
@@ -81,12 +81,12 @@ class _Telling:
 
     @cached_property
     def ids(self) -> Sequence[int]:
-        """Numbers of the connections with a problem, the worst first."""
+        """Numbers of the connections with a problem, worst first."""
         return problems(self.analysis, self.found)
 
     @cached_property
     def verdict(self) -> Verdict | None:
-        """That of the worst connection."""
+        """The verdict on the worst connection."""
         ids = self.ids[:1] or worst(self.analysis, 1, self.found)
         return self._judge(ids[0]) if ids else None
 
@@ -108,7 +108,7 @@ class _Telling:
         took = time_text(self.analysis.capture.duration_ns or 0)
         connections, captures = count_text(self.count, "connection"), len(self.analysis.capture.files)
         if captures > 1:
-            # What lies between captures is nobody's time.
+            # The time between captures belongs to no connection.
             return f"{connections} in {captures:,} captures, {bytes_text(total)}."
         return f"{'' if self.count == 1 else f'{connections}, '}{bytes_text(total)} in {took}."
 
@@ -122,7 +122,7 @@ class _Telling:
         least = f"Counted as a problem: a limit that costs at least {time_text(MIN_COST_NS)}, and {share}."
         if not self.ids:
             serious = self.serious
-            # A refused connection has lost no time, and is no success.
+            # A refused connection lost no time, but was not a success either.
             yield f"{'No connection lost time' if serious else 'No problem found'}. ({least})"
             if serious:
                 yield f"Also found: {serious}."
@@ -132,7 +132,7 @@ class _Telling:
 
     @cached_property
     def serious(self) -> str:
-        """What rules warn of that somebody can mend although no connection has a problem: the first few, in words."""
+        """The first few warnings of rules that somebody can act on, as text."""
         warned = [each for each in self.found if each.severity >= Severity.WARNING and each.owner != "nobody"]
         more = [count_text(len(warned) - WORST, "more warning")] if len(warned) > WORST else []
         return "; ".join([*(each.text.removesuffix(".") for each in warned[:WORST]), *more])
@@ -150,7 +150,7 @@ class _Telling:
         yield f"{advice_label('Fix first', verdict)}: {verdict.fix}"
 
     def _whose(self, id: int) -> str:
-        """The capture that a connection is in, where there are several and its time tells which."""
+        """Return the capture that contains a connection, if there are several and its time decides."""
         files = self.analysis.capture.files
         if len(files) < 2:
             return ""
@@ -165,7 +165,7 @@ class _Telling:
         return f" in {short_name(fitting[0])}" if len(fitting) == 1 else ""
 
     def caveats(self) -> Iterable[str]:
-        """What the capture lacks."""
+        """Yield a sentence about missing parts of the capture, if any."""
         capture = self.analysis.capture
         lacks = []
         if capture.warnings:
@@ -173,7 +173,7 @@ class _Telling:
         if capture.interface_drops:
             lacks.append(f"its interface dropped {count_text(capture.interface_drops, 'packet')}")
         if capture.missed_bytes:
-            lacks.append(f"it lacks {bytes_text(capture.missed_bytes)} that were acknowledged")
+            lacks.append(f"it lacks {bytes_text(capture.missed_bytes)} of acknowledged data")
         if capture.connections_sampled:
             lacks.append(f"it has only samples of {count_text(capture.connections_sampled, 'connection')}")
         if capture.connections_one_way:
@@ -181,26 +181,26 @@ class _Telling:
         if capture.connections_without_syn:
             lacks.append(f"it lacks the beginning of {count_text(capture.connections_without_syn, 'connection')}")
         if capture.header_cut + capture.options_cut:
-            lacks.append("headers are cut")
+            lacks.append("headers are truncated")
         if capture.packets and capture.first_time_ns is None:
-            lacks.append("it has no times")
+            lacks.append("it has no timestamps")
         if lacks:
-            again = " Copy or record it again: what is damaged was not read." if capture.warnings else ""
+            again = " Copy or record it again: the damaged part was not read." if capture.warnings else ""
             yield f"The capture is incomplete: {', '.join(lacks)}.{again}"
 
 
 def sentences_of_one(verdict: Verdict) -> Iterable[str]:
-    """What limited the only connection, and what that cost."""
+    """Yield the verdict and cost of the only connection."""
     yield verdict.text
     yield from cost_sentence(verdict)
 
 
 def advice_label(name: str, verdict: Verdict) -> str:
-    """``Cost`` or ``Fix``, with the limit that it is about where that is not the one named first."""
+    """Return ``Cost`` or ``Fix``, with its limit if that is not the headline limit."""
     return name if verdict.beside is None else f"{name} ({verdict.beside})"
 
 
 def cost_sentence(verdict: Verdict) -> Iterable[str]:
-    """What the limit that the fix is about cost, unless the verdict's text says it."""
+    """Yield the cost of the limit that the fix addresses, unless the verdict's text states it."""
     if verdict.cost_text:
         yield f"{advice_label('Cost', verdict)}: {verdict.cost_text}."

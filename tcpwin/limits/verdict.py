@@ -1,7 +1,7 @@
-"""What limited a connection, what that cost, and who can change it: the one judge, whom everything else asks.
+"""Judge connections: their limits, what those cost, and who can change them.
 
-In: a connection with its time budgets, and what rules found of it. Out: Verdict. The engine judges: findings, the
-kernel's counts and the other end's capture are passed to it as data.
+In: a connection with its time budgets and findings. Out: Verdict. The engine judges; findings, the kernel's counters
+and the other end's capture are passed to it as data.
 """
 
 from __future__ import annotations
@@ -27,30 +27,29 @@ from tcpwin.units import rest_text, time_text
 
 @dataclass(frozen=True)
 class Verdict:
-    """What limited a connection, or a direction of it: facts, and the sentences that follow from them.
+    """The verdict on a connection or direction: facts, and the sentences that follow from them.
 
     Attributes:
-        limit: one of `tcpwin.limits.LIMITS`: the one with most of the direction's life.
-        second_limit: another of like size; None where there is none.
-        share: of the connection's duration that the limit has, 0 to 1.
-        cost_ns: by how much sooner it would have ended with the limit alone lifted; `cost_low_ns` and `cost_high_ns`
-            bound it, from 0 where the limit is only possible.
+        limit: one of `tcpwin.limits.LIMITS`: the one with the most time in the direction's life.
+        second_limit: another limit of similar size; None without one.
+        share: the limit's share of the connection's duration, 0 to 1.
+        cost_ns: how much sooner the connection would have ended with only this limit lifted; `cost_low_ns` and
+            `cost_high_ns` bound it, from 0 if the limit is only possible.
         confidence: one of `tcpwin.limits.CONFIDENCES`.
-        owner: who can change it: one of `tcpwin.limits.OWNERS`; nobody where nothing is wrong.
-        side: ``client`` or ``server``: the end at which to change something; None where it is no end.
-        direction: ``a_to_b`` or ``b_to_a``: whose data was limited; None without data.
-        lost_ns: time lost to limits that somebody can mend, whatever the largest limit is.
-        lost_share: of the time in which the sender had work, 0 to 1.
-        also: the largest limit of that time, where `limit` is none that can be mended; None without any that matters.
-        also_ns: what it cost.
-        is_problem: so much was lost that somebody should look: `MIN_COST_NS` and `MIN_SHARE`, or it stalls for good.
-        time_ns: time in the limit that the fix is about, which the evidence is of; `cost_ns` is what of it lifting
-            the limit would have gained.
+        owner: who can change it: one of `tcpwin.limits.OWNERS`; nobody if nothing is wrong.
+        side: the end where something should change, ``client`` or ``server``; None if it is not an end.
+        direction: the limited direction, ``a_to_b`` or ``b_to_a``; None without data.
+        lost_ns: time lost to limits that somebody can lift, whatever the largest limit is.
+        lost_share: `lost_ns` as a share of the time in which the sender had work, 0 to 1.
+        also: the limit that lost the most, if there is a problem and `limit` lost nothing; else None.
+        also_ns: cost of `also`.
+        is_problem: whether the loss deserves attention: `MIN_COST_NS`, and `MIN_SHARE` or a final stall.
+        time_ns: time in the limit that the fix addresses; `cost_ns` is the part that lifting it would have gained.
         total_ns: the connection's duration.
-        times_ns: of each limit, in their order.
-        statement: what the sentences depend on.
-        about: the finding that says what to fix; None where the time budget alone says it.
-        told_by: the finding that tells the reason.
+        times_ns: nanoseconds of each limit, in the order of `LIMITS`.
+        statement: the inputs of the sentences.
+        about: the finding that supplies the fix; None if the time budget alone does.
+        reason_finding: the finding that supplies the reason; None if the time budget alone does.
     """
 
     limit: str
@@ -73,84 +72,84 @@ class Verdict:
     times_ns: tuple[int, ...]
     statement: Statement
     about: Finding | None
-    told_by: Finding | None
+    reason_finding: Finding | None
     _seen: Seen = field(repr=False, compare=False)
     _crossing: Crossing | None = field(default=None, repr=False, compare=False)
 
     @property
     def headline(self) -> str:
-        """The first sentence of the text: limit, share and confidence."""
+        """The first sentence: limit, share and confidence."""
         return self.statement.headline
 
     @property
     def named(self) -> str:
-        """The limit as `headline` has it, with share and confidence."""
+        """The limit with share and confidence, as in `headline`."""
         return self.statement.named
 
     @property
     def answer(self) -> str:
-        """The text without what it says of the limit beside."""
+        """The text without the sentence about `also`."""
         return self.statement.answer
 
     @property
     def beside_text(self) -> str:
-        """A sentence on `also` with its time; empty where `answer` names it, or nothing is beside."""
+        """A sentence about `also` with its cost; empty without one, or if `answer` names it."""
         return self.statement.beside_text
 
     @cached_property
     def text(self) -> str:
-        """The answer in a line."""
+        """The whole answer on one line."""
         return self.statement.text
 
     @property
     def limited_by(self) -> str:
-        """The same as `named`, in a sentence."""
+        """`named`, for use within a sentence."""
         return f"{self.named[:1].lower()}{self.named[1:]}" if self.limit in UNNAMED else f"limited by {self.named}"
 
     @property
     def beside(self) -> str | None:
-        """The name of the limit that cost and fix are about, where it is not the one told first."""
+        """The label of the limit that cost and fix refer to, if it is not the headline limit."""
         return None if self.also is None else LIMIT_NAMES[self.also]
 
     @property
     def named_ns(self) -> int:
-        """What the limit that the fix is about cost: the one told first, or the one told beside it."""
+        """Cost of the limit that the fix addresses: `limit` or `also`."""
         if self.also is not None:
             return self.also_ns
         return self.cost_ns if self.limit in MENDABLE else self.lost_ns
 
     @cached_property
     def fix(self) -> str | None:
-        """What to change; None where there is nothing to change."""
-        said = self.statement
-        own = said.fix_text
+        """The recommended change; None if there is nothing to change."""
+        statement = self.statement
+        own = statement.fix_text
         if self.about is not None and self.about.remedy is not None:
             own = self.about.remedy.text
-        if said.fix != "of_crossing" or self._crossing is None:
+        if statement.fix != "of_crossing" or self._crossing is None:
             return own
-        limit = said.also or said.limit
-        return self._crossing.fix(said.fix_witness, limit, own or FIND_LOSS, said.sender, said.receiver)
+        limit = statement.also or statement.limit
+        return self._crossing.fix(statement.fix_witness, limit, own or FIND_LOSS, statement.sender, statement.receiver)
 
     @cached_property
     def reason(self) -> str:
-        """Why, with numbers."""
-        said, seen = self.statement, self._seen
-        if said.is_empty:
-            return "it is over with its first packet"
-        reason = self.told_by.text if self.told_by is not None else reason_of(seen, said.limit)
+        """The reason for the limit, with numbers."""
+        statement, seen = self.statement, self._seen
+        if statement.is_empty:
+            return "it ended with its first packet"
+        reason = self.reason_finding.text if self.reason_finding is not None else reason_of(seen, statement.limit)
         if self._crossing is not None:
-            reason = self._crossing.reason(said.witness, reason, said.receiver)
-        if seen.is_doubled and said.limit != "capture":
+            reason = self._crossing.reason(statement.witness, reason, statement.receiver)
+        if seen.is_doubled and statement.limit != "capture":
             reason += "; but the capture seems to hold each packet twice, and the copies look like losses"
-        if said.limit == "sender_application" and seen.connection.multipath:
+        if statement.limit == "sender_application" and seen.connection.multipath:
             reason += "; but other subflows of Multipath TCP may have carried the data"
         return reason
 
     @cached_property
     def cost_text(self) -> str:
-        """What the limit that the fix is about cost, of how long.
+        """Cost of the limit that the fix addresses, and the duration.
 
-        Empty where `beside_text` says it, or there is no problem.
+        Empty if `beside_text` states it, or there is no problem.
         """
         if not self.is_problem or self.beside_text:
             return ""
@@ -174,7 +173,7 @@ class Verdict:
 
     @property
     def code(self) -> str | None:
-        """Code of the finding that says what to fix."""
+        """Code of the finding that supplies the fix."""
         return None if self.about is None else self.about.code
 
     @property
@@ -184,17 +183,17 @@ class Verdict:
 
     @property
     def frames(self) -> tuple[int, ...]:
-        """Numbers of frames that show it; `frames_of` says which of how many."""
+        """Numbers of frames that show the limit; `frames_of` says which occurrences."""
         return () if self.about is None else self.about.evidence.frames
 
     @property
     def frames_of(self) -> str:
-        """Which frames of how many `frames` are; empty where they are all."""
+        """Which occurrences `frames` show; empty if all."""
         return "" if self.about is None else self.about.evidence.frames_of or ""
 
     @property
     def when_text(self) -> str:
-        """When it happened, after the connection's beginning; empty where no finding says so."""
+        """When it happened, relative to the connection's start; empty if no finding shows it."""
         if self.about is None:
             return ""
         spent_ns = self.also_ns or self.times_ns[LIMITS.index(self.limit)]
@@ -202,28 +201,28 @@ class Verdict:
 
 
 def judge_connection(connection: Connection, findings: Sequence[Finding] = ()) -> Verdict:
-    """The verdict on a connection: that of the direction that lost most, else of the one with more data."""
+    """Judge a connection by the direction that lost more, else by the one with more data."""
     return choose_direction(connection, judge_directions(connection, findings))
 
 
 def judge_directions(
     connection: Connection, findings: Sequence[Finding] = (), crossings: Mapping[DirectionName, Crossing] | None = None
 ) -> dict[DirectionName, Verdict]:
-    """The verdicts on both directions; without findings by the time budgets alone, which costs little.
+    """Judge both directions; without findings, from the time budgets alone, which is cheap.
 
     Args:
-        crossings: what the capture of the other end proves besides, by direction.
+        crossings: evidence from the other end's capture, by direction.
     """
     found: dict[DirectionName, list[Finding]] = {"a_to_b": [], "b_to_a": []}
     for each in findings:
-        # Those of both directions are of the one with more data.
+        # Assign findings about both directions to the one with more data.
         found[each.direction or main_direction(connection) or "a_to_b"].append(each)
     both = crossings or {}
     return {name: _judge(connection, name, own, both.get(name)) for name, own in found.items()}
 
 
 def choose_direction(connection: Connection, verdicts: Mapping[DirectionName, Verdict]) -> Verdict:
-    """The connection's verdict of those of its directions."""
+    """Choose the connection's verdict from those of its directions."""
     there, back = verdicts["a_to_b"], verdicts["b_to_a"]
     is_back_main = main_direction(connection) == "b_to_a"
     losses = [(each.lost_ns, each.is_problem) for each in (there, back)]
@@ -273,16 +272,16 @@ def _judge(
         statement=statement,
         direction=name if has_data else None,
         about=None if fix_by is None else findings[fix_by],
-        told_by=findings[reason_by] if how == "finding" else None,
+        reason_finding=findings[reason_by] if how == "finding" else None,
         _seen=seen,
         _crossing=crossing,
     )
 
 
 def _when_text(evidence: Evidence, connection_ns: int, spent_ns: int) -> str:
-    """``from 1.9 s to 6.04 s of the connection``; nothing where the times are those of one time of many.
+    """Return ``from 1.9 s to 6.04 s of the connection``; empty if the times cover one occurrence of many.
 
-    Mostly then, where the limit's whole time is longer: some of it lies outside of what a rule found.
+    ``mostly`` is added if the limit's total time is longer: some of it lies outside the finding's span.
     """
     if evidence.start_ns is None or evidence.span_of:
         return ""

@@ -1,6 +1,6 @@
-"""Verdicts, time budgets and summaries as every machine form has them: objects with the same names everywhere.
+"""Verdicts, time budgets and summaries as objects with the same names in every machine format.
 
-In: an analysis, and what rules found. Out: plain dictionaries, of however many connections one after the other.
+In: an analysis and findings. Out: dictionaries, for any number of connections one at a time.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from tcpwin.limits.tables import ITEMS, VERDICT_FIELDS
 from tcpwin.limits.verdict import Verdict, judge_connection
 
 ROWS = 2000
-"""Connections that are described together: their rows are in memory at the same time."""
+"""Connections described together, whose rows are in memory at once."""
 
 
 def describe_verdict(verdict: Verdict) -> dict[str, Any]:
-    """A verdict by its machine names, `VERDICT_FIELDS`."""
+    """Return a verdict's `VERDICT_FIELDS`."""
     return {name: getattr(verdict, name) for name in VERDICT_FIELDS}
 
 
 def describe_budget(budget: Budget) -> dict[str, Any]:
-    """Where a sender's time went, as the count of its kernel corrects it; items without time are left out."""
+    """Return a time budget, corrected by the kernel's counters; items without time are omitted."""
     return {
         "items_ns": {item: ns for item, ns in budget.items_ns.items() if ns},
         "kernel": None if budget.kernel is None else asdict(budget.kernel),
@@ -40,12 +40,12 @@ def describe_budget(budget: Budget) -> dict[str, Any]:
 
 
 def describe_algorithms(algorithms: dict[str, Algorithm | None]) -> dict[str, Any]:
-    """Each sender's congestion control by direction; null where nothing tells it."""
+    """Return each sender's congestion control by direction; null if unknown."""
     return {side: None if each is None else asdict(each) for side, each in algorithms.items()}
 
 
 def describe_summary(summary: Summary, analysis: Analysis) -> dict[str, Any]:
-    """A capture in words, the findings that cost most, and its problems by limit; its verdict stands beside it."""
+    """Return a summary's text, costliest findings and problems by limit; the verdict is a separate member."""
     return {
         "text": summary.text,
         "worst": [describe_finding(each, analysis) for each in summary.worst],
@@ -54,7 +54,7 @@ def describe_summary(summary: Summary, analysis: Analysis) -> dict[str, Any]:
 
 
 def describe_capture(analysis: Analysis, found: Findings | None = None) -> dict[str, Any]:
-    """The verdict on the worst connection, and the summary."""
+    """Return the verdict on the worst connection, and the summary."""
     summary = analysis.summary if found is None else summarize(analysis, found)
     return {
         "verdict": None if summary.verdict is None else describe_verdict(summary.verdict),
@@ -65,10 +65,10 @@ def describe_capture(analysis: Analysis, found: Findings | None = None) -> dict[
 def describe_judged(
     analysis: Analysis, found: Findings | None = None, *, only: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Verdict and budget of each connection, in their order, or of one.
+    """Yield the verdict, budget and algorithms of each connection in order, or of one.
 
     Args:
-        found: by other rules than all, or with other thresholds.
+        found: findings; by default those of all rules with default thresholds.
     """
     found = analysis.findings if found is None else found
     if only is not None or len(analysis) <= FEW:
@@ -88,12 +88,12 @@ def describe_judged(
 
 
 def judged_members(analysis: Analysis, *, only: int | None = None) -> Iterator[str]:
-    """What `describe_judged` says of each connection as members of a JSON object, without its braces."""
+    """Yield the objects of `describe_judged` as JSON, without their braces."""
     if only is not None or len(analysis) <= FEW:
         for each in describe_judged(analysis, only=only):
             yield json.dumps(each)[1:-1]
         return
-    # A million objects are not made to be written: columns become text, and rows are put together of it.
+    # Avoid creating a million objects: convert columns to text and assemble the rows from it.
     texts: dict[tuple[Algorithm | None, ...], str] = {}
     for part in _parts(analysis, analysis.findings):
         verdicts = zip(*map(_column_text, part.verdicts), strict=True)
@@ -103,10 +103,10 @@ def judged_members(analysis: Analysis, *, only: int | None = None) -> Iterator[s
             if id in part.counted:
                 yield json.dumps(part.counted[id])[1:-1]
                 continue
-            told = tuple(algorithm.values())
-            text = texts.get(told)
+            both_algorithms = tuple(algorithm.values())
+            text = texts.get(both_algorithms)
             if text is None:
-                text = texts[told] = json.dumps(describe_algorithms(algorithm))
+                text = texts[both_algorithms] = json.dumps(describe_algorithms(algorithm))
             yield _MEMBERS % (*verdict, *map(_items_text, both), text)
 
 
@@ -121,7 +121,7 @@ _MEMBERS = ", ".join(
 
 
 def _column_text(values: list[Any]) -> list[str]:
-    """Each value as JSON; what is there again is written once."""
+    """Return each value as JSON, converting repeated values only once."""
     known: dict[tuple[type, Any], str] = {}
     texts = []
     for value in values:
@@ -138,13 +138,13 @@ def _items_text(spent_ns: tuple[int, ...]) -> str:
 
 
 class _Part(NamedTuple):
-    """Some connections, one after the other.
+    """Consecutive connections.
 
     Attributes:
-        start: number of the first.
-        verdicts: of each of `VERDICT_FIELDS` the values.
-        algorithms, budgets: by connection; budgets of each direction.
-        counted: what is said of those that a host's snapshot says more of.
+        start: number of the first connection.
+        verdicts: values of each of `VERDICT_FIELDS`.
+        algorithms, budgets: values by connection; budgets are separate for each direction.
+        counted: complete objects of the connections that have host snapshots.
     """
 
     start: int

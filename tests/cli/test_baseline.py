@@ -115,8 +115,8 @@ def test_no_capture_is_written_over(project: Path) -> None:
     [
         (None, "No such file or directory; `tcpwin check --write-baseline base.json` writes it"),
         ("{}", "base.json is damaged"),
-        ("[]", "base.json is no baseline"),
-        ('{"schema": "tcpwin/baseline/9"}', "base.json is no baseline"),
+        ("[]", "base.json is not a baseline"),
+        ('{"schema": "tcpwin/baseline/9"}', "base.json is not a baseline"),
         ('{"schema": "tcpwin/baseline/1", "known": [{}]}', "base.json is damaged"),
         ('{"schema": "tcpwin/baseline/1", "known": 7}', "base.json is damaged"),
         ("[" * 100_000, "base.json is damaged"),

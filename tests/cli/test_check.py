@@ -35,8 +35,8 @@ PARAGRAPH = [
     "Fix: Make the client's application read faster. `ss -tmi` on the client shows "
     "whether unread data (Recv-Q) fills the buffer.",
     "Evidence: the server waited 28.1 s of 30.1 s: 20.5 s with the window full (no room for another segment) + "
-    "6.1 s at zero window (no room offered, 66 times) + 1.49 s for an application that read late "
-    "what had arrived; "
+    "6.1 s at zero window (no room offered, 66 times) + 1.49 s while the application was slow "
+    "to read; "
     "frame.number in {1627, 1628, 1577, 1578, 1474, 1475} "
     "(start and end of the longest 3 of 66; rule TW201 zero-window-stall)",
     "",

@@ -22,7 +22,7 @@ from tcpwin.limits import (
     Summary,
     Verdict,
     all_rules,
-    asked_of,
+    applicable_rules,
     judge_connection,
     problems,
     summarize,
@@ -111,7 +111,7 @@ class Report:
     @cached_property
     def rules(self) -> Sequence[Rule]:
         """The rules that were asked."""
-        return asked_of(self.analysis, all_rules().values())
+        return applicable_rules(self.analysis, all_rules().values())
 
     @cached_property
     def summary(self) -> Summary:
