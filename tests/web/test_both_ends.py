@@ -55,7 +55,7 @@ def test_buttons_go_from_loss_to_loss(page: Page) -> None:
         assert any(0 <= cross - middle <= 0.015 for cross in shown["crosses"])
         seen.append(middle)
     assert seen == sorted(set(seen))
-    redraw(page, "Loss before")
+    redraw(page, "Previous loss")
     shown = page.evaluate(SHOWN)
     assert abs((shown["from"] + shown["to"]) / 2 - seen[1]) < 1e-9
 

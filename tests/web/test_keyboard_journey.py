@@ -122,7 +122,7 @@ def test_captures_are_uploaded_noted_shared_compared_and_searched(serve: Serve, 
     page.goto(f"/captures/{narrow}/connections/0")
     settle(page)
     press(page, link(page, "What if …"))
-    fill(page, page.get_by_label("Receiver's tcp_rmem, most"), "64M")
+    fill(page, page.get_by_label("Receiver's tcp_rmem, maximum"), "64M")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="receiver.tcp_rmem=64M")).to_be_visible()
 
@@ -143,11 +143,11 @@ def test_captures_are_uploaded_noted_shared_compared_and_searched(serve: Serve, 
     # Searched over all captures; Back leads to what was asked.
     press(page, link(page, "Search"))
     fill(page, page.get_by_label("Server's port"), "1")
-    expect(page.get_by_text("No connection of any capture matches.")).to_be_visible()
+    expect(page.get_by_text("No connections match.")).to_be_visible()
     holds_focus(page, page.get_by_label("Server's port"))
     page.keyboard.press("ControlOrMeta+a")
     page.keyboard.press("Delete")
-    rows = page.get_by_role("region", name="What was found").locator("tbody tr")
+    rows = page.get_by_role("region", name="Search results").locator("tbody tr")
     expect(rows).to_have_count(2)
     choose(page, page.get_by_label("Tag"), "tried")
     expect(rows).to_have_count(1)

@@ -117,7 +117,7 @@ def test_uploads_that_a_kill_broke_off_are_told_and_can_go_on(
         listed = {each["name"]: each for each in client.get(f"{API}/captures").json()["captures"]}
         assert {name: each["status"] for name, each in listed.items()} == {"x.pcap": "failed", "a case": "failed"}
         for each in listed.values():
-            assert each["failure"] == "the service stopped while files were arriving: send the missing ones again"
+            assert each["failure"] == "the service stopped during an upload: send the missing files again"
         assert list((tmp_path / "served" / "incoming").iterdir()) == []
         kept = [path.name for path in (tmp_path / "served" / "files").rglob("*") if path.is_file()]
         assert kept == [first["files"][0]["sha256"]]
@@ -183,7 +183,7 @@ def test_the_readmes_first_command_ends_with_the_dashboard_open(tmp_path: Path) 
             assert server.poll() is None
             time.sleep(0.05)
         address, _, page = shown.read_text(encoding="utf8").partition("\n")
-        assert f"tcpwin's dashboard is at {address} until Ctrl-C ends it." in said
+        assert f"tcpwin's dashboard is at {address} (press Ctrl-C to stop)" in said
         assert "<h1" in page
         with httpx2.Client(base_url=address, timeout=HANG_S) as client:
             while not client.get(f"{API}/captures", params={"search": "slow-reader"}).json()["total"]:

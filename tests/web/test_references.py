@@ -72,7 +72,7 @@ def test_a_connection_stands_beside_the_nearest_run_and_the_one_of_its_verdict(m
     client = make_client()
     id = analysed(client, (CAPTURES / "lab" / "no-window-scaling.pcap.gz").read_bytes())
     page = client.get(f"/captures/{id}/connections/0").text
-    table = page[page.index("Beside the nearest run, and the verdict") :].partition("</table>")[0]
+    table = page[page.index("Comparison with the nearest run and the verdict") :].partition("</table>")[0]
     heads = re.findall(r'<th scope="col">(?:<a href="[^"]*">)?(.*?)(?:</a>)?</th>', table)
     assert heads == ["this connection", "passt-ramps/100ms", "cloudflare-production/iowa-old"]
     rows = [re.findall(r"<t[hd].*?>(.*?)</t[hd]>", line) for line in re.findall(r"<tr>(.*?)</tr>", table)]

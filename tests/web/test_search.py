@@ -164,7 +164,7 @@ def test_searched_by_hand(serve: Serve, open_page: OpenPage) -> None:
     page.get_by_role("link", name="Search", exact=True).click()
     page.get_by_label("Address").fill("192.0.2.1")
     page.get_by_label("Limited by").select_option("sender_application")
-    rows = page.get_by_role("region", name="What was found").locator("tbody tr")
+    rows = page.get_by_role("region", name="Search results").locator("tbody tr")
     expect(rows).to_have_count(2)
     check(page)
     page.get_by_label("Address").fill("nobody")

@@ -152,7 +152,7 @@ def test_selected_by_hand(show: Serve, open_page: OpenPage) -> None:
     page.goto("/upload")
     check(page)
     page.set_input_files("#files", {"name": "both.pcap", "mimeType": "", "buffer": both()})
-    page.get_by_label("Only packets that a filter takes").fill("port 40001")
+    page.get_by_label("Only packets that match a filter").fill("port 40001")
     page.get_by_label("Only from").fill("5")
     page.get_by_role("button", name="Upload and analyse").click()
     expect(page.get_by_text("Selected: 3 packets, filter 'port 40001', from 5.")).to_be_visible()

@@ -245,7 +245,7 @@ def test_a_twin_is_run_in_the_browser(show: Serve, open_page: OpenPage, width: i
     address, (id,) = show(NARROW.read_bytes())
     page = open_page(address, width=width, scheme=scheme)
     page.goto(f"/captures/{id}/connections/0/whatif")
-    page.get_by_label("Receiver's tcp_rmem, most").fill("64M")
+    page.get_by_label("Receiver's tcp_rmem, maximum").fill("64M")
     page.get_by_role("button", name="Predict").click()
     page.get_by_role("button", name="Run the twin").first.click()
     expect(page.get_by_role("progressbar", name="Runs of the twin")).to_be_visible()

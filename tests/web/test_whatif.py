@@ -135,10 +135,10 @@ def test_the_page_keeps_what_was_typed_and_says_what_is_wrong(client: TestClient
     id = analysed(client, NARROW.read_bytes(), NARROW.name)
     for query, said in (
         ({"rmem": "many"}, "many"),
-        ({"loss_percent": "lots"}, "the loss is a number, not 'lots'"),
-        ({"loss_percent": "100"}, "the loss is from 0 to 99.99, not 100"),
-        ({"rtt_ms": "-1"}, "the round trip is from"),
-        ({"rate_mbps": "nan"}, "the rate is from"),
+        ({"loss_percent": "lots"}, "the loss must be a number, not 'lots'"),
+        ({"loss_percent": "100"}, "the loss must be from 0 to 99.99, not 100"),
+        ({"rtt_ms": "-1"}, "the round trip must be from"),
+        ({"rate_mbps": "nan"}, "the rate must be from"),
         ({"algorithm": "<script>"}, "<script>"),
     ):
         page = page_of(client, id, **query)
@@ -157,7 +157,7 @@ def test_a_change_is_tried_in_the_browser(show: Serve, open_page: OpenPage) -> N
     page.goto(f"/captures/{id}/connections/0")
     page.get_by_role("link", name="What if …").click()
     expect(page.get_by_role("heading", name="Each limit lifted alone")).to_be_visible()
-    page.get_by_label("Receiver's tcp_rmem, most").fill("64M")
+    page.get_by_label("Receiver's tcp_rmem, maximum").fill("64M")
     page.get_by_role("button", name="Predict").click()
     expect(page.get_by_role("heading", name="receiver.tcp_rmem=64M")).to_be_visible()
     expect(page.locator(".lead")).to_contain_text("sooner")

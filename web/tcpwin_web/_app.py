@@ -35,7 +35,7 @@ from tcpwin_web.settings import Settings
 from tcpwin_web.tracing import tracing
 
 FORM_BYTES = 1 << 20
-"""Size of an upload form besides its files."""
+"""Maximum size of an upload form without its files."""
 PACKED_FROM_BYTES = 1024
 PACKING = 5
 """gzip level: a higher one takes longer than it saves on a fast network."""

@@ -18,9 +18,9 @@ from tcpwin.figures.assets import PLOTLY, read_asset
 
 PREFIX = "/static/"
 PLOTLY_NAME = "plotly.min.js"
-FOR_GOOD = "public, max-age=31536000, immutable"
+IMMUTABLE = "public, max-age=31536000, immutable"
 """A year: the longest lifetime that caches need to support (RFC 9111)."""
-ASKED_AGAIN = "no-cache"
+REVALIDATED = "no-cache"
 """For addresses without a hash: browsers must revalidate their copy."""
 
 
@@ -65,7 +65,7 @@ def send_asset(request: Request, name: str) -> Response:
         raise HTTPException(404)
     tag = f'W/"{asset.version}"'
     headers = {
-        "Cache-Control": FOR_GOOD if request.query_params.get("v") == asset.version else ASKED_AGAIN,
+        "Cache-Control": IMMUTABLE if request.query_params.get("v") == asset.version else REVALIDATED,
         "ETag": tag,
         "Vary": "Accept-Encoding",
     }

@@ -19,7 +19,7 @@ from tcpwin_web.storage import Database
 from tcpwin_web.storage.models import Audit, now_ns
 from tcpwin_web.storage.reserve import Reserve
 
-KEPT_DAYS = 365
+RETENTION_DAYS = 365
 MOST_ROWS = 1_000_000
 """About 200 MB; beyond, the oldest are deleted first."""
 DAY_NS = 86_400 * 10**9
@@ -107,9 +107,9 @@ class AuditLog:
             return (await session.scalars(select(Audit).order_by(Audit.id.desc()).offset(offset).limit(limit))).all()
 
     async def sweep(self) -> None:
-        """Delete rows older than `KEPT_DAYS`, and the oldest beyond `MOST_ROWS`."""
+        """Delete rows older than `RETENTION_DAYS`, and the oldest beyond `MOST_ROWS`."""
         async with self._database.change() as session:
-            await session.execute(delete(Audit).where(Audit.at_ns < now_ns() - KEPT_DAYS * DAY_NS))
+            await session.execute(delete(Audit).where(Audit.at_ns < now_ns() - RETENTION_DAYS * DAY_NS))
             newest = await session.scalar(select(func.max(Audit.id)))
             await session.execute(delete(Audit).where(Audit.id <= (newest or 0) - MOST_ROWS))
 
@@ -139,8 +139,8 @@ class Seen:
             return
         action = READ.get(endpoint or "", "capture.read")
         of_path = request.path_params.get("capture_id")
-        asked = [of_path] if of_path else [request.query_params.get(name) for name in COMPARED]
-        for subject in [each for each in asked if each] or ([None] if endpoint in READ else []):
+        subjects = [of_path] if of_path else [request.query_params.get(name) for name in COMPARED]
+        for subject in [each for each in subjects if each] or ([None] if endpoint in READ else []):
             self._audit.seen(request, action, subject)
 
 

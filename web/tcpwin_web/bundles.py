@@ -1,4 +1,4 @@
-"""Split a bundle with several captures into one row per capture. Does not access the database."""
+"""Split a bundle with several captures into one row per capture, without accessing the database."""
 
 from collections.abc import Sequence, Set
 

@@ -34,7 +34,7 @@ MAX_TAGS = 20
 NO_CAPTURE = (
     "no capture among the files, only host snapshots: add their capture, or read them with tcpwin ss and tcpwin nstat"
 )
-BROKEN_OFF = "the service stopped while files were arriving: send the missing ones again"
+INTERRUPTED = "the service stopped during an upload: send the missing files again"
 SORTS = {
     "created": Capture.created_ns,
     "name": Capture.name,
@@ -115,7 +115,7 @@ class Captures:
             return await self._load(session, capture_id)
 
     async def of_bundle(self, capture: Capture) -> Sequence[Capture]:
-        """Return the other captures of the same bundle, such as that of the other end."""
+        """Return the other captures of the same bundle, such as the one from the other end."""
         if capture.bundle_id is None:
             return ()
         async with self._database.begin() as session:
@@ -208,12 +208,12 @@ class Captures:
                 raise
 
     async def require_open(self, capture_id: str) -> None:
-        """Raise NotFoundError or ConflictError if a capture accepts no files."""
+        """Raise NotFoundError or ConflictError unless a capture accepts files."""
         _check_open(await self.get(capture_id))
 
     async def _store(self, capture_id: str, received: Sequence[Received], received_bytes: int) -> Sequence[File]:
         if not all(self._data.blob(each.sha256).exists() for each in received):
-            raise ConflictError("the same file was deleted at this moment; send it again")
+            raise ConflictError("the same file was just deleted; send it again")
         async with self._database.change() as session:
             capture = await self._load(session, capture_id)
             _check_open(capture)
@@ -300,7 +300,7 @@ class Captures:
         async with self._database.change() as session:
             there = set(await session.scalars(select(Capture.id).where(Capture.id.in_(ids))))
             await session.execute(
-                update(Capture).where(Capture.status == "open").values(status="failed", failure=BROKEN_OFF)
+                update(Capture).where(Capture.status == "open").values(status="failed", failure=INTERRUPTED)
             )
             is_old = or_(Capture.results_version.is_(None), Capture.results_version != layout.VERSION)
             for capture in await session.scalars(select(Capture).where(Capture.status == "done", is_old)):
@@ -329,7 +329,7 @@ class Captures:
             log.info("capture expired", capture=capture_id)
         return len(over)
 
-    async def take_in(self, path: Path) -> str | None:
+    async def add_shown(self, path: Path) -> str | None:
         """Store a file named when the service started, unless its current version is already stored.
 
         Returns:
@@ -374,7 +374,7 @@ class Captures:
 
 
 def _check_open(capture: Capture) -> None:
-    if capture.status != "open" and capture.failure != BROKEN_OFF:
+    if capture.status != "open" and capture.failure != INTERRUPTED:
         raise ConflictError(f"files can only be added to an open capture; this one is {capture.status}")
 
 
@@ -385,5 +385,5 @@ async def _chunks(path: Path) -> AsyncIterator[bytes]:
 
 
 def _tags(words: Sequence[str]) -> list[Tag]:
-    kept = dict.fromkeys(word.strip().lower()[:64] for word in words if word.strip())
-    return [Tag(tag=word) for word in list(kept)[:MAX_TAGS]]
+    unique = dict.fromkeys(word.strip().lower()[:64] for word in words if word.strip())
+    return [Tag(tag=word) for word in list(unique)[:MAX_TAGS]]

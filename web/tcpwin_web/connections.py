@@ -1,7 +1,7 @@
-"""A client's TCP connection: what it may cost before there is a request, and while its answers are not read.
+"""Limits on a client's TCP connection: while it sends request heads, and while it reads responses.
 
-uvicorn's own protocol waits for ever for the end of a head, keeps whatever comes before it, and keeps answers that
-nobody reads. Here each ends: a connection that does not get on is closed.
+uvicorn's own protocol waits forever for the end of a head, buffers whatever precedes it, and keeps responses that
+nobody reads. Here a connection that makes no progress is closed.
 """
 
 import asyncio
@@ -19,22 +19,22 @@ from tcpwin_web.headers import HEADERS
 from tcpwin_web.problems import MEDIA_TYPE
 
 HEAD_SECONDS = 10.0
-"""For the head of a request, from its first byte or from the connection's beginning; at most."""
+"""Maximum time for the head of a request, from its first byte or from the start of the connection."""
 MAX_HEAD_BYTES = 64 << 10
-"""Also of what a chunked body has beside its content: extensions and trailers (RFC 9112 section 7.1)."""
+"""Also the limit for the extensions and trailers of a chunked body (RFC 9112 section 7.1)."""
 MAX_PIPELINED = 16
-"""Requests that were sent before the answers to earlier ones."""
+"""Maximum number of requests sent before earlier ones are answered."""
 LEAST_READ_BYTES = 4096
-"""Of an answer, in the time in which a request may stand still, by a client for whom the rest of it is kept."""
+"""Least that a client must read of a buffered response per stall timeout."""
 WRITE_BUFFER_BYTES = 4096
-"""Beyond what the kernel keeps for a client: with more, it is watched whether the client reads."""
+"""Buffer beyond the kernel's own: above it, the client must keep reading."""
 DETAILS = {
-    400: "This is no HTTP request.",
+    400: "This is not an HTTP request.",
     408: "The request's head did not arrive in time.",
     431: "The request's head is too long.",
 }
 MAX_OF_ADDRESS = 512
-"""Connections of one address at the same time; those of a proxy are of many people."""
+"""Maximum number of concurrent connections from one address; proxies, which serve many people, are exempt."""
 
 
 def _refusal(status: int) -> bytes:
@@ -52,10 +52,10 @@ class Connection(HttpToolsProtocol):
 
     transport: asyncio.Transport
     stall_seconds: float = 30.0
-    """After which a client is given up that does not read its answer, or does not end the head of its request."""
+    """Time after which a client that does not read its response, or finish its request's head, is disconnected."""
     proxies: tuple[str, ...] = ()
-    """Addresses and networks whose connections are not counted."""
-    _of_address: dict[str, int] = {}  # noqa: RUF012 - of all connections of the process
+    """Addresses and networks whose connections do not count towards `MAX_OF_ADDRESS`."""
+    _of_address: dict[str, int] = {}  # noqa: RUF012 - shared by all connections of the process
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -65,7 +65,7 @@ class Connection(HttpToolsProtocol):
         self._idle_bytes = 0
         self._is_in_head = True
         self._requests: list[RequestResponseCycle] = []
-        """Those that are answered or wait for it."""
+        """Requests being answered or waiting for it."""
         self._counted: str | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -88,7 +88,7 @@ class Connection(HttpToolsProtocol):
                 del self._of_address[self._counted]
             self._counted = None
         super().connection_lost(exc)
-        # uvicorn tells the request that came last; where several were sent at once, that is not the one being answered.
+        # uvicorn notifies only the latest request; with pipelining, that is not the one being answered.
         for each in self._requests:
             if not each.response_complete:
                 each.disconnected = True
@@ -117,14 +117,14 @@ class Connection(HttpToolsProtocol):
             self._head_timer.cancel()
             self._head_timer = None
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
-            # The parser makes of it what it makes of all that is no request: status 400.
+            # The parser answers any exception with status 400.
             raise ValueError("the head is too long")
         self._take_authority()
         super().on_headers_complete()
         self._requests = [*(each for each in self._requests if not each.response_complete), self.cycle]
 
     def _take_authority(self) -> None:
-        """An address that names a host takes the place of what `Host` says (RFC 9112 section 3.2.2)."""
+        """Let the host of an absolute-form target override the Host header (RFC 9112 section 3.2.2)."""
         if self.url.startswith(b"/"):
             return
         found = httptools.parse_url(self.url)
@@ -174,7 +174,7 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing() or not self._is_in_head:
             return
         if self._is_answering:
-            # The next request may take its time until the one before it is answered.
+            # The next request need not arrive before the current one is answered.
             self._await_head()
         elif self._idle_bytes:
             self._refuse(408)
@@ -196,18 +196,18 @@ class Connection(HttpToolsProtocol):
             self._watch_reading()
 
     def _reset(self) -> None:
-        """Close without the answer's rest: the kernel would otherwise keep megabytes of it for minutes (SO_LINGER)."""
+        """Close and drop the rest of the response, which the kernel would otherwise keep for minutes (SO_LINGER)."""
         opened = self.transport.get_extra_info("socket")
         if opened is not None:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.transport.abort()
 
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words
-        # uvicorn's own would stand in the middle of an answer that is under way.
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature
+        # uvicorn's own response could end up in the middle of another one.
         self._refuse(400)
 
     def _refuse(self, status: int) -> None:
-        """Say why, where no answer is under way, and close."""
+        """Close the connection, with an error response unless another response is in progress."""
         if not self._is_answering:
             self.transport.write(STATUS_LINE[status] + REFUSALS[status])
             self.transport.close()

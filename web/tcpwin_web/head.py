@@ -1,13 +1,13 @@
 """ASGI middleware: answer HEAD as GET, with the same head and no content (RFC 9110 section 9.3.2).
 
-But for streams, which have no end: they answer GET alone.
+Except for streams, which never end: they answer only GET.
 """
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class HeadAsGet:
-    """Asks the application with GET and leaves the content out."""
+    """Passes HEAD requests on as GET and drops the content."""
 
     def __init__(self, app: ASGIApp, streams: tuple[str, ...]) -> None:
         self._app = app
@@ -21,7 +21,7 @@ class HeadAsGet:
         async def send_head(message: Message) -> None:
             await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
-        asked = {**scope, "method": "GET"}
-        await self._app(asked, receive, send_head)
-        # What answered is counted by its name.
-        scope["endpoint"] = asked.get("endpoint")
+        as_get = {**scope, "method": "GET"}
+        await self._app(as_get, receive, send_head)
+        # `Observed` counts requests by endpoint.
+        scope["endpoint"] = as_get.get("endpoint")

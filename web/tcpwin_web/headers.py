@@ -46,7 +46,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
-NOT_KEPT = "no-store"
+NOT_STORED = "no-store"
 """Deleted data, or pages seen before a logout, must not stay in a browser or a cache."""
 
 
@@ -62,7 +62,7 @@ class SecurityHeaders:
                 headers = MutableHeaders(scope=message)
                 headers.update(HEADERS)
                 if not scope["path"].startswith(PREFIX):
-                    headers["Cache-Control"] = NOT_KEPT
+                    headers["Cache-Control"] = NOT_STORED
             await send(message)
 
         await self._app(scope, receive, send_with_headers if scope["type"] == "http" else send)

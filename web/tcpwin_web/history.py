@@ -80,18 +80,18 @@ class History:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def search(self, asked: Question, *, offset: int, limit: int) -> tuple[Sequence[Found], int]:
+    async def search(self, query: Question, *, offset: int, limit: int) -> tuple[Sequence[Found], int]:
         """Return a page of matches, newest first, and their total number.
 
         Raises:
             AddressError: the address is invalid.
         """
-        conditions = _conditions(asked)
+        conditions = _conditions(query)
         async with self._database.begin() as session:
             total = await session.scalar(select(func.count()).select_from(HostPair).where(*conditions))
-            query = select(HostPair, Capture).join(Capture, Capture.id == HostPair.capture_id).where(*conditions)
+            statement = select(HostPair, Capture).join(Capture, Capture.id == HostPair.capture_id).where(*conditions)
             order = (HostPair.start_ns.desc(), HostPair.lost_ns.desc(), HostPair.id)
-            rows = await session.execute(query.order_by(*order).offset(offset).limit(limit))
+            rows = await session.execute(statement.order_by(*order).offset(offset).limit(limit))
             return [Found(capture, pair) for pair, capture in rows], total or 0
 
     async def of_pair(self, one: str, other: str, *, port: int | None = None) -> list[Point]:
@@ -116,10 +116,10 @@ class History:
             of_rows = select(HostPair.capture_id).join(Capture, Capture.id == HostPair.capture_id).where(*conditions)
             newest = of_rows.group_by(HostPair.capture_id).order_by(func.min(HostPair.start_ns).desc())
             ids = (await session.scalars(newest.limit(MOST_POINTS))).all()
-            query = select(HostPair, Capture).join(Capture, Capture.id == HostPair.capture_id)
+            statement = select(HostPair, Capture).join(Capture, Capture.id == HostPair.capture_id)
             rows = (
                 await session.execute(
-                    query.where(*conditions, HostPair.capture_id.in_(ids)).order_by(HostPair.capture_id)
+                    statement.where(*conditions, HostPair.capture_id.in_(ids)).order_by(HostPair.capture_id)
                 )
             ).all()
         points = [
@@ -161,19 +161,19 @@ def _point(capture: Capture, pairs: Sequence[HostPair]) -> Point:
     )
 
 
-def _conditions(asked: Question) -> list[ColumnElement[bool]]:
+def _conditions(query: Question) -> list[ColumnElement[bool]]:
     found: list[ColumnElement[bool]] = []
-    if asked.address:
-        found.append(_of_either_end(asked.address))
-    if asked.port is not None:
-        found.append(HostPair.port == asked.port)
-    if asked.limited_by:
-        found.append(HostPair.limited_by == asked.limited_by)
-    if asked.tag:
-        found.append(HostPair.capture_id.in_(select(Tag.capture_id).where(Tag.tag == asked.tag)))
-    if asked.host:
-        by_file = and_(File.kind == "snapshot", File.name.icontains(asked.host, autoescape=True))
-        named = or_(File.label.icontains(asked.host, autoescape=True), by_file)
+    if query.address:
+        found.append(_of_either_end(query.address))
+    if query.port is not None:
+        found.append(HostPair.port == query.port)
+    if query.limited_by:
+        found.append(HostPair.limited_by == query.limited_by)
+    if query.tag:
+        found.append(HostPair.capture_id.in_(select(Tag.capture_id).where(Tag.tag == query.tag)))
+    if query.host:
+        by_file = and_(File.kind == "snapshot", File.name.icontains(query.host, autoescape=True))
+        named = or_(File.label.icontains(query.host, autoescape=True), by_file)
         found.append(HostPair.capture_id.in_(select(File.capture_id).where(named)))
     return found
 

@@ -1,6 +1,6 @@
 """Serve an application over HTTP: print its address, open a browser there, and shut down in order.
 
-What keeps it from starting is reported in one sentence, never as a traceback.
+A failure to start is reported in one sentence, never as a traceback.
 """
 
 import gc
@@ -25,9 +25,9 @@ from tcpwin_web.service import Service
 from tcpwin_web.settings import Settings
 
 GRACE_SECONDS = 4
-"""For requests in progress when the server is asked to stop."""
+"""Time for requests in progress when the server is asked to stop."""
 END_SECONDS, BROWSER_SECONDS = 8.5, 0.5
-"""After these the process exits whatever still runs: service managers kill after ten seconds."""
+"""Time until the process exits unconditionally: service managers kill it after ten seconds."""
 OPEN_FILES = 65_536
 SWITCH_SECONDS = 0.0005
 """Python's thread switch interval. Each step of a query goes to a thread and back, and waits this long each time while
@@ -93,7 +93,7 @@ class _Server(uvicorn.Server):
         gc.collect()
         gc.freeze()
         address = _address(*self.servers[0].sockets[0].getsockname()[:2])
-        click.echo(f"tcpwin's dashboard is at {address} until Ctrl-C ends it.")
+        click.echo(f"tcpwin's dashboard is at {address} (press Ctrl-C to stop)")
         if self._opens:
             _open(address)
 

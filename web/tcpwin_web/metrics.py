@@ -5,9 +5,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 REGISTRY = CollectorRegistry()
 
 REQUESTS = Counter("tcpwin_requests", "Requests answered.", ["method", "endpoint", "status"], registry=REGISTRY)
-REQUEST_SECONDS = Histogram("tcpwin_request_seconds", "Time until an answer began.", ["endpoint"], registry=REGISTRY)
+REQUEST_SECONDS = Histogram("tcpwin_request_seconds", "Time until the response began.", ["endpoint"], registry=REGISTRY)
 UPLOADED_BYTES = Counter("tcpwin_uploaded_bytes", "Bytes received in uploads.", registry=REGISTRY)
-ANALYSES = Counter("tcpwin_analyses", "Analyses ended, by how.", ["status"], registry=REGISTRY)
+ANALYSES = Counter("tcpwin_analyses", "Analyses, by outcome.", ["status"], registry=REGISTRY)
 ANALYSIS_SECONDS = Histogram(
     "tcpwin_analysis_seconds",
     "Time of an analysis.",

@@ -13,14 +13,14 @@ log = structlog.get_logger("tcpwin.http")
 
 
 def _name(endpoint: Any) -> str:
-    """Return a name such as ``api.captures.list_captures``; empty if nothing answers the path."""
+    """Return a name such as ``api.captures.list_captures``; empty if no route matches."""
     name = getattr(endpoint, "__name__", None)
     if name is None:
         return "none"
     return f"{endpoint.__module__.removeprefix('tcpwin_web.')}.{name}"
 
 
-def _tell(span: Any, method: str, endpoint: str, status: int) -> None:
+def _name_span(span: Any, method: str, endpoint: str, status: int) -> None:
     """Name a request's span by its endpoint (OpenTelemetry, semantic conventions for HTTP spans)."""
     if span is not None:
         span.update_name(f"{method} {endpoint}")
@@ -52,7 +52,7 @@ class Observed:
                 try:
                     await self._app(scope, receive, watch)
                 finally:
-                    _tell(span, scope["method"], _name(scope.get("endpoint")), status)
+                    _name_span(span, scope["method"], _name(scope.get("endpoint")), status)
         finally:
             seconds = time.perf_counter() - began
             endpoint = _name(scope.get("endpoint"))

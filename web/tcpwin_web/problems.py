@@ -19,7 +19,7 @@ from sqlalchemy.orm.exc import StaleDataError
 from starlette.exceptions import HTTPException
 
 from tcpwin_web.captures import ConflictError, NotFoundError
-from tcpwin_web.headers import HEADERS, NOT_KEPT
+from tcpwin_web.headers import HEADERS, NOT_STORED
 from tcpwin_web.history import AddressError
 from tcpwin_web.jobs import JobError
 from tcpwin_web.jobs.executor import NoRoomError
@@ -88,7 +88,7 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     def reject(request: Request, error: RequestValidationError) -> Response:
         errors = [{"pointer": "/".join(map(str, each["loc"])), "detail": each["msg"]} for each in error.errors()]
-        return respond(request, 422, "The request does not fit the API's description.", errors=errors)
+        return respond(request, 422, "The request does not match the API's description.", errors=errors)
 
     @app.exception_handler(NotFoundError)
     def miss(request: Request, error: NotFoundError) -> Response:  # noqa: ARG001 (the signature is starlette's)
@@ -153,13 +153,13 @@ def install(app: FastAPI) -> None:
     def fail(request: Request, error: Exception) -> Response:
         log.error("a request failed", path=request.url.path, exc_info=error)
         # Answered outside the middleware that adds these headers; the connection is closed.
-        headers = {**HEADERS, "Cache-Control": NOT_KEPT, "Connection": "close"}
+        headers = {**HEADERS, "Cache-Control": NOT_STORED, "Connection": "close"}
         return respond(request, 500, "Internal error; see the service's log.", headers=headers)
 
     @app.exception_handler(FileNotFoundError)
     def deleted(request: Request, error: Exception) -> Response:
         log.warning("results were deleted while they were read", path=request.url.path, error=str(error))
-        return respond(request, 404, "It has just been deleted.")
+        return respond(request, 404, "The capture has just been deleted.")
 
 
 def _phrase(status: int) -> str:

@@ -1,4 +1,4 @@
-"""Readiness: try what the service needs, however often it is asked."""
+"""Readiness: check the parts that the service needs, at most once per `FRESH_SECONDS`."""
 
 import asyncio
 import time

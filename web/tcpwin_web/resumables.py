@@ -1,4 +1,4 @@
-"""Uploads of a file in several requests: what has arrived stays while the connection is away.
+"""Uploads of a file in several requests: received data is kept while the client is disconnected.
 
 The data passes through the same reader as an upload in one request: payloads are cut before anything reaches the disk.
 An unfinished upload therefore holds a thread, and is lost when the service ends.
@@ -57,14 +57,14 @@ class Resumable:
         """Whether it is stored or refused: a capture may end before its file does."""
         return self.storing.done()
 
-    async def let_go(self) -> None:
+    async def interrupt(self) -> None:
         """End the request that is sending a part: a client asks again only after it lost that connection."""
         if self.taking is not None:
             self.taking.cancel()
             await asyncio.wait({self.taking})
 
     async def settle(self) -> None:
-        """Once all of it has arrived, wait until it is stored; raise the reason if it was refused."""
+        """Wait until a complete upload is stored; raise the reason if it was refused."""
         if self.offset_bytes == self.length_bytes and not self.has_ended:
             self.has_ended = True
             self.file.end()
@@ -72,8 +72,8 @@ class Resumable:
             await asyncio.shield(self.storing)
 
     async def fail(self, error: UploadError) -> None:
-        """Give it up, and delete what was stored of it."""
-        await self.let_go()
+        """Abandon the upload, and delete its data."""
+        await self.interrupt()
         self.file.fail(error)
         await asyncio.wait({self.storing})
 
@@ -125,7 +125,7 @@ class Resumables:
         found = self._known.get(id)
         if found is None or found.capture_id != capture_id:
             raise UploadError(404, "no upload has this id: it was deleted, expired, or lost when the service restarted")
-        await found.let_go()
+        await found.interrupt()
         await self._settle(found)
         return found
 
@@ -163,7 +163,7 @@ class Resumables:
         return max(upload.touched + self._seconds - time.monotonic(), 0)
 
     async def sweep(self) -> None:
-        """Give up expired uploads, and captures that waited only for them."""
+        """Abandon expired uploads, and captures that waited only for them."""
         for each in [each for each in self._known.values() if each.taking is None and not self.left_seconds(each)]:
             was_finished = each.is_finished
             await self.delete(each)
@@ -175,14 +175,14 @@ class Resumables:
             del self._known[id]
 
     def close(self) -> None:
-        """Accept no more uploads, and give up those that no request is sending."""
+        """Accept no more uploads, and abandon those that no request is sending."""
         self._is_closed = True
         for each in self._known.values():
             if each.taking is None and not each.has_ended:
                 each.file.fail(_ENDS)
 
     async def stop(self) -> None:
-        """Give up all uploads; wait until none of them is being stored."""
+        """Abandon all uploads; wait until none of them is being stored."""
         self.close()
         for each in self._known.values():
             if not each.is_finished:

@@ -65,9 +65,9 @@ def _settings(options: dict[str, Any]) -> Settings:
     try:
         return Settings(**options)
     except ValidationError as error:
-        told = []
+        problems = []
         for each in error.errors():
             where = ", ".join(_variable(str(name)) for name in each["loc"])
             what = str(each["msg"]).removeprefix("Value error, ")
-            told.append(f"{where}: {what}" if where else what)
-        raise click.UsageError("; ".join(told)) from None
+            problems.append(f"{where}: {what}" if where else what)
+        raise click.UsageError("; ".join(problems)) from None

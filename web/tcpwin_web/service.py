@@ -129,7 +129,7 @@ class Service:
 
     async def start(self) -> None:
         """Open the data folder and the database, and start working."""
-        # Pages read files in threads of their own.
+        # Pages read files in separate threads.
         asyncio.get_running_loop().set_default_executor(self._page_threads)
         try:
             await self._open()
@@ -143,7 +143,7 @@ class Service:
             # Its text may contain the URL's password; the driver's message does not.
             self.failure = f"the database cannot be used: {getattr(error, 'orig', None) or type(error).__name__}"
             raise
-        work = (self._take_in(), self._sweep(), self._keep_claim(), self.audit.keep_writing())
+        work = (self._add_shown(), self._sweep(), self._keep_claim(), self.audit.keep_writing())
         self._tasks = [asyncio.create_task(each) for each in work]
         self.is_ready = True
 
@@ -204,11 +204,11 @@ class Service:
         await asyncio.to_thread(self.print_threads.shutdown, cancel_futures=True)
         self.data.release()
 
-    async def _take_in(self) -> None:
+    async def _add_shown(self) -> None:
         for path in self.shown:
             name = text_name(path.name)
             try:
-                reason = await self.captures.take_in(path)
+                reason = await self.captures.add_shown(path)
             except Exception as error:
                 log.exception("a capture could not be stored", file=name)
                 reason = f"the service could not store it ({type(error).__name__})"

@@ -183,10 +183,10 @@ class Settings(BaseSettings):
 
 
 def _place_of(address: str, scheme: str = "http") -> tuple[str, int] | None:
-    told = urlsplit(address)
+    parts = urlsplit(address)
     try:
-        is_plain = told.scheme == scheme and told.path in ("", "/") and not told.query
-        return (told.hostname, told.port) if is_plain and told.hostname and told.port else None
+        is_plain = parts.scheme == scheme and parts.path in ("", "/") and not parts.query
+        return (parts.hostname, parts.port) if is_plain and parts.hostname and parts.port else None
     except ValueError:
         return None
 

@@ -24,12 +24,12 @@ class BusyError(Exception):
 
 
 class GoneError(Exception):
-    """Nobody waits for the answer any more."""
+    """Nobody waits for the response any more."""
 
 
 @dataclass(frozen=True, eq=False)
 class Caller:
-    """Who asks.
+    """The sender of a request.
 
     Attributes:
         name: the same for all requests that share turns; never shown.

@@ -30,7 +30,7 @@ NICENESS = 15
 KERNEL_BYTES = 2 << 30
 """Address space of a kernel and of the program that starts it, besides its hosts' memory."""
 GRACE_SECONDS = 20.0
-"""Time for a run that is cancelled, or over its limit, to end by itself and clean up."""
+"""Time for a cancelled or overdue run to end by itself and clean up."""
 MOST_WAITING = 16
 
 Status = Literal["none", "waiting", "running", "done", "failed"]
@@ -99,7 +99,7 @@ class Twins:
         """Return the lab's kernels that are built here; empty if the lab is not set up."""
         return tuple(series for series in SERIES if kernel_path(series).is_file())
 
-    async def start(self, capture_id: str, connection: int, asked: WhatIfQuery, kernel: str = "") -> TwinState:
+    async def start(self, capture_id: str, connection: int, query: WhatIfQuery, kernel: str = "") -> TwinState:
         """Run a twin, unless it is queued or running; an earlier result is discarded.
 
         Args:
@@ -114,18 +114,18 @@ class Twins:
             raise ConflictError(
                 f"the lab's kernel{which} is not built on this server: run `tcpwin lab build{option}` once"
             )
-        key = _key(capture_id, connection, asked, kernel)
+        key = _key(capture_id, connection, query, kernel)
         if key not in self._wanted:
             if len(self._wanted) >= MOST_WAITING:
                 raise ConflictError(f"{MOST_WAITING} twins wait already")
             # Before the first await: a concurrent request finds it.
             self._wanted[key] = wanted = _Wanted()
-            wanted.task = asyncio.create_task(self._run(key, wanted, asked, kernel))
-        return await self.state(capture_id, connection, asked, kernel)
+            wanted.task = asyncio.create_task(self._run(key, wanted, query, kernel))
+        return await self.state(capture_id, connection, query, kernel)
 
-    async def state(self, capture_id: str, connection: int, asked: WhatIfQuery, kernel: str = "") -> TwinState:
+    async def state(self, capture_id: str, connection: int, query: WhatIfQuery, kernel: str = "") -> TwinState:
         """Return the state of a twin."""
-        key = _key(capture_id, connection, asked, kernel)
+        key = _key(capture_id, connection, query, kernel)
         wanted = self._wanted.get(key)
         if wanted is not None:
             progress = None if wanted.place is None else await asyncio.to_thread(_read, wanted.place / PROGRESS)
@@ -133,13 +133,13 @@ class Twins:
         stored = await asyncio.to_thread(_read, self._stored(key))
         return TwinState() if stored is None else TwinState(**stored)
 
-    async def cancel(self, capture_id: str, connection: int, asked: WhatIfQuery, kernel: str = "") -> TwinState:
+    async def cancel(self, capture_id: str, connection: int, query: WhatIfQuery, kernel: str = "") -> TwinState:
         """Cancel a queued or running twin, and wait for its end."""
-        wanted = self._wanted.get(_key(capture_id, connection, asked, kernel))
+        wanted = self._wanted.get(_key(capture_id, connection, query, kernel))
         if wanted is not None and wanted.task is not None:
             wanted.cancel()
             await asyncio.wait([wanted.task])
-        return await self.state(capture_id, connection, asked, kernel)
+        return await self.state(capture_id, connection, query, kernel)
 
     def forget(self, capture_id: str) -> None:
         """Cancel the twins of a capture that is deleted or analysed again."""
@@ -156,7 +156,7 @@ class Twins:
             await asyncio.wait(tasks)
         await asyncio.to_thread(self._executor.shutdown, cancel_futures=True)
 
-    async def _run(self, key: Key, wanted: _Wanted, asked: WhatIfQuery, kernel: str) -> None:
+    async def _run(self, key: Key, wanted: _Wanted, query: WhatIfQuery, kernel: str) -> None:
         capture_id, connection, _ = key
         outcome: dict[str, Any] = {"status": "failed", "failure": "the service could not run it"}
         try:
@@ -164,7 +164,7 @@ class Twins:
             file_set = await self._queue.file_set(capture_id)
             with self._data.incoming() as place:
                 wanted.place = place.path
-                work = (file_set, connection, asked, kernel, str(place.path), self._limits)
+                work = (file_set, connection, query, kernel, str(place.path), self._limits)
                 wanted.future = asyncio.wrap_future(self._executor.submit(try_twin, *work))
                 if wanted.is_cancelled:
                     wanted.future.cancel()
@@ -187,7 +187,7 @@ class Twins:
 
     def _store(self, key: Key, outcome: dict[str, Any]) -> None:
         path = self._stored(key)
-        # If the results are gone, nothing of the twin is kept.
+        # If the results are gone, the twin's result is dropped.
         with contextlib.suppress(OSError):
             path.parent.mkdir(mode=0o700, exist_ok=True)
             new = path.with_name(f"{path.name}.{os.getpid()}")
@@ -195,13 +195,13 @@ class Twins:
             new.replace(path)
 
 
-def _key(capture_id: str, connection: int, asked: WhatIfQuery, kernel: str) -> Key:
-    return capture_id, connection, hashlib.sha256((repr(asked) + kernel).encode()).hexdigest()[:16]
+def _key(capture_id: str, connection: int, query: WhatIfQuery, kernel: str) -> Key:
+    return capture_id, connection, hashlib.sha256((repr(query) + kernel).encode()).hexdigest()[:16]
 
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        told: dict[str, Any] = json.loads(path.read_text())
+        document: dict[str, Any] = json.loads(path.read_text())
     except (OSError, ValueError):
         return None
-    return told
+    return document

@@ -1,1 +1,1 @@
-"""Addresses replaced in what shared links show: a prefix-preserving mapping, and its application to documents."""
+"""Replace addresses in shared results: a prefix-preserving mapping, and its application to documents."""

@@ -42,8 +42,8 @@ class CryptoPan:
         plain = int(address) << (128 - bits)
         blocks = bytearray()
         for length in range(bits):
-            kept = ((1 << length) - 1) << (128 - length)
-            blocks += ((plain & kept) | (self._padding & ~kept & ((1 << 128) - 1))).to_bytes(16)
+            prefix = ((1 << length) - 1) << (128 - length)
+            blocks += ((plain & prefix) | (self._padding & ~prefix & ((1 << 128) - 1))).to_bytes(16)
         encrypted = self._aes.update(bytes(blocks))
         pad = 0
         for length in range(bits):

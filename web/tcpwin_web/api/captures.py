@@ -25,8 +25,8 @@ router = APIRouter(tags=["captures"])
 WATCH_SECONDS = 0.2
 MAX_WATCHED = 256
 """Streams of progress open at the same time; each polls the database every `WATCH_SECONDS`, or less often."""
-LOOKS_A_SECOND = 50
-"""Database queries of all streams together, so that other users do not notice them."""
+QUERIES_PER_SECOND = 50
+"""Database queries per second of all streams together, so that they do not slow down other users."""
 WAITING = ("open", "queued", "running")
 Tags = Annotated[list[Annotated[Words, Field(max_length=64), AfterValidator(plain)]], Field(max_length=20)]
 Filter = Annotated[
@@ -353,7 +353,7 @@ async def watch_analysis(service: ServiceOf, capture_id: CaptureId) -> AsyncIter
         if now != before:
             yield ServerSentEvent(event="progress", data=now)
             before = now
-        await service.queue.wait(max(WATCH_SECONDS, service.watched / LOOKS_A_SECOND))
+        await service.queue.wait(max(WATCH_SECONDS, service.watched / QUERIES_PER_SECOND))
 
 
 async def _look(service: Service, capture_id: str) -> Capture:
@@ -388,7 +388,14 @@ async def compare(
 async def pair(
     service: ServiceOf,
     a: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]+$")],
-    b: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$", description="empty: `a` holds both")] = "",
+    b: Annotated[
+        str,
+        Query(
+            max_length=64,
+            pattern=r"^[A-Za-z0-9_-]*$",
+            description="the second capture; empty if `a` contains both ends",
+        ),
+    ] = "",
 ) -> Response:
     """Return what happened to each packet between two captures of the same traffic, as `tcpwin pair --json` does."""
     file_sets = []

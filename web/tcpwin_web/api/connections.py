@@ -54,7 +54,7 @@ class ConnectionList(BaseModel):
 
 
 @dataclass(frozen=True)
-class PartAsked:
+class Span:
     """Rows between two times."""
 
     start_ns: StartNs = None
@@ -66,7 +66,7 @@ class PartAsked:
         check_span(self.start_ns, self.end_ns)
 
 
-Part = Annotated[PartAsked, Depends()]
+Part = Annotated[Span, Depends()]
 
 
 @router.get("", responses=ARROW_RESPONSE, response_model=ConnectionList)
@@ -161,7 +161,7 @@ async def list_events(service: ServiceOf, capture: Detailed, connection_id: Conn
 
 @router.get(ONE + "/stalls")
 async def list_stalls(service: ServiceOf, capture: Detailed, connection_id: ConnectionId, part: Part) -> Response:
-    """Return long silences, and what each waited for."""
+    """Return long silences with their causes."""
     document = await _document(service, capture.id, connection_id, layout.CONNECTION)
     stalls = queries.within(document["stalls"], "start_ns", "end_ns", part.start_ns, part.end_ns)
     return _send_part("stalls", stalls, part)
@@ -222,7 +222,7 @@ async def find_elsewhere(service: Service, capture: Capture, document: Mapping[s
     return found
 
 
-def _send_part(name: str, rows: Sequence[Any], part: PartAsked) -> Response:
+def _send_part(name: str, rows: Sequence[Any], part: Span) -> Response:
     return as_json({"total": len(rows), name: rows[part.offset : part.offset + part.limit]})
 
 

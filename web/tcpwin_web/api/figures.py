@@ -17,7 +17,9 @@ from tcpwin_web.service import Service
 router = APIRouter(tags=["figures"])
 CAPTURE = "/captures/{capture_id}"
 
-FieldName = Annotated[str | None, Query(max_length=60, description="of sockets, for figures with a choice of fields")]
+FieldName = Annotated[
+    str | None, Query(max_length=60, description="field of socket samples, for figures with a choice of fields")
+]
 Points = Annotated[int, Query(ge=16, le=4000, description="maximum per curve")]
 CaptureQuery = Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 ConnectionQuery = Annotated[int, Query(ge=0, le=(1 << 32) - 1)]
@@ -34,7 +36,9 @@ class Form:
     format: Annotated[
         Literal["json", "svg"], Query(description="json: plotly's data; svg: a picture for browsers without scripts")
     ] = "json"
-    width: Annotated[int, Query(ge=figures.LEAST_WIDTH, le=MOST_WIDTH, description="of a picture, in pixels")] = 1000
+    width: Annotated[
+        int, Query(ge=figures.LEAST_WIDTH, le=MOST_WIDTH, description="width of the picture, in pixels")
+    ] = 1000
 
 
 FormAsked = Annotated[Form, Depends()]
@@ -80,7 +84,8 @@ async def show_connection_figure(
     form: FormAsked,
     name: str,
     panel: Annotated[
-        list[str] | None, Query(max_length=10, description="of a timeline, from top to bottom", examples=[["window"]])
+        list[str] | None,
+        Query(max_length=10, description="panels of a timeline, from top to bottom", examples=[["window"]]),
     ] = None,
     direction: DirectionName | None = None,
     start_ns: StartNs = None,
@@ -90,18 +95,18 @@ async def show_connection_figure(
 ) -> Response:
     """Return a figure of a connection between two times as plotly's JSON; `timeline`: panels on one time axis.
 
-    Where there are few segments, each is drawn with its frame. `layout.meta` names the connection, direction and span,
-    and says under `nothing` why there is nothing to show.
+    If there are few segments, each is drawn with its frame. `layout.meta` names the connection, direction and span;
+    its `nothing` explains why a figure is empty.
     """
     panels = tuple(panel or ())
     for each in (name, *panels):
         _require(each, "connection", also=TIMELINE if each is name else None)
     if any(not figures.get(each).has_time_axis for each in panels):
         raise HTTPException(422, "Only figures over time can share an axis.")
-    asked = FigureQuery(name, connection_id, panels, direction, start_ns, end_ns, points, theme)
+    query = FigureQuery(name, connection_id, panels, direction, start_ns, end_ns, points, theme)
     if start_ns is not None and end_ns is not None and end_ns <= start_ns:
         raise HTTPException(422, "The span ends before it begins.")
-    return await draw(service, capture.id, asked, form)
+    return await draw(service, capture.id, query, form)
 
 
 @router.get("/compare/figures/{name}", responses=AS_PICTURE)
@@ -132,7 +137,14 @@ async def show_ladder(
     service: ServiceOf,
     form: FormAsked,
     a: CaptureQuery,
-    b: Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$", description="empty: `a` holds both")] = "",
+    b: Annotated[
+        str,
+        Query(
+            max_length=64,
+            pattern=r"^[A-Za-z0-9_-]*$",
+            description="the second capture; empty if `a` contains both ends",
+        ),
+    ] = "",
     connection: ConnectionQuery = 0,
     start_ns: StartNs = None,
     end_ns: EndNs = None,
@@ -147,15 +159,15 @@ async def show_ladder(
     return await answer(drawn, form)
 
 
-async def draw(service: Service, capture_id: str, asked: FigureQuery, form: Form = Form()) -> Response:
+async def draw(service: Service, capture_id: str, query: FigureQuery, form: Form = Form()) -> Response:
     """Return the stored figure, or draw it."""
     folder = service.data.results(capture_id)
     drawn = None
-    if asked.stored_name is not None and (path := folder / asked.stored_name).exists():
+    if query.stored_name is not None and (path := folder / query.stored_name).exists():
         drawn = await asyncio.to_thread(path.read_text)
     if drawn is None:
         file_set = await service.queue.file_set(capture_id)
-        drawn = await service.queue.run(draw_figure, file_set, str(folder), asked)
+        drawn = await service.queue.run(draw_figure, file_set, str(folder), query)
     return await answer(drawn, form)
 
 

@@ -14,7 +14,7 @@ router = APIRouter(tags=["history"])
 MOST_FOUND = 1000
 Address = Annotated[
     Words,
-    Query(max_length=64, description="of either end; a trailing . or : matches a prefix", examples=["10.0.0."]),
+    Query(max_length=64, description="address of either end; a trailing . or : matches a prefix", examples=["10.0.0."]),
 ]
 Port = Annotated[int | None, Query(ge=0, le=65535, description="the server's")]
 
@@ -44,7 +44,7 @@ class HostPairEntry(BaseModel):
     lost_ns: int
     duration_ns: int
     data_bytes: int
-    rate_bps: Annotated[int | None, Field(description="of the connection with most data")]
+    rate_bps: Annotated[int | None, Field(description="rate of the connection with the most data")]
     rtt_ns: int | None
     start_ns: int
     worst: Annotated[int, Field(description="number of the connection that lost most time")]
@@ -73,7 +73,7 @@ class HistoryPoint(BaseModel):
     problems: int
     lost_ns: int
     duration_ns: int
-    lost_share: Annotated[float, Field(description="of the total time of all connections")]
+    lost_share: Annotated[float, Field(description="time lost, as a share of the total time of all connections")]
     data_bytes: int
     rate_bps: int | None
     rtt_ns: int | None
@@ -101,12 +101,12 @@ class HistoryList(BaseModel):
 @router.get("/search")
 async def search(
     service: ServiceOf,
-    asked: Annotated[Question, Depends(question)],
+    conditions: Annotated[Question, Depends(question)],
     offset: Offset = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_FOUND)] = 100,
 ) -> SearchResult:
     """Search all captures for pairs of hosts; all conditions must hold."""
-    found, total = await service.history.search(asked, offset=offset, limit=limit)
+    found, total = await service.history.search(conditions, offset=offset, limit=limit)
     return SearchResult(total=total, found=[HostPairEntry.of(each) for each in found])
 
 
@@ -114,7 +114,7 @@ async def search(
 async def show_history(
     service: ServiceOf,
     a: Annotated[Words, Query(max_length=64, description="address of one host")] = "",
-    b: Annotated[Words, Query(max_length=64, description="address of the other")] = "",
+    b: Annotated[Words, Query(max_length=64, description="address of the other host")] = "",
     port: Port = None,
     tag: Annotated[Words, Query(max_length=64, description="instead of a pair: all captures with this tag")] = "",
 ) -> HistoryList:

@@ -76,7 +76,7 @@ async def write_note(service: ServiceOf, request: Request, capture_id: CaptureId
 async def list_notes(
     service: ServiceOf,
     capture_id: CaptureId,
-    connection: Annotated[int | None, Query(ge=0, lt=1 << 62, description="of this connection only")] = None,
+    connection: Annotated[int | None, Query(ge=0, lt=1 << 62, description="only notes on this connection")] = None,
 ) -> NoteList:
     """List the notes of a capture."""
     await service.captures.get(capture_id)

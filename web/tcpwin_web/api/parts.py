@@ -32,7 +32,7 @@ ServiceOf = Annotated[Service, Depends(service_of)]
 
 
 ID_PATTERN = r"^[A-Za-z0-9_-]+$"
-TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+DIRECTION_MARKS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 """Characters that change text direction (Unicode Standard Annex 9 §2)."""
 
 
@@ -52,7 +52,7 @@ def plain(text: str) -> str:
 
     def shown(character: str) -> str:
         is_control = category(character) == "Cc" and character not in "\n\t"
-        return "\N{REPLACEMENT CHARACTER}" if is_control or character in TURNING else character
+        return "\N{REPLACEMENT CHARACTER}" if is_control or character in DIRECTION_MARKS else character
 
     return "".join(map(shown, text.replace("\r\n", "\n")))
 
@@ -112,7 +112,7 @@ ARROW_RESPONSE: dict[int | str, dict[str, Any]] = {
 
 
 def wants_arrow(request: Request, format: str | None) -> bool:
-    """Whether the client wants Arrow, by the parameter or the Accept header."""
+    """Whether the client requests Arrow, by the parameter or the Accept header."""
     return format == "arrow" if format else ARROW in request.headers.get("accept", "")
 
 

@@ -76,13 +76,13 @@ async def _render(
 ) -> Response:
     if form == "pdf":
         _in_words(find_browser)
-    told: str | bytes = await service.queue.run(render_report, file_set, form, limit, address_key, notes)
+    report: str | bytes = await service.queue.run(render_report, file_set, form, limit, address_key, notes)
     if form == "pdf":
-        assert isinstance(told, str)
-        told = await _print(service, told)
+        assert isinstance(report, str)
+        report = await _print(service, report)
     # Sent as a download, never as a page of the service: its scripts are not the service's.
     headers = {} if form == "text" else {"Content-Disposition": attachment(name, form)}
-    return Response(told, media_type=MEDIA[form], headers=headers)
+    return Response(report, media_type=MEDIA[form], headers=headers)
 
 
 async def _print(service: Service, page: str) -> bytes:

@@ -37,7 +37,7 @@ async def speaks_tus(
 ) -> Service:
     """Return the service for a client of this protocol version."""
     if tus_resumable != VERSION:
-        raise HTTPException(412, f"Say Tus-Resumable: {VERSION}.", {"Tus-Version": VERSION})
+        raise HTTPException(412, f"Send Tus-Resumable: {VERSION}.", {"Tus-Version": VERSION})
     return service
 
 
@@ -89,7 +89,7 @@ async def begin_upload(
     service: Tus,
     request: Request,
     capture_id: CaptureId,
-    upload_length: Annotated[int | None, Header(ge=0, le=MAX_LENGTH, description="of the file, bytes")] = None,
+    upload_length: Annotated[int | None, Header(ge=0, le=MAX_LENGTH, description="length of the file, bytes")] = None,
     upload_metadata: Annotated[
         str,
         Header(
@@ -102,12 +102,12 @@ async def begin_upload(
     """Begin an upload of a file to an open capture: `Location` is its address, `Upload-Expires` its deadline."""
     if upload_length is None:
         raise HTTPException(400, "Upload-Length is missing.")
-    told = _metadata(upload_metadata)
-    kind = told.get("kind") or None
+    metadata = _metadata(upload_metadata)
+    kind = metadata.get("kind") or None
     if kind is not None and kind not in get_args(Kind):
         raise HTTPException(400, f"kind is one of {', '.join(get_args(Kind))}.")
     service.rates.take("upload", request)
-    made = await service.resumables.create(capture_id, told.get("filename", ""), kind, upload_length)  # type: ignore[arg-type]
+    made = await service.resumables.create(capture_id, metadata.get("filename", ""), kind, upload_length)  # type: ignore[arg-type]
     place = f"{request.scope['path'].rstrip('/')}/{made.id}"
     return Response(status_code=201, headers={"Location": place, **_state(service, made)})
 
@@ -131,19 +131,19 @@ async def go_on_with_upload(
 ) -> Response:
     """Send the next part of a file as the body. After its last byte the file belongs to the capture."""
     if request.headers.get("content-type") != MEDIA:
-        raise HTTPException(415, f"The body is of the type {MEDIA}.")
+        raise HTTPException(415, f"The body must have the type {MEDIA}.")
     if upload_offset is None:
         raise HTTPException(400, "Upload-Offset is missing.")
     found = await service.resumables.get(capture_id, upload_id)
     if upload_offset != found.offset_bytes:
-        raise HTTPException(409, f"The next byte is that at {found.offset_bytes:,}.")
+        raise HTTPException(409, f"The upload continues at byte {found.offset_bytes:,}.")
     if upload_offset == found.length_bytes:
         return Response(status_code=204, headers=_state(service, found))
     async with service.uploads():
         try:
             await service.resumables.write(found, request.stream())
         except ClientDisconnect:
-            raise UploadError(499, "the upload was broken off") from None
+            raise UploadError(499, "the upload was interrupted") from None
     if found.offset_bytes == found.length_bytes:
         await service.audit.note(request, "file.upload", capture_id)
     return Response(status_code=204, headers=_state(service, found))
@@ -163,11 +163,11 @@ def _state(service: Service, upload: Resumable) -> dict[str, str]:
 
 def _metadata(header: str) -> dict[str, str]:
     """Parse the client's metadata: keys with optional base64 values."""
-    told = {}
+    metadata = {}
     for pair in filter(None, map(str.strip, header.split(","))):
         key, _, value = pair.partition(" ")
         try:
-            told[key] = storable(base64.b64decode(value, validate=True).decode())
+            metadata[key] = storable(base64.b64decode(value, validate=True).decode())
         except (binascii.Error, ValueError):
             raise HTTPException(400, f"Upload-Metadata: the value of {key} is not base64 text.") from None
-    return told
+    return metadata

@@ -40,9 +40,9 @@ async def show_slice(
     """
     check_span(start_ns, end_ns)
     if connection is None and code is None and start_ns is None and end_ns is None:
-        raise HTTPException(422, "Say which packets: a connection, a rule's code, or a span.")
+        raise HTTPException(422, "Select packets by a connection, a rule's code, or a span.")
     if code is not None and (start_ns is not None or end_ns is not None):
-        raise HTTPException(422, "A finding's frames have no span: give one or the other.")
+        raise HTTPException(422, "A finding's frames cannot be limited to a span: pass one or the other.")
     file_set = await service.queue.file_set(capture.id)
     with service.data.incoming() as place:
         path = place.path / "slice.pcapng"

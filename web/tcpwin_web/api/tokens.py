@@ -16,7 +16,7 @@ MOST_DAYS = 3650
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=64), AfterValidator(storable)]
 ScopeField = Annotated[
     Literal["read", "upload", "admin"],
-    Field(description="read; upload: also to add, analyse, name and annotate captures; admin: everything"),
+    Field(description="read; upload: also add, analyse, name and annotate captures; admin: everything"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""A change tried on a twin: a run like the connection in the lab's kernel, and the same run with the change."""
+"""Twins: run a connection in the lab's kernel, unchanged and with a change."""
 
 import json
 from typing import Annotated, Any
@@ -10,7 +10,7 @@ from tcpwin.figures import Progress, plain_progress
 from tcpwin.lab import SERIES
 from tcpwin_web.api.figures import AS_PICTURE, FormAsked, ThemeName, answer
 from tcpwin_web.api.parts import ConnectionId, Having, ServiceOf
-from tcpwin_web.api.whatif import Lift, Loss, Rate, RoundTrip, Settings, read_asked
+from tcpwin_web.api.whatif import Lift, Loss, Rate, RoundTrip, Settings, parse_changes
 from tcpwin_web.jobs.whatif import WhatIfQuery
 from tcpwin_web.twins import Status, TwinState
 
@@ -23,8 +23,8 @@ class TwinProgress(BaseModel):
 
     run: Annotated[int, Field(description="1: unchanged; 2: with the change")]
     runs: int
-    elapsed_ns: Annotated[int, Field(description="of this run, by its own clock")]
-    share: Annotated[float, Field(description="of both runs, from 0 to 1")]
+    elapsed_ns: Annotated[int, Field(description="time of this run by its own clock")]
+    share: Annotated[float, Field(description="progress of both runs, from 0 to 1")]
 
 
 class TwinDocument(BaseModel):
@@ -36,8 +36,8 @@ class TwinDocument(BaseModel):
     twin: Annotated[
         dict[str, Any] | None,
         Field(
-            description="the `twin` of `tcpwin whatif --twin --json`, and `rows`: what the "
-            "capture, its twin and the changed twin did, side by side"
+            description="the `twin` of `tcpwin whatif --twin --json`, and `rows`: the behaviour of "
+            "the capture, its twin and the changed twin, side by side"
         ),
     ]
     kernels: Annotated[list[str], Field(description="kernels of the lab built on this server; empty: no twin can run")]
@@ -52,7 +52,7 @@ def asked_of(
 ) -> WhatIfQuery:
     """Return the changes of a query; without any, the twin is unchanged."""
     try:
-        return read_asked(setting, list(lift), loss_percent, rtt_ms, rate_mbps)
+        return parse_changes(setting, list(lift), loss_percent, rtt_ms, rate_mbps)
     except ValueError as error:
         raise HTTPException(422, f"{error}.") from None
 
@@ -60,17 +60,17 @@ def asked_of(
 def kernel_of(
     kernel: Annotated[
         str,
-        Query(description=f"of the lab: {', '.join(SERIES)}; without it what counts receive memory as the receiver's"),
+        Query(description=f"kernel of the lab: {', '.join(SERIES)}; by default the one closest to the receiver's"),
     ] = "",
 ) -> str:
     """Return the requested Linux of the lab; empty: the one that fits best."""
     if kernel not in ("", *SERIES):
-        raise HTTPException(422, f"kernel is one of {', '.join(SERIES)}.")
+        raise HTTPException(422, f"kernel must be one of {', '.join(SERIES)}.")
     return kernel
 
 
 QueriedChange = Annotated[WhatIfQuery, Depends(asked_of)]
-AskedKernel = Annotated[str, Depends(kernel_of)]
+KernelName = Annotated[str, Depends(kernel_of)]
 
 
 @router.post(PLACE, status_code=202)
@@ -79,25 +79,25 @@ async def start_twin(
     request: Request,
     capture: Having,
     connection_id: ConnectionId,
-    asked: QueriedChange,
-    kernel: AskedKernel,
+    changes: QueriedChange,
+    kernel: KernelName,
 ) -> TwinDocument:
     """Run a transfer like the connection in the lab's kernel, unchanged and with the change.
 
     409 if the requested kernel, or any kernel, of the lab is not built on the server, or too many twins wait. A queued
     or running twin continues.
     """
-    state = await service.twins.start(capture.id, connection_id, asked, kernel)
+    state = await service.twins.start(capture.id, connection_id, changes, kernel)
     await service.audit.note(request, "twin.start", capture.id)
     return _document(service, state)
 
 
 @router.get(PLACE)
 async def show_twin(
-    service: ServiceOf, capture: Having, connection_id: ConnectionId, asked: QueriedChange, kernel: AskedKernel
+    service: ServiceOf, capture: Having, connection_id: ConnectionId, changes: QueriedChange, kernel: KernelName
 ) -> TwinDocument:
     """Return the state and result of this change's twin; a run unlike the capture predicts nothing."""
-    return _document(service, await service.twins.state(capture.id, connection_id, asked, kernel))
+    return _document(service, await service.twins.state(capture.id, connection_id, changes, kernel))
 
 
 @router.delete(PLACE)
@@ -106,11 +106,11 @@ async def cancel_twin(
     request: Request,
     capture: Having,
     connection_id: ConnectionId,
-    asked: QueriedChange,
-    kernel: AskedKernel,
+    changes: QueriedChange,
+    kernel: KernelName,
 ) -> TwinDocument:
     """Cancel the runs, queued or running."""
-    state = await service.twins.cancel(capture.id, connection_id, asked, kernel)
+    state = await service.twins.cancel(capture.id, connection_id, changes, kernel)
     await service.audit.note(request, "twin.cancel", capture.id)
     return _document(service, state)
 
@@ -120,8 +120,8 @@ async def show_twin_figure(
     service: ServiceOf,
     capture: Having,
     connection_id: ConnectionId,
-    asked: QueriedChange,
-    kernel: AskedKernel,
+    changes: QueriedChange,
+    kernel: KernelName,
     form: FormAsked,
     theme: ThemeName = "light",
 ) -> Response:
@@ -129,7 +129,7 @@ async def show_twin_figure(
 
     404 if the twin was not run.
     """
-    state = await service.twins.state(capture.id, connection_id, asked, kernel)
+    state = await service.twins.state(capture.id, connection_id, changes, kernel)
     if state.twin is None:
         raise HTTPException(404, "This twin was not run.")
     return await answer(json.dumps(_draw(state.twin, theme)), form)

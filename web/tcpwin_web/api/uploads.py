@@ -109,7 +109,7 @@ async def _take(
         await file.feed(request.stream())
     except ClientDisconnect:
         await asyncio.gather(storing, return_exceptions=True)
-        raise UploadError(499, "the upload was broken off") from None
+        raise UploadError(499, "the upload was interrupted") from None
     except BaseException:
         # The reader fails too; its own message explains less.
         await asyncio.gather(storing, return_exceptions=True)

@@ -12,7 +12,7 @@ from tcpwin_web.jobs.whatif import WhatIfQuery, predict
 router = APIRouter(tags=["what if"])
 
 MOST = 8
-"""Changes of one kind."""
+"""Maximum number of changes of one kind."""
 OneSetting = Annotated[Words, Query(max_length=80)]
 Settings = Annotated[
     list[OneSetting],
@@ -23,15 +23,17 @@ Settings = Annotated[
     ),
 ]
 Lift = Annotated[list[LimitName], Query(max_length=MOST, description="a limit to lift; repeatable")]
-Loss = Annotated[float | None, Query(ge=0, lt=100, allow_inf_nan=False, description="random loss on the path")]
-RoundTrip = Annotated[float | None, Query(gt=0, le=60_000, allow_inf_nan=False, description="of the path")]
+Loss = Annotated[float | None, Query(ge=0, lt=100, allow_inf_nan=False, description="random loss on the path, percent")]
+RoundTrip = Annotated[
+    float | None, Query(gt=0, le=60_000, allow_inf_nan=False, description="round trip of the path, ms")
+]
 Rate = Annotated[
     float | None,
-    Query(gt=0, le=1e6, allow_inf_nan=False, description="rate of the path, headers included"),
+    Query(gt=0, le=1e6, allow_inf_nan=False, description="rate of the path, Mbit/s, including headers"),
 ]
 
 
-def read_asked(
+def parse_changes(
     settings: list[str], lift: list[str], loss_percent: float | None, rtt_ms: float | None, rate_mbps: float | None
 ) -> WhatIfQuery:
     """Return the changes of a query.
@@ -71,11 +73,11 @@ async def show_whatif(
     422 for an invalid change, or if the capture does not allow a prediction.
     """
     try:
-        asked = read_asked(setting, list(lift), loss_percent, rtt_ms, rate_mbps)
+        query = parse_changes(setting, list(lift), loss_percent, rtt_ms, rate_mbps)
     except ValueError as error:
         raise HTTPException(422, f"{error}.") from None
     file_set = await service.queue.file_set(capture.id)
-    told: dict[str, Any] = await service.queue.run(predict, file_set, connection_id, asked)
-    if "refused" in told:
-        raise HTTPException(422, f"{told['refused'].rstrip('.')}.")
-    return as_json(told)
+    document: dict[str, Any] = await service.queue.run(predict, file_set, connection_id, query)
+    if "refused" in document:
+        raise HTTPException(422, f"{document['refused'].rstrip('.')}.")
+    return as_json(document)

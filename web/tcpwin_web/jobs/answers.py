@@ -1,4 +1,4 @@
-"""Answers that people wait for, made from stored captures: reports, comparisons.
+"""Build responses that people wait for from stored captures: reports, comparisons.
 
 Runs in worker processes, which read the captures again.
 """
@@ -17,8 +17,8 @@ from tcpwin_web.jobs.work import FileSet, analyze_file_set
 from tcpwin_web.results import layout
 
 ReportForm = Literal["text", "html", "pdf", "md", "json"]
-ENDS_TOLD = 100
-"""Maximum number of pairs described with their endpoints; the others have numbers."""
+MOST_PAIRS = 100
+"""Maximum number of pairs with endpoints and verdicts; the others have only numbers."""
 
 
 def compare_file_sets(old: FileSet, new: FileSet, tolerance: float) -> dict[str, Any]:
@@ -26,10 +26,10 @@ def compare_file_sets(old: FileSet, new: FileSet, tolerance: float) -> dict[str,
     before, after = old.analyze(), new.analyze()
     comparison = compare(before, after, tolerance=tolerance)
     document: dict[str, Any] = plain(comparison)
-    for pair, told in zip(document["pairs"][:ENDS_TOLD], comparison.pairs, strict=False):
+    for pair, matched in zip(document["pairs"][:MOST_PAIRS], comparison.pairs, strict=False):
         for name, connection in (
-            ("old", before.connections[told.match.old]),
-            ("new", after.connections[told.match.new]),
+            ("old", before.connections[matched.match.old]),
+            ("new", after.connections[matched.match.new]),
         ):
             pair[f"{name}_ends"] = ends_text(connection)
             pair[f"{name}_verdict"] = plain(full_verdict(connection.verdict))
@@ -65,17 +65,17 @@ def render_report(
     analysis = file_set.analyze()
     report = Report(analysis, limit, notes=notes)
     if form == "text":
-        told = render(analysis, limit=limit)
+        text = render(analysis, limit=limit)
     elif form == "json":
-        told = report.json()
+        text = report.json()
     elif form == "md":
-        told = report.markdown()
+        text = report.markdown()
     else:
-        told = render_page(report.printed if form == "pdf" else report)
+        text = render_page(report.printed if form == "pdf" else report)
     if address_key is None:
-        return told
+        return text
     mapping = CryptoPan(bytes.fromhex(address_key))
-    return replace_in_page(told, mapping) if form in ("html", "pdf") else mapping.text(told)
+    return replace_in_page(text, mapping) if form in ("html", "pdf") else mapping.text(text)
 
 
 def own_names(file_set: FileSet) -> set[str]:

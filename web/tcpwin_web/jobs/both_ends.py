@@ -15,7 +15,7 @@ from tcpwin.units import count_text
 from tcpwin_web.jobs.executor import JobError
 from tcpwin_web.jobs.work import FileSet
 
-CONNECTIONS_TOLD = 100
+MOST_CONNECTIONS = 100
 """Maximum number of connections on a page: those with the most losses."""
 
 
@@ -24,7 +24,7 @@ def pair_file_sets(*captures: FileSet) -> dict[str, Any]:
     return _pair(captures).to_dict()
 
 
-def tell_pairing(*captures: FileSet) -> dict[str, Any]:
+def describe_pairing(*captures: FileSet) -> dict[str, Any]:
     """Return the content of the page of two captures."""
     pairing = _pair(captures)
     first, *rest = summarize_pairing(pairing)
@@ -33,7 +33,7 @@ def tell_pairing(*captures: FileSet) -> dict[str, Any]:
         "more": rest,
         "warnings": pairing.warnings,
         "total": len(pairing),
-        "connections": [_tell(pairing, each) for each in most_lost_first(pairing)[:CONNECTIONS_TOLD]],
+        "connections": [_describe(pairing, each) for each in most_lost_first(pairing)[:MOST_CONNECTIONS]],
         "proxies": [
             (f"{each.in_a.source} ↔ {each.in_a.target}", f"{each.in_b.source} ↔ {each.in_b.target}")
             for each in pairing.proxies
@@ -42,7 +42,7 @@ def tell_pairing(*captures: FileSet) -> dict[str, Any]:
     }
 
 
-def _tell(pairing: Pairing, connection: PairedConnection) -> dict[str, Any]:
+def _describe(pairing: Pairing, connection: PairedConnection) -> dict[str, Any]:
     """Describe a connection: its verdict in both captures, and its directions."""
     judged = pairing.judge(connection.number)
     first = connection.directions[0]

@@ -1,4 +1,4 @@
-"""Write everything about single connections of a stored capture into files that requests read.
+"""Write the details of single connections of a stored capture into files that requests read.
 
 Runs in worker processes. Readers see all files of a connection or none.
 """
@@ -31,8 +31,8 @@ MOST_ROWS = 4_000_000
 """Maximum number of segments for a stored table."""
 SKETCHED = 100
 """Connections sketched together with the capture: the first page of its table."""
-BESIDE = "reference-"
-"""Prefix of figures that compare a connection with a reference, on the axes of both."""
+REFERENCE_PREFIX = "reference-"
+"""Name prefix of figures that compare a connection with a reference on shared axes."""
 
 
 def prepare_capture(file_set: FileSet, folder: str, ids: Sequence[int]) -> None:
@@ -140,5 +140,7 @@ def _write(connection: Connection, view: View, folder: Path) -> None:
         columns.write_segments(connection, folder)
     kinds = [figures.get(name) for name in figures.names("connection")]
     alone = [kind.name for kind in kinds if not kind.has_time_axis]
-    beside = [kind.name for kind in kinds if kind.name.startswith(BESIDE) and document["comparison"]["nearest"]]
+    beside = [
+        kind.name for kind in kinds if kind.name.startswith(REFERENCE_PREFIX) and document["comparison"]["nearest"]
+    ]
     store_figures(connection, [TIMELINE, *alone, *beside], folder)

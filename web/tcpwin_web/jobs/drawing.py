@@ -59,31 +59,31 @@ class FigureQuery:
         return name if self.connection is None else f"{layout.connection(self.connection)}/{name}"
 
 
-def draw_figure(file_set: FileSet, folder: str, asked: FigureQuery) -> str:
+def draw_figure(file_set: FileSet, folder: str, query: FigureQuery) -> str:
     """Draw one figure.
 
     Raises:
         JobError: there is no such figure, or not for this kind of subject.
     """
-    analysis = file_set.analyze() if asked.connection is None else open_connections(file_set, [asked.connection])
-    drawn = _as_json(_draw(analysis, asked))
-    name = asked.stored_name
+    analysis = file_set.analyze() if query.connection is None else open_connections(file_set, [query.connection])
+    drawn = _as_json(_draw(analysis, query))
+    name = query.stored_name
     if name is not None:
         _store(Path(folder) / name, drawn)
     return drawn
 
 
 def store_figures(subject: Analysis | Connection, names: Iterable[str], folder: Path) -> None:
-    """Draw the figures that people open first, in both themes, into a folder, and write down their layouts."""
+    """Draw the figures that people open first, in both themes, into a folder, and store their layouts."""
     analysis, id = (subject.analysis, subject.id) if isinstance(subject, Connection) else (subject, None)
     assert isinstance(analysis, Analysis)
     laid_out = {}
     for name in names:
         for theme in THEMES:
-            asked = FigureQuery(name, id, theme=theme)
-            assert asked.stored_name is not None
-            drawn = _draw(analysis, asked)
-            _store(folder / Path(asked.stored_name).name, _as_json(drawn))
+            query = FigureQuery(name, id, theme=theme)
+            assert query.stored_name is not None
+            drawn = _draw(analysis, query)
+            _store(folder / Path(query.stored_name).name, _as_json(drawn))
             laid_out[name] = {key: drawn["layout"][key] for key in ("height", "meta")}
     _store(folder / layout.FIGURES, json.dumps(laid_out))
 
@@ -104,21 +104,21 @@ def draw_pair(old: FileSet, new: FileSet, ids: tuple[int, int], name: str, direc
     return _as_json(drawn)
 
 
-def _draw(analysis: Analysis, asked: FigureQuery) -> Mapping[str, Any]:
+def _draw(analysis: Analysis, query: FigureQuery) -> Mapping[str, Any]:
     options: dict[str, Any] = {
-        "direction": asked.direction,
-        "start_ns": asked.start_ns,
-        "end_ns": asked.end_ns,
-        "points": asked.points,
-        "theme": asked.theme,
+        "direction": query.direction,
+        "start_ns": query.start_ns,
+        "end_ns": query.end_ns,
+        "points": query.points,
+        "theme": query.theme,
     }
-    subject = analysis if asked.connection is None else analysis.connections[asked.connection]
+    subject = analysis if query.connection is None else analysis.connections[query.connection]
     try:
-        if asked.name == TIMELINE:
+        if query.name == TIMELINE:
             assert isinstance(subject, Connection)
-            drawn: Mapping[str, Any] = figures.plain_timeline(subject, asked.panels or None, **options)
+            drawn: Mapping[str, Any] = figures.plain_timeline(subject, query.panels or None, **options)
         else:
-            drawn = figures.plain(asked.name, subject, field=asked.field, **options)
+            drawn = figures.plain(query.name, subject, field=query.field, **options)
     except (KeyError, ValueError) as error:
         raise JobError(str(error.args[0])) from None
     return drawn

@@ -1,4 +1,4 @@
-"""Run functions in processes of their own, with limits of time and memory, and return futures.
+"""Run functions in separate processes, with limits of time and memory, and return futures.
 
 `submit` behaves as in `concurrent.futures`, so that a cluster can replace the processes. A call that is killed or runs
 out of memory fails alone: the next one gets a new process.
@@ -28,7 +28,7 @@ PRELOADED = "tcpwin_web.jobs.preload"
 """Imported once: calls then start within milliseconds."""
 GRACE_SECONDS = 2.0
 START_SECONDS = 10.0
-"""For how long starting a process is tried: a fork server that was killed takes a moment to end, longer under load."""
+"""Time limit for starting a process: a killed fork server takes a moment to end, longer under load."""
 DYING_SECONDS = 0.1
 SAFE_PATH = "PYTHONSAFEPATH"
 PR_SET_PDEATHSIG = 1
@@ -284,7 +284,7 @@ def _work(
     except MemoryError:
         answer = (False, f"it needs more than the {most:,} bytes of memory allowed")
     except (CaptureError, SnapshotError) as error:
-        # The file has the name of the stored bytes, which means nothing to anybody.
+        # The stored file's name is a hash, which means nothing to readers.
         answer = (False, error.message)
     except JobError as error:
         answer = (False, error)

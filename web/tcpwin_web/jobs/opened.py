@@ -33,11 +33,11 @@ def _by_index(file_set: FileSet, ids: Collection[int], buckets: int) -> Analysis
     if index is None or results is None or any(each.kind == "snapshot" for each in file_set.files):
         return None
     try:
-        told = json.loads((Path(results) / layout.ENGINE).read_bytes())
+        facts = json.loads((Path(results) / layout.ENGINE).read_bytes())
         documents = findings_of(Path(results), ids)
     except OSError:
         return None
-    analysis = Analysis.reopen(file_set.source, index, ids, told, buckets=buckets, rows=MAX_ROWS)
+    analysis = Analysis.reopen(file_set.source, index, ids, facts, buckets=buckets, rows=MAX_ROWS)
     if analysis is None:
         return None
     analysis.findings = Findings(tuple(read_finding(each) for each in documents))

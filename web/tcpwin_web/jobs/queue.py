@@ -1,4 +1,4 @@
-"""Run the analyses that rows ask for: take the oldest, run it in a worker, write down how it ended.
+"""Run queued analyses: take the oldest, run it in a worker, record its outcome.
 
 Analyses that were running when a service ended start again with the next one. Never blocks the event loop.
 """
@@ -54,7 +54,7 @@ class _SharedWork:
 
 
 class Queue:
-    """Runs the analyses that rows ask for, up to the number of workers at the same time."""
+    """Runs queued analyses, as many at the same time as there are workers."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Queue:
             unfinished = (await session.scalars(select(Job).where(Job.status == "running"))).all()
             for job in unfinished:
                 if job.attempts >= MOST_ATTEMPTS:
-                    reason = f"it was started {job.attempts} times and the service ended each time"
+                    reason = f"it was started {job.attempts} times, and each time the service ended"
                     await _finish(session, job, "failed", reason)
                 else:
                     job.status = "queued"
@@ -106,8 +106,8 @@ class Queue:
     async def stop(self) -> None:
         """Take no more analyses. Rows of running ones stay: the next service starts them again."""
         async with self._database.at_rest():
-            asked = [each.task for each in self._details.values()]
-            tasks = [*self._tasks, *asked, *([self._main] if self._main else [])]
+            details = [each.task for each in self._details.values()]
+            tasks = [*self._tasks, *details, *([self._main] if self._main else [])]
             for task in tasks:
                 task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -189,10 +189,10 @@ class Queue:
         """
         key, caller = (capture_id, name), current_caller()
         while True:
-            asked = self._details.get(key) or self._begin(key, make)
-            asked.waiting += 1
+            work = self._details.get(key) or self._begin(key, make)
+            work.waiting += 1
             try:
-                found: T = await caller.await_unless_gone(asyncio.shield(asked.task))
+                found: T = await caller.await_unless_gone(asyncio.shield(work.task))
             except GoneError:
                 if caller.gone.is_set():
                     raise
@@ -201,9 +201,9 @@ class Queue:
             else:
                 return found
             finally:
-                asked.waiting -= 1
-                if not asked.waiting:
-                    asked.caller.gone.set()
+                work.waiting -= 1
+                if not work.waiting:
+                    work.caller.gone.set()
 
     def _begin(self, key: tuple[str, str], make: Callable[[], Coroutine[Any, Any, Any]]) -> _SharedWork:
         first = current_caller()
@@ -211,11 +211,11 @@ class Queue:
         context = contextvars.copy_context()
         context.run(set_caller, caller)
         task = asyncio.get_running_loop().create_task(make(), context=context)
-        self._details[key] = asked = _SharedWork(task, caller)
+        self._details[key] = shared = _SharedWork(task, caller)
         task.add_done_callback(lambda _: self._details.pop(key, None))
         # Nobody retrieves the exception once the callers have left.
         task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
-        return asked
+        return shared
 
     async def file_set(self, capture_id: str) -> work.FileSet:
         """Return a capture's files in the form workers take."""
@@ -254,12 +254,12 @@ class Queue:
 
     async def _make(self, capture_id: str, fn: Any, *args: Any) -> None:
         file_set = await self.file_set(capture_id)
-        await self._write_beside(capture_id, fn, file_set, *args)
+        await self._write_results(capture_id, fn, file_set, *args)
 
     async def _make_shared(self, file_set: work.FileSet, capture_id: str) -> None:
-        await self._write_beside(capture_id, prepare_shared, file_set)
+        await self._write_results(capture_id, prepare_shared, file_set)
 
-    async def _write_beside(self, capture_id: str, fn: Any, file_set: work.FileSet, *args: Any) -> None:
+    async def _write_results(self, capture_id: str, fn: Any, file_set: work.FileSet, *args: Any) -> None:
         """Let a worker write into a capture's results; delete them if the capture is deleted meanwhile."""
         try:
             await self.run(fn, file_set, str(self._data.results(capture_id)), *args)
@@ -333,7 +333,7 @@ class Queue:
         metrics.ANALYSES.labels(status).inc()
         metrics.ANALYSIS_SECONDS.observe(time.monotonic() - began)
         log.info("analysis ended", capture=capture_id, outcome=status, reason=reason)
-        while not await self._write_down(job, status, reason, shown):
+        while not await self._record(job, status, reason, shown):
             # The disk may be full, or the database unavailable: the result must not be lost.
             await asyncio.sleep(POLL_SECONDS)
         self._ended.set()
@@ -345,8 +345,8 @@ class Queue:
         """Keep details of an earlier analysis out of the results of the next."""
         if capture_id in self._preparing:
             self._preparing[capture_id].cancel()
-        asked = [each.task for (id, _), each in self._details.items() if id == capture_id]
-        await asyncio.gather(*asked, return_exceptions=True)
+        details = [each.task for (id, _), each in self._details.items() if id == capture_id]
+        await asyncio.gather(*details, return_exceptions=True)
 
     async def _outcome(self, capture_id: str) -> tuple[str, str | None, dict[str, Any]]:
         try:
@@ -387,11 +387,11 @@ class Queue:
             try:
                 return await self.file_set(capture_id)
             except SQLAlchemyError:
-                log.exception("the files of a capture could not be asked for yet", capture=capture_id)
+                log.exception("the files of a capture could not be loaded yet", capture=capture_id)
                 await asyncio.sleep(POLL_SECONDS)
 
-    async def _write_down(self, job: Job, status: str, reason: str | None, shown: dict[str, Any]) -> bool:
-        """Write down how an analysis ended; return False if the database cannot take it now."""
+    async def _record(self, job: Job, status: str, reason: str | None, shown: dict[str, Any]) -> bool:
+        """Record the outcome of an analysis; return False if the database cannot be written now."""
         try:
             async with self._database.change() as session:
                 row = await session.get(Job, job.id)
@@ -400,7 +400,7 @@ class Queue:
                 else:
                     await _finish(session, row, status, reason, **shown)
         except SQLAlchemyError:
-            log.exception("the end of an analysis could not be written yet", capture=job.capture_id)
+            log.exception("the outcome of an analysis could not be stored yet", capture=job.capture_id)
             return False
         return True
 
@@ -443,8 +443,8 @@ def _names_any(folder: Path, names: Collection[str]) -> bool:
     """Whether the results of a capture contain one of these names: findings name damaged files."""
     from tcpwin_web.results.queries import read_sentences
 
-    told = read_sentences(folder)
-    return any(json.dumps(name)[1:-1] in told for name in names)
+    text = read_sentences(folder)
+    return any(json.dumps(name)[1:-1] in text for name in names)
 
 
 async def _finish(session: AsyncSession, job: Job, status: str, reason: str | None, **shown: Any) -> None:

@@ -37,7 +37,7 @@ class Limits:
 
 
 def try_twin(
-    file_set: FileSet, connection: int, asked: WhatIfQuery, kernel: str, folder: str, limits: Limits
+    file_set: FileSet, connection: int, query: WhatIfQuery, kernel: str, folder: str, limits: Limits
 ) -> dict[str, Any]:
     """Run the twin and the changed twin, writing progress to their folder.
 
@@ -51,24 +51,24 @@ def try_twin(
     chosen = analysis.connections[connection]
     series = kernel or series_like(chosen)
     check_kernel(series)
-    changes = _changes(chosen, asked)
+    changes = _changes(chosen, query)
     scenarios = twin_scenarios(analysis, chosen, changes, name=NAME, series=series)
     _check_needs(scenarios, limits)
     place = Path(folder)
-    expected_ns = [float(chosen.duration_ns), _predicted_ns(chosen, asked)][: len(scenarios)]
+    expected_ns = [float(chosen.duration_ns), _predicted_ns(chosen, query)][: len(scenarios)]
     names = [each.name for each in scenarios]
-    told_at = 0.0
+    written_at = 0.0
 
     def tick(name: str, elapsed_ns: int) -> None:
-        nonlocal told_at
+        nonlocal written_at
         if (place / CANCELLED).exists():
             raise JobError("it was cancelled")
         now = time.monotonic()
         if now > ends_at:
             raise JobError(f"it took longer than the {limits.seconds:g} s that this service allows")
-        if now - told_at < PROGRESS_SECONDS:
+        if now - written_at < PROGRESS_SECONDS:
             return
-        told_at = now
+        written_at = now
         number = names.index(name)
         share = (number + min(elapsed_ns / max(expected_ns[number], 1), 1.0)) / len(names)
         _write_progress(
@@ -86,18 +86,18 @@ def try_twin(
     return {**document, "rows": [[name, *cells] for name, cells in twin.rows]}
 
 
-def _changes(connection: Connection, asked: WhatIfQuery) -> Changes:
+def _changes(connection: Connection, query: WhatIfQuery) -> Changes:
     path = fit_path(connection)
     if path is None:
         raise JobError("the connection carried no data")
     try:
         return read_changes(
             path,
-            asked.settings,
-            lift=asked.lift,
-            loss_share=asked.loss_share,
-            round_trip_ns=asked.round_trip_ns,
-            rate_bps=asked.rate_bps,
+            query.settings,
+            lift=query.lift,
+            loss_share=query.loss_share,
+            round_trip_ns=query.round_trip_ns,
+            rate_bps=query.rate_bps,
         )
     except ChangeError as error:
         raise JobError(str(error)) from None
@@ -118,16 +118,16 @@ def _check_needs(scenarios: Sequence[Scenario], limits: Limits) -> None:
         )
 
 
-def _predicted_ns(connection: Connection, asked: WhatIfQuery) -> float:
+def _predicted_ns(connection: Connection, query: WhatIfQuery) -> float:
     """Predicted duration of the changed run by its own clock, for the progress bar."""
     with suppress(WhatIfError, ChangeError):
         found = whatif(
             connection,
-            asked.settings,
-            lift=asked.lift,
-            loss_share=asked.loss_share,
-            round_trip_ns=asked.round_trip_ns,
-            rate_bps=asked.rate_bps,
+            query.settings,
+            lift=query.lift,
+            loss_share=query.loss_share,
+            round_trip_ns=query.round_trip_ns,
+            rate_bps=query.rate_bps,
         )
         if found.prediction is not None:
             return found.prediction.duration_ns.likely

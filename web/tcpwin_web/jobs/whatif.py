@@ -32,15 +32,15 @@ class _NoChange(str):
     """Reason why the requested change is invalid."""
 
 
-def predict(file_set: FileSet, connection: int, asked: WhatIfQuery) -> dict[str, Any]:
+def predict(file_set: FileSet, connection: int, query: WhatIfQuery) -> dict[str, Any]:
     """Return the document of `tcpwin whatif --json`, or ``{"refused": why}``."""
-    found = _found(file_set, connection, asked)
+    found = _found(file_set, connection, query)
     return {"refused": found} if isinstance(found, str) else {"schema": WHATIF_SCHEMA, **describe_whatif(found)}
 
 
-def describe_page(file_set: FileSet, connection: int, asked: WhatIfQuery) -> dict[str, Any]:
+def describe_page(file_set: FileSet, connection: int, query: WhatIfQuery) -> dict[str, Any]:
     """Return the content of the what-if page; `refused` says why there is no prediction for these changes."""
-    found = _found(file_set, connection, asked)
+    found = _found(file_set, connection, query)
     refused = None
     is_no_change = isinstance(found, _NoChange)
     if isinstance(found, str):
@@ -58,8 +58,8 @@ def describe_page(file_set: FileSet, connection: int, asked: WhatIfQuery) -> dic
         "verdict": found.verdict.text,
         "before_ns": shown[0].before_ns if shown else None,
         "before": _bar(0, shown[0].before_ns, longest_ns) if shown else None,
-        "prediction": None if found.prediction is None else _told(found.prediction, longest_ns),
-        "each": [_told(each, longest_ns) for each in found.each],
+        "prediction": None if found.prediction is None else _describe(found.prediction, longest_ns),
+        "each": [_describe(each, longest_ns) for each in found.each],
         "unsaid": [(LIMIT_NAMES[limit], _here(reason)) for limit, reason in found.unsaid],
         "path": path_rows(found.path),
         "kernel": series_of(found.path),
@@ -67,17 +67,17 @@ def describe_page(file_set: FileSet, connection: int, asked: WhatIfQuery) -> dic
     }
 
 
-def _found(file_set: FileSet, number: int, asked: WhatIfQuery) -> WhatIf | str:
+def _found(file_set: FileSet, number: int, query: WhatIfQuery) -> WhatIf | str:
     """Return the prediction, or why there is none."""
     analysis = open_connections(file_set, [number])
     try:
         return whatif(
             analysis.connections[number],
-            asked.settings,
-            lift=asked.lift,
-            loss_share=asked.loss_share,
-            round_trip_ns=asked.round_trip_ns,
-            rate_bps=asked.rate_bps,
+            query.settings,
+            lift=query.lift,
+            loss_share=query.loss_share,
+            round_trip_ns=query.round_trip_ns,
+            rate_bps=query.rate_bps,
             each=True,
         )
     except ChangeError as error:
@@ -86,7 +86,7 @@ def _found(file_set: FileSet, number: int, asked: WhatIfQuery) -> WhatIf | str:
         return str(error)
 
 
-def _told(prediction: Prediction, longest_ns: float) -> dict[str, Any]:
+def _describe(prediction: Prediction, longest_ns: float) -> dict[str, Any]:
     duration = prediction.duration_ns
     return {
         "what": ", ".join(_words(change) for change in prediction.changes),

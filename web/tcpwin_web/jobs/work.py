@@ -29,7 +29,7 @@ PREPARED = 4
 """Worst connections whose details are prepared with the analysis."""
 PROGRESS_SECONDS = 0.1
 PLACE_ATTEMPTS = 100
-"""Attempts to move results into place while somebody writes into the old ones."""
+"""Attempts to move results into place while another worker writes into the old ones."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def analyze_file_set(file_set: FileSet, folder: str, unfinished: str) -> dict[st
     try:
         shown = _write(file_set, analysis, new)
     except Exception:
-        # The disk may be full: the index only saves time, and may have taken the space of what is needed.
+        # The disk may be full: drop the index, which only saves time, in favour of the results.
         if not index.exists():
             raise
         index.unlink()
@@ -119,7 +119,7 @@ def analyze_file_set(file_set: FileSet, folder: str, unfinished: str) -> dict[st
 
 
 def put_in_place(new: Path, place: Path) -> None:
-    """Replace a folder of results, into which somebody may still be writing."""
+    """Replace a folder of results, into which another worker may still be writing."""
     old = layout.replaced(new)
     for left in reversed(range(PLACE_ATTEMPTS)):
         shutil.rmtree(old, ignore_errors=True)
@@ -184,7 +184,7 @@ def _write(file_set: FileSet, analysis: Analysis, new: Path) -> dict[str, Any]:
 
 
 def _write_view(analysis: Analysis, worst: Sequence[int], path: Path) -> None:
-    """Write what a capture's page says: the answer, its worst connection, and the costliest kinds of findings."""
+    """Write the content of a capture's page: the answer, its worst connection, and the costliest kinds of findings."""
     answer = view_capture(analysis)
     view = FindingViews(analysis, analysis.findings)
     groups = group_findings(analysis.findings)

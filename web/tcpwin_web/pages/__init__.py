@@ -1,4 +1,4 @@
-"""The pages: server-rendered, with scripts of their own for what moves. A page of a huge capture stays small."""
+"""The pages: rendered on the server, with scripts for interaction. The page of a huge capture stays small."""
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
@@ -25,7 +25,7 @@ __all__ = ["environment", "routes"]
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:
-    """The routes of all pages, drawn with the given templates."""
+    """Return the routes of all pages, rendered with the given templates."""
     router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
     for each in (
         captures,

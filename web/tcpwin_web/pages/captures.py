@@ -1,4 +1,4 @@
-"""Captures as pages: the list, the upload, one capture."""
+"""The pages of captures: the list, the upload, one capture."""
 
 import asyncio
 from dataclasses import dataclass
@@ -44,14 +44,14 @@ FILTERS = {
     "stalled": ("with stalls", ("stall_count>0",)),
     "reset": ("reset", ("close=reset",)),
 }
-"""Of connections: what each is called, and the conditions that must hold."""
+"""Choices of connections by key: label and conditions."""
 Only = Literal["", "problem", "found", "stalled", "reset"]
 Seconds = Annotated[str, Query(pattern=r"^([0-9]{1,10}([.][0-9]{1,9})?)?$")]
 
 
 @dataclass(frozen=True)
-class ListAsked:
-    """Which connections of a capture are wanted, and their order: the form's fields, empty where nothing is said."""
+class ListQuery:
+    """Query of a capture's connections: the form's fields, empty by default."""
 
     search: Annotated[Words, Query(max_length=100)] = ""
     port: Annotated[str, Query(pattern=r"^[0-9]{0,5}$")] = ""
@@ -64,7 +64,7 @@ class ListAsked:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """By their names in addresses."""
+        """The fields by their names in the URL."""
         named = {"search": self.search, "port": self.port, "only": self.only, "limited_by": self.limited_by}
         return {**named, "from": self.begin, "to": self.until, "sort": self.sort, "offset": self.offset}
 
@@ -74,7 +74,7 @@ class ListAsked:
         return any(value for name, value in self.fields.items() if name not in ("sort", "offset"))
 
     def conditions(self, first_ns: int) -> dict[str, Any]:
-        """The same as `queries.list_connections` takes it; times count from the capture's first packet."""
+        """Return the arguments of `queries.list_connections`; times count from the capture's first packet."""
         begin, until = (int(Decimal(each) * 10**9) + first_ns if each else None for each in (self.begin, self.until))
         return {
             "search": self.search,
@@ -87,7 +87,7 @@ class ListAsked:
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:
-    """Make the routes."""
+    """Create the routes."""
     router, cache = APIRouter(), PageCache()
 
     @router.get("/")
@@ -109,7 +109,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             captures=found,
             total=total,
             tags=await service.captures.tags(),
-            asked={"search": search, "tag": tag, "sort": sort, "offset": offset},
+            query={"search": search, "tag": tag, "sort": sort, "offset": offset},
             size=PAGE_CAPTURES,
             skipped=service.skipped,
         )
@@ -126,7 +126,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
 
     @router.get("/captures/{capture_id}")
     async def show_capture(
-        request: Request, service: ServiceOf, capture_id: CaptureId, asked: Annotated[ListAsked, Depends()]
+        request: Request, service: ServiceOf, capture_id: CaptureId, query: Annotated[ListQuery, Depends()]
     ) -> Response:
         capture = await service.captures.get(capture_id)
         others = await service.captures.of_bundle(capture)
@@ -144,7 +144,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             page = await asyncio.to_thread(
                 queries.list_connections,
                 folder,
-                **asked.conditions(document["capture"]["first_time_ns"] or 0),
+                **query.conditions(document["capture"]["first_time_ns"] or 0),
                 limit=PAGE_CONNECTIONS,
                 columns=LISTED,
             )
@@ -152,16 +152,16 @@ def routes(templates: Jinja2Templates) -> APIRouter:
                 capture_id=capture_id,
                 rows=queries.describe_rows(page.rows),
                 total=page.total,
-                asked=asked.fields,
-                is_filtered=asked.is_filtered,
+                query=query.fields,
+                is_filtered=query.is_filtered,
                 size=PAGE_CONNECTIONS,
                 sketches=sketches,
             )
-            # Its template escapes what a capture says.
+            # The template has escaped the capture's texts.
             return Markup(text)
 
-        # Half of the time of a page goes into its table.
-        table = await cache.get((capture_id, mark, len(sketches), *asked.fields.items()), draw_table)
+        # Rendering the table takes half of a page's time.
+        table = await cache.get((capture_id, mark, len(sketches), *query.fields.items()), draw_table)
         return show(
             templates,
             request,
@@ -171,7 +171,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             document=document,
             view=view,
             table=table,
-            asked=asked.fields,
+            query=query.fields,
             filters=[(key, words) for key, (words, _) in FILTERS.items()],
             limits=LIMIT_NAMES,
             drawn=drawn,
@@ -186,7 +186,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         capture: Analysed,
         connection: Annotated[list[Annotated[int, Query(ge=0)]], Query(max_length=MOST_SKETCHES)],
     ) -> Response:
-        """A part of a page: sketches of connections that were not among those of its first rows."""
+        """Return sketches of connections beyond the page's first rows, as a fragment of HTML."""
         known = await asyncio.to_thread(queries.read_sketches, service.data.results(capture.id))
         lacking = sorted({id for id in connection if str(id) not in known})
         found = {id: known[str(id)] for id in connection if str(id) in known}
@@ -199,13 +199,13 @@ def routes(templates: Jinja2Templates) -> APIRouter:
 
 
 def _read_marked(folder: Path) -> tuple[Any, tuple[int, int]]:
-    """A capture's document, and which one it is: of an analysis that was run again it is another file."""
+    """Return a capture's document and the identity of its file, which changes with each analysis."""
     status = (folder / layout.CAPTURE).stat()
     return queries.read_document(folder, layout.CAPTURE), (status.st_ino, status.st_mtime_ns)
 
 
 async def _take_form(request: Request, service: Service) -> Response:
-    """Take an upload of a browser that runs no script: a form of files, and text pasted into it."""
+    """Receive an upload from a browser without scripts: a form with files and pasted text."""
     async with request.form(max_files=service.settings.max_files, max_part_size=FORM_PART_BYTES) as form:
         require_own_form(request, form.get("csrf"))
         files = [each for each in form.getlist("files") if isinstance(each, UploadFile) and each.filename]

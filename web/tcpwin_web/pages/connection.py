@@ -1,4 +1,4 @@
-"""One connection as a page: figures on one time axis, findings, what was measured, references, events and segments."""
+"""The page of a connection: figures on one time axis, findings, measurements, references, events and segments."""
 
 import asyncio
 from typing import Any
@@ -12,7 +12,7 @@ from tcpwin.figures import LIFE_COLUMNS, FigureKind
 from tcpwin.render import measures, percentiles
 from tcpwin_web.api.connections import find_elsewhere
 from tcpwin_web.api.parts import ConnectionId, Detailed, ServiceOf
-from tcpwin_web.jobs.detail import BESIDE
+from tcpwin_web.jobs.detail import REFERENCE_PREFIX
 from tcpwin_web.jobs.drawing import TIMELINE
 from tcpwin_web.pages.parts import show
 from tcpwin_web.results import layout, queries
@@ -21,7 +21,7 @@ PAGE_FINDINGS = 50
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:
-    """Make the route."""
+    """Create the route."""
     router = APIRouter()
 
     @router.get("/captures/{capture_id}/connections/{connection_id}")
@@ -58,7 +58,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             percentiles=percentiles(document),
             panels=[kind for kind in kinds if kind.has_time_axis and not _is_empty(kind, limit, timeline)],
             others=[kind for kind in kinds if not kind.has_time_axis],
-            beside=[kind for kind in compared if document["comparison"]["nearest"]],
+            compared=compared if document["comparison"]["nearest"] else [],
             overview=overview,
             busier=timeline.get("direction", "a_to_b"),
             drawn=drawn,
@@ -72,13 +72,13 @@ def routes(templates: Jinja2Templates) -> APIRouter:
 
 
 def _kinds() -> tuple[list[FigureKind], list[FigureKind]]:
-    """Figures that put a connection beside a reference, whose axes are those of both; and all others."""
+    """Return the figures that compare a connection with a reference on shared axes, and all others."""
     kinds = [figures.get(name) for name in figures.names("connection")]
-    compared = [kind for kind in kinds if kind.name.startswith(BESIDE)]
+    compared = [kind for kind in kinds if kind.name.startswith(REFERENCE_PREFIX)]
     return compared, [kind for kind in kinds if kind not in compared]
 
 
 def _is_empty(kind: FigureKind, limit: str, timeline: dict[str, Any]) -> bool:
-    """Whether the timeline left a figure out, as it had nothing to show."""
+    """Whether the timeline left a figure out because it has nothing to show."""
     shown = timeline.get("figures")
     return shown is not None and kind.is_shown_of(limit) and kind.name not in shown

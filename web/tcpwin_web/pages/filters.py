@@ -1,7 +1,7 @@
-"""The templates' ways to write a number, with its unit, short, and the same everywhere; and to read their values.
+"""The environment of the templates: filters that format values, and fast access to dictionaries.
 
-The event loop draws pages, and whoever waits for another page waits for it too: a table of connections writes a
-thousand numbers, mostly the same ones each time, and reads as many values of dictionaries.
+Pages are rendered in the event loop, which delays all other requests. A table of connections formats a thousand
+numbers, mostly the same ones each time, and looks up as many dictionary values.
 """
 
 from collections.abc import Callable
@@ -20,11 +20,11 @@ from tcpwin.units import begin, bytes_text, date_text, rate_text, share_text, ti
 from tcpwin_web.assets import asset_url
 from tcpwin_web.security.scopes import Scope
 
-NUMBERS_KEPT = 8192
+CACHED_NUMBERS = 8192
 
 
 def environment(folder: Path) -> jinja2.Environment:
-    """That of the templates in a folder."""
+    """Return the environment of the templates in a folder."""
     made = _Environment(loader=jinja2.FileSystemLoader(folder), autoescape=jinja2.select_autoescape())
     made.filters.update(
         bytes=_written(bytes_text),
@@ -50,10 +50,10 @@ def environment(folder: Path) -> jinja2.Environment:
 
 
 class _Environment(jinja2.Environment):
-    """Where ``row.name`` of a dictionary is its value at once: Jinja first looks for an attribute, and fails."""
+    """Looks up ``row.name`` in a dictionary directly: Jinja tries an attribute first, and fails."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """What `attribute` of a value is; methods of dictionaries go before their keys, as everywhere in Jinja."""
+        """Return an attribute or item; methods of dictionaries take precedence over keys, as elsewhere in Jinja."""
         if type(obj) is dict and attribute not in _METHODS and attribute in obj:
             return obj[attribute]
         return super().getattr(obj, attribute)
@@ -63,13 +63,13 @@ _METHODS = frozenset(dir(dict))
 
 
 def may(request: Request, scope: str) -> bool:
-    """Whether who looks at the page may do what needs a scope."""
+    """Whether the page's viewer has a scope."""
     of_caller = request.scope.get("state", {}).get("scope")
     return of_caller is not None and Scope(of_caller).includes(Scope(scope))
 
 
 def _written(text: Callable[[float], str]) -> Callable[[float | None], str]:
-    @lru_cache(NUMBERS_KEPT, typed=True)
+    @lru_cache(CACHED_NUMBERS, typed=True)
     def write(value: float | None) -> str:
         return "–" if value is None else text(value)
 

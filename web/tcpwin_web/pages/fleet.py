@@ -1,4 +1,4 @@
-"""The page of a data set of `tcpwin fleet run`: what limited its connections, and the worst of them.
+"""The page of a data set of `tcpwin fleet run`: limits of its connections, and the worst of them.
 
 Every request queries the data set's folder with DuckDB.
 """
@@ -31,7 +31,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         try:
             with asked(Dataset.open(folder)) as database:
                 found: dict[str, Any] = {
-                    "told": totals(database),
+                    "totals": totals(database),
                     "limits": limits_by(database, by, ROWS),
                     "worst": worst_connections(database, ROWS),
                     "errors": unreadable(database, ROWS),

@@ -1,4 +1,4 @@
-"""The search over all captures, and the history of a pair of hosts or a tag, as pages."""
+"""The pages of the search over all captures, and of the history of two hosts or a tag."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from tcpwin_web.pages.parts import show
 
 PAGE_ROWS = 100
 WIDTH, HEIGHT = 1000, 100
-"""Of a panel of the figure, in its own units."""
+"""Size of a panel in the units of its viewBox."""
 MOST_BAR_WIDTH = 60
 
 
@@ -34,13 +34,13 @@ class Bar:
 
 
 def bars(values: list[float | None], most: float, texts: list[str]) -> list[Bar]:
-    """Bars of equal width, the oldest capture on the left; none where a value is not known."""
+    """Return bars of equal width, oldest capture on the left; unknown values have none."""
     step = min(WIDTH / max(len(values), 1), MOST_BAR_WIDTH * 1.5)
     width = step * 2 / 3
     found = []
     for number, (value, text) in enumerate(zip(values, texts, strict=True)):
         if value is not None:
-            # A bar of nothing is still seen.
+            # Keep a value of 0 visible.
             height = max(HEIGHT * value / most, 1.0) if most else 1.0
             x = number * step + (step - width) / 2
             found.append(Bar(round(x, 1), round(HEIGHT - height, 1), round(width, 1), round(height, 1), text))
@@ -48,7 +48,7 @@ def bars(values: list[float | None], most: float, texts: list[str]) -> list[Bar]
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:
-    """Make the routes."""
+    """Create the routes."""
     router = APIRouter()
 
     @router.get("/search")
@@ -62,13 +62,15 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         tag: Annotated[Words, Query(max_length=64)] = "",
         offset: Offset = 0,
     ) -> Response:
-        asked = Question(address.strip(), int(port) if port else None, host.strip(), limited_by, tag.strip().lower())
+        conditions = Question(
+            address.strip(), int(port) if port else None, host.strip(), limited_by, tag.strip().lower()
+        )
         found: Sequence[Found] = ()
         total, wrong = 0, None
         try:
-            found, total = await service.history.search(asked, offset=offset, limit=PAGE_ROWS)
+            found, total = await service.history.search(conditions, offset=offset, limit=PAGE_ROWS)
         except AddressError as error:
-            # Said in the list's place, while the address is typed.
+            # Shown in place of the list while the address is being typed.
             wrong = str(error)
         fields = {"address": address, "port": port, "host": host, "limited_by": limited_by, "tag": tag}
         return show(
@@ -78,11 +80,11 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             found=found,
             total=total,
             wrong=wrong,
-            asked={**fields, "offset": offset},
+            query={**fields, "offset": offset},
             size=PAGE_ROWS,
             limits=LIMIT_NAMES,
             tags=await service.captures.tags(),
-            is_asked=bool(asked),
+            has_conditions=bool(conditions),
         )
 
     @router.get("/history")
@@ -110,14 +112,14 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             panels=_panels(points),
             size=(WIDTH, HEIGHT),
             limits=LIMIT_NAMES,
-            asked={"a": a, "b": b, "port": port, "tag": tag},
+            query={"a": a, "b": b, "port": port, "tag": tag},
         )
 
     return router
 
 
 def _panels(points: list[Point]) -> dict[str, tuple[list[Bar], float]]:
-    """Panels of the figure by what they show, each with its bars and the value at its top."""
+    """Return the figure's panels by quantity, each with its bars and the value at its top."""
     names = [point.capture.name for point in points]
     fastest = float(max((point.rate_bps or 0 for point in points), default=0))
     return {

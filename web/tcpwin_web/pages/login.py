@@ -12,7 +12,7 @@ from tcpwin_web.security.access import COOKIE
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:
-    """Make the routes."""
+    """Create the routes."""
     router = APIRouter()
 
     @router.get("/login")
@@ -57,6 +57,6 @@ def routes(templates: Jinja2Templates) -> APIRouter:
 
 
 def _here(path: str) -> str:
-    """Only a page of this service is gone to: `//host` and `/\\host` lead elsewhere."""
+    """Return the path if it is a page of this service, otherwise `/`: `//host` and `/\\host` lead elsewhere."""
     is_here = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
     return path if is_here else "/"

@@ -1,4 +1,4 @@
-"""What pages have in common: who is looking at them, and the proof that a form is this service's own."""
+"""Common parts of the pages: rendering with the viewer's rights, and the check of a form's origin."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from tcpwin_web.api.parts import service_of
 
 
 def show(templates: Jinja2Templates, request: Request, name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """Draw a page."""
+    """Render a page."""
     gate = service_of(request).gate
     common = {"csrf": gate.csrf_token(request), "has_login": gate.is_closed}
     return templates.TemplateResponse(request, name, {**common, **values}, status_code=status)
 
 
 def require_own_form(request: Request, shown: object) -> None:
-    """Refuse a form that is not of a page that the service gave to this caller.
+    """Refuse a form that is not from a page served to this caller.
 
     Raises:
         HTTPException: 403.

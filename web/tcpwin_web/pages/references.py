@@ -1,4 +1,4 @@
-"""Published results and the lab's runs as tables, and the published matrix beside the lab's as a heat map."""
+"""The page of references: published results and the lab's runs as tables, and their matrices as heat maps."""
 
 import asyncio
 from collections import defaultdict
@@ -22,27 +22,27 @@ from tcpwin_web.results import layout, queries
 
 QUEUE = ("TcpExtPruneCalled", "TcpExtTCPRcvCollapsed", "TcpExtTCPRcvQDrop", "TcpExtTCPOFODrop")
 SHARES = (0.9, 0.5, 0.2, 0.05)
-"""Of the path's rate, where a paler colour begins; below the last is the darkest."""
+"""Shares of the path's rate at which a paler colour begins; below the last is the darkest."""
 COUNTS = (1, 100, 10_000, 500_000)
-"""Where a darker colour begins."""
+"""Counts at which a darker colour begins."""
 WORKLOADS = {"oscillating-reader": "Oscillating reader", "iperf3": "Bulk (iperf3)"}
 
 
 @dataclass(frozen=True)
 class Shade:
-    """A cell of a heat map: its text, and how dark it is from 0 (well) to 4; None where nothing is stated."""
+    """A cell of a heat map: its text, and its darkness from 0 (good) to 4; None without a value."""
 
     lines: Sequence[str] = ("–",)
     level: int | None = None
     is_near: bool = False
-    """One of the runs nearest to the connection that is looked at."""
+    """Whether the run is one of those nearest to the viewer's connection."""
     columns: int = 1
-    """How many it spans."""
+    """Number of columns it spans."""
 
 
 @dataclass(frozen=True)
 class HeatRow:
-    """The five settings over one path with one kernel, by one of both sources."""
+    """One source's runs of all settings over one path with one kernel."""
 
     rtt: str
     kernel: str
@@ -62,11 +62,12 @@ class HeatMap:
 
 @dataclass(frozen=True)
 class Yours:
-    """A connection that is looked at among the references.
+    """The viewer's connection, shown among the references.
 
     Attributes:
-        capture: its capture's name; `path` leads to its page.
-        comparison: with the references near it, as the API describes it.
+        capture: name of its capture.
+        path: path of its page.
+        comparison: comparison with the nearest references, as the API describes it.
     """
 
     capture: str
@@ -75,7 +76,7 @@ class Yours:
 
     @property
     def measured(self) -> Mapping[str, Any]:
-        """What was measured of it; empty where it carried no data."""
+        """Its measurements; empty without data."""
         return self.comparison["measured"] or {}
 
     @property
@@ -85,7 +86,7 @@ class Yours:
 
     @property
     def has_near(self) -> bool:
-        """Whether a run that is near it stands in the maps."""
+        """Whether the maps contain a run near it."""
         return any(run is not None and self.is_near(run) for cell in matrix() for run in (cell.published, cell.ours))
 
     def is_near(self, run: Run) -> bool:
@@ -96,7 +97,7 @@ class Yours:
 
 @dataclass(frozen=True)
 class ReferenceTable:
-    """A reference as a table: a column for each kind of fact that any of its runs states."""
+    """A reference as a table, with a column for each kind of fact that any of its runs states."""
 
     reference: Reference
     columns: Sequence[str]
@@ -104,7 +105,7 @@ class ReferenceTable:
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:
-    """Make the route."""
+    """Create the route."""
     router = APIRouter()
 
     @router.get("/references")
@@ -129,7 +130,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
 
 @cache
 def _drawn() -> tuple[list[HeatMap], list[tuple[str, list[ReferenceTable]]]]:
-    """Of data that ship with the package: drawn once."""
+    """Return the heat maps and tables of the packaged data, made once."""
     known = list(references().values())
     groups = [
         ("Published results", [make_table(each) for each in known if not is_ours(each)]),
@@ -139,29 +140,29 @@ def _drawn() -> tuple[list[HeatMap], list[tuple[str, list[ReferenceTable]]]]:
 
 
 def make_table(reference: Reference) -> ReferenceTable:
-    """Put the runs of a reference into rows."""
-    told = []
+    """Return the runs of a reference as a table."""
+    named = []
     columns: dict[str, None] = {}
     for run in reference.runs:
         facts: dict[str, list[str]] = defaultdict(list)
         for name, text in run_facts(run):
             facts[name].append(text)
         columns.update(dict.fromkeys(facts))
-        told.append((run.name, facts))
+        named.append((run.name, facts))
     table = ReferenceTable(reference, list(columns))
-    table.rows.extend((name, [facts.get(column, ()) for column in columns]) for name, facts in told)
+    table.rows.extend((name, [facts.get(column, ()) for column in columns]) for name, facts in named)
     return table
 
 
 def heat_maps(cells: Iterable[Cell], yours: Yours | None = None) -> list[HeatMap]:
-    """Throughput and what the receive queue suffered, of each workload; a connection among those of its own."""
+    """Return maps of throughput and receive queue pressure per workload, with the viewer's connection in its own."""
     maps = []
     for workload, found in groupby(cells, key=lambda cell: cell.workload):
         of_workload = list(found)
         words = WORKLOADS.get(workload, workload)
         mine = yours if yours is not None and yours.measured.get("workload") == workload else None
         maps.append(_heat_map(f"{words}: Mbit/s by loop, least to most", of_workload, rate_shade, mine, your_rate))
-        maps.append(_heat_map(f"{words}: what the receive queue suffered", of_workload, queue_shade, mine, your_queue))
+        maps.append(_heat_map(f"{words}: receive queue pressure", of_workload, queue_shade, mine, your_queue))
     return maps
 
 
@@ -195,7 +196,7 @@ def _heat_map(
 
 
 def _place_of(rtt_ns: int, trips_ns: Sequence[int]) -> int:
-    """Behind the rows of the round trip that is nearest by its ratio."""
+    """Return the index after the rows of the nearest round trip, by ratio."""
     nearest_ns = min(trips_ns, key=lambda each: abs(log(each / rtt_ns)))
     return len(trips_ns) - trips_ns[::-1].index(nearest_ns)
 
@@ -203,20 +204,20 @@ def _place_of(rtt_ns: int, trips_ns: Sequence[int]) -> int:
 def _your_row(
     measured: Mapping[str, Any], settings: Sequence[tuple[int, int]], shade: Callable[[Mapping[str, Any]], Shade]
 ) -> HeatRow:
-    """Your connection in the column of its settings; where these are in none, or not known, across all columns."""
+    """Return the connection's row: in the column of its settings, or across all columns if there is none."""
     kernel = {True: "patched", False: "stock", None: "kernel not known"}[measured["is_patched"]]
     own = measured["rmem_max_bytes"], measured["adv_win_scale"]
-    told = shade(measured)
+    mine = shade(measured)
     if own in settings:
-        shades = [told if each == own else Shade() for each in settings]
+        shades = [mine if each == own else Shade() for each in settings]
     else:
         where = "settings not known" if None in own else f"{binary_text(own[0])} at {own[1]:+d}"
-        shades = [Shade((f"{where}: {', '.join(told.lines)}",), told.level, columns=len(settings))]
+        shades = [Shade((f"{where}: {', '.join(mine.lines)}",), mine.level, columns=len(settings))]
     return HeatRow(time_text(measured["rtt_ns"]), kernel, "yours", shades, is_yours=True)
 
 
 def your_rate(measured: Mapping[str, Any]) -> Shade:
-    """Coloured by the best second, as a share of the path's rate where that is known."""
+    """Shade a connection by its best second as a share of the path's rate, if known."""
     best_bps, path_bps = measured["best_second_bps"], measured["path_rate_bps"]
     level = sum(best_bps / path_bps < each for each in SHARES) if best_bps and path_bps else None
     best = "" if not best_bps else f" (best second {rate_text(best_bps)})"
@@ -224,12 +225,12 @@ def your_rate(measured: Mapping[str, Any]) -> Shade:
 
 
 def your_queue(measured: Mapping[str, Any]) -> Shade:
-    """Coloured as a run is, where the counters of the host are known."""
+    """Shade a connection by its host's counters, if known."""
     return _queue({name: measured["counters"][name] for name in QUEUE if name in measured["counters"]})
 
 
 def rate_shade(run: Run | None) -> Shade:
-    """Coloured by the best second of the slowest loop, as a share of the path's rate."""
+    """Shade a run by the best second of its slowest loop, as a share of the path's rate."""
     if run is None or not run.throughput or not run.rate_bps:
         return Shade() if run is None or not run.verdict else Shade((run.verdict,))
     share = min(each.most_bps for each in run.throughput) / run.rate_bps
@@ -237,7 +238,7 @@ def rate_shade(run: Run | None) -> Shade:
 
 
 def queue_shade(run: Run | None) -> Shade:
-    """Coloured by the segments collapsed or dropped and the times the queue was pruned, whichever is most."""
+    """Shade a run by its largest counter of collapsed or dropped segments or of queue prunings."""
     stated = {} if run is None else {name: run.counters[name] for name in QUEUE if name in run.counters}
     return _queue(stated)
 

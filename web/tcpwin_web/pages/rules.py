@@ -1,4 +1,4 @@
-"""The rules, and the page of each."""
+"""The list of rules, and the page of each."""
 
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import Response
@@ -9,7 +9,7 @@ from tcpwin_web.pages.parts import show
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:
-    """Make the routes."""
+    """Create the routes."""
     router = APIRouter()
 
     @router.get("/rules")

@@ -1,4 +1,4 @@
-"""What a share link shows, as a page."""
+"""The page of a share link."""
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -10,7 +10,7 @@ from tcpwin_web.pages.parts import show
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:
-    """Make the route."""
+    """Create the route."""
     router = APIRouter()
 
     @router.get("/shared/{secret}")

@@ -10,7 +10,7 @@ from tcpwin_web.pages.parts import show
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:
-    """Make the routes."""
+    """Create the routes."""
     router = APIRouter()
 
     @router.get("/tokens")

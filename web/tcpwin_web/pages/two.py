@@ -1,4 +1,4 @@
-"""What pages of two captures have in common: which two are asked for, and their files."""
+"""Common parts of the pages of two captures: the query, and their files."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -9,12 +9,12 @@ from tcpwin_web.jobs.work import FileSet
 from tcpwin_web.service import Service
 
 HEIGHT = 720
-"""Of their figure before it is drawn, in pixels."""
-CaptureAsked = Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$")]
+"""Height reserved for the figure before it is drawn, in pixels."""
+CaptureChoice = Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$")]
 
 
 async def both_file_sets(service: Service, ids: Sequence[str]) -> list[FileSet]:
-    """The files of the captures, in order; none where any is not asked for.
+    """Return the files of the captures, in order; empty if an id is missing.
 
     Raises:
         HTTPException: 404, there is no such capture.

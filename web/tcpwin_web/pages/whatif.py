@@ -1,4 +1,4 @@
-"""A connection under changes as a page: what each limit gains where it is lifted, and what any change would do."""
+"""The what-if page of a connection: the gain of lifting each limit, and the effect of any change."""
 
 import asyncio
 import shlex
@@ -13,7 +13,7 @@ from tcpwin.lab import SERIES
 from tcpwin.limits import LIMIT_NAMES
 from tcpwin.paths import LIFTABLE
 from tcpwin_web.api.parts import ConnectionId, Detailed, ServiceOf, Words
-from tcpwin_web.api.whatif import read_asked
+from tcpwin_web.api.whatif import parse_changes
 from tcpwin_web.jobs.whatif import WhatIfQuery, describe_page
 from tcpwin_web.pages.parts import show
 from tcpwin_web.results import layout, queries
@@ -23,7 +23,7 @@ SETTINGS = {
     "wmem": "sender.tcp_wmem",
     "algorithm": "sender.tcp_congestion_control",
 }
-"""Fields of the form, and what they set."""
+"""Form fields and their settings."""
 ALGORITHMS = ("cubic", "reno", "bbr")
 Field = Annotated[Words, Query(max_length=32)]
 NUMBERS = {
@@ -34,7 +34,7 @@ NUMBERS = {
 
 
 def routes(templates: Jinja2Templates) -> APIRouter:
-    """Make the route."""
+    """Create the route."""
     router = APIRouter()
 
     @router.get("/captures/{capture_id}/connections/{connection_id}/whatif")
@@ -65,7 +65,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
         try:
             numbers = {name: _number(name, fields[name]) for name in NUMBERS}
             settings = [f"{name}={fields[field]}" for field, name in SETTINGS.items() if fields[field]]
-            asked = read_asked(
+            changes = parse_changes(
                 settings,
                 [fields["lift"]] if fields["lift"] else [],
                 numbers["loss_percent"],
@@ -73,14 +73,14 @@ def routes(templates: Jinja2Templates) -> APIRouter:
                 numbers["rate_mbps"],
             )
         except ValueError as error:
-            # Said beside the form, which keeps what was typed.
-            asked, wrong = WhatIfQuery(), str(error)
+            # Shown next to the form, which keeps the input.
+            changes, wrong = WhatIfQuery(), str(error)
         file_set = await service.queue.file_set(capture.id)
-        told: dict[str, Any] = await service.queue.run(describe_page, file_set, connection_id, asked)
-        # What the model cannot say a run may; what is no change, or of a connection without data, nobody tries.
-        can_run = wrong is None and not told["is_no_change"] and told.get("path") is not None
+        content: dict[str, Any] = await service.queue.run(describe_page, file_set, connection_id, changes)
+        # A run may answer what the model cannot, but needs a change and a connection with data.
+        can_run = wrong is None and not content["is_no_change"] and content.get("path") is not None
         kernel = kernel if kernel in SERIES else ""
-        state = await service.twins.state(capture.id, connection_id, asked, kernel) if can_run else None
+        state = await service.twins.state(capture.id, connection_id, changes, kernel) if can_run else None
         folder = service.data.results(capture.id) / layout.connection(connection_id)
         document = await asyncio.to_thread(queries.read_document, folder, layout.CONNECTION)
         return show(
@@ -89,15 +89,15 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             "whatif.html",
             capture=capture,
             connection=document,
-            told=told,
-            wrong=wrong or told["refused"],
-            asked=fields,
+            content=content,
+            wrong=wrong or content["refused"],
+            fields=fields,
             algorithms=ALGORITHMS,
             liftable={limit: LIMIT_NAMES[limit] for limit in LIFTABLE},
             command=_command(capture.name, connection_id, fields),
             twin=state,
             kernel=kernel,
-            kernels=_kernels(await asyncio.to_thread(service.twins.kernels), told.get("kernel")),
+            kernels=_kernels(await asyncio.to_thread(service.twins.kernels), content.get("kernel")),
             twin_command=f"{_command(capture.name, connection_id, fields)} --twin runs",
             query=_encoded(_query(fields)),
             queries={each: _encoded({**_query(fields), "kernel": each}) for each in ("", *SERIES)},
@@ -108,7 +108,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
 
 
 def _kernels(built: tuple[str, ...], fitting: str | None) -> list[tuple[str, str]]:
-    """Each kernel that is built, and how it is asked for: the one that fits is what runs where none is."""
+    """Return each built kernel with its query value, which is empty for the default: the one that fits."""
     return sorted(((each, "" if each == fitting else each) for each in built), key=lambda each: bool(each[1]))
 
 
@@ -117,21 +117,21 @@ def _encoded(query: dict[str, Any]) -> str:
 
 
 def _number(name: str, text: str) -> float | None:
-    """What was typed; ValueError where it is no number, or none that may be."""
+    """Parse a field; raise ValueError if it is not a number within its range."""
     if not text:
         return None
     words, least, most = NUMBERS[name]
     try:
         value = float(text)
     except ValueError:
-        raise ValueError(f"{words} is a number, not {text!r}") from None
+        raise ValueError(f"{words} must be a number, not {text!r}") from None
     if not least <= value <= most:
-        raise ValueError(f"{words} is from {least:g} to {most:,.10g}, not {text}")
+        raise ValueError(f"{words} must be from {least:g} to {most:,.10g}, not {text}")
     return value
 
 
 def _query(fields: dict[str, str]) -> dict[str, Any]:
-    """The same question to the API."""
+    """Return the API's query for the same changes."""
     return {
         "setting": [f"{name}={fields[field]}" for field, name in SETTINGS.items() if fields[field]],
         **{name: fields[name] for name in (*NUMBERS, "lift")},
@@ -139,7 +139,7 @@ def _query(fields: dict[str, str]) -> dict[str, Any]:
 
 
 def _command(capture: str, connection: int, fields: dict[str, str]) -> str:
-    """The same question on the command line."""
+    """Return the command line for the same changes."""
     words = ["tcpwin", "whatif", capture, "--connection", str(connection)]
     for field, name in SETTINGS.items():
         words += ["--set", f"{name}={fields[field]}"] if fields[field] else []

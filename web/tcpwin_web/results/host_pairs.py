@@ -8,7 +8,7 @@ import polars
 from tcpwin_web.results import layout
 
 MOST_PAIRS = 2000
-"""Maximum number of rows per capture: those that lost most time, then those with the most data."""
+"""Maximum number of rows per capture: those that lost the most time, then those with the most data."""
 
 
 def group_by_hosts(folder: Path) -> tuple[list[dict[str, Any]], int]:

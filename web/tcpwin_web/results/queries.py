@@ -116,7 +116,7 @@ def _page(frame: polars.LazyFrame, sort: str, offset: int, limit: int, columns: 
     name, descending = sort.removeprefix("-"), sort.startswith("-")
     for each in (*(() if sort == WORST else (name,)), *columns):
         if each not in COLUMNS:
-            raise QueryError(f"there is no column {each[:80]!r}")
+            raise QueryError(f"unknown column {each[:80]!r}")
     # Sort only what sorting needs; take the other columns for the page's rows alone.
     if sort == WORST:
         carried = polars.col("a_to_b.payload_bytes") + polars.col("b_to_a.payload_bytes")
@@ -181,8 +181,8 @@ def find_connection(folder: Path, wanted: Mapping[str, Any]) -> int | None:
         .head(2)
         .collect()
     )
-    is_told = found.height == 1 or (found.height == 2 and found["overlap"][0] >= 0)
-    return int(found["id"][0]) if is_told else None
+    is_unique = found.height == 1 or (found.height == 2 and found["overlap"][0] >= 0)
+    return int(found["id"][0]) if is_unique else None
 
 
 def read_sketches(folder: Path) -> dict[str, Any]:
@@ -207,7 +207,7 @@ def list_findings(
     """Return a page of findings, costliest first, and the total number of matches.
 
     Args:
-        has_view: each has its words as `view`.
+        has_view: include each finding's texts as `view`.
     """
     frame = polars.scan_parquet(folder / layout.FINDINGS).filter(polars.col("severity") >= severity)
     if connection is not None:
@@ -243,7 +243,7 @@ class SeriesSpan:
     columns: Mapping[str, NDArray[np.int64]]
 
     def to_frame(self) -> polars.DataFrame:
-        """As columns of a table."""
+        """Return the columns as a table."""
         return polars.DataFrame(dict(self.columns))
 
 
@@ -262,7 +262,7 @@ def read_series(
     run = next((each for each in runs if (each["name"], each["side"]) == (name, side)), None)
     if run is None:
         names = ", ".join(dict.fromkeys(each["name"] for each in runs))
-        raise QueryError(f"there is no series {name[:40]!r}: {names}")
+        raise QueryError(f"unknown series {name[:40]!r}: {names}")
     first, count = run["first"], run["count"]
     values = np.load(place / layout.SERIES, mmap_mode="r")[:, first : first + count]
     arrays = dict(zip(layout.VALUES, values, strict=True))

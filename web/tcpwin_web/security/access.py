@@ -185,9 +185,7 @@ class Access:
         # RFC 9112 section 3.2: with several Host headers, an intermediary may have used another one.
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or not self._gate.is_host(hosts[0]):
-            return problems.respond(
-                request, 400, "The service is not called by this name: TCPWIN_ALLOWED_HOSTS adds names."
-            )
+            return problems.respond(request, 400, "Unknown host name: TCPWIN_ALLOWED_HOSTS adds names.")
         path = request.url.path
         is_open = path in OPEN_PATHS or path.startswith(OPEN_PREFIXES)
         is_guess = not is_open and self._gate.shows_token(request)
@@ -211,7 +209,7 @@ class Access:
             return problems.respond(
                 request,
                 401,
-                "Show a token: Authorization: Bearer …" if over is None else str(over.why_over),
+                "Send a token: Authorization: Bearer …" if over is None else str(over.why_over),
                 headers={"WWW-Authenticate": "Bearer"},
             )
         if identity is not None and not is_open and (refusal := self._too_narrow(request, identity)):
@@ -229,7 +227,7 @@ class Access:
         return problems.respond(
             request,
             403,
-            f"This needs a token of the scope {needed}; yours has the scope {identity.scope}.",
+            f"This needs a token with the scope {needed}; yours has the scope {identity.scope}.",
             headers={"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{needed}"'},
         )
 
@@ -267,7 +265,7 @@ class Access:
             origin is not None and urlsplit(origin).netloc != request.headers.get("host", "")
         )
         if is_foreign:
-            return problems.respond(request, 403, "A page of another site sent this.")
+            return problems.respond(request, 403, "A page of another site sent this request.")
         is_script = actor == "session" and request.url.path.startswith("/api/")
         if is_script and not self._gate.is_own_form(request, request.headers.get(CSRF_HEADER)):
             return problems.respond(request, 403, "X-CSRF-Token is missing, or belongs to an earlier login.")

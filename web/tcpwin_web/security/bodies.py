@@ -99,5 +99,5 @@ async def _within(receive: Receive, seconds: float, allowed: float) -> Message:
             return await receive()
     except TimeoutError:
         detail = f"The request stalled: nothing, or next to nothing, arrived for {allowed:g} seconds."
-        # What still arrives is not a request.
+        # Later bytes are not a request.
         raise HTTPException(408, detail, {"Connection": "close"}) from None

@@ -8,7 +8,7 @@ from tcpwin_web.slots import Caller, set_caller
 
 
 class Calling:
-    """Gives every request its `Caller`, from what `Access` found out about it."""
+    """Gives every request its `Caller`, as identified by `Access`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -8,7 +8,7 @@ _CAPTURE = r"/api/v1/captures/[^/]+"
 
 
 class Scope(StrEnum):
-    """read: all captures and results. upload: also add, analyse, name and annotate. admin: everything."""
+    """Access level. read: all captures and results; upload: also add, analyse, name and annotate; admin: everything."""
 
     READ = "read"
     UPLOAD = "upload"

@@ -1,9 +1,9 @@
-// The capture page: rows that lead to their connections, and sketches of connections that were not drawn with the page.
+// The capture page: rows that link to their connections, and sketches loaded after the page.
 "use strict";
 
 const SKETCHES = document.currentScript.dataset.sketches;
 
-/** Fill the places of sketches that are empty. */
+/** Load the missing sketches. */
 async function fillSketches() {
   const empty = [...document.querySelectorAll("[data-sketch]:empty")];
   const ids = [...new Set(empty.map((each) => each.dataset.sketch))];
@@ -14,14 +14,14 @@ async function fillSketches() {
   for (const each of empty) {
     const drawn = found.querySelector(`[data-sketch="${each.dataset.sketch}"]`)?.cloneNode(true);
     if (!drawn?.firstElementChild) continue;
-    // A cell of the table has no room for a key.
+    // A table cell has no room for the legend.
     each.replaceChildren(...(each.matches("td") ? [drawn.querySelector("svg")] : drawn.childNodes));
   }
 }
 document.addEventListener("followed", fillSketches);
 fillSketches();
 
-// A click anywhere in a row is one on its link; who selects text of it goes nowhere.
+// A click anywhere in a row follows its link, unless text is being selected.
 document.addEventListener("click", (event) => {
   const row = event.target.closest("tr[data-href]");
   if (!row || event.target.closest("a, button") || String(getSelection())) return;

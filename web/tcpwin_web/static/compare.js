@@ -1,4 +1,4 @@
-// The compare page: a figure of both connections on the same axes, of the kind that is chosen.
+// The comparison page: the selected figure of both connections on the same axes.
 "use strict";
 
 const place = document.getElementById("figure");

@@ -11,12 +11,12 @@ const LEAST_NS = 1000;
 const MOST_MARKS = 10;
 const span = { from: 0, to: lifeNs };
 let drawing = null;
-// Frames that were chosen, with their times: marked in the figures and kept in the address.
+// Selected frames with their times, marked in the figures and kept in the URL.
 let marks = [];
-// Whether the next view is one of the browser's history, or the first: it is no step of its own.
+// Whether the next view is the first or comes from the history: it then replaces the entry instead of adding one.
 let isRestored = true;
 let shown = null;
-// What is under way for a view ends where another is asked for.
+// Incremented for each view: results of earlier requests are dropped.
 let turns = 0;
 
 const relative = (ns) => Number(BigInt(ns) - startNs);
@@ -26,20 +26,20 @@ const defaults = () => panels.every((each) => each.checked === each.defaultCheck
 const spanQuery = () => (isWhole() ? "" : `start_ns=${absolute(span.from)}&end_ns=${absolute(span.to)}`);
 
 function address() {
-  const asked = new URLSearchParams(spanQuery());
-  if (direction.value !== direction.dataset.busier) asked.set("direction", direction.value);
-  if (!defaults()) for (const each of panels) if (each.checked) asked.append("panel", each.value);
-  for (const mark of marks) asked.append("frame", mark.frame);
-  return asked;
+  const query = new URLSearchParams(spanQuery());
+  if (direction.value !== direction.dataset.busier) query.set("direction", direction.value);
+  if (!defaults()) for (const each of panels) if (each.checked) query.append("panel", each.value);
+  for (const mark of marks) query.append("frame", mark.frame);
+  return query;
 }
 
-/** Every view has an address, and is a step of the history. */
+/** Give the view its URL and an entry in the history. */
 function remember() {
-  const asked = address();
-  const place = asked.size ? `?${asked}` : location.pathname;
+  const query = address();
+  const place = query.size ? `?${query}` : location.pathname;
   if (isRestored) history.replaceState(null, "", `${place}${location.hash}`);
-  else if (String(asked) !== shown) history.pushState(null, "", place);
-  shown = String(asked);
+  else if (String(query) !== shown) history.pushState(null, "", place);
+  shown = String(query);
   isRestored = false;
 }
 
@@ -84,23 +84,23 @@ const events = new PagedTable(document.getElementById("events"), "events", [
   { name: "triggered by", cell: (row) => frameLink(row.trigger_frame), isNumber: true },
 ]);
 const within = (seen) => seen && (seen.least === seen.most ? count(seen.least) : `${count(seen.least)} to ${count(seen.most)}`);
-const said = (name, field) => ({ name, cell: (row) => (row.sample[field] === undefined ? null : count(row.sample[field])), isNumber: true });
+const sampled = (name, field) => ({ name, cell: (row) => (row.sample[field] === undefined ? null : count(row.sample[field])), isNumber: true });
 const snapshots = document.getElementById("snapshots") && new PagedTable(document.getElementById("snapshots"), "snapshots", [
   { ...time, isHead: true },
   { name: "of", cell: (row) => row.side },
   { name: "state", cell: (row) => row.sample.state ?? null },
-  said("cwnd, segments", "cwnd_segments"),
+  sampled("cwnd, segments", "cwnd_segments"),
   number("cwnd, B", "cwnd_bytes"),
-  said("ssthresh", "ssthresh_segments"),
+  sampled("ssthresh", "ssthresh_segments"),
   { name: "srtt, ms", cell: (row) => (row.sample.rtt_ns === undefined ? null : (row.sample.rtt_ns / 1e6).toLocaleString("en", { minimumFractionDigits: 3 })), isNumber: true },
   { name: "in flight, B (packets)", cell: (row) => within(row.flight_bytes), isNumber: true },
-  said("snd_wnd, B (ss)", "snd_wnd_bytes"),
+  sampled("snd_wnd, B (ss)", "snd_wnd_bytes"),
   { name: "peer's window, B (packets)", cell: (row) => within(row.peer_window_bytes), isNumber: true },
   { name: "own window, B (packets)", cell: (row) => within(row.own_window_bytes), isNumber: true },
-  said("unread, B", "recv_q_bytes"),
-  said("not sent, B", "notsent_bytes"),
-  said("rmem, B", "rmem_alloc_bytes"),
-  said("rcvbuf, B", "rcvbuf_bytes"),
+  sampled("unread, B", "recv_q_bytes"),
+  sampled("not sent, B", "notsent_bytes"),
+  sampled("rmem, B", "rmem_alloc_bytes"),
+  sampled("rcvbuf, B", "rcvbuf_bytes"),
   { name: "differs from packets", cell: (row) => row.disagreements.map((each) => `${words(each.name)} ${count(each.kernel)}`).join(", ") || null },
 ]);
 
@@ -115,14 +115,14 @@ function tables() {
 async function draw() {
   drawing?.abort();
   drawing = new AbortController();
-  const asked = address();
-  asked.delete("frame");
+  const query = address();
+  query.delete("frame");
   remember();
   const names = panels.filter((each) => each.checked).map((each) => each.value);
   place.hidden = !names.length;
   if (!names.length) return;
   const wasDrawn = place.dataset.drawn === "true";
-  const figure = await drawFigure(place, `${place.dataset.source}?${asked}`, {
+  const figure = await drawFigure(place, `${place.dataset.source}?${query}`, {
     signal: drawing.signal,
     prepare: ({ layout }) => {
       if (!isWhole()) layout.xaxis.range = [span.from, span.to].map((each) => onAxis(each, layout));
@@ -131,47 +131,47 @@ async function draw() {
     },
   });
   if (!figure) return;
-  tellMarks();
+  exposeMarks();
   if (!wasDrawn) {
     place.on("plotly_relayout", zoomed);
     place.on("plotly_click", clicked);
   }
 }
 
-// What a figure holds besides its marks.
+// Shapes and annotations of the figure without the marks.
 let plain = { shapes: [], annotations: [] };
 
-/** A line through all panels at each chosen frame, with its number. */
+/** Add a line with the frame's number through all panels at each selected frame. */
 function withMarks(layout) {
   const color = layout.font.color;
   const lines = marks.map(({ ns }) => ({ type: "line", xref: "x", yref: "paper", x0: onAxis(ns, layout), x1: onAxis(ns, layout), y0: 0, y1: 1, line: { color, width: 1.5, dash: "dash" } }));
   const names = marks.map(({ frame, ns }) => ({ text: `frame ${count(frame)}`, xref: "x", yref: "paper", x: onAxis(ns, layout), y: 1, xanchor: "left", yanchor: "top", showarrow: false, bgcolor: layout.paper_bgcolor, font: { color, size: 11 } }));
   return { shapes: [...plain.shapes, ...lines], annotations: [...plain.annotations, ...names] };
 }
-function tellMarks() {
+function exposeMarks() {
   place.dataset.marked = marks.map(({ frame }) => frame).join(" ");
 }
 
-/** Say the span, and show where it is within the whole life. */
-function tellSpan() {
+/** Show the span as text, and its place within the connection's life. */
+function showSpan() {
   document.getElementById("span").textContent = isWhole() ? "" : `${secondsText(span.from)} to ${secondsText(span.to)} s`;
   life.show(span);
 }
 
-// Of looks that follow each other closely, as while a handle is dragged, the last is drawn.
+// Draw only the last of several views in quick succession, as while a handle is dragged.
 const CLOSE_MS = 400, SETTLING_MS = 150;
 let settling = 0, looked = -CLOSE_MS;
 function look(from, to, { isQuick = false } = {}) {
   const width = Math.min(Math.max(to - from, LEAST_NS), lifeNs);
   span.from = Math.min(Math.max(from, 0), lifeNs - width);
   span.to = span.from + width;
-  tellSpan();
+  showSpan();
   clearTimeout(settling);
   const now = performance.now();
   settling = setTimeout(redraw, isQuick || now - looked > CLOSE_MS ? 0 : SETTLING_MS);
   looked = now;
 }
-/** The figure first: what else is asked for would keep the service from it. */
+/** Draw the figure before requesting the tables: they would delay it. */
 async function redraw() {
   const done = draw();
   const mine = drawing;
@@ -180,7 +180,7 @@ async function redraw() {
 }
 const whole = () => look(0, lifeNs, { isQuick: true });
 
-// The axis has seconds since the connection's start, or, of hours and days, dates in UTC: milliseconds since 1970.
+// The axis has seconds since the connection's start or, for hours and days, dates in UTC (milliseconds since 1970).
 const onAxis = (ns, layout) => (layout.xaxis.type === "date" ? Number(startNs / 1000n) / 1e3 + ns / 1e6 : ns / 1e9);
 function offAxis(value) {
   if (place.layout.xaxis.type !== "date") return value * 1e9;
@@ -195,17 +195,17 @@ function zoomed(change) {
   else if (change["xaxis.range"]) look(...change["xaxis.range"].map(offAxis));
 }
 
-/** Where a point is a segment, its row is shown. */
+/** Show the row of the clicked segment. */
 function clicked({ points }) {
   for (const point of points) {
     const found = /^<b>frame ([\d,]+)/.exec(point.text ?? "");
-    const told = /frame %\{customdata/.test(point.data.hovertemplate ?? "") ? [point.customdata].flat()[0] : null;
-    const number = found ? Number(found[1].replaceAll(",", "")) : told;
+    const custom = /frame %\{customdata/.test(point.data.hovertemplate ?? "") ? [point.customdata].flat()[0] : null;
+    const number = found ? Number(found[1].replaceAll(",", "")) : custom;
     if (number) return showFrames([number], { isSpanKept: true, isFigureKept: true });
   }
 }
 
-/** When a frame came; null, and said, where it is no segment of this connection. */
+/** Return a frame with its time; null, with a message, if it is not a segment of this connection. */
 async function findFrame(frame) {
   try {
     const { segments: rows } = await ask(`${segments.place.dataset.source}?frame=${frame}&limit=1`);
@@ -216,7 +216,7 @@ async function findFrame(frame) {
   }
 }
 
-/** Show frames: the first in the table, all in the figures; around them, unless the span is to stay. */
+/** Show frames, the first in the table and all in the figures; zoom to them unless the span is kept. */
 async function showFrames(numbers, { isSpanKept = false, isFigureKept = false } = {}) {
   const mine = ++turns;
   say("");
@@ -237,7 +237,7 @@ async function showFrames(numbers, { isSpanKept = false, isFigureKept = false } 
   } else if (isFigureKept) {
     remember();
     await Plotly.relayout(place, withMarks(place.layout));
-    return tellMarks();
+    return exposeMarks();
   }
   await draw();
   events.show(spanQuery());
@@ -260,7 +260,7 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   MOVES[move]();
 });
-// Links to spans and frames of this very page need no other one.
+// Links to spans and frames of this page do not load it again.
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href]");
   if (!link || link.pathname !== location.pathname || !link.search || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -277,15 +277,15 @@ document.getElementById("to-frame").addEventListener("submit", (event) => {
   showFrames([Number(document.getElementById("frame-number").value)]);
 });
 
-function begin(asked) {
-  const at = (name, otherwise) => (/^-?\d{1,19}$/.test(asked.get(name) ?? "") ? relative(asked.get(name)) : otherwise);
-  const side = asked.get("direction");
+function begin(query) {
+  const at = (name, otherwise) => (/^-?\d{1,19}$/.test(query.get(name) ?? "") ? relative(query.get(name)) : otherwise);
+  const side = query.get("direction");
   direction.value = ["a_to_b", "b_to_a"].includes(side) ? side : direction.dataset.busier;
   life.turn(direction.value);
-  const chosen = asked.getAll("panel");
+  const chosen = query.getAll("panel");
   for (const each of panels) each.checked = chosen.length ? chosen.includes(each.value) : each.defaultChecked;
-  const frames = asked.getAll("frame").filter((each) => /^\d{1,12}$/.test(each)).slice(0, MOST_MARKS).map(Number);
-  const isSpanKept = asked.has("start_ns") || asked.has("end_ns");
+  const frames = query.getAll("frame").filter((each) => /^\d{1,12}$/.test(each)).slice(0, MOST_MARKS).map(Number);
+  const isSpanKept = query.has("start_ns") || query.has("end_ns");
   turns += 1;
   marks = [];
   segments.marked = null;

@@ -1,4 +1,4 @@
-// Before anything is shown: the theme and the clock that were chosen here before.
+// Apply the stored theme and clock before the page is shown.
 "use strict";
 
 document.documentElement.dataset.theme = localStorage.getItem("tcpwin-theme") ?? "auto";

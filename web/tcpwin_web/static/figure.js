@@ -1,10 +1,10 @@
-// Figures as the service draws them, in the theme of the page.
+// Figures drawn from the service's JSON, in the page's theme.
 "use strict";
 
 const SETTINGS = {
   responsive: true,
   displaylogo: false,
-  // On a phone it would cover the titles; the page has buttons of its own.
+  // On a phone it would cover the titles; the page has its own buttons.
   displayModeBar: matchMedia("(max-width: 40rem)").matches ? false : "hover",
   modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
   // Without these two, plotly.js offers a button that uploads the figure to another host.
@@ -15,7 +15,7 @@ const SETTINGS = {
 const PLOTLY = document.currentScript.dataset.plotly;
 let plotly = null;
 
-/** Load plotly.js when a figure is first wanted: reading it takes a browser longer than all else of a page. */
+/** Load plotly.js with the first figure: it takes longer to parse than the rest of a page. */
 function loadPlotly() {
   plotly ??= new Promise((done, fail) => {
     const script = element("script", { src: PLOTLY });
@@ -26,10 +26,10 @@ function loadPlotly() {
   return plotly;
 }
 
-// Sentences under a title are wrapped for a phone; a line of them is so high.
+// Sentences under a title are wrapped for phones; LINE is the height of a line.
 const WIDE = 640, LINE = 20;
 
-/** Where a sentence under the title has room, it is one line, and the panels have the others' room. */
+/** On a wide page, put each sentence under the title on one line and give the freed height to the panels. */
 function unwrap({ title, margin }, width) {
   if (width < WIDE || !title?.text) return;
   const text = title.text.replace(/<span[^>]*>.*?<\/span>/g, (each) => each.replaceAll("<br>", ""));
@@ -37,11 +37,11 @@ function unwrap({ title, margin }, width) {
   title.text = text;
 }
 
-// What plotly.js makes of the service's fonts and legends, in pixels. Where labels or the legend turn out to need more
-// than the margins have, it draws every axis once more: half of its time.
+// Sizes of labels and legends as plotly.js lays them out, in pixels. If they exceed the margins, it draws every axis
+// again, which doubles the time.
 const BAND_LABELS = 101, LAST_LABEL = 20, TIME_AXIS = 52, LEGEND_ENTRY = 45, LEGEND_GAP = 5, LEGEND_EDGES = 10, LEGEND_ROW = 19;
 
-/** The height of a legend, at a width of the plot. */
+/** Return the height of the legend at a plot width. */
 function legendHeight({ data, layout }, width) {
   const entries = data.filter((each) => each.showlegend !== false).length;
   const columns = Math.max(Math.floor((width + LEGEND_GAP) / (layout.legend.entrywidth + LEGEND_ENTRY)), 1);
@@ -49,8 +49,8 @@ function legendHeight({ data, layout }, width) {
 }
 
 /**
- * Margins as they will be. Where there is room for one column of the legend only, the figure grows, and what is drawn
- * keeps its height.
+ * Set the final margins in advance. If the legend fits only one column, the figure grows so that the plot keeps its
+ * height.
  */
 function foresee(figure, width) {
   const { layout } = figure;
@@ -68,12 +68,12 @@ function foresee(figure, width) {
   if (width < WIDE) for (const each of layout.annotations ?? []) if (isTitle(each)) Object.assign(each, titleShift(margin.l));
 }
 
-// On a phone titles of panels begin at the edge: beside the axis what stands behind them would be cut; and the uppermost
-// label of the axis is there.
+// On a phone, panel titles begin at the page's edge: next to the axis their ends would be cut off, and they would cover
+// its topmost label.
 const isTitle = ({ yref, yanchor, xanchor }) => yref === "paper" && yanchor === "bottom" && xanchor === "left";
 const titleShift = (left) => ({ xshift: 12 - left, yshift: 5 });
 
-/** What was not foreseen: a legend of more rows, titles beside wider labels. */
+/** Correct the layout if the legend has more rows, or the labels are wider, than expected. */
 async function makeRoom(place, { height, meta, annotations }) {
   const shown = place.querySelector(".legend .bg")?.getBoundingClientRect().height ?? 0;
   const lacking = Math.round(shown - (meta?.legend_height ?? shown));
@@ -88,22 +88,22 @@ async function makeRoom(place, { height, meta, annotations }) {
   if (Object.keys(changed).length) await Plotly.relayout(place, changed);
 }
 
-/** How high and wide each figure was drawn: plotly.js forgets the height where a window's width changes. */
+/** Size of each drawn figure: plotly.js forgets the height when the window's width changes. */
 const drawnAs = new Map();
-/** Of each place: the address of what was last drawn there, and what is done to it before. */
-const asked = new Map();
+/** Source and `prepare` function of the figure last requested for each place. */
+const requested = new Map();
 
 const inTheme = (address, theme) => `${address}${address.includes("?") ? "&" : "?"}theme=${theme}`;
 
-/** Draw what an address of the API gives into a place; the latest request wins. Returns the figure, or null. */
+/** Draw a figure from an API URL into a place; the latest request wins. Return the figure, or null. */
 async function drawFigure(place, address, { signal, prepare } = {}) {
   place.setAttribute("aria-busy", "true");
-  asked.set(place, { address, prepare });
+  requested.set(place, { address, prepare });
   try {
     const theme = isDark() ? "dark" : "light";
     const [figure] = await Promise.all([ask(inTheme(address, theme), { signal }), loadPlotly()]);
     if (signal?.aborted) return null;
-    // With a dragmode, plotly.js keeps a finger from moving the page: nobody would get past a tall figure.
+    // With a dragmode, plotly.js captures touch scrolling: nobody would get past a tall figure.
     if (matchMedia("(pointer: coarse)").matches) figure.layout.dragmode = false;
     prepare?.(figure);
     unwrap(figure.layout, place.clientWidth);
@@ -125,13 +125,13 @@ async function drawFigure(place, address, { signal, prepare } = {}) {
   }
 }
 
-// A figure that was drawn for a screen is wider than paper, in a dark theme light on white, and not there at all where
-// nobody scrolled to it. A browser that prints waits for no promise: what is lacking is asked for while it waits.
+// A figure drawn for the screen is wider than paper, may have the dark theme, and is missing if nobody scrolled to it.
+// Browsers do not wait for promises before printing: missing figures are fetched synchronously.
 const PAPER_WIDTH = 700;
-// One that is higher than a page would be cut between two: it is drawn smaller, as long as that can be read.
+// A figure taller than a page would be split: shrink it, as long as it stays readable.
 const PAPER_HEIGHT = 900, LEAST_ZOOM = 0.55;
 
-/** Make a place as small as its figure of this height has to be; returns its width by its own measure. */
+/** Zoom a place so that its figure of this height fits on paper; return its width in zoomed pixels. */
 function fitOnPaper(place, height, room = PAPER_WIDTH) {
   const zoom = Math.min(Math.max(PAPER_HEIGHT / height, LEAST_ZOOM), 1);
   place.style.zoom = zoom;
@@ -139,7 +139,7 @@ function fitOnPaper(place, height, room = PAPER_WIDTH) {
 }
 
 function drawOnPaper(place) {
-  const { address, prepare } = asked.get(place) ?? { address: place.dataset.figure };
+  const { address, prepare } = requested.get(place) ?? { address: place.dataset.figure };
   if (!address || !self.Plotly) return;
   const request = new XMLHttpRequest();
   request.open("GET", inTheme(address, "light"), false);
@@ -164,25 +164,25 @@ addEventListener("beforeprint", () => {
 });
 addEventListener("afterprint", () => {
   for (const each of document.querySelectorAll('.figure[data-drawn="true"]')) {
-    const { address, prepare } = asked.get(each) ?? { address: each.dataset.figure };
+    const { address, prepare } = requested.get(each) ?? { address: each.dataset.figure };
     each.style.zoom = "";
     if (each.dataset.theme === "paper") drawFigure(each, address, { prepare }).then(() => Plotly.relayout(each, { autosize: true }));
     else Plotly.relayout(each, { width: null, autosize: true, height: drawnAs.get(each).height });
   }
 });
-// plotly.js follows a window's width, and keeps margins that were foreseen for another.
+// plotly.js follows the window's width, but keeps the margins set for the old one.
 let resizing = 0;
 addEventListener("resize", () => {
   clearTimeout(resizing);
   resizing = setTimeout(() => {
     if (matchMedia("print").matches) return;
     for (const [place, { width }] of drawnAs) {
-      const { address, prepare } = asked.get(place);
+      const { address, prepare } = requested.get(place);
       if (place.clientWidth && place.clientWidth !== width) drawFigure(place, address, { prepare });
     }
   }, 300);
 });
-// Where plotly.js was never wanted it is not there, and printing would not wait for it: the key can.
+// Printing would not wait for plotly.js if it is not loaded yet; the key's handler can.
 addEventListener("keydown", (event) => {
   if (event.key !== "p" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
   const lacking = alone.filter((each) => each.dataset.drawn !== "true");
@@ -191,7 +191,7 @@ addEventListener("keydown", (event) => {
   Promise.all(lacking.map((each) => drawFigure(each, each.dataset.figure))).finally(() => print());
 });
 
-// Figures that stand for themselves are drawn when they come into view, and again in another theme.
+// Standalone figures are drawn when they come into view, and again when the theme changes.
 const alone = [...document.querySelectorAll("[data-figure]")];
 const near = new IntersectionObserver((entries) => {
   for (const entry of entries) {

@@ -1,20 +1,20 @@
-// The whole life of a connection below its figures, with the span that they show: dragged, moved or chosen anew.
+// A connection's whole life below its figures, with the span that they show, which can be resized, moved or drawn.
 "use strict";
 
 const SHARE_OF_STEP = 1 / 100, SHARE_OF_PAGE = 1 / 10;
-// Below it the mouse was held still: a click.
+// A shorter movement is a click.
 const DRAGGED_PX = 4;
 
 class Life {
-  /** `chosen` is told a span, in nanoseconds since the life began, once it was let go of or a key was pressed. */
+  /** `chosen` is called with a span, in nanoseconds since the start, after a drag, a click or a key press. */
   constructor(place, { lifeNs, leastNs, chosen }) {
-    Object.assign(this, { place, lifeNs, leastNs, chosen, span: { from: 0, to: lifeNs }, held: null });
+    Object.assign(this, { place, lifeNs, leastNs, chosen, span: { from: 0, to: lifeNs }, dragged: null });
     this.handles = [...place.querySelectorAll("[data-end]")];
     place.addEventListener("pointerdown", (event) => this.take(event));
     place.addEventListener("pointermove", (event) => this.drag(event));
     place.addEventListener("pointerup", (event) => this.release(event));
     place.addEventListener("pointercancel", () => this.leave());
-    new ResizeObserver(() => this.draw(this.held?.span ?? this.span)).observe(place);
+    new ResizeObserver(() => this.draw(this.dragged?.span ?? this.span)).observe(place);
     for (const handle of this.handles) handle.addEventListener("keydown", (event) => this.step(event, handle.dataset.end));
   }
 
@@ -23,10 +23,10 @@ class Life {
     for (const each of this.place.querySelectorAll("[data-direction]")) each.hidden = each.dataset.direction !== direction;
   }
 
-  /** Show a span that was chosen elsewhere; one that is being dragged stays. */
+  /** Show a span selected elsewhere; does not interrupt a drag. */
   show({ from, to }) {
     this.span = { from, to };
-    if (!this.held) this.draw(this.span);
+    if (!this.dragged) this.draw(this.span);
   }
 
   draw({ from, to }) {
@@ -36,7 +36,7 @@ class Life {
     const [begin, end] = [left + least * width, left + most * width];
     put(".before", left, begin);
     put(".after", end, left + width);
-    // However short, it is seen.
+    // Visible however short it is.
     put(".chosen", begin - 2, Math.max(end, begin + 1) + 2);
     const [first, last] = this.handles;
     const thick = first.offsetWidth;
@@ -51,14 +51,14 @@ class Life {
     }
   }
 
-  /** Where the life is drawn within the place, in pixels. */
+  /** Return the position of the drawing within the place, in pixels. */
   box() {
     const style = getComputedStyle(this.place);
     const left = parseFloat(style.paddingLeft);
     return { left, width: Math.max(this.place.clientWidth - left - parseFloat(style.paddingRight), 1), outer: this.place.clientWidth };
   }
 
-  /** The time at the pointer, which may be beyond the life. */
+  /** Return the time at the pointer, which may lie outside the life. */
   at(event) {
     const { left, width } = this.box();
     const x = event.clientX - this.place.getBoundingClientRect().left - this.place.clientLeft;
@@ -66,24 +66,24 @@ class Life {
   }
 
   take(event) {
-    if (event.button || this.held) return;
+    if (event.button || this.dragged) return;
     const { from, to } = this.span;
     const isWhole = from <= 0 && to >= this.lifeNs;
     const at = this.at(event);
     const part = event.target.dataset.end ?? (at >= from && at <= to && !isWhole ? "both" : "new");
-    this.held = { part, at, x: event.clientX, from, to, span: this.span, isMoved: false };
+    this.dragged = { part, at, x: event.clientX, from, to, span: this.span, isMoved: false };
     this.place.setPointerCapture(event.pointerId);
     if (event.target.dataset.end) event.target.focus({ preventScroll: true });
     event.preventDefault();
   }
 
   drag(event) {
-    const { held } = this;
-    if (!held || (!held.isMoved && Math.abs(event.clientX - held.x) < DRAGGED_PX)) return;
-    held.isMoved = true;
+    const { dragged } = this;
+    if (!dragged || (!dragged.isMoved && Math.abs(event.clientX - dragged.x) < DRAGGED_PX)) return;
+    dragged.isMoved = true;
     const at = this.at(event);
-    held.span = this.moved(held, at);
-    this.draw(held.span);
+    dragged.span = this.moved(dragged, at);
+    this.draw(dragged.span);
   }
 
   moved({ part, at: began, from, to }, at) {
@@ -94,24 +94,24 @@ class Life {
     return this.put(from + at - began, to - from);
   }
 
-  /** A span of this length that begins here, or as near as the life allows. */
+  /** Return a span of this length that starts here, moved to lie within the life. */
   put(from, length) {
     const begin = Math.min(Math.max(from, 0), this.lifeNs - length);
     return { from: begin, to: begin + length };
   }
 
   release() {
-    const { held } = this;
-    if (!held) return;
-    this.held = null;
+    const { dragged } = this;
+    if (!dragged) return;
+    this.dragged = null;
     const { from, to } = this.span;
-    // A click beside the span brings it there.
-    if (held.isMoved) this.choose(held.span);
-    else if (held.part === "new" && to - from < this.lifeNs) this.choose(this.put(held.at - (to - from) / 2, to - from));
+    // A click outside the span centres it there.
+    if (dragged.isMoved) this.choose(dragged.span);
+    else if (dragged.part === "new" && to - from < this.lifeNs) this.choose(this.put(dragged.at - (to - from) / 2, to - from));
   }
 
   leave() {
-    this.held = null;
+    this.dragged = null;
     this.draw(this.span);
   }
 
@@ -120,7 +120,7 @@ class Life {
     this.chosen(begin, Math.max(Math.min(to, this.lifeNs), begin + this.leastNs));
   }
 
-  /** Keys of a slider (WAI-ARIA authoring practices): one end moves, the other stays. */
+  /** Move one end by the keys of a slider (WAI-ARIA authoring practices). */
   step(event, end) {
     const { from, to } = this.span;
     const [low, high] = end === "from" ? [0, to - this.leastNs] : [from + this.leastNs, this.lifeNs];

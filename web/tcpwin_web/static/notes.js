@@ -1,4 +1,4 @@
-// Notes beside a capture or a connection: written by a form, which remembers who writes.
+// The form for notes on a capture or a connection; remembers the author.
 "use strict";
 
 const note = document.getElementById("note");

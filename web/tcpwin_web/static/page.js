@@ -1,4 +1,4 @@
-// What every page needs: how to ask the service, buttons that do so, lists that follow without a new page, theme, clock.
+// Common to all pages: API requests, buttons that send them, lists that update in place, theme, clock.
 "use strict";
 
 const csrf = document.querySelector('meta[name="csrf-token"]').content;
@@ -40,12 +40,12 @@ function choice(name, changed) {
 }
 const themeChanged = () => document.dispatchEvent(new Event("theme"));
 choice("theme", themeChanged);
-choice("clock", () => tellTimes(document));
+choice("clock", () => showTimes(document));
 system.addEventListener("change", themeChanged);
 
 const two = (value) => String(value).padStart(2, "0");
 
-/** A moment, to the minute, by the chosen clock; with its place in the world. */
+/** Return a time to the minute in the selected zone, with its UTC offset. */
 function momentText(moment) {
   if (root.dataset.clock !== "local") return `${moment.toISOString().slice(0, 16).replace("T", " ")} UTC`;
   const day = `${moment.getFullYear()}-${two(moment.getMonth() + 1)}-${two(moment.getDate())}`;
@@ -54,43 +54,43 @@ function momentText(moment) {
   return `${day} ${two(moment.getHours())}:${two(moment.getMinutes())} ${ahead}`;
 }
 
-function tellTimes(within) {
+function showTimes(within) {
   for (const time of within.querySelectorAll("time[datetime]")) {
     const moment = new Date(time.dateTime);
     time.textContent = momentText(moment);
     time.title = `${moment.toISOString()}, here ${moment.toLocaleString()}`;
   }
 }
-tellTimes(document);
+showTimes(document);
 
-// ---- focus that outlives a page --------------------------------------------------------------------------------
+// ---- focus kept across page loads ------------------------------------------------------------------------------
 
 const FOCUS = "tcpwin-focus";
 
-/** Put the focus on an element, also on one that Tab does not reach. */
+/** Focus an element, even one that Tab does not reach. */
 function focusOn(id) {
   const place = document.getElementById(id);
   if (!place) return;
   if (place.tabIndex < 0) place.tabIndex = -1;
   place.focus();
-  // What arrives later above it pushes it away: it stays in view until somebody moves.
+  // Content that loads above it would push it out of view: keep it there until the reader moves.
   const growing = new ResizeObserver(() => place.scrollIntoView({ block: "nearest" }));
   growing.observe(document.body);
   for (const moved of ["keydown", "pointerdown", "wheel"]) addEventListener(moved, () => growing.disconnect(), { once: true, passive: true });
 }
 
-/** Load a page whose change was asked for here: who has no mouse goes on there, and not at its first link. */
+/** Load a page after a change, with the focus on an element: keyboard users continue there, not at the top. */
 function goOn(address, id) {
-  try { if (id) sessionStorage.setItem(FOCUS, id); } catch { /* the page begins at its top */ }
+  try { if (id) sessionStorage.setItem(FOCUS, id); } catch { /* the focus starts at the top */ }
   if (address) location.assign(address);
   else location.reload();
 }
 try {
   focusOn(sessionStorage.getItem(FOCUS) ?? "");
   sessionStorage.removeItem(FOCUS);
-} catch { /* none is kept */ }
+} catch { /* no storage */ }
 
-// ---- buttons that ask the service for something ----------------------------------------------------------------
+// ---- buttons that send API requests ----------------------------------------------------------------------------
 
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button[data-method]");
@@ -106,9 +106,9 @@ document.addEventListener("click", async (event) => {
   }
 });
 
-// ---- texts to copy ---------------------------------------------------------------------------------------------
+// ---- copying texts ---------------------------------------------------------------------------------------------
 
-/** Put a text on the clipboard; pages that came without TLS have no other way than a selection. */
+/** Copy a text to the clipboard; without TLS, browsers allow only copying a selection. */
 async function copyText(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const place = element("textarea", { value: text, readOnly: true });
@@ -133,11 +133,11 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = label; }, 2000);
 });
 
-// ---- lists that are sorted, searched and turned without a new page ----------------------------------------------
+// ---- lists that sort, filter and turn pages in place -----------------------------------------------------------
 
 let turn = null;
 
-/** Put the part of another address' page in the place of the same part of this one. */
+/** Replace a part of this page with the same part of the page at another URL. */
 async function follow(part, address, { isKept = false } = {}) {
   turn?.abort();
   const mine = (turn = new AbortController());
@@ -151,7 +151,7 @@ async function follow(part, address, { isKept = false } = {}) {
     const focused = place.contains(document.activeElement) ? document.activeElement.dataset.key : null;
     const left = place.querySelector(".scroll")?.scrollLeft ?? 0;
     place.replaceWith(found);
-    tellTimes(found);
+    showTimes(found);
     const box = found.querySelector(".scroll");
     if (box) box.scrollLeft = left;
     if (focused) found.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
@@ -170,11 +170,11 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   follow(part.id, link.href, { isKept: true });
 });
-// Back and forward show what the list was, with what was asked for in its form.
+// Back and forward restore the list and its form.
 addEventListener("popstate", () => {
-  const asked = new URLSearchParams(location.search);
+  const query = new URLSearchParams(location.search);
   for (const form of document.querySelectorAll("form[data-for]")) {
-    for (const field of form.elements) if (field.name) field.value = asked.get(field.name) ?? field.dataset.otherwise ?? "";
+    for (const field of form.elements) if (field.name) field.value = query.get(field.name) ?? field.dataset.otherwise ?? "";
     follow(form.dataset.for, location.href);
   }
 });
@@ -183,18 +183,18 @@ for (const form of document.querySelectorAll("form[data-for]")) {
   let waiting = 0;
   const send = ({ isKept = false } = {}) => {
     if (!form.checkValidity()) return;
-    const asked = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
-    follow(form.dataset.for, `${form.getAttribute("action") || location.pathname}?${asked}`, { isKept });
+    const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
+    follow(form.dataset.for, `${form.getAttribute("action") || location.pathname}?${query}`, { isKept });
   };
   form.addEventListener("submit", (event) => { event.preventDefault(); send({ isKept: true }); });
-  // What is typed letter by letter is one step back.
+  // Typing adds no history entry per letter.
   form.addEventListener("input", (event) => {
     clearTimeout(waiting);
     waiting = setTimeout(send, 150, { isKept: event.target.matches("select") });
   });
 }
 
-// A list with analyses that wait or run looks again until all have ended.
+// Poll a list with queued or running analyses until all have ended.
 function watchList() {
   if (document.querySelector("#found .badge:is(.queued, .running)")) setTimeout(() => follow("found", location.href), 2000);
 }

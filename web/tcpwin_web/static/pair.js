@@ -1,9 +1,9 @@
-// The page of both ends: the ladder of the connection that is chosen; zooming fetches the packets of the span.
+// The page of both ends: the ladder of the selected connection; zooming fetches the packets of the span.
 "use strict";
 
 const place = document.getElementById("figure");
 const LEAST_S = 1e-6;
-// Seconds since the connection's first packet; the whole, and what is shown of it.
+// The whole connection and the visible span, in seconds since its first packet.
 let whole = null;
 let span = null;
 let losses = [];
@@ -18,8 +18,8 @@ async function draw() {
   drawing?.abort();
   drawing = new AbortController();
   const isFirst = !whole;
-  const asked = isFirst ? "" : `&start_ns=${absolute(span.from)}&end_ns=${absolute(span.to)}`;
-  const figure = await drawFigure(place, `${place.dataset.source}?${place.dataset.query}${asked}`, {
+  const query = isFirst ? "" : `&start_ns=${absolute(span.from)}&end_ns=${absolute(span.to)}`;
+  const figure = await drawFigure(place, `${place.dataset.source}?${place.dataset.query}${query}`, {
     signal: drawing.signal,
     prepare: ({ layout }) => { if (!isFirst) layout.xaxis.range = [span.from, span.to]; },
   });
@@ -32,10 +32,10 @@ async function draw() {
   losses = lost;
   document.querySelector(".losses").hidden = !losses.length;
   place.on("plotly_relayout", zoomed);
-  tell();
+  showSpan();
 }
 
-function tell() {
+function showSpan() {
   document.getElementById("span").textContent = isWhole() ? "" : `${secondsText(span.from * 1e9)} to ${secondsText(span.to * 1e9)} s`;
 }
 
@@ -43,7 +43,7 @@ function look(from, to) {
   const width = Math.min(Math.max(to - from, LEAST_S), whole.to - whole.from);
   span.from = Math.min(Math.max(from, whole.from), whole.to - width);
   span.to = span.from + width;
-  tell();
+  showSpan();
   clearTimeout(settling);
   settling = setTimeout(draw, 150);
 }
@@ -54,7 +54,7 @@ function zoomed(change) {
   else if (change["xaxis.range"]) look(...change["xaxis.range"].map(Number));
 }
 
-/** The next loss before or after the middle of what is shown comes there. */
+/** Centre the nearest loss before or after the middle of the visible span. */
 function step(isAfter) {
   const middle = (span.from + span.to) / 2;
   const width = Math.min(span.to - span.from, (whole.to - whole.from) / 4);

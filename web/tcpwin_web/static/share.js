@@ -1,4 +1,4 @@
-// The capture page's share links: made, shown once, listed, revoked.
+// The capture page's share links: create, show once, list, revoke.
 "use strict";
 
 const links = document.getElementById("links");
@@ -18,7 +18,7 @@ async function list() {
       say("The link is revoked.");
       document.getElementById("made").replaceChildren();
       await list();
-      // The button that was pressed is gone with its link.
+      // The pressed button is gone with its link.
       (links.querySelector("button") ?? document.getElementById("make-link")).focus();
     });
     item.append(revoke);
@@ -38,7 +38,7 @@ document.getElementById("make-link").addEventListener("click", async (event) => 
     const copy = element("button", { type: "button", className: "plain", textContent: "Copy link" });
     copy.dataset.copy = link;
     const preview = element("a", { className: "button plain", href: link, target: "_blank", rel: "noopener", textContent: "See what it shows" });
-    // The list stands above them: it grows before they can be reached.
+    // Update the list above first, so that the buttons do not move once shown.
     await list().finally(() => document.getElementById("made").replaceChildren(copy, preview));
   } catch (error) {
     say(error.message);

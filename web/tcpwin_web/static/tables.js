@@ -1,10 +1,10 @@
-// Tables that are read page by page from the API.
+// Tables loaded page by page from the API.
 "use strict";
 
 const PAGE_ROWS = 50;
 const count = (value) => value.toLocaleString("en");
 
-/** Seconds from a time in nanoseconds since 1970, to the microsecond. */
+/** Format nanoseconds as seconds, to the microsecond. */
 function secondsText(ns) {
   const micro = Math.round(Math.abs(ns) / 1000);
   const sign = ns < 0 && micro ? "−" : "";
@@ -14,8 +14,8 @@ function secondsText(ns) {
 class PagedTable {
   /**
    * @param place element with `data-source`, a path of the API, and `data-name`
-   * @param key name of the list in its answer
-   * @param columns of name, and cell: row → text or node; `isNumber`, `isHead`
+   * @param key name of the list in the response
+   * @param columns objects with `name`, `cell` (row → text or node), `isNumber`, `isHead`
    */
   constructor(place, key, columns) {
     Object.assign(this, { place, key, columns, query: "", offset: 0, total: 0, rows: [], marked: null });

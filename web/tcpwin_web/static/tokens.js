@@ -1,4 +1,4 @@
-// The page of API tokens: made by a form, the secret shown once.
+// The page of API tokens: creates a token and shows its secret once.
 "use strict";
 
 document.getElementById("new-token").addEventListener("submit", async (event) => {

@@ -1,15 +1,15 @@
-// Uploads from any page: files dropped anywhere, or chosen on the upload page, are sent together with their progress;
-// then comes the page of the capture that they make. Files are sent by tus 1.0: a cut connection costs only what was on its way.
+// Uploads from any page: files dropped anywhere, or chosen on the upload page, become one capture, whose page opens
+// afterwards. Files are sent by tus 1.0: a lost connection costs only the data in flight.
 "use strict";
 
 const UNITS = ["B", "kB", "MB", "GB", "TB"];
 const RATE_MS = 4000;
 const TUS = { "Tus-Resumable": "1.0.0" };
 const MOST_WAIT_S = 30;
-// Of an upload that is still being brought or stood still, a service that is busy or ends, and one that is away behind a proxy.
-const TRIED_AGAIN = [408, 423, 429, 499, 502, 503, 504];
+// Statuses of a stalled upload or one in progress elsewhere, of a busy or stopping service, and of proxies without one.
+const RETRIED = [408, 423, 429, 499, 502, 503, 504];
 
-/** A size with three digits: 12.3 MB. */
+/** Format a size with three digits: 12.3 MB. */
 function bytesText(bytes) {
   let value = bytes, unit = 0;
   while (value >= 999.5 && unit < UNITS.length - 1) { value /= 1000; unit += 1; }
@@ -21,81 +21,81 @@ function timeText(seconds) {
   return seconds < 3600 ? `${Math.ceil(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
 }
 
-/** Where an upload tells how it goes: on the upload page below its form, elsewhere above the page. */
+/** Create the progress panel: below the form on the upload page, floating elsewhere. */
 function uploadPanel() {
   const own = document.getElementById("uploading") ?? document.body.appendChild(element("section", { id: "uploading", className: "floating" }));
   own.setAttribute("aria-label", "Upload");
-  const told = element("p", { className: "told" });
-  told.setAttribute("role", "status");
+  const text = element("p");
+  text.setAttribute("role", "status");
   const bar = element("progress", { max: 1, value: 0 });
   bar.setAttribute("aria-label", "Upload");
   const button = element("button", { type: "button", className: "plain", textContent: "Cancel" });
-  own.replaceChildren(told, element("div", { className: "row" }, bar, button));
+  own.replaceChildren(text, element("div", { className: "row" }, bar, button));
   own.scrollIntoView({ block: "nearest" });
-  return { own, told, bar, button };
+  return { own, text, bar, button };
 }
 
-/** The connection is gone, or the service is busy: what was sent is not lost. */
+/** The connection was lost or the service is busy: the data sent so far is kept. */
 class Lost extends Error {}
 
 const CUT = "The connection to the service was lost.";
 const reach = (url, options) => fetch(url, options).catch(() => { throw new Lost(CUT); });
-const refusal = (part, status, detail) => TRIED_AGAIN.includes(status) ? new Lost(detail)
+const refusal = (part, status, detail) => RETRIED.includes(status) ? new Lost(detail)
   : new Error(detail.startsWith(part.name) ? detail : `${part.name}: ${detail}`);
 const refusalOf = async (part, answer) => refusal(part, answer.status, (await answer.json().catch(() => ({}))).detail ?? answer.statusText);
 
-/** Text as tus wants it. */
+/** Encode a text for tus metadata. */
 const base64 = (text) => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 
-// What this browser was sending, so that a page that is loaded anew goes on with the same file.
-const KEPT = "tcpwin-upload ";
-const keyOf = ({ name, size, body }) => KEPT + JSON.stringify([name, size, body.lastModified]);
+// Unfinished uploads of this browser, so that they resume after a page reload.
+const PREFIX = "tcpwin-upload ";
+const keyOf = ({ name, size, body }) => PREFIX + JSON.stringify([name, size, body.lastModified]);
 function remember(part, place) {
-  try { localStorage.setItem(keyOf(part), JSON.stringify({ place, url: part.url })); } catch { /* none is kept */ }
+  try { localStorage.setItem(keyOf(part), JSON.stringify({ place, url: part.url })); } catch { /* no storage */ }
 }
 function recalled(part) {
   try { return JSON.parse(localStorage.getItem(keyOf(part))); } catch { return null; }
 }
 function forget(part) {
-  try { localStorage.removeItem(keyOf(part)); } catch { /* none is kept */ }
+  try { localStorage.removeItem(keyOf(part)); } catch { /* no storage */ }
 }
 
 class Upload {
-  constructor({ name = "", ...asked } = {}) {
-    Object.assign(this, { name, asked, parts: [], sent: 0, samples: [], sending: null, isCancelled: false });
+  constructor({ name = "", ...settings } = {}) {
+    Object.assign(this, { name, settings, parts: [], sent: 0, samples: [], sending: null, isCancelled: false });
     this.panel = uploadPanel();
     this.panel.button.addEventListener("click", () => {
       this.isCancelled = true;
       this.sending?.abort();
     });
   }
-  /** Files that come while others are sent belong to the same capture. */
+  /** Add files to the same capture, even while others are being sent. */
   add(parts) {
     this.parts.push(...parts);
   }
   get total() {
     return this.parts.reduce((sum, part) => sum + part.size, 0);
   }
-  tell(part, sent) {
+  showProgress(part, sent) {
     const now = performance.now(), all = this.sent + sent;
     this.samples = [...this.samples.filter(([at]) => at > now - RATE_MS), [now, all]];
     const [[since, before]] = this.samples;
     const rate = now > since ? ((all - before) * 1000) / (now - since) : 0;
     const left = rate ? `, ${bytesText(rate)}/s, ${timeText((this.total - all) / rate)} left` : "";
-    this.panel.told.textContent = `Sending ${part.name}: ${bytesText(all)} of ${bytesText(this.total)}${left}`;
+    this.panel.text.textContent = `Sending ${part.name}: ${bytesText(all)} of ${bytesText(this.total)}${left}`;
     this.panel.bar.value = this.total ? all / this.total : 0;
   }
-  /** Send what is missing of a file from there on; fetch tells nothing of what was sent so far. */
+  /** Send a file from an offset on; by XMLHttpRequest, since fetch reports no upload progress. */
   patch(url, part, offset) {
     return new Promise((done, fail) => {
       const sending = (this.sending = new XMLHttpRequest());
       sending.open("PATCH", url);
       for (const [name, value] of Object.entries({ ...TUS, "X-CSRF-Token": csrf, "Upload-Offset": offset })) sending.setRequestHeader(name, value);
       sending.setRequestHeader("Content-Type", "application/offset+octet-stream");
-      sending.upload.onprogress = (event) => this.tell(part, offset + event.loaded);
+      sending.upload.onprogress = (event) => this.showProgress(part, offset + event.loaded);
       sending.onload = () => {
         if (sending.status < 300) return done();
-        // Chromium itself sends a request again whose connection was cut, from where that one began.
+        // Chromium itself repeats a request after a lost connection, from the same offset.
         if (sending.status === 409) return fail(new Lost(CUT));
         let detail = sending.statusText;
         try { detail = JSON.parse(sending.responseText).detail; } catch { /* no problem document */ }
@@ -106,7 +106,7 @@ class Upload {
       sending.send(part.body.slice(offset));
     });
   }
-  /** How much of a file the service has; null where it knows of none. */
+  /** Return the bytes of a file that the service has; null if it does not know the upload. */
   async arrived({ url, ...part }) {
     const answer = await reach(url, { headers: TUS });
     if (answer.ok) return Number(answer.headers.get("Upload-Offset"));
@@ -120,7 +120,7 @@ class Upload {
     if (answer.ok) return answer.headers.get("Location");
     throw await refusalOf(part, answer);
   }
-  /** Send a file, and go on with it where the connection is lost, as long as somebody waits. */
+  /** Send a file, resuming after lost connections until it is complete or cancelled. */
   async put(place, part) {
     let offset = 0, tries = 0;
     for (;;) {
@@ -128,13 +128,13 @@ class Upload {
       try {
         if (part.url) offset = await this.arrived(part);
         if (!part.url || offset === null) {
-          // Another run of the service knows nothing of what the one before had.
+          // A restarted service has lost its unfinished uploads.
           part.url = await this.begin(place, part);
           offset = 0;
           remember(part, place);
         }
         if (offset > before) tries = 0;
-        this.tell(part, offset);
+        this.showProgress(part, offset);
         if (offset < part.size) await this.patch(part.url, part, offset);
         return;
       } catch (error) {
@@ -145,10 +145,10 @@ class Upload {
       }
     }
   }
-  /** Until the next try: sooner where the network comes back, or somebody presses Cancel. */
+  /** Wait until the next attempt; less if the network returns, or on Cancel. */
   async wait(reason, seconds) {
     this.samples = [];
-    this.panel.told.textContent = `${reason} Trying again in ${seconds} s.`;
+    this.panel.text.textContent = `${reason} Trying again in ${seconds} s.`;
     await new Promise((done) => {
       const timer = setTimeout(done, seconds * 1000);
       const now = () => { clearTimeout(timer); done(); };
@@ -157,7 +157,7 @@ class Upload {
     });
     if (this.isCancelled) throw new Error("Cancelled.");
   }
-  /** The capture of files that an earlier page was sending, where the service still waits for them. */
+  /** Return the capture that an earlier page was uploading to, if it still accepts these files. */
   async earlier() {
     const known = this.parts.map((part) => [part, recalled(part)]).filter(([, found]) => found);
     if (!known.length) return null;
@@ -174,14 +174,14 @@ class Upload {
     const capture = found ?? (await ask("/api/v1/captures", {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ name: this.name || this.parts[0].name, ...this.asked }),
+      body: JSON.stringify({ name: this.name || this.parts[0].name, ...this.settings }),
     }));
     const place = `/api/v1/captures/${capture.id}`;
     try {
       for (let next = 0; next < this.parts.length; next += 1) {
         const part = this.parts[next];
         if (this.isCancelled) throw new Error("Cancelled.");
-        this.tell(part, 0);
+        this.showProgress(part, 0);
         await this.put(place, part);
         this.sent += part.size;
       }
@@ -196,14 +196,14 @@ class Upload {
     location.assign(`/captures/${capture.id}`);
   }
   fail(error) {
-    const told = element("p", { className: "warning", textContent: error.message });
-    told.setAttribute("role", "alert");
-    // The button that may have had the focus is gone: what happened has it, and Tab goes on from there.
+    const warning = element("p", { className: "warning", textContent: error.message });
+    warning.setAttribute("role", "alert");
+    // The focused button is gone: move the focus to the message, from which Tab continues.
     const hadFocus = this.panel.own.contains(document.activeElement);
-    this.panel.own.replaceChildren(told);
+    this.panel.own.replaceChildren(warning);
     if (hadFocus) {
-      told.tabIndex = -1;
-      told.focus();
+      warning.tabIndex = -1;
+      warning.focus();
     }
   }
 }
@@ -212,7 +212,7 @@ const form = document.getElementById("upload");
 const files = document.getElementById("files");
 let current = null;
 
-/** What the fields of the upload page say beside files. */
+/** Return the upload page's fields, except the files. */
 function given() {
   if (!form) return {};
   return {

@@ -1,4 +1,4 @@
-// The page of a capture that is being analysed: shows how far it is, then the answer.
+// The page of a running analysis: shows its progress, then the result.
 "use strict";
 
 const waiting = document.getElementById("waiting");
@@ -14,7 +14,7 @@ if (waiting) {
       say(`The analysis is ${now.status}.`);
     }
   });
-  // The browser asks again by itself, but where the service refused.
+  // The browser reconnects by itself unless the service refused the request.
   events.addEventListener("error", () => {
     if (events.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 5000);
   });

@@ -1,4 +1,4 @@
-// The page of a recorder: shows each round as it comes.
+// The page of a recorder: shows each round as it arrives.
 "use strict";
 
 const watched = document.getElementById("watched");
@@ -13,7 +13,7 @@ if (watched) {
     return made;
   };
 
-  /** A text in which commands stand in backticks. */
+  /** Append a text with commands in backticks. */
   const putMarked = (text, parent) => {
     text.split("`").forEach((part, place) => { if (part) put(place % 2 ? "code" : "span", part, parent); });
   };
@@ -64,25 +64,25 @@ if (watched) {
 
   const events = new EventSource(watched.dataset.events);
   events.addEventListener("round", (event) => {
-    const told = JSON.parse(event.data);
-    const round = told.round;
+    const report = JSON.parse(event.data);
+    const round = report.round;
     const problems = Object.values(round.problems).reduce((sum, count) => sum + count, 0);
     const dropped = round.dropped ? `, ${round.dropped.toLocaleString()} dropped` : "";
     watched.textContent =
-      `${told.name}: ${round.packets.toLocaleString()} packets${dropped}; the last ${seconds(round.span_ns)}: ` +
+      `${report.name}: ${round.packets.toLocaleString()} packets${dropped}; the last ${seconds(round.span_ns)}: ` +
       `${round.connections.toLocaleString()} connections, ${problems.toLocaleString()} with a problem`;
-    if (told.worst !== null) showWorst(told.worst);
-    document.getElementById("no-strikes").hidden = Boolean(told.lately.length);
+    if (report.worst !== null) showWorst(report.worst);
+    document.getElementById("no-strikes").hidden = Boolean(report.lately.length);
     document.getElementById("strikes").replaceChildren(
-      ...told.lately.toReversed().map((each) => {
+      ...report.lately.toReversed().map((each) => {
         const item = document.createElement("li");
         item.textContent = line(each);
         return item;
       }),
     );
   });
-  // The browser asks again by itself.
+  // The browser reconnects by itself.
   events.addEventListener("away", () => {
-    watched.textContent = `The recorder at ${watched.dataset.address} does not answer; it is asked again.`;
+    watched.textContent = `The recorder at ${watched.dataset.address} does not answer. Retrying.`;
   });
 }

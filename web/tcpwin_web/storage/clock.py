@@ -1,4 +1,4 @@
-"""Decide whether the wall clock can be trusted before anything is deleted because of its age.
+"""Decide whether the wall clock can be trusted before expired data is deleted.
 
 A clock that jumps ahead by a year would expire every capture at once. Expired data is deleted only after the clock has
 run steadily for a while, compared with a clock that cannot be set.
@@ -52,7 +52,7 @@ class Clock:
             is_jump = abs(gap) > JUMP_SECONDS
         if is_jump:
             self._believed_from = steady + STEADY_SECONDS
-            log.warning("the clock jumped: nothing is deleted because of its age for a while", seconds=round(gap))
+            log.warning("the clock jumped: expired data is not deleted for a while", seconds=round(gap))
         self._last = wall, steady
         with suppress(OSError):
             self._file.write_text(str(wall))

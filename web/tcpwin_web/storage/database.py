@@ -106,7 +106,7 @@ class Database:
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for each in (file, f"{file}-wal", f"{file}-shm"):
                 with suppress(FileNotFoundError):
-                    os.chmod(each, 0o600)  # noqa: PTH101 - a name beside the file's
+                    os.chmod(each, 0o600)  # noqa: PTH101 - derived from the file's name
         except BlockingIOError:
             os.close(opened)
             raise InUseError("another service works on this database") from None

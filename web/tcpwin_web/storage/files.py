@@ -39,7 +39,7 @@ class Incoming:
         self.kept: list[str] = []
 
     def note(self, *names: str) -> None:
-        """Write down hashes of files and ids of captures: the next service checks whether they have rows."""
+        """Record hashes of files and ids of captures: the next service checks whether they have rows."""
         with (self.path / _DOUBTFUL).open("a") as opened:
             opened.writelines(f"{name}\n" for name in names)
 
@@ -115,7 +115,7 @@ class DataFolder:
     def leaving(self, hashes: Sequence[str], capture_id: str) -> Iterator[None]:
         """Note files while they are deleted: if the service ends meanwhile, the next one deletes the rest."""
         folder = self._incoming / secrets.token_hex(8)
-        # On a full disk nothing can be noted, and deleting is what helps.
+        # On a full disk no note can be written, and deleting is what helps.
         with suppress(OSError):
             folder.mkdir(mode=0o700)
             Incoming(folder).note(*hashes, capture_id)

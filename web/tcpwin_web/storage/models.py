@@ -39,7 +39,7 @@ class Capture(Base):
     status: Mapped[str] = mapped_column(String(16), default="open", index=True)
     failure: Mapped[str | None] = mapped_column(String(2000))
     origin: Mapped[str | None] = mapped_column(String(4096), unique=True)
-    """Of a capture named when the service started: its path, size and time."""
+    """Path, size and time of a capture named when the service started."""
     bundle_id: Mapped[str | None] = mapped_column(String(32), index=True)
     """The same for captures from one bundle, such as those of both ends; None for a single capture."""
     created_ns: Mapped[int] = mapped_column(BigInteger, default=now_ns, index=True)
@@ -97,7 +97,7 @@ class File(Base):
     facts: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     """Size and time of the uploaded file."""
     notes: Mapped[list[str] | None] = mapped_column(JSON)
-    """Remarks on what the bundle could not provide; stored with one file of each of its captures."""
+    """Remarks on files missing from the bundle; stored with one file of each of its captures."""
 
 
 class Tag(Base):

@@ -15,13 +15,13 @@ T = TypeVar("T")
 
 RESERVE_BYTES = 4 << 20
 LEAST_SHARE = 16
-"""Largest share of a small disk."""
+"""A small disk gives up at most one part in this many."""
 ATTEMPTS = 3
 NO_ROOM_BYTES = 128 << 10
 
 
 class Reserve:
-    """A file that only takes up space, and is given up where deleting needs it."""
+    """A file that only takes up space, and is deleted when that space is needed for deleting."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -44,7 +44,7 @@ class Reserve:
             return False
 
     def keep(self) -> None:
-        """Fill the reserve if there is enough space besides."""
+        """Fill the reserve if enough space remains."""
         with suppress(OSError):
             size = self.size_bytes
             if self._is_kept or shutil.disk_usage(self._path.parent).free < 2 * size:
@@ -59,13 +59,13 @@ class Reserve:
             finally:
                 os.close(opened)
 
-    def let_go(self) -> None:
-        """Give up the reserve."""
+    def release(self) -> None:
+        """Delete the reserve."""
         with suppress(OSError):
             self._path.unlink()
 
     async def spend(self, act: Callable[[], Awaitable[T]]) -> T:
-        """Do something that frees space, or must not fail for lack of a little: on a full disk, with the reserve."""
+        """Run work that frees space, or must not fail on a full disk, with the reserve if necessary."""
         try:
             for _ in range(ATTEMPTS - 1):
                 try:
@@ -74,7 +74,7 @@ class Reserve:
                     # SQLite reports failed writes in many ways.
                     if not is_full(error) and shutil.disk_usage(self._path.parent).free > NO_ROOM_BYTES:
                         raise
-                    self.let_go()
+                    self.release()
             return await act()
         finally:
             self.keep()

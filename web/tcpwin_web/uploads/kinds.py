@@ -15,7 +15,7 @@ _TAR_MAGIC_AT = 257
 _CAPTURE_NAME = re.compile(r"\.(pcap|pcapng|cap|dmp)\d*(\.(gz|zst|lz4))?$", re.IGNORECASE)
 
 
-def tell_kind(head: bytes, name: str) -> Kind:
+def detect_kind(head: bytes, name: str) -> Kind:
     """Return the kind of an upload, by content first; the name decides only if the content leaves it open."""
     if head.startswith(_ZIP) or _is_tar(head):
         return "bundle"

@@ -19,7 +19,7 @@ from tcpwin.sources import write_headers
 from tcpwin_web.settings import Settings
 from tcpwin_web.storage import DataFolder
 from tcpwin_web.storage.files import Incoming
-from tcpwin_web.uploads.kinds import HEAD_BYTES, Kind, tell_kind
+from tcpwin_web.uploads.kinds import HEAD_BYTES, Kind, detect_kind
 from tcpwin_web.uploads.stream import Arriving, Peeked, UploadError
 
 MAX_NAME = 255
@@ -65,8 +65,8 @@ def receive(
     """Store an upload as it arrives. Runs in a thread.
 
     Args:
-        kind: what the sender says it is; by default detected from its content.
-        incoming: where it arrives; lists afterwards, even after a failure, what was stored.
+        kind: the kind given by the sender; by default detected from the content.
+        incoming: the folder for arriving files; lists the stored files afterwards, even after a failure.
 
     Raises:
         UploadError: it cannot be accepted.
@@ -78,7 +78,7 @@ def receive(
         raise UploadError(422, f"{name}: an empty file")
     taking = _Taking(incoming, data, settings)
     with _in_words(name):
-        match kind or tell_kind(peeked.head, name):
+        match kind or detect_kind(peeked.head, name):
             case "bundle":
                 return list(taking.bundle(peeked, name))
             case "snapshot":
@@ -101,7 +101,7 @@ class _Taking:
         out = self.incoming.path / "headers"
         settings = self.settings
         most = settings.max_unpacked_bytes
-        left = max(most - sum(kept for kept, _ in self.taken), 1)
+        left = max(most - sum(stored for stored, _ in self.taken), 1)
         read = _Counted(file)
         headers = write_headers(cast(IO[bytes], read), out, name=name, whole=settings.keep_payloads, max_bytes=left)
         for warning in headers.facts["warnings"]:
@@ -129,7 +129,7 @@ class _Taking:
         if written is not None:
             # Times without a year in it belong to the year in which it was written.
             os.utime(out, (written.timestamp(), written.timestamp()))
-        # Refuse now what cannot be recognised, not when it is analysed.
+        # Refuse unrecognised files now, not during the analysis.
         SnapshotFile(out, name=name, max_inflated_bytes=self.settings.max_unpacked_bytes)
         with out.open("rb") as stored:
             sha256 = hashlib.file_digest(stored, "sha256").hexdigest()
@@ -153,7 +153,7 @@ class _Taking:
                 for number, member in enumerate(members):
                     with bundle.path(member).open("rb") as source:
                         received = self.capture(source, show_name(member.name), member.label, part)
-                    # Each capture of a bundle lists only once what the bundle could not provide.
+                    # Each capture of a bundle lists files missing from the bundle only once.
                     yield received if number else replace(received, notes=notes)
             for number, member in enumerate(bundle.snapshots):
                 with bundle.path(member).open("rb") as source:

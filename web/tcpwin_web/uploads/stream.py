@@ -42,7 +42,7 @@ class Arriving:
         try:
             await self.take(chunks)
         except BaseException as error:
-            self.fail(error if isinstance(error, Exception) else UploadError(499, "the upload was broken off"))
+            self.fail(error if isinstance(error, Exception) else UploadError(499, "the upload was interrupted"))
             raise
         self.end()
 

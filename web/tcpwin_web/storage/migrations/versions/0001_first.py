@@ -14,7 +14,7 @@ def _of_capture() -> sa.ForeignKeyConstraint:
 
 
 def upgrade() -> None:
-    """Make them."""
+    """Create the tables."""
     op.create_table(
         "captures",
         sa.Column("id", sa.String(32), primary_key=True),

@@ -1,4 +1,4 @@
-"""Add remarks on what a file's bundle could not provide."""
+"""Add remarks on files missing from a file's bundle."""
 
 import sqlalchemy as sa
 from alembic import op
