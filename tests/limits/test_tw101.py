@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 from stories.window_stories import NO_SCALE, full, one, rounds, sample
 
 import tcpwin
@@ -23,12 +23,7 @@ def unscaled(window: int = 65_535, *, count: int = 20, options: tuple[str, str] 
 def test_fires_where_neither_syn_has_the_option(tmp_path: Path) -> None:
     finding = one(unscaled().analyze(tmp_path), "TW101")
     # The capture is a's own, and b may not offer what the SYN did not (RFC 7323 section 2.2).
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "client",
-        "client_host",
-        "certain",
-    )
+    assert blame(finding) == ("a_to_b", "client", "client_host", "certain")
     # 20 rounds of 40 ms, each waited for whole.
     assert finding.cost_ns == 800_000_000
     # The SYN; 3 frames of handshake, then 44 full segments, one that fills the window, and an ACK in each round. Of the
@@ -99,12 +94,7 @@ def test_a_kernel_that_waited_for_something_else_refutes_it(tmp_path: Path) -> N
 def test_the_labs_run_without_scaling() -> None:
     finding = one(tcpwin.analyze(CAPTURES / "no-window-scaling.pcap.gz"), "TW101")
     # Captured at b, the sender; 85 ms; its kernel counted rwnd_limited 12,920 ms of busy 13,180 ms.
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "b_to_a",
-        "client",
-        "client_host",
-        "likely",
-    )
+    assert blame(finding) == ("b_to_a", "client", "client_host", "likely")
     # By packets it is less: from when data is in flight, not from the write on (see tests/lab/test_held_back.py). And
     # slow start's round trips would have stayed.
     assert 0.89 * 12_920_000_000 <= finding.cost_ns <= 12_920_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 from stories.window_stories import NO_SCALE, full, one, rounds, scaled
 
 
@@ -47,12 +47,7 @@ def test_does_not_fire_on_nine_of_them(tmp_path: Path) -> None:
 
 def test_fires_on_a_sender_that_scales_what_is_not_scaled(tmp_path: Path) -> None:
     finding = one(overruns(5).analyze(tmp_path), "TW103")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "client",
-        "client_host",
-        "possible",
-    )
+    assert blame(finding) == ("a_to_b", "client", "client_host", "possible")
     assert finding.evidence.values == {
         "window_overrun": 10,
         "shift": 0,

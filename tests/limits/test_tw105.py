@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 from stories.window_stories import full, one, rounds, scaled
 
 
@@ -17,12 +17,7 @@ def filled(shift: int, raw: int, *, count: int = 10, rtt: float = 0.04) -> Story
 def test_fires_on_a_window_at_the_most_of_its_shift(tmp_path: Path) -> None:
     # The first flight fills the SYN/ACK's window only in part: 65,535 bytes of 131,070.
     finding = one(filled(1, 65_535, count=20).analyze(tmp_path), "TW105")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "server",
-        "server_host",
-        "certain",
-    )
+    assert blame(finding) == ("a_to_b", "server", "server_host", "certain")
     # 131,070 bytes are 89 segments of 1,460 and one of 1,130: with an ACK 91 frames a round.
     assert finding.evidence.frames[-1] == 3 + 19 * 91 + 90
     assert finding.cost_ns == 800_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 from stories.window_stories import full, one, rounds, scaled
 
 NETSH = """
@@ -24,12 +24,7 @@ def filled(options: tuple[str, str], raw: int = 16_384, *, shift: int = 2) -> St
 
 def test_fires_on_a_shift_of_2_without_timestamps(tmp_path: Path) -> None:
     finding = one(filled(scaled(2)).analyze(tmp_path), "TW106")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "server",
-        "server_host",
-        "possible",
-    )
+    assert blame(finding) == ("a_to_b", "server", "server_host", "possible")
     assert finding.cost_ns == 800_000_000
     # 65,536 bytes are 44 segments and one of 1,296. The first flight met the SYN/ACK's 65,535; of rounds 1 to 19, six.
     assert finding.evidence.frames == (1, *(3 + 45 + 46 * number for number in (1, 4, 8, 11, 15, 19)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 
 
 def closed_for(seconds: float) -> Story:
@@ -22,12 +22,7 @@ def closed_for(seconds: float) -> Story:
 def test_fires_on_a_window_closed_for_a_second(tmp_path: Path) -> None:
     story = closed_for(1.0)
     [finding] = judged(story.analyze(tmp_path), "TW201")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "server",
-        "server_application",
-        "certain",
-    )
+    assert blame(finding) == ("a_to_b", "server", "server_application", "certain")
     assert finding.cost_ns == 1_000_000_000
     # SYN, SYN/ACK, ACK, 20 segments, then the closing and the opening ACK.
     assert finding.evidence.frames == (24, 25)

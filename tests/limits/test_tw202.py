@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cases import all_cases
 from reference import LAB_RUNS
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 from stories.window_stories import full, one, rounds, sample, scaled
 
 import tcpwin
@@ -30,12 +30,7 @@ def drained(fast: int = 10, slow: int = 20) -> Story:
 
 def test_fires_on_a_window_filled_each_round_trip(tmp_path: Path) -> None:
     finding = one(grown().analyze(tmp_path), "TW202")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "server",
-        "server_host",
-        "certain",
-    )
+    assert blame(finding) == ("a_to_b", "server", "server_host", "certain")
     assert finding.cost_ns == 800_000_000
     # 32,768 bytes are 22 segments and one of 648; the first flight overran the SYN/ACK's window, six of rounds 1 to 19.
     assert finding.evidence.frames == tuple(3 + 23 + 24 * number for number in (1, 4, 8, 11, 15, 19))
@@ -98,12 +93,7 @@ def test_the_labs_slow_reader_from_either_end(name: str, view: str) -> None:
     analysis = tcpwin.analyze(CAPTURES / f"{name}.pcap.gz")
     assert analysis.connections[0].b_to_a.view == view
     finding = one(analysis, "TW202")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "b_to_a",
-        "client",
-        "client_application",
-        "likely",
-    )
+    assert blame(finding) == ("b_to_a", "client", "client_application", "likely")
     # Its kernel counted rwnd_limited 26.7 s, the closed windows of 6.1 s among them.
     assert abs(sum(finding.items_ns.values()) - 20_600_000_000) < 200_000_000
     # Data that came through meanwhile would also have taken its time at the path's rate.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 from stories.window_stories import one
 
 START_NS = 1_600_000_000_000_000_000
@@ -39,12 +39,7 @@ def closed(seconds: float, *, ending: str, probes: bool = True, times_before: in
 
 def test_fires_on_a_reset_after_twelve_seconds(tmp_path: Path) -> None:
     finding = one(closed(12.7, ending="reset").analyze(tmp_path), "TW203")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "server",
-        "server_application",
-        "certain",
-    )
+    assert blame(finding) == ("a_to_b", "server", "server_application", "certain")
     assert str(finding.severity) == "error"
     assert finding.cost_ns == 12_700_000_000
     # Handshake, 20 segments, the closing ACK; then six probes and answers, and the reset.

@@ -57,24 +57,16 @@ def opened_by_a_probe(near: str) -> Story:
 
 def test_near_the_receiver_none_was_sent(tmp_path: Path) -> None:
     finding = one(opened_by_a_probe("b").analyze(tmp_path), "TW204")
-    assert (finding.side, finding.owner, finding.confidence, finding.cost_ns) == (
-        "server",
-        "server_host",
-        "likely",
-        400_000_000,
-    )
+    assert (finding.side, finding.owner, finding.confidence) == ("server", "server_host", "likely")
+    assert finding.cost_ns == 400_000_000
 
 
 def test_near_the_sender_it_is_not_known_who(tmp_path: Path) -> None:
     story = opened_by_a_probe("a")
     finding = one(story.analyze(tmp_path), "TW204")
     # From probe to probe: 0.4 s and the round trip of 40 ms.
-    assert (finding.side, finding.owner, finding.confidence, finding.cost_ns) == (
-        None,
-        "nobody",
-        "possible",
-        440_000_000,
-    )
+    assert (finding.side, finding.owner, finding.confidence) == (None, "nobody", "possible")
+    assert finding.cost_ns == 440_000_000
     assert not judged(story.analyze(tmp_path), "TW204", {"TW204.late_ns": 440_000_001})
 
 

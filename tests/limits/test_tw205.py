@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 from stories.window_stories import one, sample, scaled
 
 START_NS = 1_600_000_000_000_000_000
@@ -24,12 +24,7 @@ def acked_with(*windows: int) -> Story:
 
 def test_fires_on_an_edge_that_moves_back(tmp_path: Path) -> None:
     finding = one(acked_with(400, 380, 360).analyze(tmp_path), "TW205")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "server",
-        "server_host",
-        "likely",
-    )
+    assert blame(finding) == ("a_to_b", "server", "server_host", "likely")
     assert finding.cost_ns == 0
     # Handshake, a segment and its ACK; then frames 6 and 7, ... The others move it by 20 x 128 - 1,460 bytes.
     assert finding.evidence.frames == (7, 9, 11)

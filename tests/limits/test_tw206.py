@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 from stories.window_stories import NO_SCALE, one, rounds
 
 import tcpwin
@@ -22,12 +22,7 @@ def pieces(size: int, count: int = 20) -> Story:
 
 def test_fires_on_pieces_of_500_bytes(tmp_path: Path) -> None:
     finding = one(pieces(500).analyze(tmp_path), "TW206")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "server",
-        "server_host",
-        "likely",
-    )
+    assert blame(finding) == ("a_to_b", "server", "server_host", "likely")
     assert finding.cost_ns == 800_000_000
     # Windows of 500 bytes come in frames 5, 7, ... 45: 21 of them, six of all the time.
     assert finding.evidence.values == {

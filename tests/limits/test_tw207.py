@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 from stories.window_stories import full, one, rounds, sample, scaled
 
 import tcpwin
@@ -36,12 +36,7 @@ def ss(*buffers: int) -> str:
 
 def test_fires_on_a_window_that_never_grows(tmp_path: Path) -> None:
     finding = one(stuck().analyze(tmp_path), "TW207")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "server",
-        "server_host",
-        "likely",
-    )
+    assert blame(finding) == ("a_to_b", "server", "server_host", "likely")
     assert finding.cost_ns == 800_000_000
     # 22 segments and one of 648 bytes: with an ACK 24 frames a round; six of all 20.
     assert finding.evidence.frames == tuple(3 + 23 + 24 * number for number in (0, 3, 7, 11, 15, 19))
@@ -124,12 +119,7 @@ def test_autotuning_that_is_off(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["receive-buffer-64k", "receive-buffer-64k-receiver"])
 def test_the_labs_run_with_64_kilobytes(name: str) -> None:
     finding = one(tcpwin.analyze(CAPTURES / f"{name}.pcap.gz"), "TW207")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "b_to_a",
-        "client",
-        "client_host",
-        "likely",
-    )
+    assert blame(finding) == ("b_to_a", "client", "client_host", "likely")
     assert finding.evidence.values["window_max_bytes"] == 32_120
     # The sender's kernel counted rwnd_limited 15.93 s.
     assert abs(finding.cost_ns - 15_930_000_000) < 500_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 from stories.window_stories import full, one, rounds, sample, scaled
 
 import tcpwin
@@ -35,12 +35,7 @@ def ss(*fills: tuple[int, int]) -> str:
 def test_fires_on_a_buffer_that_stays_full(tmp_path: Path) -> None:
     text = ss((50_000, 80_000), (60_000, 95_000), (0, 0), (0, 0), (0, 0))
     finding = one(held_back().analyze(tmp_path, snapshots={"ss_b.txt": text}), "TW208")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "server",
-        "server_application",
-        "certain",
-    )
+    assert blame(finding) == ("a_to_b", "server", "server_application", "certain")
     # The first flight did not fill the SYN/ACK's window.
     assert finding.cost_ns == 19 * 40_000_000
     assert finding.evidence.values == {
@@ -75,11 +70,6 @@ def test_does_not_fire_without_the_receivers_samples(tmp_path: Path) -> None:
 
 def test_the_labs_slow_reader() -> None:
     finding = one(tcpwin.analyze(BUNDLES / "slow-reader.zip"), "TW208")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "b_to_a",
-        "client",
-        "client_application",
-        "certain",
-    )
+    assert blame(finding) == ("b_to_a", "client", "client_application", "certain")
     # The sender's kernel counted rwnd_limited 26.71 s at the last.
     assert abs(finding.cost_ns - 26_710_000_000) < 200_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 from stories.window_stories import one, sample, scaled
 
 START_NS = 1_600_000_000_000_000_000
@@ -30,12 +30,7 @@ def dropped(times: int, *, arrived: bool = True) -> Story:
 
 def test_fires_on_segments_that_reached_the_receiver(tmp_path: Path) -> None:
     finding = one(dropped(5).analyze(tmp_path), "TW211")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "server",
-        "server_host",
-        "likely",
-    )
+    assert blame(finding) == ("a_to_b", "server", "server_host", "likely")
     # Handshake, then nine frames each time: the segment, three pairs, the segment again, its ACK.
     assert finding.evidence.frames == (4, 11, 13, 20, 22, 29)
     assert finding.evidence.start_ns == START_NS + 40_000_000 + 40_300_000

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from reference import LAB_RUNS
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 from stories.window_stories import full, one, rounds, sample, scaled
 
 import tcpwin
@@ -40,12 +40,7 @@ def told(overheads: list[float], *, release: str = "6.1.0", unread: int = 100_00
 
 def test_fires_on_1_47_where_1_33_are_reckoned_with(tmp_path: Path) -> None:
     finding = one(transfer().analyze(tmp_path, snapshots=told([1.2, 1.47, 1.6])), "TW212")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "server",
-        "server_host",
-        "certain",
-    )
+    assert blame(finding) == ("a_to_b", "server", "server_host", "certain")
     assert finding.cost_ns == 0
     # A scale of 2: the window is three quarters of the buffer.
     assert finding.evidence.values == {

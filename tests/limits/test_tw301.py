@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from reference import LAB_RUNS
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 
 import tcpwin
 from tcpwin.limits import Finding
@@ -29,12 +29,7 @@ def timed_out(after: float) -> Story:
 def test_fires_on_a_lost_tail(tmp_path: Path) -> None:
     [finding] = judged(timed_out(0.3).analyze(tmp_path), "TW301")
     assert isinstance(finding, Finding)
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "client",
-        "network",
-        "certain",
-    )
+    assert blame(finding) == ("a_to_b", "client", "network", "certain")
     # 300 ms since it was sent, less the round trip of 40 ms.
     assert finding.cost_ns == 260_000_000
     # Frames 1 to 3 are the handshake, 4 to 7 the data, 8 the ACK.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 
 SACK = ("<mss 1460,sackOK>", "<mss 1460,sackOK>")
 
@@ -25,12 +25,7 @@ def probed(*, is_lost: bool) -> Story:
 
 def test_fires_on_a_lost_tail(tmp_path: Path) -> None:
     [finding] = judged(probed(is_lost=True).analyze(tmp_path), "TW302")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "client",
-        "network",
-        "likely",
-    )
+    assert blame(finding) == ("a_to_b", "client", "network", "likely")
     # 240.5 ms since it was sent, less the round trip of 40 ms.
     assert finding.cost_ns == 200_500_000
     assert finding.evidence.frames == (4, 5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 
 import tcpwin
 from tcpwin.limits import Severity
@@ -34,12 +34,7 @@ def doubled(times: int, *, full: int = 20) -> Story:
 
 def test_fires_on_segments_that_had_arrived(tmp_path: Path) -> None:
     [finding] = judged(doubled(3).analyze(tmp_path), "TW303")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "client",
-        "network",
-        "certain",
-    )
+    assert blame(finding) == ("a_to_b", "client", "network", "certain")
     assert (finding.cost_ns, finding.severity) == (0, Severity.INFO)
     # 3 + 5 + 4 segments, then the retransmission of frame 4 and, behind an ACK, its DSACK; each round has 12 frames.
     assert finding.evidence.frames == (13, 15, 25, 27, 37, 39)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from reference import LAB_RUNS
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 
 import tcpwin
 from tcpwin.limits import Severity
@@ -44,12 +44,7 @@ def swapped(times: int, *, apart: int = 1) -> Story:
 
 def test_fires_where_it_is_seen(tmp_path: Path) -> None:
     [finding] = judged(swapped(40).analyze(tmp_path), "TW306")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        None,
-        "network",
-        "certain",
-    )
+    assert blame(finding) == ("a_to_b", None, "network", "certain")
     assert (finding.cost_ns, finding.severity) == (0, Severity.INFO)
     # Frame 4 overtook frame 6; a group has four frames.
     assert finding.evidence.frames == (4, 6, 8, 10, 12, 14, 16, 18, 20, 22)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from reference import LAB_RUNS
 from stories.hostsaid import ss
-from stories.story import judged
+from stories.story import blame, judged
 
 import tcpwin
 from tcpwin.limits.rules.loss_limits_rate import mathis_rate_bps
@@ -19,12 +19,7 @@ LOSSY = ROOT / "captures" / "lab" / "loss-1-percent.pcap.gz"
 
 def test_fires_on_one_per_cent_of_loss() -> None:
     [finding] = judged(tcpwin.analyze(LOSSY), "TW307")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "b_to_a",
-        None,
-        "network",
-        "certain",
-    )
+    assert blame(finding) == ("b_to_a", None, "network", "certain")
     # The sender's kernel: RetransSegs 59, TCPSackRecovery 48. The lab without the loss: 22.8 s sooner. Of them 2.65 s
     # passed in recovery; the rest went into the smaller window that it left.
     assert finding.items_ns["fast_recovery"] == 2_650_002_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 
 import tcpwin
 
@@ -46,12 +46,7 @@ def dropped(times: int, *, is_captured: bool = False, is_filled: bool = True, di
 def test_fires_on_holes_that_are_filled(tmp_path: Path) -> None:
     analysis = dropped(2).analyze(tmp_path)
     [finding] = judged(analysis, "TW308")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "client",
-        "client_host",
-        "likely",
-    )
+    assert blame(finding) == ("a_to_b", "client", "client_host", "likely")
     # Frames 1 to 3 are the handshake; a round has two segments and their ACK, four segments, four ACKs, the
     # retransmission (3 + 3 + 4 + 4 + 1 = 15) and its ACK.
     assert finding.evidence.frames == (15, 28)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 
 import tcpwin
 
@@ -35,12 +35,7 @@ def lost_twice(times: int, rtt: float = 0.1) -> Story:
 
 def test_fires_on_two(tmp_path: Path) -> None:
     [finding] = judged(lost_twice(2).analyze(tmp_path), "TW309")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        None,
-        "network",
-        "certain",
-    )
+    assert blame(finding) == ("a_to_b", None, "network", "certain")
     # Between the second and the third copy: 0.1 ms, two segments 0.1 ms apart, a round trip, two ACKs: 100.5 ms.
     assert finding.cost_ns == 2 * 100_500_000
     # A round: 5 segments, 4 ACKs, the second copy (13 and 29), 2 segments, 2 ACKs, the third copy, its ACK.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from reference import LAB_RUNS
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 
 import tcpwin
 
@@ -18,12 +18,7 @@ SETTING = "net.ipv4.tcp_slow_start_after_idle"
 
 def test_fires_on_nineteen_pauses() -> None:
     [finding] = judged(tcpwin.analyze(CAPTURE), "TW401")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "b_to_a",
-        "server",
-        "server_host",
-        "certain",
-    )
+    assert blame(finding) == ("b_to_a", "server", "server_host", "certain")
     # 19 messages of 20, one round trip of 180 ms each; the application measured 19 x 178.8 ms.
     assert finding.cost_ns == 19 * 180_000_000
     assert len(finding.evidence.frames) == 6

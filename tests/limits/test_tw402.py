@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from reference import LAB_RUNS
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 
 import tcpwin
 from tcpwin.limits import Severity
@@ -29,12 +29,7 @@ def paused(pause: float, *, is_closed: bool = False) -> Story:
 
 def test_fires_on_pauses(tmp_path: Path) -> None:
     [finding] = judged(paused(0.3).analyze(tmp_path), "TW402")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "client",
-        "client_application",
-        "certain",
-    )
+    assert blame(finding) == ("a_to_b", "client", "client_application", "certain")
     assert (finding.cost_ns, finding.severity) == (0, Severity.INFO)
     # Frames 1 to 3 are the handshake; a burst has seven segments and an ACK. All pauses are as long.
     assert finding.evidence.frames == (11, 12, 19, 20, 27, 28)
@@ -49,12 +44,7 @@ def test_fires_on_pauses(tmp_path: Path) -> None:
 def test_fires_on_pauses_shorter_than_the_timeout(tmp_path: Path) -> None:
     """The timeout is 240 ms: 0.1 s leaves no idle gap, but in each round trip a ran out of data."""
     [finding] = judged(paused(0.1).analyze(tmp_path), "TW402")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "client",
-        "client_application",
-        "likely",
-    )
+    assert blame(finding) == ("a_to_b", "client", "client_application", "likely")
     # Frames 1 to 3 are the handshake; a burst has seven segments and an ACK.
     assert finding.evidence.frames == (10, 12, 18, 20, 26, 28)
     # Of the 1,481 ms, 40 are the handshake's and 40 the first flight's, which may be slow start; also subtract

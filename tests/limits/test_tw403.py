@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stories.story import judged
+from stories.story import blame, judged
 
 import tcpwin
 
@@ -19,12 +19,7 @@ def test_fires_where_the_kernel_says_so(tmp_path: Path) -> None:
     settings = tmp_path / "snd-sysctl.txt"
     settings.write_text("net.ipv4.tcp_wmem = 4096 65535 65536\nnet.ipv4.tcp_sack = 1\n", encoding="ascii")
     [finding] = judged(tcpwin.analyze(CAPTURE, snapshots=[("snd", SS), ("snd", settings)]), "TW403")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "b_to_a",
-        "server",
-        "server_host",
-        "certain",
-    )
+    assert blame(finding) == ("b_to_a", "server", "server_host", "certain")
     assert sum(finding.items_ns.values()) == 1_400_000_000
     # A larger buffer alone meets the receive window, which allows little more: 32 kB in 196 ms.
     assert 0 < finding.cost_ns < 100_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reference import LAB_RUNS
-from stories.story import judged
+from stories.story import blame, judged
 
 import tcpwin
 from tcpwin.limits import Severity
@@ -18,12 +18,7 @@ SS = ROOT / "tests" / "lab" / "truth" / "slow_reader" / "ss_snd.txt"
 def test_fires_on_seconds_of_unsent_data() -> None:
     analysis = tcpwin.analyze(CAPTURE, snapshots=[SS])
     [finding] = judged(analysis, "TW404")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "b_to_a",
-        "server",
-        "server_host",
-        "certain",
-    )
+    assert blame(finding) == ("b_to_a", "server", "server_host", "certain")
     assert (finding.cost_ns, finding.severity) == (0, Severity.INFO)
     samples = [each for each in analysis.connections[0].socket_samples["b"] if each.state == "ESTAB" and each.busy_ns]
     unsent = sorted(each.notsent_bytes or 0 for each in samples)

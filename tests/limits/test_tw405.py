@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 
 OPTIONS = ("<mss 1460>", "<mss 1460>")
 
@@ -23,12 +23,7 @@ def written_in_parts(times: int, ack_after: float, *, gap: float = 0.1) -> Story
 
 def test_fires_on_three_messages_in_two_parts(tmp_path: Path) -> None:
     [finding] = judged(written_in_parts(3, 0.081).analyze(tmp_path), "TW405")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "client",
-        "client_application",
-        "certain",
-    )
+    assert blame(finding) == ("a_to_b", "client", "client_application", "certain")
     # Each ACK came 81 ms after its segment, 41 ms later than the fastest.
     assert finding.cost_ns == 3 * 41_000_000
     # Frames 1 to 3 are the handshake; each message has its first part, the delayed ACK, the second part, an ACK.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 
 import tcpwin
 
@@ -29,12 +29,7 @@ def begun_with(segments: int, *, total: int = 45, last: int = 1460, wait: float 
 
 def test_fires_on_three_segments(tmp_path: Path) -> None:
     [finding] = judged(begun_with(3).analyze(tmp_path), "TW406")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "client",
-        "client_host",
-        "likely",
-    )
+    assert blame(finding) == ("a_to_b", "client", "client_host", "likely")
     # 45 segments: 3 + 6 + 12 + 24 are four flights; 10 + 20 + 15 are three.
     assert finding.cost_ns == 100_000_000
     # Frames 1 to 3 are the handshake, 4 to 6 the first flight, 7 its ACK.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 
 import tcpwin
 from tcpwin.limits import Severity
@@ -27,12 +27,7 @@ def pieces(count: int, *, full: int = 0, window: int | None = None) -> Story:
 
 def test_fires_on_a_hundred_pieces(tmp_path: Path) -> None:
     [finding] = judged(pieces(100).analyze(tmp_path), "TW407")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "client",
-        "client_application",
-        "certain",
-    )
+    assert blame(finding) == ("a_to_b", "client", "client_application", "certain")
     assert (finding.cost_ns, finding.severity) == (0, Severity.INFO)
     assert finding.evidence.frames == (4, 5, 6, 7, 8, 9)
     # 11,000 bytes in 101 segments; eight of 1,460 would do.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from stories.story import Story, judged
+from stories.story import Story, blame, judged
 
 import tcpwin
 
@@ -28,12 +28,7 @@ def one_by_one(late: int, *, ack_after: float = 0.081, length: int = 1460, gap: 
 
 def test_fires_where_one_segment_fits(tmp_path: Path) -> None:
     [finding] = judged(one_by_one(3).analyze(tmp_path), "TW408")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "a_to_b",
-        "client",
-        "client_host",
-        "likely",
-    )
+    assert blame(finding) == ("a_to_b", "client", "client_host", "likely")
     assert finding.cost_ns == 3 * 41_000_000
     # Frames 4 and 5 are the first segment and its ACK; then segment, late ACK, and the next segment with it.
     assert finding.evidence.frames == (6, 7, 8, 8, 9, 10, 10, 11, 12)

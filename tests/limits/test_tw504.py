@@ -7,7 +7,7 @@ from pathlib import Path
 import ladder
 import pytest
 from stories.parts import SYNS, joined
-from stories.story import Story, judged, says
+from stories.story import Story, blame, judged, says
 
 import tcpwin
 
@@ -40,13 +40,8 @@ def other(end: float) -> Story:
 def test_fires_on_a_side_that_does_not_close(tmp_path: Path) -> None:
     analysis = tcpwin.analyze(joined(tmp_path, [half_closed(), other(75.12)]))
     [finding] = judged(analysis, "TW504")
-    assert (finding.connection, finding.direction, finding.side, finding.owner, finding.confidence) == (
-        0,
-        None,
-        "server",
-        "server_application",
-        "likely",
-    )
+    assert blame(finding) == (None, "server", "server_application", "likely")
+    assert finding.connection == 0
     # SYN, SYN/ACK, ACK, data, then the FIN.
     assert finding.evidence.frames == (5,)
     assert finding.evidence.start_ns == ladder.START_NS + 120_000_000

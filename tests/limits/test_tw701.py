@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from stories.hostsaid import ss, sysctl
 from stories.parts import CAPTURES
-from stories.story import judged
+from stories.story import blame, judged
 
 import tcpwin
 
@@ -40,12 +40,7 @@ def test_the_rate_is_that_of_the_window_that_is_allowed() -> None:
 
 def test_fires_at_the_setting(tmp_path: Path) -> None:
     [finding] = judged(analyze(tmp_path), "TW701")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "b_to_a",
-        "client",
-        "client_host",
-        "certain",
-    )
+    assert blame(finding) == ("b_to_a", "client", "client_host", "certain")
     assert finding.items_ns == {"window_full": 16_384_528_000}
     # 3 MB, which the path would have carried in a tenth of a second; but slow start's five round trips of 19.2 s stay.
     assert 15_400_000_000 < finding.cost_ns < 15_800_000_000

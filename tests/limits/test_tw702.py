@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from stories.hostsaid import ss, sysctl
 from stories.parts import CAPTURES
-from stories.story import judged
+from stories.story import blame, judged
 
 import tcpwin
 
@@ -30,12 +30,7 @@ def analyze(folder: Path, *, limited_ms: int = 1400, most: int = 65_536, buffer:
 
 def test_fires_at_the_setting(tmp_path: Path) -> None:
     [finding] = judged(analyze(tmp_path), "TW702")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence) == (
-        "b_to_a",
-        "server",
-        "server_host",
-        "certain",
-    )
+    assert blame(finding) == ("b_to_a", "server", "server_host", "certain")
     assert sum(finding.items_ns.values()) == 1_400_000_000
     # A larger buffer alone meets the receive window, which allows little more: 32 kB in 196 ms.
     assert (0 < finding.cost_ns < 100_000_000, finding.lost_bps) == (True, None)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from stories.hostsaid import ss, sysctl
 from stories.parts import CAPTURES
-from stories.story import judged
+from stories.story import blame, judged
 
 import tcpwin
 from tcpwin.limits import Severity
@@ -26,14 +26,8 @@ def analyze(folder: Path, *, value: int = 1, control: str = "cubic") -> tcpwin.A
 
 def test_fires_where_it_is_on(tmp_path: Path) -> None:
     [finding] = judged(analyze(tmp_path), "TW705")
-    assert (finding.direction, finding.side, finding.owner, finding.confidence, finding.severity, finding.cost_ns) == (
-        "b_to_a",
-        "server",
-        "server_host",
-        "certain",
-        Severity.INFO,
-        0,
-    )
+    assert blame(finding) == ("b_to_a", "server", "server_host", "certain")
+    assert (finding.severity, finding.cost_ns) == (Severity.INFO, 0)
     assert finding.evidence.frames == (59, 100, 141, 182, 223, 264)
     assert finding.evidence.values == {
         "net.ipv4.tcp_slow_start_after_idle": 1,

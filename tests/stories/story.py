@@ -134,6 +134,11 @@ def judged(analysis: tcpwin.Analysis, code: str, thresholds: Mapping[str, float]
     return check(analysis, chosen=[all_rules()[code]], thresholds=thresholds)
 
 
+def blame(finding: Finding) -> tuple[str | None, str | None, str, str]:
+    """Return direction, side, owner and confidence of a finding."""
+    return finding.direction, finding.side, finding.owner, finding.confidence
+
+
 def says(finding: Finding, *parts: str) -> bool:
     """Whether a finding's text names all of these: who, how much, how often."""
     missing = [part for part in parts if part not in finding.text]
