@@ -3,7 +3,7 @@
 use crate::event::CAPTURE_DUPLICATE;
 use crate::output::index::write::Frames;
 use crate::output::pass::Sink;
-use crate::tcp::recovery::copies::{is_telling, RoutedCopies, SynCopies};
+use crate::tcp::recovery::copies::{may_be_routed, RoutedCopies, SynCopies};
 use crate::tcp::recovery::duplicate::{find_copy, Copied, RECENT};
 use crate::tcp::tracker::{Slot, Tracker};
 use crate::wire::Segment;
@@ -38,7 +38,7 @@ impl BatchInfo {
 pub fn find_copied_syns(syns: &mut SynCopies, batch: &[Segment], tags: &[u32]) -> u32 {
     let mut copied = 0;
     for (position, (segment, tag)) in batch.iter().zip(tags).enumerate() {
-        if is_telling(segment) && syns.note(segment, *tag) {
+        if may_be_routed(segment) && syns.note(segment, *tag) {
             copied |= 1 << (position % BATCH);
         }
     }

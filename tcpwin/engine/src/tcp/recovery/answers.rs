@@ -1,19 +1,19 @@
-//! ACKs on their way to a sender that is repairing a loss: what it knew when it sent something again.
+//! ACKs on their way to a sender that is repairing a loss, to find what it knew at a retransmission.
 
 use std::collections::VecDeque;
 
-/// Answers kept; beyond it every second one is forgotten.
+/// Maximum number of answers; beyond it every second one is dropped.
 const MAX_ANSWERS: usize = 64;
 
-/// When an ACK was captured, and its frame.
+/// Capture time and frame of an ACK.
 pub type Answer = (i64, u64);
 
-/// The newest answer, and those before it that may have reached the sender last.
+/// The newest answer, and earlier ones that may be the last to have reached the sender.
 #[derive(Clone, Debug, Default)]
 pub struct Answers(VecDeque<Answer>);
 
 impl Answers {
-    /// Take in the newest. What the sender does shows `shift_ns` later here: older ones are kept no longer than that.
+    /// Add the newest. The sender's reaction shows here `shift_ns` later; older answers are kept no longer than that.
     pub fn note(&mut self, answer: Answer, shift_ns: i64) {
         let reached_ns = answer.0.saturating_sub(shift_ns);
         while self.0.get(1).is_some_and(|next| next.0 <= reached_ns) {
@@ -29,7 +29,7 @@ impl Answers {
         self.0.push_back(answer);
     }
 
-    /// The newest that was captured no later than a time.
+    /// Return the newest answer captured no later than a time.
     pub fn until(&self, time_ns: i64) -> Option<Answer> {
         self.0.iter().rev().find(|each| each.0 <= time_ns).copied()
     }

@@ -1,4 +1,4 @@
-//! Causes of retransmitted or late data, with the reason in words and the confidence.
+//! Causes of retransmitted or late data, with reason and confidence.
 
 use crate::event::*;
 
@@ -46,7 +46,7 @@ causes! {
     Unknown "unknown" RETRANSMISSION,
     /// Not retransmitted, but late.
     OutOfOrder "out_of_order" OUT_OF_ORDER,
-    /// The capture wrote packets down in another order than it saw them.
+    /// The capture recorded packets in a different order than it saw them.
     CaptureReordered "capture_reordered" CAPTURE_REORDERED,
 }
 

@@ -1,4 +1,4 @@
-//! Copies from behind a router, which follow hundreds of other segments: found by time, not among the last segments.
+//! Finds copies from behind a router, which follow hundreds of other segments, by time.
 //!
 //! A copied SYN, or an early copy, shows which connections have any. Only their newest segments are kept.
 
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use crate::tcp::recovery::duplicate::{Copied, ROUTED_WITHIN_NS};
 use crate::wire::{Segment, SYN};
 
-/// SYNs kept: as many as begin in 50 ms of a busy capture.
+/// Number of SYNs kept: as many as a busy capture has in 50 ms.
 const SYNS: usize = 1024;
 
 /// Fields that a segment and its copy share.
@@ -66,7 +66,7 @@ impl Place {
 /// The newest SYNs of a capture: their copies show which connections were captured on both sides of a router.
 #[derive(Default)]
 pub struct SynCopies {
-    /// In places that their sequence numbers give.
+    /// Indexed by their sequence numbers.
     syns: Vec<Option<(Key, Place)>>,
 }
 
@@ -106,13 +106,13 @@ pub struct RoutedCopies {
 }
 
 impl RoutedCopies {
-    /// The connection with this tag has copies.
+    /// Note that the connection with this tag has copies.
     #[cold]
     pub fn begin(&mut self, tag: u32) {
         self.by_tag.entry(tag).or_default();
     }
 
-    /// Whether any connection has copies.
+    /// Return whether any connection has copies.
     #[inline(always)]
     pub fn has_any(&self) -> bool {
         !self.by_tag.is_empty()
@@ -153,7 +153,7 @@ impl RoutedCopies {
 
 /// Return true if a segment alone may reveal a router.
 #[inline(always)]
-pub fn is_telling(segment: &Segment) -> bool {
+pub fn may_be_routed(segment: &Segment) -> bool {
     segment.flags & SYN != 0
 }
 
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_syn_sent_again_is_no_copy() {
+    fn a_retransmitted_syn_is_not_a_copy() {
         let mut syns = SynCopies::default();
         for (time_ns, ttl) in [(0, 64), (5_000_000, 64), (1_005_000_000, 63)] {
             assert!(!syns.note(&segment(time_ns, 1, SYN, ttl), 9));
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_old_is_forgotten() {
+    fn old_segments_are_forgotten() {
         let mut copies = RoutedCopies::default();
         copies.judge(&segment(0, 1, SYN, 63), 9, Copied::Routed);
         for step in 0..100 {

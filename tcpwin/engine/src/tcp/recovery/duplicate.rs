@@ -8,14 +8,14 @@
 
 use crate::wire::{Segment, FIN, NO_IP_ID, SYN};
 
-/// How far back a duplicate is looked for.
+/// Number of earlier segments searched for a duplicate.
 pub const RECENT: usize = 64;
-/// How soon a duplicate follows.
+/// Maximum delay of a duplicate.
 pub const WITHIN_NS: i64 = 1_000_000;
-/// How soon a router passes a packet on.
+/// Maximum delay of a router.
 pub const ROUTED_WITHIN_NS: i64 = 50_000_000;
 
-/// How the capture came to hold a segment twice.
+/// How the capture came to contain a segment twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copied {
     Not,
@@ -43,7 +43,7 @@ fn is_same_way(one: &Segment, other: &Segment) -> bool {
 }
 
 /// Return true if the IP identification is unique among the sender's segments.
-fn has_telling_id<'a>(segment: &Segment, mut before: impl Iterator<Item = &'a Segment>) -> bool {
+fn has_unique_id<'a>(segment: &Segment, mut before: impl Iterator<Item = &'a Segment>) -> bool {
     let is_another = |earlier: &Segment| {
         earlier.ip_id == segment.ip_id
             && is_same_way(earlier, segment)
@@ -53,7 +53,7 @@ fn has_telling_id<'a>(segment: &Segment, mut before: impl Iterator<Item = &'a Se
     segment.ip_id != NO_IP_ID && segment.ip_id != 0 && !before.any(is_another)
 }
 
-/// Whether a segment was seen already, among the segments before it, newest first.
+/// Search the segments before it, newest first, for a copy of a segment.
 #[cold]
 pub fn find_copy<'a>(
     segment: &Segment,
@@ -71,7 +71,7 @@ pub fn find_copy<'a>(
         (elapsed_ns <= WITHIN_NS).then_some(Copied::Mirrored)
     });
     match copied {
-        Some(Copied::Mirrored) if may_look_alike && !has_telling_id(segment, before) => Copied::Not,
+        Some(Copied::Mirrored) if may_look_alike && !has_unique_id(segment, before) => Copied::Not,
         copied => copied.unwrap_or(Copied::Not),
     }
 }
@@ -133,7 +133,7 @@ mod tests {
 
     /// A host that gives every packet the same identification: its duplicate ACKs look alike.
     #[test]
-    fn an_identification_that_never_changes_tells_nothing() {
+    fn a_constant_identification_shows_nothing() {
         let other = Segment {
             seq: 1,
             ..segment(0, 77, 0)

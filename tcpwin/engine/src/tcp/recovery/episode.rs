@@ -8,9 +8,9 @@ use crate::tcp::recovery::answers::Answers;
 use crate::tcp::recovery::cause::RetransmissionCause;
 use crate::tcp::recovery::ranges::RangeSet;
 
-/// Retransmissions remembered, for the D-SACK or the timestamp that may yet prove one needless.
+/// Number of retransmissions kept for a D-SACK or timestamp that may prove one needless.
 const MAX_RESENDS: usize = 256;
-/// Retransmissions are forgotten before sequence numbers come round.
+/// Retransmissions are forgotten before sequence numbers wrap around.
 const FORGET_AFTER_BYTES: u64 = 1 << 30;
 
 /// Linux's congestion states that packets distinguish: Open includes Disorder and CWR.
@@ -30,23 +30,23 @@ pub struct Resend {
     pub end: Seq,
     pub time_ns: i64,
     pub frame: u64,
-    /// The timeout without back-off that began with it.
+    /// The timeout, without back-off, that it started.
     pub rto_ns: i64,
     pub tsval: Option<u32>,
     /// Its TSval is certainly another than the original's.
     is_distinct: bool,
-    /// Its main kind, as the row has it.
+    /// Its main kind, as in the row.
     pub events: Events,
-    /// Sent in the current phase.
+    /// Whether it was sent in the current phase.
     is_of_phase: bool,
     is_needless: bool,
-    /// A DSACK showed that the copy before it was not lost, or that this one was not needed.
+    /// A DSACK showed that the preceding copy was not lost, or that this one was needless.
     is_disproved: bool,
-    /// Bytes acknowledged in all when it was sent.
+    /// Total bytes acknowledged when it was sent.
     acked_bytes: u64,
 }
 
-/// A segment above SND.UNA that came late, and the frame that holds it.
+/// A late segment above SND.UNA, and its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Late {
     seq: Seq,
@@ -61,35 +61,35 @@ pub fn holds(seq: Seq, left: Seq, right: Seq) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct Episode {
     pub phase: Phase,
-    /// It repairs data for which the receiver had taken its window back, also after a timeout.
+    /// It repairs data for which the receiver had withdrawn its window, also after a timeout.
     pub is_refused: bool,
-    /// SND.MAX when the phase began: its acknowledgment ends it.
+    /// SND.MAX when the phase began; its acknowledgment ends the phase.
     point: Seq,
     entered_ns: i64,
-    /// Above SND.UNA and sent again, at any time, or late: its round trip is ambiguous.
+    /// Data above SND.UNA that was ever retransmitted or late: its round trip is ambiguous.
     pub ambiguous: RangeSet,
-    /// Sent again since the phase began.
+    /// Data retransmitted since the phase began.
     repeated: RangeSet,
     resends: VecDeque<Resend>,
     late: VecDeque<Late>,
     pub answers: Answers,
-    /// End of a tail loss probe that was not acknowledged yet.
+    /// End of an unacknowledged tail loss probe.
     probe_end: Option<Seq>,
-    /// Timeouts in a row.
+    /// Consecutive timeouts.
     pub backoff: u32,
-    /// Whether the sender probes for tail loss, where its timers showed it.
+    /// Whether the sender probes for tail loss, if its timers showed it.
     pub sends_probes: Option<bool>,
     /// The timeout's retransmission awaits the ACKs that show whether it was needed (RFC 5682).
     is_frto_armed: bool,
     /// TSval of the first retransmission since none was in flight (Linux `retrans_stamp`).
     first_tsval: Option<u32>,
-    /// Sent again in this phase and not proved needless.
+    /// Data retransmitted in this phase and not proved needless.
     unproved: u32,
-    /// When the newest retransmission was sent that arrived for certain.
+    /// Send time of the newest retransmission that certainly arrived.
     arrived_ns: Option<i64>,
     pub recoveries: u32,
     pub recovery_ns: i64,
-    /// Stretches of it.
+    /// Number of separate spans of recovery.
     pub stretches: u32,
     pub fin: u32,
     pub fast_open: u32,
@@ -98,7 +98,7 @@ pub struct Episode {
     pub dsacks: u32,
     pub dsack_bytes: u64,
     pub by_dsack: u32,
-    /// Copies sent for a lost retransmission of which a DSACK shows that one of them had arrived.
+    /// Copies sent for a lost retransmission although, by a DSACK, an earlier copy had arrived.
     pub lost_disproved: u32,
     pub by_timestamps: u32,
     pub by_frto: u32,
@@ -113,29 +113,29 @@ pub struct Advance {
     pub ack: Seq,
     pub tsecr: Option<u32>,
     pub now_ns: i64,
-    /// Bytes of it that had been sent once, captured, and not been reported by SACK.
+    /// Bytes sent once, captured, and not reported by SACK before.
     pub plain_bytes: u32,
-    /// Bytes of it that had been sent copy.
+    /// Bytes that had been retransmitted.
     pub ambiguous_bytes: u32,
     pub had_duplicates: bool,
     pub has_sack: bool,
 }
 
-/// Facts that such an ACK shows.
+/// Facts shown by such an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
     pub is_partial: bool,
-    /// Send time of the copy that it acknowledges, if timestamps show it.
+    /// Send time of the acknowledged copy, if timestamps show it.
     pub echoed_ns: Option<i64>,
-    /// The echo is the newest copy's: no later one can have drawn the ACK.
+    /// The echo is the newest copy's: no later one can have triggered the ACK.
     pub is_newest: bool,
-    /// When that copy was sent.
+    /// Send time of that copy.
     pub newest_ns: Option<i64>,
-    /// The echo is the original's: it had arrived, and what was sent again was needless.
+    /// The echo is the original's: it had arrived, and the retransmission was needless.
     pub is_original: bool,
 }
 
-/// A segment that is sent copy.
+/// A retransmitted segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Resent {
     pub seq: Seq,
@@ -146,34 +146,34 @@ pub struct Resent {
     pub frame: u64,
     pub rto_ns: i64,
     pub tsval: Option<u32>,
-    /// Its TSval is certainly another than the original's.
+    /// Its TSval certainly differs from the original's.
     pub is_distinct: bool,
     pub events: Events,
-    /// Bytes acknowledged in all before.
+    /// Total bytes acknowledged before.
     pub acked_bytes: u64,
-    /// The receiver had taken back the window for its first byte.
+    /// The receiver had withdrawn the window for its first byte.
     pub is_refused: bool,
 }
 
 impl Episode {
-    /// Whether nothing here bears on the next segment.
+    /// Return whether nothing here affects the next segment.
     pub fn is_quiet(&self) -> bool {
         self.phase == Phase::Open && self.ambiguous.is_empty() && self.probe_end.is_none()
     }
 
-    /// Whether some of it was sent again already in this phase.
+    /// Return whether some of it was already retransmitted in this phase.
     pub fn is_repeated(&self, seq: Seq, end: Seq) -> bool {
         self.repeated.overlap(seq, end) > 0
     }
 
-    /// Whether it was last sent again in a fast recovery, this one or one before.
+    /// Return whether it was last retransmitted in a fast recovery, this one or an earlier one.
     pub fn was_recovered(&self, seq: Seq, end: Seq) -> bool {
         let in_recovery = event::FAST_RETRANSMISSION | event::RECOVERY_RETRANSMISSION;
         let resend = self.last_resend(seq, end);
         resend.is_some_and(|resend| resend.events & in_recovery != 0)
     }
 
-    /// Whether any of these ranges above `seq` was sent again in this phase.
+    /// Return whether any of these ranges above `seq` was retransmitted in this phase.
     pub fn is_any_repeated(&self, seq: Seq, mut ranges: impl Iterator<Item = (Seq, Seq)>) -> bool {
         !self.repeated.is_empty()
             && ranges
@@ -184,14 +184,14 @@ impl Episode {
         self.probe_end.is_some()
     }
 
-    /// When bytes from `seq` on were last sent again, and in which frame.
+    /// Return the last retransmission of bytes from `seq` on.
     pub fn last_resend(&self, seq: Seq, end: Seq) -> Option<Resend> {
         let overlaps = |resend: &&Resend| seq.is_before(resend.end) && resend.seq.is_before(end);
         self.resends.iter().rev().find(overlaps).copied()
     }
 
-    /// Return the newest retransmitted or late frame that holds the byte at `seq`. None if there is none, or it is no
-    /// longer known: then the byte is ambiguous all the same.
+    /// Return the newest retransmitted or late frame that holds the byte at `seq`. None if there is none, or if it has been
+    /// forgotten, in which case the byte is still ambiguous.
     pub fn newest_copy(&self, seq: Seq) -> Option<u64> {
         let resends = self.resends.iter().rev();
         let resent = resends.map(|resend| (resend.seq, resend.end, resend.frame));
@@ -206,13 +206,12 @@ impl Episode {
             .map(|(_, _, frame)| frame)
     }
 
-    /// Whether the byte at `seq`, above SND.UNA, was captured late.
+    /// Return whether the byte at `seq`, above SND.UNA, was captured late.
     pub fn is_late(&self, seq: Seq) -> bool {
         (self.late.iter()).any(|late| holds(seq, late.seq, late.end))
     }
 
-    /// The capture's clock was set forward: times before count from so much later, and what is in flight from `una` to
-    /// `nxt` has no round trip.
+    /// Shift earlier times after the capture's clock was set forward; data in flight from `una` to `nxt` has no round trip.
     pub fn step(&mut self, una: Seq, nxt: Seq, stepped_ns: i64) {
         self.ambiguous.insert(una, nxt);
         for resend in &mut self.resends {
@@ -220,7 +219,7 @@ impl Episode {
         }
     }
 
-    /// Forget what was sent again so long ago that its sequence numbers may have come round.
+    /// Forget retransmissions so old that their sequence numbers may have wrapped around.
     pub fn forget_old(&mut self, acked_bytes: u64) {
         let is_old = |resend: &Resend| acked_bytes - resend.acked_bytes > FORGET_AFTER_BYTES;
         while self.resends.front().is_some_and(is_old) {
@@ -228,18 +227,18 @@ impl Episode {
         }
     }
 
-    /// When something was last sent copy.
+    /// Return the time of the last retransmission.
     pub fn newest_resend_ns(&self) -> Option<i64> {
         self.resends.back().map(|resend| resend.time_ns)
     }
 
-    /// Whether data sent at `sent_ns` is lost as a retransmission sent later has arrived (RACK, RFC 8985 §6.2).
+    /// Return whether data sent at `sent_ns` is lost, because a later retransmission has arrived (RACK, RFC 8985 §6.2).
     pub fn is_overtaken(&self, sent_ns: i64) -> bool {
         self.arrived_ns
             .is_some_and(|arrived_ns| sent_ns < arrived_ns)
     }
 
-    /// A segment was sent copy.
+    /// Process a retransmitted segment.
     pub fn resent(&mut self, cause: RetransmissionCause, copy: &Resent) {
         let (nxt, now_ns) = (copy.nxt, copy.time_ns);
         // Only the first retransmission after a timeout may be out for F-RTO to judge by (RFC 5682 §2.1, step 2).
@@ -250,7 +249,7 @@ impl Episode {
                 self.recoveries = self.recoveries.saturating_add(1);
             }
             RetransmissionCause::Rto => {
-                // Only the first of a phase, or one that follows another with no ACK between (Linux `tcp_enter_loss`).
+                // Only the first of a phase, or one that follows another without an ACK (Linux `tcp_enter_loss`).
                 let may_judge = self.phase == Phase::Open || self.backoff > 0;
                 self.enter(Phase::Loss, nxt, now_ns);
                 self.backoff = self.backoff.saturating_add(1);
@@ -301,7 +300,7 @@ impl Episode {
     }
 
     fn enter(&mut self, phase: Phase, point: Seq, now_ns: i64) {
-        // A timeout continues the phase before it, also for an undo (`tcp_enter_loss`).
+        // A timeout continues the preceding phase, also for an undo (`tcp_enter_loss`).
         if self.phase != Phase::Open && phase == Phase::Loss {
             self.account(now_ns);
         } else {
@@ -315,13 +314,13 @@ impl Episode {
         self.probe_end = None;
     }
 
-    /// The newest retransmission of these bytes, if it was within so long before: what the capture may hold twice.
+    /// Return the newest retransmission of these bytes within a time before, which the capture may hold twice.
     pub fn just_resent(&self, seq: Seq, now_ns: i64, within_ns: i64) -> Option<Events> {
         let resend = self.resends.iter().rev().find(|resend| resend.seq == seq)?;
         (now_ns.saturating_sub(resend.time_ns) <= within_ns).then_some(resend.events)
     }
 
-    /// End the phase: also where the connection ends.
+    /// End the phase, also at the end of the connection.
     pub fn leave(&mut self, now_ns: i64) {
         self.account(now_ns);
         self.phase = Phase::Open;
@@ -386,8 +385,8 @@ impl Episode {
         }
     }
 
-    /// F-RTO: after a timeout, an ACK of data that was sent once proves the originals' arrival. Without SACK it must cover
-    /// nothing that was sent again, since what the receiver held out of order is acknowledged with the retransmission
+    /// Judge by F-RTO: after a timeout, an ACK of data sent once proves that the originals arrived. Without SACK it must
+    /// not cover retransmitted data, since data that the receiver held out of order is acknowledged with the retransmission
     /// (RFC 5682 §2.1 and §3.1; Linux `tcp_clean_rtx_queue` on FLAG_ORIG_SACK_ACKED). Timestamps are better evidence.
     fn judge_frto(&mut self, advance: &Advance) -> bool {
         if !self.is_frto_armed {
@@ -402,8 +401,8 @@ impl Episode {
         is_original
     }
 
-    /// SACK reports data for the first time that was sent once, up to `end`: after a timeout the proof of F-RTO, if it was
-    /// sent before (RFC 5682 §3.1; Linux FLAG_ORIG_SACK_ACKED in `tcp_sacktag_one`).
+    /// Note the first SACK report of data sent once, up to `end`. After a timeout it is F-RTO's proof if the data was sent
+    /// before (RFC 5682 §3.1; Linux FLAG_ORIG_SACK_ACKED in `tcp_sacktag_one`).
     pub fn note_original_reported(&mut self, end: Seq, has_timestamps: bool, now_ns: i64) {
         if !self.is_frto_armed || end.is_after(self.point) {
             return;
@@ -413,8 +412,8 @@ impl Episode {
         self.leave(now_ns);
     }
 
-    /// Eifel (RFC 3522 §3.2): the ACK that first covers a retransmission echoes a timestamp older than its own, so the
-    /// original had arrived. Only the bytes at SND.UNA decide what is echoed (RFC 7323 §4.3).
+    /// Judge by Eifel (RFC 3522 §3.2): if the ACK that first covers a retransmission echoes an older timestamp, the
+    /// original had arrived. Only the bytes at SND.UNA decide which timestamp is echoed (RFC 7323 §4.3).
     fn judge_timestamps(&mut self, advance: &Advance) -> Shown {
         let covers = |resend: &Resend| {
             !advance.una.is_before(resend.seq)
@@ -451,7 +450,7 @@ impl Episode {
         shown
     }
 
-    /// The receiver reported bytes that it had already (RFC 2883).
+    /// Process a report of bytes that the receiver already had (RFC 2883).
     pub fn note_dsack(&mut self, left: Seq, right: Seq, is_advance: bool, now_ns: i64) {
         self.dsacks = self.dsacks.saturating_add(1);
         self.dsack_bytes += left.to(right).max(0) as u64;
@@ -466,8 +465,8 @@ impl Episode {
         self.by_dsack = self.by_dsack.saturating_add(1);
         if resend.is_of_phase {
             self.unproved = self.unproved.saturating_sub(1);
-            // All that the phase sent again was needless: Linux undoes a recovery at once (`tcp_try_undo_dsack`), a loss
-            // with an ACK that moves SND.UNA (`tcp_process_loss`).
+            // All retransmissions of the phase were needless: Linux undoes a recovery at once (`tcp_try_undo_dsack`), a
+            // loss with an ACK that moves SND.UNA (`tcp_process_loss`).
             if self.unproved == 0 && (is_advance || self.phase == Phase::Fast) {
                 self.leave(now_ns);
             }
@@ -546,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn timestamps_tell_which_copy_arrived() {
+    fn timestamps_identify_the_copy_that_arrived() {
         let shown = after(RetransmissionCause::Rto, Some(50)).acked(&advance(100, Some(50)));
         assert_eq!((shown.echoed_ns, shown.is_original), (Some(200), false));
         let mut episode = after(RetransmissionCause::Rto, Some(50));

@@ -16,7 +16,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The least value there can be.
+    /// Return the minimum value.
     pub fn least(self) -> Option<u32> {
         match self {
             Kind::Frame => Some(1),
@@ -25,7 +25,7 @@ impl Kind {
         }
     }
 
-    /// Whether it is a time between two packets of the connection. A timer may be longer than what came of it.
+    /// Return whether it is a time between two packets of the connection. A timer may be longer than the connection.
     pub fn is_within_life(self) -> bool {
         match self {
             Kind::Interval => true,
@@ -38,7 +38,7 @@ type Frame = u64;
 type Interval = i64;
 type Duration = i64;
 
-/// A part of evidence, whatever its value.
+/// A kind of evidence, without a value.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     pub name: &'static str,
@@ -61,7 +61,7 @@ macro_rules! evidence {
         ];
 
         impl Evidence {
-            /// A diagnosis that nothing is known to show.
+            /// Create a diagnosis without evidence.
             pub fn of(diagnosis: Diagnosis) -> Self {
                 Evidence { diagnosis, $($part: None,)* }
             }
@@ -71,7 +71,7 @@ macro_rules! evidence {
                 [$(self.$part.map(|value| value as i64),)*]
             }
 
-            /// Evidence of which [`Evidence::parts`] are these.
+            /// Create evidence from the values of [`Evidence::parts`].
             pub fn from_parts(diagnosis: Diagnosis, parts: [Option<i64>; PARTS.len()]) -> Self {
                 let [$($part),*] = parts;
                 Evidence { diagnosis, $($part: $part.map(|value| value as $kind),)* }

@@ -3,11 +3,11 @@
 use crate::sequence::Seq;
 use crate::wire::{Segment, NO_IP_ID};
 
-/// Holes kept apart; beyond it the oldest is forgotten.
+/// Maximum number of holes; beyond it the oldest is forgotten.
 const MAX_HOLES: usize = 64;
-/// Without a round trip to measure by, a hole filled sooner than this is reordering (Wireshark's default threshold).
+/// Without a measured round trip, a hole filled sooner than this is reordering (Wireshark's default threshold).
 pub const REORDER_DEFAULT_NS: i64 = 3_000_000;
-/// Identifications further apart than this do not come from one counter.
+/// Maximum distance between IP identifications of the same counter.
 const MAX_ID_STEP: i16 = 1024;
 
 /// Sequence numbers that were skipped, and the segment that skipped them.
@@ -29,7 +29,7 @@ pub struct Holes {
 /// The evidence that a segment was late, not retransmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lateness {
-    /// The capture's clock says that it came first.
+    /// By the capture's clock, it came first.
     CaptureOrder,
     Timestamp,
     Identification,
@@ -51,7 +51,7 @@ impl Holes {
         });
     }
 
-    /// The hole that a segment from `seq` on fills.
+    /// Return the hole that a segment from `seq` on fills.
     pub fn at(&self, seq: Seq, end: Seq) -> Option<Hole> {
         let touches = |hole: &&Hole| seq.is_before(hole.right) && hole.left.is_before(end);
         self.holes.iter().find(touches).copied()
@@ -66,11 +66,11 @@ impl Holes {
     }
 }
 
-/// Whether bytes never captured before were sent no later than what overtook them: timestamps first, then the IP
-/// identification, then time against the round trip (rule 6.2). None where they were sent again.
+/// Judge whether newly captured bytes were sent no later than the segment that overtook them, by timestamps first, then IP
+/// identification, then time relative to the round trip (rule 6.2). None if they were retransmitted.
 ///
-/// The opener's own timestamp says nothing where the clock may not have ticked; where `newest_tsval` shows that it has,
-/// what is sent again now would carry a newer one.
+/// The opener's own timestamp shows nothing if the clock may not have ticked; if `newest_tsval` shows that it has, a
+/// retransmission would carry a newer timestamp.
 pub fn lateness(
     hole: &Hole,
     segment: &Segment,
@@ -98,7 +98,7 @@ pub fn lateness(
     (filled_after_ns < within_ns).then_some(Lateness::Time)
 }
 
-/// How far one IP identification is ahead of another of the same counter.
+/// Return how far one IP identification is ahead of another of the same counter.
 fn identification_step(from: u32, to: u32) -> Option<i16> {
     if [from, to]
         .iter()

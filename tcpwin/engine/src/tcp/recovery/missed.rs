@@ -1,16 +1,16 @@
-//! Bytes that were acknowledged though no frame held them: the capture's loss, until a later frame holds them after all.
+//! Bytes that were acknowledged but not captured: lost by the capture, unless a later frame contains them after all.
 
 use crate::sequence::Seq;
 use crate::tcp::recovery::ranges::RangeSet;
 
-/// Ranges are forgotten before sequence numbers come round.
+/// Ranges are forgotten before sequence numbers wrap around.
 const FORGET_AFTER_BYTES: u64 = 1 << 30;
 
 #[derive(Clone, Debug, Default)]
 pub struct Missed {
     bytes: u64,
     ranges: RangeSet,
-    /// Bytes acknowledged in all when the newest range was noted.
+    /// Total bytes acknowledged when the newest range was noted.
     noted_at: u64,
 }
 
@@ -19,17 +19,17 @@ impl Missed {
         self.bytes
     }
 
-    /// `[left, right)` was acknowledged, `acked_bytes` being acknowledged in all.
+    /// Note that `[left, right)` was acknowledged; `acked_bytes` is the total so far.
     pub fn note(&mut self, left: Seq, right: Seq, acked_bytes: u64) {
         self.forget(acked_bytes);
-        // A few jumps of an ACK come round to the numbers of the first: those are other bytes.
+        // A few jumps of an ACK wrap around to the numbers of the first, which are different bytes.
         self.ranges
             .remove_below(left.minus(FORGET_AFTER_BYTES as u32));
         self.noted_at = acked_bytes;
         self.bytes += u64::from(self.ranges.insert(left, right));
     }
 
-    /// A frame holds `[left, right)`; gives how many of its bytes none held before.
+    /// Remove `[left, right)`, which a frame contains; return how many of its bytes were missed until now.
     pub fn take_back(&mut self, left: Seq, right: Seq, acked_bytes: u64) -> u32 {
         self.forget(acked_bytes);
         let found = self.ranges.remove(left, right);
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_later_frame_holds_is_not_missed() {
+    fn bytes_in_a_later_frame_are_not_missed() {
         let mut missed = Missed::default();
         missed.note(Seq(u32::MAX - 99), Seq(200), 1_000);
         assert_eq!(missed.bytes(), 300);
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn jumps_that_come_round_are_other_bytes_too() {
+    fn jumps_that_wrap_around_are_other_bytes_too() {
         let mut missed = Missed::default();
         let jump = 1_u32 << 29;
         for count in 0..20 {

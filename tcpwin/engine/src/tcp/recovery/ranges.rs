@@ -213,7 +213,7 @@ mod tests {
             }
         }
 
-        /// As far apart as ranges may be, which no set of bytes could hold.
+        /// Ranges as far apart as possible, which a set of bytes could not hold.
         #[test]
         fn agrees_with_a_list_of_intervals(base in any::<u32>(), steps in prop::collection::vec((0u8..3, 0u32..1 << 30, 0u32..1 << 29), 1..60)) {
             let mut set = RangeSet::default();
@@ -250,7 +250,7 @@ mod tests {
             }
         }
 
-        /// Nobody says that a peer keeps its numbers within half the space: then counts are wrong, and nothing else.
+        /// A peer may exceed half the sequence space; then counts are wrong, but nothing worse happens.
         #[test]
         fn numbers_from_anywhere_do_no_harm(steps in prop::collection::vec((0u8..4, any::<u32>(), any::<u32>()), 1..200)) {
             let mut set = RangeSet::default();

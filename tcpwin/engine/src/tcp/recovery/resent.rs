@@ -6,18 +6,18 @@
 use crate::tcp::recovery::cause::{Diagnosis, RetransmissionCause};
 use crate::tcp::recovery::episode::Phase;
 
-/// Duplicate ACKs that speak of loss (RFC 5681 §3.2).
+/// Number of duplicate ACKs that indicates loss (RFC 5681 §3.2).
 pub const DUPLICATE_THRESHOLD: u32 = 3;
-/// A timer that the sender runs may be taken for this share of our reckoning of it: its clock has a coarser grain, and
-/// its samples are not all ours.
+/// Minimum share of the estimated timer after which it may have expired: the sender's clock is coarser, and its samples
+/// differ from ours.
 const TIMER_SHARE_NUMERATOR: i64 = 85;
 const TIMER_SHARE_DENOMINATOR: i64 = 100;
 /// A sender answers an ACK within this time, or its timer did.
 const PROMPT_NS: i64 = 3_000_000;
-/// What Linux adds to a probe's timer where one segment is out, for the delayed ACK (`tcp_schedule_loss_probe`).
+/// Linux's allowance for a delayed ACK in the probe timer with one segment in flight (`tcp_schedule_loss_probe`).
 const LONE_PROBE_EXTRA_NS: i64 = 200_000_000;
 
-/// The facts known when data is captured a second time.
+/// Facts known when data is captured a second time.
 #[derive(Clone, Copy, Debug)]
 pub struct ResendContext {
     pub phase: Phase,
@@ -25,46 +25,47 @@ pub struct ResendContext {
     pub is_head: bool,
     /// It ends at SND.MAX.
     pub is_tail: bool,
-    /// Some of it was sent again already (see `Episode::is_repeated`).
+    /// Some of it was already retransmitted (see `Episode::is_repeated`).
     pub is_repeated: bool,
-    /// A probe is out that no ACK has answered.
+    /// A probe is in flight, not yet acknowledged.
     pub is_probe_out: bool,
     pub is_lone: bool,
-    /// Whether the sender probes for tail loss, where it has shown it.
+    /// Whether the sender probes for tail loss, if that is known.
     pub sends_probes: Option<bool>,
     /// The capture point is next to the sender: nothing was lost before it.
     pub is_near: bool,
     pub has_sack: bool,
     /// Duplicate ACKs at SND.UNA that had reached the sender.
     pub duplicate_acks: u32,
-    /// Bytes SACKed above it, in so many ranges, that had reached the sender.
+    /// Bytes SACKed above it in reports that had reached the sender, and the number of their ranges.
     pub sacked_above: u32,
     pub sacked_ranges: u32,
     pub mss: u32,
-    /// It was last sent again in a fast recovery, this one or one before.
+    /// It was last retransmitted in a fast recovery, this one or an earlier one.
     pub was_recovered: bool,
-    /// SACK reports data above it that this phase sent again.
+    /// SACK reports data above it that was retransmitted in this phase.
     pub is_sacked_again: bool,
-    /// Something was sent again within the last round trip and a half.
+    /// Something was retransmitted within the last one and a half round trips.
     pub is_going_on: bool,
-    /// A retransmission that was sent after it has arrived.
+    /// A retransmission sent after it has arrived.
     pub is_overtaken: bool,
-    /// Timeouts in a row before.
+    /// Consecutive timeouts before it.
     pub backoff: u32,
-    /// Since the oldest segment in flight was sent.
+    /// Time since the oldest segment in flight was sent.
     pub oldest_ns: i64,
-    /// Since the bytes were last sent.
+    /// Time since the bytes were last sent.
     pub age_ns: i64,
     /// The sender sent something since the last ACK reached it.
     pub is_answered: bool,
-    /// Since SND.UNA moved.
+    /// Time since SND.UNA moved.
     pub advance_ns: i64,
-    /// Since the sender last sent or heard anything.
+    /// Time since the sender last sent or received anything.
     pub quiet_ns: i64,
-    /// The sender's round trip, smoothed, and its timeout with back-off; none before any sample.
+    /// The sender's smoothed RTT; None before any sample.
     pub smoothed_ns: Option<i64>,
+    /// The sender's retransmission timeout, with back-off.
     pub rto_ns: i64,
-    /// The same without back-off.
+    /// The timeout without back-off.
     pub base_rto_ns: i64,
 }
 
@@ -73,7 +74,7 @@ impl ResendContext {
         elapsed_ns >= timer_ns / TIMER_SHARE_DENOMINATOR * TIMER_SHARE_NUMERATOR
     }
 
-    /// Whether an ACK set it off, or the reordering timer that one started (RFC 8985 §6.2: a quarter of a round trip).
+    /// Return whether an ACK triggered it, or the reordering timer started by one (RFC 8985 §6.2: a quarter of an RTT).
     fn is_prompt(&self) -> bool {
         let grace_ns = self.smoothed_ns.unwrap_or(0) / 4;
         self.quiet_ns <= PROMPT_NS || (!self.is_answered && self.quiet_ns <= grace_ns)
@@ -83,7 +84,7 @@ impl ResendContext {
         ResendContext::reaches(self.age_ns, self.rto_ns)
     }
 
-    /// RFC 6675 §4 `IsLost`: three ranges, or more than two segments' worth, SACKed above it.
+    /// Apply `IsLost` of RFC 6675 §4: three ranges, or more than two segments' worth, SACKed above it.
     fn is_lost_by_sack(&self) -> bool {
         self.sacked_ranges >= DUPLICATE_THRESHOLD
             || (self.mss > 0 && self.sacked_above > (DUPLICATE_THRESHOLD - 1) * self.mss)
@@ -127,7 +128,7 @@ pub fn shows_probing(context: &ResendContext, diagnosis: &Diagnosis) -> Option<b
                 context.has_sack && context.phase == Phase::Open && context.backoff == 0;
             let is_silent = context.duplicate_acks == 0 && context.sacked_above == 0;
             let is_unprobed = !context.is_probe_out && !context.is_lone && context.is_near;
-            // A probe may be new data: then the newest was sent that much later than the oldest.
+            // A probe may be new data, sent that much later than the oldest.
             let spread_ns = context.oldest_ns.saturating_sub(context.quiet_ns);
             let is_one_flight =
                 !ResendContext::reaches(spread_ns, context.smoothed_ns?.saturating_mul(2));
@@ -139,7 +140,7 @@ pub fn shows_probing(context: &ResendContext, diagnosis: &Diagnosis) -> Option<b
     }
 }
 
-/// Name the mechanism.
+/// Diagnose the mechanism that retransmitted the data.
 pub fn judge(context: &ResendContext) -> Diagnosis {
     match context.phase {
         Phase::Loss => judge_after_timeout(context),
@@ -149,7 +150,7 @@ pub fn judge(context: &ResendContext) -> Diagnosis {
 }
 
 fn judge_after_timeout(context: &ResendContext) -> Diagnosis {
-    // Go-back-N is clocked by ACKs; what comes without one comes by the timer, whatever its back-off is by now.
+    // Go-back-N is clocked by ACKs; without one, the timer retransmits, whatever its back-off.
     let is_timer =
         ResendContext::reaches(context.age_ns, context.base_rto_ns) && !context.is_prompt();
     if context.is_head && is_timer {
@@ -340,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn acks_speak_first_and_timers_when_they_are_silent() {
+    fn acks_take_precedence_over_timers() {
         let by_duplicates = ResendContext {
             duplicate_acks: 3,
             ..context()

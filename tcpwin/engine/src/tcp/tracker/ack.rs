@@ -1,4 +1,4 @@
-//! A segment as an acknowledgment: SND.UNA, SACK, the advertised window and what they amount to.
+//! A segment as an acknowledgment: SND.UNA, SACK, the advertised window, and their events.
 
 use crate::event::{self, Events};
 use crate::sequence::Seq;
@@ -24,17 +24,17 @@ pub struct Answer {
     pub rtt_ns: Option<u64>,
     pub(super) is_new: bool,
     pub(super) is_old: bool,
-    /// It acknowledges data that no window allowed, as far as one segment shows: the ACK is ignored.
+    /// The ACK is ignored because it covers data that no window allowed, as far as one segment shows.
     pub is_doubted: bool,
     is_partial: bool,
 }
 
-/// A direction before the ACK that is being taken.
+/// State of a direction before the current ACK.
 struct PreAckState {
     una: Seq,
     is_started: bool,
     had_doubts: bool,
-    /// The last window field; None before the first.
+    /// Last window field; None before the first.
     window_raw: Option<u16>,
 }
 
@@ -102,13 +102,13 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> A
     answer
 }
 
-/// Neither payload nor FIN.
+/// Return whether the segment has neither payload nor FIN.
 #[inline]
 fn is_empty(segment: &Segment) -> bool {
     segment.payload_len == 0 && segment.flags & FIN == 0
 }
 
-/// The window that a segment of `sent` gives the acknowledged direction.
+/// Apply the window that a segment of `sent` advertises for the acknowledged direction.
 #[inline]
 fn take_window(
     sent: &Direction,
@@ -177,7 +177,7 @@ fn judge_window(
     events
 }
 
-/// Whether a segment with neither payload nor FIN says that the window is closed still, to a probe that asked.
+/// Return whether an empty segment answers a probe by reporting that the window is still closed.
 #[inline]
 fn answers_probe(acked: &Direction, segment: &Segment, before: &PreAckState) -> bool {
     let ack = Seq(segment.ack);
@@ -187,7 +187,7 @@ fn answers_probe(acked: &Direction, segment: &Segment, before: &PreAckState) -> 
         && (acked.cold_state.as_ref()).is_some_and(|cold_state| cold_state.is_probe_unanswered())
 }
 
-/// A segment with neither payload nor FIN that acknowledges nothing new, and answers no probe.
+/// Judge an empty segment that acknowledges nothing new and does not answer a probe.
 #[inline]
 fn judge_empty(
     sent: &Direction,
@@ -205,7 +205,7 @@ fn judge_empty(
     }
 }
 
-/// The sender's probe is answered; an ACK that reports loss may trigger its next segment.
+/// Note that the sender's probe is answered, and keep an ACK that reports loss: it may trigger the next segment.
 #[inline]
 fn keep_answer(sent: &Direction, acked: &mut Direction, segment: &Segment, is_of_loss: bool) {
     let round_trip_ns = acked.ledger.min_ns();
@@ -400,17 +400,17 @@ fn begin(acked: &mut Direction, ack: Seq, segment: &Segment) {
         acked.flight.una = ack;
     }
     if acked.is_seen && acked.flight.unknown == Unknown::Neither {
-        // All that was captured of this side until now: whether it was acknowledged before, nothing says.
+        // Whether the data captured so far was acknowledged before is unknown.
         acked.flight.note_max();
     }
     if acked.window.is_known && !acked.has_syn {
-        // The window of a SYN that was seen before anything of this side: here is its place.
+        // Place the window of a SYN that was captured before any segment of this side.
         acked.window.anchor(ack);
     }
     acked.flight.integrate(segment.time_ns, false);
 }
 
-/// An ACK of bytes that the capture does not hold (Wireshark's "ACKed unseen segment").
+/// Handle an ACK of bytes that the capture lacks (Wireshark's "ACKed unseen segment").
 #[cold]
 fn acknowledge_unseen(acked: &mut Direction, ack: Seq, now_ns: i64) -> Events {
     let from = std::mem::replace(&mut acked.flight.nxt, ack);
@@ -427,7 +427,7 @@ fn acknowledge_unseen(acked: &mut Direction, ack: Seq, now_ns: i64) -> Events {
     event::ACKED_UNSEEN
 }
 
-/// The effect of an ACK's SACK blocks.
+/// Effect of an ACK's SACK blocks.
 #[derive(Default)]
 struct Reported {
     new_bytes: u32,
@@ -482,7 +482,7 @@ fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Repo
         }
     }
     if let (Some(covered), false) = (covered, una.is_before(Seq(segment.ack))) {
-        // The sender times what is newly reported, too (Linux `tcp_ack_update_rtt`, sack_rtt_us).
+        // The sender also times newly reported data (Linux `tcp_ack_update_rtt`, sack_rtt_us).
         acked.ledger.sample(covered, una, segment.time_ns);
     }
     let (mss, flight_max_bytes) = (acked.segment_size(), acked.flight_max_bytes());
@@ -505,7 +505,7 @@ fn take_sack(acked: &mut Direction, segment: &Segment, is_advance: bool) -> Repo
 }
 
 impl Direction {
-    /// Whether the byte was captured, and sent only once.
+    /// Return whether the byte was captured and sent only once.
     fn is_plain(&self, seq: Seq) -> bool {
         self.cold_state.as_ref().is_none_or(|cold_state| {
             let episode = cold_state.episode();
@@ -515,7 +515,7 @@ impl Direction {
     }
 }
 
-/// The first block of a D-SACK: below the acknowledgment, or inside the second block (RFC 2883 §4).
+/// Return the first block if it is a D-SACK: below the acknowledgment, or inside the second block (RFC 2883 §4).
 fn duplicate_block(ack: Seq, blocks: &[(u32, u32)]) -> Option<(Seq, Seq)> {
     let (left, right) = blocks.first().map(|block| (Seq(block.0), Seq(block.1)))?;
     if !left.is_before(right) {
@@ -528,7 +528,7 @@ fn duplicate_block(ack: Seq, blocks: &[(u32, u32)]) -> Option<(Seq, Seq)> {
     (is_below || is_inside).then_some((left, right))
 }
 
-/// A window of zero opens an episode, a larger one ends it.
+/// Begin a zero-window episode at a window of zero; end it at a larger one.
 #[cold]
 fn note_zero(acked: &mut Direction, segment: &Segment, bytes: u32) {
     let now_ns = segment.time_ns;
@@ -547,7 +547,7 @@ fn note_zero(acked: &mut Direction, segment: &Segment, bytes: u32) {
     }
 }
 
-/// A segment without payload that repeats the last acknowledgment.
+/// Judge a segment without payload that repeats the last acknowledgment.
 #[cold]
 fn judge_repeated(
     acked: &mut Direction,
@@ -557,7 +557,7 @@ fn judge_repeated(
 ) -> Events {
     debug_assert!(segment.flags & (SYN | RST) == 0);
     let is_same_window = segment.window == was_raw;
-    // If the other side was not captured, its outstanding data is unknown, and the repetition alone must do.
+    // If the other side was not captured, its outstanding data is unknown, so the repetition alone must suffice.
     let has_outstanding = acked.flight.is_outstanding() || !acked.is_seen;
     let cold_state = acked.cold_state.as_deref();
     if cold_state.is_some_and(|cold_state| cold_state.is_keep_alive_unanswered)
@@ -584,7 +584,7 @@ fn judge_repeated(
         return event::DUPLICATE_ACK;
     }
     if has_outstanding && is_same_window {
-        // SACK that repeats what is known already, a DSACK for instance: still the same acknowledgment.
+        // SACK that only repeats known data, such as a DSACK, is still the same acknowledgment.
         return event::DUPLICATE_ACK;
     }
     if !is_same_window && segment.window != 0 && new_sacked == 0 {

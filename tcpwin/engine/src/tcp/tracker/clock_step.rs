@@ -1,20 +1,20 @@
-//! A capture's clock that was set forward: during a silence it advanced, and the sender's clock did not.
+//! Detects a capture clock that was set forward: during a silence it advanced more than the sender's clock.
 //!
-//! Comes in: a segment, and its sender's timestamps so far. Goes out: the part of the silence that only the capture's clock
-//! measured. Without timestamps it finds nothing.
+//! In: a segment, and its sender's timestamps so far. Out: the part of the silence that only the capture's clock measured.
+//! Detects nothing without timestamps.
 
 use crate::tcp::connection::clock::LEAST_STEP_NS;
 use crate::tcp::connection::direction::Direction;
 use crate::tcp::connection::state::Connection;
 use crate::wire::Segment;
 
-/// The slowest timestamp clock (RFC 7323 §5.4: one tick in 1 ms to 1 s).
+/// Tick of the slowest timestamp clock (RFC 7323 §5.4: 1 ms to 1 s).
 const SLOWEST_TICK_NS: i64 = 1_000_000_000;
 /// Ticks and time since the SYN that suffice to measure a tick.
 const TELLING_TICKS: i64 = 10;
 const TELLING_NS: i64 = 50_000_000;
 
-/// Time of the silence from `before_ns` to this segment that its sender's timestamps do not know of.
+/// Return the part of the silence from `before_ns` to this segment that its sender's timestamps do not account for.
 #[cold]
 pub fn stepped_ns(
     connection: &Connection,
@@ -31,7 +31,7 @@ pub fn stepped_ns(
     let ticks = i64::from(tsval.wrapping_sub(sent.tsval) as i32);
     let tick_ns = match tick_ns(connection, sent, before_ns) {
         Some(tick_ns) => tick_ns,
-        // A clock that stands still says nothing.
+        // A stopped clock shows nothing.
         None if ticks > 0 => SLOWEST_TICK_NS,
         None => return None,
     };
@@ -39,7 +39,7 @@ pub fn stepped_ns(
     (ticks >= 0 && passed_ns < silence_ns / 2).then(|| silence_ns - passed_ns)
 }
 
-/// How long a tick of a side's clock is, at most: from its SYN, or the start of the capture, to the silence.
+/// Bound the tick of a side's clock from its SYN, or the start of the capture, to the silence.
 fn tick_ns(connection: &Connection, sent: &Direction, before_ns: i64) -> Option<i64> {
     let syn_ns = if sent.syn.is_answer() {
         connection.syn_ack_ns()

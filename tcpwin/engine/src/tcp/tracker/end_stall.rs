@@ -11,18 +11,17 @@ use crate::tcp::connection::state::Connection;
 use crate::tcp::timing::estimator::{RTO_INITIAL_NS, RTO_MAX_NS};
 use crate::tcp::tracker::stall::MIN_NS;
 
-/// A timer's segments without an answer that make a peer silent: one or two may be lost, or their answers; an answer to
-/// a probe may be left out for half a second (Linux `tcp_oow_rate_limited`).
+/// Number of unanswered timer segments that show a silent peer: one or two segments or answers may be lost, and an answer
+/// to a probe may be suppressed for half a second (Linux `tcp_oow_rate_limited`).
 const SILENT_TRIES: u32 = 3;
 
-/// A timer that began with a round trip below a second has run out by then, whatever its least and longest time (RFC 6298
-/// §2.4, §2.5).
+/// By then any timer based on a round trip below one second has expired, whatever its bounds (RFC 6298 §2.4, §2.5).
 const OVERDUE_NS: i64 = 60_000_000_000;
 
 /// Segments that ask for an answer.
 pub(super) const ASKING: Events = event::RESENT | event::ZERO_WINDOW_PROBE | event::KEEP_ALIVE;
 
-/// The stall of what `side` sends that is in progress at `until_ns`.
+/// Find the stall of data from `side` that is in progress at `until_ns`.
 fn find(connection: &Connection, side: usize, until_ns: i64) -> Option<EndStall> {
     let (sent, peer) = (
         &connection.directions[side],
@@ -69,11 +68,11 @@ fn find(connection: &Connection, side: usize, until_ns: i64) -> Option<EndStall>
     if has_data_out {
         let sent_ns = sent.ledger.oldest_ns().unwrap_or(sent.last_data_ns);
         let start_ns = sent_ns.max(sent.last_ack_ns);
-        // A sender that sends new data after its timeout, without retransmitting, was answered: the capture lacks the ACKs.
+        // A sender that sends new data after its timeout without retransmitting got ACKs that the capture lacks.
         if !sent.has_doubts() && sent.last_data_ns.saturating_sub(start_ns) > timeout_ns {
             return None;
         }
-        // So was who sends nothing at all: it would have sent this again (RFC 6298 §5.4).
+        // So did one that sends nothing: it would have retransmitted this (RFC 6298 §5.4).
         let resent = cold_state.and_then(|cold_state| cold_state.waiting.as_deref()?.resent);
         let resent = resent.filter(|tries| tries.first_ns >= start_ns);
         let overdue_ns = timeout_ns.saturating_mul(2).max(OVERDUE_NS);
@@ -103,18 +102,18 @@ fn find(connection: &Connection, side: usize, until_ns: i64) -> Option<EndStall>
 }
 
 impl Connection {
-    /// Whether anything stalls at `until_ns`.
+    /// Return whether a stall is in progress at `until_ns`.
     pub(super) fn is_stalled(&self, until_ns: i64) -> bool {
         (0..2).any(|side| find(self, side, until_ns).is_some())
     }
 
-    /// Up to when the connection is waited for: the capture's end, but no longer than any timer waits.
+    /// Return the end of the wait for the connection: the capture's end, bounded by the longest timer.
     pub(super) fn waits_until_ns(&self, last_ns: i64) -> i64 {
         let given_up_ns = self.end_ns.saturating_add(RTO_MAX_NS);
         last_ns.min(given_up_ns).max(self.end_ns)
     }
 
-    /// Note what is in progress at `until_ns`, when the capture or a reset ends the connection.
+    /// Note the stalls in progress at `until_ns`, when the capture or a reset ends the connection.
     #[cold]
     pub(super) fn note_end_stalls(&mut self, until_ns: i64) {
         for side in 0..2 {
@@ -135,7 +134,7 @@ impl Connection {
 }
 
 impl Direction {
-    /// Its peer was heard of.
+    /// Note that its peer sent something.
     #[inline]
     pub(super) fn note_heard(&mut self) {
         if let Some(waiting) = self
@@ -147,7 +146,7 @@ impl Direction {
         }
     }
 
-    /// It sent something again, or asked for an answer, after data at `before_ns`.
+    /// Note that it retransmitted, or sent a probe, after data at `before_ns`.
     #[cold]
     pub(super) fn note_try(&mut self, now_ns: i64, before_ns: i64) {
         // A segment captured no later than the data before it is a copy made by the capture, not a timer's.
@@ -167,7 +166,7 @@ impl Direction {
         }
     }
 
-    /// The time of a stall in which the peer did not answer is that, whatever it was charged to when it passed.
+    /// Recharge the time of a stall to the silent peer, whatever it was charged to before.
     fn note_unanswered(&mut self, stall: &EndStall) {
         let is_closed = self
             .cold_state

@@ -1,7 +1,7 @@
-//! The ordinary segment: in order, acknowledging what was sent, into an open window, with nothing unusual pending.
+//! The fast path for an ordinary segment: in order, within an open window, with nothing unusual pending.
 //!
-//! Does what the full way does for such a segment and nothing else. It takes what is on its lists of flags, options and
-//! capture bits, and declines all else, also what has no meaning yet: an event added to the full way is never lost here.
+//! Does exactly what the slow path does for such a segment. It accepts only listed flags, options and capture bits and
+//! declines everything else, even if that has no meaning yet: an event added to the slow path is never lost here.
 
 use crate::event::Events;
 use crate::sequence::Seq;
@@ -10,21 +10,21 @@ use crate::tcp::tracker::segment_size::may_reveal_size;
 use crate::tcp::window::receive::Advertisement;
 use crate::wire::{capture_flag, Segment, ACK, PSH};
 
-/// Flags besides ACK that an ordinary segment may carry; the full way ignores them too.
+/// Flags besides ACK that an ordinary segment may carry; the slow path ignores them too.
 const MAY_CARRY: u16 = PSH;
 /// Capture flags that an ordinary segment may have.
 const MAY_BE_CAPTURED: u8 = capture_flag::SNAPPED | capture_flag::LENGTH_FROM_FRAME;
 
-/// The effect of an ordinary segment.
+/// Effect of an ordinary segment.
 pub struct Ordinary {
     pub events: Events,
     pub rtt_ns: Option<u64>,
-    /// Its sender's next segment is not ordinary.
+    /// The sender's next segment is not ordinary.
     pub is_last: bool,
 }
 
-/// Take the segment, or decline it before anything was changed. Both directions must be ordinary
-/// ([`Direction::is_ordinary`]) and their limits noted.
+/// Track the segment, or decline it without changing anything. Both directions must be ordinary
+/// ([`Direction::is_ordinary`]), with their limits noted.
 #[inline(always)]
 pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> Option<Ordinary> {
     let now_ns = segment.time_ns;
@@ -35,7 +35,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> O
     let advance = acked.flight.una.to(ack);
     let bytes = u32::from(segment.window) << sent.own_shift;
     let segment_size = acked.segment_size();
-    // Zero and signs of several numbers at once: one branch each, where a chain of comparisons would cost many.
+    // Test several numbers for zero and sign at once: one branch each instead of a chain of comparisons.
     let differs = u32::from(segment.flags & !MAY_CARRY ^ ACK)
         | u32::from(segment.capture_flags & !MAY_BE_CAPTURED)
         | u32::from(segment.options.has_more_than_timestamps())
@@ -50,7 +50,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> O
     if payload_len > 0 && may_reveal_size(segment, u32::from(sent.mss)) {
         return None;
     }
-    // The first data and the third say something of messages and of the sender's view.
+    // The first and third data segments affect messages and the sender's view.
     let is_telling = payload_len > 0 && sent.data_segments & !2 == 0;
     let is_resuming = payload_len > 0 && sent.is_resuming(acked, now_ns);
     let is_of_one = payload_len == 0 && (advance as u32).wrapping_sub(1) < segment_size;
@@ -72,7 +72,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> O
         }
     }
     sent.segments += 1;
-    // Without timestamps it is what it was.
+    // Unchanged without timestamps.
     let new_tsval = (tsval != sent.tsval).then_some(tsval);
     sent.tsval = tsval;
     if payload_len > 0 {
@@ -89,7 +89,7 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> O
     Some(Ordinary {
         events,
         rtt_ns,
-        // Its sender may be followed from now on.
+        // The sender may be followed from now on.
         is_last: is_resuming && sent.ledger.is_followed(),
     })
 }
@@ -105,7 +105,7 @@ mod tests {
     const FLAGS: [u16; 12] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048];
     const CAPTURE_BITS: [u8; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
-    /// Add an option besides timestamps to a header; the last one changes nothing.
+    /// Add an option other than timestamps to a header; the last one has no effect.
     fn add_option(options: &mut Options, number: usize) {
         match number {
             0 => options.window_scale = Some(3),
@@ -133,7 +133,7 @@ mod tests {
         elapsed_ns: i64,
         tsval_back: u32,
         has_timestamps: bool,
-        /// Reports SACK blocks, of which the last may not be valid.
+        /// SACK blocks, of which the last may be invalid.
         sack_blocks: u8,
         option: usize,
         capture_flags: u8,
@@ -276,7 +276,7 @@ mod tests {
 
     /// Duplicate ACKs report a loss until the next ACK, on either path.
     #[test]
-    fn an_ordinary_ack_ends_what_duplicates_told() {
+    fn an_ordinary_ack_clears_reported_losses() {
         let data = ORDINARY;
         let ack = |ack_behind| Step {
             side: 1,
@@ -313,9 +313,9 @@ mod tests {
     }
 
     proptest! {
-        /// The short way leaves a connection, its floating-point sums included, just as the full way does.
+        /// The fast path leaves a connection, including its floating-point sums, exactly as the slow path does.
         #[test]
-        fn the_short_way_gives_what_the_full_way_gives(steps in prop::collection::vec(step(), 1..120)) {
+        fn the_fast_path_equals_the_slow_path(steps in prop::collection::vec(step(), 1..120)) {
             let segments = segments(&steps);
             let mut short = Connection::new(&segments[0].1, 0);
             let mut full = short.clone();
@@ -336,9 +336,9 @@ mod tests {
         }
     }
 
-    /// A segment with anything not on the lists changes nothing and goes the full way, whatever it comes to mean there.
+    /// A segment with anything unlisted changes nothing and takes the slow path, whatever it means there.
     #[test]
-    fn what_is_on_no_list_is_declined() {
+    fn unlisted_segments_are_declined() {
         let step = ORDINARY;
         let takes = |last: Step| {
             let segments = segments(&[step, step, step, last]);
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_exchange_takes_the_short_way() {
+    fn a_plain_exchange_takes_the_fast_path() {
         let data = |side, payload_len| Step {
             side,
             payload_len,

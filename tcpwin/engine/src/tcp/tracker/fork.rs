@@ -1,7 +1,7 @@
 //! A SYN on a four-tuple in use: the peer's answer shows whether another connection began.
 //!
 //! RFC 5961 §4.2, RFC 9293 §3.10.7.4: a host that still has the connection answers a SYN with a challenge ACK, which
-//! acknowledges the old data, and continues. Comes in: segments after the SYN. Goes out: the connection each belongs to.
+//! acknowledges the old data, and continues. In: segments after the SYN. Out: the connection that each belongs to.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use crate::wire::{Segment, ACK, RST, SYN};
 /// Maximum distance of a challenge ACK from its sender's earlier sequence numbers.
 const NEAR: u32 = 1 << 20;
 
-/// Connections that a SYN seemed to begin while the one before was open.
+/// Connections apparently begun by a SYN while an earlier one was open.
 #[derive(Default)]
 pub struct Forks {
-    /// The older connection by the newer, while it is open which of them continues.
+    /// The older connection by the newer, while it is undecided which of them continues.
     open: HashMap<u32, u32>,
     /// The newer connection by the older, which continued: the newer SYN may yet be answered.
     refused: HashMap<u32, u32>,
@@ -28,7 +28,7 @@ impl Forks {
         !self.open.is_empty()
     }
 
-    /// `newer` took the place of `older`.
+    /// Note that `newer` replaced `older`.
     pub fn begin(&mut self, connections: &Arena, older: u32, newer: u32) {
         let is_closed = |connection: &Connection| {
             connection.marks.reset_by().is_some()
@@ -68,17 +68,17 @@ impl Forks {
         Some(older)
     }
 
-    /// The newest connection of its four-tuple, of which refused SYNs may have begun some.
+    /// Return the newest connection of its four-tuple, including those begun by refused SYNs.
     pub fn latest(&self, older: u32) -> u32 {
         let mut latest = older;
-        // A newer one has a higher number: this ends.
+        // Terminates: a newer connection has a higher number.
         while let Some(newer) = self.refused.get(&latest) {
             latest = *newer;
         }
         latest
     }
 
-    /// The connection that a refused SYN had begun, where this is that SYN again, or its answer.
+    /// Return the connection begun by a refused SYN if this is a copy of that SYN, or its answer.
     pub fn taken_up(&mut self, connections: &Arena, older: u32, segment: &Segment) -> Option<u32> {
         let newer = *self.refused.get(&older)?;
         let connection = connections.get(newer)?;

@@ -1,4 +1,4 @@
-//! SYNs: the connection they belong to, and the agreement of their options.
+//! SYNs: the connection that they belong to, and the negotiation of their options.
 
 use crate::event::{self, Events};
 use crate::sequence::Seq;
@@ -12,10 +12,10 @@ use crate::tcp::window::receive::Advertisement;
 use crate::tcp::window::scale::{negotiate, Offer, ScaleState, MAX_SHIFT};
 use crate::wire::{capture_flag, Segment, ACK, AE, CWR, ECE, FIN};
 
-/// Assumed where a SYN carries no MSS option (RFC 9293 §3.7.1): IPv4 and IPv6.
+/// MSS assumed without the option (RFC 9293 §3.7.1), for IPv4 and IPv6.
 const DEFAULT_MSS: [u16; 2] = [536, 1220];
 
-/// Whether a SYN on a known four-tuple starts another connection: its initial sequence number is a new one.
+/// Return whether a SYN on a known four-tuple starts another connection: its initial sequence number is new.
 pub fn begins_again(connection: &Connection, side: usize, segment: &Segment) -> bool {
     let (own, peer) = (
         &connection.directions[side],
@@ -34,9 +34,9 @@ pub fn begins_again(connection: &Connection, side: usize, segment: &Segment) -> 
     !(segment.flags & ACK != 0 && peer.has_syn && Seq(segment.ack) == peer.isn + 1)
 }
 
-/// The first segment after a SYN whose answer was not captured. Its window shows whether scaling was agreed on: a field
-/// of less than half the SYN's window, with nothing received in between, is a scaled one, since a receiver does not
-/// take its right edge back (RFC 9293 §3.8.6, SHLD-14).
+/// Infer scaling from the first segment after a SYN whose answer was not captured: a window field of less than half the
+/// SYN's window, with nothing received in between, is scaled, because a receiver does not move its right edge back
+/// (RFC 9293 §3.8.6, SHLD-14).
 #[cold]
 pub fn confirm_scale(sent: &mut Direction, segment: &Segment) {
     let is_first = sent.segments == 1 && Seq(segment.seq) == sent.isn + 1;
@@ -48,7 +48,7 @@ pub fn confirm_scale(sent: &mut Direction, segment: &Segment) {
     }
 }
 
-/// Keep what a SYN/ACK acknowledges if it is not the SYN that was captured.
+/// Keep the acknowledgment of a SYN/ACK if it does not match the captured SYN.
 fn note_answered(acked: &mut Direction, ack: Seq) {
     let is_other =
         acked.has_only_syn && (!ack.is_after(acked.isn) || acked.flight.nxt.is_before(ack));
@@ -57,8 +57,8 @@ fn note_answered(acked: &mut Direction, ack: Seq) {
     }
 }
 
-/// The captured SYN's number is damaged if the SYN/ACK acknowledges another and the third segment of the handshake
-/// continues there (RFC 9293 §3.5): a client resets a SYN/ACK that answers no SYN it sent.
+/// Correct the captured SYN's number, which is damaged if the SYN/ACK acknowledges another and the third segment of the
+/// handshake continues there (RFC 9293 §3.5): a client resets a SYN/ACK for a SYN that it did not send.
 #[cold]
 pub fn begin_where_answered(sent: &mut Direction, peer_isn: Seq, segment: &Segment) {
     let seq = Seq(segment.seq);
@@ -78,7 +78,7 @@ pub fn begin_where_answered(sent: &mut Direction, peer_isn: Seq, segment: &Segme
     sent.window.anchor(seq);
 }
 
-/// Take in a SYN or SYN/ACK of the connection.
+/// Process a SYN or SYN/ACK of the connection.
 pub fn take_syn(
     connection: &mut Connection,
     side: usize,
@@ -140,7 +140,7 @@ pub fn take_syn(
     (events, rtt_ns)
 }
 
-/// Note what earlier SYNs of this side it follows; true where it repeats the sequence number of the one before the last.
+/// Compare a SYN with earlier ones of this side; return true if it repeats the sequence number of the one before the last.
 fn note_copy(connection: &mut Connection, side: usize, segment: &Segment, is_resent: bool) -> bool {
     let (seq, now_ns) = (Seq(segment.seq), segment.time_ns);
     let is_answer = segment.flags & ACK != 0;
@@ -169,7 +169,7 @@ fn note_copy(connection: &mut Connection, side: usize, segment: &Segment, is_res
     is_return
 }
 
-/// Apply the options and data that it agrees on with the peer.
+/// Apply the negotiated options and the SYN's data.
 fn take_options(sent: &mut Direction, acked: &Direction, segment: &Segment, is_resent: bool) {
     let offer = offer(segment);
     if let (Offer::Shift(shift), Offer::Absent, true) = (sent.syn.offer, offer, is_resent) {
@@ -181,7 +181,7 @@ fn take_options(sent: &mut Direction, acked: &Direction, segment: &Segment, is_r
     let is_fast_open = segment.options.fast_open || acked.syn.has(syn_kind::FAST_OPEN);
     let early_bytes = match (is_fast_open, is_resent) {
         (true, _) if segment.payload_len > 0 => segment.payload_len.min(u32::from(u16::MAX)) as u16,
-        // Linux sends the SYN again without its data.
+        // Linux retransmits the SYN without its data.
         (_, true) => sent.syn.early_bytes,
         _ => 0,
     };
@@ -197,7 +197,7 @@ fn take_options(sent: &mut Direction, acked: &Direction, segment: &Segment, is_r
     }
 }
 
-/// The sequence space of a direction begins with its SYN.
+/// Begin the sequence space of a direction with its SYN.
 fn begin_sequence(sent: &mut Direction, segment: &Segment) {
     let (seq, now_ns) = (Seq(segment.seq), segment.time_ns);
     let end = seq + segment.sequence_length();
@@ -206,7 +206,7 @@ fn begin_sequence(sent: &mut Direction, segment: &Segment) {
     let is_other = una.is_before(seq) || (!sent.is_seen && una != seq + 1);
     let begins = !sent.flight.is_started || is_other || sent.has_syn;
     if begins || !sent.is_seen {
-        // Bytes acknowledged before this SYN was captured count from it on.
+        // Bytes acknowledged before this SYN was captured count from the SYN.
         sent.acked_bytes = u64::from(!begins);
         if let Some(cold_state) = &mut sent.cold_state {
             cold_state.before_bytes = 0;
@@ -237,7 +237,7 @@ fn begin_sequence(sent: &mut Direction, segment: &Segment) {
     sent.ledger.sent(end, una, now_ns, segment.frame);
 }
 
-/// Data in the SYN (RFC 7413).
+/// Process data in the SYN (RFC 7413).
 fn take_early_data(sent: &mut Direction, segment: &Segment) {
     let now_ns = segment.time_ns;
     if segment.payload_len > 0 {
@@ -250,7 +250,7 @@ fn take_early_data(sent: &mut Direction, segment: &Segment) {
     }
 }
 
-/// The window of a SYN is plain whatever the scale (RFC 7323 §2.2).
+/// Apply the window of a SYN, which is never scaled (RFC 7323 §2.2).
 fn take_window(
     acked: &mut Direction,
     segment: &Segment,
@@ -276,7 +276,7 @@ fn take_window(
     }
 }
 
-/// A SYN or SYN/ACK once more: by its sender's timer (RFC 6298 §2.1), or since its answer was lost.
+/// Diagnose a repeated SYN or SYN/ACK: a timeout of its sender (RFC 6298 §2.1), or a lost answer.
 fn resent_syn(
     connection: &Connection,
     side: usize,
@@ -353,8 +353,8 @@ fn note_initiator(connection: &mut Connection, side: usize, is_answer: bool) {
     }
 }
 
-/// The offer that the peer's SYN/ACK answered. It carries the option only when the SYN did (RFC 7323 §2.2): if the last
-/// copy of the SYN came without, an earlier one was answered.
+/// Return the offer that the peer's SYN/ACK answered. It carries the option only if the SYN did (RFC 7323 §2.2): if the
+/// last copy of the SYN lacks it, an earlier copy was answered.
 fn answered_offer(own: &Direction, peer: &SynOptions) -> Offer {
     let earlier = own
         .cold_state
@@ -366,7 +366,7 @@ fn answered_offer(own: &Direction, peer: &SynOptions) -> Offer {
     }
 }
 
-/// Draw the conclusions from the SYNs seen so far: scaling and segment size.
+/// Derive scaling and segment size from the SYNs so far.
 fn settle(connection: &mut Connection, syn_side: usize) {
     let syns = [connection.directions[0].syn, connection.directions[1].syn];
     let offers =
@@ -383,7 +383,7 @@ fn settle(connection: &mut Connection, syn_side: usize) {
             .as_ref()
             .and_then(|cold_state| cold_state.given_shift);
         (direction.own_scale, direction.own_shift) = match (scales[side], given) {
-            // A copy of the SYN takes nothing back.
+            // A copy of the SYN retracts nothing.
             ((state, _), _) if !state.is_certain() && direction.own_scale.is_certain() => {
                 (direction.own_scale, direction.own_shift)
             }
@@ -411,7 +411,7 @@ fn settle(connection: &mut Connection, syn_side: usize) {
     }
 }
 
-/// The windows so far were taken unscaled: none but the last can be mended.
+/// Scale the last window; earlier ones were recorded unscaled and cannot be corrected.
 fn scale_last_window(acked: &mut Direction, shift: u8) {
     let has_unscaled = (acked.cold_state.as_mut())
         .is_some_and(|cold_state| std::mem::take(&mut cold_state.has_unscaled_windows));

@@ -1,17 +1,17 @@
-//! The events of a segment on their way into the journal of its connection.
+//! Writes the events of segments into the journals of their connections.
 
 use crate::event::Events;
 use crate::tcp::connection::state::Connection;
 use crate::tcp::recovery::evidence::Evidence;
 use crate::wire::Segment;
 
-/// Entries of all journals: beyond it none is kept, and memory stays bounded.
+/// Maximum number of entries in all journals, which bounds memory.
 const MOST_JOURNALED: usize = 1 << 18;
 
-/// How much all journals together keep.
+/// Size of all journals together.
 pub struct Journaled {
     entries: usize,
-    /// The last frame of which they take anything.
+    /// The last frame whose events are kept.
     until_frame: u64,
     /// Frame of each entry, if several trackers share the capture.
     frames: Option<Vec<u64>>,
@@ -24,7 +24,7 @@ impl Default for Journaled {
 }
 
 impl Journaled {
-    /// Journals that take nothing after a frame, as they did when more connections were tracked.
+    /// Create journals that keep nothing after a frame, as when more connections were tracked.
     pub fn until(frame: Option<u64>) -> Self {
         Journaled {
             entries: 0,
@@ -33,7 +33,7 @@ impl Journaled {
         }
     }
 
-    /// Journals of some of a capture's connections, which are joined with those of the others.
+    /// Create journals of some of a capture's connections, to be joined with the others.
     pub fn of_some() -> Self {
         Journaled {
             frames: Some(Vec::new()),
@@ -54,12 +54,12 @@ impl Journaled {
         joined
     }
 
-    /// The last frame of which they took anything, where they became full.
+    /// Return the last frame whose events were kept, if the journals became full.
     pub fn until_frame(&self) -> Option<u64> {
         (self.until_frame != u64::MAX).then_some(self.until_frame)
     }
 
-    /// Write events, which were counted, into a connection's journal.
+    /// Write counted events into a connection's journal.
     #[inline]
     pub fn keep(
         &mut self,

@@ -1,6 +1,6 @@
-//! The one pass over segments: finds each segment's connection and moves its state.
+//! The single pass over segments: finds each segment's connection and updates its state.
 //!
-//! Comes in: segments in capture order. Goes out: an annotation a segment, and the connections at the end.
+//! In: segments in capture order. Out: an annotation per segment, and the connections at the end.
 //! One segment costs a table look-up and straight-line arithmetic; everything unusual is a cold call.
 
 mod ack;
@@ -59,15 +59,15 @@ pub struct Annotation {
     pub connection: u32,
     /// Side that sent it: 0 sent the connection's first segment.
     pub side: u8,
-    /// It was sent by the initiator.
+    /// Whether the initiator sent it.
     pub is_from_initiator: bool,
     pub events: Events,
-    /// The window of this segment in bytes, where its scale is certain.
+    /// Window of this segment in bytes, if its scale is certain.
     pub window_bytes: Option<u32>,
     pub shift: Option<u8>,
-    /// In flight from this segment's sender just after it.
+    /// Bytes in flight from this segment's sender just after it.
     pub flight_bytes: Option<u32>,
-    /// The same less what SACK reported as received.
+    /// The same without bytes that SACK reported as received.
     pub pipe_bytes: Option<u32>,
     pub rtt_ns: Option<u64>,
     pub evidence: Option<Evidence>,
@@ -81,9 +81,9 @@ pub struct Tracker {
     pub connections: Arena,
     /// Segments that the capture itself duplicated.
     pub duplicates: u64,
-    /// Segments of which the snapshot length cut off options.
+    /// Segments whose options were truncated by the snapshot length.
     pub options_cut: u64,
-    /// Shifts from elsewhere.
+    /// Window shifts from outside the capture.
     given_shifts: GivenShifts,
     journaled: Journaled,
     /// Evidence that the newest segment was retransmitted or late.
@@ -100,7 +100,7 @@ pub struct Tracker {
     forks: Forks,
     /// Times that a tag was reassigned to another connection.
     moves: u32,
-    /// Rounds of finished connections are not needed.
+    /// Whether rounds of finished connections are dropped.
     lets_rounds_go: bool,
 }
 
@@ -141,7 +141,7 @@ impl Tracker {
         }
     }
 
-    /// A tracker of those of a capture's connections whose tags, made by `tags`, it is given: see [`Tracker::joined`].
+    /// Create a tracker of the connections whose tags, made by `tags`, it receives: see [`Tracker::joined`].
     pub fn of_some(tags: Tags) -> Self {
         Tracker {
             table: FlowTable::new(tags),
@@ -151,7 +151,7 @@ impl Tracker {
         }
     }
 
-    /// Join finished trackers, each of some connections, into what one tracker of all would be.
+    /// Join finished trackers of different connections into the equivalent of one tracker of all.
     pub fn joined(parts: Vec<Tracker>) -> Self {
         let mut joined = Tracker::default();
         let (mut arenas, mut journals) = (Vec::new(), Vec::new());
@@ -174,7 +174,7 @@ impl Tracker {
         joined
     }
 
-    /// Return true if it tracks all of a capture and nothing else was asked, so that several may share the work.
+    /// Return true if it tracks a whole capture without extras, so that several trackers may share the work.
     pub fn is_plain(&self) -> bool {
         self.wanted.is_none() && self.given_shifts.is_empty() && self.roots.is_none()
     }
@@ -189,18 +189,18 @@ impl Tracker {
         self.roots.get_or_insert_with(Vec::new);
     }
 
-    /// The first connection with the four-tuple of another, if they are kept.
+    /// Return the first connection with the same four-tuple, if roots are kept.
     #[inline(always)]
     pub fn root(&self, index: u32) -> Option<u32> {
         self.roots.as_ref()?.get(index as usize).copied()
     }
 
-    /// The frame after which no event went into a journal, all together having enough.
+    /// Return the frame after which no event was kept because the journals were full.
     pub fn journal_until(&self) -> Option<u64> {
         self.journaled.until_frame()
     }
 
-    /// The same of the connection with this number only, if there is one, and, until that begins, of those before it.
+    /// Restrict the tracker to the connection with this number and, until that begins, to those before it.
     pub fn of_one(self, number: Option<u32>) -> Self {
         let wanted = number.map(|number| Wanted::Number { number, tag: None });
         Tracker { wanted, ..self }
@@ -215,7 +215,7 @@ impl Tracker {
         }
     }
 
-    /// The number of the connection that was opened as the `index`th; none for one that is not wanted.
+    /// Return the number of the `index`th connection opened, or None if it is not tracked.
     pub fn number(&self, index: u32) -> Option<u32> {
         match &self.wanted {
             Some(wanted) => wanted.number(index),
@@ -223,7 +223,7 @@ impl Tracker {
         }
     }
 
-    /// The connection with this number.
+    /// Return the connection with this number.
     pub fn by_number(&self, number: u32) -> Option<&Connection> {
         let index = match &self.wanted {
             Some(wanted) => wanted.index(number)?,
@@ -232,7 +232,7 @@ impl Tracker {
         self.connections.get(index)
     }
 
-    /// The table's tag for a segment. Asking for a batch of tags first lets their cache misses overlap.
+    /// Return the table's tag for a segment. Computing a batch of tags first lets their cache misses overlap.
     #[inline]
     pub fn tag(&self, segment: &Segment) -> u32 {
         self.table.tag(segment)
@@ -309,7 +309,7 @@ impl Tracker {
             self.duplicates += 1;
             let direction = &mut connection.directions[side];
             direction.count(event::CAPTURE_DUPLICATE);
-            // The row says what the packet is; it counts as that only once.
+            // The row describes the packet, which is counted only once.
             let kind = direction.cold_state.as_ref().and_then(|cold_state| {
                 let episode = cold_state.episode()?;
                 episode.just_resent(Seq(segment.seq), segment.time_ns, WITHIN_NS)
@@ -331,7 +331,7 @@ impl Tracker {
         taken(found)
     }
 
-    /// The row of a segment that was just taken; none for one of a connection that is not wanted.
+    /// Return the row of the segment just tracked, or None if its connection is not tracked.
     pub fn annotate(
         &self,
         segment: &Segment,
@@ -344,7 +344,7 @@ impl Tracker {
         if taken.events & event::WITH_EVIDENCE != 0 {
             annotation.evidence = self.evidence;
         }
-        // An ordinary segment ends none, and leaves the last one's standing.
+        // An ordinary segment ends no stall and leaves the last one's record in place.
         annotation.stall = self
             .stall
             .filter(|stall| stall.after_frame == segment.frame);
@@ -362,8 +362,8 @@ impl Tracker {
         }
     }
 
-    /// Close what is open: time integrals, limited spans and zero-window episodes end with the connection. A
-    /// stalled connection lasts to the capture's end: `last_ns` is the time of its last packet.
+    /// Close time integrals, limited spans and zero-window episodes, which end with the connection. A stalled connection
+    /// lasts to the capture's end: `last_ns` is the time of the capture's last packet.
     #[cold]
     pub fn finish(&mut self, last_ns: Option<i64>) {
         for index in 0..self.connections.len() {
@@ -382,7 +382,7 @@ impl Tracker {
         }
     }
 
-    /// Whether no later connection has its four-tuple.
+    /// Return whether no later connection has its four-tuple.
     fn is_newest(&self, index: u32, connection: &Connection) -> bool {
         let is_same = |other: &Connection| {
             let [first, second] = connection.endpoints;
@@ -395,7 +395,7 @@ impl Tracker {
         newest == Some(index)
     }
 
-    /// The connection of a segment and the side that sent it; opens a new one where none fits.
+    /// Return the connection of a segment and the sending side; open a connection if none fits.
     fn locate(&mut self, segment: &Segment, tag: u32, found: Option<(u32, usize)>) -> (u32, usize) {
         match found.or_else(|| self.find(segment, tag)) {
             Some((index, side)) if segment.flags & SYN == 0 => {
@@ -464,7 +464,7 @@ impl Tracker {
         index.zip(side)
     }
 
-    /// As [`Tracker::locate`], while a SYN on an open connection awaits its answer.
+    /// Like [`Tracker::locate`], while a SYN on an open connection awaits its answer.
     #[cold]
     fn locate_forked(
         &mut self,

@@ -1,7 +1,6 @@
-//! The steps that a segment takes through its connection, in order.
+//! Applies a segment to its connection, step by step.
 //!
-//! Comes in: a connection and one of its segments. Goes out: events, a round trip, the row. It never reads another
-//! connection.
+//! In: a connection and one of its segments. Out: events, a round trip, the row. Never reads another connection.
 
 use super::{ack, clock_step, fast, handshake, reset, send, stall, Annotation, SegmentOutcome};
 use crate::event::{self, Events};
@@ -25,7 +24,7 @@ use crate::tcp::window::zero::EndedBy;
 use crate::wire::{capture_flag, Segment, ACK, CWR, FIN, RST, SYN};
 
 impl Connection {
-    /// Whether the segment brings nothing that none before it did: no new sequence space, no new acknowledgment.
+    /// Return whether the segment is redundant: no new sequence space and no new acknowledgment.
     #[inline]
     pub(super) fn brings_nothing(&self, side: usize, segment: &Segment) -> bool {
         let (sent, acked) = (&self.directions[side], &self.directions[1 - side]);
@@ -35,14 +34,14 @@ impl Connection {
             && (segment.flags & ACK == 0 || !acked.flight.una.is_before(Seq(segment.ack)))
     }
 
-    /// Take the segment if it is an ordinary one; return its events and the round trip that it completed.
+    /// Track the segment if it is ordinary; return its events and the round trip that it completed.
     #[inline(always)]
     pub(super) fn take_ordinary(
         &mut self,
         side: usize,
         segment: &Segment,
     ) -> Option<(Events, Option<u64>)> {
-        // Below zero, where the clock ran backwards, it is larger than any.
+        // A negative value, after the clock ran backwards, is larger than any other.
         let silence_ns = segment.time_ns.wrapping_sub(self.end_ns) as u64;
         if !self.is_ordinary[side & 1] | (silence_ns > stall::MIN_NS as u64) {
             return None;
@@ -59,9 +58,9 @@ impl Connection {
         Some((taken.events, taken.rtt_ns))
     }
 
-    /// Move the state by one segment of any kind. One that is earlier than the one before counts at that one's time, and
-    /// after a clock that was set back all do by how far: what is measured between two segments is never below zero, and
-    /// all of it together never above the life.
+    /// Update the state by a segment of any kind. A segment earlier than its predecessor counts at the predecessor's time,
+    /// and after the clock was set back all segments are shifted by the step: no interval is negative, and the sum of all
+    /// never exceeds the connection's life.
     #[inline(never)]
     pub(super) fn take(
         &mut self,
@@ -119,7 +118,7 @@ impl Connection {
         }
         reset::refute(self, side, segment);
         let (events, rtt_ns) = if segment.flags & (SYN | RST) != 0 {
-            // Limits are noted with the next plain segment only.
+            // Limits are noted only with the next plain segment.
             self.is_ordinary = [false; 2];
             self.take_control(side, segment, evidence)
         } else {
@@ -148,7 +147,7 @@ impl Connection {
         (events, rtt_ns)
     }
 
-    /// The time of a segment of a capture whose clock may have been set back.
+    /// Return a segment's time, corrected for a capture clock that was set back.
     #[cold]
     fn set_clock_right(&mut self, time_ns: i64) -> i64 {
         let end_ns = self.end_ns;
@@ -164,7 +163,7 @@ impl Connection {
         time_ns
     }
 
-    /// A segment counts so much later than the clock has it: no round trip that it may end is one.
+    /// Discard the round trips that a segment may end, which counts `early_ns` later than its capture time.
     #[cold]
     fn forget_round_trips(&mut self, early_ns: i64) {
         if early_ns < LEAST_DISORDER_NS {
@@ -182,7 +181,7 @@ impl Connection {
     }
 
     /// Skip a silence that only the capture's clock measured: it belongs to no budget, round trip, gap or stall. Return
-    /// true if this was one.
+    /// whether there was one.
     #[cold]
     fn note_clock(&mut self, side: usize, segment: &Segment, before_ns: i64) -> bool {
         let Some(stepped_ns) = clock_step::stepped_ns(self, side, segment, before_ns) else {
@@ -214,8 +213,8 @@ impl Connection {
         true
     }
 
-    /// Both directions must be known and open, and none reset; data does not mind what is in doubt of its own
-    /// direction, nor an acknowledgment the pauses of its sender.
+    /// Decide which directions are ordinary. Both must be known and open, and none reset; data is unaffected by doubts
+    /// about its own direction, and an acknowledgment by pauses of its sender.
     #[inline]
     fn judge_ordinary(&mut self) {
         let [first, second] = &self.directions;
@@ -280,7 +279,7 @@ impl Connection {
         if events & ASKING != 0 {
             sent.note_try(now_ns, last_data_ns);
         } else if segment.payload_len > 0 {
-            // New data needs room, which an answer makes: what was not captured.
+            // New data needs room, so an answer was missing from the capture.
             sent.note_heard();
         }
         sent.is_seen = true;
@@ -322,7 +321,7 @@ impl Connection {
         }
     }
 
-    /// SYN and RST: the handshake and the abort.
+    /// Process a SYN or RST.
     #[cold]
     fn take_control(
         &mut self,
@@ -394,7 +393,7 @@ impl Connection {
         }
     }
 
-    /// The capture is over, or nothing later is of this connection, at `until_ns`.
+    /// End the connection at `until_ns`: the capture is over, or nothing later belongs to it.
     pub(super) fn finish(&mut self, until_ns: i64, keeps_rounds: bool) {
         reset::conclude(self);
         if self.marks.reset_by().is_none() {

@@ -1,7 +1,7 @@
-//! Sequence numbers that no window allows: a segment beyond every right edge, an acknowledgment of more than could be sent.
+//! Rejects impossible sequence numbers: segments beyond every right edge, and ACKs of more than could have been sent.
 //!
-//! No receiver takes such a segment (RFC 9293 §3.10.7.4, first check), and one damaged number must not move SND.UNA or
-//! SND.MAX. But a capture that lost packets lost the windows that allowed them, too: what two segments say is believed.
+//! No receiver accepts such a segment (RFC 9293 §3.10.7.4, first check), and one damaged number must not move SND.UNA or
+//! SND.MAX. But a capture that lost packets also lost the windows that allowed them, so two agreeing segments are believed.
 
 use crate::sequence::Seq;
 use crate::tcp::connection::claim::Claim;
@@ -10,7 +10,7 @@ use crate::tcp::tracker::send::MAX_JUMP;
 use crate::tcp::window::flight::Unknown;
 use crate::wire::Segment;
 
-/// A capture rarely loses more at once; the limit if the windows are unknown.
+/// Limit if the windows are unknown: a capture rarely loses more at once.
 const UNSEEN_BYTES: i32 = 1 << 20;
 
 impl Direction {
@@ -47,7 +47,7 @@ impl Direction {
         false
     }
 
-    /// Data begins at a place for which ACKs that were not captured made room.
+    /// Mark SND.UNA unknown: data begins where only uncaptured ACKs could have made room.
     fn lose_una(&mut self, place: Seq, now_ns: i64) {
         let is_known = self.is_flight_known();
         self.flight.integrate(now_ns, is_known);
@@ -61,14 +61,14 @@ impl Direction {
     fn is_beyond(&self, place: Seq, is_scale_certain: bool) -> bool {
         let nxt = self.flight.nxt;
         if is_scale_certain && self.window.is_known && !nxt.is_after(self.window.edge_max) {
-            // One byte more is a probe's, or a FIN.
+            // One more byte is a probe's, or a FIN.
             self.window.edge_max.to(place) > 1
         } else {
             nxt.to(place) > UNSEEN_BYTES
         }
     }
 
-    /// Whether another segment claimed nearly the same place before; else this claim is noted.
+    /// Return whether an earlier segment claimed nearly the same place; otherwise note this claim.
     #[cold]
     fn is_confirmed(&mut self, claim: Claim, now_ns: i64, is_scale_certain: bool) -> bool {
         let most_bytes = self.likely_window_bytes(is_scale_certain);
@@ -84,7 +84,7 @@ impl Direction {
         first.is_some()
     }
 
-    /// Count the data that was left alone.
+    /// Count the data that was ignored at first.
     fn admit(&mut self, first: Claim, now_ns: i64) {
         let nxt = self.flight.nxt;
         if first.is_empty() || first.left.is_before(nxt) {
@@ -102,7 +102,7 @@ impl Direction {
         });
     }
 
-    /// How far two segments of one flight may be from each other.
+    /// Return the maximum distance between two segments of one flight.
     pub(super) fn likely_window_bytes(&self, is_scale_certain: bool) -> u32 {
         if is_scale_certain && self.window.is_known {
             self.window.max_bytes.min(MAX_JUMP)

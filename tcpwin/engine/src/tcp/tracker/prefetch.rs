@@ -1,8 +1,7 @@
 //! Prefetches the connections of the next segments into the cache.
 //!
-//! With thousands of connections nearly every segment meets one that is in no cache, in a dozen lines behind three
-//! pointers. Here the lines of a whole batch are asked for at once, one depth of pointers after the other. Never changes
-//! anything.
+//! With thousands of connections nearly every segment's connection is uncached: a dozen lines behind three pointers.
+//! Prefetches the lines of a whole batch at once, one level of pointers after the other. Never changes results.
 
 use crate::cache::{ask_for, ask_for_all, from, LINE_BYTES};
 use crate::sequence::Seq;
@@ -15,7 +14,7 @@ use crate::tcp::tracker::slot::Slot;
 use crate::tcp::window::sender_view::{Known, SenderView};
 use crate::wire::Segment;
 
-/// Prefetch the fields that only the full way reads.
+/// Prefetch the fields that only the slow path reads.
 #[inline(always)]
 pub fn ask_for_rare(connection: &Connection) {
     for direction in &connection.directions {
@@ -47,7 +46,7 @@ impl Default for Ahead {
 }
 
 impl Ahead {
-    /// Ask for all that ordinary segments of these connections need.
+    /// Prefetch everything that ordinary segments of these connections need.
     #[inline(never)]
     pub fn look<const N: usize>(&self, connections: &Arena, slots: &[Slot; N]) {
         let connections = slots.map(|slot| {
@@ -59,7 +58,7 @@ impl Ahead {
             connection
         });
         let paces = connections.map(|connection| {
-            // Both data and its ACKs move the direction that carries the data; the other has little to move.
+            // Data and its ACKs both update the direction that carries the data; the other has little to update.
             let [first, second] = &connection.directions;
             let busier = usize::from(first.payload_bytes < second.payload_bytes);
             self.pace(&connection.directions[busier])
@@ -85,7 +84,7 @@ impl Ahead {
         let view = pace.view.as_deref().unwrap_or(&self.view);
         ask_for(from(view));
         ask_for(from(view).wrapping_add(LINE_BYTES));
-        // An ACK takes out several of the oldest, four to a line; data is put behind the newest.
+        // An ACK removes several of the oldest entries, four per line; data is appended after the newest.
         let (older, newer) = pace.rest.as_slices();
         ask_for(older.as_ptr().cast());
         ask_for(older.as_ptr().cast::<u8>().wrapping_add(LINE_BYTES));

@@ -1,4 +1,4 @@
-//! Zero-window probes and keep-alives: what a sender asks a window or a peer that says nothing.
+//! Zero-window probes and keep-alives.
 
 use crate::event::{self, Events};
 use crate::sequence::Seq;
@@ -17,7 +17,7 @@ pub(super) fn is_probe(sent: &Direction, segment: &Segment) -> bool {
         && segment.flags & FIN == 0
 }
 
-/// One byte into a closed window (RFC 9293 §3.8.6.1). The byte counts as sent, though it will be sent again.
+/// Process one byte sent into a closed window (RFC 9293 §3.8.6.1). It counts as sent, though it will be retransmitted.
 #[cold]
 pub(super) fn take_probe(sent: &mut Direction, segment: &Segment, end: Seq) -> Events {
     let is_resent = sent.send_probe(segment, end);
@@ -28,7 +28,7 @@ pub(super) fn take_probe(sent: &mut Direction, segment: &Segment, end: Seq) -> E
     event::ZERO_WINDOW_PROBE
 }
 
-/// A keep-alive, or a probe of the same form that was sent before the sender knew of the open window.
+/// Process a keep-alive, or a probe of the same form sent before the sender knew that the window had opened.
 pub(super) fn take_keep_alive(
     sent: &mut Direction,
     segment: &Segment,
@@ -48,7 +48,7 @@ pub(super) fn take_keep_alive(
     }
 }
 
-/// Whether the closed window went unprobed for so long that no probe timer can be running.
+/// Return whether the closed window went unprobed for so long that no probe timer can be running.
 pub(super) fn is_too_late(sent: &Direction, now_ns: i64) -> bool {
     let episode = sent
         .cold_state

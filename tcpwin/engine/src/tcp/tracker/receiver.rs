@@ -1,7 +1,7 @@
-//! The receiver's half of a direction: the state that ACKs of its data, and their windows, change.
+//! The receiver's half of a direction: the state changed by ACKs of its data and their windows.
 //!
-//! Whoever moves SND.UNA does it here, but where a capture begins: what an ACK covers is timed before the time of the
-//! last ACK moves, and the sender sees SND.UNA and the window of one ACK together, the window having been taken.
+//! SND.UNA moves only here, except at the start of a capture: covered data is timed before the time of the last ACK is
+//! updated, and the sender's view gets SND.UNA and the window of an ACK together, after the window is applied.
 
 use crate::event::{self, Events};
 use crate::sequence::Seq;
@@ -16,11 +16,11 @@ use crate::tcp::window::receive::Advertisement;
 use crate::tcp::window::sender_view::Known;
 use crate::wire::{Segment, FIN};
 
-/// An ACK that much later than the fastest was delayed: Linux waits 40 ms at least (TCP_DELACK_MIN), others up to the
-/// half second that RFC 9293 §3.8.6.3 allows.
+/// Range of delay, relative to the fastest ACK, that means a delayed ACK: Linux waits at least 40 ms (TCP_DELACK_MIN),
+/// others up to the half second that RFC 9293 §3.8.6.3 allows.
 const DELAYED_MIN_NS: u64 = 38_000_000;
 const DELAYED_MAX_NS: u64 = 520_000_000;
-/// Least silence of the receiver before it: the delay, less what the path's jitter may take off.
+/// Minimum silence of the receiver before a delayed ACK: the delay, less the path's jitter.
 const SILENT_MIN_NS: i64 = 35_000_000;
 
 impl Direction {
@@ -102,7 +102,7 @@ impl Direction {
         }
     }
 
-    /// All that an ordinary segment acknowledges and advertises. `peer` is the direction of its sender.
+    /// Apply everything that an ordinary segment acknowledges and advertises. `peer` is the direction of its sender.
     ///
     /// Most data repeats the last ACK and its window, which then change nothing.
     #[inline(always)]
@@ -156,9 +156,8 @@ impl Direction {
         }
     }
 
-    /// An advertisement that is not taken, of this edge: whether the receiver took back what it had offered. The sender
-    /// sends on, and the receiver drops what comes, which its ACKs say. Without timestamps one that comes late looks
-    /// the same.
+    /// Judge whether a rejected advertisement of this edge withdrew the window. The sender sends on, and the receiver drops
+    /// the data, as its ACKs show. Without timestamps, a late advertisement looks the same.
     #[cold]
     pub(super) fn take_back_unheard(&mut self, peer: &Direction, segment: &Segment, edge: Seq) {
         let retreat = edge.to(self.window.edge);
@@ -173,11 +172,11 @@ impl Direction {
         }
     }
 
-    /// The right edge moved to the left, by so much to `edge`.
+    /// Note that the right edge moved left to `edge`, by `shrink_bytes`.
     #[cold]
     pub(super) fn take_back(&mut self, edge: Seq, shrink_bytes: u32) {
         let (una, nxt, acked_bytes) = (self.flight.una, self.flight.nxt, self.acked_bytes);
-        // The sender sends nothing beyond the edge that it knows; away from it, data comes for one more round trip.
+        // The sender stays within the edge that it knows; away from it, data beyond arrives for one more round trip.
         let is_near = self.pace().is_none_or(|pace| pace.view.is_none());
         let right = edge + shrink_bytes;
         let right = if is_near && nxt.is_before(right) {
@@ -202,7 +201,7 @@ impl Direction {
         }
     }
 
-    /// Take in the round trip of an ACK that moved SND.UNA.
+    /// Add the round trip of an ACK that moved SND.UNA.
     #[inline]
     fn time(&mut self, covered: Option<Covered>, now_ns: i64) -> Option<u64> {
         let covered = covered?;
@@ -236,7 +235,7 @@ impl Direction {
         self.time(Some(covered), now_ns)
     }
 
-    /// By how much an ACK of one segment came later than the fastest, if its receiver delayed it.
+    /// Return how much later than the fastest an ACK of one segment came, if its receiver delayed it.
     fn late_by_ns(&self, covered: Covered, ack: Seq, now_ns: i64) -> Option<i64> {
         let advance = self.flight.una.to(ack);
         let least_ns = self.ledger.min_ns()?;
@@ -248,23 +247,24 @@ impl Direction {
         .then_some(over_ns as i64)
     }
 
-    /// While a receiver delays an ACK it sends none; one that merely queued follows others closely.
+    /// Return whether the receiver was silent before the ACK: it sends none while delaying one, whereas a queued ACK
+    /// follows others closely.
     #[inline(always)]
     fn has_been_silent(&self, now_ns: i64) -> bool {
         now_ns.wrapping_sub(self.last_ack_ns) >= SILENT_MIN_NS
     }
 
-    /// Whether the ACK that comes now may have been delayed by its receiver: a quick look, which errs on the safe side.
+    /// Return whether the receiver may have delayed the current ACK: a quick check that errs on the safe side.
     #[inline(always)]
     pub(super) fn may_be_late(&self, now_ns: i64) -> bool {
-        // Without a segment or a sample the differences are far from the range, or the full way sorts it out.
+        // Without a segment or a sample the differences are far out of range, or the slow path decides.
         let waited_ns = now_ns.wrapping_sub(self.ledger.oldest_or_none_ns()) as u64;
         let over_ns = waited_ns.wrapping_sub(self.ledger.least_or_none_ns());
         over_ns.wrapping_sub(DELAYED_MIN_NS) <= DELAYED_MAX_NS - DELAYED_MIN_NS
             && self.has_been_silent(now_ns)
     }
 
-    /// The receiver held back the ACK of a lone segment.
+    /// Note that the receiver delayed the ACK of a lone segment.
     #[cold]
     fn delay_ack(&mut self, advance: u32, over_ns: i64) -> Events {
         let una = self.flight.una;
@@ -274,7 +274,7 @@ impl Direction {
         event::DELAYED_ACK
     }
 
-    /// Forget the duplicate ACKs at the next ACK.
+    /// Forget the duplicate ACKs, at the next ACK.
     #[cold]
     fn forget_reports(&mut self) {
         self.duplicate_acks = 0;

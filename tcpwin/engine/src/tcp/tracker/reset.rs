@@ -1,8 +1,8 @@
 //! Judges whether the receiver of a RST obeyed it.
 //!
-//! RFC 5961 §3.2, RFC 9293 §3.10.7.4: a RST outside the receive window is dropped, one at RCV.NXT obeyed, any other
-//! answered by a challenge ACK. Older stacks obey all within the window, and a capture may lack what moved RCV.NXT: of
-//! those beyond SND.MAX what follows decides.
+//! RFC 5961 §3.2, RFC 9293 §3.10.7.4: a RST outside the receive window is dropped, one at RCV.NXT is obeyed, and any other
+//! is answered by a challenge ACK. Older stacks obey all within the window, and a capture may lack the data that moved
+//! RCV.NXT, so for a RST beyond SND.MAX the following segments decide.
 
 use crate::sequence::Seq;
 use crate::tcp::connection::incidents::DoubtfulReset;
@@ -12,7 +12,7 @@ use crate::wire::{Segment, RST};
 
 /// Further from SND.MAX than any window reaches (RFC 7323 §2.3).
 const MAX_JUMP: i32 = 1 << 30;
-/// Without a measured handshake, segments may cross a RST for so long.
+/// Time for which segments may cross a RST, without a measured handshake.
 const CROSSING_DEFAULT_NS: i64 = 1_000_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub fn judge(connection: &Connection, side: usize, segment: &Segment) -> Reset {
     }
 }
 
-/// Note segments after a doubtful RST: except those that may have crossed it, they show that it was not obeyed, or was
+/// Note a segment after a doubtful RST: unless it may have crossed the RST, it shows that the RST was not obeyed or was
 /// forged.
 #[inline]
 pub fn refute(connection: &mut Connection, side: usize, segment: &Segment) {
@@ -62,7 +62,7 @@ pub fn refute(connection: &mut Connection, side: usize, segment: &Segment) {
     }
 }
 
-/// At the connection's end: a doubtful RST after which nothing came was obeyed.
+/// Accept a doubtful RST at the connection's end if nothing followed it.
 pub fn conclude(connection: &mut Connection) {
     let incidents = connection.incidents.as_mut();
     let Some(doubt) = incidents.and_then(|incidents| incidents.doubtful_reset.take()) else {

@@ -17,14 +17,14 @@ use crate::tcp::timing::sent::Sent;
 use crate::tcp::tracker::probe::{is_too_late, take_keep_alive, take_probe};
 use crate::wire::{Segment, FIN};
 
-/// Position of a segment that begins below SND.MAX.
+/// A segment that begins below SND.MAX.
 pub(super) struct SegmentBelowNxt {
     pub seq: Seq,
     pub end: Seq,
     pub handshake_rtt_ns: Option<i64>,
 }
 
-/// A segment that begins below SND.MAX. Returns its events and whether it carries data.
+/// Process a segment that begins below SND.MAX. Return its events and whether it carries data.
 #[cold]
 pub(super) fn on_segment_below_nxt(
     sent: &mut Direction,
@@ -54,7 +54,7 @@ pub(super) fn on_segment_below_nxt(
     (events, true)
 }
 
-/// A probe of the window or a keep-alive, or what has nothing at all; None of data and FINs.
+/// Process a window probe, a keep-alive or an empty segment; return None for data and FINs.
 fn take_asking(sent: &mut Direction, segment: &Segment, below: &SegmentBelowNxt) -> Option<Events> {
     let (seq, end) = (below.seq, below.end);
     let is_next_missing =
@@ -94,13 +94,13 @@ fn probe_end(sent: &Direction) -> Option<Seq> {
         .and_then(|cold_state| cold_state.probe_end)
 }
 
-/// Return true if it is a probe's byte, now with the data after it.
+/// Return true if the segment repeats a probe's byte, followed by more data.
 fn follows_probe(sent: &Direction, below: &SegmentBelowNxt) -> bool {
     let nxt = sent.flight.nxt;
     probe_end(sent) == Some(nxt) && below.seq + 1 == nxt && nxt.is_before(below.end)
 }
 
-/// Data or a FIN that was sent before, or comes late.
+/// Process data or a FIN that was sent before or arrives late.
 fn take_old(
     sent: &mut Direction,
     peer: &Direction,
@@ -136,7 +136,7 @@ fn take_old(
         is_refused: sent.has_refused(seq),
     };
     let cold_state = sent.cold_state();
-    // Seen for the first time: in flight, or acknowledged before.
+    // Captured for the first time: in flight, or already acknowledged.
     let filled = cold_state.unseen.remove(seq, old_end);
     let late = cold_state.missed.take_back(seq, old_end, acked_bytes);
     if events & event::RESENT == 0 {
@@ -174,7 +174,7 @@ fn take_resent(sent: &mut Direction, cause: RetransmissionCause, resent: &Resent
     event::ZERO_WINDOW_PROBE
 }
 
-/// Note late data, and how far it was overtaken.
+/// Note late data and the extent of its reordering.
 fn take_late(
     cold_state: &mut ColdState,
     segment: &Segment,
@@ -197,7 +197,7 @@ fn take_late(
 }
 
 impl Direction {
-    /// The segment that first held the byte at `seq`, if it was captured in order and the byte is in flight.
+    /// Return the segment that first held the byte at `seq`, if it was captured in order and the byte is in flight.
     pub fn first_copy(&self, seq: Seq) -> Option<Sent> {
         let is_outstanding = !seq.is_before(self.flight.una) && seq.is_before(self.flight.nxt);
         // Without the SYN the capture may have begun above SND.UNA.
@@ -212,8 +212,8 @@ impl Direction {
         self.ledger.find(seq).filter(|_| is_known)
     }
 
-    /// Whether the byte at `seq` is data of the SYN, of which the SYN/ACK acknowledged the SYN alone, and was not sent
-    /// again yet.
+    /// Return whether the byte at `seq` is data of the SYN that the SYN/ACK did not acknowledge and that was not
+    /// retransmitted yet.
     fn is_left_out(&self, seq: Seq) -> bool {
         let first = self.isn + 1;
         let episode = self
@@ -228,7 +228,7 @@ impl Direction {
             && episode.is_none_or(|episode| episode.newest_copy(seq).is_none())
     }
 
-    /// Whether the receiver had taken its window back for the byte at `seq`, and dropped it.
+    /// Return whether the receiver withdrew the window for the byte at `seq` and dropped it.
     fn has_refused(&self, seq: Seq) -> bool {
         let taken = self
             .cold_state
@@ -237,7 +237,7 @@ impl Direction {
         taken.is_some_and(|taken| taken.has_refused(seq, self.acked_bytes))
     }
 
-    /// The newest frame that holds the byte at `seq`, `newest` being a later one; none where it is not known.
+    /// Return the newest frame before `newest` that holds the byte at `seq`, if known.
     pub fn newest_copy(&self, seq: Seq, newest: u64) -> Option<u64> {
         let episode = self
             .cold_state
@@ -261,8 +261,8 @@ impl Direction {
         first.and_then(|sent| sent.frame(newest))
     }
 
-    /// Whether the timestamp clock certainly ticked since the byte at `seq` was first sent: a smaller value was sent no
-    /// sooner than that, or this one was first sent later.
+    /// Return whether the timestamp clock certainly ticked since the byte at `seq` was first sent: a smaller value was sent
+    /// no earlier, or this value was first sent later.
     fn has_ticked(&self, tsval: u32, seq: Seq, end: Seq) -> bool {
         let is_smaller = |known: u32| tsval.wrapping_sub(known) as i32 > 0;
         let hole = self
@@ -282,7 +282,7 @@ impl Direction {
     }
 }
 
-/// Name what a segment below SND.MAX is: late, or sent again, and why.
+/// Diagnose a segment below SND.MAX: late, or retransmitted and why.
 fn judge_below(
     sent: &mut Direction,
     peer: &Direction,
@@ -324,7 +324,7 @@ fn judge_never_captured(
     let hole = cold_state.holes.at(below.seq, old_end);
     let newest_tsval = sent.has_tsval.then_some(sent.tsval);
     let clock_ns = sent.clock_ns(segment.time_ns);
-    // The handshake may have waited for what the path does not: for an address, or in an accept queue.
+    // The handshake may include waits off the path: for address resolution, or in an accept queue.
     let leg_rtts = peer.rtt_to_receiver_ns().zip(sent.rtt_to_receiver_ns());
     let least_ns = leg_rtts.map_or(i64::MAX, |(rtt_to_sender_ns, rtt_to_receiver_ns)| {
         rtt_to_sender_ns.saturating_add(rtt_to_receiver_ns)
@@ -341,7 +341,7 @@ fn judge_never_captured(
     )
 }
 
-/// When the bytes were last sent, or, of what was never captured, when they were missed.
+/// Return when the bytes were last sent or, if never captured, when they were missed.
 fn last_sent_ns(sent: &Direction, seq: Seq, old_end: Seq) -> Option<i64> {
     let cold_state = sent.cold_state.as_ref();
     let resend = cold_state.and_then(|cold_state| cold_state.episode()?.last_resend(seq, old_end));
@@ -392,7 +392,7 @@ fn reported_to(sent: &Direction, seq: Seq, rtt_to_sender_ns: i64, now_ns: i64) -
             sacked_ranges: 0,
         };
     }
-    // On the way still: the sender knew of less than what sets a repair off.
+    // Still on the way: the sender did not yet know enough to start a repair.
     Reported {
         duplicate_acks: reported.duplicate_acks.min(2),
         sacked_above: reported.sacked_above.min(sent.segment_size()),
@@ -415,7 +415,7 @@ fn resend_context(
     let episode = cold_state.and_then(|cold_state| cold_state.episode());
     let last_answer = cold_state.and_then(|cold_state| cold_state.last_answer);
     let backoff = episode.map_or(0, |episode| episode.backoff);
-    // The timer that began with a retransmission had the estimate of that time.
+    // A timer started by a retransmission uses the estimate of that time.
     let resend = episode.and_then(|episode| episode.last_resend(seq, old_end));
     let base_rto_ns = sent
         .ledger
@@ -518,7 +518,7 @@ fn learn_probing(sent: &mut Direction, context: &ResendContext, diagnosis: &Diag
     let Some(sends_probes) = shows_probing(context, diagnosis) else {
         return context.rto_ns;
     };
-    // The presumed probe was a timeout.
+    // The presumed probe was a timeout's retransmission.
     let was_timeout = context.is_probe_out && !sends_probes;
     sent.cold_state().change_episode(|episode| {
         episode.sends_probes = Some(sends_probes);
@@ -533,9 +533,9 @@ fn learn_probing(sent: &mut Direction, context: &ResendContext, diagnosis: &Diag
     }
 }
 
-/// The ACK that set it off.
+/// Return the frame of the ACK that triggered the retransmission.
 ///
-/// None while it is not known how far away the sender is.
+/// None while the distance to the sender is unknown.
 fn trigger_frame(
     sent: &Direction,
     peer: &Direction,
@@ -545,7 +545,7 @@ fn trigger_frame(
     let cold_state = sent.cold_state.as_deref()?;
     let rtt_to_sender_ns = peer.rtt_to_receiver_ns()?;
     let answers = cold_state.episode().map(|episode| &episode.answers);
-    // The newest ACK that can have reached the sender: in the least time to it and back, or, where that varies, nearly.
+    // The newest ACK that can have reached the sender: within the minimum round trip to it, or nearly if that varies.
     let heard = || {
         [rtt_to_sender_ns, rtt_to_sender_ns / 5 * 4]
             .into_iter()
@@ -568,7 +568,7 @@ fn trigger_frame(
     answer.map(|(_, frame)| frame)
 }
 
-/// Bytes never captured before that come late, by reordering on the way or in the capture.
+/// Judge bytes captured for the first time but late, due to reordering on the path or in the capture.
 fn judge_late(
     hole: Option<&Hole>,
     segment: &Segment,

@@ -1,4 +1,4 @@
-//! The rounds of a direction: its flight, the path, and the sender's distant view of both.
+//! The rounds of a direction: its flight, the path, and the view of a distant sender.
 
 use crate::cache::{ask_for, ask_for_all, from};
 use crate::tcp::connection::direction::Direction;
@@ -9,10 +9,10 @@ use crate::tcp::timing::timestamp_echo::Echo;
 use crate::tcp::tracker::time_charge::open_state;
 use crate::tcp::window::sender_view::{Known, SenderView};
 
-/// The capture point is away from an end when this share of the path lies between them.
+/// Share of the path between the capture point and an end from which the two count as apart.
 const AWAY_SHARE: i64 = 10;
 const AWAY_MIN_NS: i64 = 200_000;
-/// Rounds after which the path is looked at once in so many.
+/// Number of rounds after which the path is checked only every so many rounds.
 const EARLY_ROUNDS: u32 = 16;
 
 impl Direction {
@@ -26,11 +26,11 @@ impl Direction {
             .and_then(|ns| i64::try_from(ns).ok())
     }
 
-    /// Close the round: all that was in flight when it began is acknowledged, or the sender paused.
+    /// Close the round: everything in flight at its start is acknowledged, or the sender paused.
     #[cold]
     pub fn end_round(&mut self, now_ns: i64, peer: Option<&Direction>) {
         if let Some(pace) = self.pace() {
-            // With many connections, fields that only rounds read are in no cache.
+            // With many connections, fields read only by rounds are uncached.
             ask_for_all(pace);
             if let Some(path) = &pace.path {
                 ask_for(from(path.as_ref()));
@@ -88,7 +88,7 @@ impl Direction {
         }
     }
 
-    /// The least round trip of the path, as far as it is known.
+    /// Return the minimum RTT of the path, as far as it is known.
     pub(super) fn path_ns(&self, peer: &Direction) -> i64 {
         let (rtt_to_sender_ns, rtt_to_receiver_ns) = (
             peer.rtt_to_receiver_ns().unwrap_or(0),
@@ -97,7 +97,7 @@ impl Direction {
         rtt_to_sender_ns.saturating_add(rtt_to_receiver_ns)
     }
 
-    /// This side's segment echoed a timestamp of its peer: the way to the sender and back.
+    /// Measure the round trip to the sender from a timestamp of the peer that this side echoed.
     #[cold]
     pub fn note_echo(&mut self, peer: &Direction, echo: Echo, now_ns: i64) {
         if echo.is_least {
@@ -106,7 +106,7 @@ impl Direction {
         let Some(pace) = self.ledger.pace_mut().filter(|pace| pace.view.is_some()) else {
             return;
         };
-        // Data that a sender holds back is echoed late.
+        // Data held back by a sender carries a late echo.
         let from_ns = now_ns.saturating_sub(i64::from(echo.elapsed_us) * 1000);
         if pace.late.budget.was_busy_since(from_ns) {
             if let Some(path) = &mut pace.path {
@@ -115,7 +115,7 @@ impl Direction {
         }
     }
 
-    /// A shorter round trip to the sender was seen: it holds also for the ACKs still under way.
+    /// Apply a shorter round trip to the sender, also to the ACKs still on the way.
     #[cold]
     pub fn note_shorter_way(&mut self, peer: &Direction) {
         let rtt_to_sender_ns = peer.rtt_to_receiver_ns().unwrap_or(i64::MAX);
@@ -125,8 +125,8 @@ impl Direction {
         }
     }
 
-    /// Follow what the sender sees, where that is not what is captured: from its third segment on, before which nothing
-    /// is lost by waiting.
+    /// Start the sender's view if it differs from the capture's, from the third segment on: waiting until then loses
+    /// nothing.
     #[cold]
     pub fn begin_view(&mut self, peer: &Direction, now_ns: i64) {
         let away_ns = self.away_ns(peer);
@@ -143,7 +143,7 @@ impl Direction {
             edge: self.isn + 1 + self.window.initial_bytes,
         };
         let is_early = self.has_syn && self.first_data_ns.saturating_add(away_ns) > now_ns;
-        // More than the first window allows was never sent before an ACK: the number of the SYN is damaged.
+        // A sender never exceeds the first window before an ACK: the SYN's number is damaged.
         let ahead = first.una.to(self.flight.nxt);
         let is_early = is_early && ahead as u32 <= self.window.initial_bytes;
         let known = if is_early { first } else { newest };
@@ -156,7 +156,7 @@ impl Direction {
         if !newest.una.is_before(first.una) {
             view.acked(newest, self.last_ack_ns);
         } else if is_early && newest.edge.is_after(first.edge) {
-            // It opened the window without an acknowledgment of the SYN: no TCP's ACK, but what followed is counted by it.
+            // No TCP sends such an ACK, which opened the window without acknowledging the SYN; later data counts by it.
             let edge = newest.edge;
             view.acked(Known { edge, ..first }, self.last_ack_ns);
         }
@@ -179,7 +179,7 @@ impl Direction {
         }
     }
 
-    /// Round trip between the capture point and this direction's sender, where it is a part of the path that counts.
+    /// Return the round trip between the capture point and this direction's sender, if it is a significant part of the path.
     pub fn away_ns(&self, peer: &Direction) -> Option<i64> {
         let (rtt_to_sender_ns, rtt_to_receiver_ns) =
             (peer.rtt_to_receiver_ns()?, self.rtt_to_receiver_ns()?);
@@ -199,13 +199,13 @@ impl Direction {
         view.map_or(self.flight.bytes(), |view| view.bytes())
     }
 
-    /// Most bytes in flight so far.
+    /// Maximum bytes in flight so far.
     pub fn flight_max_bytes(&self) -> u32 {
         let before = self.pace().map_or(0, |pace| pace.peak);
         before.max(self.flight.max_bytes)
     }
 
-    /// Most bytes in flight, as the sender saw it where the capture point is another.
+    /// Maximum bytes in flight, as seen by the sender if the capture point is elsewhere.
     pub fn flight_seen(&self) -> Option<u32> {
         let here = (self.flight.is_acked && self.is_seen).then(|| self.flight_max_bytes());
         let view = self.pace().and_then(|pace| pace.view.as_deref());
@@ -220,7 +220,7 @@ impl Direction {
         }
     }
 
-    /// Data arrived behind a gap, or in another order.
+    /// Note that data arrived after a gap or out of order.
     #[cold]
     pub fn note_disorder(&mut self) {
         if let Some(path) = self.ledger.pace_mut().and_then(|pace| pace.path.as_mut()) {
@@ -228,7 +228,7 @@ impl Direction {
         }
     }
 
-    /// Close what is open at the end of the connection.
+    /// Close open measurements at the end of the connection.
     pub fn finish_pace(&mut self, end_ns: i64, keeps_rounds: bool) {
         if let Some(cold_state) = &mut self.cold_state {
             cold_state.change_known_episode(|episode| episode.leave(end_ns));
@@ -255,7 +255,7 @@ impl Direction {
         }
     }
 
-    /// How soon the side's first data followed the peer's, while it is the only answer.
+    /// Return how soon the side's first data followed the peer's, while it is the only answer.
     pub fn first_answer_ns(&self) -> Option<i64> {
         let delay_us = self.first_answer_us.checked_sub(1)?;
         Some(i64::from(delay_us) * 1000)

@@ -12,7 +12,7 @@ use crate::wire::{Segment, PSH};
 #[inline(always)]
 pub(super) fn may_reveal_size(segment: &Segment, mss: u32) -> bool {
     let size = segment.payload_len;
-    // Most are just as long.
+    // Most payloads have exactly this length.
     if size == mss {
         return false;
     }
@@ -21,7 +21,7 @@ pub(super) fn may_reveal_size(segment: &Segment, mss: u32) -> bool {
 }
 
 impl Direction {
-    /// Learn from new data at SND.MAX that may reveal the size of full segments. `is_scale_certain`: of the peer's windows.
+    /// Learn the size of full segments from new data at SND.MAX. `is_scale_certain`: for the peer's windows.
     #[cold]
     pub(super) fn follow_segment_size(&mut self, segment: &Segment, is_scale_certain: bool) {
         let (size, mss) = (segment.payload_len, u32::from(self.mss));
@@ -35,7 +35,7 @@ impl Direction {
                     .map_or(0, |cold_state| cold_state.allowed_mss),
             );
             if size <= allowed {
-                // Not longer than the path has carried: it carries more again.
+                // The path has carried segments of this size before, so it does again.
                 self.mss = size as u16;
             }
             return;

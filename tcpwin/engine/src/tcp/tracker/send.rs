@@ -12,10 +12,10 @@ use crate::tcp::tracker::sender::judge_edge;
 use crate::tcp::window::flight::Unknown;
 use crate::wire::{Segment, FIN};
 
-/// Further from SND.MAX than any window reaches (RFC 7323 §2.3): no segment of this connection's sequence space.
+/// Distance from SND.MAX beyond any window (RFC 7323 §2.3): such a segment is outside the connection's sequence space.
 pub(super) const MAX_JUMP: u32 = 1 << 30;
 
-/// Take in the sequence space of a segment without SYN and RST. `peer` is the other direction.
+/// Process the sequence space of a segment without SYN and RST. `peer` is the other direction.
 #[inline]
 pub fn take(
     sent: &mut Direction,
@@ -47,18 +47,18 @@ pub fn take(
         return events;
     }
     if sent.flight.nxt.to(seq) != ahead && sent.is_seen {
-        // The segment before this one was ignored, and comes after the missing data.
+        // The preceding segment was ignored, and belongs after the missing data.
         events |= event::PREVIOUS_SEGMENT_MISSING;
     }
     let ahead = sent.flight.nxt.to(seq);
     if sent.flight.unknown == Unknown::Max && ahead >= 0 {
-        // Data acknowledged unseen is missing before this segment, which shows SND.MAX again.
+        // Acknowledged but uncaptured data is missing before this segment, which reveals SND.MAX.
         sent.flight.integrate(now_ns, false);
         sent.flight.unknown = Unknown::Neither;
         events |= event::PREVIOUS_SEGMENT_MISSING;
     }
     if ahead == 0 && length == 0 {
-        // It acknowledges: its own SYN was answered, though the capture may not hold that.
+        // It carries an ACK, so its own SYN was answered, even if the capture lacks the answer.
         sent.has_only_syn &= sent.syn.has_early_data();
         return events;
     }
@@ -103,8 +103,8 @@ pub fn take(
     events
 }
 
-/// The first segment of a side whose SYN was not captured: what was acknowledged of it already, and what lies between
-/// that and this segment, the capture never held.
+/// Note the data before the first segment of a side without a captured SYN: bytes already acknowledged, and bytes between
+/// those and this segment, are missing from the capture.
 fn note_before(sent: &mut Direction, seq: Seq) {
     let ahead = i64::from(sent.flight.una.to(seq));
     let acked_bytes = sent.acked_bytes;
@@ -127,7 +127,7 @@ fn note_before(sent: &mut Direction, seq: Seq) {
     }
 }
 
-/// Sequence numbers were skipped: bytes that the capture does not hold, lost before it or by it, or still to come.
+/// Note skipped sequence numbers: bytes lost before or by the capture, or still to come.
 #[cold]
 fn take_gap(
     sent: &mut Direction,
@@ -142,7 +142,7 @@ fn take_gap(
         return events;
     }
     let cold_state = sent.cold_state();
-    // Before any data was captured: what lies before this segment was carried by now.
+    // Before any captured data: bytes before this segment have been carried by now.
     cold_state.unseen_since_ns.get_or_insert(segment.time_ns);
     cold_state.unseen.insert(from, seq);
     cold_state.holes.open(from, seq, segment);

@@ -1,7 +1,7 @@
-//! The sender's half of a direction: the state that its own data changes.
+//! The sender's half of a direction: the state changed by its own data.
 //!
-//! SND.MAX moves only here, which keeps the order: a pause before the data is judged, and the time until now charged, with
-//! the old flight; only then is the data entered and counted.
+//! SND.MAX moves only here, which ensures the order: first a pause before the data is judged and the time until now is
+//! charged, with the old flight; then the data is recorded and counted.
 
 use crate::event::{self, Events};
 use crate::sequence::Seq;
@@ -12,26 +12,26 @@ use crate::tcp::timing::messages::PAUSE_MIN_NS;
 use crate::tcp::tracker::time_charge::open_state;
 use crate::wire::{Segment, FIN};
 
-/// Options that a sender may leave out make room for as much payload.
+/// Bytes of options that a sender may omit to make room for payload.
 const MSS_SLACK_BYTES: u32 = 12;
-/// Data this soon after the ACK had been waiting for it.
+/// Data that follows an ACK within this time was waiting for it.
 const AT_ONCE_NS: i64 = 2_000_000;
-/// [`Direction::first_answer_us`] of a side that answered nothing, or more than once.
+/// [`Direction::first_answer_us`] of a side with no answer or several.
 const NO_ANSWER: u32 = 0;
 
-/// A direction before its next ordinary data.
+/// State of a direction before its next ordinary data.
 struct BeforeData {
     /// SND.MAX.
     nxt: Seq,
     mss: u32,
-    /// Since the last data.
+    /// Time since the last data.
     since_data_ns: i64,
-    /// The data's TSval, where it is another than the last one's.
+    /// TSval of the data, if it differs from the last one.
     new_tsval: Option<u32>,
 }
 
 impl Direction {
-    /// New data or a FIN, at SND.MAX or beyond it, up to `end`. `was_known`: what was in flight until now was.
+    /// Process new data or a FIN at or beyond SND.MAX, up to `end`. `was_known`: whether the flight until now was known.
     #[inline]
     pub(super) fn send(
         &mut self,
@@ -43,7 +43,7 @@ impl Direction {
         let seq = Seq(segment.seq);
         let events = self.resume_sending(peer, segment);
         let from = self.flight.extend(end, segment.time_ns, was_known);
-        // The first segment captured says nothing of when that was sent which is missing before it.
+        // The first captured segment does not show when the missing data before it was sent.
         if end.is_after(seq) && (self.is_seen || from == seq) {
             self.enter(segment, from);
         }
@@ -51,7 +51,7 @@ impl Direction {
         events
     }
 
-    /// Data that begins below SND.MAX, for which the time until now counts already: what of it is beyond is new.
+    /// Process the new part of data that begins below SND.MAX, after the time until now was charged.
     pub(super) fn send_rest(&mut self, segment: &Segment, end: Seq) {
         debug_assert!(self.flight.is_counted_until(segment.time_ns));
         if self.flight.nxt.is_before(end) {
@@ -61,8 +61,8 @@ impl Direction {
         self.count_data(segment);
     }
 
-    /// One byte into a closed window, which will be retransmitted: it is neither timed nor a burst. Return true if it was
-    /// sent before.
+    /// Process one byte sent into a closed window. It will be retransmitted, so it is neither timed nor part of a burst.
+    /// Return true if it was sent before.
     pub(super) fn send_probe(&mut self, segment: &Segment, end: Seq) -> bool {
         let is_resent = !self.flight.nxt.is_before(end);
         let (nxt, is_known) = (self.flight.nxt.max(end), self.is_flight_known());
@@ -71,8 +71,8 @@ impl Direction {
         is_resent
     }
 
-    /// [`Direction::send`] for an ordinary segment with data, whose TSval, where it is another than the last one's, is
-    /// `new_tsval`. Call it after the rest of the segment is applied; it also updates the sender's activity.
+    /// [`Direction::send`] for an ordinary segment with data. `new_tsval`: its TSval, if that differs from the last one.
+    /// Call it after applying the rest of the segment; it also updates the sender's activity.
     #[inline(always)]
     pub(super) fn send_ordinary(&mut self, segment: &Segment, new_tsval: Option<u32>) -> Events {
         let now_ns = segment.time_ns;
@@ -92,13 +92,13 @@ impl Direction {
         events
     }
 
-    /// New data that may follow a pause, SND.MAX being where it was.
+    /// Process new data that may follow a pause, before SND.MAX moves.
     #[inline]
     fn resume_sending(&mut self, peer: &Direction, segment: &Segment) -> Events {
         if segment.payload_len == 0 {
             return 0;
         }
-        // Without the SYNs the way to the sender is found later, by timestamps.
+        // Without the SYNs, timestamps show the distance to the sender later.
         let may_be_late = !self.is_mss_certain && self.data_segments.is_power_of_two();
         if self.data_segments == 2 || may_be_late {
             self.begin_view(peer, segment.time_ns);
@@ -131,7 +131,7 @@ impl Direction {
         }
     }
 
-    /// Whether new data follows a pause, or data of the peer, with nothing in flight.
+    /// Return whether new data follows a pause or the peer's data, with nothing in flight.
     #[inline(always)]
     pub(super) fn is_resuming(&self, peer: &Direction, now_ns: i64) -> bool {
         self.flight.una == self.flight.nxt
@@ -139,12 +139,12 @@ impl Direction {
                 || now_ns.wrapping_sub(self.last_data_ns) > self.pause_ns())
     }
 
-    /// Silence that parts two messages.
+    /// Return the silence that separates two messages.
     fn pause_ns(&self) -> i64 {
         self.pace().map_or(PAUSE_MIN_NS, |pace| pace.pause_ns)
     }
 
-    /// Enter new data, SND.MAX having moved to its end from `was_nxt`, into the ledger and what follows its pace.
+    /// Record new data in the ledger and the pace, after SND.MAX moved from `was_nxt` to its end.
     #[inline(never)]
     fn enter(&mut self, segment: &Segment, was_nxt: Seq) {
         let (una, now_ns) = (self.flight.una, segment.time_ns);
@@ -170,7 +170,7 @@ impl Direction {
         }
     }
 
-    /// [`Direction::enter`] for ordinary data, with its TSval and what the sender does now, in one look at its pace.
+    /// [`Direction::enter`] for ordinary data, also updating TSval and activity, with one access to its pace.
     #[inline(never)]
     fn enter_ordinary(&mut self, segment: &Segment, before: &BeforeData) {
         let now_ns = segment.time_ns;
@@ -256,7 +256,7 @@ impl Direction {
         true
     }
 
-    /// Nothing was in flight for longer than the timeout.
+    /// Begin to follow an idle restart: nothing was in flight for longer than the timeout.
     fn begin_idle_restart(&mut self, segment: &Segment, round_trip_ns: i64, rto_ns: i64) {
         let now_ns = segment.time_ns;
         self.end_round(now_ns, None);
@@ -285,7 +285,7 @@ impl Direction {
         idle.before = pace.late.budget.mark();
     }
 
-    /// Whether the window that the sender knew held another segment behind this one, which is its next.
+    /// Return whether the window known to the sender had room for another segment after this next one.
     fn has_room_behind(&mut self, segment: &Segment) -> bool {
         let (nxt, mss) = (self.flight.nxt + segment.payload_len, self.segment_size());
         let view = self.ledger.pace_mut().and_then(|pace| pace.view.as_mut());
@@ -298,14 +298,14 @@ impl Direction {
         }
     }
 
-    /// New data after a delayed ACK: Nagle's algorithm held it back if it is small and goes out at once.
+    /// Process new data after a delayed ACK: Nagle's algorithm held it back if it is small and follows at once.
     #[cold]
     fn follow_late_ack(&mut self, peer: &Direction, segment: &Segment) {
         let waited_ns = segment.time_ns.saturating_sub(self.last_ack_ns);
         let is_drained = self.flight.una == self.flight.nxt;
         let is_small = segment.payload_len < self.segment_size();
         let rtt_to_sender_ns = peer.rtt_to_receiver_ns().unwrap_or(0);
-        // The peer's data since then may be what it answers.
+        // It may answer the peer's data since then.
         let is_answer = peer.data_segments > 0 && peer.last_data_ns >= self.last_data_ns;
         let Some(pace) = self.ledger.pace_mut() else {
             return;
@@ -318,7 +318,7 @@ impl Direction {
         pace.late_by_ns = 0;
     }
 
-    /// New data while the ramp after an idle gap is followed.
+    /// Process new data while following the ramp after an idle gap.
     #[cold]
     fn follow_ramp(&mut self, segment: &Segment) -> Events {
         let has_room = self.has_room_behind(segment);
@@ -340,7 +340,7 @@ impl Direction {
     }
 }
 
-/// The segment's end against the right edge: exactly there, less than a segment short of it, or beyond every edge.
+/// Compare the segment's end with the right edge: exactly there, less than a segment short of it, or beyond every edge.
 #[inline]
 pub(super) fn judge_edge(sent: &mut Direction, segment: &Segment, end: Seq) -> Events {
     let room = end.to(sent.window.edge);
@@ -353,7 +353,7 @@ pub(super) fn judge_edge(sent: &mut Direction, segment: &Segment, end: Seq) -> E
 #[cold]
 fn judge_near_edge(sent: &mut Direction, segment: &Segment, end: Seq, room: i32) -> Events {
     if segment.flags & FIN != 0 {
-        // The FIN needs no room, the data before it does.
+        // The FIN needs no room, but the data before it does.
         let is_beyond = end.minus(1).is_after(sent.window.edge_max);
         if segment.payload_len > 0 && is_beyond {
             sent.cold_state().window_overrun += 1;

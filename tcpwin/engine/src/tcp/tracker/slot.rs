@@ -1,6 +1,6 @@
 //! The slot of a connection in the tracker.
 
-/// Index of the connection that the table currently has for a tag, or [`Slot::UNKNOWN`].
+/// Index of the table's current connection for a tag, or [`Slot::UNKNOWN`].
 #[derive(Clone, Copy, Debug)]
 pub struct Slot(pub(super) u32);
 

@@ -1,6 +1,6 @@
-//! Silences of a connection, and what each waited for: the tree of TAPO (Zhou et al. 2015), and causes of our own.
+//! Diagnoses the silences of a connection by the decision tree of TAPO (Zhou et al. 2015), with additional causes.
 //!
-//! In: the state before a segment that ends a long silence, and what the segment turned out to be. Out: one cause.
+//! In: the state before a segment that ends a long silence, and the segment's outcome. Out: one cause.
 
 use crate::event::{self, Events};
 use crate::sequence::Seq;
@@ -12,10 +12,10 @@ use crate::tcp::recovery::episode::Phase;
 use crate::tcp::window::zero::EndedBy;
 use crate::wire::{Segment, SYN};
 
-/// No silence is a stall below this: Linux's shortest retransmission timeout.
+/// Minimum duration of a stall: Linux's shortest retransmission timeout.
 pub const MIN_NS: i64 = 200_000_000;
 
-/// One side before the segment: its data, and the window that its peer gave it.
+/// State of one side before the segment: its data, and the window advertised by its peer.
 #[derive(Clone, Copy, Debug)]
 struct Side {
     is_closed: bool,
@@ -46,7 +46,7 @@ impl Side {
     }
 }
 
-/// A connection before a segment that comes after a long silence.
+/// State of a connection before a segment that ends a long silence.
 #[derive(Clone, Copy, Debug)]
 pub struct BeforeSegment {
     start_ns: i64,
@@ -57,7 +57,7 @@ pub struct BeforeSegment {
 }
 
 impl BeforeSegment {
-    /// The state, if the silence is long enough to be a stall.
+    /// Capture the state if the silence is long enough to be a stall.
     #[cold]
     pub fn new(connection: &Connection, side: usize, before_ns: i64, now_ns: i64) -> Option<Self> {
         let silence_ns = now_ns.saturating_sub(before_ns);
@@ -96,7 +96,7 @@ impl BeforeSegment {
         }
     }
 
-    /// The cause, and whether it was the segment's sender that waited.
+    /// Return the cause, and whether the segment's sender was the one that waited.
     fn cause(
         &self,
         after: &Connection,
@@ -119,7 +119,7 @@ impl BeforeSegment {
             return (StallCause::ZeroWindow, true);
         }
         if has(event::ZERO_WINDOW_PROBE) {
-            // It crossed the update, or that was lost: the window is open where this was captured.
+            // It crossed the update, or the update was lost: the window is open at the capture point.
             return (StallCause::WindowUpdateLost, true);
         }
         if has(event::LOST_RETRANSMISSION) || (has(event::RTO_RETRANSMISSION) && sent.has_timed_out)
@@ -173,7 +173,7 @@ impl BeforeSegment {
             return (StallCause::WindowFull, true);
         }
         if sent.is_outstanding {
-            // Earlier data is not acknowledged yet.
+            // Earlier data is still unacknowledged.
             return (StallCause::PathDelay, true);
         }
         if segment.payload_len == 0 {
@@ -189,7 +189,7 @@ impl BeforeSegment {
     }
 }
 
-/// TAPO's bound: 200 ms at least, else two round trips or the retransmission timeout, whichever is less.
+/// Return TAPO's threshold: two round trips or the retransmission timeout, whichever is less, but at least 200 ms.
 fn threshold_ns(connection: &Connection) -> i64 {
     let [first, second] = &connection.directions;
     let path_ns = first
@@ -203,7 +203,7 @@ fn threshold_ns(connection: &Connection) -> i64 {
             .rto_ns(peer.rtt_to_receiver_ns().unwrap_or(0));
         smoothed_ns.saturating_mul(2).min(rto_ns)
     };
-    // The one sample of a SYN says little of a side that only acknowledges.
+    // The single sample of a SYN means little for a side that only acknowledges.
     let bounds = [(first, second), (second, first)].map(|(direction, peer)| {
         if direction.data_segments > 0 {
             bound(direction, peer)

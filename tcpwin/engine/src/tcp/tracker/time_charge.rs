@@ -1,5 +1,5 @@
-//! Updates, after each segment, whether the receive window holds the sender back, then the sender's activity, which
-//! depends on it, and charges the time to the budget.
+//! Updates, after each segment, whether the receive window limits the sender and then the sender's activity, which depends
+//! on it, and charges the time to the budget.
 
 use crate::tables::budget_item::SenderState;
 use crate::tcp::budget::activity::Activity;
@@ -24,8 +24,8 @@ pub fn open_state(is_blocked: bool, is_outstanding: bool, ran_out: bool) -> Acti
 }
 
 impl Direction {
-    /// After each segment of this side: whether the window holds it back now, the silence that a timer ended, and, where
-    /// it carried data or a FIN, what the sender does.
+    /// Update, after a segment of this side, whether the window limits it, the silence that a timer ended and, after data
+    /// or a FIN, the sender's activity.
     #[inline]
     pub(super) fn settle_sent(
         &mut self,
@@ -43,21 +43,21 @@ impl Direction {
         }
     }
 
-    /// The same of the direction whose data each segment acknowledges.
+    /// Update the direction whose data a segment acknowledges.
     #[inline]
     pub(super) fn settle_acked(&mut self, now_ns: i64, is_certain: bool) {
         self.limit(now_ns, is_certain);
         self.turn(now_ns, is_certain, false);
     }
 
-    /// The same at the peer's SYN: its window may hold back what was sent before it was captured.
+    /// Update at the peer's SYN: its window may limit data that was captured before it.
     pub(super) fn settle_heard(&mut self, now_ns: i64, is_certain: bool) {
         if self.data_segments > 0 && !self.has_only_syn {
             self.settle_acked(now_ns, is_certain);
         }
     }
 
-    /// The connection was reset.
+    /// End the direction after a reset.
     pub(super) fn abort(&mut self, now_ns: i64) {
         self.end_limit(now_ns);
         self.begin_budget(now_ns);
@@ -66,7 +66,7 @@ impl Direction {
         }
     }
 
-    /// Close what is open at the end of the connection.
+    /// Close open measurements at the end of the connection.
     pub(super) fn finish(&mut self, end_ns: i64, keeps_rounds: bool) {
         let is_known = self.is_flight_known();
         self.flight.integrate(end_ns, is_known);
@@ -77,7 +77,7 @@ impl Direction {
         self.finish_pace(end_ns, keeps_rounds);
     }
 
-    /// A stall in which the peer did not answer holds the sender from `from_ns` on, not the window.
+    /// End the window limit at `from_ns`, from where a silent peer stalls the sender instead.
     pub(super) fn end_limit_at(&mut self, from_ns: i64) {
         let since_ns = self
             .cold_state
@@ -86,13 +86,13 @@ impl Direction {
         self.end_limit(from_ns.max(since_ns));
     }
 
-    /// Account for the time in which the next segment does not fit the receive window while data is in flight:
-    /// what blocks Linux in `tcp_snd_wnd_test` (net/ipv4/tcp_output.c).
+    /// Account for the time in which the next segment does not fit the receive window while data is in flight, the
+    /// condition of Linux's `tcp_snd_wnd_test` (net/ipv4/tcp_output.c).
     #[inline]
     fn limit(&mut self, now_ns: i64, is_scale_certain: bool) {
         let room = self.flight.nxt.to(self.window.edge);
-        // A sender that the window stopped stays stopped until it opens by a segment, whether or not what it had sent
-        // is acknowledged meanwhile.
+        // A sender stopped by the window stays stopped until the window opens by a segment, even if its data is
+        // acknowledged meanwhile.
         self.window.is_blocked = is_scale_certain
             && self.window.is_known
             && !self.has_fin()
@@ -105,7 +105,7 @@ impl Direction {
         }
     }
 
-    /// [`Direction::limit`] where everything is known and the window is open.
+    /// [`Direction::limit`] if everything is known and the window is open.
     #[inline(always)]
     pub(super) fn limit_ordinary(&mut self, now_ns: i64) {
         let room = self.flight.nxt.to(self.window.edge);
@@ -139,8 +139,8 @@ impl Direction {
 
     /// Charge the time so far and set the sender's activity.
     ///
-    /// `is_data`: the segment was this side's own. An ACK's effect on a sender away from the capture point shows with its
-    /// next data.
+    /// `is_data`: whether the segment was this side's own. An ACK's effect on a sender away from the capture point shows
+    /// with its next data.
     fn turn(&mut self, now_ns: i64, is_certain: bool, is_data: bool) {
         if !is_certain || !self.is_mss_certain {
             self.turn_in_doubt(now_ns, is_certain, is_data);
@@ -178,7 +178,7 @@ impl Direction {
         budget.turn_in(state, ScaleNeed::KNOWN, now_ns);
     }
 
-    /// The same where the window's scale, or the size of a full segment, is not known.
+    /// [`Direction::turn`] if the window's scale or the size of a full segment is unknown.
     #[cold]
     fn turn_in_doubt(&mut self, now_ns: i64, is_window_certain: bool, is_data: bool) {
         let certain = self.certain_state();
@@ -229,7 +229,7 @@ impl Direction {
         budget.turn_in(state, room_of(window, flight), now_ns);
     }
 
-    /// An ordinary segment, of this side where `is_data`, may have changed what the sender does.
+    /// Update the activity after an ordinary segment; `is_data` if it is this side's own.
     #[inline(never)]
     pub(super) fn turn_ordinary(&mut self, state: Activity, now_ns: i64, is_data: bool) {
         let Some(pace) = self.ledger.pace_mut() else {
@@ -244,7 +244,7 @@ impl Direction {
         }
     }
 
-    /// Begin to charge time, where that has not begun.
+    /// Begin to charge time, if that has not begun.
     #[inline(always)]
     fn begin_budget(&mut self, now_ns: i64) {
         if self
@@ -318,7 +318,7 @@ impl Direction {
         }
     }
 
-    /// A timer sent something again, after a silence that began at `from_ns`.
+    /// Charge a silence from `from_ns` that ended with a timer's retransmission.
     #[cold]
     pub(super) fn spend_silence(&mut self, item: SenderState, from_ns: i64, now_ns: i64) {
         let una = self.flight.una;

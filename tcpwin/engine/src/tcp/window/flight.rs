@@ -1,6 +1,6 @@
 //! Bytes in flight of one direction: SND.UNA, SND.MAX and their integral over time.
 //!
-//! Updated by data and ACKs alike, as tcptrace's outstanding window is; Wireshark computes its value on data packets only.
+//! Updated by data and ACKs alike, like tcptrace's outstanding window; Wireshark updates its value on data packets only.
 
 use super::{add_ns, elapsed_ns};
 use crate::sequence::Seq;
@@ -19,9 +19,9 @@ pub struct Flight {
     changed_ns: i64,
     /// Unacknowledged SYN and FIN: they take sequence numbers but are not bytes.
     pub control: u8,
-    /// A sequence number is known.
+    /// Whether a sequence number is known.
     pub is_started: bool,
-    /// The peer's acknowledgments were captured, so SND.UNA is real.
+    /// Whether the peer's acknowledgments were captured, so that SND.UNA is known.
     pub is_acked: bool,
     pub unknown: Unknown,
 }
@@ -31,20 +31,20 @@ pub struct Flight {
 pub enum Unknown {
     #[default]
     Neither,
-    /// An ACK covered bytes never captured: SND.MAX is unknown until new data shows it again.
+    /// An ACK covered bytes never captured: SND.MAX is unknown until new data reveals it.
     Max,
-    /// Data came beyond every window: SND.UNA is unknown until an ACK of about there shows it again.
+    /// Data arrived beyond every window: SND.UNA is unknown until a nearby ACK reveals it.
     Una,
 }
 
 impl Flight {
-    /// Whether anything sent, SYN and FIN included, is not acknowledged.
+    /// Return whether anything sent, including SYN and FIN, is unacknowledged.
     #[inline]
     pub fn is_outstanding(&self) -> bool {
         self.una.is_before(self.nxt)
     }
 
-    /// Bytes in flight: SND.MAX − SND.UNA, SYN and FIN left out.
+    /// Return the bytes in flight: SND.MAX − SND.UNA without SYN and FIN.
     #[inline]
     pub fn bytes(&self) -> u32 {
         (self.una.to(self.nxt).max(0) as u32).saturating_sub(u32::from(self.control))
@@ -58,7 +58,7 @@ impl Flight {
         self.changed_ns = now_ns;
     }
 
-    /// What [`Flight::bytes`] is while neither SYN nor FIN is out.
+    /// [`Flight::bytes`] while neither SYN nor FIN is in flight.
     #[inline(always)]
     pub fn span(&self) -> u32 {
         self.una.to(self.nxt) as u32
@@ -84,19 +84,19 @@ impl Flight {
         }
     }
 
-    /// Whether the time up to now has counted.
+    /// Return whether the time up to now is accounted for.
     pub fn is_counted_until(&self, now_ns: i64) -> bool {
         self.changed_ns >= now_ns
     }
 
-    /// SND.MAX moves to `end`, once the time until now has counted. Gives where it was.
+    /// Move SND.MAX to `end`, after accounting for the time until now. Return its old value.
     #[inline]
     pub fn extend(&mut self, end: Seq, now_ns: i64, was_known: bool) -> Seq {
         self.integrate(now_ns, was_known);
         std::mem::replace(&mut self.nxt, end)
     }
 
-    /// The same while all is known, and neither SYN nor FIN is out.
+    /// [`Flight::extend`] while everything is known and neither SYN nor FIN is in flight.
     #[inline(always)]
     pub fn extend_ordinary(&mut self, end: Seq, now_ns: i64) {
         self.pass_time(now_ns, self.span());

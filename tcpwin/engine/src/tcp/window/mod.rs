@@ -6,19 +6,19 @@ pub mod scale;
 pub mod sender_view;
 pub mod zero;
 
-/// A time span that no clock gives, to be kept within bounds.
+/// Strategy for an impossible time span, which must stay within bounds.
 #[cold]
 fn longest_ns() -> i64 {
     i64::MAX
 }
 
-/// Nanoseconds from `since_ns` to a later time; none where time stands still or runs backwards.
+/// Return the nanoseconds from `since_ns` to a later time; None if time stands still or runs backwards.
 #[inline(always)]
 fn elapsed_ns(since_ns: i64, now_ns: i64) -> Option<i64> {
     (now_ns > since_ns).then(|| now_ns.checked_sub(since_ns).unwrap_or_else(longest_ns))
 }
 
-/// The sum of time spans.
+/// Add time spans.
 #[inline(always)]
 fn add_ns(sum_ns: i64, span_ns: i64) -> i64 {
     sum_ns.checked_add(span_ns).unwrap_or_else(longest_ns)

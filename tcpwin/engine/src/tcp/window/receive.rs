@@ -14,7 +14,7 @@ pub struct ReceiveWindow {
     wl1: Seq,
     /// Acknowledgment plus window of the accepted advertisement.
     pub edge: Seq,
-    /// The furthest right edge ever advertised.
+    /// Highest right edge ever advertised.
     pub edge_max: Seq,
     pub initial_bytes: u32,
     pub min_bytes: u32,
@@ -26,7 +26,7 @@ pub struct ReceiveWindow {
     /// The window field of the last segment, accepted or not.
     pub last_raw: u16,
     pub is_known: bool,
-    /// The next segment does not fit, and data in flight shows that there is one to send (Linux
+    /// Whether the next segment does not fit, while data in flight shows that there is one to send (Linux
     /// `tcp_snd_wnd_test`).
     pub is_blocked: bool,
 }
@@ -39,13 +39,13 @@ pub struct Advertisement {
     pub bytes: u32,
     /// One unit of the scaled field: smaller changes are rounding (RFC 7323 §2.4).
     pub unit_bytes: u32,
-    /// Its acknowledgment is above SND.UNA.
+    /// Whether its acknowledgment is above SND.UNA.
     pub is_new_ack: bool,
-    /// It is older than what was seen already: acknowledgment below SND.UNA, or an earlier timestamp.
+    /// Whether it is older than one already seen: acknowledgment below SND.UNA, or an earlier timestamp.
     pub is_stale: bool,
 }
 
-/// The effect of an advertisement.
+/// Effect of an advertisement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Advertised {
     pub is_accepted: bool,
@@ -104,7 +104,7 @@ impl ReceiveWindow {
         self.renew(now_ns, advertisement)
     }
 
-    /// Begin with the last window, its shift being known only now: those before it were taken as they stood.
+    /// Start over from the last window, whose shift is known only now; earlier ones were recorded unscaled.
     pub fn begin_again(&mut self, shift: u8) {
         let bytes = u32::from(self.last_raw) << shift;
         self.edge = self.edge + bytes.wrapping_sub(self.bytes);
@@ -124,7 +124,7 @@ impl ReceiveWindow {
         self.changed_ns = now_ns;
     }
 
-    /// Whether it is the window that is known, up to the same edge.
+    /// Return whether it repeats the known window with the same edge.
     #[inline(always)]
     pub fn is_repeated(&self, advertisement: &Advertisement) -> bool {
         (advertisement.bytes == self.bytes)
@@ -132,24 +132,24 @@ impl ReceiveWindow {
             & (self.wl1.to(advertisement.seq) >= 0)
     }
 
-    /// Note that the known window was advertised again, in a segment that is not older.
+    /// Note that a segment that is not older repeated the known window.
     #[inline(always)]
     pub fn confirm(&mut self, seq: Seq) {
         self.wl1 = seq;
     }
 
-    /// Take in an advertisement that is not stale, the window being known.
+    /// Apply an advertisement that is not stale to a known window.
     #[inline(always)]
     pub fn renew(&mut self, now_ns: i64, advertisement: &Advertisement) -> Advertised {
         let bytes = advertisement.bytes;
         let since_wl1 = self.wl1.to(advertisement.seq);
         let edge = advertisement.ack + bytes;
         let retreat = edge.to(self.edge);
-        // A window of zero is taken even on an equal sequence number: Linux 6.6 and later (800a666141de).
+        // A window of zero is accepted even on an equal sequence number: Linux 6.6 and later (800a666141de).
         let is_accepted = advertisement.is_new_ack
             || since_wl1 > 0
             || (since_wl1 == 0 && (bytes > self.bytes || bytes == 0));
-        // A smaller one that is not taken came late, or is not heard: its sender may have opened the window since.
+        // A rejected smaller window came late or is ignored: its sender may have opened the window since.
         let is_shrink =
             is_accepted & (since_wl1 >= 0) & (retreat >= advertisement.unit_bytes as i32);
         let shrink_bytes = if is_shrink { retreat as u32 } else { 0 };

@@ -1,4 +1,4 @@
-//! Window scaling: what the SYNs agreed on, and what can be inferred where they were not captured.
+//! Window scaling: the shifts negotiated by the SYNs, or inferred if they were not captured.
 //!
 //! RFC 7323 §2.2: scaling holds only when both SYNs carry the option; the window of a SYN is never scaled;
 //! §2.3: a shift above 14 is used as 14.
@@ -10,15 +10,15 @@ use crate::sequence::Seq;
 /// The largest shift in use (RFC 7323 §2.3).
 pub const MAX_SHIFT: u8 = 14;
 
-/// A shift known from elsewhere than the capture.
+/// A shift known from outside the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GivenShift {
     pub shift: u8,
-    /// Somebody said so; else a snapshot of the socket does.
+    /// Whether a user supplied it, rather than a snapshot of the socket.
     pub is_by_hand: bool,
 }
 
-/// Given shifts of connections, by their numbers: of the first segment's sender and of the other side.
+/// Given shifts by connection number, for the first segment's sender and the other side.
 pub type GivenShifts = HashMap<u32, [Option<GivenShift>; 2]>;
 
 /// How the shift of one side's advertisements is known.
@@ -51,7 +51,7 @@ impl ScaleState {
         }
     }
 
-    /// Whether windows can be given in bytes.
+    /// Return whether windows can be given in bytes.
     #[inline]
     pub fn is_certain(self) -> bool {
         matches!(
@@ -70,7 +70,7 @@ pub enum Offer {
     Shift(u8),
 }
 
-/// The state of each side's scaling, and the shift to apply, from both offers (RFC 7323 §2.2).
+/// Derive each side's scaling state and shift from both offers (RFC 7323 §2.2).
 /// `is_answer`: whether each SYN was a SYN/ACK, which may carry the option only if the SYN did.
 pub fn negotiate(offers: [Offer; 2], is_answer: [bool; 2]) -> [(ScaleState, u8); 2] {
     let own = |side: usize| match (offers[side], offers[1 - side]) {
@@ -91,11 +91,11 @@ pub struct FlightBound {
     pub frame: u64,
     /// SND.MAX − acknowledgment of the largest advertisement at that frame.
     pub flight_bytes: u32,
-    /// The window field that would have had to hold it.
+    /// The window field that should have covered it.
     pub window_raw: u16,
 }
 
-/// An ACK that the capture lacks lets a few segments pass an edge that was further than it seems.
+/// Number of segments that may pass an apparent edge because of an ACK missing from the capture.
 const FIRM_SEGMENTS: u8 = 8;
 
 /// The range of an unknown shift that the packets allow, with the evidence for its lower end.
@@ -105,15 +105,15 @@ const FIRM_SEGMENTS: u8 = 8;
 #[derive(Clone, Debug)]
 pub struct ScaleInference {
     edges: [Option<(Seq, Seq, u16)>; MAX_SHIFT as usize + 1],
-    /// The current advertisement's edges, for the coincidences.
+    /// Edges of the current advertisement, to detect coincidences.
     current: Option<(Seq, u16)>,
     pub shift_min: u8,
     pub bound: Option<FlightBound>,
-    /// The same where many segments passed each smaller edge: an ACK that the capture lacks does not explain it.
+    /// The minimum if many segments passed each smaller edge, which a missing ACK does not explain.
     pub firm_min: u8,
     passed: [u8; MAX_SHIFT as usize],
     coincidences: [u16; MAX_SHIFT as usize + 1],
-    /// Data passed even the largest edge: the windows seen do not belong to this data.
+    /// Data passed even the largest edge: the captured windows do not belong to this data.
     pub is_contradicted: bool,
 }
 
@@ -133,7 +133,7 @@ impl Default for ScaleInference {
 }
 
 impl ScaleInference {
-    /// Take in an accepted advertisement.
+    /// Add an accepted advertisement.
     pub fn advertise(&mut self, ack: Seq, raw: u16) {
         self.current = Some((ack, raw));
         for (shift, furthest) in self.edges.iter_mut().enumerate() {
@@ -144,7 +144,7 @@ impl ScaleInference {
         }
     }
 
-    /// Take in data up to `end`.
+    /// Add data up to `end`.
     pub fn send(&mut self, frame: u64, end: Seq) {
         let Some((ack, raw)) = self.current else {
             return;
@@ -189,7 +189,7 @@ impl ScaleInference {
         }
     }
 
-    /// The one shift at whose edge the data stopped three times or more, while it stopped at no other's.
+    /// Return the only shift at whose edge the data stopped, if it stopped there at least three times.
     pub fn coincidence(&self) -> Option<(u8, u16)> {
         let mut hits = (self.shift_min..=MAX_SHIFT).filter_map(|shift| {
             match self.coincidences[usize::from(shift)] {

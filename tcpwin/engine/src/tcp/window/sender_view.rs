@@ -1,16 +1,16 @@
 //! The sender's view of its flight, reconstructed from a capture further down the path.
 //!
-//! An ACK that passes the capture point reaches the sender, and the sender's reaction comes back, one round trip
-//! between the two later. So each ACK takes effect that much later against the data (rule 3.4).
+//! The sender's reaction to an ACK passes the capture point one round trip (between the two) after the ACK did. So each
+//! ACK takes effect that much later relative to the data (rule 3.4).
 
 use std::collections::VecDeque;
 
 use crate::sequence::Seq;
 
-/// ACKs under way that are kept apart; beyond it the oldest takes effect at once.
+/// Maximum number of ACKs on the way; beyond it the oldest takes effect at once.
 const MAX_ON_THE_WAY: usize = 4096;
 
-/// `blocked_ns` while there is room.
+/// Value of `blocked_ns` while there is room.
 const NOT_BLOCKED: i64 = i64::MIN;
 
 /// Fields that every segment touches are in the first two cache lines.
@@ -18,7 +18,7 @@ const NOT_BLOCKED: i64 = i64::MIN;
 #[repr(C, align(64))]
 pub struct SenderView {
     pub shift_ns: i64,
-    /// When the first of those on the way was captured: most segments need not look at it.
+    /// Capture time of the first ACK on the way, so that most segments need not access the queue.
     first_ns: i64,
     on_the_way: VecDeque<(i64, Known)>,
     /// The newest ACK captured, and the newest that has reached the sender.
@@ -29,19 +29,19 @@ pub struct SenderView {
     least_room: u32,
     start_ns: i64,
     end_ns: i64,
-    /// Since when the window that the sender knew held no further segment, or [`NOT_BLOCKED`].
+    /// Time since which the window known to the sender had no room for another segment, or [`NOT_BLOCKED`].
     blocked_ns: i64,
     /// Flight over time: bytes × nanoseconds since the start of what left the flight, less what entered it.
     integral: f64,
-    /// When nothing was in flight any more, last.
+    /// Last time at which the flight drained.
     pub drained_ns: i64,
-    /// Most since [`SenderView::take_peak`].
+    /// Maximum since [`SenderView::take_peak`].
     peak_bytes: u32,
     pub max_bytes: u32,
-    /// In flight when the first ACK of data reached the sender.
+    /// Bytes in flight when the first ACK of data reached the sender.
     pub initial_bytes: Option<u32>,
     pub limited_ns: i64,
-    /// The right edges are in bytes: the scale of the windows was known from the beginning.
+    /// Whether the right edges are in bytes, because the window scale was known from the start.
     pub has_edge: bool,
 }
 
@@ -81,13 +81,13 @@ impl SenderView {
         self.on_the_way.as_slices().0.as_ptr()
     }
 
-    /// SND.UNA as the sender has it.
+    /// SND.UNA as known to the sender.
     #[inline(always)]
     pub fn una(&self) -> Seq {
         self.known.una
     }
 
-    /// ACKs that have not taken effect, by the time they were captured.
+    /// ACKs that have not taken effect, with their capture times.
     pub fn on_the_way(&self) -> impl Iterator<Item = (i64, Known)> + '_ {
         self.on_the_way.iter().copied()
     }
@@ -107,24 +107,24 @@ impl SenderView {
         self.nxt
     }
 
-    /// Bytes in flight as the sender has them, after the last data seen.
+    /// Bytes in flight as known to the sender, after the last captured data.
     #[inline(always)]
     pub fn bytes(&self) -> u32 {
         self.known.una.to(self.nxt).max(0) as u32
     }
 
-    /// The window that the sender knows, from SND.UNA as it has it.
+    /// The window known to the sender, from its SND.UNA.
     pub fn window_bytes(&self) -> u32 {
         self.known.una.to(self.known.edge).max(0) as u32
     }
 
-    /// Whether the window that the sender knows stopped it.
+    /// Return whether the window known to the sender stopped it.
     #[inline(always)]
     pub fn is_blocked(&self) -> bool {
         self.blocked_ns != NOT_BLOCKED
     }
 
-    /// Whether the window that the sender knows holds another segment behind `nxt`.
+    /// Return whether the window known to the sender has room for another segment after `nxt`.
     pub fn has_room(&self, nxt: Seq, mss: u32) -> bool {
         nxt.to(self.known.edge) >= mss as i32
     }
@@ -192,7 +192,7 @@ impl SenderView {
         }
     }
 
-    /// All before a place was sent and acknowledged, and the capture holds neither.
+    /// Skip to a place before which everything was sent and acknowledged without being captured.
     #[cold]
     pub fn skip_to(&mut self, place: Seq, now_ns: i64) {
         self.arrive(now_ns);
@@ -258,12 +258,12 @@ impl SenderView {
         self.release(end_ns);
     }
 
-    /// The first ACK of data reached the sender before this was followed.
+    /// Note that the first ACK of data reached the sender before this view began.
     pub fn miss_initial(&mut self) {
         self.initial_bytes = Some(0);
     }
 
-    /// The first report of SACK: it ends the initial flight as an ACK does.
+    /// Process the first SACK report, which ends the initial flight as an ACK does.
     pub fn reported(&mut self, now_ns: i64) {
         if self.initial_bytes.is_none() {
             self.queue(self.newest, now_ns);
@@ -292,7 +292,7 @@ impl SenderView {
         }
     }
 
-    /// So many bytes left the flight, or entered it where negative.
+    /// Account for bytes that left the flight or, if negative, entered it.
     #[inline]
     fn account(&mut self, bytes: i32, now_ns: i64) {
         let since_ns = now_ns.wrapping_sub(self.start_ns);
@@ -300,7 +300,7 @@ impl SenderView {
         self.end_ns = self.end_ns.max(now_ns);
     }
 
-    /// Mean over the time seen.
+    /// Return the mean over the observed time.
     pub fn mean_bytes(&self) -> Option<f64> {
         let elapsed_ns = self.end_ns.saturating_sub(self.start_ns);
         (elapsed_ns > 0).then(|| self.integral.max(0.0) / elapsed_ns as f64)
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_skip_took_for_acknowledged_is_no_more_than_the_window() {
+    fn a_skip_acknowledges_no_more_than_the_window() {
         let mut view = SenderView::new(100, known(0), Seq(0), 0);
         view.has_edge = true;
         view.skip_to(Seq(50_000), 10);

@@ -4,10 +4,10 @@
 //! window distinguishes probes from keep-alives, since Linux sends the same segment for both (`tcp_xmit_probe_skb`,
 //! net/ipv4/tcp_output.c: no payload, sequence number SND.UNA − 1).
 
-/// Episodes kept one by one: of more, the first ones and the last; those between are still counted and summed.
+/// Maximum number of episodes kept: the first ones and the last; those in between are only counted and summed.
 pub const MAX_EPISODES: usize = 1024;
 
-/// Room for queues and for a host's own delays.
+/// Allowance for queues and for a host's own delays.
 const SOON_NS: i64 = 200_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Episode {
     pub start_frame: u64,
     pub end_frame: u64,
     pub probes: u32,
-    /// From the first zero window to the first probe, then between the last two probes: the back-off's ends.
+    /// Time from the first zero window to the first probe; the next field is that between the last two probes.
     pub first_probe_after_ns: i64,
     pub last_probe_interval_ns: i64,
     pub ended_by: EndedBy,
@@ -55,15 +55,15 @@ pub struct ZeroWindow {
     pub probes: u32,
     current: Option<Episode>,
     last_probe_ns: i64,
-    /// The sender is known to have more to send, though it did not probe.
+    /// Whether the sender is known to have more to send, though it did not probe.
     pub is_waited_for: bool,
-    /// A probe was sent and nothing has come back since.
+    /// Whether the last probe is unanswered.
     pub is_probe_unanswered: bool,
-    /// The segment that ended the last episode: when, and its timestamp value.
+    /// Time and TSval of the segment that ended the last episode.
     ended: Option<(i64, Option<u32>)>,
-    /// Time closed while the sender had more to send, as its probes or its haste after the opening show.
+    /// Time closed while the sender had more to send, as its probes or its prompt data after the opening show.
     pub waiting_ns: i64,
-    /// Length of the last episode, while it is open what the sender waited for.
+    /// Length of the last episode, while it is undecided what the sender waited for.
     undecided_ns: Option<i64>,
 }
 
@@ -106,8 +106,8 @@ impl ZeroWindow {
         self.last_probe_ns = now_ns;
     }
 
-    /// Whether a segment from the receiver at `now_ns` can be the answer to the last probe: no sooner than the
-    /// round trip from the capture point to the receiver, where that is known.
+    /// Return whether a segment from the receiver at `now_ns` can answer the last probe: no sooner than the round trip
+    /// from the capture point to the receiver, if that is known.
     pub fn is_answer(&self, now_ns: i64, round_trip_ns: Option<u64>) -> bool {
         let elapsed_ns = now_ns.saturating_sub(self.last_probe_ns);
         let round_trip_ns = round_trip_ns.map(|ns| i64::try_from(ns).unwrap_or(i64::MAX));
@@ -122,7 +122,7 @@ impl ZeroWindow {
         self.undecided_ns.is_some()
     }
 
-    /// Data was sent after an episode without probes: soon after its end, it had been waiting for it.
+    /// Decide, at the first data after an episode without probes, whether the data had been waiting: it follows promptly.
     pub fn decide(&mut self, now_ns: i64, path_ns: Option<i64>) {
         let (Some(closed_ns), Some((ended_ns, _))) = (self.undecided_ns, self.ended) else {
             return;
@@ -142,8 +142,8 @@ impl ZeroWindow {
         self.ended = Some((now_ns, tsval));
     }
 
-    /// Whether a segment in the form of a probe, after the window opened, left its sender before that was known there:
-    /// it echoes an older timestamp, or follows within the path's round trip.
+    /// Return whether a probe captured after the window opened left before the sender knew: it echoes an older timestamp,
+    /// or follows within the path's round trip.
     pub fn is_crossing(&self, now_ns: i64, tsecr: Option<u32>, path_ns: Option<i64>) -> bool {
         match (self.ended, tsecr) {
             (Some((_, Some(tsval))), Some(tsecr)) => (tsval.wrapping_sub(tsecr) as i32) > 0,
@@ -154,7 +154,7 @@ impl ZeroWindow {
         }
     }
 
-    /// A probe that was under way when the window opened: it belongs to the episode before.
+    /// Count a probe that was on the way when the window opened in the preceding episode.
     pub fn probe_crossing(&mut self) {
         self.probes = self.probes.saturating_add(1);
         if let Some(last) = self.episodes.last_mut() {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn of_episodes_beyond_the_bound_the_last_is_kept_and_all_are_counted() {
+    fn beyond_the_bound_the_last_episode_is_kept_and_all_are_counted() {
         let mut zero = ZeroWindow::default();
         for n in 0..(MAX_EPISODES as i64 + 5) {
             zero.begin(1, n * 10);
