@@ -83,7 +83,7 @@ def test_each_scope_opens_what_it_names_and_nothing_else(owner: TestClient) -> N
                 assert answer.status_code != 403 or path in ("/upload", "/logout"), (method, path, scope)
                 assert "scope" not in answer.text or answer.status_code != 403, (method, path, scope)
             else:
-                refused(answer, 403, f"needs a token of the scope {needed}; yours has the scope {scope}.")
+                refused(answer, 403, f"needs a token with the scope {needed}; yours has the scope {scope}.")
                 assert f'scope="{needed}"' in answer.headers["www-authenticate"]
 
 
