@@ -93,9 +93,9 @@ def test_answers_are_the_librarys() -> None:
     assert connection["b_to_a"]["time_ns"] == {item: ns for item, ns in only.budget["b_to_a"].items_ns.items() if ns}
     assert connection["a_to_b"] == {"data_segments": 0}
     assert [each["rule"] for each in evidence["findings"]] == [each.code for each in only.findings]
-    for told, finding in zip(evidence["findings"], only.findings, strict=True):
-        assert told["frames"] == list(finding.evidence.frames)
-        assert told["text"] == finding.text
+    for entry, finding in zip(evidence["findings"], only.findings, strict=True):
+        assert entry["frames"] == list(finding.evidence.frames)
+        assert entry["text"] == finding.text
 
 
 def test_every_verdict_is_sourced_and_every_answer_small() -> None:
@@ -109,13 +109,13 @@ def test_every_verdict_is_sourced_and_every_answer_small() -> None:
     for (_, arguments), answer in zip(calls, answers, strict=True):
         assert len(json.dumps(answer)) < MOST_CHARACTERS, arguments
         packets = library.analyze(CAPTURES / arguments["capture"]).capture.packets
-        for told in (*answer.get("connections", ()), *answer.get("findings", ()), answer):
-            if isinstance(told, dict):
-                frames = told.get("frames", [])
+        for entry in (*answer.get("connections", ()), *answer.get("findings", ()), answer):
+            if isinstance(entry, dict):
+                frames = entry.get("frames", [])
                 proved += bool(frames)
                 assert all(1 <= frame <= packets for frame in frames)
                 # A problem without its proof is an opinion.
-                assert frames or not told.get("is_problem")
+                assert frames or not entry.get("is_problem")
     assert proved > len(names)
 
 
@@ -258,7 +258,7 @@ def test_wrong_usage() -> None:
     assert "is a file" in refused("mcp", KEEP_ALIVE, status=2)
 
 
-def test_without_the_sdk_its_name_is_told() -> None:
+def test_without_the_sdk_the_error_names_it() -> None:
     code = "import sys; sys.modules['mcp'] = None; from tcpwin.cli import main; main()"
     command = [sys.executable, "-c", code, "mcp", str(CAPTURES)]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=HANG_S, check=False)

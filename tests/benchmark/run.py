@@ -68,7 +68,7 @@ def _other(text: str) -> tuple[str, Path, int | None]:
     name, equals, path = text.partition("=")
     path, colon, eventful = path.partition(":")
     if name not in PLAN or not equals or not path or (colon and not eventful.isdecimal()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no capture's name with a file, as B=FILE")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a capture's name with a file, as B=FILE")
     return name, Path(path), int(eventful) if colon else None
 
 

@@ -167,7 +167,7 @@ def test_what_the_benchmark_needs_happens(generate: Generate, read_fields: ReadF
     [(), ("--shape", "Z", "x.pcap"), ("--shape", "A"), ("--shape", "A", "--seed", "many", "x.pcap")],
     ids=["nothing", "unknown shape", "no file", "no number"],
 )
-def test_wrong_usage_is_told(generator: Path, arguments: tuple[str, ...]) -> None:
+def test_wrong_usage_is_an_error(generator: Path, arguments: tuple[str, ...]) -> None:
     done = subprocess.run([generator, *arguments], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("usage: generate")

@@ -1,4 +1,4 @@
-"""What is made of a capture is what its name says, by tshark's opinion too."""
+"""A reshaped capture is what its name says, according to tshark too."""
 
 import subprocess
 from collections.abc import Iterator

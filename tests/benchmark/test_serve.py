@@ -40,8 +40,8 @@ def test_a_percentile_is_the_nearest_rank() -> None:
 
 
 def test_the_command_beside_this_python_is_measured_wherever_the_path_leads() -> None:
-    told = subprocess.run([*TCPWIN, "--version"], env={"PATH": "/nowhere"}, capture_output=True, text=True, check=True)
-    assert told.stdout.startswith("tcpwin ")
+    done = subprocess.run([*TCPWIN, "--version"], env={"PATH": "/nowhere"}, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("tcpwin ")
 
 
 def test_the_first_page_is_compared_with_a_bare_upload_and_the_command(

@@ -84,24 +84,24 @@ def test_damage_ends_in_an_exit_code_and_no_traceback(path: Path) -> None:
 
 def test_every_capture_has_its_truth_and_the_folder_is_small() -> None:
     files = [path for folder in FOLDERS for path in (CAPTURES / folder).iterdir()]
-    told = {path.parent / read(path)["file"] for path in TRUTHS}
-    assert {path for path in files if path.suffix != ".toml"} == told
-    assert len(told) == len(TRUTHS)
+    listed = {path.parent / read(path)["file"] for path in TRUTHS}
+    assert {path for path in files if path.suffix != ".toml"} == listed
+    assert len(listed) == len(TRUTHS)
     assert {path.parent.name for path in TRUTHS} == set(FOLDERS)
     assert sum(path.stat().st_size for path in files) < 3 * MEBIBYTE
 
 
 def test_the_labs_runs_are_as_they_were_made() -> None:
-    """Tests judge by them: nothing may change, be missing, or come beside them in silence."""
-    told = dict(line.split("  ")[::-1] for line in (LAB_RUNS / "SHA256SUMS").read_text(encoding="ascii").splitlines())
+    """Tests judge by these runs: no file may change, be missing or be added unnoticed."""
+    listed = dict(line.split("  ")[::-1] for line in (LAB_RUNS / "SHA256SUMS").read_text(encoding="ascii").splitlines())
     files = [path for path in LAB_RUNS.glob("*/*") if path.is_file()]
     found = {f"{path.parent.name}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-    assert found == told
+    assert found == listed
     assert sum(path.stat().st_size for path in files if path.suffix == ".gz") < 8.5 * MEBIBYTE
 
 
 def test_broken_captures_are_those_that_the_script_builds() -> None:
     built = broken.build()
-    kept = {path.name: path.read_bytes() for path in (CAPTURES / "broken").iterdir() if path.suffix != ".toml"}
-    assert built == kept
+    stored = {path.name: path.read_bytes() for path in (CAPTURES / "broken").iterdir() if path.suffix != ".toml"}
+    assert built == stored
     assert max(map(len, built.values())) < 2048

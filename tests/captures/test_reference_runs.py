@@ -1,4 +1,4 @@
-"""Every run in captures/reference: its scenario, what the scenario expects, its packets beside its own logs."""
+"""Every run in captures/reference: its scenario, the scenario's expectations, and its packets against its own logs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def scenario_of(bundle: Path) -> Scenario:
 
 
 def delays_ns(bundle: Path) -> list[int]:
-    """What the reading program measured, message by message."""
+    """Return the delay of each message as the reader measured it."""
     lines = [json.loads(line) for line in member(bundle, "log_receiver.jsonl").splitlines()]
     return [line["one_way_delay_ns"] for line in lines if line["event"] == "message"]
 

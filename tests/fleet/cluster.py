@@ -29,8 +29,8 @@ class Cluster:
 
     @property
     def address(self) -> str:
-        told: str = json.loads((self.folder / "scheduler.json").read_text())["address"]
-        return told
+        address: str = json.loads((self.folder / "scheduler.json").read_text())["address"]
+        return address
 
     def begin_worker(self, name: str) -> subprocess.Popen[bytes]:
         arguments = ["worker", self.address, "--name", name, "--no-nanny", "--nthreads", "1", "--no-dashboard"]

@@ -28,8 +28,8 @@ def run_fleet(*arguments: object, status: int = 0) -> dict[str, Any]:
     """Run `tcpwin fleet run` and return what it says it did."""
     done = tcpwin("fleet", "run", *arguments, "--json")
     assert done.returncode == status, done.stderr.decode()
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
 
 
 def ask(dataset: Path, query: str) -> list[tuple[Any, ...]]:

@@ -105,9 +105,9 @@ def test_a_bucket_is_the_folder_that_it_holds(tree: Path, tmp_path: Path, monkey
     copies = tmp_path / "copies"
     copies.mkdir()
     monkeypatch.setenv("TMPDIR", str(copies))
-    told = run_fleet("s3://bucket/", "-o", tmp_path / "there", status=3)
-    assert (told["captures"], told["measured"]) == (6, 6)
-    assert [each["name"] for each in told["failed"]] == [f"s3://bucket/rome/2026/{TEXT.name}"]
+    summary = run_fleet("s3://bucket/", "-o", tmp_path / "there", status=3)
+    assert (summary["captures"], summary["measured"]) == (6, 6)
+    assert [each["name"] for each in summary["failed"]] == [f"s3://bucket/rome/2026/{TEXT.name}"]
     assert list(copies.iterdir()) == []
     run_fleet(tree, "-o", tmp_path / "here", status=3)
     assert rows(tmp_path / "there") == rows(tmp_path / "here")

@@ -44,8 +44,8 @@ def connections(dataset: Path) -> list[Connection]:
     names = [Path(entry.name) for entry in Dataset.open(dataset).entries.values() if entry.error is None]
     found: list[Connection] = []
     for path in names:
-        beside = sorted(path.parent.glob("*_*.*")) if path.parent == RUN else []
-        snapshots = [(each.stem.split("_")[1], each) for each in beside if each.suffix in (".txt", ".csv")]
+        others = sorted(path.parent.glob("*_*.*")) if path.parent == RUN else []
+        snapshots = [(each.stem.split("_")[1], each) for each in others if each.suffix in (".txt", ".csv")]
         found += library.analyze(path, snapshots=snapshots)
     return found
 
@@ -99,8 +99,8 @@ def test_what_limits_whom(dataset: Path, connections: list[Connection]) -> None:
         place = (subnet(sender), subnet(receiver), each.b.port, each.verdict.also or each.verdict.limit)
         lost[place] += each.verdict.lost_ns
     rows = answer(dataset, QUESTIONS["What limits whom?"])
-    told = {(row["sender"], row["receiver"], row["server_port"], row["named"]): row["lost_s"] for row in rows}
-    assert told == pytest.approx({place: ns / 1e9 for place, ns in lost.items()})
+    answered = {(row["sender"], row["receiver"], row["server_port"], row["named"]): row["lost_s"] for row in rows}
+    assert answered == pytest.approx({place: ns / 1e9 for place, ns in lost.items()})
 
 
 def subnet(address: str) -> str:
@@ -133,8 +133,8 @@ def test_before_and_after(dataset: Path, connections: list[Connection]) -> None:
         if each.verdict.direction is not None:
             counts[each.b.port, each.start_ns >= moment_ns].append(each.verdict.is_problem)
     rows = answer(dataset, QUESTIONS["Was it better before a change?"])
-    told = {(row["server_port"], row["is_after"]): (row["connections"], row["with_a_problem"]) for row in rows}
-    assert told == {place: (len(each), sum(each) / len(each)) for place, each in counts.items()}
+    answered = {(row["server_port"], row["is_after"]): (row["connections"], row["with_a_problem"]) for row in rows}
+    assert answered == {place: (len(each), sum(each) / len(each)) for place, each in counts.items()}
 
 
 def test_whose_receive_buffer_is_too_small(dataset: Path, connections: list[Connection]) -> None:
@@ -155,8 +155,8 @@ def test_whose_receive_buffer_is_too_small(dataset: Path, connections: list[Conn
 
 @given(st.ip_addresses())
 def test_subnets_of_any_address(empty: Any, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
-    (told,) = empty.execute("SELECT subnet(?)", [str(address)]).fetchone()
-    assert told == subnet(str(address))
+    (answered,) = empty.execute("SELECT subnet(?)", [str(address)]).fetchone()
+    assert answered == subnet(str(address))
 
 
 @pytest.fixture(scope="module")
@@ -176,18 +176,18 @@ def test_what_a_data_set_lacks_is_an_empty_table(empty: Any) -> None:
 def test_show_tells_what_the_verdicts_say(dataset: Path, connections: list[Connection]) -> None:
     done = tcpwin("fleet", "show", dataset, "--json")
     assert done.returncode == 0
-    told = json.loads(done.stdout)
+    answered = json.loads(done.stdout)
     troubled = [each for each in connections if each.verdict.is_problem]
-    assert told["totals"]["connections"] == len(connections)
-    assert told["totals"]["problems"] == len(troubled)
+    assert answered["totals"]["connections"] == len(connections)
+    assert answered["totals"]["problems"] == len(troubled)
     lost_ns = sum(each.verdict.lost_ns for each in troubled)
     for group in ("limit", "pair", "subnet", "port", "hour", "day", "site", "kernel"):
-        rows = told["limits"][group]
+        rows = answered["limits"][group]
         assert sum(row["connections"] for row in rows) == len(connections), group
         assert sum(row["lost_ns"] for row in rows) == lost_ns, group
     worst = max(troubled, key=lambda each: each.verdict.lost_ns)
-    assert told["worst"][0]["text"] == worst.verdict.text
-    assert [each["name"] for each in told["unreadable"]] == [str(TEXT)]
+    assert answered["worst"][0]["text"] == worst.verdict.text
+    assert [each["name"] for each in answered["unreadable"]] == [str(TEXT)]
     text = tcpwin("fleet", "show", dataset, "--by", "port", "--by", "hour").stdout.decode()
     assert worst.verdict.text in text
     assert f"{len(troubled)} with a problem, 1 captures not readable" in text

@@ -34,9 +34,9 @@ from tcpwin.limits import ITEMS, VERDICT_COLUMNS
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Many connections, one, snapshots of hosts, an archive, and a file that is not a capture."""
     folder = tmp_path_factory.mktemp("fleet") / "set"
-    told = run_fleet(READER, MANY, RUN, CAPTURES / "bundles" / "slow-reader.zip", TEXT, "-o", folder, status=3)
-    assert (told["captures"], told["measured"], told["unchanged"]) == (6, 6, 0)
-    assert [each["name"] for each in told["failed"]] == [str(TEXT)]
+    summary = run_fleet(READER, MANY, RUN, CAPTURES / "bundles" / "slow-reader.zip", TEXT, "-o", folder, status=3)
+    assert (summary["captures"], summary["measured"], summary["unchanged"]) == (6, 6, 0)
+    assert [each["name"] for each in summary["failed"]] == [str(TEXT)]
     return folder
 
 
@@ -89,8 +89,8 @@ def test_rows_are_what_the_capture_says_alone(dataset: Path, path: Path) -> None
 
 def test_what_is_broken_is_a_row_with_its_error(dataset: Path) -> None:
     ((error, packets, day),) = ask(dataset, f"SELECT error, packets, day FROM {{captures}} WHERE name = '{TEXT}'")
-    (told,) = tcpwin("analyze", TEXT).stderr.decode().splitlines()
-    assert (told, packets, day) == (f"tcpwin: {error}", None, None)
+    (message,) = tcpwin("analyze", TEXT).stderr.decode().splitlines()
+    assert (message, packets, day) == (f"tcpwin: {error}", None, None)
     key = key_of(dataset, TEXT)
     assert ask(dataset, f"SELECT count(*) FROM {{connections}} WHERE capture = '{key}'") == [(0,)]
 
@@ -114,9 +114,9 @@ def test_every_reader_finds_the_same_partitions(dataset: Path) -> None:
 
 
 def test_the_data_set_says_what_it_holds(dataset: Path) -> None:
-    told = json.loads((dataset / "dataset.json").read_text())
-    assert (told["schema"], told["partitions"]) == ("tcpwin/fleet/1", ["day", "site"])
-    for table, columns in told["tables"].items():
+    document = json.loads((dataset / "dataset.json").read_text())
+    assert (document["schema"], document["partitions"]) == ("tcpwin/fleet/1", ["day", "site"])
+    for table, columns in document["tables"].items():
         (file,) = sorted((dataset / table).rglob("*.parquet"))[:1]
         assert polars.read_parquet_schema(file).names() == [each["name"] for each in columns]
         assert all(each["meaning"].endswith(".") for each in columns)
@@ -191,10 +191,10 @@ def test_patterns_rings_links_and_pipes(captures: Path, tmp_path: Path) -> None:
         (ring / f"eth0.pcap{number}").write_bytes(gzip.decompress(READER.read_bytes()))
     os.mkfifo(ring / "pipe.pcap")
     (ring / "link.pcap").symlink_to(READER)
-    told = {Path(task.name).name: task for task in discover([str(ring)])}
-    assert [len(told[name].files) for name in ("eth0.pcap", "link.pcap", "pipe.pcap")] == [3, 1, 1]
-    assert told["pipe.pcap"].failure is not None
-    assert told["link.pcap"].failure is None
+    tasks = {Path(task.name).name: task for task in discover([str(ring)])}
+    assert [len(tasks[name].files) for name in ("eth0.pcap", "link.pcap", "pipe.pcap")] == [3, 1, 1]
+    assert tasks["pipe.pcap"].failure is not None
+    assert tasks["link.pcap"].failure is None
     (tmp_path / "nothing").mkdir()
     assert "no capture found" in refused("fleet", "run", tmp_path / "nothing", "-o", tmp_path / "set")
 
@@ -306,10 +306,10 @@ def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     shutil.copy(lost, lost.with_name(f"{'0' * 16}-{'0' * 16}.parquet"))
     with manifest.open("a") as file:
         file.write('{"key": "0')
-    kept = len(Dataset.open(folder).entries)
-    told = run_fleet(sources, "-o", folder)
-    assert told["measured"] <= 12 - kept
-    assert told["measured"] + told["unchanged"] == 12
+    measured = len(Dataset.open(folder).entries)
+    summary = run_fleet(sources, "-o", folder)
+    assert summary["measured"] <= 12 - measured
+    assert summary["measured"] + summary["unchanged"] == 12
     run_fleet(sources, "-o", tmp_path / "clean")
     assert contents(folder) == contents(tmp_path / "clean")
     assert not (folder / ".staging").exists()
@@ -348,8 +348,8 @@ def files_of(dataset: Path, table: str) -> list[Path]:
 
 def test_small_captures_share_files_and_each_says_what_it_says_alone(small: Path, tmp_path: Path) -> None:
     folder, single = tmp_path / "set", tmp_path / "single"
-    told = run_fleet(small, "-o", folder, "--workers", 1, "--also", "events", "--also", "series", status=3)
-    assert (told["measured"], len(told["failed"])) == (16, 2)
+    summary = run_fleet(small, "-o", folder, "--workers", 1, "--also", "events", "--also", "series", status=3)
+    assert (summary["measured"], len(summary["failed"])) == (16, 2)
     for path in small.iterdir():
         run_fleet(
             path, "-o", single, "--also", "events", "--also", "series", status=3 * (path.stem in ("text", "empty"))
@@ -418,8 +418,8 @@ def test_what_is_no_data_set_is_left_alone(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["mine"]
     run_fleet(READER, "-o", tmp_path / "set")
     description = tmp_path / "set" / "dataset.json"
-    told: dict[str, Any] = json.loads(description.read_text())
-    description.write_text(json.dumps({**told, "schema": "tcpwin/fleet/99"}))
+    document: dict[str, Any] = json.loads(description.read_text())
+    description.write_text(json.dumps({**document, "schema": "tcpwin/fleet/99"}))
     assert "tcpwin/fleet/99" in refused("fleet", "run", READER, "-o", tmp_path / "set")
     assert "mine: " in refused("fleet", "run", READER, "-o", tmp_path / "mine")
 
@@ -447,8 +447,8 @@ def test_events_and_series_of_the_worst_connections(tmp_path: Path) -> None:
     expected = [(each.frame, each.time_ns, list(each.names), each.direction) for each in connection.events]
     assert rows == sorted(expected)
     series = connection.series("flight", direction="b_to_a")
-    told = ask(folder, "SELECT time_ns, max FROM {series} WHERE direction = 'b_to_a' AND series = 'flight' ORDER BY 1")
-    assert told == list(zip(series.time_ns.tolist(), series.max.tolist(), strict=True))
+    rows = ask(folder, "SELECT time_ns, max FROM {series} WHERE direction = 'b_to_a' AND series = 'flight' ORDER BY 1")
+    assert rows == list(zip(series.time_ns.tolist(), series.max.tolist(), strict=True))
     assert np.all(np.diff(series.time_ns) > 0)
     # Captures without them are measured again when they are asked for, and only then.
     run_fleet(LOSS, "-o", tmp_path / "other")

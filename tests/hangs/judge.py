@@ -60,7 +60,7 @@ class Packet:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """What a sender waits for; `kind` is UNSURE if it is near a limit."""
+    """The reason a sender waits; `kind` is UNSURE near a limit."""
 
     kind: str
     start_ns: int

@@ -126,7 +126,7 @@ class Case:
 # Frames: 1 to 3 the handshake, 4 to 23 the first data, 24 its ACK.
 CASES = {
     "closed window": Case(lambda: closed(6), "zero_window", 24, "TW203"),
-    "closed window, capture goes on": Case(lambda: closed(2), "zero_window", 24, "TW203", 5.0),
+    "closed window, capture continues": Case(lambda: closed(2), "zero_window", 24, "TW203", 5.0),
     "closed window, reset by the sender": Case(lambda: reset(closed(5), "a"), "zero_window", 24, "TW203"),
     "closed window, reset by the receiver": Case(lambda: reset(closed(5), "b"), "zero_window", 24, "TW203"),
     "closed window, then silence": Case(lambda: closed(6, answered=False), "peer_silent", 25, "TW506", blind=True),

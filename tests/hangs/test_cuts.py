@@ -59,18 +59,18 @@ def cut_everywhere(path: Path) -> Counter[str]:
     seen: Counter[str] = Counter()
     for number, place in enumerate(chosen):
         analysis = analyze(cut(header, records[: place.packets], place.end_ns))
-        told = stalls_of(analysis)
+        judged = stalls_of(analysis)
         true = {way: (stall.kind, stall.duration_ns) for way, stall in place.stalls}
         where = f"{path.name} cut after {place.packets} packets"
-        assert {way: kind for way, (kind, _) in told.items()} == {way: kind for way, (kind, _) in true.items()}, where
-        assert all(abs(told[way][1] - ns) < SLACK_NS for way, (_, ns) in true.items()), where
+        assert {way: kind for way, (kind, _) in judged.items()} == {way: kind for way, (kind, _) in true.items()}, where
+        assert all(abs(judged[way][1] - ns) < SLACK_NS for way, (_, ns) in true.items()), where
         seen.update(kind for kind, _ in true.values())
         if number % (PLACES // CHECKED):
             continue
         findings = [each for each in analysis.findings if each.code in ("TW203", "TW506")]
-        assert len(findings) == len(told), where
-        assert sorted(each.cost_ns for each in findings) == sorted(ns for _, ns in told.values()), where
-        assert not told or (analysis.findings.worst or 0) >= Severity.WARNING, where
+        assert len(findings) == len(judged), where
+        assert sorted(each.cost_ns for each in findings) == sorted(ns for _, ns in judged.values()), where
+        assert not judged or (analysis.findings.worst or 0) >= Severity.WARNING, where
     return seen
 
 

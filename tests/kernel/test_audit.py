@@ -1,4 +1,4 @@
-"""A host's settings against a path: each setting alone, all fields of what is said of it, and whole hosts."""
+"""Audit a host's settings against a path: each setting alone, every field of the advice, and whole hosts."""
 
 import pytest
 from cases import all_cases

@@ -30,12 +30,12 @@ class Seen(NamedTuple):
 
 
 def round_trips_us(text: str) -> list[int]:
-    """What the receiver took for its round trip; None was measured before data came."""
+    """Return the receiver's round-trip estimates; it has none before data arrives."""
     return [round(float(each) * 1000) for each in re.findall(r" rcv_rtt:(\S+) ", text)]
 
 
 def samples(text: str) -> list[Seen]:
-    """What `ss -tmi` said of the receiver's socket, each state once."""
+    """Return the states of the receiver's socket in `ss -tmi`, each once."""
     found = re.findall(r"skmem:\(r\d+,rb(\d+),.* advmss:(\d+) .* rcv_space:(\d+)", text)
     return list(dict.fromkeys(Seen(int(buffer), int(space), int(mss)) for buffer, mss, space in found))
 

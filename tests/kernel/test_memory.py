@@ -135,7 +135,7 @@ MODELS = st.one_of(st.integers(-31, 31).map(AdvWinScale), st.integers(1, 255).ma
 @settings(max_examples=400, deadline=None, derandomize=True)
 @given(MODELS, st.integers(0, 1 << 31))
 def test_a_buffer_for_a_window_allows_it(model: AdvWinScale | ScalingRatio, window_bytes: int) -> None:
-    """And no more than a byte beside it: a smaller buffer by one window byte's memory does not."""
+    """It is minimal to a byte: a buffer smaller by the memory of one window byte does not suffice."""
     space_bytes = model.space_from_window(window_bytes)
     assert window_bytes <= model.window_from_space(space_bytes) <= window_bytes + 1
     less = space_bytes - int(model.overhead) - 1
@@ -149,7 +149,7 @@ def test_more_buffer_allows_no_less_window(model: AdvWinScale | ScalingRatio, on
     assert 0 <= model.window_from_space(small) <= model.window_from_space(large) <= large
 
 
-def test_a_connections_own_share_is_told_from_6_6_on_only() -> None:
+def test_a_connections_own_share_is_reported_only_from_6_6_on() -> None:
     seen = {"buffer_bytes": 1 << 20, "window_bytes": (1 << 20) * 111 // 256}
     assert measured_models((6, 12), **seen) == (ScalingRatio(111),)
     assert measured_models((6, 1), **seen) == (AdvWinScale(1),)

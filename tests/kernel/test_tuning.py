@@ -1,4 +1,4 @@
-"""What a path needs: Cloudflare's, a home line's, and what no host can do."""
+"""Settings for a path: Cloudflare's, a home line's, and one that no host can fill."""
 
 from fractions import Fraction
 
@@ -93,7 +93,7 @@ def test_a_kernel_that_is_not_known() -> None:
     assert plan(300 * MS, 3500 * MBIT, kernel=(6, 12)).receive_buffer_bytes == 262_500_000
 
 
-def test_a_scale_without_effect_is_told() -> None:
+def test_a_scale_without_effect_is_reported() -> None:
     found = plan(300 * MS, 3500 * MBIT, kernel=(6, 6), adv_win_scale=-2, scaling_ratio=64)
     assert found.model == ScalingRatio(64)
     assert found.receive_buffer_bytes == 525_000_000

@@ -80,7 +80,7 @@ def ack_way(run: Run) -> Way:
 @cache
 def _way(folder: Path, source_port: int, target_port: int, source: str, target: str) -> Way:
     departures, arrivals = (read_segments(folder / f"{end}.pcap.gz") for end in (source, target))
-    # What left before the other capture began may have passed that end unseen.
+    # Packets that left before the other capture began may have passed that end unseen.
     began_ns = arrivals[0].time_ns if departures[0].flags & SYN == 0 else 0
     ports = (source_port, target_port)
     left = [each for each in departures if (each.source_port, each.target_port) == ports and each.time_ns >= began_ns]
@@ -94,7 +94,7 @@ def mark(segment: Segment) -> Mark:
 
 
 def passages(left: Iterable[Segment], arrived: Iterable[Segment]) -> list[Passage]:
-    """Pair what left with what arrived."""
+    """Pair departures with arrivals."""
     waiting: dict[Mark, deque[Segment]] = defaultdict(deque)
     for segment in arrived:
         waiting[mark(segment)].append(segment)

@@ -1,4 +1,4 @@
-"""tcpwin's events of the data's sender by frame, for tests that hold them beside the segments of the wire."""
+"""Return tcpwin's events of the data's sender by frame, to compare with the segments on the wire."""
 
 from __future__ import annotations
 

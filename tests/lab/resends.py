@@ -31,7 +31,7 @@ def resends(run: Run) -> list[Resend]:
     """Return what was sent again."""
     way = data_way(run)
     sent: dict[int, list[Passage]] = {}
-    kept = _Kept(run)
+    received = _Received(run)
     again = []
     highest = way.data[0].start
     for passage in way.data:
@@ -39,20 +39,20 @@ def resends(run: Run) -> list[Resend]:
         # The lab's senders resend whole segments, so that the first byte is enough to find them.
         assert (passage.start < highest) == bool(before)
         if before:
-            again.append(Resend(passage, tuple(before), _fate(passage, before, kept)))
+            again.append(Resend(passage, tuple(before), _fate(passage, before, received)))
         before.append(passage)
         highest = max(highest, passage.end)
     return again
 
 
-def _fate(passage: Passage, before: list[Passage], kept: _Kept) -> str:
-    if any(each.arrived for each in before) and kept.holds(passage):
+def _fate(passage: Passage, before: list[Passage], received: _Received) -> str:
+    if any(each.arrived for each in before) and received.holds(passage):
         return "arrived"
     return "refused" if before[-1].arrived else "lost"
 
 
-class _Kept:
-    """What the receiver had of the data, as its own ACKs and SACK blocks say at its end."""
+class _Received:
+    """The data the receiver has, according to the ACKs and SACK blocks it sent."""
 
     def __init__(self, run: Run) -> None:
         first = data_way(run).passages[0].left
@@ -62,7 +62,7 @@ class _Kept:
         self.blocks = [block for ack in acks for block in _held(ack, base)]
 
     def holds(self, passage: Passage) -> bool:
-        """Tell whether an ACK covered the segment before it arrived; without SACK what arrived was kept."""
+        """Return true if an ACK covered the segment before it arrived; without SACK, if the segment had arrived."""
         if not self.by_sack:
             return True
         arrived = passage.arrived

@@ -1,4 +1,4 @@
-"""One capture of one lab run beside what the lab's kernels and programs said of the same connection.
+"""One capture of a lab run and the kernels' and programs' reports of the same connection.
 
 In: a folder with meta.json, ss_*.txt and nstat_*.csv, and a capture. Out: the truths of these texts, tcpwin's
 analysis, and the state of the connection after every row of tcpwin's per-segment table.

@@ -39,7 +39,7 @@ class Sample:
 
     @property
     def window_scales(self) -> tuple[int, int] | None:
-        """Return the shifts (of the peer's windows, of our own), None where there is no scaling."""
+        """Return the shifts (of the peer's windows, of our own), or None without window scaling."""
         if "wscale" not in self.tokens:
             return None
         peer, own = self.tokens["wscale"].split(",")

@@ -39,7 +39,7 @@ def test_the_patch_is_whole(series: str) -> None:
 
 
 def test_every_series_adds_the_same_lines() -> None:
-    """Ported, not changed: where a line stands, how deep, and what is const may differ from kernel to kernel."""
+    """Ported unchanged: only a line's place, its indentation and `const` may differ between kernels."""
     added = [
         sorted(
             line[1:].strip().replace("const struct sk_buff", "struct sk_buff")
@@ -92,7 +92,7 @@ def test_what_it_needs_is_said_first(series: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_machine_without_a_compiler_is_told_what_to_install(tmp_path: Path) -> None:
+def test_without_a_compiler_the_error_says_what_to_install(tmp_path: Path) -> None:
     said = refused("lab", "build", env={"XDG_CACHE_HOME": str(tmp_path), "PATH": str(tmp_path)})
     assert "missing here: " in said
     assert "gcc" in said
@@ -137,7 +137,7 @@ def test_a_series_of_a_newer_debian_comes_from_this_machines_mirror(
     any(subprocess.run(["which", tool], capture_output=True, check=False).returncode for tool in ("gcc", "make", "bc")),
     reason="a compiler must be there for the source to be looked at",
 )
-def test_a_source_that_is_none_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_source_is_an_error(tmp_path: Path) -> None:
     source = tmp_path / "linux.tar.xz"
     environment = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": "/usr/bin:/bin"}
     assert "no such file" in refused("lab", "build", "--source", source, env=environment)

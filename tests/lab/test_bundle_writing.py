@@ -56,7 +56,7 @@ def test_a_bundle_knows_its_scenario(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("member", ["scenario.toml", "meta.json"])
 def test_a_damaged_bundle_is_none(member: str, tmp_path: Path) -> None:
-    """As a full disk or a cable leaves it: the run is to be made anew, not to fail for ever."""
+    """Repeat a run whose bundle a full disk or a broken transfer cut short, rather than fail on it for ever."""
     bundle = tmp_path / "run.zip"
     write_bundle(fill(tmp_path / "a"), 'title = "A"\n' * 50, bundle)
     with zipfile.ZipFile(bundle) as members:

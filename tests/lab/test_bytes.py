@@ -17,7 +17,7 @@ import tcpwin
 HEADER_BYTES = 52
 SYN_HEADER_BYTES = {"1": 60, "0": 56}
 FULL_SEGMENT_BYTES = 1448
-# What iperf3 sends before the data: its cookie and a NUL (iperf_api.h COOKIE_SIZE).
+# iperf3 sends its cookie and a NUL before the data (iperf_api.h COOKIE_SIZE).
 IPERF3_COOKIE_BYTES = 37
 
 
@@ -59,7 +59,7 @@ def test_segments_are_the_packets_that_the_kernels_received(run: Run) -> None:
 
 @on(without=LATE)
 def test_payload_is_what_the_receivers_ip_counted(run: Run) -> None:
-    """At the sender's end with what the network dropped, all full segments."""
+    """Add, at the sender's end, the full segments that the network dropped."""
     dropped = dropped_packets(run) * FULL_SEGMENT_BYTES if run.end == "snd" else 0
     sent = sum(direction.payload_bytes for direction in to_the_receiver(run))
     assert sent == delivered_payload_bytes(run) + dropped
@@ -68,7 +68,7 @@ def test_payload_is_what_the_receivers_ip_counted(run: Run) -> None:
 
 @on(CLOSED, without=LATE)
 def test_everything_written_was_sent_and_read(run: Run) -> None:
-    """Where the reader read to the end: every byte once, all acknowledged, as both programs counted."""
+    """If the reader read to the end, every byte was sent once and acknowledged, as both programs counted."""
     sent = int(run.meta["ground_truth"]["sender"]["sent"])
     assert sent == run.read_bytes
     assert run.data.unique_bytes == sent

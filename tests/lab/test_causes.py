@@ -20,15 +20,15 @@ import tcpwin
 REFUSING = ("oscil_10mbit_300ms_170p2_guard",)
 """Nothing is lost on the way: the receiver refuses segments for want of memory."""
 RESENDING = (*REFUSING, *(scenario for scenario in ROUGH if scenario != "reorder_only_cubic"))
-# What a plain `retransmission` may be called besides.
+# More specific labels that a plain `retransmission` may carry.
 REASONS = {"recovery_retransmission", "go_back_n", "lost_retransmission", "syn_retransmission"}
 WITHOUT_SACK = ("loss1_reno_sack0",)
 # Those of lost retransmissions are among the latter.
 RECOVERY = ("fast_retransmissions", "recovery_retransmissions")
-# The counter runs ahead of the capture by what waits in the tbf.
+# The counter runs ahead of the capture by the data queued in the tbf.
 QUEUE_NS = 10 * MILLISECOND_NS
 TICK_NS = 10 * MILLISECOND_NS  # HZ=100
-# Of a round trip or a timeout reckoned here, beside the kernel's.
+# Relative error of a round trip or timeout computed here against the kernel's.
 ERROR = 0.05
 NO_CAUSE_HERE = (
     "syn_retransmissions",
@@ -195,7 +195,7 @@ def test_a_probe_is_the_last_segment_after_two_round_trips(run: Run) -> None:
 def test_what_is_called_needless_was_needless(run: Run) -> None:
     """Spurious, at once or by later proof, is said only of resends whose bytes the receiver had.
 
-    No DSACK was sent in any run: without SACK there is none, and with it nothing needless was sent.
+    No run sent a DSACK: without SACK there are none, and with it no retransmission was needless.
     """
     data = run.data
     needless = [each for each in resends(run) if each.fate == "arrived"]

@@ -1,11 +1,11 @@
-"""Time held back by the receive window beside the kernel's own measure, the chronograph `rwnd_limited` of ss."""
+"""Time limited by the receive window against the kernel's own chronograph, `rwnd_limited` of ss."""
 
 from __future__ import annotations
 
 from lab.runs import Run
 from lab.selection import on
 
-# The chronograph stands for the sender's wish, which the packets show only once data is in flight, and it runs from
+# The chronograph measures the sender's wish, which the packets show only once data is in flight, and it runs from
 # the write, which comes up to a round trip before the first segment of a run. In 170p2_guard the receiver refuses
 # segments: the kernel then waits for recovery, not for the window, while the window stays too small.
 SHARE = 0.11

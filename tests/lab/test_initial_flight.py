@@ -37,7 +37,7 @@ def test_the_first_flight_is_linuxs_initial_window(run: Run) -> None:
 
 @on(without=[*LATE, *IPERF3], copies=False)
 def test_initial_flight_is_the_senders(run: Run) -> None:
-    """Where the path jitters, the receiver's end cannot tell when the first ACK reached the sender."""
+    """On a path with jitter, the receiver's end cannot know when the first ACK reached the sender."""
     said = run.data.initial_flight_bytes
     if run.end == "rcv" and "reorder" in run.scenario:
         assert said is not None
@@ -48,7 +48,7 @@ def test_initial_flight_is_the_senders(run: Run) -> None:
 
 @on(IPERF3, copies=False)
 def test_a_first_message_of_one_segment_hides_the_first_flight(run: Run) -> None:
-    """The cookie is acknowledged alone: what was in flight before that ACK is not kept."""
+    """The cookie is acknowledged alone: the flight before that ACK is not recorded."""
     assert first_flight_bytes(run) < run.samples("snd")[0].number("mss")
     assert run.data.initial_flight_bytes is None
 

@@ -78,7 +78,7 @@ def change(text: str, name: str) -> tuple[dict[str, object], dict[str, object]]:
 
 
 def fake(seconds: Mapping[str, float], asked: list[str]) -> Callable[[Scenario, str, Path], Path]:
-    """Runs that take a time by the lift's name; `asked` is told which were run."""
+    """Return a runner whose runs take the seconds of their lift's name; it appends each to `asked`."""
 
     def run(scenario: Scenario, kernel: str, folder: Path) -> Path:
         _, _, name = scenario.name.partition(".")
@@ -240,7 +240,7 @@ def test_a_window_below_the_path_is_what_limits(tmp_path: Path) -> None:
     assert 8 * 1_000_000 / 18.8e6 <= took["receiver_window"] / 1e9 <= 8 * 1_000_000 / 18.8e6 + 0.3
     bundles = sorted(path.name for path in tmp_path.glob("*.zip"))
     assert len(bundles) == 1 + len(took)
-    # All are there: nothing is run again, not even where there is no kernel to run.
+    # All bundles exist: no run is repeated, even without a kernel to run it.
     again = tcpwin("lab", "lift", scenario, "-o", tmp_path)
     assert again.returncode == 0
     assert b"limit: receiver_window" in again.stdout

@@ -29,7 +29,7 @@ def test_a_bundle_becomes_a_scenario() -> None:
     assert scenario.name == "like-slow-reader"
 
 
-def test_settings_of_a_file_are_of_both_hosts_and_an_assumed_rate_is_told(tmp_path: Path) -> None:
+def test_a_files_settings_apply_to_both_hosts_and_an_assumed_rate_is_reported(tmp_path: Path) -> None:
     settings = tmp_path / "sysctl.txt"
     settings.write_text("net.ipv4.tcp_rmem = 4096 87380 4194304\nnet.ipv4.tcp_congestion_control = htcp\n")
     scenario = scenario_like(tcpwin.analyze(CAPTURES / "lab" / "slow-reader.pcap.gz", snapshots=[settings]))
@@ -153,7 +153,7 @@ def test_a_slow_reader_is_as_slow_as_it_was() -> None:
     assert (last - first) / (last_us - first_us) == pytest.approx(0.2, rel=0.02), "bytes a microsecond"
 
 
-def test_a_slow_reader_is_told_by_what_the_kernel_holds_that_it_runs_on() -> None:
+def test_a_slow_reader_is_judged_by_the_queue_of_the_kernel_it_runs_on() -> None:
     """6.1 holds more unread for a window that is as small as later kernels' is: its reader began later."""
     analysis = tcpwin.analyze(CAPTURES / "lab" / "slow-reader.pcap.gz")
     traces = {each: scenario_like(analysis, series=each).drive for each in (None, "6.1", "7.3")}
@@ -185,7 +185,7 @@ def test_a_writer_of_small_pieces_is_not_taken_for_one_that_waits_for_acks() -> 
 
 
 def test_the_last_bytes_are_there_when_they_were_sent() -> None:
-    """The wait goes on to the end of the connection: a step of fewer bytes than others must not wait for it."""
+    """The wait lasts to the end of the connection: a step shorter than the others must not wait for it."""
     data = SimpleNamespace(unique_bytes=100_100)
     waits = np.array([[10_000_000, 90_000_000]])
     trace = _trace(waits, np.array([0, 20_000_000, 30_000_000]), np.array([50_000, 100_000, 100_100]), 0.0, data)

@@ -1,7 +1,7 @@
-"""ACKs lost on their way, told by the IP identification of those that came.
+"""ACKs lost on their way, found by the IP identification of those that arrived.
 
 No run of the lab lost an ACK. So some are taken out of a capture here: what a capture point sees when a link before it
-loses them. Linux numbers the packets of a connection one by one, so that each is told.
+loses them. Linux numbers the packets of a connection one by one, so each is identified.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def thinned(name: str, share: float, seed: int) -> tuple[bytes, int, int]:
         offset = end
     bare = [number for number, record in enumerate(records) if is_bare_ack(record[RECORD_HEADER.size :])]
     gone = {number for number in bare[EDGE:-EDGE] if chance.random() < share}
-    kept = [record for number, record in enumerate(records) if number not in gone]
+    left = [record for number, record in enumerate(records) if number not in gone]
     gaps = sum(1 for before, number in pairwise(bare) if number in gone and before not in gone)
-    return content[: FILE_HEADER.size] + b"".join(kept), len(gone), gaps
+    return content[: FILE_HEADER.size] + b"".join(left), len(gone), gaps
 
 
 def is_bare_ack(packet: bytes) -> bool:
@@ -71,7 +71,7 @@ def test_each_ack_taken_out_is_missing(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_stretch_ack_behind_missing_ones_is_told_from_one_that_its_receiver_made(seed: int) -> None:
+def test_a_stretch_ack_behind_missing_ones_differs_from_one_the_receiver_made(seed: int) -> None:
     """Without loss no ACK of this run covers more than two segments: every stretch ACK of the copy is made by loss."""
     packets, _, gaps = thinned("mid-connection.pcap.gz", 0.05, seed)
     connection = tcpwin.analyze(io.BytesIO(packets)).connections[0]

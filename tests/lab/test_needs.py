@@ -1,4 +1,4 @@
-"""What runs need is said before; it grows with what they send, and packets cost disk only where they are kept."""
+"""Runs state their needs first: these grow with the data sent, and disk is needed only to store packets."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def test_what_left_and_never_arrived_is_what_the_network_dropped(run: Run) -> No
 
 @on(ends=["snd"], without=LATE, copies=False)
 def test_nothing_arrived_that_had_not_left(run: Run) -> None:
-    """Guards the pairing of the two captures, on which every truth of loss and order stands."""
+    """Guards the pairing of the two captures, on which every truth about loss and order depends."""
     assert not data_way(run).unsent
     assert not ack_way(run).unsent
 
@@ -66,7 +66,7 @@ def test_both_ends_tables_differ_by_the_segments_lost(run: Run) -> None:
 
 @on(ends=["snd"])
 def test_the_senders_capture_misses_nothing(run: Run) -> None:
-    """Loss behind the capture point is no gap of the capture; a late one misses what left before it began."""
+    """Loss beyond the capture point is no gap of the capture; a late one misses the packets sent before."""
     data = run.data
     assert data.acked_unseen == 0
     assert data.out_of_order == 0
@@ -77,7 +77,7 @@ def test_the_senders_capture_misses_nothing(run: Run) -> None:
 
 @on(ends=["rcv"])
 def test_the_receivers_capture_misses_nothing_for_good(run: Run) -> None:
-    """What the network lost came again: no hole of it is left, so that none is the capture's own."""
+    """Everything the network lost was retransmitted, so no hole remains that could be the capture's own."""
     assert run.data.acked_unseen == 0
     assert run.data.missed_bytes == 0
 

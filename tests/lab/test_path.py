@@ -1,4 +1,4 @@
-"""What a path's settings become: queues, losses, policers and second routers as commands of iproute2 (tc(8), ip(8))."""
+"""A path's settings as commands of iproute2 (tc(8), ip(8)): queues, losses, policers and second routers."""
 
 from __future__ import annotations
 
@@ -105,10 +105,10 @@ def test_a_path_without_these_needs_no_more_than_three_namespaces() -> None:
 def test_batches_hold_every_command_once_and_devices_come_first() -> None:
     steps = plan(scenario(QUEUE + 'loss_percent = 1\ncross_algorithm = "reno"\n'), "stock")
     batches = [step.text for step in batched(steps)]
-    told = "\n".join(batches)
+    written = "\n".join(batches)
     for step in steps:
         words = " ".join(step.argv[3:] if step.argv[1:2] == ("-n",) else step.argv[1:]) or step.text
-        assert told.count(f"{words}\n") + batches.count(step.text) >= 1, step.text
+        assert written.count(f"{words}\n") + batches.count(step.text) >= 1, step.text
     programs = [text.split("\n")[0] for text in batches if "-batch" in text]
     assert programs[0] == "ip -batch -"
     assert len(programs) == len(set(programs))

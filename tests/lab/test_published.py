@@ -70,9 +70,9 @@ def rows(workload: str, rtt: str) -> list[list[str]]:
 @all_cases("workload", HEADINGS)
 @all_cases("rtt", ROUND_TRIPS)
 def test_the_page_has_the_datas_numbers(workload: str, rtt: str) -> None:
-    told = rows(workload, ROUND_TRIPS[rtt])
-    assert len(told) == 10
-    for setting, kernel, *counts, ours, _, _ in told:
+    table = rows(workload, ROUND_TRIPS[rtt])
+    assert len(table) == 10
+    for setting, kernel, *counts, ours, _, _ in table:
         mib, scale = setting.split("/")
         name = f"{workload}-{rtt}-{mib}{'m' if scale[0] == '-' else 'p'}{scale[1:]}-{kernel}"
         run = RUNS[name]

@@ -15,7 +15,7 @@ RESENT = {
     "spurious_retransmission",
     "tail_loss_probe",
 }
-# The counter runs ahead of the capture by what waits in the tbf.
+# The counter runs ahead of the capture by the data queued in the tbf.
 QUEUE_NS = 10 * MILLISECOND_NS
 
 

@@ -1,6 +1,6 @@
 """Round trips and the RTO at the sender's end are those of ss at the same time.
 
-The fields hold the values at a capture's end: so each sample is held beside the analysis of the packets up to its
+The fields hold the values at a capture's end: so each sample is compared with the analysis of the packets up to its
 time. ss prints `rtt:SRTT/MDEV` to a microsecond, `minrtt`, and the RTO in ticks of 10 ms, rounded up. The kernel's
 clock of a segment starts before the tbf and the capture's behind it: TSval, of the kernel's clock, tells the wait.
 """
@@ -25,10 +25,10 @@ import tcpwin
 DataThen = Callable[[Run, Sample], list[tcpwin.Direction]]
 TICK_NS = 10 * MILLISECOND_NS  # HZ=100
 RTO_MIN_NS = 200 * MILLISECOND_NS
-# Of the value; the tick comes on top for the RTO, the wait in the tbf for the round trip.
+# Relative; the RTO may also be off by a tick, the round trip by the wait in the tbf.
 ERROR = 0.05
 SAMPLES = 12
-# Where the wait in the tbf is more than a twentieth of the path.
+# Scenarios whose wait in the tbf exceeds a twentieth of the path's delay.
 QUEUED = ("cooked_any", "offload_on_bigframes", "zero_window_stall5s")
 
 
@@ -109,8 +109,8 @@ def test_variance_is_the_kernels_at_the_time(run: Run, data_then: DataThen) -> N
 
 
 @on(without=QUEUED)
-def test_round_trip_as_the_sender_has_it_is_told_at_both_ends(run: Run) -> None:
-    """Beside the last sample; the part of the path that the jitter is on counts at the receiver's end by its least."""
+def test_the_senders_round_trip_is_reported_at_both_ends(run: Run) -> None:
+    """Compare with the last sample; at the receiver's end, the leg with the jitter counts with its minimum."""
     kernel_ns = milliseconds_ns(run.samples("snd")[-1].tokens["rtt"].partition("/")[0])
     ours_ns = run.data.sender_rtt_smoothed_ns
     assert ours_ns is not None

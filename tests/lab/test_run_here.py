@@ -64,7 +64,7 @@ needs_namespaces = pytest.mark.skipif(not can_make_namespaces(), reason=f"{NO_RI
 
 
 def namespaces() -> set[str]:
-    """Return the names of the lab's namespaces that there are."""
+    """Return the lab's existing namespaces."""
     listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
     return {line.split()[0] for line in listed.splitlines() if line} & set(SPACES.values())
 
@@ -74,13 +74,13 @@ def test_a_run_on_this_host_is_a_bundle_and_leaves_nothing(tmp_path: Path) -> No
     scenario = tmp_path / "small.toml"
     scenario.write_text(SMALL)
     done = tcpwin("lab", "run", scenario, "--engine", "netns", "--yes", "-o", tmp_path)
-    said, told = done.stdout.decode(), done.stderr.decode()
-    if "qdisc kind is unknown" in told:
+    said, errors = done.stdout.decode(), done.stderr.decode()
+    if "qdisc kind is unknown" in errors:
         pytest.skip(f"{KERNEL_LACKS} tbf")
     assert namespaces() == set()
-    # What was to be changed is told first, and the claim that cannot hold ends with status 1.
-    assert "  sender: net.ipv4.tcp_sack = 0\n" in told
-    assert "small-stock: expected receiver.nothing > 0, found nothing" in told
+    # The changed settings are printed first, and an expectation that fails ends with status 1.
+    assert "  sender: net.ipv4.tcp_sack = 0\n" in errors
+    assert "small-stock: expected receiver.nothing > 0, found nothing" in errors
     assert f"{tmp_path / 'small-stock.zip'}: 2 of 3 as expected" in said
     assert done.returncode == 1
     bundle = tmp_path / "small-stock.zip"
@@ -126,14 +126,14 @@ def test_a_run_that_is_ended_leaves_nothing(number: signal.Signals, at: str, tmp
         process.send_signal(number)
         if at == "transfer":
             process.send_signal(number)
-        told = process.communicate(timeout=HANG_S)[1].decode()
+        errors = process.communicate(timeout=HANG_S)[1].decode()
     finally:
         process.kill()
         process.communicate()
-    if "qdisc kind is unknown" in told:
+    if "qdisc kind is unknown" in errors:
         pytest.skip(f"{KERNEL_LACKS} tbf")
     assert during == changed
-    assert process.returncode == 128 + (signal.SIGINT if number == signal.SIGINT else signal.SIGTERM), told
+    assert process.returncode == 128 + (signal.SIGINT if number == signal.SIGINT else signal.SIGTERM), errors
     assert namespaces() == set()
     assert whole_kernel() == before
     assert [path.name for path in tmp_path.iterdir()] == ["long.toml"]
@@ -223,7 +223,7 @@ def test_signals_at_any_moment_never_skip_what_cleans_up() -> None:
 
 
 @needs_namespaces
-def test_what_only_the_labs_kernel_has_is_told_and_cleared_away(tmp_path: Path) -> None:
+def test_a_feature_of_the_labs_kernel_alone_is_reported_and_cleaned_up(tmp_path: Path) -> None:
     scenario = tmp_path / "own.toml"
     scenario.write_text(SMALL + "[host]\nframe_memory_bytes = 3328\n")
     done = tcpwin("lab", "run", scenario, "--engine", "netns", "--yes", "-o", tmp_path)
@@ -257,7 +257,7 @@ def test_nothing_is_done_without_a_yes(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason=f"{AS_ROOT}, and this is about other users")
-def test_a_user_is_told_that_it_takes_root(tmp_path: Path) -> None:
+def test_without_root_the_error_says_so(tmp_path: Path) -> None:
     assert "which requires root" in refused(
         "lab", "run", "zero-window-5s", "--engine", "netns", "--yes", "-o", tmp_path
     )

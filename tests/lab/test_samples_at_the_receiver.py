@@ -46,7 +46,7 @@ def arrived_less_known(run: Run, arrived: int, known: int) -> int:
 
 @on(ends=["rcv"])
 def test_flight_is_what_the_sender_had_out_half_a_round_trip_before(run: Run) -> None:
-    """What has arrived by T + half, less what was acknowledged by T − half: the sender's flight at T."""
+    """The sender's flight at T is the data that arrived by T + half, less the data acknowledged by T − half."""
     half_ns = run.rtt_ns // 2
     jitter_ns = run.jitter_ns
     samples = samples_inside(run, "snd", early_ns=half_ns, late_ns=half_ns + jitter_ns)

@@ -10,7 +10,7 @@ from lab.selection import IPERF3, IRREGULAR, LATE, ROUGH, on
 
 # The other samples were read by ss up to 89 µs later, after the next packet: 15 of 2,568, at most 3 of 53 in one run.
 SHARE_AT_ONCE = 0.9
-# Of the mean of some fifty samples.
+# Relative error of a mean over about fifty samples.
 MEAN_ERROR = 0.05
 
 
@@ -95,7 +95,7 @@ def test_means_over_time_are_those_of_the_samples(run: Run) -> None:
     assert len(samples) >= 50
     windows = [sample.number("snd_wnd") for sample in samples]
     assert run.data.receive_window_mean_bytes == pytest.approx(sum(windows) / len(windows), rel=MEAN_ERROR)
-    # What waits in the tbf is out, but not in the capture: there about one segment to PACKET_MEMORY_BYTES.
+    # Data queued in the tbf is in flight but not captured: from about one segment to PACKET_MEMORY_BYTES.
     flights = [
         run.outstanding_bytes(sample)
         - sample.skmem["t"] * sample.number("mss") // (sample.number("mss") + PACKET_MEMORY_BYTES)

@@ -27,7 +27,7 @@ def test_scale_is_that_of_ss(run: Run) -> None:
 
 @on()
 def test_both_ends_of_ss_tell_the_same_scale(run: Run) -> None:
-    """What is the peer's at one end is our own at the other: this guards the reading of `wscale`."""
+    """The peer's scale at one end is our own at the other: this guards the reading of `wscale`."""
     ends = [{sample.window_scales for sample in run.samples(end)} for end in ("snd", "rcv")]
     assert ends[0] == {scales and scales[::-1] for scales in ends[1]}
 

@@ -136,15 +136,15 @@ def test_loss_delay_and_queue_become_qdiscs() -> None:
 def test_the_list_and_a_scenario_can_be_shown() -> None:
     listed = json.loads(tcpwin("lab", "list", "--json").stdout)["scenarios"]
     assert [each["name"] for each in listed] == scenario_names()
-    told = tcpwin("lab", "list", "--set", "zero-window").stdout.decode()
-    assert "zero-window-5s" in told
-    assert "oscil" not in told
+    listed = tcpwin("lab", "list", "--set", "zero-window").stdout.decode()
+    assert "zero-window-5s" in listed
+    assert "oscil" not in listed
     shown = tcpwin("lab", "show", "zero-window-5s").stdout.decode()
     assert shown == find_scenario("zero-window-5s").text
     assert b"netem delay 20000us" in tcpwin("lab", "show", "zero-window-5s", "--steps").stdout
 
 
-def test_wrong_names_are_told() -> None:
+def test_wrong_names_are_errors() -> None:
     assert "unknown scenario x" in refused("lab", "show", "x")
     assert "there is no set x; there are" in refused("lab", "list", "--set", "x", status=2)
     assert "name a scenario" in refused("lab", "run", status=2)
@@ -162,8 +162,8 @@ def make_bundle(scenario: Scenario, folder: Path, made: Path, which: str = "stoc
     write_bundle(made, scenario.text, folder / f"{scenario.name}-{which}.zip")
 
 
-def test_needs_are_told_of_runs_that_are_missing_only(tmp_path: Path) -> None:
-    """Where all are there nothing is needed: no kernel, and nothing to say first."""
+def test_needs_are_reported_only_for_missing_runs(tmp_path: Path) -> None:
+    """If every bundle exists, nothing is needed, not even a kernel, and nothing is announced."""
     make_bundle(find_scenario("zero-window-5s"), tmp_path, tmp_path / "made")
     away = {"XDG_CACHE_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     done = tcpwin("lab", "run", "zero-window-5s", "-o", tmp_path, env=away)
@@ -214,8 +214,8 @@ def test_the_articles_systems_are_shown_by_what_there_is() -> None:
     assert shown <= set(references())
 
 
-def test_of_a_newer_linux_only_what_is_said_of_it_is_expected() -> None:
-    """What was published is of kernels before 6.6: `all` does not count there."""
+def test_of_a_newer_linux_only_its_own_section_is_expected() -> None:
+    """The published results are of kernels before 6.6, so `all` does not apply to a newer one."""
     said = 'all = ["receiver.bytes == 1"]\n"6.12" = ["receiver.bytes == 2"]\n'
     expect = read_scenario("said", f"{PLAIN}[expect]\n{said}").expect
     assert [claim.text for claim in expect["stock"]] == ["receiver.bytes == 1"]

@@ -48,5 +48,5 @@ def test_a_run_is_what_its_name_is_listed_under(run: Run) -> None:
 
 @on(ends=["snd"])
 def test_no_acknowledgment_was_lost(run: Run) -> None:
-    """What the receiver's kernel sent came to the sender's: so both ends see every window."""
+    """Every packet of the receiver's kernel reached the sender's, so both ends see every window."""
     assert run.counter("rcv", "Ip.OutRequests") == run.counter("snd", "Ip.InReceives")

@@ -15,9 +15,9 @@ from lab.selection import ABORTED, CLOSED, LATE, SLOW_READER, STEADY, on
 
 # The reader's times are printed to a microsecond; first and last payload may each be late by netem's jitter.
 CLOCK_NS = 10_000
-# What waits in the sender's tbf when the RST comes still leaves: at most three packets of two segments at 10 Mbit/s.
+# Packets in the sender's tbf still leave after a RST: at most three of two segments each at 10 Mbit/s.
 QUEUE_NS = 5_000_000
-# TCP_DELACK_MIN (include/net/tcp.h): the last bytes before a close may still wait for their ACK, and a RST is none.
+# TCP_DELACK_MIN (include/net/tcp.h): the last bytes before a close may still await their ACK; a RST is not one.
 DELAYED_ACK_NS = 40_000_000
 # per_second_mbps is printed with one decimal.
 ROUNDING_BYTES = 0.05e6 / 8

@@ -24,7 +24,7 @@ serve.bytes = 300_000
 
 
 def files(bundle: Path) -> dict[str, bytes]:
-    """What a run left behind, by name."""
+    """Return the members of a run's bundle by name."""
     with zipfile.ZipFile(bundle) as members:
         return {name: members.read(name) for name in members.namelist()}
 

@@ -22,7 +22,7 @@ LEFT = HERE.parent / "paths" / "send-buffer-left.zip"
 CAPTURE = "sender.pcap.gz"
 SLOW_READER = ROOT / "captures" / "lab" / "slow-reader.pcap.gz"
 TRUE_NS = 2_120_000_000
-"""What the true path took with the receiver's buffer raised to 64 MiB, and the sender's left at 60,000 bytes."""
+"""Duration on the true path with the receiver's buffer at 64 MiB and the sender's still at 60,000 bytes."""
 
 built = pytest.mark.skipif(not kernel_path().is_file(), reason=f"{NO_LAB} here")
 
@@ -147,12 +147,12 @@ def test_a_run_that_does_otherwise_predicts_nothing(tmp_path: Path) -> None:
 
 @built
 def test_the_twin_answers_where_the_model_cannot(tmp_path: Path) -> None:
-    """What a path carries that a slow reader never filled is not in the capture: the twin says what it assumed."""
+    """A slow reader never filled the path, so the capture hides its capacity: the twin states its assumption."""
     lift = ("--lift", "receiver_application")
     assert "does not show what its path carries" in refused("whatif", SLOW_READER, *lift)
-    told = json.loads(tcpwin("whatif", SLOW_READER, *lift, "--twin", tmp_path, "--json").stdout)
-    assert "does not show what its path carries" in told["refused"]
-    twin = told["twin"]
+    answer = json.loads(tcpwin("whatif", SLOW_READER, *lift, "--twin", tmp_path, "--json").stdout)
+    assert "does not show what its path carries" in answer["refused"]
+    twin = answer["twin"]
     assert twin["is_twin"]
     assert twin["as_it_was"]["limit"] == "receiver_application"
     assert twin["as_it_was"]["zero_windows"] > 10

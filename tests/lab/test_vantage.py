@@ -44,7 +44,7 @@ def test_the_shift_is_the_round_trip_to_the_sender(run: Run) -> None:
 
 @on(ends=["snd"])
 def test_at_the_senders_end_the_senders_flight_is_the_flight(run: Run) -> None:
-    """There is no other view to give."""
+    """At the sender the capture shows the sender's view, so there is no second figure."""
     assert run.data.sender_flight_max_bytes is None
     assert run.data.sender_flight_mean_bytes is None
     assert run.data.cwnd_estimate_max_bytes == run.data.flight_max_bytes

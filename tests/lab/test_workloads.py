@@ -1,4 +1,4 @@
-"""Every workload over loopback: two processes, as on two hosts, and the logs of both beside each other."""
+"""Every workload over loopback: two processes, as on two hosts, and the logs of both compared."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_a_wrong_setting_is_one_sentence(options: str, said: str) -> None:
 def test_messages_end_in_words_where_the_reader_leaves_or_the_disk_is_full(
     options: str, answers: bool, status: int, said: str
 ) -> None:
-    """Answers are taken by a thread: what fails there is told as anywhere, and no answer is no round trip of 0."""
+    """A thread reads the answers: its failures are reported like any other, and a missing answer is no round trip."""
     server = subprocess.Popen(
         [TCPWIN, "lab", "serve", "messages", "--port", "0", "--message-bytes", "20", *options.split()],
         stdout=subprocess.PIPE,

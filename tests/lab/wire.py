@@ -55,11 +55,11 @@ def read_segments(capture: Path) -> list[Segment]:
     segments: list[Segment] = []
     at = 24
     while at < len(data):
-        seconds, fraction, kept, _ = struct.unpack_from("<4I", data, at)
+        seconds, fraction, captured, _ = struct.unpack_from("<4I", data, at)
         time_ns = seconds * 1_000_000_000 + fraction * UNITS_NS[magic]
-        packet = data[at + 16 + LINK_HEADER_BYTES[link] : at + 16 + kept]
+        packet = data[at + 16 + LINK_HEADER_BYTES[link] : at + 16 + captured]
         segments.append(_segment(len(segments) + 1, time_ns, packet))
-        at += 16 + kept
+        at += 16 + captured
     return segments
 
 
@@ -96,9 +96,9 @@ def cut(capture: Path, until_ns: int, to: Path) -> Path:
     magic = struct.unpack_from("<I", data)[0]
     at = 24
     while at < len(data):
-        seconds, fraction, kept = struct.unpack_from("<3I", data, at)
+        seconds, fraction, captured = struct.unpack_from("<3I", data, at)
         if seconds * 1_000_000_000 + fraction * UNITS_NS[magic] > until_ns:
             break
-        at += 16 + kept
+        at += 16 + captured
     to.write_bytes(data[:at])
     return to

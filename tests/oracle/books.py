@@ -1,5 +1,4 @@
-"""What a sender knows of its own flight, kept as RFC 9293 §3.3.1 and RFC 6675 §4 tell it to, from the
-packets alone.
+"""A sender's knowledge of its flight from the packets alone, as RFC 9293 §3.3.1 and RFC 6675 §4 require.
 
 In: the segments of a capture in order. Out: for each segment with data, SND.UNA, SND.MAX and the scoreboard
 of its sender just after it. No heuristics: what the packets do not say is unknown.
@@ -20,10 +19,10 @@ class Flight:
 
     una: int | None
     max: int
-    # SYN and FIN between the two: they take a sequence number and are no bytes.
+    # SYN and FIN in between, which take a sequence number but carry no bytes.
     control: int
     sacked: int
-    # Whether SND.UNA stands on an acknowledgment; before one, only what the SYN itself holds is in flight
+    # Whether an acknowledgment gave SND.UNA; before one, only the data of the SYN itself is in flight
     # for sure.
     was_acked: bool
     # Blocks of the peer's last segment.

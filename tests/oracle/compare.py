@@ -1,4 +1,4 @@
-"""tcpwin's per-segment table beside tshark's, segment by segment and field by field.
+"""Compare tcpwin's per-segment table with tshark's, segment by segment and field by field.
 
 In: a folder of captures, and one of tshark 4.0 tables (NAME.tshark.tsv.gz, a header row first). Out: for
 each capture its segments with both opinions, how often each field was judged, and every difference. It does
@@ -20,7 +20,7 @@ import tcpwin
 
 TABLE = ".tshark.tsv.gz"
 FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
-# Event: what tshark calls it. Fast and spurious retransmissions have its `retransmission` beside them.
+# Event: tshark's name. Fast and spurious retransmissions carry its `retransmission` as well.
 EVENTS = {
     "zero_window": "zero_window",
     "window_full": "window_full",
@@ -105,7 +105,7 @@ class Difference:
 
 @dataclass
 class Comparison:
-    """One capture. A segment that tcpwin does not have stands in `missing`, one of its own in `extra`."""
+    """One capture. `missing` lists the segments that tcpwin lacks, `extra` those that only tcpwin has."""
 
     name: str
     segments: list[Segment] = field(default_factory=list)
@@ -193,7 +193,7 @@ def read_doubts(path: Path) -> set[tuple[str, int, str]]:
 
 
 def read_table(path: Path) -> Iterator[tuple[int, Segment | None]]:
-    """Yield each frame's segment, or none where tshark's row is no single whole segment of a connection."""
+    """Yield each frame's segment, or None if tshark's row is not one whole segment of a connection."""
     with gzip.open(path, "rt", encoding="utf8", errors="replace") as lines:
         for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
             yield int(row["frame.number"]), parse_segment(row) if is_judged(row) else None

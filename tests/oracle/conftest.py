@@ -10,7 +10,7 @@ from oracle.kinds import Kinds, explain
 
 DAMAGED = "zeek+zeek/testing__btest__Traces__modbus__fuzz-72.pcap"
 """Many numbers in its headers have flipped bits. tshark believes them all, tcpwin none that no window allows: from
-frame 12 on their books have nothing in common. What is true of its frames is told by hand, frame by frame."""
+frame 12 on their books have nothing in common. Its frames are judged by hand, one by one."""
 
 
 class Look(Protocol):

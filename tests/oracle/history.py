@@ -29,7 +29,7 @@ class Past:
     isn: int | None
     end: int
     copy_of: Segment | None
-    # Of its own bytes, those that no segment before it had; the first segment that skipped them.
+    # Those of its bytes that no earlier segment had; the first segment that skipped them.
     never_captured: int
     skipped_by: Segment | None
     # The last segment before it with any of its bytes.
@@ -45,7 +45,7 @@ class Past:
     # and that no segment before it had.
     acked_beyond: int
     acked_unseen: int
-    # What the peer has outstanding, its ACK taken into account; unknown where nothing of the peer's was captured.
+    # Data the peer has outstanding after its ACK; None if none of the peer's packets was captured.
     outstanding: int | None
 
 
@@ -107,7 +107,7 @@ def end_of(segment: Segment) -> int:
 
 
 def header(segment: Segment) -> tuple[object, ...]:
-    """What two sightings of one packet share; its time to live may differ."""
+    """Return the fields that two sightings of one packet share; its time to live may differ."""
     numbers = (segment.seq, segment.ack, segment.length, segment.flags, segment.window_raw)
     return (*numbers, segment.ip_id, segment.checksum, segment.timestamps, segment.sack)
 

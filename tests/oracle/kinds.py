@@ -1,4 +1,4 @@
-"""The kinds of difference between tcpwin and tshark 4.0, told from the packets by a program.
+"""The kinds of difference between tcpwin and tshark 4.0, derived from the packets by a program.
 
 In: a comparison. Out: for each of its differences the names of its kinds; none where nothing here explains
 it, which is a fault of one of the two. A kind is only given where the sender's books (books.py) say what

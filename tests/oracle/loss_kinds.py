@@ -1,4 +1,4 @@
-"""The kinds of difference in loss, order and repeated ACKs, told from the packets by a program.
+"""The kinds of difference in loss, order and repeated ACKs, derived from the packets by a program.
 
 In: a comparison. Out: for a difference the names of its kinds; none where nothing here explains it. A kind
 is only given where the segment's past (history.py) bears tcpwin out, and where tshark's reckoning
@@ -38,14 +38,14 @@ CARRIES_SACK = "a duplicate ACK with SACK is a window update for tshark"
 # previous_segment_missing
 OTHER_ISN = "a SYN with another initial sequence number leaves a hole for tshark"
 # acked_unseen
-TOLD_AGAIN = "tshark tells of a hole again when what follows it is acknowledged"
-NOT_TOLD = "tshark tells of no second hole before the other side acknowledges something new"
+REPORTED_AGAIN = "tshark reports a hole again when the data behind it is acknowledged"
+NOT_REPORTED = "tshark reports no second hole before the other side acknowledges new data"
 
 ALL = (
     *(CAPTURED_TWICE, SENT_LATER, BELOW_ISN, OUTSIDE),
     *(IN_RECOVERY, BY_TIMER, FEW_DUPLICATES, LATE_ANSWER),
     *(LAST_ACK_IS_OLD, NOTHING_OUTSTANDING, CARRIES_SACK),
-    *(OTHER_ISN, TOLD_AGAIN, NOT_TOLD),
+    *(OTHER_ISN, REPORTED_AGAIN, NOT_REPORTED),
 )
 # Linux never times out sooner.
 MIN_RTO_NS = 200_000_000
@@ -149,15 +149,15 @@ def previous_segment_missing(case: Case) -> Iterator[str]:
 def acked_unseen(case: Case) -> Iterator[str]:
     if "acked_unseen" in case.ours:
         if case.past.acked_unseen:
-            yield NOT_TOLD
+            yield NOT_REPORTED
     elif case.past.acked_beyond > FURTHEST:
         yield OUTSIDE
     elif not case.past.acked_unseen:
-        yield TOLD_AGAIN
+        yield REPORTED_AGAIN
 
 
 def astray(case: Case) -> Iterator[str]:
-    """RFC 7323 §2.3: no window reaches 2^30 from anything sent; and nothing lies below a SYN. A SYN stands anywhere."""
+    """RFC 7323 §2.3: no window reaches 2^30 from anything sent, nor is any below a SYN, which may have any number."""
     segment, past = case.segment, case.past
     if segment.flags & SYN:
         return

@@ -13,7 +13,7 @@ from pathlib import Path
 from oracle.compare import Segment
 
 TIME, SEQ, KIND = 0, 7, 12
-# Kinds 2 and 3: duplicate ACKs, 13: SACK, 16: SACK far ahead (FACK); 1, 14 and 15: a timer; 5: recovery goes on.
+# Kinds 2 and 3: duplicate ACKs, 13: SACK, 16: SACK far ahead (FACK); 1, 14 and 15: a timer; 5: recovery continues.
 SUMMARY = {1: "rto", 2: "fast", 3: "fast", 5: "recovery", 13: "fast", 14: "rto", 15: "rto", 16: "fast"}
 
 

@@ -33,7 +33,7 @@ UNPROVEN_SHARES = {
     "out_of_order": (0.95, 0.70),
     "spurious_retransmission": (0.95, 0.87),
 }
-# As many judgements as each field must at least get, so that no share stands on nothing.
+# Minimum number of judgements of each field, so that no share rests on a handful.
 FEWEST = {
     "ack": 40_000,
     "window": 40_000,

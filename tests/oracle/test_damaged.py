@@ -1,16 +1,16 @@
 """A capture of which a fuzzer changed numbers: where tcpwin and tshark differ.
 
 fuzz-72 has 36 frames. Its server sends 9 bytes each time, its client 12; many packets between were not captured, as the
-IP identifications tell, which rise by one a packet. Each payload has a number: a request's is one more than the last,
+IP identifications show, which rise by one a packet. Each payload has a number: a request's is one more than the last,
 an answer's is its request's and 128, so that what is due shows: request 0x122 ends at 72, and 0x1a2 acknowledges 72.
 Numbers are from the server's initial one, 2,322,986,688, and from the client's first, 4,058,832,554. No scale
 multiplies the windows: the client's falls by a byte for each that it acknowledges. All checksums are right, or were
-made with a damaged length (1, 20): they do not tell what is damaged. tshark believes frame 12, which stands 131,153
+made with a damaged length (1, 20): they do not show which are damaged. tshark believes frame 12, which is at 131,153
 bytes on, 2^17 more than was due and beyond every window: all that the server sends after it seems to be sent again.
 
-Two frames are told as their headers stand, and are damaged: 24 acknowledges 276, where 240 was due, so that both call
+Two frames are judged by their damaged headers: 24 acknowledges 276, where 240 was due, so that both call
 25 spurious, which was new; 34 is 2^9 on, within the window. Nothing that was captured until then says so. Why each
-label is as it is stands in judged.csv.
+label is as it is, judged.csv says.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from oracle.judged import read_judged
 ISN = 2_322_986_688
 MISSING, UNSEEN, RESENT = "previous_segment_missing", "acked_unseen", "resent"
 STARTS = {8: 54, 12: 131_153, 15: 90, 19: 177, 21: 213, 26: 276, 27: 285, 32: 348, 34: 869}
-"""Of the server's frames."""
+"""Frames of the server."""
 ACKS = {
     4: 27,
     9: 63,
@@ -37,7 +37,7 @@ ACKS = {
     33: 357,
     35: 366,
 }
-"""Of the client's."""
+"""Frames of the client."""
 
 
 @pytest.mark.parametrize("frame", sorted(STARTS | ACKS))
@@ -50,10 +50,10 @@ def test_the_numbers_are_those_that_are_judged(look: Look, frame: int) -> None:
 def test_no_other_frame_differs(every_comparison: list[Comparison]) -> None:
     """A change that makes one more differ must say in judged.csv who is right."""
     (comparison,) = (each for each in every_comparison if each.name == DAMAGED)
-    told = {(each.frame, each.field) for each in read_judged() if each.name == DAMAGED}
-    assert {frame for frame, _ in told} == STARTS.keys() | ACKS.keys()
+    by_hand = {(each.frame, each.field) for each in read_judged() if each.name == DAMAGED}
+    assert {frame for frame, _ in by_hand} == STARTS.keys() | ACKS.keys()
     fields = {MISSING, UNSEEN, RESENT}
-    assert {(each.frame, each.field) for each in comparison.differences if each.field in fields} == told
+    assert {(each.frame, each.field) for each in comparison.differences if each.field in fields} == by_hand
 
 
 def test_the_fuzzed_capture_has_no_scale(every_comparison: list[Comparison]) -> None:

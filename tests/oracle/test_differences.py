@@ -1,7 +1,7 @@
 """Every difference from tshark 4.0 is of a known kind, and each kind has a ladder that shows it without the
 captures.
 
-The packets behind each kind are told in test_flight_kinds.py, test_window_kinds.py, test_loss_kinds.py and
+The packets behind each kind are described in test_flight_kinds.py, test_window_kinds.py, test_loss_kinds.py and
 test_order_kinds.py.
 """
 
@@ -53,8 +53,8 @@ SHOWN: dict[str, tuple[str, int, str, int | bool | None]] = {
     loss_kinds.LATE_ANSWER: ("captured-at-the-receiver", 10, "fast_retransmission", False),
     loss_kinds.LAST_ACK_IS_OLD: ("older-ack-comes-last", 8, "spurious_retransmission", False),
     loss_kinds.OTHER_ISN: ("answered-with-another-number", 3, "previous_segment_missing", True),
-    loss_kinds.TOLD_AGAIN: ("hole-acknowledged-once", 8, "acked_unseen", True),
-    loss_kinds.NOT_TOLD: ("two-holes-acknowledged", 5, "acked_unseen", False),
+    loss_kinds.REPORTED_AGAIN: ("hole-acknowledged-once", 8, "acked_unseen", True),
+    loss_kinds.NOT_REPORTED: ("two-holes-acknowledged", 5, "acked_unseen", False),
 }
 PREFERENCES = ("tcp.desegment_tcp_streams:FALSE", "tcp.relative_sequence_numbers:FALSE")
 COLUMNS = (
@@ -97,7 +97,7 @@ def test_no_kind_excuses_the_opposite_where_both_agree(comparisons: list[Compari
 
 def test_every_kind_occurs(every_comparison: list[Comparison]) -> None:
     counts = Counter(kind for one in every_comparison for _, found in explain(one) for kind in found)
-    # Of an ACK that no window allows only a ladder is left: the captured one stands among damaged numbers.
+    # Only a ladder shows an ACK that no window allows: the captured one is among damaged numbers.
     assert {*counts, kinds.CLEARED} == set(kinds.ALL)
 
 
@@ -155,7 +155,7 @@ def test_every_kind_has_a_ladder() -> None:
 
 @pytest.mark.parametrize("kind", SHOWN)
 def test_ladder_shows_its_kind(kind: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
-    """tshark says of the ladder's packets what the ladder's text says it does, and the program names the kind."""
+    """tshark reports for the ladder's packets what the ladder's text says, and the program names the kind."""
     name, frame, shown_in, theirs = SHOWN[kind]
     tshark = tool("tshark")
     version = subprocess.run([tshark, "--version"], check=True, capture_output=True, text=True).stdout

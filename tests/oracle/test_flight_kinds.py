@@ -1,4 +1,4 @@
-"""Each kind of difference in bytes in flight, told from one place in the reference captures.
+"""Each kind of difference in bytes in flight, shown at one place in the reference captures.
 
 Sequence numbers in the comments count from the connection's ISN, as Wireshark shows them; times are left
 out.

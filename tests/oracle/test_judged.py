@@ -1,4 +1,4 @@
-"""What was judged by hand against tshark holds: each of these labels is still the opposite of tcpwin's."""
+"""Labels judged by hand against tshark: each is still the opposite of tcpwin's."""
 
 from __future__ import annotations
 

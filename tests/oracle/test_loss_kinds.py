@@ -1,4 +1,4 @@
-"""Each kind of difference in data sent again, told from one place in the reference captures.
+"""Each kind of difference in data sent again, shown at one place in the reference captures.
 
 Sequence numbers in the comments count from the connection's ISN, as Wireshark shows them.
 """
@@ -16,8 +16,8 @@ FAST, SPURIOUS = "fast_retransmission", "spurious_retransmission"
 @pytest.mark.parametrize("frame", [44, 46, 48, 50, 52, 54, 56])
 def test_captured_before_and_behind_a_router(look: Look, frame: int) -> None:
     # bug-5437-02 mirrors each packet twice (two outer headers), before and behind a router: time to live 64
-    # and 63. The FIN of 43 (IP identification 0xd203) stands again in 44, 11 µs later; the server sends it again
-    # in 45, 47, 49, 51, 53 and 55, with identifications of their own, and each is in the next frame once more.
+    # and 63. The FIN of 43 (IP identification 0xd203) recurs in 44, 11 µs later; the server sends it again
+    # in 45, 47, 49, 51, 53 and 55, each with a new identification, and each recurs in the next frame.
     row, segment, _ = look("bug-5437-02__input.pcap", frame)
     _, original, _ = look("bug-5437-02__input.pcap", frame - 1)
     assert (original.ip_id, original.ttl, segment.ttl) == (segment.ip_id, "64", "63")
@@ -61,7 +61,7 @@ def test_never_captured_and_sent_again(look: Look, frame: int, tsval: int) -> No
 
 def test_syn_ack_of_the_other_server(look: Look) -> None:
     # tcp-fastopen-10: two servers answer one SYN. 2, 4 and 12 are the first one's SYN/ACK, 14 is the other's,
-    # with a number of its own. 15 is the first one's once more, 17 the other's: both are right, sent again.
+    # with another number. 15 repeats the first one's, 17 the other's: both are genuine retransmissions.
     for frame, before in ((15, 12), (17, 14)):
         row, segment, _ = look("tcp-fastopen-10-syn-data-ignore__input.pcap", frame)
         assert segment.seq == look("tcp-fastopen-10-syn-data-ignore__input.pcap", before)[1].seq
@@ -164,7 +164,7 @@ def test_fast_long_after_the_last_ack(look: Look) -> None:
 @pytest.mark.parametrize(("frame", "covered_by", "last"), [(144, 62, 143), (165, 83, 164)])
 def test_acknowledged_before_and_an_old_ack_last(look: Look, frame: int, covered_by: int, last: int) -> None:
     # inputs__tls holds connections twice, 83 frames apart. 144 is 61 once more: [518, 611), which 62 acknowledged
-    # with 1191. Before it stands 143, a copy of 60, with its ACK of 518: tshark has only that. Further apart
+    # with 1191. Before it comes 143, a copy of 60, with its ACK of 518: tshark has only that. Further apart
     # than the engine looks for copies, it is what its bytes say: acknowledged when it was captured.
     row, segment, found = look("inputs__tls.pcap", frame, SPURIOUS)
     _, ack, _ = look("inputs__tls.pcap", covered_by)

@@ -1,4 +1,4 @@
-"""Each kind of difference in holes and repeated ACKs, told from one place in the reference captures.
+"""Each kind of difference in holes and repeated ACKs, shown at one place in the reference captures.
 
 Sequence numbers in the comments count from the connection's ISN, as Wireshark shows them.
 """
@@ -25,18 +25,18 @@ def test_hole_is_acknowledged_once(look: Look, name: str, frame: int) -> None:
     row, segment, found = look(name, frame, UNSEEN)
     assert UNSEEN not in events_of(row)
     assert UNSEEN in segment.events
-    assert found == {loss_kinds.TOLD_AGAIN}
+    assert found == {loss_kinds.REPORTED_AGAIN}
 
 
 @pytest.mark.parametrize(("frame", "covered"), [(4, 18), (16, 51)])
-def test_each_hole_is_told(look: Look, every_comparison: list[Comparison], frame: int, covered: int) -> None:
+def test_each_hole_is_reported(look: Look, every_comparison: list[Comparison], frame: int, covered: int) -> None:
     # Of fuzz-72. tshark: nothing, until the other side acknowledges something new.
     row, segment, found = look("fuzz-72.pcap", frame, UNSEEN)
     (comparison,) = (one for one in every_comparison if one.name.endswith("fuzz-72.pcap"))
     assert recall(comparison.segments)[frame].acked_unseen == covered
     assert UNSEEN in events_of(row)
     assert UNSEEN not in segment.events
-    assert found == {loss_kinds.NOT_TOLD}
+    assert found == {loss_kinds.NOT_REPORTED}
 
 
 def test_ack_further_than_any_window(look: Look) -> None:
@@ -72,7 +72,7 @@ def test_answer_of_another_server(look: Look) -> None:
 @pytest.mark.parametrize(
     ("name", "frame"),
     [
-        # Answers to data that came twice; the ACK has a D-SACK (RFC 2883) and stands at SND.MAX.
+        # Answers to data that came twice; the ACK has a D-SACK (RFC 2883) and is at SND.MAX.
         ("fast001.trace", 26),
         ("fast001.trace", 35),
         ("fack004.trace", 28),

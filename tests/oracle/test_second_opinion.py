@@ -1,6 +1,6 @@
 """tcprs on the captures that it was made with: the same segments sent again as tcpwin's, and the same ones fast.
 
-Where tshark and tcpwin differ on these captures, it stands beside tcpwin.
+Where tshark and tcpwin differ on these captures, it agrees with tcpwin.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def test_the_same_retransmissions_are_fast(opinions: Opinions) -> None:
 
 
 def test_tshark_stands_alone(opinions: Opinions) -> None:
-    """What tshark does not call sent again, and the fast ones that it has for itself or has not."""
+    """Count the retransmissions that tshark does not see, and the fast ones on which it differs."""
     kinds_of_late = [kind for kind, segment, _ in opinions.values() if "out_of_order" in segment.events]
     assert len(kinds_of_late) >= 40
     assert None not in kinds_of_late

@@ -1,4 +1,4 @@
-"""Each kind of difference in windows, told from one place in the reference captures; and where tshark 4.0
+"""Each kind of difference in windows, shown at one place in the reference captures; and where tshark 4.0
 is right against the list of debatable frames.
 """
 
@@ -36,8 +36,8 @@ def test_scale_of_the_syn_that_was_answered(look: Look, frame: int, window: int,
     # tcp-fastopen-10, listed as debatable ("expected -2"): the packets are with tshark. 13 is a SYN with
     # shift 5 and TSval 2767362994; 14 is the SYN/ACK to it (shift 8, TSecr 2767362994). 16 is the same SYN
     # without any option, but 17 is 14 sent again: same ISN, TSecr still 2767362994. A SYN/ACK has the
-    # option only in answer to a SYN that had it (RFC 7323 §2.2), and the client goes on with timestamps,
-    # echoing 17: both stand on 13 and 14. Then its 4096 is 131,072, a window that systems choose, and the
+    # option only in answer to a SYN that had it (RFC 7323 §2.2), and the client continues with timestamps,
+    # echoing 17: both follow 13 and 14. Then its 4096 is 131,072, a window that systems choose, and the
     # server's 252 is 64,512: the 64,980 of the SYN/ACK less the 517 bytes of 23, rounded up to a multiple
     # of 256. Unscaled, both would take back their edges by more than 60,000 bytes.
     row, segment, _ = look("tcp-fastopen-10-syn-data-ignore__input.pcap", frame)
@@ -56,7 +56,7 @@ def test_shift_above_14(look: Look) -> None:
 def test_duplicate_ack_with_sack(look: Look) -> None:
     # test301: 115 acknowledges 319484; 116 is [323840, 325292), behind a hole. 118 acknowledges 319484 again
     # and SACKs just that: new SACK information, a duplicate ACK (RFC 6675 §2). Its window is larger by 23
-    # units, as autotuning goes on.
+    # units, as autotuning continues.
     row, segment, found = look("test301.pcapng", 118)
     assert events(row) == {"duplicate_ack"}
     assert segment.events == {"window_update"}
@@ -78,7 +78,7 @@ def test_update_after_an_old_ack(look: Look) -> None:
 def test_window_update_that_repeats_its_sack(look: Look, name: str, frame: int) -> None:
     # Listed as debatable ("a SACK dup ACK"): the packets are with tshark. gre-aruba 997 and 998 have the
     # same ACK (3114793) and the same four blocks; 22 ms lie between them, and the window goes from 573 to
-    # 4125 units, 909,312 bytes more. No block is new, so that it is no duplicate ACK (RFC 6675 §2); the
+    # 4125 units, 909,312 bytes more. No block is new, so it is not a duplicate ACK (RFC 6675 §2); the
     # application has read. 1645 and 1647 likewise, with ACK 488256, and 644 and 1028 units.
     row, segment, _ = look(name, frame)
     assert segment.events == {"window_update"}
@@ -96,7 +96,7 @@ def test_window_update_with_a_d_sack(look: Look) -> None:
 
 def test_an_old_ack_between_two_equal_ones_updates_nothing(look: Look) -> None:
     # inputs__tls 56 acknowledges 3575 with 63723. 136 is 53 once more, an old ACK with 64240; 139 is 56
-    # once more. The window that stands has been 63723 since frame 56.
+    # once more. The window in force has been 63723 since frame 56.
     row, segment, _ = look("inputs__tls.pcap", 139)
     assert segment.events == frozenset()
     assert "window_update" not in events(row)
@@ -104,7 +104,7 @@ def test_an_old_ack_between_two_equal_ones_updates_nothing(look: Look) -> None:
 
 def test_first_ack_of_a_one_way_capture_shrinks_nothing(comparisons: list[Comparison]) -> None:
     # gre-aruba 5 is a SYN with 64240, 6 the ACK to an answer that was not captured, with 1028 × 256 =
-    # 263,168. Before frame 6 nothing says where the server's sequence numbers stand, so that no edge can
+    # 263,168. Before frame 6 the server's sequence numbers are unknown, so no edge can
     # have moved to the left.
     (comparison,) = (one for one in comparisons if one.name.endswith("gre-aruba.pcap"))
     first_acks = [one.frame for one in comparison.segments if one.seq == after_syn(comparison, one.frame)]

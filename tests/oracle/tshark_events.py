@@ -21,7 +21,7 @@ FEWEST_DUPLICATES = 2
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What tshark says of a segment, and what it had in hand to say it."""
+    """tshark's labels of a segment, and the state it derived them from."""
 
     events: frozenset[str]
     # The acknowledgment in the peer's last segment, how often it had been repeated, and how long ago.
@@ -42,7 +42,7 @@ class Side:
     window: int | None = None
     duplicates: int = 0
     # An ACK of something unseen came, and nothing of this side's has another acknowledgment since.
-    is_told: bool = False
+    is_reported: bool = False
     last_events: frozenset[str] = frozenset()
 
     def take(self, segment: Segment, end: int, events: frozenset[str]) -> None:
@@ -68,7 +68,7 @@ def flag_all(segments: Iterable[Segment]) -> dict[int, Opinion]:
         own = sides.setdefault((segment.stream, segment.source, segment.destination), Side())
         peer = sides.setdefault((segment.stream, segment.destination, segment.source), Side())
         opinions[segment.frame] = flag(segment, own, peer, initial_rtt_ns.get(segment.stream) or NEAR_NS)
-        # What it measures at a segment it knows from the next one on.
+        # tshark knows the initial round trip from the segment after the one it measured it at.
         initial_rtt_ns[segment.stream] = segment.initial_rtt_ns or initial_rtt_ns.get(segment.stream)
     return opinions
 
@@ -77,15 +77,15 @@ def flag(segment: Segment, own: Side, peer: Side, near_ns: int) -> Opinion:
     unbroken_to = peer.unbroken_to
     events = flag_numbers(segment, own, peer)
     if segment.ack != own.last_ack:
-        own.duplicates, own.is_told = 0, False
+        own.duplicates, own.is_reported = 0, False
     if segment.flags & ACK and peer.unbroken_to and beyond(segment.ack, peer.unbroken_to):
         if beyond(peer.next, peer.unbroken_to):
             peer.unbroken_to = peer.next
             events.add("acked_unseen")
         else:
-            if not peer.is_told and not peer.duplicates:
+            if not peer.is_reported and not peer.duplicates:
                 events.add("acked_unseen")
-            peer.is_told, peer.duplicates = True, 0
+            peer.is_reported, peer.duplicates = True, 0
     since_ack_ns = None if peer.last_time_ns is None else segment.time_ns - peer.last_time_ns
     takes = segment.length + bool(segment.flags & (SYN | FIN))
     end = (segment.seq + takes) % MODULO
@@ -96,7 +96,7 @@ def flag(segment: Segment, own: Side, peer: Side, near_ns: int) -> Opinion:
 
 
 def flag_numbers(segment: Segment, own: Side, peer: Side) -> set[str]:
-    """What the sequence number, the acknowledgment and the window say beside those of the segment before."""
+    """Derive labels from the sequence number, the acknowledgment and the window, compared with the previous segment."""
     is_plain = not segment.flags & (SYN | FIN | RST)
     if segment.length == 1 and segment.seq == own.next and peer.window == 0:
         return {"zero_window_probe"}
@@ -111,7 +111,7 @@ def flag_numbers(segment: Segment, own: Side, peer: Side) -> set[str]:
             events.add("window_update")
         elif "keep_alive" not in peer.last_events:
             events.add("duplicate_ack")
-            own.duplicates, own.is_told = own.duplicates + 1, False
+            own.duplicates, own.is_reported = own.duplicates + 1, False
     return events
 
 

@@ -67,15 +67,15 @@ class List:
             self.is_silent = False
             if self.base is None:
                 self.base = (segment.ack - 1) % MODULO
-        kept = []
+        remaining = []
         for low, high in self.segments:
             if step(low, segment.ack) > 0 and step(segment.ack, high) > 0:
-                kept.append((segment.ack, high))
+                remaining.append((segment.ack, high))
             elif step(segment.ack, high) > 0:
-                kept.append((low, high))
+                remaining.append((low, high))
             elif step(high, segment.ack) > FURTHEST:
                 self.is_cleared = True
-        self.segments = kept
+        self.segments = remaining
 
     def count(self, segment: Segment, peer: List) -> Count | None:
         if not self.segments:

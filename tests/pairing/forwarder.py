@@ -103,7 +103,7 @@ class Recorder:
 
 
 def forward(client: int, server: int, stop: threading.Event, folder: Path, kind: str) -> None:
-    """Move packets between the two devices until told to stop."""
+    """Move packets between the two devices until `stop` is set."""
     records = {client: Recorder(folder / "client.pcap"), server: Recorder(folder / "server.pcap")}
     others = {client: server, server: client}
     waiting: list[tuple[float, int, int, bytes]] = []
@@ -226,7 +226,7 @@ def through_a_proxy(folder: Path) -> None:
 
 
 def main(folder: Path, kind: str) -> None:
-    """Send some data from the client to the server, through what stands between."""
+    """Send some data from the client to the server through the middlebox."""
     if kind == "proxy":
         through_a_proxy(folder)
     else:

@@ -121,11 +121,11 @@ def _read(capture: Path) -> tuple[Packet, ...]:
     packets: list[Packet] = []
     at = 24
     while at < len(data):
-        seconds, fraction, kept, length = struct.unpack_from("<4I", data, at)
-        packet = data[at + 16 + skip : at + 16 + kept]
+        seconds, fraction, captured, length = struct.unpack_from("<4I", data, at)
+        packet = data[at + 16 + skip : at + 16 + captured]
         time_ns = seconds * 1_000_000_000 + fraction * UNITS_NS[magic]
         packets.append(Packet(time_ns, packet, length - skip, len(packets) + 1))
-        at += 16 + kept
+        at += 16 + captured
     return tuple(packets)
 
 

@@ -60,7 +60,7 @@ def ack_direction(pairing: Pairing) -> PairedDirection:
 
 
 def frames_by_fate(pairing: Pairing, direction: PairedDirection) -> dict[str, set[int]]:
-    """Return the frames of the capture where a direction's packets leave, by what became of them."""
+    """Return the frames of a direction's packets in the capture at its sender, by fate."""
     found: dict[str, set[int]] = {}
     table = pairing.packets()
     column = "frame_a" if direction.leaves_at == "a" else "frame_b"

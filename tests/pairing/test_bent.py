@@ -97,7 +97,7 @@ def test_a_clock_that_is_set_by_little(side: str, step_ms: int, tmp_path: Path) 
 
 @pytest.mark.parametrize("side", ["a", "b"])
 def test_a_clock_that_is_set_by_more_than_the_capture_lasts(side: str, tmp_path: Path) -> None:
-    """A capture of one second: its second half stands, by its times, before its first."""
+    """By its times, the second half of a one-second capture precedes the first."""
     pairing = bent("wscale_85ms", tmp_path, **{side: lambda packets: stepped(packets, -3 * SECOND_NS)})
     assert (pairing.connections[0].lost, pairing.connections[0].unknown) == (0, 0)
     assert pairing.clock is not None
@@ -159,19 +159,19 @@ def test_records_out_of_order(scenario: str, side: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("side", ["a", "b"])
 @pytest.mark.parametrize("scenario", LOSSY)
 def test_a_capture_with_gaps(scenario: str, side: str, share: float, tmp_path: Path) -> None:
-    """What is called lost was lost, and what was lost is called lost or unknown."""
+    """Packets called lost were lost, and lost packets are called lost or unknown."""
     pairing = bent(scenario, tmp_path, **{side: lambda packets: thinned(packets, share)})
     truth = lost_frames(scenario)["data"]
     data = data_direction(pairing)
     fates = frames_by_fate(pairing, data)
-    kept = thinned(read(captures(scenario)[0]), share) if side == "a" else read(captures(scenario)[0])
-    frames = {number: packet.frame for number, packet in enumerate(kept, start=1)}
+    thin = thinned(read(captures(scenario)[0]), share) if side == "a" else read(captures(scenario)[0])
+    frames = {number: packet.frame for number, packet in enumerate(thin, start=1)}
     original = {fate: {frames[frame] for frame in found} for fate, found in fates.items()}
     assert original.get("lost", set()) <= truth
     seen = truth & set(frames.values())
     assert seen <= original.get("lost", set()) | original.get("unknown", set())
     assert not original["delivered"] & truth
-    # Of packets in neither capture, the sender's IP ids tell how many there were.
+    # The sender's IP ids show how many packets are in neither capture.
     assert data.lost <= len(truth) <= data.lost + data.unknown
     acks = ack_direction(pairing)
     assert acks.lost == 0
@@ -185,19 +185,19 @@ def test_a_capture_with_gaps(scenario: str, side: str, share: float, tmp_path: P
 @pytest.mark.parametrize("at", [0.01, 0.5])
 @pytest.mark.parametrize("step_ns", [3 * SECOND_NS, -3 * SECOND_NS])
 @pytest.mark.parametrize("scenario", LOSSY)
-def test_gaps_beside_a_clock_that_is_set(
+def test_gaps_when_a_clock_is_set(
     scenario: str, at: float, step_ns: int, set_at: str, side: str, tmp_path: Path
 ) -> None:
-    """What a capture lacks after a clock was set is a gap of it, too: nothing is lost that was not."""
+    """Packets missing after a clock was set are still a gap of the capture: no packet is wrongly called lost."""
 
     def bend(end: str, packets: list) -> list:
-        kept = thinned(packets, 0.3) if end == side else packets
-        return stepped(kept, step_ns, at) if end == set_at else kept
+        thin = thinned(packets, 0.3) if end == side else packets
+        return stepped(thin, step_ns, at) if end == set_at else thin
 
     pairing = bent(scenario, tmp_path, a=lambda packets: bend("a", packets), b=lambda packets: bend("b", packets))
     sent = read(captures(scenario)[0])
-    kept = thinned(sent, 0.3) if side == "a" else sent
-    lost = {kept[number - 1].frame for number in frames_by_fate(pairing, data_direction(pairing)).get("lost", ())}
+    thin = thinned(sent, 0.3) if side == "a" else sent
+    lost = {thin[number - 1].frame for number in frames_by_fate(pairing, data_direction(pairing)).get("lost", ())}
     assert lost <= lost_frames(scenario)["data"]
     assert ack_direction(pairing).lost == 0
     assert pairing.missed["ab".index(side)] > 0
@@ -205,8 +205,8 @@ def test_gaps_beside_a_clock_that_is_set(
 
 def test_gaps_that_only_the_time_after_a_clock_was_set_shows() -> None:
     """The client's capture lacks 30 %, the server's clock is set by 3 s, no ACK is lost: a TCP written for this."""
-    kept = Path(__file__).with_name("captures")
-    pairing = tcpwin.pair(*(kept / f"gaps-and-step-{end}.pcap.gz" for end in ("client", "server")))
+    left = Path(__file__).with_name("captures")
+    pairing = tcpwin.pair(*(left / f"gaps-and-step-{end}.pcap.gz" for end in ("client", "server")))
     acks = ack_direction(pairing)
     assert (acks.lost, acks.unknown > 40) == (0, True)
     assert pairing.missed[0] > 0
@@ -243,13 +243,13 @@ def test_captures_that_overlap_in_part(scenario: str, part: str, side: str, tmp_
         assert {frame for frame in truth if frame >= first} <= lost | unknown
         assert data.lost <= len(truth) <= data.lost + data.unknown
     # In the common time all are known but those on their way as it begins or ends.
-    kept = [packet.frame for packet in cut(read(captures(scenario)[0 if side == "a" else 1]))]
-    assert len(lost) >= (len(kept) / len(read(captures(scenario)[1])) - 0.15) * len(truth)
+    left = [packet.frame for packet in cut(read(captures(scenario)[0 if side == "a" else 1]))]
+    assert len(lost) >= (len(left) / len(read(captures(scenario)[1])) - 0.15) * len(truth)
 
 
 @pytest.mark.parametrize("back", [0, 1])
 def test_a_capture_that_ends_as_a_packet_is_lost(back: int, tmp_path: Path) -> None:
-    """The copy that came instead left after the end: its acknowledgment is no proof that the first came."""
+    """The copy that arrived instead left after the end: its acknowledgment does not prove that the first arrived."""
     truth = lost_frames(LOSSY[0])["data"]
     for last in sorted(truth)[::10]:
         pairing = bent(LOSSY[0], tmp_path, a=lambda packets, last=last: packets[: last + back])
@@ -336,7 +336,7 @@ def test_headers_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize("side", ["a", "b"])
 @pytest.mark.parametrize("scenario", IN_ORDER)
 def test_a_file_that_ends_within_a_packet(scenario: str, side: str, tmp_path: Path) -> None:
-    """What is there is paired, and the damage is told; what left after the end is unknown."""
+    """Pair the readable packets and report the damage; the fate of packets that left after the end is unknown."""
     paths = [write(tmp_path / f"{name}.pcap", read(each)) for name, each in zip("ab", captures(scenario), strict=True)]
     cut = paths["ab".index(side)]
     cut.write_bytes(cut.read_bytes()[: cut.stat().st_size * 2 // 3 + 7])

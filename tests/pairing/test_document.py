@@ -172,7 +172,7 @@ def test_captures_of_other_traffic_or_one_twice_are_warned_of() -> None:
 
 
 def test_a_capture_that_ends_early(tmp_path: Path) -> None:
-    """What left after it had ended is unknown, and so is why it was sent again; one share is said, of what is known."""
+    """For packets after the capture ended, the fate and the cause of resends are unknown and not counted."""
     wild = ROOT / "captures" / "wild"
     cut = write(tmp_path / "cut.pcap", read(wild / "lossy-path-receiver.pcap.gz")[:800])
     pairing = tcpwin.pair(wild / "lossy-path.pcapng.gz", cut)
@@ -192,7 +192,7 @@ def test_a_capture_that_ends_early(tmp_path: Path) -> None:
     assert f"b from {time_text(first_ns - began_ns)} to {time_text(last_ns - began_ns)}" in text
 
 
-def test_captures_of_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_captures_of_one_name_get_different_labels(tmp_path: Path) -> None:
     for folder, capture in zip(("client", "server"), captures(LOSSY), strict=True):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "eth0.pcap.gz").write_bytes(capture.read_bytes())

@@ -1,7 +1,7 @@
 """Real TCPs of this kernel, and a router between them that translates, clamps, bleaches, rewrites and drops.
 
 What it did is known to it; what `tcpwin.pair` says of the captures on both sides of it must be the same. Each kind is
-tried live, and on the headers of one run that are kept in `captures`.
+tried live, and on the headers of one run stored in `captures`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KEPT = Path(__file__).with_name("captures")
 
 def made(tmp_path_factory: pytest.TempPathFactory, how: str, kind: str) -> Path:
     """Return the folder of a transfer; skip where namespaces or TUN devices are not to be had."""
-    if how == "kept":
+    if how == "stored":
         return KEPT / kind
     if shutil.which("unshare") is None or shutil.which("ip") is None or not Path("/dev/net/tun").exists():
         pytest.skip(f"{KERNEL_LACKS} namespaces and TUN devices to try")
@@ -42,7 +42,7 @@ def paired(folder: Path) -> tcpwin.Pairing:
     return tcpwin.pair(*(next(folder.glob(f"{end}.pcap*")) for end in ("client", "server")))
 
 
-@pytest.fixture(scope="module", params=["live", "kept"])
+@pytest.fixture(scope="module", params=["live", "stored"])
 def how(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -1,4 +1,4 @@
-"""IPv6 has no IP ids: timestamps tell packets apart, or nothing does. Losses stay exact, and the clock's error true."""
+"""IPv6 has no IP ids: only timestamps distinguish packets. Losses stay exact, and the clock's error stays true."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOSSY = ("loss1_cubic_sack1", "loss1_reno_sack0", "loss1_reorder_cubic_sack1")
 IN_ORDER = LOSSY[:2]
 SERVER_PORT = 5201
 JITTER_NS = 3_000_000
-"""What netem's delay varies by in the last of them."""
+"""netem's jitter in the last of them."""
 
 
 def written(path: Path, packets: list[Packet], *, stamped: bool, prefix: bytes = b"\xfd") -> Path:

@@ -104,7 +104,7 @@ def test_a_relay_on_a_real_kernel_that_dropped_twelve_packets() -> None:
 
 
 def test_late_are_those_that_others_overtook(pairings: dict[str, tcpwin.Pairing]) -> None:
-    """By the order of frames: a packet is late where one that left later stands before it in the far capture."""
+    """A packet is late if one that left after it precedes it in the far capture."""
     pairing = pairings["reorder_only_cubic"]
     data = data_direction(pairing)
     table = pairing.packets()

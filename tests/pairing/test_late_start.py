@@ -13,7 +13,7 @@ WILD = Path(__file__).parents[2] / "captures" / "wild"
 
 
 DELAY_NS = 15_000_000
-"""Of the relay, each way (captures/wild/lossy-path.toml). Both ends are namespaces of one host, with one clock."""
+"""The relay's delay each way (captures/wild/lossy-path.toml). Both ends are namespaces of one host, with one clock."""
 LATE_NS = DELAY_NS // 10
 """A relay that sleeps is woken late, and never early: a packet of another time is off by a round trip or more."""
 
@@ -51,7 +51,7 @@ def test_a_beginning_beside_a_repair_calls_no_lost_packet_delivered(
 ) -> None:
     """The receiver's capture begins with the ACK that a retransmission drew, so that only one way's delay is known.
 
-    What the network dropped is what the whole receiver's capture lacks: each packet has an IP id of its own there.
+    The network dropped exactly the packets missing from the whole receiver's capture: each has a unique IP id there.
     """
     sent, received = read(RUNS / run / "snd.pcap.gz"), read(RUNS / run / "rcv.pcap.gz")
     came = {(packet.ip_id, packet.seq, packet.ports) for packet in received}
@@ -62,10 +62,10 @@ def test_a_beginning_beside_a_repair_calls_no_lost_packet_delivered(
 
     readings = [tcpwin.pair(later, whole) if swapped else tcpwin.pair(whole, later) for _ in range(3)]
 
-    told = readings[0].packets()
-    frames = told["frame_b" if swapped else "frame_a"]
-    fates = dict(zip(frames.tolist(), told["fate"].tolist(), strict=True))
+    table = readings[0].packets()
+    frames = table["frame_b" if swapped else "frame_a"]
+    fates = dict(zip(frames.tolist(), table["fate"].tolist(), strict=True))
     assert {frame for frame in dropped if fates.get(frame) in ("delivered", "late")} == set()
     assert {frame for frame, fate in fates.items() if fate == "lost"} <= dropped
-    # Hashes are seeded anew for each reading, and decide nothing of what it says.
+    # Each reading has new hash seeds, and none may affect the result.
     assert [reading.to_dict() for reading in readings[1:]] == [readings[0].to_dict()] * 2

@@ -66,7 +66,7 @@ def test_clocks_that_differ(ahead_ns: int, tmp_path: Path) -> None:
 
 
 def test_without_a_router_in_between_the_first_copy_left(tmp_path: Path) -> None:
-    """A bridge takes nothing of the time to live. What was lost stands there once."""
+    """A bridge does not decrement the time to live. A lost packet appears once."""
 
     def bend(packets: list[Packet]) -> list[Packet]:
         return each(packets, lambda packet: packet.with_ip(8, "B", 64))

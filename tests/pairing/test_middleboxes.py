@@ -1,4 +1,4 @@
-"""What stands between the two points: address translation, rewriters, a proxy. Each is named, and losses stay exact."""
+"""Middleboxes between the two points: address translation, rewriters, a proxy. Each is named; losses stay exact."""
 
 from __future__ import annotations
 
@@ -73,21 +73,21 @@ def test_translated_addresses(source: bool, target: bool, tmp_path: Path) -> Non
     assert str(data.target_in_b) == ("192.0.2.7:61000" if source else f"10.9.2.2:{CLIENT_PORT}")
     for direction in pairing.connections[0].directions:
         ends = ("source", "target")
-        told = {change.field: change for change in direction.changes}
+        found = {change.field: change for change in direction.changes}
         expected = {}
         for field, end in zip(("source", "destination"), ends, strict=True):
             in_a, in_b = (str(getattr(direction, name)) for name in (end, f"{end}_in_b"))
             if in_a != in_b:
                 expected[field] = (in_a, in_b) if direction.leaves_at == "a" else (in_b, in_a)
-        assert {field: (change.left_as, change.came_as) for field, change in told.items()} == expected
+        assert {field: (change.left_as, change.came_as) for field, change in found.items()} == expected
         assert len(expected) == source + target
-        for change in told.values():
+        for change in found.values():
             assert (change.packets, change.rule) == (None, None)
             assert change.frame_a == change.frame_b == (1 if direction.index == 0 else 2)
             assert f"{change.left_as} → {change.came_as} (NAT, every packet, first a:" in change_on_the_way(change)
 
 
-def test_translation_that_also_writes_ip_ids_anew(tmp_path: Path) -> None:
+def test_translation_that_also_rewrites_ip_ids(tmp_path: Path) -> None:
     ids = iter(range(1, 1 << 20))
 
     def bend(packet: Packet) -> Packet:
@@ -197,7 +197,7 @@ def test_sequence_numbers_that_are_rewritten(client: int, server: int, tmp_path:
 
 
 def test_sequence_numbers_and_addresses_that_are_rewritten(tmp_path: Path) -> None:
-    # The ports tell the direction: they are translated last.
+    # The ports identify the direction, so translate them last.
     def in_order(packet: Packet) -> Packet:
         return translated(with_sack(renumbered(packet, 9, 9), 9, 9), source=True, target=True)
 
@@ -235,12 +235,12 @@ def test_congestion_marks_are_no_bleaching(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("side", ["a", "b"])
-@pytest.mark.parametrize("kept", [54, 60, 66, 70])
-def test_what_a_snapshot_length_cut_off_was_not_taken_away(kept: int, side: str, tmp_path: Path) -> None:
-    """Bytes of each frame that are kept: its headers without options, and a part of these."""
+@pytest.mark.parametrize("snapshot_bytes", [54, 60, 66, 70])
+def test_options_cut_off_by_a_snapshot_length_were_not_removed(snapshot_bytes: int, side: str, tmp_path: Path) -> None:
+    """Bytes of each frame that are snapshot_bytes: its headers without options, and a part of these."""
 
     def cut(packets: list[Packet]) -> list[Packet]:
-        return each(packets, lambda packet: replace(packet, data=packet.data[: kept - 14]))
+        return each(packets, lambda packet: replace(packet, data=packet.data[: snapshot_bytes - 14]))
 
     pairing = bent(LOSSY, tmp_path, **{side: cut})
     data, acks = data_direction(pairing), ack_direction(pairing)

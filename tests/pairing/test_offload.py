@@ -1,4 +1,4 @@
-"""Frames that offload joined at one point or at both, cut differently: what was lost is told segment by segment."""
+"""Frames that offload merged at one point or at both, cut differently: losses are reported segment by segment."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_short_writes_that_are_joined(at_sender: int, at_receiver: int, missing:
     data = data_direction(pairing)
     there = frames_of(thinned(a, missing), lost, 300)
     fates = frames_by_fate(pairing, data)
-    # Where the sender's capture lacks packets, an ACK that follows may be of a copy that it lacks too.
+    # If the sender's capture lacks packets, an ACK that follows may answer a copy that it also lacks.
     assert fates["lost"] == there
     assert (data.lost, data.duplicated) == (len(lost), 0) if not missing else data.lost <= len(lost)
     if not missing:
@@ -200,7 +200,7 @@ def test_full_segments_without_timestamps_are_no_offload(mss: int | None, tmp_pa
     assert data.unknown <= (0 if mss else 2)
 
 
-def test_copies_of_acks_without_ids_are_told_apart_by_what_they_say(tmp_path: Path) -> None:
+def test_copies_of_acks_without_ids_differ_by_their_contents(tmp_path: Path) -> None:
     """Duplicate ACKs of one number with growing SACK blocks; the network makes two of each third of them."""
     a, b = handshake(1), handshake()
     doubled = 0

@@ -1,7 +1,7 @@
 """A capture whose times disagree by direction, as those of several receive queues: what comes is stamped too early.
 
-Then a packet seems to come before it left, and an answer stands before its question. Losses stay exact, and which point
-is nearer to which host is told by what was lost where times do not tell it.
+Then a packet seems to come before it left, and an answer precedes its question. Losses stay exact, and which point
+is nearer to which host follows from the losses where times do not show it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_losses_are_exact_though_answers_stand_before_their_questions(
     assert (data.lost, acks.lost, connection.unknown) == (12, 0, 0)
     assert data.resent.lost == data.retransmissions == 12
     assert pairing.missed == (0, 0)
-    # No clock was set, and no time is told that cannot be.
+    # No clock was set, and no impossible time is reported.
     assert pairing.clock is not None
     assert pairing.clock.steps_ns == ()
     assert "delay -" not in "\n".join(render_pairing(pairing))

@@ -1,4 +1,4 @@
-"""Why data were sent again, beside the lab's own truth: kernels' counters and the captures of both ends."""
+"""Causes of retransmissions against the lab's truth: the kernels' counters and the captures of both ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Rung = tuple[list[Packet], list[Packet]]
 SYN, ACK = 0x02, 0x10
 LOSSY = ("loss1_cubic_sack1", "loss1_reno_sack0", "loss1_reorder_cubic_sack1")
 REFUSING = ("oscil_10mbit_300ms_170p2_guard",)
-# What tests/lab/resends calls it: the receiver had it is needless here, as no ACK is lost in these runs.
+# The names of tests/lab/resends. Data that the receiver had is needless here, as these runs lose no ACK.
 TRUTH = {"lost": "lost", "refused": "refused", "arrived": "needless"}
 
 
@@ -112,7 +112,7 @@ def test_a_packet_dropped_beyond_the_second_point(tmp_path: Path) -> None:
 
 
 def sent_again_at_once(*, duplicate: bool, first_is_seen: bool = True) -> list[Rung]:
-    """The first data come to b and are sent again before an ACK says so: the next ACK tells."""
+    """The first data arrive and are resent before they are acknowledged: the next ACK shows which copy it answers."""
     seen = {"to_a": first_is_seen, "to_b": first_is_seen}
     return [
         both(0, client=True, seq=99, ack=0, flags=SYN, ip_id=10),
@@ -127,7 +127,7 @@ def sent_again_at_once(*, duplicate: bool, first_is_seen: bool = True) -> list[R
 
 @pytest.mark.parametrize(("duplicate", "cause"), [(True, "needless"), (False, "unknown")])
 def test_what_came_is_dropped_only_where_the_receiver_says_so(duplicate: bool, cause: str, tmp_path: Path) -> None:
-    """A duplicate SACK of just these bytes, below the acknowledgment (RFC 2883 §4.1), tells that it had them."""
+    """A duplicate SACK of exactly these bytes, below the acknowledgment (RFC 2883 §4.1), proves that it had them."""
     pairing = tcpwin.pair(*written(tmp_path, sent_again_at_once(duplicate=duplicate)))
     table = pairing.packets()
     assert table["cause"][table["is_resend"]].tolist() == [cause]
@@ -155,14 +155,14 @@ def test_captures_with_gaps_at_both_ends_tell_no_false_drop_beyond(tmp_path: Pat
     """This receiver drops what is too old (PAWS): the whole captures show that a copy of each came."""
     scenario = LOSSY[2]
     sender = read(captures(scenario)[0])
-    kept = thinned(sender, 0.3, 3)
-    pairing = bent(scenario, tmp_path, a=lambda _: kept, b=lambda packets: thinned(packets, 0.3, 4))
+    thin = thinned(sender, 0.3, 3)
+    pairing = bent(scenario, tmp_path, a=lambda _: thin, b=lambda packets: thinned(packets, 0.3, 4))
     data, table = data_direction(pairing), pairing.packets()
     mine = (table["direction"] == data.index) & (table["cause"] == "refused") & (table["frame_a"] > 0)
-    told = [kept[int(frame) - 1] for frame in table["frame_a"][mine]]
+    packets_again = [thin[int(frame) - 1] for frame in table["frame_a"][mine]]
     lost = lost_frames(scenario)["data"]
-    assert len(told) > 10
-    for again in told:
+    assert len(packets_again) > 10
+    for again in packets_again:
         before = [each for each in sender if each.seq == again.seq and each.payload_bytes and each.frame < again.frame]
         assert any(each.frame not in lost for each in before)
 
@@ -183,7 +183,7 @@ def test_what_is_lost_soon_after_the_handshake_is_lost(tmp_path: Path) -> None:
 
 
 def test_handshakes_that_nothing_but_time_tells_apart(tmp_path: Path) -> None:
-    """Linux sends SYN-ACKs with the IP id 0. The first is lost, the second comes: a second is no delay."""
+    """Linux sends SYN-ACKs with IP id 0. The first is lost and the second arrives: a second is not a delay."""
     ladder = [
         both(0, client=True, seq=99, ack=0, flags=SYN, ip_id=10),
         both(10, client=False, seq=499, ack=100, flags=SYN | ACK, to_a=False),

@@ -1,6 +1,6 @@
 """Connections one after another between the same two addresses and ports: each is paired with itself.
 
-The second is a lab run once more, later, with other sequence numbers and IP ids, as a kernel chooses them anew.
+The second is a lab run once more, later, with other sequence numbers and IP ids, as a kernel chooses them each time.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def test_a_connection_that_one_capture_lacks_takes_no_packet_of_the_other(
 ) -> None:
     parts = both()
     left = {"a": list(parts[0] + parts[2]), "b": list(parts[1] + parts[3])}
-    kept = parts[(2 if lacks == "first" else 0) + (side == "b")]
-    left[side] = kept
+    part = parts[(2 if lacks == "first" else 0) + (side == "b")]
+    left[side] = part
     pairing = tcpwin.pair(*(write(tmp_path / f"{name}.pcap", packets) for name, packets in left.items()))
     [connection] = [each for each in pairing.connections if any(one.delivered for one in each.directions)]
     truth = lost_frames(SCENARIO)["data"]

@@ -32,7 +32,7 @@ def truth_of(path: Path) -> Truth:
 
 
 def judged(pairing: tcpwin.Pairing) -> JudgedDirection:
-    """Of the direction that carries most payload."""
+    """Return the judged direction with the most payload."""
     data = data_direction(pairing)
     found = pairing.judge(data.connection)
     assert found is not None
@@ -75,7 +75,7 @@ def test_a_verdict_by_both_is_one_as_any(name: str) -> None:
 
 
 def is_sound(verdict: Verdict, judged: JudgedDirection) -> None:
-    """What may never be printed is not."""
+    """Assert that a verdict contains nothing it must never print."""
     life_ns = judged.budget.total_ns
     assert verdict.limit in LIMITS
     assert verdict.owner in OWNERS
@@ -86,11 +86,11 @@ def is_sound(verdict: Verdict, judged: JudgedDirection) -> None:
     assert sum(judged.budget.packets_ns.values()) == life_ns
 
 
-def test_loss_is_told_by_its_count_and_its_place() -> None:
+def test_loss_is_reported_with_its_count_and_place() -> None:
     verdict = judged(tcpwin.pair(*captures(LOSSY))).verdict
     assert (verdict.limit, verdict.owner) == ("path_loss", "network")
     assert verdict.reason.startswith("59 of 5,586 packets lost between a and b")
-    # What is there already is no remedy.
+    # A remedy already in place is not offered.
     assert "capture at both ends" not in (verdict.fix or "")
     assert "between a and b" in (verdict.fix or "")
 

@@ -1,4 +1,4 @@
-"""A prediction beside a run."""
+"""A prediction compared with a run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_slower_path_gives_no_more_than_its_rate() -> None:
     assert rows["throughput"] == ["20.3 Mbit/s", "10 Mbit/s", "9.4 Mbit/s"]
 
 
-def test_a_run_that_does_not_keep_the_prediction_is_told() -> None:
+def test_a_run_that_breaks_the_prediction_is_reported() -> None:
     """38.8 Mbit/s were predicted for other settings; a run that stays at 20.3 is 48 % less."""
     captured = measured()
     found = against(captured, captured, predict(captured, reference("lab-bulk-300ms").run("512m2-stock")))
@@ -43,7 +43,7 @@ def test_a_run_that_does_not_keep_the_prediction_is_told() -> None:
     assert "Predicted were 38.8 Mbit/s, the run came to 20.3 Mbit/s (48 % less)" in found.verdict
 
 
-def test_what_limited_the_capture_and_not_the_run_is_told() -> None:
+def test_a_limit_of_the_capture_that_did_not_limit_the_run_is_reported() -> None:
     captured = replace(
         measured(), limit="congestion window", limited_by="limited by b's congestion window, cut by losses"
     )
@@ -77,7 +77,7 @@ def test_a_run_is_a_twin_or_says_that_it_is_none() -> None:
     assert against(captured, captured, predict(captured, run)).is_twin is None
 
 
-def test_from_6_6_on_the_runs_own_share_is_told() -> None:
+def test_from_6_6_on_the_runs_own_share_is_reported() -> None:
     """3.8 MiB of a buffer of 4 MiB is veth's share; no fixed half says that it is wrong."""
     newer = replace(measured(), kernel="6.12.117", window_max_bytes=4 * MIB * 243 // 256)
     found = against(measured(), newer)

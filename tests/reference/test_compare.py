@@ -1,4 +1,4 @@
-"""A transfer beside the references near it: the nearest run, the verdict, what the memory model says, and when not."""
+"""Compare a transfer with nearby references: nearest run, verdict, the memory model's reasons, and when not to."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_nearest_of_a_lab_run_is_the_run_of_its_scenario(kernel: str) -> Non
     assert found.prediction.goodput_bps is None, "a larger buffer cures neither a slow reader nor an overflow"
 
 
-def test_an_overflowing_queue_is_told_with_the_settings_that_spare_it() -> None:
+def test_an_overflowing_queue_is_reported_with_the_settings_that_avoid_it() -> None:
     stock = compare_measured(measure_sockets(CAPTURES / "reference" / "oscil-300ms-170p2-stock.zip"))
     assert stock.verdict is not None
     assert "reached 1 to 941 / 684 to 941 / 941 to 942 Mbit/s in the fast seconds of its loops over 300 ms" in (
@@ -96,7 +96,7 @@ def test_the_verdict_on_a_small_window(small_window: Comparison) -> None:
     rows = {row.name: (row.yours, row.reference) for row in small_window.rows}
     assert rows["window by the settings"][0] == "1 MiB"
     assert rows["stalls"] == ("none", None), "references state none"
-    # The nearest is another run than the verdict's, which has a column of its own.
+    # The nearest run is not the verdict's, which has a separate column.
     assert [f"{run.reference}/{run.name}" for run in small_window.beside] == [
         "cloudflare-production/melbourne-old",
         "lab-bulk-300ms/512m2-stock",
@@ -176,7 +176,7 @@ def test_from_6_6_on_a_connections_own_share_counts(share: int, words: str) -> N
 
 
 @all_cases(
-    ("other", "told"),
+    ("other", "said"),
     [
         ({"limit": "path_rate", "limited_by": "limited by the path"}, "would not help: it was limited by the path."),
         ({"is_reader_slow": True}, "the application on b reads too slowly."),
@@ -189,15 +189,15 @@ def test_from_6_6_on_a_connections_own_share_counts(share: int, words: str) -> N
         ),
     ],
 )
-def test_no_gain_is_promised(other: dict[str, object], told: str) -> None:
+def test_no_gain_is_promised(other: dict[str, object], said: str) -> None:
     found = predict(bulk(**other), reference("lab-bulk-300ms").run("512m2-stock"))
     assert found.goodput_bps is None
     assert not found.lines
-    assert told in found.text
+    assert said in found.text
 
 
 @all_cases(
-    ("other", "told"),
+    ("other", "said"),
     [
         ({"rtt_ns": 2_000 * MS}, "yours is 2 s"),
         ({"path_rate_bps": 10e6}, "its path carries 10 Mbit/s"),
@@ -206,15 +206,15 @@ def test_no_gain_is_promised(other: dict[str, object], told: str) -> None:
         ({"workload": None, "shape": "a trickle"}, "no reference has its shape: a trickle"),
     ],
 )
-def test_what_is_far_from_all_gets_no_verdict(other: dict[str, object], told: str) -> None:
+def test_what_is_far_from_all_gets_no_verdict(other: dict[str, object], said: str) -> None:
     found = compare_measured(bulk(**other))
     assert found.why_not is not None
-    assert told in found.why_not
+    assert said in found.why_not
     assert (found.nearest, found.best, found.verdict, found.prediction, found.rows) == ((), None, None, None, ())
 
 
 @all_cases(
-    ("name", "told"),
+    ("name", "said"),
     [
         ("bundles/slow-reader.zip", "a reader that was slow or stood still"),
         ("bundles/without-syn.zip", "its path carries 46.3 Mbit/s"),
@@ -223,16 +223,16 @@ def test_what_is_far_from_all_gets_no_verdict(other: dict[str, object], told: st
         ("lab/zero-window-stall.pcap.gz", "a reader that was slow or stood still"),
     ],
 )
-def test_captures_that_no_reference_is_like(name: str, told: str) -> None:
+def test_captures_that_no_reference_is_like(name: str, said: str) -> None:
     found = compared(name)
     assert found.why_not is not None
     assert found.why_not.startswith("No reference is near enough to compare with: ")
-    assert told in found.why_not
+    assert said in found.why_not
     assert (found.verdict, found.prediction) == (None, None)
 
 
 def test_without_settings_the_prediction_says_what_it_assumes() -> None:
-    """The 64 KiB that bound the window were SO_RCVBUF's or tcp_rmem's: the packets do not tell."""
+    """The packets do not show whether SO_RCVBUF or tcp_rmem set the 64 KiB that bound the window."""
     connection = tcpwin.analyze(CAPTURES / "lab" / "receive-buffer-64k.pcap.gz").connections[0]
     found = compare(connection, rate_bps=1e9)
     assert found.agreement is None
@@ -256,7 +256,7 @@ def test_a_send_buffer_that_is_left_bounds_the_prediction() -> None:
 
 
 @all_cases(
-    ("other", "told"),
+    ("other", "said"),
     [
         ({"loss_share": 0.01}, "its path loses 1.00 % of the segments by chance, and no reference's does"),
         ({"limit": "path_policer", "limited_by": "limited by a policer"}, "it was limited by a policer"),
@@ -266,9 +266,9 @@ def test_a_send_buffer_that_is_left_bounds_the_prediction() -> None:
         ({}, "it carried 25 Mbit/s, and what its path carries does not show (--rate says it)"),
     ],
 )
-def test_what_would_mislead_is_not_shown(other: dict[str, object], told: str) -> None:
+def test_what_would_mislead_is_not_shown(other: dict[str, object], said: str) -> None:
     found = compare_measured(bulk(**other))
-    assert told in (found.why_not or "")
+    assert said in (found.why_not or "")
     assert (found.nearest, found.traced) == ((), None)
 
 
@@ -281,7 +281,7 @@ def test_the_parts_of_a_distance_are_shown() -> None:
 
 
 def test_a_run_that_is_faster_for_another_reason_says_so() -> None:
-    """No window held this one: a run at 941 Mbit/s is no promise."""
+    """The window did not limit this transfer: a run at 941 Mbit/s promises nothing."""
     found = compare_measured(bulk(path_rate_bps=9e8, limit="send_buffer", limited_by="limited by the send buffer"))
     assert found.verdict is not None
     assert "what limited yours did not limit it" in found.verdict
@@ -301,7 +301,7 @@ def test_messages_by_their_setting(name: str, first: str) -> None:
     assert ("which 0 would save" in found.verdict) == (name == "on")
 
 
-def test_a_window_above_the_models_is_told() -> None:
+def test_a_window_above_the_models_is_reported() -> None:
     found = compare_measured(bulk(window_max_bytes=3 * MIB))
     assert found.agreement is not None
     assert "more than the model allows" in found.agreement

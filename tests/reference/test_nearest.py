@@ -1,4 +1,4 @@
-"""Which published runs are nearest, and why."""
+"""The published runs nearest to a transfer, and the reasons."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_kernel_counts_by_its_memory_model() -> None:
     [published] = nearest(kernel="5.15.0-92-generic", **wanted)  # type: ignore[arg-type]
     assert (published.run.reference, published.distance) == ("cloudflare-default-kernel", 0.0)
     [newer] = nearest(kernel="6.6", **wanted)  # type: ignore[arg-type]
-    # What states no kernel is nearer than one that counts memory otherwise.
+    # A run of unstated kernel is nearer than one whose kernel counts memory differently.
     assert (newer.run.reference, newer.distance) == ("cloudflare-oscil-300ms", 1.0)
     assert newer.why[-1] == "kernel: version not stated with the collapse patch, yours 6.6"
     found = nearest(kernel="6.6", limit=1000)
@@ -82,7 +82,7 @@ def test_what_has_no_measured_figure_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told"),
+    ("wanted", "message"),
     [
         ({}, "no reference runs to compare with"),
         ({"rtt_ns": 0}, "a round trip of 0 is not above 0"),
@@ -90,8 +90,8 @@ def test_what_has_no_measured_figure_is_left_out() -> None:
         ({"kernel": "new"}, "new"),
     ],
 )
-def test_what_cannot_be_asked(wanted: dict[str, object], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_what_cannot_be_asked(wanted: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         names(**wanted)
 
 

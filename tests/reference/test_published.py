@@ -157,8 +157,8 @@ def test_production_before_and_after() -> None:
         "net.ipv4.tcp_notsent_lowat": "131072",
     }
     found = reference("cloudflare-production")
-    told = {run.name: (run.rtt_ns, run.throughput, run.settings, run.is_patched) for run in found.runs}
-    assert told == {
+    runs = {run.name: (run.rtt_ns, run.throughput, run.settings, run.is_patched) for run in found.runs}
+    assert runs == {
         "iowa-old": (121 * MS, rates("276"), old, False),
         "iowa-new": (121 * MS, rates("6600"), new, True),
         "melbourne-old": (282 * MS, rates("120"), old, False),
@@ -229,11 +229,11 @@ def test_buffer_sizes_and_calculations() -> None:
 
 
 def test_windows() -> None:
-    told = {
+    runs = {
         run.name: (run.window_raw, run.window_shift, run.window_bytes, run.window_max_bytes)
         for run in reference("windows-autotuning").runs
     }
-    assert told == {
+    assert runs == {
         "disabled": (None, None, 65_536, None),
         "highlyrestricted": (16_384, 2, None, None),
         "restricted": (None, None, None, None),
@@ -339,7 +339,7 @@ def test_every_file_is_tested_here() -> None:
         *("cloudflare-default-kernel", "cloudflare-production", "ably-idle-restart", "passt-ramps", "windows-64k"),
         *("tuning-memory-10000-sockets", "tuning-buffer-size", "windows-autotuning"),
     }
-    # What the project's own lab ran is held to its page in tests/lab.
+    # tests/lab compares the project's own lab runs with their page.
     assert {name for name in references() if not name.startswith("lab-")} == {*PATCHED, *others}
     for name, each in references().items():
         assert each.name == name

@@ -35,7 +35,7 @@ def test_a_trace_by_hand() -> None:
     found = read_trace(CAPTURES / "reference" / "oscil-300ms-170p2-stock.zip")
     assert found.time_ns[0] == (948 + 300) * MS
     assert (found.window_bytes[0], found.flight_bytes[0], found.acked_bytes[0]) == (229376, 217200 - 101360, 101360)
-    # Where the window is closed ss leaves snd_wnd out.
+    # ss omits snd_wnd while the window is closed.
     assert 0 in found.window_bytes
 
 
@@ -60,7 +60,7 @@ def test_every_shipped_trace_is_possible(run: Run) -> None:
     assert all(before < after for before, after in pairwise(found.time_ns))
     assert all(before <= after for before, after in pairwise(found.acked_bytes))
     assert run.rtt_ns < found.time_ns[0] < 3 * SECOND
-    # The window is what the settings allow at most, and the flight is no larger than the largest window before.
+    # The window never exceeds the settings' maximum, and the flight never exceeds the largest window so far.
     assert max(found.window_bytes) <= run.window_bytes * 1.01
     assert max(found.flight_bytes) <= max(found.window_bytes)
     for (begin, mine), (end, theirs) in pairwise(zip(found.time_ns, found.acked_bytes, strict=True)):
@@ -89,6 +89,6 @@ def test_published_figures_have_no_course() -> None:
     assert trace(reference("cloudflare-oscil-300ms").run("170p2")) is None
 
 
-def test_a_bundle_without_samples_is_told(tmp_path: Path) -> None:
+def test_a_bundle_without_samples_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError):
         read_trace(tmp_path)

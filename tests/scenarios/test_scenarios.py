@@ -95,7 +95,7 @@ def test_tshark_reads_what_the_ladders_describe(tmp_path: Path, tool: Callable[[
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.nightly)], ids=["some", "all"])
 @pytest.mark.parametrize("version", [4, 6])
 def test_scapy_builds_the_same_packets(version: int, step: int) -> None:
-    """Lengths, offsets and checksums anew, of every packet of the ladders; each of them as IPv6, too."""
+    """Recompute lengths, offsets and checksums of every packet of the ladders, and of each as IPv6."""
     fields = {Ether: (), IP: ("len", "ihl", "chksum"), IPv6: ("plen",), TCP: ("dataofs", "chksum"), ICMP: ("chksum",)}
     fields |= {ICMPv6DestUnreach: ("cksum",)}
     layers = set()
@@ -104,7 +104,7 @@ def test_scapy_builds_the_same_packets(version: int, step: int) -> None:
         for each in ladder.parse(text if version == 4 else f"    ip 6\n{text}", path.stem).steps:
             packet = Ether(each.packet)
             for layer, names in fields.items():
-                # What an ICMP error quotes is as it was.
+                # Leave the packet quoted in an ICMP error unchanged.
                 if found := packet.getlayer(layer):
                     layers.add(layer)
                     for name in names:
@@ -114,7 +114,7 @@ def test_scapy_builds_the_same_packets(version: int, step: int) -> None:
 
 
 def described(one: ladder.Ladder, step: ladder.Step) -> list[str]:
-    """What the step's words say, read by other means than the builder's."""
+    """Return the step's words derived from its packet, without the builder."""
     isn, window = {"a": 1_000_000, "b": 5_000_000}, dict.fromkeys("ab", 0)
     for line in one.lines[: step.line]:
         if not line.startswith(" "):

@@ -1,4 +1,4 @@
-"""What one arriving ACK says to the sender (the FLAG_ bits of Linux's tcp_ack), and the states that it moves."""
+"""One arriving ACK as the sender sees it (the FLAG_ bits of Linux's tcp_ack), and the states that it moves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class State(StrEnum):
 
 @dataclass(slots=True)
 class Ack:
-    """What one arriving ACK said, filled in step by step."""
+    """The findings about one arriving ACK, filled in step by step."""
 
     number: int
     una_before: int
@@ -42,7 +42,7 @@ class Ack:
 
     @property
     def echo(self) -> int:
-        """TSecr, 0 where there is none."""
+        """TSecr, or 0 without timestamps."""
         return self.segment.timestamps[1] if self.segment.timestamps else 0
 
     @property

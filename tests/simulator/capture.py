@@ -1,4 +1,4 @@
-"""Runs as a pcap: many connections in one file, each with addresses of its own, nanosecond times, Ethernet and IPv4."""
+"""Write runs as one pcap: each connection has unique addresses, over Ethernet and IPv4, with nanosecond times."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SNAP = 128
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Where the sequence numbers and timestamps of the two sides begin on the wire."""
+    """Initial sequence numbers and timestamps of the two sides on the wire."""
 
     isn: dict[str, int]
     stamp: dict[str, int]

@@ -85,7 +85,7 @@ class Congestion:
         self.window = max(self.window, least)
 
     def _current_threshold(self) -> int:
-        """What tcp_current_ssthresh remembers: three quarters of the window at least."""
+        """Return the threshold as tcp_current_ssthresh does: at least three quarters of the window."""
         if self.threshold >= INFINITE:
             return INFINITE
         return max(self.threshold, (self.window >> 1) + (self.window >> 2))

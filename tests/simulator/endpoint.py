@@ -130,7 +130,7 @@ class Endpoint:
         self._send_syn()
         self._syn_timer.start(SECOND_NS << self.counts["syn_timeouts"])
 
-    # What leaves
+    # Sending
 
     def _emit(self, sent: Sent, cause: Cause | None, timer: str | None) -> None:
         segment = self._segment(sent.start)

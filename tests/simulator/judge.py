@@ -1,4 +1,4 @@
-"""tcpwin's judgement of simulated captures beside the truth, packet by packet."""
+"""Compare tcpwin's judgement of simulated captures with the truth, packet by packet."""
 
 from __future__ import annotations
 

@@ -91,11 +91,11 @@ class Receiver:
             self._accept(segment)
 
     def window(self) -> int:
-        """What is offered now, bytes: never less than before but in a shrinking stall, never a silly window."""
+        """Return the offered window in bytes: it shrinks only in a shrinking stall, and is never a silly window."""
         if self._settings.shrinks and self._is_stalled():
             self._right_edge = self.rcv_nxt
             return 0
-        # What was promised stays promised.
+        # Never retract an offered window.
         wanted = max(self._right_edge - self.rcv_nxt, self._offer())
         window = -(-wanted // self._unit) * self._unit
         self._right_edge = self.rcv_nxt + window
@@ -157,7 +157,7 @@ class Receiver:
         return free // self._unit * self._unit if free >= min(self._mss, self._settings.buffer_bytes // 2) else 0
 
     def _read_on(self) -> None:
-        """The application reads again, all there is; a window that opens well is told (RFC 9293 §3.8.6.2.2)."""
+        """Let the application read everything again, and announce a usefully larger window (RFC 9293 §3.8.6.2.2)."""
         if self.rcv_nxt == 0:
             return
         offered = self._right_edge - self.rcv_nxt

@@ -65,7 +65,7 @@ class Recovery:
             self._first_resent_stamp = self._stamp()
         self._undo_resent = (self._undo_resent or 0) + 1
 
-    # What arrives
+    # Receiving
 
     def take_sacks(self, ack: Ack) -> None:
         """Take the SACK blocks, the first of them perhaps a DSACK (tcp_sacktag_write_queue)."""
@@ -120,7 +120,7 @@ class Recovery:
         self._sample(ack, None if first_ns is None or ack.resent_acked else now - first_ns)
 
     def decide(self, ack: Ack, *, duplicates: int) -> None:
-        """Decide on the state and on what is lost (tcp_fastretrans_alert)."""
+        """Update the congestion state and the losses (tcp_fastretrans_alert)."""
         if self.state is State.OPEN:
             self._first_resent_stamp = None
         elif self._sender.snd_una >= self._point and self.state is State.RECOVERY:

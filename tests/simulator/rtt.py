@@ -54,7 +54,7 @@ class RoundTrip:
         self.rto_us = min((self.srtt_8 >> 3) + self.rttvar_4, RTO_MAX_US)
 
     def fall_back(self) -> None:
-        """The SYN was sent again and nothing tells which was answered."""
+        """The SYN was retransmitted, so it is unknown which copy was answered."""
         self.mdev_4 = self.mdev_max_4 = self.rttvar_4 = RTO_FALLBACK_US
         self.rto_us = RTO_FALLBACK_US
 

@@ -1,4 +1,4 @@
-"""What is sent and not yet acknowledged: which of it is SACKed, believed lost, sent again (tcp_rtx_queue of Linux)."""
+"""Unacknowledged segments: which are SACKed, believed lost or retransmitted (Linux's tcp_rtx_queue)."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ class Scoreboard:
 
     @property
     def highest_sacked(self) -> int:
-        """Where the highest SACKed segment begins, 0 where none is."""
+        """Start of the highest SACKed segment, or 0."""
         return next((sent.start for sent in reversed(self.queue) if sent.sacked), 0)
 
     def by_time(self) -> list[Sent]:
-        """Those that may be found lost, in the order in which they were sent last."""
+        """Return the segments that may be found lost, by their last transmission."""
         waiting = [sent for sent in self.queue if not sent.sacked and (not sent.lost or sent.retransmitted)]
         return sorted(waiting, key=lambda sent: (sent.sent_ns, sent.end))
 

@@ -304,7 +304,7 @@ class Sender:
             self.snd_wnd = segment.window
 
     def _take_window_of_idle(self) -> None:
-        """With nothing in flight, an open window ends the probing, a closed one goes on with it (tcp_ack_probe)."""
+        """With nothing in flight, stop probing if the window is open, else continue (tcp_ack_probe)."""
         if not self._has_more():
             return
         length = min(self.settings.segment_bytes, self._unsent)

@@ -1,4 +1,4 @@
-"""What one simulated connection is like: hosts, options, the application, the path and its faults."""
+"""Settings of one simulated connection: hosts, options, the application, the path and its faults."""
 
 from __future__ import annotations
 

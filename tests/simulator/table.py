@@ -40,7 +40,7 @@ def render(tallies: Tallies) -> Iterator[str]:
             for label in LABELS:
                 yield f"| `{label}` | {' | '.join(_cell(one, label) for one in counted)} |"
             yield f"| sent again without a trace | {' | '.join(_share(one.hidden, one.resent) for one in counted)} |"
-            yield f"| duplicated, recognised | {' | '.join(_percent(one.duplicates_told) for one in counted)} |"
+            yield f"| duplicated, recognised | {' | '.join(_percent(one.duplicates_recognised) for one in counted)} |"
             yield ""
 
 

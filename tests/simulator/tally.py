@@ -22,7 +22,7 @@ FILE_OF = 40
 
 @dataclass(frozen=True, slots=True, order=True)
 class Options:
-    """What the connections of one tally have."""
+    """Options of the connections in one tally."""
 
     sack: bool
     timestamps: bool
@@ -50,12 +50,12 @@ class Tally:
         return sum(count for (_, said), count in self.pairs.items() if said == label)
 
     def precision(self, label: str) -> float | None:
-        """Of what tcpwin called so, the share that is so; none where it called nothing so."""
+        """Share of tcpwin's labels that are right; None if it gave none."""
         said = self.said(label)
         return self.pairs[label, label] / said if said else None
 
     def recall(self, label: str) -> float | None:
-        """Of what is so, the share that tcpwin called so; none where nothing is."""
+        """Share of the true labels that tcpwin found; None if there are none."""
         true = self.true(label)
         return self.pairs[label, label] / true if true else None
 
@@ -64,12 +64,12 @@ class Tally:
         return sum(self.true(label) for label in truth.CAUSES)
 
     @property
-    def duplicates_told(self) -> float | None:
-        """Of the network's duplicates, the share that tcpwin does not take for data sent again."""
+    def duplicates_recognised(self) -> float | None:
+        """Share of the network's duplicates that tcpwin does not call retransmissions."""
         of_network = [(said, count) for (true, said), count in self.pairs.items() if true == truth.NETWORK_DUPLICATE]
         total = sum(count for _, count in of_network)
-        told = sum(count for said, count in of_network if said not in (*truth.CAUSES, "unknown"))
-        return told / total if total else None
+        recognised = sum(count for said, count in of_network if said not in (*truth.CAUSES, "unknown"))
+        return recognised / total if total else None
 
 
 def simulate_many(options: Options, seeds: Iterable[int]) -> Iterator[Run]:

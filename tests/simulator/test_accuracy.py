@@ -23,7 +23,7 @@ from simulator.tally import RECEIVER, SENDER, Options, Tally, simulate_many, tal
 import tcpwin
 
 LEAST_SHARE = 0.99
-# Of every cause, so that a share stands on something: one mistake in fewer is less than 99 %.
+# Minimum number of each cause: with fewer, a single mistake is over 1 %.
 LEAST_COUNT = 100
 RUNS = 1_400
 CAUSE_FIELDS = {
@@ -121,7 +121,7 @@ def counted(request: pytest.FixtureRequest) -> Tally:
 
 
 @pytest.mark.parametrize("cause", truth.CAUSES)
-def test_every_cause_is_told_with_timestamps_at_the_sender(cause: str, counted: Tally) -> None:
+def test_every_cause_is_found_with_timestamps_at_the_sender(cause: str, counted: Tally) -> None:
     if not counted.true(cause) and cause in (Cause.LOST_RETRANSMISSION, Cause.TAIL_LOSS_PROBE):
         # Without SACK there is neither: then none may be found.
         assert counted.said(cause) == 0
@@ -151,7 +151,7 @@ def test_only_what_was_needless_is_shown_needless(sack: bool, timestamps: bool) 
         by_proof = (fields.spurious_by_dsack, fields.spurious_by_timestamps, fields.spurious_by_frto)
         assert max(by_proof) <= needless(verdict.run, verdict.side), verdict.run.settings
         proven += sum(by_proof)
-    # Without either, F-RTO alone can tell, of a timeout that the second ACK after it contradicts.
+    # Without either option, only F-RTO can show that a timeout was spurious, by the second ACK after it.
     assert proven > (5 if sack or timestamps else 0)
 
 
@@ -166,7 +166,7 @@ def needless(run: Run, side: str) -> int:
     return count
 
 
-def test_late_originals_are_told_from_retransmissions_at_the_receiver() -> None:
+def test_late_originals_differ_from_retransmissions_at_the_receiver() -> None:
     options = Options(sack=True, timestamps=True, wrap=False)
     found = tally(simulate_many(options, range(200_000, 200_200)))[RECEIVER]
     assert found.true(truth.OUT_OF_ORDER) >= 50
@@ -179,7 +179,7 @@ def test_late_originals_are_told_from_retransmissions_at_the_receiver() -> None:
 
 
 def test_a_capture_that_misses_packets_says_what_it_can() -> None:
-    """Data that the capture lost is no data that the network lost: what was not sent again is not called so."""
+    """Data that only the capture lost is not network loss: it was not retransmitted, and is not called so."""
     for seed in range(40):
         given_ = replace(draw(Random(seed), sack=True, timestamps=True, wrap=False), capture_loss=0.02)
         run = simulate(given_)

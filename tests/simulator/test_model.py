@@ -59,7 +59,7 @@ def test_every_run_keeps_the_laws(run: Run) -> None:
 
 
 def assert_resent_is_what_was_sent_before(sent: list[Segment]) -> None:
-    """A cause stands exactly where bytes, a SYN or a FIN are sent again; what is new follows without a gap."""
+    """A cause is given exactly where bytes, a SYN or a FIN are resent; new data follow without a gap."""
     nxt = 0
     for segment in sent:
         if segment.is_pure_ack:

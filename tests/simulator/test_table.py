@@ -16,13 +16,13 @@ NUMBER = re.compile(r"\d[\d,]*(\.\d+)?%?|–")
 
 def skeleton(lines: list[str]) -> list[str]:
     """Headings, heads of columns and names of rows: all of the tables but their numbers."""
-    kept = []
+    shapes = []
     for line in lines:
         if line.startswith((HEADING, "| cause", "|---")):
-            kept.append(line)
+            shapes.append(line)
         elif line.startswith("|"):
-            kept.append(line.split("|")[1].strip())
-    return kept
+            shapes.append(line.split("|")[1].strip())
+    return shapes
 
 
 def test_the_page_has_the_tables_of_the_program() -> None:

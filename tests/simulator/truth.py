@@ -1,4 +1,4 @@
-"""What each captured packet truly is, by the model alone, in the words in which tcpwin judges it."""
+"""The true label of each captured packet, from the model alone, in tcpwin's words."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def test_commands_take_addresses(server: str) -> None:
     assert f'"uri": "{address}"' in done.stdout.decode()
 
 
-def test_what_signs_an_address_is_told_to_nobody(server: str, tmp_path: Path) -> None:
+def test_an_addresss_signature_is_never_shown(server: str, tmp_path: Path) -> None:
     signed = [f"{server}/{path}?signature=SECRET" for path in ("slow-reader.pcap.gz", "keep-alive.pcap", "absent.pcap")]
     for command in (("analyze",), ("check",), ("analyze", "--json"), ("check", "--format", "sarif")):
         for addresses in (signed[:1], signed):

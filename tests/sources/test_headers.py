@@ -21,7 +21,7 @@ CAPTURES = sorted(
 )
 
 
-def told(analysis: tcpwin.Analysis) -> dict[str, object]:
+def directions_of(analysis: tcpwin.Analysis) -> dict[str, object]:
     document = json.loads(analysis.to_json())
     for file in document["capture"]["files"]:
         del file["file"]
@@ -42,7 +42,7 @@ def test_every_number_is_that_of_the_whole_capture(path: Path, tmp_path: Path) -
     with path.open("rb") as file:
         headers = write_headers(file, tmp_path / "headers", name=path.name)
     cut = tcpwin.analyze(HeadersSource([tmp_path / "headers"], [headers.facts], name=path.name))
-    assert told(cut) == told(whole)
+    assert directions_of(cut) == directions_of(whole)
     ids = range(min(len(whole), 5))
     assert [cut.connections[id].events for id in ids] == [whole.connections[id].events for id in ids]
     assert headers.packets == whole.capture.packets

@@ -48,7 +48,7 @@ def test_path_as_text_and_as_path() -> None:
 
 
 def cut_between_times(records: list[bytes], count: int) -> list[list[bytes]]:
-    """About equal parts; packets of one time stay together, since nothing tells their order in several files."""
+    """Return about equal parts; packets of one time stay together, as several files do not give their order."""
     cuts = [0]
     for number in range(1, count):
         at = max(number * len(records) // count, cuts[-1] + 1)
@@ -77,7 +77,7 @@ def test_consecutive_files_are_the_whole(path: Path, count: int, tmp_path: Path,
 
 @pytest.mark.parametrize("path", PCAPS, ids=name_of)
 def test_interleaved_files_are_the_whole(path: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
-    """Every third packet in a file of its own: as captures of several queues or interfaces at once."""
+    """Put every third packet into one file, as captures of several queues or interfaces do."""
     header, records = split_records(plain_bytes(path, tool))
     owners: list[int] = []
     for number, record in enumerate(records):

@@ -141,7 +141,7 @@ def test_layer_without_a_link_type() -> None:
         tcpwin.analyze([TCP()])
 
 
-def test_other_link_layers_are_told_by_number() -> None:
+def test_other_link_layers_are_named_by_number() -> None:
     analysis = tcpwin.analyze([Dot3() / Raw(b"x" * 60)])
     assert (analysis.capture.packets, analysis.capture.segments) == (1, 0)
 

@@ -82,9 +82,9 @@ def test_frames_keep_their_numbers() -> None:
     everything = {row["frame"]: row for row in rows(MANY_SHORT)}
     chosen = rows(MANY_SHORT, "--filter", "src port 8083")
     assert 0 < len(chosen) < len(everything)
-    kept = ("time_ns", "src", "sport", "dst", "dport", "seq", "ack", "length", "flags", "window_raw")
+    names = ("time_ns", "src", "sport", "dst", "dport", "seq", "ack", "length", "flags", "window_raw")
     for row in chosen:
-        assert [row[name] for name in kept] == [everything[row["frame"]][name] for name in kept]
+        assert [row[name] for name in names] == [everything[row["frame"]][name] for name in names]
     assert {row["frame"] for row in chosen} == {frame for frame, row in everything.items() if row["sport"] == "8083"}
 
 
@@ -104,14 +104,14 @@ def test_one_connection_is_measured_as_among_all() -> None:
         )
 
 
-def test_what_was_left_out_is_told() -> None:
+def test_the_number_left_out_is_reported() -> None:
     analysis = library.analyze(MANY_SHORT, filter="port 8083", start=0.1)
     capture = analysis.capture
     assert capture.packets == library.analyze(MANY_SHORT).capture.packets
     assert capture.packets_left_out == capture.packets - capture.segments - capture.not_tcp
     done = tcpwin("analyze", MANY_SHORT, "--filter", "port 8083", "--from", "100ms")
-    told = f"selected: {capture.segments} of them: filter 'port 8083', from 100ms"
-    assert told in done.stdout.decode()
+    expected = f"selected: {capture.segments} of them: filter 'port 8083', from 100ms"
+    assert expected in done.stdout.decode()
     assert library.analyze(MANY_SHORT).selection is None
     assert str(analysis.selection) == "filter 'port 8083', from 0.1 s"
 
@@ -153,7 +153,7 @@ def test_the_capture_lasts_as_long_as_the_span() -> None:
 
 
 def test_nothing_is_silent_after_the_span() -> None:
-    # The connection goes on for 30 s: what came after is not known to be missing.
+    # The connection lasts 30 s, so the packets after the span are not known to be missing.
     for connection in library.analyze(SLOW_READER, end=2):
         assert connection.duration_ns < 2 * 10**9
         last_ns = library.analyze(SLOW_READER).connections[0].start_ns + 2 * 10**9
@@ -176,9 +176,9 @@ def test_several_files_and_standard_input(tmp_path: Path) -> None:
 def test_captures_side_by_side_are_selected_in_their_processes() -> None:
     done = tcpwin("analyze", MANY_SHORT, KEEP_ALIVE, "--filter", "src port 8083", "--json")
     assert done.returncode == 0, done.stderr
-    for told, path in zip(json.loads(done.stdout)["captures"], (MANY_SHORT, KEEP_ALIVE), strict=True):
+    for entry, path in zip(json.loads(done.stdout)["captures"], (MANY_SHORT, KEEP_ALIVE), strict=True):
         expected = library.analyze(path, filter="src port 8083")
-        document = told["document"]
+        document = entry["document"]
         assert document["capture"]["packets_left_out"] == expected.capture.packets_left_out > 0
         assert document["selection"] == {"filter": "src port 8083", "start": None, "end": None}
 
@@ -232,7 +232,7 @@ def test_a_span_that_ends_before_it_begins() -> None:
         Selection(start="10:05", end="10:04")
 
 
-def test_without_libpcap_its_name_is_told(tmp_path: Path) -> None:
+def test_without_libpcap_the_error_names_it(tmp_path: Path) -> None:
     (tmp_path / "cypcap.py").write_text("raise ImportError")
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from tcpwin.cli import main; main()"
     command = [sys.executable, "-c", code, "analyze", str(KEEP_ALIVE), "--filter", "tcp"]

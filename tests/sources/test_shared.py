@@ -86,20 +86,20 @@ def row_count(table: Any) -> int:
     return sum(1 for _ in table.rows())
 
 
-def told(analysis: tcpwin.Analysis) -> list[Any]:
-    """What second readings tell, of all packets and of one connection."""
+def results_of(analysis: tcpwin.Analysis) -> list[Any]:
+    """Return the results of second readings, of all packets and of one connection."""
     return [list(analysis.segments().rows()), analysis.connections[0].view(buckets=50).series("flight").max.tolist()]
 
 
 @all_cases("make", KINDS)
 def test_threads_read_one_open_file(make: Callable[[bytes], Any]) -> None:
     analysis = tcpwin.analyze(make(LONG.read_bytes()))
-    expected = told(tcpwin.analyze(LONG))
+    expected = results_of(tcpwin.analyze(LONG))
     barrier = threading.Barrier(THREADS)
 
     def ask(_: int) -> list[Any]:
         barrier.wait()
-        return told(analysis)
+        return results_of(analysis)
 
     with ThreadPoolExecutor(THREADS) as pool:
         assert all(each == expected for each in pool.map(ask, range(THREADS)))
@@ -107,7 +107,7 @@ def test_threads_read_one_open_file(make: Callable[[bytes], Any]) -> None:
 
 @pytest.mark.parametrize("make", [temporary, io.BytesIO])
 def test_threads_analyse_one_open_file(make: Callable[[bytes], Any]) -> None:
-    """Each an analysis of its own; where the file stands stays as it was."""
+    """Each runs a separate analysis; the file's position stays the same."""
     file = make(LONG.read_bytes())
     barrier = threading.Barrier(THREADS)
 
@@ -124,7 +124,7 @@ def test_threads_analyse_one_open_file(make: Callable[[bytes], Any]) -> None:
 def test_the_child_of_a_fork_reads_on(make: Callable[[bytes], Any]) -> None:
     """While another thread of the parent reads, and both at once."""
     analysis = tcpwin.analyze(make(LONG.read_bytes()))
-    expected = told(analysis)
+    expected = results_of(analysis)
     done = threading.Event()
 
     def go_on() -> None:
@@ -137,9 +137,9 @@ def test_the_child_of_a_fork_reads_on(make: Callable[[bytes], Any]) -> None:
     for _ in range(3):
         child = os.fork()
         if child == 0:
-            os._exit(int(told(analysis) != expected))
+            os._exit(int(results_of(analysis) != expected))
         children.append(child)
-    assert told(analysis) == expected
+    assert results_of(analysis) == expected
     assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0, 0]
     done.set()
     reader.join()
@@ -160,7 +160,7 @@ def test_a_stream_goes_on_in_the_process_that_began() -> None:
             os._exit(int("a stream can only be read further by the process that began reading it" not in str(error)))
         os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    # What one reader left, the next one begins with.
+    # The next reader begins where the last one stopped.
     assert list(tcpwin.analyze(source).segments().rows()) == rows_of(SMALL)
 
 
@@ -292,8 +292,8 @@ def test_connections_of_one_four_tuple_are_read_again(tmp_path: Path) -> None:
 def test_copies_are_the_analysis_itself() -> None:
     analysis = tcpwin.analyze(SMALL)
     [first] = analysis.connections
-    kept = {"analysis": analysis, "connection": first, "direction": first.a_to_b}
-    for copied in (copy.deepcopy(kept), copy.copy(kept)):
+    stored = {"analysis": analysis, "connection": first, "direction": first.a_to_b}
+    for copied in (copy.deepcopy(stored), copy.copy(stored)):
         assert copied["analysis"] is analysis
         assert copied["connection"].id == first.id
         assert copied["direction"].acked_bytes == first.a_to_b.acked_bytes
@@ -327,14 +327,14 @@ def test_a_pickled_analysis_is_of_the_same_file(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     analysis = tcpwin.analyze(SMALL.name)
     monkeypatch.chdir("/")
-    kept = pickle.dumps(analysis)
-    assert len(pickle.loads(kept)) == len(tcpwin.analyze(SMALL))
+    stored = pickle.dumps(analysis)
+    assert len(pickle.loads(stored)) == len(tcpwin.analyze(SMALL))
     path.write_bytes(SMALL.read_bytes() + b"\0")
     with pytest.raises(tcpwin.SourceError, match="changed since it was analysed"):
-        pickle.loads(kept)
+        pickle.loads(stored)
     path.unlink()
     with pytest.raises(tcpwin.SourceError, match="No such file"):
-        pickle.loads(kept)
+        pickle.loads(stored)
 
 
 def test_a_pickled_analysis_has_its_snapshots() -> None:

@@ -107,7 +107,7 @@ def test_pipe() -> None:
     assert analysis.connections[0].events
 
 
-def test_stream_begins_where_the_file_stands(tool: Callable[[str], str]) -> None:
+def test_stream_begins_at_the_files_position(tool: Callable[[str], str]) -> None:
     file = io.BytesIO(b"a prefix of no meaning" + plain_bytes(SMALL, tool))
     file.seek(22)
     analysis = tcpwin.analyze(file)

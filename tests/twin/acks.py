@@ -22,7 +22,7 @@ SILENT_MIN_NS = 35_000_000
 
 @dataclass(slots=True)
 class Answer:
-    """What an acknowledgment did."""
+    """The effect of an acknowledgment."""
 
     events: set[str] = field(default_factory=set)
     rtt_ns: int | None = None
@@ -52,12 +52,12 @@ def take_ack(sent: Direction, acked: Direction, segment: Segment) -> Answer:
         acked.zero.is_probe_unanswered = False
     if had_doubts or acked.has_doubts or "duplicate_ack" in answer.events:
         acked.answered_ns = segment.time_ns
-    acked.tell_sender(segment.time_ns)
+    acked.send_feedback(segment.time_ns)
     return answer
 
 
 def is_next(sent: Direction, segment: Segment) -> bool:
-    """It stands at its sender's SND.MAX."""
+    """Return true if the segment is at its sender's SND.MAX."""
     return sent.flight.is_seen and sent.flight.place(segment.seq) == sent.flight.nxt
 
 
@@ -102,7 +102,7 @@ def is_held_back(acked: Direction, rtt_ns: int, silence_ns: int) -> bool:
 
 
 def cover(sent: Direction, acked: Direction, ack: int, segment: Segment, answer: Answer) -> tuple[Covered | None, bool]:
-    """When what an ACK covers was sent, and whether it was sent once (Karn, RFC 6298 §3); else timestamps may tell."""
+    """Return the acknowledged data's send time, and whether it was sent once (Karn, RFC 6298 §3) or has timestamps."""
     flight, recovery = acked.flight, acked.recovery
     una = flight.una
     is_doubtful = any(ranges.overlap(una, ack) for ranges in (flight.unseen, recovery.ambiguous))
@@ -218,7 +218,7 @@ def judge_repeated(acked: Direction, segment: Segment, is_same_window: bool, fre
         return set()
     has_outstanding = acked.flight.is_outstanding or not acked.flight.is_seen
     if has_outstanding and (is_same_window or fresh):
-        # A block that tells nothing new, a D-SACK for instance, is no evidence of loss.
+        # A block without new information, such as a D-SACK, is no evidence of loss.
         acked.duplicate_acks += bool(fresh) or not segment.options.sack
         if acked.duplicate_acks == DUPLICATE_THRESHOLD and acked.recovery.reported_ns is None:
             acked.recovery.reported_ns = segment.time_ns

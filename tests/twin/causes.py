@@ -28,7 +28,7 @@ def reaches(elapsed_ns: int, timer_ns: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What the sender knew."""
+    """The sender's knowledge at a retransmission."""
 
     is_head: bool
     is_tail: bool
@@ -52,7 +52,7 @@ class Case:
     sends_probes: bool | None
     """Whether the sender probes for tail loss, where it has shown it."""
     is_near: bool
-    """The capture is beside the sender."""
+    """The capture point is at the sender."""
     mss: int
     timeouts: int
     age_ns: int
@@ -76,7 +76,7 @@ class Case:
 
     @property
     def is_certain_probe(self) -> bool:
-        """Of a probe: the timeout sends the head, and not before its time."""
+        """True for a probe that cannot be a timeout, which sends the head, and not before its time."""
         return not self.is_head or (self.smoothed_ns is not None and not self.is_timed_out)
 
     @property
@@ -136,7 +136,7 @@ def is_left_out(sent: Direction, seq: int) -> bool:
 
 
 def note_probing(recovery: Recovery, case: Case, cause: Cause) -> None:
-    """Take in whether the sender probes for tail loss: behind a probe the timer runs anew, behind a timeout doubled."""
+    """Note whether the sender probes for tail loss: a probe restarts the timer, a timeout doubles it."""
     if cause is Cause.TAIL_LOSS_PROBE and case.is_certain_probe:
         recovery.sends_probes = True
     if cause is not Cause.RTO or case.timeouts:
@@ -155,7 +155,7 @@ def note_probing(recovery: Recovery, case: Case, cause: Cause) -> None:
 
 
 def reckon(sent: Direction, peer: Direction, now_ns: int, seq: int, end: int) -> Case:
-    """What the sender knew when it sent these bytes again."""
+    """Return the sender's knowledge when it sent these bytes again."""
     flight, recovery, estimator = sent.flight, sent.recovery, sent.ledger.estimator
     near_ns = peer.far_ns or 0
     resend = recovery.last_resend(seq, end)
@@ -213,7 +213,7 @@ def judge(phase: Phase, case: Case) -> Cause:
 
 
 def judge_after_timeout(case: Case) -> Cause:
-    # What is sent again from there on goes with the ACKs; what comes without one comes by the timer.
+    # ACKs clock out the retransmissions from there on; one without an ACK comes from the timer.
     if case.is_head and reaches(case.age_ns, case.base_rto_ns) and not case.is_prompt:
         return Cause.RTO
     if case.is_repeated and (case.is_sacked_again or case.is_lost_by_sack):
@@ -222,7 +222,7 @@ def judge_after_timeout(case: Case) -> Cause:
 
 
 def judge_in_recovery(case: Case) -> Cause:
-    # Without SACK nothing but the timer tells that a retransmission was lost (RFC 6582 §3.2).
+    # Without SACK, only the timer shows that a retransmission was lost (RFC 6582 §3.2).
     is_timer = not case.is_prompt or (case.is_repeated and not case.has_sack)
     if case.is_head and case.is_timed_out and is_timer:
         return Cause.RTO
@@ -230,7 +230,7 @@ def judge_in_recovery(case: Case) -> Cause:
 
 
 def judge_open(case: Case) -> Cause:
-    # An ACK that moves SND.UNA starts the timer anew (RFC 6298 §5.3).
+    # An ACK that moves SND.UNA restarts the timer (RFC 6298 §5.3).
     has_run_out = not case.has_evidence or reaches(case.advance_ns, case.rto_ns)
     is_timer = case.is_head and case.is_timed_out and not case.is_prompt and has_run_out
     by_duplicates = case.is_head and case.duplicate_acks >= DUPLICATE_THRESHOLD

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 INITIAL_SEGMENTS = 10
 """TCP_INIT_CWND (include/net/tcp.h), RFC 6928."""
 MIN_ROUND_TRIP_NS = 1_000_000
-"""A shorter path loses nothing worth telling."""
+"""A shorter path loses too little to report."""
 DELAYED_ACK_NS = 50_000_000
 
 
 def restart_window(window: int, gap_ns: int, rto_ns: int, initial: int) -> int:
-    """What tcp_cwnd_restart leaves (net/ipv4/tcp_output.c): half for each RTO after the first, down to the initial."""
+    """Return the window after tcp_cwnd_restart (net/ipv4/tcp_output.c): halved per RTO beyond the first."""
     floor = min(window, initial)
     while (gap_ns := gap_ns - rto_ns) > 0 and window > floor:
         window //= 2
@@ -39,7 +39,7 @@ class Ramp:
         return self.round_trip_ns * 3 // 2 + DELAYED_ACK_NS
 
     def is_restart(self, now_ns: int) -> bool:
-        """The burst ended as Linux's cut window would end it, and goes on with its first ACK, maybe a delayed one."""
+        """The burst ended as Linux's cut window would end it, and continues with its first ACK, maybe a delayed one."""
         is_clocked = self.round_trip_ns // 10 * 9 <= now_ns - self.start_ns <= self.longest_round_ns
         is_as_predicted = self.predicted // 2 <= self.sent <= self.predicted + 2 * self.mss
         is_less = self.sent + self.mss < self.window
@@ -55,9 +55,9 @@ class Congestion:
     acked: int = 0
     """Bytes acknowledged since then."""
     last_peak: int = 0
-    """Of the round before."""
+    """Peak of the previous round."""
     period_peak: int = 0
-    """Of the rounds since the last idle gap."""
+    """Peak of the rounds since the last idle gap."""
     window: int = 0
     threshold: int | None = None
     ramp: Ramp | None = None
@@ -84,7 +84,7 @@ class Congestion:
         self.round_end, self.peak, self.acked = nxt, flight, 0
 
     def note_loss(self, flight: int) -> None:
-        """CUBIC goes on with seven tenths (RFC 9438 §4.6)."""
+        """CUBIC continues with seven tenths (RFC 9438 §4.6)."""
         self.window = self.threshold = flight * 7 // 10
 
     def resume(self, gap_ns: int, rto_ns: int, ramp: Ramp) -> None:

@@ -26,7 +26,7 @@ WELL_KNOWN_BELOW, EPHEMERAL_FROM = 1024, 32_768
 
 @dataclass(slots=True)
 class Taken:
-    """What a segment did: its connection, the direction that it is data of, its events and its round trip."""
+    """The outcome of a segment: its connection, the direction of its data, its events and its round trip."""
 
     connection: Connection
     side: int
@@ -120,7 +120,7 @@ class Connection:
         if is_again or is_return or self.established_ns is not None:
             taken.events |= {"syn_retransmission", "retransmission"}
         if self.established_ns is not None:
-            # What was agreed stands, whatever a late copy says (RFC 9293 §3.10.7.4).
+            # The agreed options hold, whatever a late copy says (RFC 9293 §3.10.7.4).
             return taken
         self.is_handshake_ambiguous |= is_again
         seq = sent.flight.place(segment.seq)
@@ -205,7 +205,7 @@ class Tracker:
     def _locate(self, segment: Segment) -> Connection:
         endpoints = ((segment.src, segment.sport), (segment.dst, segment.dport))
         found = self._newest.get(frozenset(endpoints))
-        if found and not (segment.is_syn and begins_anew(found, segment)):
+        if found and not (segment.is_syn and is_new_connection(found, segment)):
             return found
         connection = Connection(self._count, endpoints, segment.ip_version, guess_initiator(segment))
         self._count += 1
@@ -254,14 +254,14 @@ def brings_nothing(connection: Connection, side: int, segment: Segment) -> bool:
     return is_old and (not segment.is_ack or acked.place(segment.ack) <= acked.una)
 
 
-def begins_anew(connection: Connection, segment: Segment) -> bool:
-    """Whether a SYN on a known four-tuple starts another connection: with an initial sequence number of its own."""
+def is_new_connection(connection: Connection, segment: Segment) -> bool:
+    """Return true if a SYN on a known four-tuple starts another connection, with a new initial sequence number."""
     side = connection.side_of(segment)
     own, peer = connection.directions[side], connection.directions[1 - side]
     if own.has_syn or own.flight.is_seen:
         is_same_start = own.isn % MODULO == segment.seq
     else:
-        # Nothing of this side was captured; the peer's acknowledgments say where it stands.
+        # No packet of this side was captured; the peer's acknowledgments give its sequence number.
         is_unknown = not own.flight.is_started or not peer.flight.is_seen
         is_same_start = is_unknown or own.flight.una % MODULO == (segment.seq + 1) % MODULO
     # Another answer to the same SYN belongs to the same attempt.

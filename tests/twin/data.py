@@ -23,7 +23,7 @@ def take_data(sent: Direction, peer: Direction, segment: Segment, path_ns: int |
         sent.isn = seq - 1
     events = set()
     if flight.is_lost and seq >= flight.nxt:
-        # What was acknowledged unseen is missing before this segment, which shows SND.MAX again.
+        # Data acknowledged unseen is missing before this segment, which shows SND.MAX again.
         flight.is_lost = False
         events.add("previous_segment_missing")
     if abs(seq - flight.nxt) > FURTHEST or (seq == flight.nxt and segment.space == 0):
@@ -34,7 +34,7 @@ def take_data(sent: Direction, peer: Direction, segment: Segment, path_ns: int |
     if not sent.syn.early_bytes:
         flight.has_only_syn = False
     if sent.has_syn and end <= sent.isn:
-        # Below the first sequence number there is no data of this connection.
+        # Data below the first sequence number does not belong to this connection.
         return events
     if special := take_probe(sent, segment, seq, path_ns):
         return events | special

@@ -9,7 +9,7 @@ from twin.flight import Flight
 from twin.recovery import Phase, Recovery
 from twin.scale import NO_SYN, Syn
 from twin.segments import Segment
-from twin.sender import SenderView, Told, shift_of
+from twin.sender import Feedback, SenderView, shift_of
 from twin.sequence import is_earlier
 from twin.timing import EchoTimer, Ledger
 from twin.windows import ReceiveWindow, ZeroWindow
@@ -19,7 +19,7 @@ from twin.windows import ReceiveWindow, ZeroWindow
 class Direction:
     flight: Flight = field(default_factory=Flight)
     window: ReceiveWindow = field(default_factory=ReceiveWindow)
-    """Of the peer, in the peer's segments: it limits this direction."""
+    """The peer's window, from the peer's segments: it limits this direction."""
     zero: ZeroWindow = field(default_factory=ZeroWindow)
     ledger: Ledger = field(default_factory=Ledger)
     echo: EchoTimer = field(default_factory=EchoTimer)
@@ -28,11 +28,11 @@ class Direction:
     view: SenderView = field(default_factory=SenderView)
     syn: Syn = NO_SYN
     shift: int | None = None
-    """Of the windows in this side's own segments; None where it is not certain."""
+    """Window shift of this side's own segments; None if uncertain."""
     isn: int = 0
-    """Of the SYN; without one, a number less than the first that was seen."""
+    """Number of the SYN; without one, a number below the first seen."""
     earlier_isn: int | None = None
-    """Of the SYN before, where it was another."""
+    """Number of the previous SYN, if it differed."""
     segments: int = 0
     tsval: int | None = None
     """The latest timestamp value sent."""
@@ -49,7 +49,7 @@ class Direction:
     duplicate_acks: int = 0
     is_keep_alive_unanswered: bool = False
     probe_end: int | None = None
-    """End of a probe with a byte, which counts as sent and is sent again with what follows."""
+    """End of a one-byte probe, which counts as sent and is resent with the data that follow."""
 
     @property
     def has_syn(self) -> bool:
@@ -57,7 +57,7 @@ class Direction:
 
     @property
     def segment_size(self) -> int:
-        """The largest segment to expect: by the options, else by what was seen."""
+        """The largest segment to expect: from the options, else from the segments seen."""
         return self.mss or self.max_payload
 
     @property
@@ -85,15 +85,15 @@ class Direction:
         self.last_data_ns = segment.time_ns
         self.max_payload = max(self.max_payload, segment.length)
 
-    def tell_sender(self, now_ns: int) -> None:
+    def send_feedback(self, now_ns: int) -> None:
         """An ACK of this direction passes the capture point on its way to the sender."""
-        self.view.tell(Told(now_ns, self.flight.una, self.window.edge))
+        self.view.send(Feedback(now_ns, self.flight.una, self.window.edge))
 
     def sender_una(self, peer: Direction, now_ns: int) -> int:
         """SND.UNA as the sender has it; a capture at the sender shows it at once."""
         shift_ns = shift_of(peer.far_ns, self.far_ns)
-        told = self.view.learn(now_ns, shift_ns)
-        return told.una if told and shift_ns else self.flight.una
+        feedback = self.view.learn(now_ns, shift_ns)
+        return feedback.una if feedback and shift_ns else self.flight.una
 
     def sender_flight(self, peer: Direction, now_ns: int) -> int:
         """Bytes in flight as the sender has them."""
@@ -102,8 +102,8 @@ class Direction:
 
     def has_room_behind(self, peer: Direction, now_ns: int, end: int) -> bool:
         """The window that the sender knows holds another segment behind `end`."""
-        told = self.view.learn(now_ns, shift_of(peer.far_ns, self.far_ns))
-        return (self.window.edge if told is None else told.edge) - end >= self.segment_size
+        feedback = self.view.learn(now_ns, shift_of(peer.far_ns, self.far_ns))
+        return (self.window.edge if feedback is None else feedback.edge) - end >= self.segment_size
 
     def end_round(self, peer: Direction, now_ns: int) -> None:
         self.congestion.end_round(

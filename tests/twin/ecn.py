@@ -1,4 +1,4 @@
-"""Explicit congestion notification: what two SYNs agree on, and which segments tell of marks (RFC 3168, RFC 9768)."""
+"""Explicit congestion notification: what two SYNs agree on, and which segments carry marks (RFC 3168, RFC 9768)."""
 
 from __future__ import annotations
 

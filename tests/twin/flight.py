@@ -19,7 +19,7 @@ class Flight:
     syn: int | None = None
     fin: int | None = None
     is_started: bool = False
-    """There is a sequence number to stand on."""
+    """A sequence number is known."""
     is_seen: bool = False
     """A segment of this direction was captured."""
     is_acked: bool = False
@@ -40,7 +40,7 @@ class Flight:
 
     @property
     def is_known(self) -> bool:
-        """Before an acknowledgment, only what a SYN begins stands on firm ground."""
+        """Before an acknowledgment, only the data of a SYN is certain."""
         return self.is_seen and (self.is_acked or self.has_only_syn) and not self.is_lost
 
     @property

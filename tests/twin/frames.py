@@ -55,7 +55,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """What a pcapng interface says of its packets."""
+    """Interface description of a pcapng file."""
 
     link_type: int
     ticks_per_second: int
@@ -84,7 +84,7 @@ def plain_bytes(path: Path, tool: Tool) -> bytes:
 
 
 def inflate(data: bytes) -> Iterator[bytes]:
-    """What a gzip stream of one member holds up to its damage, byte by byte: none takes a neighbour with it."""
+    """Inflate a one-member gzip stream byte by byte up to its damage, so that a damaged byte affects no other."""
     stream = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     for byte in data:
         try:
@@ -118,7 +118,7 @@ def read_pcap(data: bytes) -> Iterator[Frame]:
 
 
 def read_pcapng(data: bytes) -> Iterator[Frame]:
-    """Frames of the Enhanced Packet Blocks of a pcapng file, each section with interfaces of its own."""
+    """Yield the frames of a pcapng file's Enhanced Packet Blocks; each section has separate interfaces."""
     number = 0
     order, interfaces = LITTLE, list[Interface]()
     at = 0

@@ -37,7 +37,7 @@ class Intervals:
 
     @staticmethod
     def union(*sets: Intervals) -> Intervals:
-        """What is in any of the sets."""
+        """Return the union of the sets."""
         joined = Intervals()
         for left, right in (span for spans in sets for span in spans):
             joined.add(left, right)

@@ -18,7 +18,7 @@ ID_MODULO = 1 << 16
 
 
 class Phase(Enum):
-    """Linux's congestion states as far as packets tell them apart."""
+    """Linux's congestion states, as far as packets distinguish them."""
 
     OPEN = auto()
     FAST = auto()
@@ -28,7 +28,7 @@ class Phase(Enum):
 
 
 class Cause(Enum):
-    """What a segment below SND.MAX is, and the events that say so."""
+    """The cause of a segment below SND.MAX, and its events."""
 
     FAST = ("fast_retransmission",)
     RECOVERY = ("retransmission", "recovery_retransmission")
@@ -90,7 +90,7 @@ class Resend:
     tsval: int | None
     cause: Cause
     is_of_phase: bool
-    """Sent in the phase that goes on."""
+    """Sent in the current phase."""
     is_needless: bool = False
     """The receiver had the bytes already, as a D-SACK or a timestamp showed."""
 
@@ -106,7 +106,7 @@ class Advance:
     ack: int
     tsecr: int | None
     plain_bytes: int
-    """Of what it covers, those sent once, captured, and not reported by SACK before."""
+    """Those of the covered bytes that were sent once, captured, and not reported by SACK before."""
     resent_bytes: int
     had_duplicates: bool
     has_sack: bool
@@ -117,7 +117,7 @@ class Advance:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """What an ACK of new data shows."""
+    """Coverage of an ACK of new data."""
 
     arrived: Covered | None
     """When the copy was sent that it acknowledges, of bytes that were sent again."""
@@ -147,9 +147,9 @@ class Recovery:
     arrived_ns: int | None = None
     """When the newest retransmission was sent that arrived for certain (RACK.xmit_ts, RFC 8985 §5.2)."""
     is_frto_armed: bool = False
-    """A timeout's retransmission alone is out: the next ACKs tell whether it was needed (RFC 5682 §2.1)."""
+    """Only a timeout's retransmission is outstanding: the next ACKs show whether it was needed (RFC 5682 §2.1)."""
     first_tsval: int | None = None
-    """Of the first retransmission since none was in flight (retrans_stamp, include/linux/tcp.h)."""
+    """TSval of the first retransmission since none was in flight (retrans_stamp, include/linux/tcp.h)."""
 
     @property
     def is_busy(self) -> bool:
@@ -172,7 +172,7 @@ class Recovery:
         return last is not None and last.cause in (Cause.FAST, Cause.RECOVERY, Cause.LOST_RETRANSMISSION)
 
     def kind_of_copy(self, segment: Segment, seq: int, within_ns: int) -> set[str]:
-        """What a packet is that the capture holds twice, if it was sent again so shortly before."""
+        """Return the events of a duplicate packet in the capture, if its data was resent this shortly before."""
         last = next((one for one in reversed(self.resends) if one.left == seq), None)
         if last is None or segment.time_ns - last.time_ns > within_ns:
             return set()
@@ -204,7 +204,7 @@ class Recovery:
 
     def enter(self, phase: Phase, point: int) -> None:
         if phase is not Phase.LOSS:
-            # A timeout within a phase goes on with what that may have to undo (tcp_enter_loss).
+            # A timeout within a phase keeps the state that may have to be undone (tcp_enter_loss).
             self.leave()
         self.phase, self.point, self.repeated, self.probe_end = phase, point, Intervals(), None
 
@@ -242,7 +242,7 @@ class Recovery:
     def _judge_frto(self, advance: Advance) -> bool:
         """After a timeout, an ACK of what was sent once proves that the originals arrived (RFC 5682 §2.1, §3.1).
 
-        Without SACK the retransmission may have filled a hole, and duplicate ACKs say that there was one.
+        Without SACK the retransmission may have filled a hole, which duplicate ACKs indicate.
         """
         if not self.is_frto_armed:
             return False
@@ -280,7 +280,7 @@ class Recovery:
             first.is_needless = True
         else:
             self.arrived_ns = resends[-1].time_ns
-        # What was not captured, or late, was sent before what overtook it.
+        # Uncaptured or late data was sent before the data that overtook it.
         hole = self.hole_at(una, una + 1)
         first_tsval = original.tsval if original else hole.by.tsval if hole else None
         values = [first_tsval, *(one.tsval for one in resends)]

@@ -16,10 +16,10 @@ LARGEST_MSS = 0xFFFF
 
 
 class Offer(Enum):
-    """What a SYN says of scaling, besides a shift."""
+    """The scaling option of a SYN, other than a shift."""
 
     UNSEEN = "unseen"
-    """The SYN, or the part of it where the option may stand, was not captured."""
+    """The SYN, or the part of it that may hold the option, was not captured."""
     ABSENT = "absent"
 
 

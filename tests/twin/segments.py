@@ -31,7 +31,7 @@ class Timestamps:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Those that bear on the table; `is_cut` says that the snapshot length left some out."""
+    """The options used by the table; `is_cut` means that the snapshot length cut some off."""
 
     is_cut: bool = False
     mss: int | None = None
@@ -102,7 +102,7 @@ def read_segments(frames: Iterable[Frame]) -> Iterator[Segment]:
 
 
 def parse(frame: Frame) -> Segment | None:
-    """The segment in a frame; none where there is none, or where its header was not captured."""
+    """Return the segment in a frame, or None without a captured TCP header."""
     ip = LINKS[frame.link_type](frame.captured).data
     if not isinstance(ip, (dpkt.ip.IP, dpkt.ip6.IP6)) or not isinstance(ip.data, dpkt.tcp.TCP):
         return None

@@ -22,8 +22,8 @@ def shift_of(near_ns: int | None, far_ns: int | None) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What an ACK tells its receiver: SND.UNA and the window's right edge."""
+class Feedback:
+    """The news in an ACK: SND.UNA and the window's right edge."""
 
     time_ns: int
     una: int
@@ -32,15 +32,15 @@ class Told:
 
 @dataclass(slots=True)
 class SenderView:
-    on_the_way: deque[Told] = field(default_factory=deque)
-    known: Told | None = None
+    on_the_way: deque[Feedback] = field(default_factory=deque)
+    known: Feedback | None = None
 
-    def tell(self, told: Told) -> None:
+    def send(self, feedback: Feedback) -> None:
         """An ACK passes the capture point."""
-        self.on_the_way.append(told)
+        self.on_the_way.append(feedback)
 
-    def learn(self, now_ns: int, shift_ns: int) -> Told | None:
-        """What the sender knew when it sent what passes the capture point now."""
+    def learn(self, now_ns: int, shift_ns: int) -> Feedback | None:
+        """Return the sender's knowledge when it sent the segment that passes the capture point now."""
         while self.on_the_way and self.on_the_way[0].time_ns + shift_ns <= now_ns:
             self.known = self.on_the_way.popleft()
         return self.known

@@ -33,7 +33,7 @@ def test_every_row_is_the_same(path: Path, tool: Tool) -> None:
 
 
 def describe(number: int, row: Row | None, twin: Row | None) -> str:
-    """What differs in a row, and where it is."""
+    """Describe how the two rows differ, and where."""
     if row is None or twin is None:
         return f"{'the engine' if row is None else 'the twin'} has only {number - 1} rows"
     place = f"row {number}, frame {row['frame']}, connection {row['connection']}, direction {row['direction']}"
@@ -62,7 +62,7 @@ def test_events_have_the_same_names_in_the_same_order() -> None:
 
 
 def test_the_captures_show_what_is_compared() -> None:
-    """A comparison of empty columns proves nothing: these events and values occur in what was compared."""
+    """These events and values occur in the compared rows: comparing empty columns proves nothing."""
     rows = [row for path in [*READABLE, MARKED] for row in analyze(path).segments().rows()]
     seen = {name for row in rows for name in (row["events"] or "").split("|")}
     absent = set(EVENTS) - seen

@@ -1,4 +1,4 @@
-"""Round trips: what is in flight since when, and the timeout that a Linux sender makes of it (rules 5.4, 6.5)."""
+"""Round trips: send times of data in flight, and a Linux sender's timeout (rules 5.4, 6.5)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Covered:
     oldest_ns: int
     newest_ns: int
     is_certain: bool = True
-    """No later copy than the one that an echo tells can have drawn the ACK."""
+    """No copy later than the one echoed can have drawn the ACK."""
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class Ledger:
         self.in_flight.append(Sent(left, right, segment.time_ns, segment.tsval))
 
     def forget(self) -> None:
-        """Which copy of what is in flight will be acknowledged is ambiguous."""
+        """Forget the times: it is ambiguous which copy of the data in flight will be acknowledged."""
         self.in_flight.clear()
 
     @property

@@ -26,7 +26,7 @@ class Advertisement:
 
 @dataclass(slots=True)
 class ReceiveWindow:
-    """What the sender has accepted: SND.WND, SND.WL1 and the right edge (RFC 9293 §3.10.7.4)."""
+    """The window the sender has accepted: SND.WND, SND.WL1 and the right edge (RFC 9293 §3.10.7.4)."""
 
     is_known: bool = False
     size: int = 0

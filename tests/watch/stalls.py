@@ -91,7 +91,7 @@ def send_over_a_path(near: int, sender: socket.socket, kind: str) -> None:
             if kind == "idle" and number < MESSAGES - 1:
                 time.sleep(PAUSE_S)
     work[0].join()
-    # What is on its way still is to arrive.
+    # Let the packets on the way arrive.
     time.sleep(5 * DELAY_S[kind])
     stop.set()
     work[1].join()

@@ -20,7 +20,7 @@ from tcpwin.watch import drops, recording_drops
 
 @pytest.fixture
 def rings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where recorders make their rings: tracefs as it is mounted, or mounted for the test alone."""
+    """Return the folder for recorders' rings: tracefs where mounted, else mounted for this test."""
     instances = drops.TRACEFS[0] / "instances"
     if os.access(instances, os.W_OK):
         yield instances

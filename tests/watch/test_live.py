@@ -1,4 +1,4 @@
-"""Who listens to a recorder hears of each round, with the worst connections drawn; others are not let in."""
+"""Listeners to a recorder receive each round, with the worst connections drawn; others are rejected."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def watch(path: Path, live: Live) -> dict[int, Round]:
     return rounds
 
 
-def test_who_listens_is_told_of_each_round(tmp_path: Path) -> None:
+def test_listeners_receive_each_round(tmp_path: Path) -> None:
     path = tmp_path / "stalled.pcap"
     path.write_bytes(gzip.decompress(STALLED.read_bytes()))
     with served() as (live, port), listening(port) as answer:
@@ -105,7 +105,7 @@ def test_nothing_is_drawn_while_nobody_listens(tmp_path: Path) -> None:
     assert notice["round"]["problems"] == {"receiver_application": 1}
 
 
-def test_who_comes_after_the_last_packet_is_told_the_worst_too(tmp_path: Path) -> None:
+def test_listeners_after_the_last_packet_receive_the_worst_too(tmp_path: Path) -> None:
     path = tmp_path / "stalled.pcap"
     path.write_bytes(gzip.decompress(STALLED.read_bytes()))
     rounds: list[Round] = []

@@ -91,7 +91,7 @@ def test_stalls_of_this_kernel_are_caught(kind: str, tmp_path: Path) -> None:
     [connection] = [each for each in library.analyze(bundle).connections if each.verdict.is_problem]
     assert connection.verdict.limit in limits
     assert rules & {each.code for each in connection.findings}
-    # The host's sockets of that moment are in it, and tell the same connection.
+    # It includes the host's sockets at that moment, which show the same connection.
     assert connection.snapshots
     assert not list((tmp_path / "bundles").glob(".*"))
 
@@ -204,7 +204,7 @@ def test_a_recorder_that_is_killed_leaves_whole_bundles(stalled: Path, tmp_path:
     assert set(found) < {path.name for path in out.iterdir()}
 
 
-def test_a_full_disk_is_told_and_it_goes_on(stalled: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_it_continues(stalled: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
 
@@ -235,7 +235,7 @@ def test_a_signal_ends_it_with_a_last_round() -> None:
         recorder.send_signal(signal.SIGTERM)
         notice = documents(recorder.stdout.read())
     assert recorder.returncode == 0
-    # What came since the round before is judged, too.
+    # Packets since the last round are judged, too.
     assert of_kind(notice, "round")[-1]["packets"] > first["packets"]
 
 

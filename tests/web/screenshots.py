@@ -77,8 +77,8 @@ def take(browser: Browser, url: str, path: Path, size: tuple[int, int], theme: T
     if top:
         page.locator(top).evaluate("(place) => place.scrollIntoView()")
     page.wait_for_timeout(500)
-    told = page.context.new_cdp_session(page).send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
-    path.write_bytes(base64.b64decode(told["data"]))
+    answer = page.context.new_cdp_session(page).send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
+    path.write_bytes(base64.b64decode(answer["data"]))
     print(path.relative_to(ROOT), f"{path.stat().st_size:,} bytes")
     context.close()
 

@@ -59,7 +59,7 @@ class Running:
 
 @pytest.fixture(scope="session", params=SQLITE_BY_DAY)
 def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """Run a server with a nice value of its own, as under `Nice=` of systemd."""
+    """Run a server at a lower priority, as under systemd's `Nice=`."""
     folder = tmp_path_factory.mktemp("stalls")
     arguments = ["--workers", "1"]
     if request.param == "postgres":

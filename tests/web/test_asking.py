@@ -113,8 +113,8 @@ def test_what_was_seen_shared_and_deleted_is_written_down(make_client: MakeClien
     assert client.delete(f"{API}/captures/{id}", headers=own).status_code == 204
     assert client.portal is not None
     client.portal.call(client.app.state.service.audit.write)
-    told = [(each["actor"], each["action"], each["subject"], each["link"]) for each in entries(client)]
-    assert set(told) >= {
+    actions = [(each["actor"], each["action"], each["subject"], each["link"]) for each in entries(client)]
+    assert set(actions) >= {
         ("token", "capture.upload", id, None),
         ("token", "capture.read", id, None),
         ("token", "share.create", id, made["id"]),
@@ -126,7 +126,7 @@ def test_what_was_seen_shared_and_deleted_is_written_down(make_client: MakeClien
         ("session", "capture.delete", id, None),
     }
     # Once a minute for the same caller and the same thing.
-    assert told.count(("session", "capture.read", id, None)) == 1
+    assert actions.count(("session", "capture.read", id, None)) == 1
     logins = {each["login"] for each in entries(client) if each["actor"] == "session"}
     assert len(logins) == 1
     assert None not in logins

@@ -34,11 +34,11 @@ def test_nothing_is_imported_from_where_it_is_started(
     tmp_path: Path, capture: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The current folder contains a stranger's captures and modules."""
-    case, told = tmp_path / "case", tmp_path / "told"
+    case, opened = tmp_path / "case", tmp_path / "opened"
     case.mkdir()
     (case / "slow.pcap").write_bytes(capture)
     for name in FOREIGN:
-        (case / f"{name}.py").write_text(f"open({str(told)!r}, 'a').write({name!r})")
+        (case / f"{name}.py").write_text(f"open({str(opened)!r}, 'a').write({name!r})")
     monkeypatch.chdir(case)
     with ExitStack() as stack:
         server, address = start_server(stack, tmp_path / "data", ".")
@@ -50,7 +50,7 @@ def test_nothing_is_imported_from_where_it_is_started(
         until(is_done)
         server.send_signal(signal.SIGTERM)
         server.wait(HANG_S)
-    assert not told.exists()
+    assert not opened.exists()
 
 
 def test_what_an_upload_unpacks_to_is_a_sum_over_its_files(make_client: MakeClient) -> None:

@@ -29,7 +29,7 @@ def found_by_axe(page: Page) -> list[Any]:
 
 
 def check_all(page: Page, what: str) -> None:
-    """Assert that axe finds nothing, and that the page is no wider than its window."""
+    """Assert that axe finds no problem, and that the page is no wider than its window."""
     assert found_by_axe(page) == [], what
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), what
 

@@ -155,7 +155,7 @@ def test_names_in_bundles_are_short_and_never_the_same() -> None:
     assert len(long[0].part) <= 255
 
 
-def test_what_a_bundle_did_not_give_is_told(client: TestClient, capture: bytes) -> None:
+def test_unusable_members_of_a_bundle_are_reported(client: TestClient, capture: bytes) -> None:
     outside = zipped(a_pcap=capture, notes_md=b"# of this case", **{"..__x_pcap": capture})
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz", compresslevel=0) as archive:
@@ -164,16 +164,16 @@ def test_what_a_bundle_did_not_give_is_told(client: TestClient, capture: bytes) 
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
     cut = out.getvalue()[:50_000]
-    told = []
+    notes = []
     for name, data in (("outside.zip", outside), ("cut.tar.gz", cut)):
         entry = settle(client, upload(client, data, name)["id"])
         assert (entry["packets"], entry["bundle_id"]) == (10, None)
-        told.append(client.get(f"{API}/captures/{entry['id']}/analysis").json()["notes"])
+        notes.append(client.get(f"{API}/captures/{entry['id']}/analysis").json()["notes"])
         page = client.get(f"/captures/{entry['id']}", headers=BROWSER).text
-        assert all(escape(note) in page for note in told[-1])
+        assert all(escape(note) in page for note in notes[-1])
         share = client.post(f"{API}/captures/{entry['id']}/shares", json={}).json()
         assert "x.pcap" not in client.get(share["path"], headers=BROWSER).text
-    assert told == [
+    assert notes == [
         [
             "outside.zip: 2 files of the bundle were not read: notes.md (not a known snapshot format), "
             "../x.pcap (its name leads outside the bundle)"
@@ -186,7 +186,7 @@ def test_what_a_bundle_did_not_give_is_told(client: TestClient, capture: bytes) 
     ]
 
 
-def test_what_a_bundle_of_samples_did_not_give_is_told(client: TestClient, capture: bytes) -> None:
+def test_unusable_members_of_a_bundle_of_samples_are_reported(client: TestClient, capture: bytes) -> None:
     """Also where the capture came by itself."""
     made = client.post(f"{API}/captures", json={"name": "a case"}).json()
     place = f"{API}/captures/{made['id']}"

@@ -27,7 +27,7 @@ FOCUSED = """() => {
     place: window.reached.indexOf(here),
     is_shown: box.width > 0 && box.height > 0 && box.bottom > 0 && box.top < innerHeight && box.right > 0,
     is_marked: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
-    told: here.outerHTML.slice(0, 120),
+    markup: here.outerHTML.slice(0, 120),
   };
 }"""
 
@@ -35,11 +35,11 @@ FOCUSED = """() => {
 def walk(page: Page) -> list[dict[str, Any]]:
     """Press Tab until the last thing that can be reached has the focus."""
     count = page.evaluate(REACHED)
-    told = []
+    stops = []
     for _ in range(count):
         page.keyboard.press("Tab")
-        told.append(page.evaluate(FOCUSED))
-    return told
+        stops.append(page.evaluate(FOCUSED))
+    return stops
 
 
 @pytest.mark.nightly
@@ -54,10 +54,10 @@ def test_tab_goes_through_every_page_in_its_order(show: Serve, open_page: OpenPa
         page.goto(path)
         settle(page)
         scroll_through(page)
-        told = walk(page)
-        assert len(told) > 5, path
-        assert [each["place"] for each in told] == list(range(len(told))), (path, told)
-        assert [each for each in told if not (each["is_shown"] and each["is_marked"])] == [], path
+        stops = walk(page)
+        assert len(stops) > 5, path
+        assert [each["place"] for each in stops] == list(range(len(stops))), (path, stops)
+        assert [each for each in stops if not (each["is_shown"] and each["is_marked"])] == [], path
 
 
 def test_the_first_key_skips_to_the_content(show: Serve, open_page: OpenPage, capture: bytes) -> None:
@@ -95,9 +95,9 @@ def press(page: Page, key: str) -> tuple[int, int]:
     before = page.url
     page.keyboard.press(key)
     expect(page).not_to_have_url(before)
-    told = span_ns(page)
-    assert told is not None
-    return told
+    span = span_ns(page)
+    assert span is not None
+    return span
 
 
 def test_the_keys_of_a_connection_do_what_its_page_says(show: Serve, open_page: OpenPage, capture: bytes) -> None:

@@ -28,7 +28,7 @@ from tcpwin_web.results import layout
 from tcpwin_web.server import main
 
 
-def test_it_opens_with_what_it_was_given_and_ends_when_told(
+def test_it_opens_the_given_captures_and_ends_on_request(
     make_server: MakeServer, on_database: list[str], tmp_path: Path, capture: bytes
 ) -> None:
     (tmp_path / "zero.pcap").write_bytes(capture)
@@ -90,7 +90,7 @@ def test_so_many_streams_of_progress_and_no_more(host: Host, tmp_path: Path) -> 
         until(lambda: watch(streams, id).status == 200)
 
 
-def test_uploads_that_a_kill_broke_off_are_told_and_can_go_on(
+def test_uploads_interrupted_by_a_kill_are_listed_and_can_resume(
     make_server: MakeServer,
     host: Host,
     on_database: list[str],
@@ -242,7 +242,7 @@ def test_analyses_of_one_caller_do_not_keep_another_waiting(host: Host, tmp_path
     assert [id for id in written if id != other] == first
 
 
-def test_told_to_end_it_stops_streams_and_the_next_one_goes_on(
+def test_a_stop_closes_streams_and_the_next_server_resumes_them(
     make_server: MakeServer, host: Host, on_database: list[str], database_url: str | None, tmp_path: Path
 ) -> None:
     server, address = make_server("--workers", "1", *on_database)

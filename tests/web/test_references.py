@@ -82,8 +82,8 @@ def test_a_connection_stands_beside_the_nearest_run_and_the_one_of_its_verdict(m
     page = client.get("/references", params={"capture": id, "connection": 0}).text
     # Its 64 KiB are in no column of the map: it spans them all. Neither run is in the map: none is framed.
     # It is coloured by its share of the path's rate, 1.05 Gbit/s as the capture shows it.
-    told = re.escape("settings not known: 6.03 Mbit/s (best second 6.26 Mbit/s)")
-    assert re.search(f'<td class="[^"]+" colspan="5">{told}</td>|<td colspan="5" class="[^"]+">{told}</td>', page)
+    assumed = re.escape("settings not known: 6.03 Mbit/s (best second 6.26 Mbit/s)")
+    assert re.search(f'<td class="[^"]+" colspan="5">{assumed}</td>|<td colspan="5" class="[^"]+">{assumed}</td>', page)
     assert "Its row is in the map of its workload" in page
     assert "framed" not in page
     assert ' near"' not in page

@@ -30,15 +30,17 @@ def test_a_report_in_every_form(client: TestClient, capture: bytes, tool: Callab
     found = {form: client.get(place, params={"format": form}) for form in ("text", "html", "pdf", "md", "json")}
     assert {form: answer.status_code for form, answer in found.items()} == dict.fromkeys(found, 200)
     for form in ("text", "html", "md", "json"):
-        told = unpacked(found[form].text) if form == "html" else found[form].text
-        assert "192.0.2.1" in told, form
+        text = unpacked(found[form].text) if form == "html" else found[form].text
+        assert "192.0.2.1" in text, form
     assert found["json"].json()["schema"] == "tcpwin/report/2"
     assert found["pdf"].content.startswith(b"%PDF")
     assert 'id="references"' in found["html"].text
-    assert "<script>" not in found["md"].text
+    assert "<script>" not in found["md"].disposition
     for form in ("html", "pdf", "md", "json"):
-        told = found[form].headers["content-disposition"]
-        assert re.fullmatch(rf'attachment; filename="[\w.-]+\.{form}"; filename\*=UTF-8\'\'[\w.%~-]+', told), told
+        disposition = found[form].headers["content-disposition"]
+        assert re.fullmatch(rf'attachment; filename="[\w.-]+\.{form}"; filename\*=UTF-8\'\'[\w.%~-]+', disposition), (
+            disposition
+        )
     assert client.get(place, params={"format": "exe"}).status_code == 422
 
 
@@ -47,11 +49,11 @@ def test_a_shared_report_shows_what_its_link_shows(client: TestClient, capture: 
     id = analysed(client, capture, "secret-host.pcap")
     made = client.post(f"{API}/captures/{id}/shares", json={"anonymise": anonymise}).json()
     place = f"{API}{made['path']}/report"
-    told = unpacked(client.get(place).text) + client.get(place, params={"format": "md"}).text
+    text = unpacked(client.get(place).text) + client.get(place, params={"format": "md"}).text
     for word in ("192.0.2.1", "198.51.100.2", "secret-host"):
-        assert (word in told) is not anonymise, word
+        assert (word in text) is not anonymise, word
     shown = client.get(f"{API}{made['path']}").json()["connections"][0]
-    assert shown["a_address"] in told
+    assert shown["a_address"] in text
     # The same policy, and the same scripts that it names by their hashes.
     own = client.get(f"{API}/captures/{id}/report", params={"format": "html"}).text
     for pattern in (r"<meta http-equiv=[^>]+>", r"<script>(.+?)</script>", r"<style>(.+?)</style>"):

@@ -35,8 +35,8 @@ def new_capture(client: Any) -> str:
 
 
 def begin(client: Any, capture_id: str, length: int, name: str = "a.pcap", **headers: str) -> Any:
-    told = {"Upload-Length": str(length), "Upload-Metadata": f"filename {base64.b64encode(name.encode()).decode()}"}
-    return client.post(f"{API}/captures/{capture_id}/uploads", headers={**TUS, **told, **headers})
+    upload = {"Upload-Length": str(length), "Upload-Metadata": f"filename {base64.b64encode(name.encode()).decode()}"}
+    return client.post(f"{API}/captures/{capture_id}/uploads", headers={**TUS, **upload, **headers})
 
 
 def begun(client: Any, length: int) -> tuple[str, str]:
@@ -290,13 +290,13 @@ def test_a_page_goes_on_after_cut_connections(
     cutters.append(cutter := Cutter(address, big.stat().st_size // 2))
     page, offsets = through(browser, cutter.address)
     # It is shown for a second, which a loaded machine may miss.
-    told: list[str] = []
-    page.expose_function("noteStatus", lambda text: told.append(text))
+    statuses: list[str] = []
+    page.expose_function("noteStatus", lambda text: statuses.append(text))
     page.add_init_script(NOTE_STATUS)
     choose(page, big)
     expect(page.get_by_role("heading", level=1)).to_contain_text("big.pcap")
     page.wait_for_url(re.compile("/captures/"))
-    assert "The connection to the service was lost. Trying again in 1 s." in told
+    assert "The connection to the service was lost. Trying again in 1 s." in statuses
     assert max(offsets) > 0
     # The page reloads at the end of the analysis: what waits must outlive that.
     page.wait_for_function("() => !Object.keys(localStorage).some((key) => key.startsWith('tcpwin-upload'))")

@@ -64,7 +64,7 @@ def test_without_the_token_no_route_answers_but_health_and_the_login(make_client
             elif path in LOGIN:
                 assert answer.status_code in (200, 405, 422)
             elif path.startswith(("/static", "/shared", f"{API}/shared")):
-                # Assets are public; a share link needs its secret, and there is none.
+                # Assets are public; a share link needs its secret, which no client has here.
                 assert answer.status_code == (200 if path.startswith("/static") else 404), (method, path)
             elif answer.status_code == 303:
                 assert answer.headers["location"].startswith("/login?next=")
@@ -248,8 +248,8 @@ def test_a_link_without_addresses_says_nothing_of_what_hosts_said(client: TestCl
     assert settle(client, id)["status"] == "done"
     for anonymise in (True, False):
         made = client.post(f"{API}/captures/{id}/shares", json={"anonymise": anonymise}).json()
-        told = [client.get(made["path"], headers=PAGE).text, client.get(f"{API}{made['path']}").text]
-        for each in told:
+        texts = [client.get(made["path"], headers=PAGE).text, client.get(f"{API}{made['path']}").text]
+        for each in texts:
             assert (each.count("db-prod-7") == 0, "TW209" not in each) == (anonymise, anonymise)
             assert "TW201" in each
 
@@ -260,10 +260,10 @@ def test_a_link_without_addresses_names_no_file_that_is_damaged(client: TestClie
     for anonymise in (True, False):
         made = client.post(f"{API}/captures/{id}/shares", json={"anonymise": anonymise}).json()
         place = f"{API}{made['path']}"
-        told = [client.get(made["path"], headers=PAGE).text, client.get(place).text]
-        told += [client.get(f"{place}/report", params={"format": "md"}).text]
-        told += [unpacked(client.get(f"{place}/report").text)]
-        for each in told:
+        texts = [client.get(made["path"], headers=PAGE).text, client.get(place).text]
+        texts += [client.get(f"{place}/report", params={"format": "md"}).text]
+        texts += [unpacked(client.get(f"{place}/report").text)]
+        for each in texts:
             assert ("TW605" in each, "db-prod-7" in each) == (True, not anonymise)
 
 
@@ -344,9 +344,9 @@ def test_a_bad_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_help_lists_every_setting() -> None:
-    told = CliRunner().invoke(main, ["--help"]).output
+    help_text = CliRunner().invoke(main, ["--help"]).output
     for name in Settings.model_fields:
-        assert f"TCPWIN_{name.upper()}" in told
+        assert f"TCPWIN_{name.upper()}" in help_text
 
 
 def test_the_readme_names_every_setting() -> None:

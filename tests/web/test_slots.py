@@ -130,7 +130,7 @@ def test_who_goes_loses_the_turn_and_keeps_nobody_from_it() -> None:
     run(check())
 
 
-def test_who_waits_too_long_or_when_the_service_ends_is_told() -> None:
+def test_clients_that_wait_too_long_or_at_shutdown_get_an_answer() -> None:
     async def check() -> None:
         one = slots(1, each_waiting=1)
         worker = Worker(one)

@@ -130,7 +130,7 @@ def test_a_print_that_nobody_waits_for_ends_and_lets_the_next_one_in(
     until(lambda: browsers(running) == [])
 
 
-def test_it_ends_when_told_whatever_runs(
+def test_it_ends_on_request_whatever_runs(
     make_server: MakeServer, on_database: list[str], tmp_path: Path, tool: Callable[[str], str]
 ) -> None:
     """Uploads that stand still, heads that do not end, answers and prints that hang, requests that wait."""

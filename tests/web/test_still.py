@@ -132,8 +132,8 @@ def test_a_figure_that_cannot_be_drawn_in_time_says_so_on_paper(show: Serve, ope
     page.goto(f"/captures/{many}")
     assert page.evaluate("self.Plotly === undefined")
     page.emulate_media(media="print")
-    told = "getComputedStyle(document.querySelector('[data-figure]'), '::after').content"
-    assert "not drawn" in page.evaluate(told)
+    label = "getComputedStyle(document.querySelector('[data-figure]'), '::after').content"
+    assert "not drawn" in page.evaluate(label)
 
 
 @pytest.mark.parametrize("comes_into_view", [pytest.param(False, marks=pytest.mark.nightly), True])

@@ -152,11 +152,11 @@ def test_the_log_says_which_token_it_was(owner: TestClient, capture: bytes) -> N
     }
     while True:
         entries = owner.get(f"{API}/audit").json()["entries"]
-        told = {
+        allowed = {
             (each["action"], None if each["action"] == "capture.upload" else each["subject"], each["token"])
             for each in entries
         }
-        if expected <= told:
+        if expected <= allowed:
             break
         time.sleep(0.1)
     assert made["secret"] not in str(entries)

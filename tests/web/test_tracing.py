@@ -59,7 +59,7 @@ def spans_of(got: list[bytes]) -> list[tuple[str, Any, dict[str, Any]]]:
     return found
 
 
-def test_requests_and_analyses_are_told(tmp_path: Path, capture: bytes) -> None:
+def test_requests_and_analyses_are_traced(tmp_path: Path, capture: bytes) -> None:
     with collector() as (endpoint, got), ExitStack() as stack:
         server, address = start_server(stack, tmp_path / "data", OTEL_EXPORTER_OTLP_ENDPOINT=endpoint)
         with httpx2.Client(base_url=address, timeout=HANG_S) as client:

@@ -43,8 +43,8 @@ def page_of(client: TestClient, id: str, **query: Any) -> str:
 
 def ended(client: TestClient, id: str, **query: Any) -> dict[str, Any]:
     def look() -> dict[str, Any]:
-        told: dict[str, Any] = client.get(place(id), params=query).json()
-        return {} if told["status"] in ("waiting", "running") else told
+        answer: dict[str, Any] = client.get(place(id), params=query).json()
+        return {} if answer["status"] in ("waiting", "running") else answer
 
     return dict(until(look))
 
@@ -62,9 +62,9 @@ def test_a_twin_is_run_and_its_answer_kept(make_client: MakeClient) -> None:
     # A second request waits for the same run.
     assert client.post(place(id), params=WIDER).status_code == 202
     assert "Cancel" in page_of(client, id, rmem="64M")
-    told = ended(client, id, **WIDER)
-    assert told["status"] == "done", told["failure"]
-    twin = told["twin"]
+    answer = ended(client, id, **WIDER)
+    assert answer["status"] == "done", answer["failure"]
+    twin = answer["twin"]
     assert twin["is_twin"]
     assert twin["score"] > 0.95
     assert twin["duration_ns"]["low"] <= TRUE_NS <= twin["duration_ns"]["high"]
@@ -113,9 +113,9 @@ def test_a_twin_that_runs_is_cancelled(make_client: MakeClient) -> None:
     id = analysed(client, SLOW_READER.read_bytes(), SLOW_READER.name)
     query = {"lift": "receiver_application"}
     client.post(place(id), params=query)
-    told = until(lambda: (now := client.get(place(id), params=query).json())["progress"] and now)
-    assert told["status"] == "running"
-    assert 0 <= told["progress"]["share"] < 1
+    answer = until(lambda: (now := client.get(place(id), params=query).json())["progress"] and now)
+    assert answer["status"] == "running"
+    assert 0 <= answer["progress"]["share"] < 1
     assert client.delete(place(id), params=query).json()["status"] == "none"
     assert ended(client, id, **query)["status"] == "none"
     # A queued twin is not started.
@@ -128,11 +128,11 @@ def test_a_twin_that_takes_too_long_is_ended(make_client: MakeClient) -> None:
     client = make_client(job_seconds=4)
     id = analysed(client, SLOW_READER.read_bytes(), SLOW_READER.name)
     client.post(place(id))
-    told = ended(client, id)
-    assert told["status"] == "failed"
-    assert "4 s" in told["failure"]
-    assert "this service allows" in told["failure"]
-    assert told["failure"] in page_of(client, id)
+    answer = ended(client, id)
+    assert answer["status"] == "failed"
+    assert "4 s" in answer["failure"]
+    assert "this service allows" in answer["failure"]
+    assert answer["failure"] in page_of(client, id)
 
 
 @built
@@ -142,9 +142,9 @@ def test_a_twin_with_too_much_memory_is_not_begun(make_client: MakeClient) -> No
     id = analysed(client, LEFT.read_bytes(), LEFT.name)
     query = {"setting": "receiver.tcp_rmem=512M"}
     client.post(place(id), params=query)
-    told = ended(client, id, **query)
-    assert told["status"] == "failed"
-    assert "need 4.29 GB of memory" in told["failure"]
+    answer = ended(client, id, **query)
+    assert answer["status"] == "failed"
+    assert "need 4.29 GB of memory" in answer["failure"]
 
 
 @built
@@ -152,9 +152,9 @@ def test_what_the_run_cannot_lift_is_said(make_client: MakeClient) -> None:
     client = make_client()
     id = analysed(client, LEFT.read_bytes(), LEFT.name)
     client.post(place(id), params={"lift": "path_policer"})
-    told = ended(client, id, lift="path_policer")
-    assert (told["status"], told["twin"]) == ("failed", None)
-    assert "the run has no policer" in told["failure"]
+    answer = ended(client, id, lift="path_policer")
+    assert (answer["status"], answer["twin"]) == ("failed", None)
+    assert "the run has no policer" in answer["failure"]
     client.post(place(id), params={"setting": "sender.tcp_rmem=1M"})
     assert "bounds nothing here" in ended(client, id, setting="sender.tcp_rmem=1M")["failure"]
 

@@ -130,7 +130,7 @@ def test_each_machine_name_has_words() -> None:
     assert set(LIMIT_NAMES) == set(LIMITS)
 
 
-def test_results_of_an_earlier_version_are_made_anew(tmp_path: Path, capture: bytes) -> None:
+def test_results_of_an_earlier_version_are_recomputed(tmp_path: Path, capture: bytes) -> None:
     settings = Settings(data=tmp_path, workers=1)
     with TestClient(create_app(settings), base_url="http://localhost") as client:
         id = analysed(client, capture)

@@ -37,9 +37,9 @@ def plain(value: Any) -> Any:
 def test_the_api_says_what_the_library_says(client: TestClient) -> None:
     id = analysed(client, NARROW.read_bytes(), NARROW.name)
     connection = tcpwin.analyze(NARROW).connections[0]
-    told = asked(client, id).json()
-    assert told.pop("schema") == "tcpwin/whatif/1"
-    assert told == plain(describe_whatif(whatif(connection, each=True)))
+    answer = asked(client, id).json()
+    assert answer.pop("schema") == "tcpwin/whatif/1"
+    assert answer == plain(describe_whatif(whatif(connection, each=True)))
     changed = asked(
         client,
         id,
@@ -65,12 +65,12 @@ def test_the_api_says_what_the_library_says(client: TestClient) -> None:
 def test_snapshots_of_a_bundle_are_used(client: TestClient) -> None:
     """The sender's tcp_wmem is 60,000 bytes at most, and bounds the flight where the window does no longer."""
     id = analysed(client, LEFT.read_bytes(), LEFT.name)
-    told = asked(client, id, setting="receiver.tcp_rmem=64M").json()
-    sender = told["path"]["sender"]
+    answer = asked(client, id, setting="receiver.tcp_rmem=64M").json()
+    sender = answer["path"]["sender"]
     assert sender["settings"]["net.ipv4.tcp_wmem"] == "4096 16384 60000"
-    assert told["prediction"]["limit"] == "send_buffer"
+    assert answer["prediction"]["limit"] == "send_buffer"
     both = asked(client, id, setting=["receiver.tcp_rmem=64M", "sender.tcp_wmem=64M"]).json()
-    assert told["prediction"]["gain_ns"] < 0.6 * both["prediction"]["gain_ns"]
+    assert answer["prediction"]["gain_ns"] < 0.6 * both["prediction"]["gain_ns"]
 
 
 def test_an_invalid_change_is_refused(client: TestClient) -> None:

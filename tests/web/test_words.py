@@ -25,7 +25,7 @@ def pages(client: TestClient, packets: Sequence[Packet]) -> tuple[str, str, str]
     return id, words(client, f"/captures/{id}"), words(client, f"/captures/{id}/connections/0")
 
 
-def test_what_was_not_captured_is_not_told_as_nothing(client: TestClient) -> None:
+def test_uncaptured_data_is_not_shown_as_zero(client: TestClient) -> None:
     """The acknowledging side was not captured: 2,000 bytes were sent, and no ACK shows what arrived."""
     *one_sided, last_ack = [each for each in zero_window_connection() if each["TCP"].sport == CLIENT[1]]
     id, capture, connection = pages(client, one_sided)
@@ -49,8 +49,8 @@ def test_one_of_a_thing_is_no_plural(client: TestClient) -> None:
     assert "Where the time went Too short to judge." in connection
     # A SYN alone says what b may send, and nothing of a.
     assert "largest segment – 1 kB" in connection
-    told = client.get(f"{API}/captures/{id}/connections/1").json()["detail"]
-    assert told == "This capture has 1 connection, numbered from 0."
+    text = client.get(f"{API}/captures/{id}/connections/1").json()["detail"]
+    assert text == "This capture has 1 connection, numbered from 0."
 
 
 def test_a_whole_capture_is_said_to_be_whole(client: TestClient) -> None:
@@ -82,7 +82,7 @@ def test_behind_the_end_of_a_list_nothing_is_denied(client: TestClient) -> None:
     """As after the last of the second page was deleted."""
     id, _, _ = pages(client, zero_window_connection())
     for place in ("/", f"/captures/{id}"):
-        told = words(client, f"{place}?offset=50")
-        assert "The list ends at 1." in told
-        assert "No captures yet" not in told
-        assert "No TCP connection" not in told
+        text = words(client, f"{place}?offset=50")
+        assert "The list ends at 1." in text
+        assert "No captures yet" not in text
+        assert "No TCP connection" not in text

@@ -42,7 +42,7 @@ class Asked:
 
     @property
     def name(self) -> str:
-        """Of the run: letters, digits and dashes."""
+        """Name of the run: letters, digits and dashes."""
         said = "-".join(self.words).replace("--", "").lower()
         return "".join(letter if letter.isalnum() else "-" for letter in said).strip("-")
 

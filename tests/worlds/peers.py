@@ -1,4 +1,4 @@
-"""What other tools' output lets one say of what limited a transfer: the kernel's chronographs, tcptrace, tshark.
+"""Limits of a transfer according to other tools: the kernel's chronographs, tcptrace, tshark.
 
 In: a capture in which the server sends, or the samples that `ss` took at the sender. Out: the limits that the output
 leaves, or none where it says nothing. None of these tools names a limit: each rule below is what a careful reader would
@@ -19,11 +19,11 @@ APPLICATION = frozenset({"sender_application", "idle_restart", "none"})
 SEND_BUFFER = frozenset({"send_buffer"})
 NOTHING: frozenset[str] = frozenset()
 RESENT_SHARE = 0.005
-"""Of the data segments: less than one in two hundred is not what a reader would blame."""
+"""Share of the data segments: a reader would not blame fewer than one in two hundred."""
 FULL_SHARE = 0.9
-"""Of the largest window: so much in flight fills it, to a segment or two."""
+"""Share of the largest window at which the flight fills it, to within a segment or two."""
 IDLE_SHARE = 0.2
-"""Of the time: so long a silence would be seen."""
+"""Share of the time: a reader would notice this much silence."""
 _CHRONOGRAPH = re.compile(r"\b(busy|rwnd_limited|sndbuf_limited):(\d+)ms")
 _SAMPLE = re.compile(r"^### ", re.MULTILINE)
 _TCPTRACE = {
@@ -57,7 +57,7 @@ def by_chronographs(samples: str, completion_ns: int) -> frozenset[str]:
 
 
 def by_tcptrace(capture: Path) -> frozenset[str]:
-    """By `tcptrace -lW` of the first connection: what the server sends stands in its second column."""
+    """Read the first connection of `tcptrace -lW`: the server's data is in the second column."""
     text = _said("tcptrace", "-lW", str(capture))
     both = {name: re.findall(words, text)[:2] for name, words in _TCPTRACE.items()}
     if any(len(found) < 2 and name != "idle_ms" for name, found in both.items()):
@@ -67,11 +67,11 @@ def by_tcptrace(capture: Path) -> frozenset[str]:
         sum(float(part) * unit for part, unit in zip(elapsed.groups(), (3600, 60, 1), strict=True)) if elapsed else 0
     )
     sent = {name: float(both[name][1]) for name in ("resent", "data", "flight")}
-    told = {name: float(both[name][0]) for name in ("zero", "window")}
+    figures = {name: float(both[name][0]) for name in ("zero", "window")}
     idle_s = max(map(float, both["idle_ms"]), default=0.0) / 1000
     return _read(
-        closed=told["zero"],
-        full=sent["flight"] >= FULL_SHARE * told["window"],
+        closed=figures["zero"],
+        full=sent["flight"] >= FULL_SHARE * figures["window"],
         resent=sent["resent"] >= RESENT_SHARE * sent["data"] > 0,
         idle=idle_s >= IDLE_SHARE * elapsed_s,
     )
@@ -112,6 +112,6 @@ def _said(*argv: str) -> str:
 
 
 def groups_of(limits: Sequence[str]) -> frozenset[str]:
-    """All limits of the groups that these belong to: what a tool could say that tells groups apart only."""
+    """Return all limits of these limits' groups: the most precise answer of a tool that only distinguishes groups."""
     groups = (RECEIVER, NETWORK, APPLICATION, SEND_BUFFER)
     return frozenset().union(*(group for group in groups if group & set(limits)))

@@ -24,14 +24,14 @@ from tcpwin.paths import Prediction, WhatIfError
 FAR = 1.5
 """A prediction off by more is wrong, and should have been flagged."""
 MATTERS = 0.1
-"""Of the time: a change that moved it by less is easily predicted."""
+"""Share of the time: smaller changes are easily predicted."""
 NOT_ASKED = ("cross_traffic",)
 """Lifts that no user can ask for: one capture shows no second flow."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One prediction beside its run; None where the capture could not say."""
+    """A prediction and its run; None where the capture could not predict."""
 
     kind: str
     before_ns: int
@@ -101,19 +101,19 @@ def table(rows: Sequence[Row]) -> str:
     ]
     for kind in [*dict.fromkeys(row.kind for row in rows), "all"]:
         mine = [row for row in rows if kind in (row.kind, "all")]
-        told = [row for row in mine if row.predicted is not None]
-        moved = [row for row in told if abs(row.true_ns / row.before_ns - 1) > MATTERS]
-        far = [row for row in told if row.is_far]
-        within = sum(row.predicted.duration_ns.low <= row.true_ns <= row.predicted.duration_ns.high for row in told)  # type: ignore[union-attr]
+        known = [row for row in mine if row.predicted is not None]
+        moved = [row for row in known if abs(row.true_ns / row.before_ns - 1) > MATTERS]
+        far = [row for row in known if row.is_far]
+        within = sum(row.predicted.duration_ns.low <= row.true_ns <= row.predicted.duration_ns.high for row in known)  # type: ignore[union-attr]
         cells = (
             f"`{kind}`" if kind != "all" else "all",
             len(mine),
-            len(mine) - len(told),
-            _median(told),
+            len(mine) - len(known),
+            _median(known),
             f"{_median(moved)} of {len(moved)}" if moved else "none did",
             len(far),
             sum(not row.is_flagged for row in far),
-            f"{100 * within / len(told):.0f} %",
+            f"{100 * within / len(known):.0f} %",
         )
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)

@@ -1,7 +1,7 @@
 """How often tcpwin names the limit whose lifting gains most, on drawn worlds at both ends, and what others would say.
 
 In: a folder of bundles of drawn worlds (``world-SEED-NUMBER-stock.zip``, as `tcpwin lab worlds` names them), the truths
-beside this file. Out: the tables of tcpwin/docs/worlds.md, or with ``--json`` a row for each world and end. From the
+in this folder. Out: the tables of tcpwin/docs/worlds.md, or with ``--json`` a row for each world and end. From the
 folder ``tests``: ``python -m worlds.score FOLDER [--json]``. tcptrace and tshark are asked where they are installed.
 """
 
@@ -34,7 +34,7 @@ NEAR = 0.1
 
 @dataclass(frozen=True)
 class Answer:
-    """What a tool says of one capture: limits that it leaves, the confidence and cost where it has them."""
+    """A tool's answer for one capture: the limits it leaves open, and the confidence and cost if it gives them."""
 
     limits: tuple[str, ...]
     confidence: str = ""
@@ -49,7 +49,7 @@ class Row:
         gains_ns: of each limit, the most that lifting it gained.
         answers: by tool: ``packets`` and ``snapshots`` are tcpwin's.
         algorithm: the sender's congestion control, as drawn.
-        told: the one that tcpwin tells by the packets; empty where it tells none.
+        reported: the one tcpwin reads from the packets; empty if it reports none.
     """
 
     seed: int
@@ -62,7 +62,7 @@ class Row:
     gains_ns: dict[str, int]
     answers: dict[str, Answer]
     algorithm: str = ""
-    told: str = ""
+    reported: str = ""
 
     def is_right(self, tool: str) -> bool:
         """Whether a limit that the answer leaves is one whose lifting gains about most."""
@@ -147,7 +147,7 @@ def summary(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def beside(rows: Sequence[Row]) -> str:
+def compare_tools(rows: Sequence[Row]) -> str:
     """A table: whose limit the output of each tool lets one name, of receiver, network, application and send buffer."""
     tools = {
         "packets": "tcpwin, packets alone",
@@ -187,15 +187,15 @@ def confusion(rows: Sequence[Row], end: str, tool: str) -> str:
 
 
 def algorithms(rows: Sequence[Row], end: str) -> str:
-    """A table: the sender's congestion control as drawn, against the one told by the packets."""
-    counts = Counter((row.algorithm, row.told) for row in rows if row.end == end)
-    names = sorted({name for name, _ in counts} | {told for _, told in counts if told})
+    """Return a table of the sender's congestion control as drawn against the one read from the packets."""
+    counts = Counter((row.algorithm, row.reported) for row in rows if row.end == end)
+    names = sorted({name for name, _ in counts} | {reported for _, reported in counts if reported})
     lines = [f"| sends by \\ reported | {' | '.join(names)} | none reported |", f"|---{'|---' * (len(names) + 1)}|"]
     for name in sorted({name for name, _ in counts}):
         cells = [
-            f"**{count}**" if count and told == name else str(count or "")
-            for told in names
-            for count in [counts[name, told]]
+            f"**{count}**" if count and reported == name else str(count or "")
+            for reported in names
+            for count in [counts[name, reported]]
         ]
         lines.append(f"| {name} | {' | '.join(cells)} | {counts[name, '']} |")
     return "\n".join(lines)
@@ -220,7 +220,7 @@ def main(arguments: Sequence[str]) -> int:
             sys.stdout.writelines(f"{json.dumps(asdict(row))}\n" for row in rows)
         return 0
     for seed, rows in found.items():
-        parts = [f"# Seed {seed}", summary(rows), beside(rows)]
+        parts = [f"# Seed {seed}", summary(rows), compare_tools(rows)]
         parts += [f"{end}, congestion control\n\n{algorithms(rows, end)}" for end in ENDS]
         parts += [f"{end}, {tool}\n\n{confusion(rows, end, tool)}" for end in ENDS for tool in ("packets", "snapshots")]
         sys.stdout.write("\n\n".join(parts) + "\n")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from cases import all_cases
 from worlds.peers import APPLICATION, NETWORK, NOTHING, RECEIVER, SEND_BUFFER, by_chronographs, by_tcptrace, by_tshark
-from worlds.score import Answer, Row, algorithms, beside, confusion, main, rows_of, summary
+from worlds.score import Answer, Row, algorithms, compare_tools, confusion, main, rows_of, summary
 from worlds.truths import read_truths
 
 from tcpwin.lab import world
@@ -47,7 +47,7 @@ def test_a_limit_that_gains_alike_is_right() -> None:
         ("receiver_window", 5.3, False),
         ("receiver_window", 12, True),
         ("receiver_window", 12.1, False),
-        # What gains nothing, or loses, may cost a tenth of the duration.
+        # A limit that gains nothing, or loses, may cost a tenth of the duration.
         ("send_buffer", 1, True),
         ("send_buffer", 1.1, False),
         ("capture", 0, True),
@@ -66,16 +66,16 @@ def test_the_tables_count_rows() -> None:
     ]
     assert "| sender | tcpwin, packets alone | 4 | 2 (50 %) | 1 (25 %) | 3 (75 %) |" in summary(rows)
     # Groups are all that others tell apart: by them loss and window differ, and a buffer is the sender's.
-    assert "| tshark | 4 (100 %) |  |" in beside(rows)
+    assert "| tshark | 4 (100 %) |  |" in compare_tools(rows)
     assert confusion(rows, "sender", "packets").splitlines()[2:] == [
         "| path_loss | **1** |  |  |",
         "| receiver_window |  | **1** | 2 |",
     ]
 
 
-def test_the_table_of_algorithms_counts_what_is_told() -> None:
-    told = [("reno", "reno"), ("reno", ""), ("bbr", ""), ("cubic", "reno")]
-    rows = [replace(row("path_loss"), algorithm=name, told=other) for name, other in told]
+def test_the_table_of_algorithms_counts_those_reported() -> None:
+    pairs = [("reno", "reno"), ("reno", ""), ("bbr", ""), ("cubic", "reno")]
+    rows = [replace(row("path_loss"), algorithm=name, reported=other) for name, other in pairs]
     assert algorithms(rows, "sender").splitlines() == [
         "| sends by \\ reported | bbr | cubic | reno | none reported |",
         "|---|---|---|---|---|",

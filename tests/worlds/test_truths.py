@@ -39,7 +39,7 @@ def test_no_run_is_faster_than_its_path(truth: Truth) -> None:
         route = scenario.route
         rate_mbps = (route.bottleneck_mbps or route.rate_mbps) * (4 if lift == "path_rate" else 1)
         total = scenario.serve.bytes
-        # What the rate's bucket holds goes at once: 50 µs of a card's rate, or two frames.
+        # The rate's bucket passes at once: 50 µs at a card's rate, or two frames.
         bucket = max(3200, rate_mbps * 6.25)
         least_s = 8 * (total / LARGEST_SHARE - bucket) / (rate_mbps * 1e6)
         if route.policer_mbps and lift != "path_policer":

@@ -15,7 +15,7 @@ import tcpwin
 
 CAPTURES = sorted(Path(__file__).with_name("captures").glob("*.pcap.gz"))
 PAYLOAD = 1448 / (1448 + 66 + 24)
-"""Of a frame's time on the link: headers of Ethernet, IP and TCP, and what the link itself takes."""
+"""Payload's share of a frame's time on the link, with the headers of Ethernet, IP and TCP and the link's overhead."""
 
 
 def truth_of(path: Path) -> Truth:
@@ -43,7 +43,7 @@ def test_the_limit_is_one_whose_lifting_gains_most(path: Path) -> None:
 
 @all_cases("path", [path for path in CAPTURES if truth_of(path).result.limit == "path_rate"], ids=ids)
 def test_the_rate_of_the_path_is_the_bottlenecks(path: Path) -> None:
-    """The slowest place of the path: a queue in the router, or the sender's card where there is none."""
+    """The slowest point is a queue in the router, or without one the sender's card."""
     drawn = truth_of(path).drawn["path"]
     slowest_mbps = drawn.get("bottleneck_mbps", drawn["rate_mbps"])
     data = tcpwin.analyze(path).connections[0].b_to_a
@@ -62,12 +62,12 @@ def test_a_standing_queue_is_measured(path: Path) -> None:
 
 
 @all_cases("path", CAPTURES, ids=ids)
-def test_the_senders_algorithm_is_told_or_not_known(path: Path) -> None:
-    told = tcpwin.analyze(path).connections[0].b_to_a.sender_algorithm
+def test_the_senders_algorithm_is_right_or_unknown(path: Path) -> None:
+    reported = tcpwin.analyze(path).connections[0].b_to_a.sender_algorithm
     drawn = truth_of(path).drawn["sysctl"]["net.ipv4.tcp_congestion_control"]
     shown = {"seed-1-003-sender": "cubic", "seed-1-040-sender": "reno"}
-    assert told == shown.get(ids(path))
-    assert told in (None, drawn)
+    assert reported == shown.get(ids(path))
+    assert reported in (None, drawn)
 
 
 def test_what_a_limit_cost_is_what_its_lift_gained() -> None:

@@ -44,10 +44,10 @@ def read_truths(seed: int) -> tuple[Truth, ...]:
 def compact(lines: Iterable[str]) -> Iterator[str]:
     """A sweep's lines by number, without what follows from the rest."""
     for line in sorted(map(json.loads, lines), key=lambda each: each["number"]):
-        kept = {key: line[key] for key in ("number", "story", "drawn")}
-        kept["base"] = _times(line["base"])
-        kept["lifts"] = {each["name"]: _times(each) for each in line["lifts"]}
-        yield json.dumps(kept, separators=(",", ":"), ensure_ascii=False)
+        stored = {key: line[key] for key in ("number", "story", "drawn")}
+        stored["base"] = _times(line["base"])
+        stored["lifts"] = {each["name"]: _times(each) for each in line["lifts"]}
+        yield json.dumps(stored, separators=(",", ":"), ensure_ascii=False)
 
 
 def _read(seed: int, line: dict[str, Any]) -> Truth:

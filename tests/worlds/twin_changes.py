@@ -36,11 +36,11 @@ HERE = Path(__file__).resolve().parent
 FILE = HERE / "twin_changes.jsonl"
 LEFT = HERE.parent / "paths" / "send-buffer-left.zip"
 EVERY = 2
-"""Of the changes one in so many, and those that add losses."""
+"""Take every second change, and all that add losses."""
 
 
 def of_worlds(folder: Path) -> Iterator[tuple[dict[str, Any], Path]]:
-    """Changes of drawn worlds, with what they came to, and the bundle of each world as it was."""
+    """Yield changes of drawn worlds with their results, and the bundle of each world before them."""
     before = {truth.number: truth.result.base.completion_ns for truth in read_truths(changes.SEED)}
     lines = list(map(json.loads, changes.FILE.read_text().splitlines()))
     lossier = [line for line in lines if line["asked"][0] == "--loss" and line["asked"][1] != "0%"]
@@ -110,13 +110,13 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         cells += [time_text(twin["ns"]), _off(twin, row), twin["confidence"]] if twin else [refused, "", ""]
         lines.append(f"| {' | '.join(cells)} |")
     for who in ("model", "twin"):
-        told = [row for row in rows if row[who]]
-        far = [row for row in told if not 1 / FAR <= row[who]["ns"] / row["completion_ns"] <= FAR]
+        given = [row for row in rows if row[who]]
+        far = [row for row in given if not 1 / FAR <= row[who]["ns"] / row["completion_ns"] <= FAR]
         unflagged = [row for row in far if row[who]["confidence"] == "likely"]
-        trusted = [row for row in told if row[who]["confidence"] == "likely"]
+        trusted = [row for row in given if row[who]["confidence"] == "likely"]
         lines += [
             "",
-            f"The {who}: {len(told)} of {len(rows)} said, median error {_median(told, who)}; {len(trusted)} of them "
+            f"The {who}: {len(given)} of {len(rows)} said, median error {_median(given, who)}; {len(trusted)} of them "
             f"not flagged, median error {_median(trusted, who)}; off by more than {FAR}: {len(far)}, of these not "
             f"flagged: {len(unflagged)}.",
         ]

@@ -1,7 +1,7 @@
-"""How near twins come: runs like captures, beside what was captured. The table of tcpwin/docs/lab/twins.md.
+"""How close twins come: runs like captures, compared with the captures. The table of tcpwin/docs/lab/twins.md.
 
 In: captures/runs, each from the sender's end with the settings of both hosts, and drawn worlds of seed 1, run in the
-lab's kernel. Out: ``twins.jsonl`` beside this file, a line a capture, or with ``--table`` its table. From the folder
+lab's kernel. Out: ``twins.jsonl`` in this folder, a line a capture, or with ``--table`` its table. From the folder
 ``tests``: ``python -m worlds.twins FOLDER [--worlds N] [--table]``; what is in FOLDER is judged and not run again, and
 lines of other captures stay.
 """
@@ -38,7 +38,7 @@ FILE = HERE / "twins.jsonl"
 RUNS = HERE.parents[1] / "captures" / "runs"
 SEED = 1
 CLOSE = 0.15
-"""Of the original's throughput."""
+"""Largest deviation of a close twin, as a share of the original's throughput."""
 ENDS = {"snd": "sender", "rcv": "receiver"}
 
 
@@ -69,8 +69,8 @@ def originals(folder: Path, count: int, newer: int, only: str) -> Iterator[tuple
                 yield name, story(SEED, number), tcpwin.analyze(bundle, capture="sender.pcap.gz")
 
 
-def beside(name: str, analysis: tcpwin.Analysis, folder: Path) -> dict[str, Any]:
-    """The twin of the worst connection, beside it."""
+def compare_with_twin(name: str, analysis: tcpwin.Analysis, folder: Path) -> dict[str, Any]:
+    """Compare the worst connection with its twin."""
     chosen = analysis.worst(1)[0]
     try:
         scenario = scenario_like(analysis, name=name, connection=chosen)
@@ -144,7 +144,7 @@ def is_alike(row: dict[str, Any]) -> bool:
 
 
 def ratio_of(row: dict[str, Any]) -> float:
-    """Of the twin's throughput to the original's."""
+    """Return the twin's throughput relative to the original's."""
     return float(row["twin"]["goodput_bps"] / row["captured"]["goodput_bps"])
 
 
@@ -164,7 +164,7 @@ def main(arguments: Sequence[str]) -> int:
     for name in ("worlds", "twins"):
         (given.folder / name).mkdir(parents=True, exist_ok=True)
     for name, what, analysis in originals(given.folder, given.worlds, given.newer, given.only):
-        there[name] = {"name": name, "what": what, **beside(name, analysis, given.folder)}
+        there[name] = {"name": name, "what": what, **compare_with_twin(name, analysis, given.folder)}
         FILE.write_text("".join(f"{json.dumps(row)}\n" for row in there.values()))
         print(json.dumps(there[name]), flush=True)
     return 0

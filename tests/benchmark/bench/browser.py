@@ -40,10 +40,10 @@ ZOOM = """async () => {
 def connections(served: Served, capture: Path, count: int) -> list[Row]:
     """Pages of connections that nobody opened before, one after another in one browser, and zooms into each.
 
-    The first page has a row of its own: with it the service begins its workers, and the browser reads all scripts.
+    The first page has its own row: with it the service starts its workers, and the browser reads all scripts.
 
     Raises:
-        ServiceError: there is no browser, or it could not show a page.
+        ServiceError: no browser is installed, or it could not show a page.
     """
     id = served.upload(capture)
     document = json.loads(served.ask("GET", f"/api/v1/captures/{id}/analysis"))
@@ -69,7 +69,7 @@ def connections(served: Served, capture: Path, count: int) -> list[Row]:
     return [
         p95("in a browser: a connection that nobody opened, largest paint", [each[0] for each in rest], 1000),
         p95("its longest task", [each[1] for each in rest], 200),
-        p95("a zoom, until the figure stands", [took for each in rest for took in each[2]], 300),
+        p95("a zoom, until the figure is final", [took for each in rest for took in each[2]], 300),
         Row("the first page: largest paint", "ms", (first[0],), None, None),
         Row("the first page: its longest task", "ms", (first[1],), None, None),
     ]

@@ -92,14 +92,14 @@ def build_example(name: str, *, release: bool = True) -> Path:
         message = json.loads(line)
         if message.get("executable") and message["target"]["name"] == name:
             return Path(message["executable"])
-    raise CaptureError(f"cargo built no example {name!r} (exit {done.returncode}); its messages stand above")
+    raise CaptureError(f"cargo built no example {name!r} (exit {done.returncode}); see its messages above")
 
 
 def prepare(folder: Path, names: Iterable[str]) -> dict[str, Capture]:
     """Make what is missing or outdated of the named captures; all of them, by name."""
     folder.mkdir(parents=True, exist_ok=True)
     wanted = list(names)
-    # What is made from another needs that first.
+    # Make a capture's source before the capture itself.
     wanted = list(dict.fromkeys([SHAPES[name].made_from or name for name in wanted] + wanted))
     record_path = folder / "captures.json"
     record = json.loads(record_path.read_text()) if record_path.exists() else {}
@@ -171,7 +171,7 @@ def _is_current(folder: Path, name: str, record: dict[str, dict[str, object]], s
 
 def _check_disk(folder: Path, missing: list[str]) -> None:
     sizes_mib = [SHAPES[name].size_mib for name in missing]
-    # Each fresh file is copied before the original goes, so that the largest stands there twice.
+    # Each fresh file is copied before the original is removed, so the largest exists twice for a moment.
     needed_bytes = (sum(sizes_mib) + max(sizes_mib)) * MIB * 11 // 10 + SPARE_BYTES
     free_bytes = shutil.disk_usage(folder).free
     if free_bytes < needed_bytes:

@@ -35,8 +35,8 @@ class Crowd:
 
 
 @dataclass
-class _Told:
-    """What became of them."""
+class _Results:
+    """Results of the clients, shared by their threads."""
 
     left: threading.Event = field(default_factory=threading.Event)
     page_ms: list[float] = field(default_factory=list)
@@ -46,7 +46,7 @@ class _Told:
 
 def attacked(served: Served, capture: Path, folder: Path, size_bytes: int, crowd: Crowd | None = None) -> list[Row]:
     """All of them at once: readers are served as ever, uploads succeed, and little is left of the attackers."""
-    crowd, told = crowd or Crowd(), _Told()
+    crowd, results = crowd or Crowd(), _Results()
     shown = served.upload(capture)
     pages = ("/", f"/captures/{shown}", f"/captures/{shown}/connections/0", "/rules")
     for page in pages:
@@ -54,27 +54,27 @@ def attacked(served: Served, capture: Path, folder: Path, size_bytes: int, crowd
     link = json.loads(served.ask("POST", f"{API}/captures/{shown}/shares", b"{}"))["path"]
     files = [_cut(capture, folder / f"crowd-{number}.pcap", size_bytes, number) for number in range(crowd.uploads)]
     attackers = [
-        *(_start(_stall, served, told) for _ in range(crowd.stalled)),
-        *(_start(_be_guest, served, told, link, number) for number in range(crowd.guests)),
+        *(_start(_stall, served, results) for _ in range(crowd.stalled)),
+        *(_start(_be_guest, served, results, link, number) for number in range(crowd.guests)),
     ]
-    readers = [_start(_read, served, told, pages, number) for number in range(crowd.readers)]
-    guard = threading.Timer(MOST_SECONDS, told.left.set)
+    readers = [_start(_read, served, results, pages, number) for number in range(crowd.readers)]
+    guard = threading.Timer(MOST_SECONDS, results.left.set)
     guard.start()
     with ThreadPoolExecutor(crowd.uploads) as pool:
         failed = [error for error in pool.map(lambda file: _upload(served, file), files) if error]
-    told.left.set()
+    results.left.set()
     guard.cancel()
     gone = time.perf_counter()
     for each in (*attackers, *readers):
         each.join()
     recovered_s = _recover(served, shown) + time.perf_counter() - gone
-    for error in (*failed, *told.page_errors)[:3]:
+    for error in (*failed, *results.page_errors)[:3]:
         print(f"an honest request failed: {error}")
     came = f"{crowd.stalled} stalled, {crowd.guests} guests, {crowd.uploads} uploads, {crowd.readers} readers"
-    statuses = told.guest_statuses
+    statuses = results.guest_statuses
     return [
-        Row(f"{came}: a page, p95 of {len(told.page_ms):,}", "ms", (percentile(told.page_ms, 0.95),), 1000, None),
-        Row("the same: errors of the honest", "", (len(failed) + len(told.page_errors),), 0, None),
+        Row(f"{came}: a page, p95 of {len(results.page_ms):,}", "ms", (percentile(results.page_ms, 0.95),), 1000, None),
+        Row("the same: errors of the honest", "", (len(failed) + len(results.page_errors),), 0, None),
         Row("the same: until all is free again", "s", (recovered_s,), 5, None),
         Row("the same: guests answered", "", (statuses.count(200),), None, None),
         Row("the same: guests put off (429, 503)", "", (sum(each in (429, 503) for each in statuses),), None, None),
@@ -95,14 +95,14 @@ def _upload(served: Served, file: Path) -> str | None:
     return None
 
 
-def _stall(served: Served, told: _Told) -> None:
+def _stall(served: Served, results: _Results) -> None:
     """Begin an upload, send two bytes, and wait; come again when it is ended."""
     head = f"POST {API}/uploads?name=stalled.pcap HTTP/1.1\r\n{HEAD}Content-Length: 1000000\r\n\r\n"
-    while not told.left.is_set():
+    while not results.left.is_set():
         with suppress(OSError), socket.create_connection((served.host, served.port)) as connection:
             connection.sendall(head.encode() + b"\xd4\xc3")
             connection.settimeout(0.2)
-            while not told.left.is_set():
+            while not results.left.is_set():
                 try:
                     if not connection.recv(4096):
                         break
@@ -110,41 +110,41 @@ def _stall(served: Served, told: _Told) -> None:
                     continue
 
 
-def _be_guest(served: Served, told: _Told, link: str, number: int) -> None:
-    """Ask for reports again and again, from an address of one's own."""
+def _be_guest(served: Served, results: _Results, link: str, number: int) -> None:
+    """Keep asking for reports from one source address."""
     forms = ("pdf", "html", "md")
     asked = number
-    while not told.left.is_set():
+    while not results.left.is_set():
         form, asked = forms[asked % len(forms)], asked + 1
         source = (f"127.0.1.{number + 1}", 0)
         with suppress(OSError), socket.create_connection((served.host, served.port), source_address=source) as sent:
             sent.sendall(f"GET {API}{link}/report?format={form} HTTP/1.1\r\n{HEAD}Connection: close\r\n\r\n".encode())
             sent.settimeout(0.2)
             said = b""
-            while not told.left.is_set():
+            while not results.left.is_set():
                 try:
                     more = sent.recv(1 << 20)
                 except TimeoutError:
                     continue
                 if not said and more:
-                    told.guest_statuses.append(int(more.split(b" ", 2)[1]))
+                    results.guest_statuses.append(int(more.split(b" ", 2)[1]))
                 said = more
                 if not more:
                     break
 
 
-def _read(served: Served, told: _Told, pages: Sequence[str], number: int) -> None:
+def _read(served: Served, results: _Results, pages: Sequence[str], number: int) -> None:
     """Look at pages, as people do."""
     asked = number
-    while not told.left.is_set():
+    while not results.left.is_set():
         page, asked = pages[asked % len(pages)], asked + 1
         begun = time.perf_counter()
         try:
             served.ask("GET", page)
         except (ServiceError, http.client.HTTPException) as error:
-            told.page_errors.append(f"{page}: {error}")
-        told.page_ms.append((time.perf_counter() - begun) * 1000)
-        told.left.wait(0.1)
+            results.page_errors.append(f"{page}: {error}")
+        results.page_ms.append((time.perf_counter() - begun) * 1000)
+        results.left.wait(0.1)
 
 
 def _recover(served: Served, shown: str) -> float:

@@ -1,4 +1,4 @@
-"""A running service and captures in, rows of the service's table out: four loads, each with an end of its own."""
+"""Four loads on a running service, each measured into rows of the service's table."""
 
 import json
 import multiprocessing
@@ -171,7 +171,7 @@ def uploads_at_once(served: Served, capture: Path, folder: Path, count: int, siz
     sent = f"{count} uploads of {size_bytes / 1e6:g} MB at once"
     return [
         Row(f"{sent}: errors", "", (len(failed),), 0, None),
-        # What one worker of two may take at most is a setting; the service itself holds a few chunks of each upload.
+        # The service may hold a few chunks of each upload; a setting bounds the memory of each of its two workers.
         Row(f"{sent}: peak memory of all processes", "MiB", (peak_mib,), 1024, None),
     ]
 
@@ -240,7 +240,7 @@ def _store(listener: socket.socket, sink: Path, there: "multiprocessing.connecti
 
 
 def _cut(capture: Path, part: Path, size_bytes: int, number: int) -> Path:
-    """The first records of a pcap (little-endian) in a file of its own that no other is the same as."""
+    """Return a file with the first records of a little-endian pcap, unlike any other such file."""
     with capture.open("rb") as file:
         data = bytearray(file.read(size_bytes))
     end = FILE_HEAD_BYTES

@@ -13,12 +13,12 @@ SYN, ACK = 2, 16
 CHUNK_PACKETS = 4_096
 
 Packet = tuple[bytes, bytes]
-"""The time as it stands in the record, and the captured bytes with their length on the wire before them."""
+"""The record's raw timestamp, then its captured bytes preceded by their length on the wire."""
 Reshape = Callable[[Iterator[Packet]], Iterator[Packet]]
 
 
 def reshape(source: Path, target: Path, how: Reshape) -> int:
-    """Write what `how` makes of the packets; how many there are then."""
+    """Write the packets that `how` yields and return their number."""
     count, pieces = 0, []
     with source.open("rb") as file, target.open("wb") as out:
         out.write(file.read(HEAD_BYTES))

@@ -70,7 +70,7 @@ def _against_peers(runs: Runs) -> list[Row]:
         row("C", tools.TCPTRACE_ALL, 1 / 3.5, 1 / 5),
         row("D", tools.TCPTRACE, 1 / 14, 1 / 20),
         row("B", tools.TSHARK, 1 / 100, 1 / 150),
-        # Start-up weighs ten times more on A: it stands in for B in a quick run, and is not judged.
+        # Start-up weighs ten times more on A: it replaces B in a quick run, and is not judged.
         row("A", tools.TSHARK, None, None),
         row("A", tools.TCPDUMP, None, 1.0),
         row("B", tools.TCPDUMP, 1.4, 1.0),
@@ -102,7 +102,7 @@ def _net_s(run: Run, startup: Run) -> float:
 
 
 def _own_costs(runs: Runs, captures: Mapping[str, Capture]) -> list[Row]:
-    """What tcpwin's own work costs, start-up taken off: it would flatter some of these and drown others."""
+    """Measure tcpwin's own costs without start-up, which would flatter some of these and drown others."""
     startup = (tools.TCPWIN_ONE, "small")
 
     def per_packet(name: str, base: str) -> tuple[float, ...]:

@@ -35,12 +35,12 @@ class Served:
     host: str
     port: int
     requests: list[dict[str, Any]] = field(default_factory=list)
-    """What its log says of each request: endpoint, status, ms."""
+    """Requests in its log: endpoint, status, ms."""
     peak_bytes: int = 0
     """Most memory of all its processes together, shared pages counted once (proportional set size)."""
 
     def ask(self, method: str, path: str, body: Path | bytes | None = None) -> bytes:
-        """Send one request on a connection of its own and return its answer's body."""
+        """Send one request on a new connection and return the body of the response."""
         return send(self.host, self.port, method, path, body)
 
     def upload(self, file: Path) -> str:
@@ -69,7 +69,7 @@ def send(host: str, port: int, method: str, path: str, body: Path | bytes | None
     """Send one request on a connection of its own and return its answer's body.
 
     Raises:
-        ServiceError: there is no answer, or it says that something is wrong.
+        ServiceError: no response, or an error status.
     """
     connection = http.client.HTTPConnection(host, port, timeout=PATIENCE_SECONDS, blocksize=BLOCK_BYTES)
     try:
@@ -141,11 +141,11 @@ def _read_log(served: Served) -> None:
     assert served.process.stderr is not None
     for line in served.process.stderr:
         try:
-            told = json.loads(line)
+            entry = json.loads(line)
         except ValueError:
             continue
-        if told.get("event") == "request":
-            served.requests.append(told)
+        if entry.get("event") == "request":
+            served.requests.append(entry)
 
 
 def _watch_memory(served: Served) -> None:

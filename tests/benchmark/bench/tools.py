@@ -21,12 +21,12 @@ TSHARK = "tshark -T fields"
 TCPDUMP = "tcpdump -w"
 INFLATE = "inflate alone"
 
-# What a table of connections is mostly asked for.
+# The columns users most often select.
 COLUMNS = (
     *("id", "start_ns", "duration_ns", "a_address", "a_port", "b_address", "b_port", "handshake_rtt_ns"),
     *(
-        f"{way}.{name}"
-        for way in ("a_to_b", "b_to_a")
+        f"{direction}.{name}"
+        for direction in ("a_to_b", "b_to_a")
         for name in ("segments", "payload_bytes", "acked_bytes", "retransmissions", "flight_max_bytes", "rtt_min_ns")
     ),
 )
@@ -52,12 +52,12 @@ class Tool:
 
 
 def own_tcpwin() -> str:
-    """The command beside this Python, as a word of a shell: the one on the path may be another, or none."""
+    """Return the tcpwin installed with this Python, shell-quoted: the one on the path may differ or be missing."""
     return shlex.quote(str(Path(sys.executable).parent / "tcpwin"))
 
 
 def missing_programs(programs: Iterable[str]) -> list[str]:
-    """Those that are not to be found."""
+    """Return the programs that are not installed."""
     return [program for program in programs if shutil.which(program) is None]
 
 
