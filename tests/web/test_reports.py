@@ -35,12 +35,10 @@ def test_a_report_in_every_form(client: TestClient, capture: bytes, tool: Callab
     assert found["json"].json()["schema"] == "tcpwin/report/2"
     assert found["pdf"].content.startswith(b"%PDF")
     assert 'id="references"' in found["html"].text
-    assert "<script>" not in found["md"].disposition
+    assert "<script>" not in found["md"].text
     for form in ("html", "pdf", "md", "json"):
-        disposition = found[form].headers["content-disposition"]
-        assert re.fullmatch(rf'attachment; filename="[\w.-]+\.{form}"; filename\*=UTF-8\'\'[\w.%~-]+', disposition), (
-            disposition
-        )
+        name = found[form].headers["content-disposition"]
+        assert re.fullmatch(rf'attachment; filename="[\w.-]+\.{form}"; filename\*=UTF-8\'\'[\w.%~-]+', name), name
     assert client.get(place, params={"format": "exe"}).status_code == 422
 
 
