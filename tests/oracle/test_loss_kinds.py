@@ -6,11 +6,13 @@ Sequence numbers in the comments count from the connection's ISN, as Wireshark s
 from __future__ import annotations
 
 import pytest
+from cases import all_cases
 from oracle import loss_kinds
 from oracle.compare import events_of
 from oracle.conftest import Look
 
 FAST, SPURIOUS = "fast_retransmission", "spurious_retransmission"
+RECOVERY = {"resent", "retransmission", "recovery_retransmission"}
 
 
 @pytest.mark.parametrize("frame", [44, 46, 48, 50, 52, 54, 56])
@@ -25,21 +27,43 @@ def test_captured_before_and_behind_a_router(look: Look, frame: int) -> None:
     assert "capture_duplicate" in events_of(row)
 
 
-def test_first_copy_is_no_retransmission(look: Look) -> None:
-    row, segment, found = look("bug-5437-02__input.pcap", 44, "resent")
-    assert events_of(row) == {"capture_duplicate"}
-    assert segment.events == {"resent"}
-    assert found == {loss_kinds.CAPTURED_TWICE}
-
-
-def test_captured_before_and_sent_again(look: Look) -> None:
-    # comp003: 30 is [6801, 8161), sent in 10 (IP identification 0xbafc) and in 30 with 0xb60e, after 0xb60d of
-    # 28, the fast retransmission. b's SACK (29) reports 13601:19041. tshark: out of order, as the highest byte
-    # went out 64 ms before, less than the handshake's 174 ms.
-    row, segment, found = look("comp003.trace", 30)
-    assert events_of(row) == {"resent", "retransmission", "recovery_retransmission"}
-    assert segment.events == {"out_of_order"}
-    assert found == {loss_kinds.SENT_LATER}
+@all_cases(
+    ("name", "frame", "ours", "theirs", "kinds"),
+    [
+        ("bug-5437-02__input.pcap", 44, {"capture_duplicate"}, {"resent"}, {loss_kinds.CAPTURED_TWICE}),
+        # comp003: 30 is [6801, 8161), sent in 10 (IP identification 0xbafc) and in 30 with 0xb60e, after 0xb60d of
+        # 28, the fast retransmission. b's SACK (29) reports 13601:19041. tshark: out of order, as the highest byte
+        # went out 64 ms before, less than the handshake's 174 ms.
+        ("comp003.trace", 30, RECOVERY, {"out_of_order"}, {loss_kinds.SENT_LATER}),
+        # 30 of fuzz-72 has one bit flipped: 2^31 off. tshark: retransmission, spurious, previous segment missing. Its
+        # ACK of 330 is whole, and the other side's newest segment, 27, ended at 294: the capture lacks what came after.
+        ("fuzz-72.pcap", 30, {"acked_unseen"}, {"resent", SPURIOUS, "previous_segment_missing"}, None),
+        # comp006: 36 begins the recovery when SND.MAX is 30031. 53 acknowledges 25741, part of it; 55 and 57 repeat
+        # it and SACK 28601:32891. 58 sends the next hole, in the same recovery. tshark counts two ACKs again: fast.
+        # tcprs: a part of recovery.
+        ("comp006.trace", 58, RECOVERY, {"resent", FAST}, {loss_kinds.IN_RECOVERY}),
+        # reordering-via-proximity: 325 to 330 are six duplicate ACKs, with SACK from 286060 up to 294820. 332 sends
+        # [283140, 284600) 32 ms after the last, after what the window let it send before. tshark: out of order, since
+        # it was never captured before; its IP identification, 0x288f, follows 0x288e of 331. tcprs: FACK.
+        (
+            "reordering-via-proximity.trace",
+            332,
+            {"resent", FAST},
+            {"out_of_order"},
+            {loss_kinds.LATE_ANSWER, loss_kinds.SENT_LATER},
+        ),
+        # Listed ("15 dup ACKs, sent 178.2 ms after the last one"): the packets are with tshark. comp009 56 sends
+        # again what 39 had, 219 ms after it, and 178 ms after the last ACK: a timeout. tcprs: RTO.
+        ("comp009.trace", 56, {"resent", "rto_retransmission"}, None, None),
+    ],
+)
+def test_retransmissions(
+    look: Look, name: str, frame: int, ours: set[str], theirs: set[str] | None, kinds: set[str] | None
+) -> None:
+    row, segment, found = look(name, frame)
+    assert events_of(row) == ours
+    assert segment.events == theirs if theirs else FAST not in segment.events
+    assert kinds is None or found == kinds
 
 
 @pytest.mark.parametrize(("frame", "tsval"), [(212, 688), (214, 690), (216, 690), (218, 702), (220, 702)])
@@ -78,24 +102,6 @@ def test_below_the_initial_sequence_number(look: Look) -> None:
     assert events_of(row) == set()
     assert segment.events == {"out_of_order"}
     assert found == {loss_kinds.BELOW_ISN}
-
-
-def test_further_than_any_window(look: Look) -> None:
-    # 30 of fuzz-72 has one bit flipped: 2^31 off. tshark: retransmission, spurious, previous segment missing. Its ACK
-    # of 330 is whole, and the other side's newest segment, 27, ended at 294: the capture lacks what came after.
-    row, segment, _ = look("fuzz-72.pcap", 30, "resent")
-    assert events_of(row) == {"acked_unseen"}
-    assert segment.events == {"resent", SPURIOUS, "previous_segment_missing"}
-
-
-def test_second_hole_of_a_recovery(look: Look) -> None:
-    # comp006: 36 begins the recovery when SND.MAX is 30031. 53 acknowledges 25741, part of it; 55 and 57 repeat
-    # it and SACK 28601:32891. 58 sends the next hole, in the same recovery. tshark counts two ACKs again: fast.
-    # tcprs: a part of recovery.
-    row, segment, found = look("comp006.trace", 58)
-    assert events_of(row) == {"resent", "retransmission", "recovery_retransmission"}
-    assert segment.events == {"resent", FAST}
-    assert found == {loss_kinds.IN_RECOVERY}
 
 
 @pytest.mark.parametrize(("name", "frame", "before"), [("comp003.trace", 48, 36), ("fack018.trace", 54, 47)])
@@ -151,16 +157,6 @@ def test_fast_by_sack(look: Look, name: str, frame: int, ack: int, left: int, ri
     assert found == {loss_kinds.FEW_DUPLICATES}
 
 
-def test_fast_long_after_the_last_ack(look: Look) -> None:
-    # reordering-via-proximity: 325 to 330 are six duplicate ACKs, with SACK from 286060 up to 294820. 332 sends
-    # [283140, 284600) 32 ms after the last, after what the window let it send before. tshark: out of order, since
-    # it was never captured before; its IP identification, 0x288f, follows 0x288e of 331. tcprs: FACK.
-    row, segment, found = look("reordering-via-proximity.trace", 332)
-    assert events_of(row) == {"resent", FAST}
-    assert segment.events == {"out_of_order"}
-    assert found == {loss_kinds.LATE_ANSWER, loss_kinds.SENT_LATER}
-
-
 @pytest.mark.parametrize(("frame", "covered_by", "last"), [(144, 62, 143), (165, 83, 164)])
 def test_acknowledged_before_and_an_old_ack_last(look: Look, frame: int, covered_by: int, last: int) -> None:
     # inputs__tls holds connections twice, 83 frames apart. 144 is 61 once more: [518, 611), which 62 acknowledged
@@ -190,11 +186,3 @@ def test_not_all_was_acknowledged(look: Look) -> None:
     assert look("fuzz-72.pcap", 34)[1].ack - segment.seq == 4
     assert SPURIOUS not in events_of(row) | segment.events
     assert found == set()
-
-
-def test_listed_as_fast_and_is_a_timeout(look: Look) -> None:
-    # Listed ("15 dup ACKs, sent 178.2 ms after the last one"): the packets are with tshark. comp009 56 sends
-    # again what 39 had, 219 ms after it, and 178 ms after the last ACK: a timeout. tcprs: RTO.
-    row, segment, _ = look("comp009.trace", 56)
-    assert FAST not in segment.events
-    assert events_of(row) == {"resent", "rto_retransmission"}
