@@ -141,7 +141,6 @@ def test_what_would_come_of_a_change() -> None:
     shown, answer = ask(CAPTURES, ("what_if", arguments), ("what_if", asked))
     chosen = library.analyze(SLOW_READER).connections[0]
     found = library.whatif(chosen, lift=["receiver_application"], rate_bps=100e6).prediction
-    assert found is not None
     assert answer["prediction"]["duration_ns"]["likely"] == found.duration_ns.likely
     assert (shown["prediction"], shown["unsaid"][0]["limit"]) == (None, "receiver_application")
     said = refusals(CAPTURES, ("what_if", {**arguments, "settings": {"sender.tcp_rmem": "1M"}}))

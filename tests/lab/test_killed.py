@@ -56,7 +56,6 @@ def test_a_kernel_ends_with_the_program_that_is_killed(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", LONG, tmp_path], stdout=subprocess.PIPE, env=environment, text=True
     ) as program:
-        assert program.stdout is not None
         # Its clock goes: it is in the midst of the transfer.
         assert int(program.stdout.readline()) > 0
         (group,) = group_of(tmp_path)

@@ -189,5 +189,4 @@ def test_the_last_bytes_are_there_when_they_were_sent() -> None:
     data = SimpleNamespace(unique_bytes=100_100)
     waits = np.array([[10_000_000, 90_000_000]])
     trace = _trace(waits, np.array([0, 20_000_000, 30_000_000]), np.array([50_000, 100_000, 100_100]), 0.0, data)
-    assert trace is not None
     assert (trace.after_us, trace.until_bytes) == ((0, 20_000, 30_000), (50_000, 100_000, 100_100))

@@ -44,7 +44,6 @@ def test_codels_target_is_above_the_time_of_a_frame() -> None:
     """RFC 8289, section 4.4: 12 ms a frame at 1 Mbit/s."""
     found = only(lines('bottleneck_mbps = 1\nqueue_bytes = 100_000\nqueue = "codel"\n'), r"parent 1:1")
     target = re.search(r"target (\d+)us", found)
-    assert target is not None
     assert 12_112 <= int(target[1]) <= 25_000
 
 

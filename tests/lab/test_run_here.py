@@ -94,7 +94,6 @@ def test_a_run_on_this_host_is_a_bundle_and_leaves_nothing(tmp_path: Path) -> No
         assert connection.b_to_a.unique_bytes == truth["hosts"]["receiver"]["log"]["bytes"] == 1_000_000
         assert str(connection.b.address) == truth["hosts"]["sender"]["address"]
         assert [host.label for host in analysis.hosts] == ["receiver", "sender"]
-        assert analysis.hosts[0].settings is not None
         assert analysis.hosts[0].settings.values["net.ipv4.tcp_sack"] == "0"
     again = tcpwin("lab", "run", scenario, "--engine", "netns", "--yes", "-o", tmp_path)
     assert b"(was there)" in again.stdout

@@ -111,7 +111,6 @@ def test_the_twin_foresees_what_a_buffer_that_was_left_does(tmp_path: Path) -> N
     changes = read_changes(path, {"receiver.tcp_rmem": "64M"})
     twin = run_twin(analysis, connection, changes, tmp_path, name="send-buffer-left")
     assert twin.is_twin
-    assert twin.duration_ns is not None
     assert twin.duration_ns.likely == pytest.approx(TRUE_NS, rel=0.1)
     assert twin.duration_ns.low <= TRUE_NS <= twin.duration_ns.high
     assert twin.confidence == "likely"

@@ -37,7 +37,6 @@ def test_the_vantage_is_the_end_of_the_capture(run: Run) -> None:
 @on(cut=False)
 def test_the_shift_is_the_round_trip_to_the_sender(run: Run) -> None:
     shift_ns = run.data.sender_shift_ns
-    assert shift_ns is not None
     path_ns = 0 if run.end == "snd" else run.rtt_ns
     assert abs(shift_ns - path_ns) <= 0.05 * run.rtt_ns + run.jitter_ns + QUEUE_NS * (run.end == "rcv")
 
@@ -60,8 +59,6 @@ def test_at_the_receivers_end_the_senders_flight_is_what_the_other_capture_has(r
 @on(ends=["rcv"], copies=False)
 def test_at_the_receivers_end_the_flight_itself_is_far_less(run: Run) -> None:
     """Why the shift is needed: what has arrived is acknowledged at once."""
-    assert run.data.flight_mean_bytes is not None
-    assert run.data.sender_flight_mean_bytes is not None
     assert run.data.flight_mean_bytes < 0.6 * run.data.sender_flight_mean_bytes
 
 
@@ -70,5 +67,4 @@ def test_the_senders_flight_at_the_receivers_end_reaches_that_of_every_sample(ru
     """Outstanding by ss, less what waits in the tbf and is in no capture."""
     samples = samples_inside(run, "snd", early_ns=run.rtt_ns // 2, late_ns=run.rtt_ns // 2)
     most = max(run.outstanding_bytes(sample) - sample.skmem["t"] for sample in samples)
-    assert run.data.sender_flight_max_bytes is not None
     assert run.data.sender_flight_max_bytes >= (1 - error(run)) * most

@@ -42,7 +42,6 @@ def over_loopback(name: str, serve: str = "", drive: str = "") -> tuple[Lines, L
     assert server.stderr is not None
     try:
         listening = re.fullmatch(r"tcpwin: listening on 127\.0\.0\.1, port (\d+)\n", server.stderr.readline())
-        assert listening is not None
         reader = subprocess.run(
             [TCPWIN, "lab", "drive", name, "127.0.0.1", "--port", listening[1], *drive.split()],
             capture_output=True,

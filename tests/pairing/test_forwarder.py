@@ -98,11 +98,8 @@ def test_whom_it_translated_is_shown(pairing: tcpwin.Pairing) -> None:
 
 
 def test_one_clock_and_the_delay_that_it_made(pairing: tcpwin.Pairing) -> None:
-    assert pairing.clock is not None
-    assert pairing.clock.uncertainty_ns is not None
     assert abs(pairing.clock.offset_ns) <= pairing.clock.uncertainty_ns
     for direction in pairing.connections[0].directions:
-        assert direction.delay is not None
         assert direction.delay.least_ns + pairing.clock.uncertainty_ns >= forwarder.DELAY_S * 1e9
 
 

@@ -47,10 +47,8 @@ def paired(scenario: str, folder: Path, *, stamped: bool, skipped: int = 0) -> t
 
 def check_clock(pairing: tcpwin.Pairing, scenario: str) -> None:
     """The lab has one clock; each piece says how far it may be off."""
-    assert pairing.clock is not None
     assert pairing.clock.steps_ns == ()
     [piece] = pairing.clock.pieces
-    assert piece.uncertainty_ns is not None
     assert abs(piece.offset_ns) <= piece.uncertainty_ns
     assert abs(piece.offset_ns) <= (10_000 if scenario in IN_ORDER else JITTER_NS)
 

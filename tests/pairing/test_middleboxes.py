@@ -105,7 +105,6 @@ def on_syns(change: Callable[[Packet], Packet]) -> Callable[[list[Packet]], list
 def test_a_window_scale_that_is_rewritten(tmp_path: Path) -> None:
     def bend(packet: Packet) -> Packet:
         at = packet.option(WINDOW_SCALE)
-        assert at is not None
         return packet.with_ip(at + 2, "B", 4)
 
     # On its way from the client only.
@@ -132,7 +131,6 @@ def test_a_window_scale_that_is_taken_away(tmp_path: Path) -> None:
 def test_an_mss_that_is_clamped(tmp_path: Path) -> None:
     def bend(packet: Packet) -> Packet:
         at = packet.option(MSS)
-        assert at is not None
         return packet.with_ip(at + 2, ">H", 1360)
 
     data, acks = exact(bent(LOSSY, tmp_path, a=on_syns(lambda p: bend(p) if from_client(p) else p)))
@@ -237,7 +235,7 @@ def test_congestion_marks_are_no_bleaching(tmp_path: Path) -> None:
 @pytest.mark.parametrize("side", ["a", "b"])
 @pytest.mark.parametrize("snapshot_bytes", [54, 60, 66, 70])
 def test_options_cut_off_by_a_snapshot_length_were_not_removed(snapshot_bytes: int, side: str, tmp_path: Path) -> None:
-    """Bytes of each frame that are snapshot_bytes: its headers without options, and a part of these."""
+    """Snapshot lengths that hold the headers without options, or with a part of them."""
 
     def cut(packets: list[Packet]) -> list[Packet]:
         return each(packets, lambda packet: replace(packet, data=packet.data[: snapshot_bytes - 14]))

@@ -35,7 +35,6 @@ def judged(pairing: tcpwin.Pairing) -> JudgedDirection:
     """Return the judged direction with the most payload."""
     data = data_direction(pairing)
     found = pairing.judge(data.connection)
-    assert found is not None
     return found.directions[data.index]
 
 

@@ -57,13 +57,11 @@ def test_the_nearest_of_a_lab_run_is_the_run_of_its_scenario(kernel: str) -> Non
     assert {name: measured.counters[name] for name in shared} == {name: run.counters[name] for name in shared}
     # 941 Mbit/s is what 1 Gbit/s of Ethernet leaves for payload with timestamps: 1448 of 1538 bytes.
     assert measured.best_second_bps == pytest.approx(1e9 * 1448 / 1538, rel=0.001)
-    assert found.prediction is not None
     assert found.prediction.goodput_bps is None, "a larger buffer cures neither a slow reader nor an overflow"
 
 
 def test_an_overflowing_queue_is_reported_with_the_settings_that_avoid_it() -> None:
     stock = compare_measured(measure_sockets(CAPTURES / "reference" / "oscil-300ms-170p2-stock.zip"))
-    assert stock.verdict is not None
     assert "reached 1 to 941 / 684 to 941 / 941 to 942 Mbit/s in the fast seconds of its loops over 300 ms" in (
         stock.verdict
     )
@@ -73,23 +71,19 @@ def test_an_overflowing_queue_is_reported_with_the_settings_that_avoid_it() -> N
 def test_the_models_window_is_the_packets(small_window: Comparison) -> None:
     """4 MiB at -2: a quarter, 1,048,576 bytes. In units of shift 7 that is 8,192, which no other limit comes below."""
     measured = small_window.measured
-    assert measured is not None
     assert (measured.rmem_max_bytes, measured.adv_win_scale, measured.kernel) == (4 * MIB, -2, "6.1.192")
     assert measured.window_max_bytes == pytest.approx(MIB, rel=0.002)
-    assert small_window.agreement is not None
     assert small_window.agreement.startswith("memory model: 4 MiB at -2 gives 1 MiB; ")
     assert small_window.agreement.endswith("they agree")
 
 
 def test_the_verdict_on_a_small_window(small_window: Comparison) -> None:
     assert small_window.best is reference("lab-bulk-300ms").run("512m2-stock")
-    assert small_window.verdict is not None
     assert small_window.verdict.startswith(
         "lab-bulk-300ms/512m2-stock (Linux 6.1.192, 512 MiB at -2 gives 128 MiB) "
         "reached 941 Mbit/s in its best second, 602 Mbit/s on average, over 300 ms. Yours came to "
     )
     # From the first byte to the last ACK: at the receiver that is a round trip less than at the sender.
-    assert small_window.measured is not None
     assert small_window.measured.goodput_bps == pytest.approx(20.8e6, rel=0.03)
     assert "limited by the client's receive window (" in small_window.verdict
     assert small_window.verdict.endswith(": 4 MiB at -2 gives 1 MiB.")
@@ -114,8 +108,6 @@ def test_what_the_references_settings_should_give(small_window: Comparison) -> N
     The lab's kernel with these settings came to 38.7 Mbit/s.
     """
     prediction = small_window.prediction
-    assert prediction is not None
-    assert prediction.allowed is not None
     assert prediction.allowed.window_bytes == 128 * MIB
     assert prediction.allowed.rate_bps == pytest.approx(128 * MIB * 8 / 0.3, rel=1e-5)
     assert prediction.goodput_bps == pytest.approx(16e6 * 8 / (11 * 0.3), rel=0.001)
@@ -156,7 +148,6 @@ def test_a_prediction_by_hand() -> None:
     assert predict(bulk(path_rate_bps=1e8), run).goodput_bps == 1e8
     # From 6.6 on the scale has no effect: half of the buffer before anything is measured.
     newer = predict(bulk(kernel="6.12", adv_win_scale=None, rmem_max_bytes=2 * MIB), run)
-    assert newer.allowed is not None
     assert newer.allowed.words == "512 MiB at 128/256 gives 256 MiB"
     assert len(newer.lines) == 1
 
@@ -167,11 +158,9 @@ def test_from_6_6_on_a_connections_own_share_counts(share: int, words: str) -> N
     run = reference("lab-bulk-300ms").run("512m2-stock")
     measured = bulk(kernel="6.12", adv_win_scale=None, rmem_max_bytes=2 * MIB, window_max_bytes=2 * MIB * share // 256)
     found = compare_measured(measured)
-    assert found.agreement is not None
     assert "other settings were in force" not in found.agreement
     assert f"{round(100 * share / 256)} % of the buffer" in found.agreement
     prediction = predict(measured, run)
-    assert prediction.allowed is not None
     assert prediction.allowed.words.startswith(words)
 
 
@@ -208,7 +197,6 @@ def test_no_gain_is_promised(other: dict[str, object], said: str) -> None:
 )
 def test_what_is_far_from_all_gets_no_verdict(other: dict[str, object], said: str) -> None:
     found = compare_measured(bulk(**other))
-    assert found.why_not is not None
     assert said in found.why_not
     assert (found.nearest, found.best, found.verdict, found.prediction, found.rows) == ((), None, None, None, ())
 
@@ -225,7 +213,6 @@ def test_what_is_far_from_all_gets_no_verdict(other: dict[str, object], said: st
 )
 def test_captures_that_no_reference_is_like(name: str, said: str) -> None:
     found = compared(name)
-    assert found.why_not is not None
     assert found.why_not.startswith("No reference is near enough to compare with: ")
     assert said in found.why_not
     assert (found.verdict, found.prediction) == (None, None)
@@ -247,7 +234,6 @@ def test_a_send_buffer_that_is_left_bounds_the_prediction() -> None:
     run = reference("lab-bulk-300ms").run("512m2-stock")
     found = predict(bulk(wmem_max_bytes=2 * MIB), run)
     assert found.ceiling_bps == pytest.approx(0.95 * 2 * MIB * 8 / 0.3, rel=1e-3)
-    assert found.goodput_bps is not None
     assert found.goodput_bps < found.ceiling_bps
     assert "raise it as well" in found.text
     left = predict(bulk(wmem_max_bytes=MIB), run)
@@ -283,7 +269,6 @@ def test_the_parts_of_a_distance_are_shown() -> None:
 def test_a_run_that_is_faster_for_another_reason_says_so() -> None:
     """The window did not limit this transfer: a run at 941 Mbit/s promises nothing."""
     found = compare_measured(bulk(path_rate_bps=9e8, limit="send_buffer", limited_by="limited by the send buffer"))
-    assert found.verdict is not None
     assert "what limited yours did not limit it" in found.verdict
 
 
@@ -294,7 +279,6 @@ def test_messages_by_their_setting(name: str, first: str) -> None:
     assert f"ably-idle-restart/{first}" in names(found)[:2]
     distances = {near.run.name: near.distance for near in found.nearest}
     assert distances["tcpping-on"] - distances["tcpping-off"] == (1 if name == "off" else -1)
-    assert found.verdict is not None
     assert found.verdict.startswith("ably-idle-restart, messages over 180 ms: ")
     assert "p99 358 ms with tcp_slow_start_after_idle 1" in found.verdict
     assert ("Yours: p99 271 ms" if name == "on" else "Yours: p99 92.3 ms") in found.verdict
@@ -303,7 +287,6 @@ def test_messages_by_their_setting(name: str, first: str) -> None:
 
 def test_a_window_above_the_models_is_reported() -> None:
     found = compare_measured(bulk(window_max_bytes=3 * MIB))
-    assert found.agreement is not None
     assert "more than the model allows" in found.agreement
     assert compare_measured(replace(bulk(), rmem_max_bytes=None)).agreement is None
 
@@ -329,7 +312,6 @@ def test_messages_that_wait_for_the_path_are_not_beside_those_that_wait_for_a_wi
     bundle = run_scenario(scenario, "stock", tmp_path).bundle
     found = compare(tcpwin.analyze(str(bundle), capture="sender.pcap.gz").worst(1)[0])
     assert found.nearest == ()
-    assert found.why_not is not None
     assert "messages that take longer at the path's rate than a round trip" in found.why_not
 
 
@@ -340,7 +322,6 @@ def test_the_direction_that_carried_the_data_is_compared() -> None:
     smaller: DirectionName = "b_to_a" if larger == "a_to_b" else "a_to_b"
     of_requests = replace(connection.verdicts[larger], direction=smaller)
     measured = measure_connection(connection, verdict=of_requests)
-    assert measured is not None
     assert measured.direction == larger
     assert measured.volume_bytes > 1_000_000
     assert measured.limit == connection.verdicts[larger].limit

@@ -84,7 +84,6 @@ def test_listeners_receive_each_round(tmp_path: Path) -> None:
     assert (notice["schema"], notice["name"], notice["round"]["type"]) == ("tcpwin/watch/1", "a file", "round")
     [worst] = notice["worst"]
     analysis = rounds[notice["round"]["packets"]].analysis
-    assert analysis is not None
     [connection] = analysis.worst(1)
     assert (worst["text"], worst["fix"]) == (connection.verdict.text, connection.verdict.fix)
     assert worst["ends"] == [f"client {connection.a}", f"server {connection.b}"]

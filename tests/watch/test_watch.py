@@ -187,7 +187,6 @@ def test_a_recorder_that_is_killed_leaves_whole_bundles(stalled: Path, tmp_path:
     (out / "2020-01-01T00-00-00Z-half.part").mkdir(parents=True)
     command = [str(TCPWIN), "watch", "--follow", "-", "-o", str(out), "--json", "--every", "1s", "--after", "1s"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as recorder:
-        assert recorder.stdin is not None
         assert recorder.stdout is not None
         recorder.stdin.write(stalled.read_bytes())
         recorder.stdin.flush()
@@ -227,8 +226,6 @@ def test_a_full_disk_is_reported_and_it_continues(stalled: Path, tmp_path: Path)
 def test_a_signal_ends_it_with_a_last_round() -> None:
     command = [str(TCPWIN), "watch", "--follow", "-", "--json", "--every", "1s", "--cost", "1h"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as recorder:
-        assert recorder.stdin is not None
-        assert recorder.stdout is not None
         recorder.stdin.write(gzip.decompress(LOSSY.read_bytes()))
         recorder.stdin.flush()
         [first] = documents(recorder.stdout.readline())

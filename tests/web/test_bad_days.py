@@ -265,7 +265,6 @@ def test_what_is_over_is_deleted(make_client: MakeClient, capture: bytes) -> Non
         async with service.database.begin() as session:
             (await session.get(Capture, id)).expires_ns -= 86_400 * 10**9
 
-    assert client.portal is not None
     assert client.portal.call(service.captures.sweep) == 0
     client.portal.call(let_a_day_pass)
     assert client.portal.call(service.captures.sweep) == 1
@@ -310,7 +309,6 @@ def test_what_arrived_when_the_service_was_killed_is_deleted(
                     await session.execute(text(f"DELETE FROM {table} WHERE capture_id = :id"), {"id": half_deleted})
                 await session.execute(text("DELETE FROM captures WHERE id = :id"), {"id": half_deleted})
 
-        assert before.portal is not None
         before.portal.call(delete_the_row)
     assert data.blob(orphan).exists()
     with TestClient(create_app(settings), base_url="http://localhost") as after:
@@ -387,7 +385,6 @@ def test_many_uploads_at_once(make_client: MakeClient, capture: bytes) -> None:
 def test_the_same_capture_again_does_not_disturb_who_reads_it(make_client: MakeClient, capture: bytes) -> None:
     client = make_client()
     id = analysed(client, capture)
-    assert client.portal is not None
     reading = client.portal.call(client.app.state.service.queue.file_set, id).analyze()
     analysed(client, capture, "again.pcap")
     # Reads the stored file once more, which has to be the same.

@@ -33,7 +33,6 @@ def redraw(page: Page, act: str) -> Request:
             page.get_by_role("button", name=act, exact=True).click()
     request = asked.value
     answer = request.response()
-    assert answer is not None
     assert answer.ok
     # The previous figure stays until the answer is drawn.
     page.wait_for_function(
@@ -78,7 +77,6 @@ def test_zooming_reads_the_packets_of_the_span(page: Page) -> None:
     plot = page.locator("#figure .nsewdrag").first
     plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
-    assert box is not None
     middle = box["y"] + min(box["height"] / 2, 100)
     with page.expect_request(lambda request: "/pair/figure" in request.url):
         page.mouse.move(box["x"] + box["width"] * 0.4, middle)

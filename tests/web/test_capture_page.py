@@ -133,7 +133,6 @@ def test_the_table_is_above_the_fold_and_a_row_leads_to_its_connection(show: Ser
         page.goto(f"/captures/{id}")
         row = page.locator("#rows tbody tr").first
         box = row.bounding_box()
-        assert box is not None
         assert box["y"] + box["height"] < 900
         expect(row.locator("svg.sketch path.window")).to_have_count(1)
         expect(page.locator(".worst svg.sketch path.window")).to_have_count(1)

@@ -134,7 +134,6 @@ def test_a_check_that_is_given_up_leaves_no_connection_open(
         async with service.database.at_rest():
             await service.database._engine.dispose()
 
-    assert client.portal is not None
     client.portal.call(forget_connections)
     monkeypatch.setattr(aiosqlite.Connection, "_connect", late)
     monkeypatch.setattr("tcpwin_web.readiness.DATABASE_SECONDS", 0.05)

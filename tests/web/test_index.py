@@ -123,7 +123,6 @@ def test_findings_are_read_as_they_were_described() -> None:
 
 def test_an_index_that_does_not_fit_is_not_used(lab: FileSet) -> None:
     index = lab.index
-    assert index is not None
     good = index.read_bytes()
     expected = open_connections(lab, [0])._engine.json(0, 1)
     generator = random.Random(7)

@@ -69,7 +69,6 @@ def drag(page: Page, start: float, end: float) -> None:
     plot = page.locator("#figure .nsewdrag").first
     plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
-    assert box is not None
     middle = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] * start, middle)
     page.mouse.down()
@@ -126,7 +125,6 @@ def test_from_dropping_a_file_to_deleting_it(page: Page, capture: bytes) -> None
     page.get_by_role("button", name="Revoke").click()
     expect(page.locator("#said")).to_have_text("The link is revoked.")
     answer = guest.goto(link)
-    assert answer is not None
     assert answer.status == 404
     guest.close()
 

@@ -177,7 +177,6 @@ def test_the_readmes_first_command_ends_with_the_dashboard_open(tmp_path: Path) 
         stderr=subprocess.PIPE,
     )
     try:
-        assert server.stdout is not None
         said = server.stdout.readline()
         while not shown.exists():
             assert server.poll() is None

@@ -103,7 +103,6 @@ def test_who_asks_in_the_same_moment_waits_for_the_same_run(make_client: MakeCli
         await twins.cancel(id, 0, WhatIfQuery())
         return {each.status for each in states}, count
 
-    assert client.portal is not None
     assert client.portal.call(ask_at_once) == ({"waiting"}, 1)
 
 

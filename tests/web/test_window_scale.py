@@ -63,7 +63,6 @@ def test_a_capture_that_is_made_first_keeps_it(served: TestClient, capture: byte
 def test_the_form_without_a_script_takes_it(served: TestClient, capture: bytes) -> None:
     form = served.get("/upload").text
     token = re.search(r'name="csrf" value="([^"]*)"', form)
-    assert token is not None
     assert 'name="window_scales"' in form
     answer = served.post(
         "/upload",

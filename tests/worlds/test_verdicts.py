@@ -56,8 +56,6 @@ def test_a_standing_queue_is_measured(path: Path) -> None:
     drawn = truth_of(path).drawn["path"]
     data = tcpwin.analyze(path).connections[0].b_to_a
     longest_ns = drawn["queue_bytes"] * 8e3 / drawn["bottleneck_mbps"]
-    assert data.queue_mean_ns is not None
-    assert data.queue_max_ns is not None
     assert 0.1 * longest_ns < data.queue_mean_ns <= data.queue_max_ns <= 1.1 * longest_ns
 
 
