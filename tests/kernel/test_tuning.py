@@ -51,9 +51,7 @@ def test_cloudflares_path() -> None:
 def test_128_mib_need_512_mib_at_minus_2() -> None:
     rate_bps = Fraction(128 * MIB * 8 * 1000, 300)
     found = plan(300 * MS, rate_bps, kernel=(5, 15), adv_win_scale=-2)
-    assert found.window_bytes == 128 * MIB
-    assert found.receive_buffer_bytes == 512 * MIB
-    assert found.offered_shift == 14
+    assert (found.window_bytes, found.receive_buffer_bytes, found.offered_shift) == (128 * MIB, 512 * MIB, 14)
     assert found.smallest_shift == 12
 
 
@@ -106,8 +104,7 @@ def test_what_no_host_can_do() -> None:
     found = plan(300 * MS, 100_000 * MBIT, kernel=(6, 18))
     assert found.window_bytes == 3_750_000_000
     assert found.smallest_shift is None
-    assert found.offered_shift == 14
-    assert found.receive_buffer_bytes == 7_500_000_000
+    assert (found.offered_shift, found.receive_buffer_bytes) == (14, 7_500_000_000)
     assert found.lines == (
         "net.ipv4.tcp_rmem = 4096 131072 2147483647",
         "net.ipv4.tcp_wmem = 4096 16384 2147483647",

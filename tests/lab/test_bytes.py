@@ -71,11 +71,8 @@ def test_everything_written_was_sent_and_read(run: Run) -> None:
     """If the reader read to the end, every byte was sent once and acknowledged, as both programs counted."""
     sent = int(run.meta["ground_truth"]["sender"]["sent"])
     assert sent == run.read_bytes
-    assert run.data.unique_bytes == sent
-    assert run.data.acked_bytes == sent
-    assert run.data.missed_bytes == 0
-    assert run.connection.close == "closed"
-    assert run.connection.closed_first == run.sender
+    assert (run.data.unique_bytes, run.data.acked_bytes, run.data.missed_bytes) == (sent, sent, 0)
+    assert (run.connection.close, run.connection.closed_first) == ("closed", run.sender)
 
 
 @on(ABORTED)

@@ -128,8 +128,7 @@ def test_an_event_tells_the_frames_and_times_of_its_resend(run: Run) -> None:
     segments = {int(frame): row for row, frame in enumerate(run.columns["frame"])}
     for each, event in events_of(run):
         last = each.earlier[-1].left
-        assert event.original_frame == last.frame
-        assert event.age_ns == each.passage.left.time_ns - last.time_ns
+        assert (event.original_frame, event.age_ns) == (last.frame, each.passage.left.time_ns - last.time_ns)
         assert event.reason
         assert event.confidence in {"certain", "likely", "possible"}
         if event.trigger_frame is not None:

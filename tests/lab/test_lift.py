@@ -183,8 +183,7 @@ def test_the_delays_of_messages_stand_beside_their_time(tmp_path: Path) -> None:
         return bundle
 
     result = lift_scenario(read_scenario("mine", text), "stock", tmp_path, run=run)
-    assert result.base.delays_ns == 900_000_000
-    assert result.base.completion_ns == 2_300_000_000
+    assert (result.base.delays_ns, result.base.completion_ns) == (900_000_000, 2_300_000_000)
     assert {each.times.delays_ns for each in result.gains} == {300_000_000}
     assert {each.gain_ns for each in result.gains} == {200_000_000}
     assert result.document()["judged"] == "completion"
@@ -231,8 +230,7 @@ def test_a_window_below_the_path_is_what_limits(tmp_path: Path) -> None:
     done = tcpwin("lab", "lift", scenario, "-o", tmp_path, "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert result["schema"] == "tcpwin/lift/1"
-    assert result["limit"] == "receiver_window"
+    assert (result["schema"], result["limit"]) == ("tcpwin/lift/1", "receiver_window")
     assert result["alike"] == ["receiver_window"]
     assert result["base"]["completion_ns"] == pytest.approx(1_000_000 / 32_768 * 50e6, rel=0.15)
     took = {each["name"]: each["completion_ns"] for each in result["lifts"]}

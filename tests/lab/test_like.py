@@ -22,8 +22,7 @@ def test_a_bundle_becomes_a_scenario() -> None:
         tcpwin.analyze(CAPTURES / "bundles" / "slow-reader.zip"), name="Slow reader!", rate_mbps=100
     )
     assert scenario.route.rtt_ms == pytest.approx(40, abs=0.5)
-    assert scenario.route.rate_mbps == 100
-    assert scenario.serve.bytes == 6_000_000
+    assert (scenario.route.rate_mbps, scenario.serve.bytes) == (100, 6_000_000)
     assert scenario.sysctl["receiver"]["net.ipv4.tcp_rmem"] == "4096 131072 6291456"
     assert scenario.sysctl["receiver"]["net.ipv4.tcp_congestion_control"] == "cubic"
     assert scenario.name == "like-slow-reader"
@@ -55,8 +54,7 @@ def test_the_settings_of_a_references_run_take_the_receivers_place() -> None:
     assert scenario.sysctl["receiver"]["net.ipv4.tcp_adv_win_scale"] == "-2"
     assert scenario.sysctl["sender"]["net.ipv4.tcp_wmem"].split()[2] == "4194304", "the sender's own stays"
     assert scenario.sysctl["sender"]["net.ipv4.tcp_rmem"] == "4096 131072 6291456"
-    assert scenario.name == "like-capture-as-lab-bulk-300ms-512m2-stock"
-    assert scenario.hosts.memory_mib == 4096
+    assert (scenario.name, scenario.hosts.memory_mib) == ("like-capture-as-lab-bulk-300ms-512m2-stock", 4096)
     with pytest.raises(ScenarioError, match="states no receive buffer"):
         scenario_like(analysis, settings_of=reference("passt-ramps").run("5ms"))
 
@@ -106,8 +104,7 @@ def test_the_path_is_the_one_that_the_capture_shows() -> None:
     full = scenario_like(tcpwin.analyze(WORLDS / "seed-1-003-sender.pcap.gz"))
     assert full.route.bottleneck_mbps == pytest.approx(16.2, rel=0.1)
     assert full.route.queue_bytes == pytest.approx(73_580, rel=0.2)
-    assert full.route.loss_percent == 0
-    assert full.sysctl["sender"]["net.ipv4.tcp_congestion_control"] == "cubic"
+    assert (full.route.loss_percent, full.sysctl["sender"]["net.ipv4.tcp_congestion_control"]) == (0, "cubic")
 
 
 def test_settings_stay_at_their_ends(tmp_path: Path) -> None:

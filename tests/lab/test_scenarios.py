@@ -54,8 +54,7 @@ def test_the_published_matrix_is_whole() -> None:
 
 def test_the_published_settings_are_the_articles() -> None:
     scenario = find_scenario("oscil-300ms-170p2")
-    assert scenario.route.rtt_ms == 300
-    assert scenario.route.rate_mbps == 1000
+    assert (scenario.route.rtt_ms, scenario.route.rate_mbps) == (300, 1000)
     assert scenario.sysctl["receiver"]["net.ipv4.tcp_rmem"] == f"8192 262144 {170 << 20}"
     assert scenario.sysctl["receiver"]["net.ipv4.tcp_adv_win_scale"] == "2"
     assert scenario.hosts.collapse_max_bytes == 6291456

@@ -34,8 +34,7 @@ def test_what_was_lost_is_what_two_captures_say(scenario: str, tmp_path: Path) -
     assert len(one) == len(two)
     for direction, other in ((data_direction(one), data_direction(two)), (ack_direction(one), ack_direction(two))):
         assert (direction.sent, direction.lost, direction.unknown) == (other.sent, other.lost, other.unknown)
-        assert direction.delay == other.delay
-        assert direction.resent == other.resent
+        assert (direction.delay, direction.resent) == (other.delay, other.resent)
     lost = frames_by_fate(one, data_direction(one)).get("lost", set())
     # Frames are those of the capture that was given.
     assert {origins[frame - 1] for frame in lost} == {(0, frame) for frame in lost_frames(scenario)["data"]}

@@ -102,49 +102,34 @@ def on_syns(change: Callable[[Packet], Packet]) -> Callable[[list[Packet]], list
     return lambda packets: each(packets, lambda packet: change(packet) if packet.flags & SYN else packet)
 
 
-def test_a_window_scale_that_is_rewritten(tmp_path: Path) -> None:
+def option_rewritten(kind: int, form: str, value: int) -> Callable[[Packet], Packet]:
     def bend(packet: Packet) -> Packet:
-        at = packet.option(WINDOW_SCALE)
-        return packet.with_ip(at + 2, "B", 4)
+        at = packet.option(kind)
+        assert at is not None
+        return packet.with_ip(at + 2, form, value)
 
-    # On its way from the client only.
-    def clients(packet: Packet) -> Packet:
-        return bend(packet) if from_client(packet) else packet
+    return bend
 
-    _, acks = exact(bent(LOSSY, tmp_path, a=on_syns(clients)))
+
+@pytest.mark.parametrize(
+    ("bend", "field", "left_as", "came_as", "rule"),
+    [
+        (option_rewritten(WINDOW_SCALE, "B", 4), "window_scale", 7, 4, "TW103"),
+        (lambda packet: packet.without_option(WINDOW_SCALE), "window_scale", 7, None, "TW102"),
+        (option_rewritten(MSS, ">H", 1360), "mss", 1460, 1360, None),
+        (lambda packet: packet.without_option(SACK_PERMITTED), "sack_permitted", 1, None, None),
+    ],
+    ids=["window scale", "no window scale", "mss", "no sack permitted"],
+)
+def test_an_option_of_the_clients_syn_that_is_rewritten(
+    bend: Callable[[Packet], Packet], field: str, left_as: int, came_as: int | None, rule: str | None, tmp_path: Path
+) -> None:
+    data, acks = exact(bent(LOSSY, tmp_path, a=on_syns(lambda packet: bend(packet) if from_client(packet) else packet)))
     [change] = acks.changes
-    assert change.field == "window_scale"
-    assert (change.packets, change.came_as) == (1, 4)
-    assert change.left_as not in (None, 4)
-    assert change.rule == "TW103"
-    assert acks.altered == 1
-
-
-def test_a_window_scale_that_is_taken_away(tmp_path: Path) -> None:
-    strip = on_syns(lambda p: p.without_option(WINDOW_SCALE) if from_client(p) else p)
-    _, acks = exact(bent(LOSSY, tmp_path, a=strip))
-    [change] = acks.changes
-    assert (change.field, change.came_as, change.rule) == ("window_scale", None, "TW102")
-    assert change.frame_a == change.frame_b == 1
-
-
-def test_an_mss_that_is_clamped(tmp_path: Path) -> None:
-    def bend(packet: Packet) -> Packet:
-        at = packet.option(MSS)
-        return packet.with_ip(at + 2, ">H", 1360)
-
-    data, acks = exact(bent(LOSSY, tmp_path, a=on_syns(lambda p: bend(p) if from_client(p) else p)))
-    [change] = acks.changes
-    assert (change.field, change.left_as, change.came_as) == ("mss", 1460, 1360)
+    assert (change.field, change.left_as, change.came_as, change.packets) == (field, left_as, came_as, 1)
+    assert change.rule == rule or rule is None
+    assert (change.frame_a, change.frame_b, acks.altered) == (1, 1, 1)
     assert not data.changes
-
-
-def test_sack_that_is_taken_away(tmp_path: Path) -> None:
-    """SACK permitted leaves the client and does not come to the server."""
-    strip = on_syns(lambda p: p.without_option(SACK_PERMITTED) if from_client(p) else p)
-    _, acks = exact(bent(LOSSY, tmp_path, a=strip))
-    [change] = acks.changes
-    assert (change.field, change.left_as, change.came_as) == ("sack_permitted", 1, None)
 
 
 def test_timestamps_that_are_taken_away(tmp_path: Path) -> None:

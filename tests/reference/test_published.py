@@ -330,8 +330,7 @@ def test_ramps_by_round_trip() -> None:
         ]
     transferred = {(run.name, each.end_ns // 10**9): each.transferred_bytes for run in found.runs for each in run.ramp}
     assert transferred["5ms", 1] == round(4.88 * MIB)
-    assert transferred["271ms", 4] == 896 << 10
-    assert transferred["327ms", 12] == 124 * MIB
+    assert (transferred["271ms", 4], transferred["327ms", 12]) == (896 << 10, 124 * MIB)
 
 
 def test_every_file_is_tested_here() -> None:

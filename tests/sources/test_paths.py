@@ -119,21 +119,18 @@ def test_no_capture_is_an_error_that_names_it(path: Path) -> None:
     assert raised.value.message
     assert str(raised.value).startswith(f"{path}: {raised.value.message}")
     assert isinstance(raised.value, tcpwin.TcpwinError)
+    said = {"empty.pcap": "empty file", "text.pcap": "looks like a text file"}.get(path.name, "")
+    assert said in raised.value.message
+    with pytest.raises(tcpwin.CaptureError) as among_others:
+        tcpwin.analyze([WHOLE[0], path])
+    assert among_others.value.file == str(path)
 
 
-def test_one_bad_file_of_several_is_named() -> None:
-    bad = UNREADABLE[0]
-    with pytest.raises(tcpwin.CaptureError) as raised:
-        tcpwin.analyze([WHOLE[0], bad])
-    assert raised.value.file == str(bad)
-
-
-def test_missing_file(tmp_path: Path) -> None:
+def test_missing_files_and_folders_without_captures_are_errors(tmp_path: Path) -> None:
     with pytest.raises(tcpwin.CaptureError, match=r"absent\.pcap: No such file or directory"):
         tcpwin.analyze(tmp_path / "absent.pcap")
-
-
-def test_folder(tmp_path: Path) -> None:
+    with pytest.raises(tcpwin.CaptureError):
+        tcpwin.analyze("a\0b.pcap")
     with pytest.raises(tcpwin.SnapshotError, match="no capture in this bundle"):
         tcpwin.analyze(tmp_path)
 
@@ -161,11 +158,6 @@ def as_nobody() -> Iterator[None]:
         yield
     finally:
         os.seteuid(0)
-
-
-def test_name_with_a_zero_byte() -> None:
-    with pytest.raises(tcpwin.CaptureError):
-        tcpwin.analyze("a\0b.pcap")
 
 
 @pytest.mark.parametrize("ask", ["segments", "series", "follow"])
@@ -210,16 +202,6 @@ def test_odd_file_names(tmp_path: Path, name: bytes) -> None:
     assert len(list(analysis.segments().rows())) == 21
     analysis.to_json().encode()
     repr(analysis).encode()
-
-
-def test_empty_file_and_text_say_so() -> None:
-    messages = {path.name: None for path in UNREADABLE}
-    for path in UNREADABLE:
-        with pytest.raises(tcpwin.CaptureError) as raised:
-            tcpwin.analyze(path)
-        messages[path.name] = raised.value.message
-    assert messages["empty.pcap"] == "empty file"
-    assert "looks like a text file" in str(messages["text.pcap"])
 
 
 def test_every_bundled_capture_is_looked_at() -> None:

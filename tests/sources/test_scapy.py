@@ -98,18 +98,15 @@ def test_packets_without_tcp_are_counted() -> None:
     assert (analysis.capture.packets, analysis.capture.segments, analysis.capture.not_tcp) == (3, 1, 2)
 
 
-def test_time_as_a_binary_fraction_stands_for_microseconds() -> None:
+@pytest.mark.parametrize(
+    ("time", "time_ns"),
+    [(1_600_000_000.123456, 1_600_000_000_123_456_000), (Decimal("1.000000001"), 1_000_000_001)],
+)
+def test_a_float_gives_microseconds_and_a_decimal_is_exact(time: float | Decimal, time_ns: int) -> None:
     packet = segment()
-    packet.time = 1_600_000_000.123456
+    packet.time = time
     [row] = tcpwin.analyze(packet).segments().rows()
-    assert row["time_ns"] == 1_600_000_000_123_456_000
-
-
-def test_time_as_a_decimal_is_exact() -> None:
-    packet = segment()
-    packet.time = Decimal("1.000000001")
-    [row] = tcpwin.analyze(packet).segments().rows()
-    assert row["time_ns"] == 1_000_000_001
+    assert row["time_ns"] == time_ns
 
 
 def test_cut_packet_keeps_its_length_on_the_wire() -> None:
@@ -131,14 +128,16 @@ def test_payload_beyond_the_headers_is_not_kept_but_counts() -> None:
     assert row["length"] == 60_000
 
 
-def test_what_is_no_packet_among_packets() -> None:
-    with pytest.raises(tcpwin.SourceError, match="packet 2 is a bytes, not a scapy packet"):
-        tcpwin.analyze([segment(), b"bytes"])
-
-
-def test_layer_without_a_link_type() -> None:
-    with pytest.raises(tcpwin.SourceError, match="scapy's TCP has no link type; begin packets with Ether or IP"):
-        tcpwin.analyze([TCP()])
+@pytest.mark.parametrize(
+    ("packets", "message"),
+    [
+        ([segment(), b"bytes"], "packet 2 is a bytes, not a scapy packet"),
+        ([TCP()], "scapy's TCP has no link type; begin packets with Ether or IP"),
+    ],
+)
+def test_objects_that_are_no_packets_are_errors(packets: list[Any], message: str) -> None:
+    with pytest.raises(tcpwin.SourceError, match=message):
+        tcpwin.analyze(packets)
 
 
 def test_other_link_layers_are_named_by_number() -> None:

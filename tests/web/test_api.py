@@ -35,8 +35,7 @@ def test_an_upload_is_analysed_and_its_answer_is_what_the_packets_show(client: T
     assert (entry["name"], entry["packets"], entry["connections"]) == ("zero.pcap", 10, 1)
     assert entry["uploaded_bytes"] == len(capture)
     answer = get(client, f"/captures/{id}/analysis")
-    assert answer["capture"]["packets"] == 10
-    assert answer["capture"]["packets_snapped"] == 0
+    assert (answer["capture"]["packets"], answer["capture"]["packets_snapped"]) == (10, 0)
     # All was sent before the window closed: its closing held nothing up.
     assert answer["problem_count"] == 0
     assert (answer["verdict"]["limit"], answer["verdict"]["side"]) == ("sender_application", "client")
@@ -156,8 +155,7 @@ def test_a_figure_shows_the_window_closing(client: TestClient, capture: bytes, n
 def test_figures_that_there_are_not(client: TestClient, capture: bytes) -> None:
     place = f"{API}/captures/{analysed(client, capture)}"
     known = {each["name"]: each["scope"] for each in client.get(f"{API}/figures").json()["figures"]}
-    assert known["window"] == "connection"
-    assert known["overview"] == "capture"
+    assert (known["window"], known["overview"]) == ("connection", "capture")
     assert client.get(f"{place}/figures/overview", params={"theme": "dark"}).status_code == 200
     for path in ("figures/window", "connections/0/figures/overview", "connections/0/figures/..%2f..", "figures/x"):
         assert client.get(f"{place}/{path}").status_code == 404, path

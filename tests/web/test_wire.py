@@ -1,7 +1,9 @@
 """Requests that no honest client sends, and answers that are not read: what a connection may cost before and after."""
 
 import json
+import socket
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 
 import pytest
@@ -9,23 +11,36 @@ from web.stalling import Running
 from web.wire import HOST, answer, await_end, dial, send_until_closed, status
 
 
-def test_a_short_body_that_does_not_come_ends(running: Running) -> None:
+@pytest.fixture
+def connection(running: Running) -> Iterator[socket.socket]:
     with ExitStack() as stack:
-        connection = dial(stack, running.address)
-        connection.sendall(
+        yield dial(stack, running.address)
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        (b"", 0),
+        (b"GET / HT", 408),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ", 408),
+        (
             b"POST /api/v1/captures HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 20\r\n"
             + HOST
-            + b'\r\n{"na'
-        )
-        assert status(connection) == 408
-
-
-@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "])
-def test_a_head_that_does_not_end_is_given_up(running: Running, sent: bytes) -> None:
-    with ExitStack() as stack:
-        connection = dial(stack, running.address)
-        connection.sendall(sent)
-        assert status(connection) == (408 if sent else 0)
+            + b'\r\n{"na',
+            408,
+        ),
+        # RFC 9112 section 3.2.2: the header is ignored, so it cannot replace another site's name.
+        (b"GET http://localhost/healthz HTTP/1.1\r\n" + HOST + b"\r\n", 200),
+        (b"GET http://evil.example/healthz HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+        (b"GET http://localhost@evil.example/healthz HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    ],
+    ids=["silence", "start of a line", "head", "body", "host", "another host", "another host behind @"],
+)
+def test_an_unfinished_request_is_given_up_and_a_false_host_refused(
+    connection: socket.socket, sent: bytes, code: int
+) -> None:
+    connection.sendall(sent)
+    assert status(connection) == code
 
 
 @pytest.mark.parametrize(
@@ -38,55 +53,38 @@ def test_a_head_that_does_not_end_is_given_up(running: Running, sent: bytes) -> 
     ],
     ids=["method", "tls", "length", "long"],
 )
-def test_what_is_no_request_is_a_problem_document_too(running: Running, sent: bytes) -> None:
-    with ExitStack() as stack:
-        connection = dial(stack, running.address)
-        connection.sendall(sent)
-        response = answer(connection)
-        problem = json.loads(response.read())
-        assert response.status == problem["status"]
-        assert response.status in (400, 431)
-        assert problem["detail"]
-        assert response.headers["content-type"] == "application/problem+json"
-        assert response.headers["x-content-type-options"] == "nosniff"
-        assert response.headers["content-security-policy"].startswith("default-src 'none'")
+def test_garbage_gets_a_problem_document_too(connection: socket.socket, sent: bytes) -> None:
+    connection.sendall(sent)
+    response = answer(connection)
+    problem = json.loads(response.read())
+    assert response.status == problem["status"]
+    assert response.status in (400, 431)
+    assert problem["detail"]
+    assert response.headers["content-type"] == "application/problem+json"
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert response.headers["content-security-policy"].startswith("default-src 'none'")
 
 
-def test_what_is_no_request_is_not_refused_in_the_place_of_another_answer(running: Running) -> None:
-    with ExitStack() as stack:
-        connection = dial(stack, running.address)
-        connection.sendall(b"GET " + running.large.encode() + b" HTTP/1.1\r\n" + HOST + b"\r\nno request\r\n\r\n")
-        said = b""
-        with suppress(ConnectionError):
-            while part := connection.recv(1 << 16):
-                said += part
-        assert b" 400 " not in said
+def test_garbage_is_not_refused_in_place_of_another_answer(running: Running, connection: socket.socket) -> None:
+    connection.sendall(b"GET " + running.large.encode() + b" HTTP/1.1\r\n" + HOST + b"\r\nno request\r\n\r\n")
+    said = b""
+    with suppress(ConnectionError):
+        while part := connection.recv(1 << 16):
+            said += part
+    assert b" 400 " not in said
 
 
 @pytest.mark.parametrize(
-    ("named", "code"), [("localhost", 200), ("evil.example", 400), ("localhost@evil.example", 400)]
+    "head",
+    [
+        b"GET / HTTP/1.1\r\n" + HOST,
+        b"POST /api/v1/uploads?name=x HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n",
+    ],
+    ids=["head", "trailer"],
 )
-def test_a_host_in_the_address_goes_before_the_header(running: Running, named: str, code: int) -> None:
-    """RFC 9112 section 3.2.2: the header is ignored, so that it cannot stand for another site's name."""
-    with ExitStack() as stack:
-        connection = dial(stack, running.address)
-        connection.sendall(f"GET http://{named}/healthz HTTP/1.1\r\n".encode() + HOST + b"\r\n")
-        assert status(connection) == code
-
-
-def test_a_head_that_never_ends_is_not_kept(running: Running) -> None:
-    with ExitStack() as stack:
-        connection = dial(stack, running.address)
-        connection.sendall(b"GET / HTTP/1.1\r\n" + HOST)
-        send_until_closed(connection, b"X: " + b"x" * 4000 + b"\r\n")
-
-
-def test_what_a_chunked_body_has_beside_its_content_is_not_kept(running: Running) -> None:
-    with ExitStack() as stack:
-        connection = dial(stack, running.address)
-        head = b"POST /api/v1/uploads?name=x HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n"
-        connection.sendall(head + b"1\r\nx\r\n0\r\n")
-        send_until_closed(connection, b"X: " + b"x" * 4000 + b"\r\n")
+def test_fields_without_end_are_not_stored(connection: socket.socket, head: bytes) -> None:
+    connection.sendall(head)
+    send_until_closed(connection, b"X: " + b"x" * 4000 + b"\r\n")
 
 
 def test_requests_before_the_answers_to_earlier_ones_are_few(running: Running) -> None:
