@@ -20,10 +20,7 @@ PLAN = {
     "A": [tools.TCPWIN_ONE, tools.TCPWIN, tools.TCPDUMP],
     "E": [tools.TCPWIN_ONE],
     "A.gz": [tools.TCPWIN_ONE, tools.INFLATE],
-    "B": [
-        *(tools.TCPWIN_ONE, tools.TCPWIN_TWO, tools.TCPWIN, tools.TCPTRACE_ALL, tools.TCPDUMP),
-        tools.PARQUET,
-    ],
+    "B": [*(tools.TCPWIN_ONE, tools.TCPWIN_TWO, tools.TCPWIN, tools.TCPTRACE_ALL, tools.TCPDUMP), tools.PARQUET],
     "C": [tools.TCPWIN_ONE, tools.TCPWIN, tools.TCPTRACE_ALL],
     "D": [
         *(tools.TCPWIN_ONE, tools.TCPWIN_TWO, tools.TCPWIN, tools.TCPTRACE),
@@ -115,10 +112,7 @@ def measure_all(
 def warn_of_little_memory() -> None:
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:") and int(line.split()[1]) < MEMORY_WANTED_KIB:
-            print(
-                "run.py: less than 9 GiB of memory are free: tcptrace on D and tshark on B may swap",
-                file=sys.stderr,
-            )
+            print("run.py: less than 9 GiB of memory are free: tcptrace on D and tshark on B may swap", file=sys.stderr)
 
 
 def main() -> int:

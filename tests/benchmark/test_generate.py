@@ -127,15 +127,7 @@ def test_tiny_connections_are_scans_and_short_exchanges(generate: Generate, read
 
 
 def test_pcapng_holds_the_packets_of_the_pcap(generate: Generate, read_fields: ReadFields) -> None:
-    fields = (
-        "frame.time_epoch",
-        "frame.len",
-        "ip.src",
-        "tcp.srcport",
-        "tcp.seq_raw",
-        "tcp.ack_raw",
-        "tcp.options",
-    )
+    fields = ("frame.time_epoch", "frame.len", "ip.src", "tcp.srcport", "tcp.seq_raw", "tcp.ack_raw", "tcp.options")
     pcap = read_fields(generate("same.pcap", "--shape", "A", *MIXED), *fields)
     assert read_fields(generate("same.pcapng", "--shape", "E", *MIXED), *fields) == pcap
 

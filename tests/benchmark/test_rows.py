@@ -25,10 +25,7 @@ def rows_by_name(runs: dict[tuple[str, str], list[Run]]) -> dict[str, Row]:
 
 
 def test_a_ratio_is_the_median_of_pairs_of_the_same_round() -> None:
-    runs = {
-        (tools.TCPWIN_ONE, "B"): runs_of(1.0, 2.0, 1.0),
-        (tools.TCPTRACE_ALL, "B"): runs_of(4.0, 5.0, 2.0),
-    }
+    runs = {(tools.TCPWIN_ONE, "B"): runs_of(1.0, 2.0, 1.0), (tools.TCPTRACE_ALL, "B"): runs_of(4.0, 5.0, 2.0)}
     row = rows_by_name(runs)["B: CPU over `tcptrace -l -r -n`"]
     assert row.values == pytest.approx((0.25, 0.4, 0.5))
     assert row.value == pytest.approx(0.4)

@@ -10,10 +10,7 @@ from tcpwin.kernel import FIRST_RATIO, HALF_RATIO, AdvWinScale, ScalingRatio, me
 MIB = 1 << 20
 
 
-@all_cases(
-    ("scale", "sixteenths"),
-    [(4, 15), (3, 14), (2, 12), (1, 8), (0, 16), (-1, 8), (-2, 4), (-3, 2)],
-)
+@all_cases(("scale", "sixteenths"), [(4, 15), (3, 14), (2, 12), (1, 8), (0, 16), (-1, 8), (-2, 4), (-3, 2)])
 def test_every_row_of_cloudflares_table(scale: int, sixteenths: int) -> None:
     """ "TCP window size": 15/16, 7/8, 3/4, 1/2, all, 1/2, 1/4, 1/8 of the memory."""
     assert AdvWinScale(scale).window_from_space(16_000) == sixteenths * 1000
@@ -78,14 +75,7 @@ def test_windows_from_6_6_on(space_bytes: int, ratio: int, window_bytes: int) ->
 
 @all_cases(
     ("payload_bytes", "truesize_bytes", "ratio"),
-    [
-        (1448, 2304, 160),
-        (1200, 4672, 65),
-        (1, 4352, 1),
-        (0, 768, 1),
-        (1448, 1448, 255),
-        (65_160, 65_160 + 1024, 252),
-    ],
+    [(1448, 2304, 160), (1200, 4672, 65), (1, 4352, 1), (0, 768, 1), (1448, 1448, 255), (65_160, 65_160 + 1024, 252)],
 )
 def test_ratio_that_a_packet_gives(payload_bytes: int, truesize_bytes: int, ratio: int) -> None:
     assert ScalingRatio.measured(payload_bytes, truesize_bytes) == ScalingRatio(ratio)

@@ -62,13 +62,7 @@ def test_shift_depends_on_the_largest_of_three_and_on_the_clamp() -> None:
 
 def test_levels_of_windows() -> None:
     """Microsoft's table; the seed's RWIN of each is 65,536 >> shift: 16,384 << 2, 256 << 8."""
-    assert WINDOWS_SHIFTS == {
-        "disabled": None,
-        "highlyrestricted": 2,
-        "restricted": 4,
-        "normal": 8,
-        "experimental": 14,
-    }
+    assert WINDOWS_SHIFTS == {"disabled": None, "highlyrestricted": 2, "restricted": 4, "normal": 8, "experimental": 14}
     assert 16_384 << 2 == 256 << 8 == 65_536
     assert windows_shift("normal") == 8
     assert windows_shift(" HighlyRestricted ") == 2

@@ -8,13 +8,7 @@ from functools import cache
 from lab.runs import Run
 
 # Exactly one of these names what kind of resent data a segment is.
-RESENT = (
-    "retransmission",
-    "fast_retransmission",
-    "rto_retransmission",
-    "tail_loss_probe",
-    "spurious_retransmission",
-)
+RESENT = ("retransmission", "fast_retransmission", "rto_retransmission", "tail_loss_probe", "spurious_retransmission")
 
 
 @cache

@@ -41,15 +41,7 @@ STEADY = (
     "rmem_64k_196ms",
     "wscale_85ms",
 )
-SCENARIOS = (
-    *ABORTED,
-    *LATE,
-    *ROUGH,
-    *STALL,
-    *STEADY,
-    "idle_restart_ssai0",
-    "idle_restart_ssai1",
-)
+SCENARIOS = (*ABORTED, *LATE, *ROUGH, *STALL, *STEADY, "idle_restart_ssai0", "idle_restart_ssai1")
 # Reader and sender keep no rhythm in step with five samples a second.
 IRREGULAR = (
     *(scenario for scenario in ABORTED if scenario not in SLOW_READER),

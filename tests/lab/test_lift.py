@@ -99,7 +99,7 @@ def test_a_scenario_has_the_lifts_of_the_limits_that_it_can_have() -> None:
     assert [lift.name for lift in lifts_of(read_scenario("mine", EVERYTHING))] == list(NAMES)
     # The path holds eight frames: the kernel begins with ten.
     assert [lift.name for lift in lifts_of(read_scenario("mine", PLAIN))] == [
-        *("receiver_window", "send_buffer", "path_rate"),
+        *("receiver_window", "send_buffer", "path_rate")
     ]
     off = EVERYTHING + '[sysctl_sender]\n"net.ipv4.tcp_slow_start_after_idle" = 0\n'
     assert "idle_restart" not in {lift.name for lift in lifts_of(read_scenario("mine", off))}

@@ -8,13 +8,7 @@ from lab.runs import MILLISECOND_NS, Run
 from lab.selection import on
 from numpy.typing import NDArray
 
-RESENT = {
-    "retransmission",
-    "fast_retransmission",
-    "rto_retransmission",
-    "spurious_retransmission",
-    "tail_loss_probe",
-}
+RESENT = {"retransmission", "fast_retransmission", "rto_retransmission", "spurious_retransmission", "tail_loss_probe"}
 # The counter runs ahead of the capture by the data queued in the tbf.
 QUEUE_NS = 10 * MILLISECOND_NS
 

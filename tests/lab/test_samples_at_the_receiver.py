@@ -23,9 +23,7 @@ def has_clean_path(run: Run) -> bool:
 
 
 @on(ends=["rcv"])
-def test_window_and_acknowledged_bytes_are_what_the_sender_knows_half_a_round_trip_later(
-    run: Run,
-) -> None:
+def test_window_and_acknowledged_bytes_are_what_the_sender_knows_half_a_round_trip_later(run: Run) -> None:
     half_ns = run.rtt_ns // 2
     samples = samples_inside(run, "snd", early_ns=half_ns)
     assert len(samples) >= 2

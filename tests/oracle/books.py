@@ -96,15 +96,7 @@ class Sender:
     def snapshot(self) -> Flight:
         una, top = self.una, self.max or 0
         control = 0 if una is None else sum(step(una, at) >= 0 and step(at, top) > 0 for at in self.control)
-        return Flight(
-            una,
-            top,
-            control,
-            self.sacked.total(),
-            self.was_acked,
-            self.last_blocks,
-            self.is_lost,
-        )
+        return Flight(una, top, control, self.sacked.total(), self.was_acked, self.last_blocks, self.is_lost)
 
 
 def keep_books(segments: Iterable[Segment]) -> dict[int, Flight]:

@@ -36,13 +36,7 @@ EVENTS = {
     "resent": "retransmission",
 }
 # The main kinds of data sent again, of which a segment has one: together the field `resent`.
-RESENT = {
-    "retransmission",
-    "fast_retransmission",
-    "rto_retransmission",
-    "tail_loss_probe",
-    "spurious_retransmission",
-}
+RESENT = {"retransmission", "fast_retransmission", "rto_retransmission", "tail_loss_probe", "spurious_retransmission"}
 FIELDS = ("seq", "ack", "length", "flags", "window_raw", "window", "stream", "bytes_in_flight", *EVENTS)
 # How a category of debatable.csv begins, and the fields that it puts in doubt.
 DOUBTS = {
@@ -52,13 +46,7 @@ DOUBTS = {
     "wscale_": {"window"},
     "window_limited": {"window_full"},
     "window_update": {"window_update"},
-    "capture_duplicate_": {
-        "duplicate_ack",
-        "out_of_order",
-        "resent",
-        "spurious_retransmission",
-        "fast_retransmission",
-    },
+    "capture_duplicate_": {"duplicate_ack", "out_of_order", "resent", "spurious_retransmission", "fast_retransmission"},
     "dupack_": {"duplicate_ack"},
     "ooo_": {"resent", "out_of_order"},
     "fast_": {"fast_retransmission"},

@@ -8,17 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pairing.packets import (
-    CYCLE,
-    IP_BYTES,
-    MSS,
-    SACK,
-    SACK_PERMITTED,
-    TIMESTAMPS,
-    WINDOW_SCALE,
-    Packet,
-    each,
-)
+from pairing.packets import CYCLE, IP_BYTES, MSS, SACK, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE, Packet, each
 from pairing.pairs import ack_direction, bent, data_direction, lost_frames
 
 import tcpwin

@@ -8,16 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pairing.packets import (
-    MSS,
-    TIMESTAMPS,
-    Packet,
-    joined,
-    read,
-    segment,
-    thinned,
-    write,
-)
+from pairing.packets import MSS, TIMESTAMPS, Packet, joined, read, segment, thinned, write
 from pairing.pairs import ack_direction, captures, data_direction, frames_by_fate, lost_frames
 
 import tcpwin

@@ -69,16 +69,7 @@ def test_tshark_reads_what_the_ladders_describe(tmp_path: Path, tool: Callable[[
     ladders = [read(path) for path in LADDERS]
     merged = ladder.Ladder(name="all", lines=[], steps=[step for one in ladders for step in one.steps])
     merged.write_pcap(tmp_path / "all.pcap")
-    command = [
-        tool("tshark"),
-        "-n",
-        "-r",
-        str(tmp_path / "all.pcap"),
-        "-Y",
-        "tcp && !icmp && !icmpv6",
-        "-T",
-        "fields",
-    ]
+    command = [tool("tshark"), "-n", "-r", str(tmp_path / "all.pcap"), "-Y", "tcp && !icmp && !icmpv6", "-T", "fields"]
     command += [word for name in FIELDS for word in ("-e", name)]
     command += [word for preference in PREFERENCES for word in ("-o", preference)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -14,13 +14,7 @@ from simulator.truth import Truth
 
 import tcpwin
 
-RESENT = (
-    "retransmission",
-    "fast_retransmission",
-    "rto_retransmission",
-    "tail_loss_probe",
-    "spurious_retransmission",
-)
+RESENT = ("retransmission", "fast_retransmission", "rto_retransmission", "tail_loss_probe", "spurious_retransmission")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,7 @@ class Path:
     """Takes segments from one host, gives them to the other. Order is kept but for what is picked to be late."""
 
     def __init__(
-        self,
-        clock: Clock,
-        link: Link,
-        settings: Settings,
-        random: Random,
-        deliver: Callable[[Segment], None],
+        self, clock: Clock, link: Link, settings: Settings, random: Random, deliver: Callable[[Segment], None]
     ) -> None:
         self._clock = clock
         self._link = link

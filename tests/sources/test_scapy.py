@@ -99,8 +99,7 @@ def test_packets_without_tcp_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("time", "time_ns"),
-    [(1_600_000_000.123456, 1_600_000_000_123_456_000), (Decimal("1.000000001"), 1_000_000_001)],
+    ("time", "time_ns"), [(1_600_000_000.123456, 1_600_000_000_123_456_000), (Decimal("1.000000001"), 1_000_000_001)]
 )
 def test_a_float_gives_microseconds_and_a_decimal_is_exact(time: float | Decimal, time_ns: int) -> None:
     packet = segment()

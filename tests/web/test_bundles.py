@@ -41,10 +41,7 @@ def zipped(**members: bytes) -> bytes:
 def both_ends() -> bytes:
     """Return a transfer of the lab, captured at sender and receiver, with snapshots of both."""
     out = io.BytesIO()
-    with (
-        zipfile.ZipFile(CAPTURES / "bundles" / "slow-reader.zip") as of_sender,
-        zipfile.ZipFile(out, "w") as archive,
-    ):
+    with zipfile.ZipFile(CAPTURES / "bundles" / "slow-reader.zip") as of_sender, zipfile.ZipFile(out, "w") as archive:
         for name in of_sender.namelist():
             archive.writestr(name, of_sender.read(name))
         receiver = (CAPTURES / "lab" / "slow-reader-receiver.pcap.gz").read_bytes()

@@ -132,10 +132,7 @@ def test_two_servers_on_one_folder(host: Host, tmp_path: Path) -> None:
     host()
     program = Path(sys.executable).parent / "tcpwin-web"
     done = subprocess.run(
-        [program, "--port", "0", "--data", tmp_path / "served"],
-        capture_output=True,
-        text=True,
-        check=False,
+        [program, "--port", "0", "--data", tmp_path / "served"], capture_output=True, text=True, check=False
     )
     assert done.returncode != 0
     assert "another service runs on this data folder" in done.stderr

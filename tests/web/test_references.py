@@ -39,9 +39,7 @@ def test_the_heat_map_holds_the_figures_of_the_article_and_of_the_lab(rows: list
     stock = [row for row in rows if row[:2] == ["300 ms", "stock"]]
     assert stock[0][2:] == ["published", "GOOD", "GOOD", "GOOD", "GOOD", "GOOD"]
     queue = [row for row in stock if any("Collapsed" in cell for cell in row)]
-    assert queue[0][2:6] == [
-        *("published", "heat-0 0", "heat-0 0", "heat-3 PruneCalled 24<br>RcvCollapsed 490,000"),
-    ]
+    assert queue[0][2:6] == [*("published", "heat-0 0", "heat-0 0", "heat-3 PruneCalled 24<br>RcvCollapsed 490,000")]
     assert queue[1][5] == "heat-4 PruneCalled 24<br>RcvCollapsed 744,409"
     # The article has no table of the stock kernel over 20 ms.
     assert [row[2] for row in rows if row[:2] == ["20 ms", "stock"]] == ["ours"] * 4

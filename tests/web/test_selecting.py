@@ -130,10 +130,7 @@ def test_the_form_without_a_script_takes_it(served: TestClient) -> None:
 
     def post(**fields: str) -> Any:
         return served.post(
-            "/upload",
-            data={"csrf": token[1], **fields},
-            files={"files": ("both.pcap", both())},
-            follow_redirects=False,
+            "/upload", data={"csrf": token[1], **fields}, files={"files": ("both.pcap", both())}, follow_redirects=False
         )
 
     answer = post(filter="port 40001", **{"from": "", "to": " 11 s"})

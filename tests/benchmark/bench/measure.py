@@ -51,7 +51,5 @@ def run_repeatedly(command: Sequence[str], times: int, environment: Mapping[str,
     """Median CPU and wall time of some runs in a row, and their highest peak: for commands of a few ms."""
     runs = [run(command, environment) for _ in range(times)]
     return Run(
-        median(one.cpu_s for one in runs),
-        median(one.wall_s for one in runs),
-        max(one.peak_bytes for one in runs),
+        median(one.cpu_s for one in runs), median(one.wall_s for one in runs), max(one.peak_bytes for one in runs)
     )

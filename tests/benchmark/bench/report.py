@@ -97,14 +97,7 @@ def _row_cells(row: Row) -> list[str]:
         verdict += ", aim too" if row.reaches_aim else ", aim not"
     verdict = verdict.removeprefix("–, ")
     extent = f"{show(min(row.values))} – {show(max(row.values))}"
-    return [
-        row.name,
-        show(median(row.values)),
-        extent,
-        _bound(row.must, row.unit),
-        _bound(row.aim, row.unit),
-        verdict,
-    ]
+    return [row.name, show(median(row.values)), extent, _bound(row.must, row.unit), _bound(row.aim, row.unit), verdict]
 
 
 def _number(value: float, unit: str) -> str:

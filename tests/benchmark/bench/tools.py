@@ -34,13 +34,7 @@ ANALYZE = "import sys, polars, tcpwin; found = tcpwin.analyze(sys.argv[1], threa
 
 # tshark's equal work: what tcpwin computes of every segment, and no other dissector.
 TSHARK_PROTOCOLS = ("frame", "eth", "ethertype", "ip", "tcp", "data")
-TSHARK_FIELDS = (
-    "frame.number",
-    "tcp.stream",
-    "tcp.window_size",
-    "tcp.analysis.bytes_in_flight",
-    "tcp.analysis.flags",
-)
+TSHARK_FIELDS = ("frame.number", "tcp.stream", "tcp.window_size", "tcp.analysis.bytes_in_flight", "tcp.analysis.flags")
 PEERS = ("tcptrace", "tshark", "tcpdump")
 
 
