@@ -29,10 +29,6 @@ def small(tmp_path: Path) -> Path:
     return file
 
 
-def by_unit(rows: list[Row], unit: str) -> list[Row]:
-    return [row for row in rows if row.unit == unit]
-
-
 def test_a_percentile_is_the_nearest_rank() -> None:
     values = [float(number) for number in range(20, 0, -1)]
     assert [loads.percentile(values, share) for share in (0.05, 0.5, 0.95, 1.0)] == [1, 10, 19, 20]

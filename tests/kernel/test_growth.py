@@ -29,11 +29,6 @@ class Seen(NamedTuple):
     mss: int
 
 
-def round_trips_us(text: str) -> list[int]:
-    """Return the receiver's round-trip estimates; it has none before data arrives."""
-    return [round(float(each) * 1000) for each in re.findall(r" rcv_rtt:(\S+) ", text)]
-
-
 def samples(text: str) -> list[Seen]:
     """Return the states of the receiver's socket in `ss -tmi`, each once."""
     found = re.findall(r"skmem:\(r\d+,rb(\d+),.* advmss:(\d+) .* rcv_space:(\d+)", text)
@@ -105,7 +100,7 @@ def test_7_3_grows_with_the_round_trip_where_that_is_short() -> None:
             mss_bytes=before.mss,
             rmem_max_bytes=32 * MIB,
             kernel=(7, 3),
-            rtt_us=min(round_trips_us(text)),
+            rtt_us=min([round(float(each) * 1000) for each in re.findall(r" rcv_rtt:(\S+) ", text)]),
             low_rtt_us=200_000,
         )
         assert grown == after.buffer

@@ -21,14 +21,9 @@ def test_held_back_is_what_the_kernel_counted(run: Run) -> None:
         return
     tokens = [sample.tokens for sample in run.samples("snd")]
     busy_ms, limited_ms = (
-        max(_milliseconds(each.get(name, "0ms")) for each in tokens) for name in ("busy", "rwnd_limited")
+        max(float(each.get(name, "0ms").split("ms")[0]) for each in tokens) for name in ("busy", "rwnd_limited")
     )
     held_back_ms = (run.data.zero_window_ns + run.data.window_limited_ns) / 1e6
     assert abs(held_back_ms - limited_ms) <= SHARE * busy_ms
     if limited_ms == 0:
         assert held_back_ms < TICK_MS
-
-
-def _milliseconds(token: str) -> float:
-    """Return the first number of `123ms` or `123ms(4.5%)`."""
-    return float(token.split("ms")[0])

@@ -18,11 +18,6 @@ FLIGHT_ERROR = 0.05
 ROUGH_FLIGHT_ERROR = 0.1
 
 
-def sender_end(run: Run) -> Run:
-    """Return the same run seen from the sender's end."""
-    return read_run(run.scenario, "snd", "")
-
-
 def error(run: Run) -> float:
     return ROUGH_FLIGHT_ERROR if run.scenario in ROUGH else FLIGHT_ERROR
 
@@ -51,7 +46,7 @@ def test_at_the_senders_end_the_senders_flight_is_the_flight(run: Run) -> None:
 
 @on(ends=["rcv"], copies=False)
 def test_at_the_receivers_end_the_senders_flight_is_what_the_other_capture_has(run: Run) -> None:
-    truth = sender_end(run).data
+    truth = read_run(run.scenario, "snd", "").data
     assert run.data.sender_flight_max_bytes == pytest.approx(truth.flight_max_bytes, rel=error(run))
     assert run.data.sender_flight_mean_bytes == pytest.approx(truth.flight_mean_bytes, rel=error(run))
 

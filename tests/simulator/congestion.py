@@ -71,9 +71,6 @@ class Congestion:
             self.window = max(self.window, self._prior_window)
             self.threshold = max(self.threshold, self._prior_threshold)
 
-    def forget_undo(self) -> None:
-        self._prior_threshold = None
-
     def restart(self, idle_us: int, rto_us: int) -> None:
         """Halve once for each RTO without data after the first, not below the initial window."""
         least = min(self._initial, self.window)
