@@ -64,7 +64,7 @@ def sha256(path: Path) -> str:
 
 
 @pytest.mark.parametrize("arguments", [("--shape", "A", *MIXED), ("--shape", "D", *TINY)], ids=["mixed", "tiny"])
-def test_a_seed_stands_for_one_capture(generate: Generate, arguments: tuple[str, ...]) -> None:
+def test_a_seed_identifies_one_capture(generate: Generate, arguments: tuple[str, ...]) -> None:
     first = sha256(generate("first.pcap", *arguments, "--seed", "7"))
     assert sha256(generate("again.pcap", *arguments, "--seed", "7")) == first
     assert sha256(generate("other.pcap", *arguments, "--seed", "8")) != first
@@ -132,7 +132,7 @@ def test_pcapng_holds_the_packets_of_the_pcap(generate: Generate, read_fields: R
     assert read_fields(generate("same.pcapng", "--shape", "E", *MIXED), *fields) == pcap
 
 
-def test_what_the_benchmark_needs_happens(generate: Generate, read_fields: ReadFields) -> None:
+def test_the_events_the_benchmark_needs_occur(generate: Generate, read_fields: ReadFields) -> None:
     path = generate("long.pcap", "--shape", "A", "--packets", "100000", "--connections", "20")
     names = (
         "tcp.analysis.retransmission",

@@ -87,7 +87,7 @@ def test_a_run_counts_the_childs_own_cpu() -> None:
     assert slept.cpu_s < 0.1
 
 
-def test_a_failed_run_is_no_measurement() -> None:
+def test_a_failed_run_is_not_measured() -> None:
     with pytest.raises(RunError, match="exit 3: no such thing"):
         run(["sh", "-c", "echo no such thing >&2; exit 3"])
 
@@ -102,7 +102,7 @@ def test_threads_are_judged_by_the_time_that_passes() -> None:
     assert row.holds is True
 
 
-def test_a_table_costs_what_it_takes_beyond_the_analysis() -> None:
+def test_a_tables_cost_excludes_the_analysis() -> None:
     runs = {
         (tools.LIBRARY, "D"): [Run(2.0, 2.0, 900 * MIB)],
         (tools.POLARS, "D"): [Run(2.4, 2.4, 1_100 * MIB)],

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from bench import browser, crowd, loads, tools
 from bench.report import render_rows
-from bench.rows import Row
 from bench.served import Served, ServiceError, serve
 from reference import ROOT
 from web.crafted import many_connections
@@ -35,7 +34,7 @@ def test_a_percentile_is_the_nearest_rank() -> None:
     assert loads.percentile([7.0], 0.95) == 7
 
 
-def test_the_command_beside_this_python_is_measured_wherever_the_path_leads() -> None:
+def test_this_pythons_command_is_measured_whatever_the_path() -> None:
     done = subprocess.run([*TCPWIN, "--version"], env={"PATH": "/nowhere"}, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("tcpwin ")
 

@@ -39,7 +39,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 @all_cases("path", TRUTHS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_capture_is_what_its_toml_says(path: Path) -> None:
+def test_capture_matches_its_toml(path: Path) -> None:
     truth = read(path)
     assert truth.keys() - OPTIONAL_KEYS in (KEYS | FILE_KEYS, KEYS | {"error"})
     capture = path.parent / truth["file"]

@@ -16,7 +16,7 @@ TRUTHS = sorted(FOLDER.glob("*.toml"))
 
 
 @pytest.mark.parametrize("path", TRUTHS, ids=lambda path: path.stem)
-def test_bundle_is_what_its_toml_says(path: Path) -> None:
+def test_bundle_matches_its_toml(path: Path) -> None:
     truth = tomllib.loads(path.read_text(encoding="utf8"))
     assert truth.keys() == {"title", "file", "origin", "licence", "sha256", "claims"}
     bundle = FOLDER / truth["file"]

@@ -46,7 +46,7 @@ def sender_of(bundle: Path) -> tcpwin.Connection:
 
 
 @all_cases("path", RUNS, ids=lambda path: path.stem)
-def test_a_run_is_what_its_toml_says(path: Path) -> None:
+def test_a_run_matches_its_toml(path: Path) -> None:
     said = tomllib.loads(path.with_suffix(".toml").read_text(encoding="utf8"))
     assert said.keys() == {"title", "file", "command", "origin", "licence", "sha256"}
     assert said["file"] == path.name
@@ -89,7 +89,7 @@ def test_every_file_has_its_truth() -> None:
     assert sum(path.stat().st_size for path in RUNS) < 600_000
 
 
-def test_idle_restart_costs_what_the_application_measured() -> None:
+def test_the_cost_of_idle_restart_matches_the_applications_measurement() -> None:
     """Ably's effect: a round trip for each message after a gap; tcpwin's cost is the programs' own difference."""
     on, off = FOLDER / "idle-restart-on-stock.zip", FOLDER / "idle-restart-off-stock.zip"
     rtt_ns = 180 * MS

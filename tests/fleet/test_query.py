@@ -111,7 +111,7 @@ def subnet(address: str) -> str:
     return ":".join(f"{int(each, 16):x}" for each in groups) + "::/64"
 
 
-def test_windows_beside_what_their_paths_need(dataset: Path, connections: list[Connection]) -> None:
+def test_windows_against_the_needs_of_their_paths(dataset: Path, connections: list[Connection]) -> None:
     times = [
         window / (rate_bps / 8 * each.path_rtt_ns / 1e9)
         for each in connections
@@ -173,7 +173,7 @@ def test_what_a_data_set_lacks_is_an_empty_table(empty: Any) -> None:
     assert empty.execute("SELECT a_to_b.payload_bytes, verdict.limit FROM connections").fetchall() == []
 
 
-def test_show_tells_what_the_verdicts_say(dataset: Path, connections: list[Connection]) -> None:
+def test_show_prints_the_verdicts(dataset: Path, connections: list[Connection]) -> None:
     done = tcpwin("fleet", "show", dataset, "--json")
     assert done.returncode == 0
     answered = json.loads(done.stdout)
@@ -206,7 +206,7 @@ def test_sql_as_a_table_and_as_csv(dataset: Path) -> None:
     assert tcpwin("fleet", "sql", dataset, "SELECT 1 WHERE false", "--json").stdout == b"[]\n"
 
 
-def test_what_is_no_question_is_one_sentence(dataset: Path) -> None:
+def test_an_invalid_query_gets_one_sentence(dataset: Path) -> None:
     assert "syntax error" in refused("fleet", "sql", dataset, "SELEC", status=2)
     assert "nothing" in refused("fleet", "sql", dataset, "SELECT nothing FROM captures", status=2)
     assert "not a data set" in refused("fleet", "sql", CAPTURES, "SELECT 1")

@@ -53,7 +53,7 @@ def alone(path: Path) -> library.Analysis:
 
 
 @pytest.mark.parametrize("path", [READER, MANY, RUN / "snd.pcap.gz", CAPTURES / "bundles" / "slow-reader.zip"])
-def test_rows_are_what_the_capture_says_alone(dataset: Path, path: Path) -> None:
+def test_rows_equal_those_of_the_capture_alone(dataset: Path, path: Path) -> None:
     analysis = alone(path)
     members = {entry.name: entry.key for entry in Dataset.open(dataset).entries.values()}
     (key,) = [key for name, key in members.items() if name == str(path) or name.startswith(f"{path}/")]
@@ -87,7 +87,7 @@ def test_rows_are_what_the_capture_says_alone(dataset: Path, path: Path) -> None
     assert capture["hosts"] == [host.label for host in analysis.hosts]
 
 
-def test_what_is_broken_is_a_row_with_its_error(dataset: Path) -> None:
+def test_a_broken_file_is_a_row_with_its_error(dataset: Path) -> None:
     ((error, packets, day),) = ask(dataset, f"SELECT error, packets, day FROM {{captures}} WHERE name = '{TEXT}'")
     (message,) = tcpwin("analyze", TEXT).stderr.decode().splitlines()
     assert (message, packets, day) == (f"tcpwin: {error}", None, None)
@@ -133,7 +133,7 @@ def captures(tmp_path: Path) -> Path:
     return tmp_path / "captures"
 
 
-def test_what_is_done_stays_and_what_changed_is_replaced(captures: Path, tmp_path: Path) -> None:
+def test_unchanged_captures_stay_and_changed_ones_are_replaced(captures: Path, tmp_path: Path) -> None:
     folder = tmp_path / "set"
     first = run_fleet(captures, "-o", folder)
     assert (first["measured"], first["unchanged"]) == (3, 0)
@@ -216,7 +216,7 @@ def rotated(path: Path, folder: Path, name: str) -> list[Path]:
     return files
 
 
-def test_connections_go_on_across_files_that_are_named_by_their_times(tmp_path: Path) -> None:
+def test_connections_continue_across_files_named_by_time(tmp_path: Path) -> None:
     folder, site = tmp_path / "set", tmp_path / "site"
     site.mkdir()
     files = rotated(READER, tmp_path, "eth0")
@@ -294,7 +294,7 @@ def many_of(tmp_path: Path, count: int) -> Path:
     return folder
 
 
-def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_killed_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     sources, folder = many_of(tmp_path, 12), tmp_path / "set"
     running = begin(sources, "-o", folder, "--workers", 2)
     manifest = folder / "manifest.jsonl"
@@ -315,7 +315,7 @@ def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     assert not (folder / ".staging").exists()
 
 
-def test_a_process_that_ends_takes_no_capture_with_it(tmp_path: Path) -> None:
+def test_a_process_that_dies_loses_no_capture(tmp_path: Path) -> None:
     sources, folder = many_of(tmp_path, 12), tmp_path / "set"
     running = begin(sources, "-o", folder, "--workers", 2)
     children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
@@ -412,7 +412,7 @@ def test_two_runs_do_not_meet_in_one_data_set(tmp_path: Path) -> None:
         assert "another run is writing to it" in refused("fleet", "run", READER, "-o", folder)
 
 
-def test_what_is_no_data_set_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_data_set_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("of somebody\n")
     assert "not empty and not a data set" in refused("fleet", "run", READER, "-o", tmp_path)
     assert [each.name for each in tmp_path.iterdir()] == ["mine"]
@@ -456,6 +456,6 @@ def test_events_and_series_of_the_worst_connections(tmp_path: Path) -> None:
     assert run_fleet(LOSS, "-o", tmp_path / "other", "--also", "events")["unchanged"] == 1
 
 
-def test_a_table_that_there_is_not_is_an_argument_of_the_tree_of_errors(tmp_path: Path) -> None:
+def test_an_unknown_table_is_an_argument_error(tmp_path: Path) -> None:
     with pytest.raises(library.ArgumentError, match="unknown table nonsense; available: events, series"):
         run([str(CAPTURES / "lab")], tmp_path / "fleet", also=["nonsense"])

@@ -67,7 +67,7 @@ def test_what_stalls_is_named(name: str, tmp_path: Path) -> None:
 
 
 @EACH
-def test_the_finding_costs_what_the_stall_takes(name: str, tmp_path: Path) -> None:
+def test_the_findings_cost_is_the_stalls_duration(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     capture, stall_ns = capture_of(case, tmp_path)
     findings = analyze(capture).findings

@@ -85,7 +85,7 @@ def test_segments_are_whole() -> None:
 
 
 @all_cases("value", [0, -1, -0.5, float("nan"), float("inf"), float("-inf"), 10**31, 1e-31, 10**400])
-def test_what_is_no_measure_is_refused(value: float) -> None:
+def test_an_unknown_measure_is_refused(value: float) -> None:
     with pytest.raises(ValueError, match="round trip"):
         bdp_bytes(value, 1)
     with pytest.raises(ValueError, match="rate"):

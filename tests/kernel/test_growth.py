@@ -122,7 +122,7 @@ def test_each_change_of_growth_came_with_its_version() -> None:
 
 
 @pytest.mark.parametrize("model", [AdvWinScale(1), AdvWinScale(-2), ScalingRatio(111)])
-def test_a_reader_that_is_no_faster_grows_nothing(model: AdvWinScale | ScalingRatio) -> None:
+def test_a_reader_that_is_no_faster_grows_no_buffer(model: AdvWinScale | ScalingRatio) -> None:
     known = {"buffer_bytes": 131072, "before_bytes": 14480, "mss_bytes": 1448, "rmem_max_bytes": 6 * MIB}
     assert grown_buffer_bytes(model, taken_bytes=14480, **known) == 131072
     assert grown_buffer_bytes(model, taken_bytes=1 << 30, **known) == 6 * MIB

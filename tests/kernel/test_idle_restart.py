@@ -40,7 +40,7 @@ def test_the_floor_is_the_initial_window_of_the_route() -> None:
 
 
 @pytest.mark.parametrize(("cwnd", "rto_ns", "initial"), [(0, 1, 10), (10, 0, 10), (10, 1, 0)])
-def test_what_is_no_window_is_refused(cwnd: int, rto_ns: int, initial: int) -> None:
+def test_an_invalid_window_is_refused(cwnd: int, rto_ns: int, initial: int) -> None:
     with pytest.raises(ValueError, match="not all above 0"):
         cwnd_after_idle(cwnd, 1, rto_ns, initial_window_segments=initial)
 

@@ -81,7 +81,7 @@ def test_ratio_that_a_packet_gives(payload_bytes: int, truesize_bytes: int, rati
     assert ScalingRatio.measured(payload_bytes, truesize_bytes) == ScalingRatio(ratio)
 
 
-def test_what_no_kernel_accepts_is_refused() -> None:
+def test_values_that_no_kernel_accepts_are_refused() -> None:
     for scale in (-32, 32, 10**9):
         with pytest.raises(ValueError, match="tcp_adv_win_scale is -31 to 31"):
             AdvWinScale(scale)

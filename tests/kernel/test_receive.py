@@ -164,13 +164,13 @@ def test_pages_of_another_size() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "1 2", "a b c", "1 2 3 4"])
-def test_without_bounds_only_the_memory_is_said(text: str) -> None:
+def test_without_bounds_only_the_memory_is_given(text: str) -> None:
     assert host_memory(memory(10), settings=settings_of(tcp_mem=text)) == HostMemory(
         40_960, None, None, None, None, None
     )
     assert host_memory(memory(10)) == HostMemory(40_960, None, None, None, None, None)
 
 
-def test_without_memory_the_bounds_are_said() -> None:
+def test_without_memory_the_bounds_are_given() -> None:
     found = host_memory(memory(None), settings=settings_of(tcp_mem="1 2 0"))
     assert found == HostMemory(None, 4096, 8192, 0, None, None)

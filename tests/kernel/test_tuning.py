@@ -99,7 +99,7 @@ def test_a_scale_without_effect_is_reported() -> None:
     assert found.notes[1] == "tcp_adv_win_scale has no effect from 6.6 on."
 
 
-def test_what_no_host_can_do() -> None:
+def test_a_path_that_no_host_can_fill() -> None:
     """100 Gbit/s × 300 ms is 3.75 GB: above RFC 7323's window and above a setting's 31 bits."""
     found = plan(300 * MS, 100_000 * MBIT, kernel=(6, 18))
     assert found.window_bytes == 3_750_000_000

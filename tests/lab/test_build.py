@@ -137,7 +137,7 @@ def test_a_series_of_a_newer_debian_comes_from_this_machines_mirror(
     any(subprocess.run(["which", tool], capture_output=True, check=False).returncode for tool in ("gcc", "make", "bc")),
     reason="a compiler must be there for the source to be looked at",
 )
-def test_a_file_that_is_no_source_is_an_error(tmp_path: Path) -> None:
+def test_a_file_without_a_source_is_an_error(tmp_path: Path) -> None:
     source = tmp_path / "linux.tar.xz"
     environment = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": "/usr/bin:/bin"}
     assert "no such file" in refused("lab", "build", "--source", source, env=environment)
@@ -171,7 +171,7 @@ esac
 
 
 @pytest.mark.parametrize("ends", [0, 2])
-def test_a_build_that_ends_meanwhile_takes_nothing_from_another(
+def test_a_build_that_ends_deletes_no_file_of_another(
     ends: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache, work = tmp_path / "tcpwin", tmp_path / "work"

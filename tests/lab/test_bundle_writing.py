@@ -40,7 +40,7 @@ def test_bundles_of_the_same_files_are_the_same(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "one").iterdir()] == ["run.zip"]
 
 
-def test_what_depends_on_the_host_goes_beside(tmp_path: Path) -> None:
+def test_host_dependent_values_are_stored_separately(tmp_path: Path) -> None:
     write_host_cost(fill(tmp_path / "a"), tmp_path / "run.host.txt")
     assert (tmp_path / "run.host.txt").read_text() == "@host_cpu_ns:\n"
 
@@ -55,7 +55,7 @@ def test_a_bundle_knows_its_scenario(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("member", ["scenario.toml", "meta.json"])
-def test_a_damaged_bundle_is_none(member: str, tmp_path: Path) -> None:
+def test_a_damaged_bundle_is_ignored(member: str, tmp_path: Path) -> None:
     """Repeat a run whose bundle a full disk or a broken transfer cut short, rather than fail on it for ever."""
     bundle = tmp_path / "run.zip"
     write_bundle(fill(tmp_path / "a"), 'title = "A"\n' * 50, bundle)

@@ -58,7 +58,7 @@ def test_segments_are_the_packets_that_the_kernels_received(run: Run) -> None:
 
 
 @on(without=LATE)
-def test_payload_is_what_the_receivers_ip_counted(run: Run) -> None:
+def test_payload_matches_the_count_of_the_receivers_ip(run: Run) -> None:
     """Add, at the sender's end, the full segments that the network dropped."""
     dropped = dropped_packets(run) * FULL_SEGMENT_BYTES if run.end == "snd" else 0
     sent = sum(direction.payload_bytes for direction in to_the_receiver(run))

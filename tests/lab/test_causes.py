@@ -190,7 +190,7 @@ def test_a_probe_is_the_last_segment_after_two_round_trips(run: Run) -> None:
 
 
 @on(RESENDING, copies=False)
-def test_what_is_called_needless_was_needless(run: Run) -> None:
+def test_resends_called_needless_were_needless(run: Run) -> None:
     """Spurious, at once or by later proof, is said only of resends whose bytes the receiver had.
 
     No run sent a DSACK: without SACK there are none, and with it no retransmission was needless.

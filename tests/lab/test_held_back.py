@@ -14,7 +14,7 @@ TICK_MS = 10
 
 
 @on(ends=["snd"])
-def test_held_back_is_what_the_kernel_counted(run: Run) -> None:
+def test_held_back_time_matches_the_kernels_count(run: Run) -> None:
     if run.data.window_scale.shift is None:
         # Without a scale nothing is said in bytes, and no time is claimed.
         assert run.data.window_limited_ns == 0

@@ -68,7 +68,7 @@ def test_nothing_restarts_with_the_sysctl_off(run: Run) -> None:
 
 
 @on([ON])
-def test_the_cost_is_what_the_program_measured(run: Run) -> None:
+def test_the_cost_matches_the_programs_measurement(run: Run) -> None:
     """Within one round trip in all; one round trip for each restart."""
     restarts = len(delays_ns(run)) - 1
     cost_ns = sum(delay_ns - least_delay_ns(run) for delay_ns in delays_ns(run)[1:])

@@ -135,7 +135,7 @@ def test_the_rate_grows_with_its_queue_and_its_card() -> None:
     assert after["path"]["rate_mbps"] == 400  # type: ignore[index]
 
 
-def test_the_first_window_is_what_the_path_holds() -> None:
+def test_the_first_window_fills_the_path() -> None:
     """15 Mbit/s (the policer's) over 100 ms are 187,500 bytes: 121 frames of 1,538 with their gaps."""
     _, after = change(EVERYTHING, "congestion_control")
     assert after["host"] == {"initial_window_segments": 121}
@@ -144,7 +144,7 @@ def test_the_first_window_is_what_the_path_holds() -> None:
     assert 0.9 * 15 * 1448 / 1514 < pace < 15 * 1448 / 1514
 
 
-def test_what_gains_most_is_the_limit_and_what_gains_alike_beside_it(tmp_path: Path) -> None:
+def test_the_largest_gain_is_the_limit_and_similar_gains_are_alike(tmp_path: Path) -> None:
     seconds = {"": 10.0, "receiver-window": 4.0, "path-loss": 4.5, "path-rate": 4.7, "send-buffer": 10.5}
     asked: list[str] = []
     scenario = read_scenario("mine", EVERYTHING)
@@ -164,7 +164,7 @@ def test_where_nothing_gains_nothing_limits(tmp_path: Path) -> None:
     assert (result.limit, result.alike) == ("none", ["none"])
 
 
-def test_the_delays_of_messages_stand_beside_their_time(tmp_path: Path) -> None:
+def test_the_delays_of_messages_are_listed_with_their_time(tmp_path: Path) -> None:
     text = 'title = "A"\n[path]\nrtt_ms = 50\n[workload]\nname = "messages"\n'
 
     def run(scenario: Scenario, kernel: str, folder: Path) -> Path:

@@ -46,7 +46,7 @@ def test_a_path_carries_at_least_what_was_captured() -> None:
     assert "# assumed" in scenario.text
 
 
-def test_the_settings_of_a_references_run_take_the_receivers_place() -> None:
+def test_the_settings_of_a_references_run_replace_the_receivers() -> None:
     analysis = tcpwin.analyze(CAPTURES / "bundles" / "slow-reader.zip")
     run = reference("lab-bulk-300ms").run("512m2-stock")
     scenario = scenario_like(analysis, connection=analysis.connections[0], settings_of=run)

@@ -8,7 +8,7 @@ from cases import all_cases
 from tcpwin.lab import find_scenario, run_needs, scenarios, workloads
 
 
-def test_what_the_articles_run_needs_is_said() -> None:
+def test_the_needs_of_the_articles_run_are_stated() -> None:
     scenario = find_scenario("oscil-300ms-170p2")
     runs = [(scenario, "stock"), (scenario, "patched")]
     needs = run_needs(runs)

@@ -21,7 +21,7 @@ LOSSY_IN_ORDER = ("loss1_cubic_sack1", "loss1_reno_sack0")
 
 
 @on(ends=["snd"], copies=False)
-def test_what_left_and_never_arrived_is_what_the_network_dropped(run: Run) -> None:
+def test_packets_that_never_arrived_match_the_networks_drops(run: Run) -> None:
     dropped = run.meta["tc_dropped"]
     assert [len(data_way(run).lost)] == dropped[DATA_QUEUE]
     assert [len(ack_way(run).lost)] == dropped[ACK_QUEUE] == dropped[SENDER_QUEUE] == [0]

@@ -29,7 +29,7 @@ def only(found: list[str], pattern: str) -> str:
     return matching[0]
 
 
-def test_a_managed_queue_stands_below_the_bottlenecks_rate() -> None:
+def test_a_managed_queue_is_the_child_of_the_bottlenecks_rate() -> None:
     found = lines(QUEUE + 'queue = "codel"\necn = true\nmark_us = 700\n')
     assert "root handle 1: tbf rate 20000000bit" in only(found, r"dev r1 root")
     # 100,000 bytes are 67 frames of 1,514 at most; the target is above a frame's time at 20 Mbit/s, 0.6 ms.
@@ -47,7 +47,7 @@ def test_codels_target_is_above_the_time_of_a_frame() -> None:
     assert 12_112 <= int(target[1]) <= 25_000
 
 
-def test_loss_behind_a_queue_has_a_router_of_its_own() -> None:
+def test_loss_behind_a_queue_has_a_separate_router() -> None:
     found = lines(QUEUE + "loss_percent = 0.5\n")
     assert "ip netns add tcpwin-far" in found
     assert "far: net.ipv4.ip_forward = 1" in found

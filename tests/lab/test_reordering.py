@@ -84,7 +84,7 @@ def test_extent_and_time_of_the_reordering(run: Run) -> None:
 
 
 @on(JITTER_ONLY, copies=False)
-def test_reordering_alone_is_no_loss(run: Run) -> None:
+def test_reordering_alone_is_not_loss(run: Run) -> None:
     """At both ends, and for every kind of retransmission: the kernel sent none."""
     assert run.counter("snd", "Tcp.RetransSegs") == 0
     assert run.data.retransmissions == run.data.resent_bytes == run.data.resent_segments == 0

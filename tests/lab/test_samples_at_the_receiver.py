@@ -23,7 +23,7 @@ def has_clean_path(run: Run) -> bool:
 
 
 @on(ends=["rcv"])
-def test_window_and_acknowledged_bytes_are_what_the_sender_knows_half_a_round_trip_later(run: Run) -> None:
+def test_window_and_acknowledged_bytes_match_the_sender_half_a_round_trip_later(run: Run) -> None:
     half_ns = run.rtt_ns // 2
     samples = samples_inside(run, "snd", early_ns=half_ns)
     assert len(samples) >= 2
@@ -43,7 +43,7 @@ def arrived_less_known(run: Run, arrived: int, known: int) -> int:
 
 
 @on(ends=["rcv"])
-def test_flight_is_what_the_sender_had_out_half_a_round_trip_before(run: Run) -> None:
+def test_flight_matches_the_senders_half_a_round_trip_before(run: Run) -> None:
     """The sender's flight at T is the data that arrived by T + half, less the data acknowledged by T − half."""
     half_ns = run.rtt_ns // 2
     jitter_ns = run.jitter_ns
@@ -82,7 +82,7 @@ def test_bytes_received_are_those_acknowledged_and_in_flight(run: Run) -> None:
 
 
 @on(ends=["rcv"], without=LATE)
-def test_the_senders_own_window_is_what_the_receivers_kernel_has_of_it(run: Run) -> None:
+def test_the_senders_own_window_matches_the_receivers_kernel(run: Run) -> None:
     """The same the other way: snd_wnd at the receiver is the window that the data's sender advertises."""
     columns = run.columns
     rows = np.flatnonzero(run.from_sender & (columns["flags"] & ACK > 0))

@@ -200,7 +200,7 @@ def test_a_run_of_another_kernel_is_not_this_one(made_by: str, engine: str, is_t
     assert (find_outcome(scenario, "stock", tmp_path, engine=engine) is not None) is is_there
 
 
-def test_the_articles_systems_are_shown_by_what_there_is() -> None:
+def test_the_page_of_systems_names_only_existing_runs() -> None:
     """Each scenario, set and reference that the page of the articles' systems names."""
     page = Path(__file__).parents[2] / "tcpwin" / "docs" / "lab" / "systems.md"
     commands = [words.split() for words in re.findall(r"`tcpwin ([^`]+)`", page.read_text("utf8"))]

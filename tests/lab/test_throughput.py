@@ -85,7 +85,7 @@ def test_throughput_counts_every_byte_sent_over_the_same_time(run: Run) -> None:
 
 
 @on(STEADY, ends=["rcv"])
-def test_throughput_series_is_what_the_reader_took_in_each_second(run: Run) -> None:
+def test_throughput_series_matches_the_readers_seconds(run: Run) -> None:
     """A program that reads at once takes what arrives; a bucket that straddles two seconds may count in either."""
     series = run.connection.series("throughput", direction=run.way)
     assert series.width_ns * 100 < SECOND_NS

@@ -74,7 +74,7 @@ def test_a_limit_that_the_run_does_not_have_cannot_be_lifted() -> None:
             scenario_like(analysis, changes=lifting(limit))
 
 
-def test_without_the_kernel_it_says_what_is_needed(tmp_path: Path) -> None:
+def test_without_the_kernel_the_error_says_what_is_needed(tmp_path: Path) -> None:
     away = {"XDG_CACHE_HOME": str(tmp_path / "none"), "PATH": "/usr/bin:/bin"}
     said = refused("whatif", LEFT, "--capture", CAPTURE, "--rtt", "20ms", "--twin", tmp_path / "runs", env=away)
     assert "tcpwin lab build" in said

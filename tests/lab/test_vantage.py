@@ -45,7 +45,7 @@ def test_at_the_senders_end_the_senders_flight_is_the_flight(run: Run) -> None:
 
 
 @on(ends=["rcv"], copies=False)
-def test_at_the_receivers_end_the_senders_flight_is_what_the_other_capture_has(run: Run) -> None:
+def test_at_the_receivers_end_the_senders_flight_matches_the_other_capture(run: Run) -> None:
     truth = read_run(run.scenario, "snd", "").data
     assert run.data.sender_flight_max_bytes == pytest.approx(truth.flight_max_bytes, rel=error(run))
     assert run.data.sender_flight_mean_bytes == pytest.approx(truth.flight_mean_bytes, rel=error(run))

@@ -70,7 +70,7 @@ def test_bulk_by_bytes_arrives_whole() -> None:
     assert read[-1]["rate_bps"] == pytest.approx(8e9 * 5_000_000 / read[-1]["elapsed_ns"], rel=1e-6)
 
 
-def test_bulk_by_time_sends_for_so_long() -> None:
+def test_bulk_by_time_sends_for_the_given_time() -> None:
     sent, read = over_loopback("bulk", "--seconds 1.2")
     assert sent[-1]["bytes"] == read[-1]["bytes"] > 0
     assert sent[-1]["elapsed_ns"] >= 1_200_000_000
@@ -121,7 +121,7 @@ def test_each_size_of_buffer_has_a_transfer() -> None:
     assert {"rate_16384_bps", "rate_0_bps"} <= read[-1].keys()
 
 
-def test_connections_that_never_read_take_what_buffers_hold() -> None:
+def test_connections_that_never_read_fill_the_buffers() -> None:
     sent, read = over_loopback("max-send", "--connections 20 --write-s 1 --hold-s 0.1", "--connections 20")
     assert events(sent, "accepted")[0]["connections"] == read[-1]["connections"] == 20
     assert sent[-1]["least_written_bytes"] > 0
@@ -207,7 +207,7 @@ def test_a_log_can_be_a_file(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "log.jsonl").read_text().splitlines()[-1])["bytes"] == read[-1]["bytes"] == 1000
 
 
-def test_a_transfer_stalls_after_so_many_bytes() -> None:
+def test_a_transfer_stalls_after_the_given_bytes() -> None:
     """After 400,000 and 800,000 of a million: two stalls, whatever the path's speed."""
     sent, read = over_loopback("transfer", "--bytes 1000000", "--stall-bytes 400000 --stall-s 0.3")
     assert sent[-1]["bytes"] == read[-1]["bytes"] == 1_000_000
@@ -252,6 +252,6 @@ def test_an_end_keeps_to_its_trace(paced: str) -> None:
     ("after", "until", "said"),
     [((1, 2), (5,), "trace_us has 2 steps, and trace_bytes 1"), ((2, 1), (5, 6), "never fall")],
 )
-def test_a_trace_that_is_none_is_refused(after: tuple[int, ...], until: tuple[int, ...], said: str) -> None:
+def test_an_invalid_trace_is_refused(after: tuple[int, ...], until: tuple[int, ...], said: str) -> None:
     with pytest.raises(SettingsError, match=said):
         workloads()["transfer"].serve_settings(trace_us=after, trace_bytes=until)

@@ -31,7 +31,7 @@ def test_every_story_comes_once_in_a_round() -> None:
 
 
 @all_cases("number", MANY)
-def test_a_world_is_within_what_is_stated_and_can_be_lifted(number: int) -> None:
+def test_a_world_is_within_the_stated_ranges_and_can_be_lifted(number: int) -> None:
     scenario = world(SEED, number)
     route = scenario.route
     assert RTT_MS[0] <= route.rtt_ms <= RTT_MS[1]
@@ -80,7 +80,7 @@ def fake_run(scenario: Scenario, kernel: str, folder: Path) -> Path:
     return bundle
 
 
-def test_a_sweep_has_a_line_a_world_and_goes_on(tmp_path: Path) -> None:
+def test_a_sweep_writes_a_line_per_world_and_resumes(tmp_path: Path) -> None:
     assert sweep(SEED, range(2), tmp_path, run=fake_run, jobs=2) == 0
     said: list[str] = []
     # Two are there: `fake_run` would fail on a folder that it made before.
@@ -129,7 +129,7 @@ sample_ms = 1000
 
 
 @pytest.mark.skipif(not kernel_path().is_file(), reason=f"{NO_LAB} here")
-def test_a_path_with_everything_is_what_its_queues_say(tmp_path: Path) -> None:
+def test_a_path_with_everything_has_all_its_queues(tmp_path: Path) -> None:
     """Loss behind the queue, the queue's own drops, segments cut to 1,388 bytes, and half of the rate for each flow."""
     scenario = tmp_path / "everything.toml"
     scenario.write_text(DRAWN_WITH_EVERYTHING)

@@ -101,7 +101,7 @@ def test_every_kind_occurs(every_comparison: list[Comparison]) -> None:
     assert {*counts, kinds.CLEARED} == set(kinds.ALL)
 
 
-def test_flight_and_pipe_are_what_the_senders_books_say(comparisons: list[Comparison]) -> None:
+def test_flight_and_pipe_match_the_senders_books(comparisons: list[Comparison]) -> None:
     """Not only where tshark says otherwise: on every segment with data."""
     differences, seen = [], 0
     for comparison in comparisons:

@@ -18,7 +18,7 @@ def test_tshark_says_the_opposite(look: Look, judged: Judged) -> None:
     assert (judged.field in events_of(row)) != (judged.field in segment.events)
 
 
-def test_each_judgement_stands_once_and_has_a_reason() -> None:
+def test_each_judgement_is_listed_once_with_a_reason() -> None:
     rows = read_judged()
     places = [(row.name, row.frame, row.field) for row in rows]
     assert places == sorted(set(places))

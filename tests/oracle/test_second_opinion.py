@@ -48,7 +48,7 @@ def test_the_same_retransmissions_are_fast(opinions: Opinions) -> None:
     assert len(theirs) == FAST
 
 
-def test_tshark_stands_alone(opinions: Opinions) -> None:
+def test_tshark_alone_differs(opinions: Opinions) -> None:
     """Count the retransmissions that tshark does not see, and the fast ones on which it differs."""
     kinds_of_late = [kind for kind, segment, _ in opinions.values() if "out_of_order" in segment.events]
     assert len(kinds_of_late) >= 40

@@ -131,7 +131,7 @@ def test_bundles_lost_what_their_queues_dropped(path: Path) -> None:
     assert abs(pairing.clock.offset_ns) <= 10 * MICROSECOND_NS
 
 
-def test_memory_is_what_is_on_its_way_and_what_was_lost() -> None:
+def test_memory_is_bounded_by_packets_in_flight_and_lost() -> None:
     """8,552 packets; a flight has 80, and what never comes is given up after 20 s."""
     pairing = tcpwin.pair(*captures("loss1_cubic_sack1"))
     data = data_direction(pairing)

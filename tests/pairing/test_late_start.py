@@ -44,7 +44,7 @@ RUNS = Path(__file__).parents[2] / "captures" / "runs"
 @pytest.mark.parametrize(
     ("run", "first"), [("loss1_reno_sack0", 900), ("loss1_reorder_cubic_sack1", 1229), ("loss1_reno_sack0", 4085)]
 )
-def test_a_beginning_beside_a_repair_calls_no_lost_packet_delivered(
+def test_a_capture_beginning_at_a_repair_calls_no_lost_packet_delivered(
     run: str, first: int, swapped: bool, tmp_path: Path
 ) -> None:
     """The receiver's capture begins with the ACK that a retransmission drew, so that only one way's delay is known.

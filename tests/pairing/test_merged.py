@@ -27,7 +27,7 @@ def merged(folder: Path, *ends: list[Packet]) -> tuple[Path, list[tuple[int, int
 
 
 @pytest.mark.parametrize("scenario", RUNS)
-def test_what_was_lost_is_what_two_captures_say(scenario: str, tmp_path: Path) -> None:
+def test_lost_packets_match_both_captures(scenario: str, tmp_path: Path) -> None:
     """A router in between takes one of the time to live."""
     path, origins = merged(tmp_path, *map(read, captures(scenario)))
     one, two = tcpwin.pair(path), tcpwin.pair(*captures(scenario))

@@ -194,7 +194,7 @@ def test_ecn_that_is_bleached(tmp_path: Path) -> None:
     assert not acks.changes
 
 
-def test_congestion_marks_are_no_bleaching(tmp_path: Path) -> None:
+def test_congestion_marks_are_not_bleaching(tmp_path: Path) -> None:
     chance = random.Random(1)
 
     def marked(packet: Packet) -> Packet:

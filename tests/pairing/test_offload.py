@@ -141,7 +141,7 @@ def handshake(late_ms: int = 0) -> list[Packet]:
 
 
 @pytest.mark.parametrize("mss", [1460, None])
-def test_full_segments_without_timestamps_are_no_offload(mss: int | None, tmp_path: Path) -> None:
+def test_full_segments_without_timestamps_are_not_offload(mss: int | None, tmp_path: Path) -> None:
     """A middlebox takes the timestamps from the SYN: the segments are longer than with them, and no frame is two.
 
     Both points are read at the same time: a copy is seen at the receiver before it is at the sender.
@@ -214,7 +214,7 @@ def test_copies_of_acks_without_ids_differ_by_their_contents(tmp_path: Path) -> 
     assert set(delay_ns.tolist()) == {1_000_000}
 
 
-def test_short_segments_that_are_joined_are_no_smaller_mss(tmp_path: Path) -> None:
+def test_merged_short_segments_do_not_lower_the_mss(tmp_path: Path) -> None:
     """The receiver's card joins 1,299 and 50 bytes, and three full segments after them, which left long before."""
     mss = bytes([MSS, 4]) + (1460).to_bytes(2)
     a, b = [], []

@@ -42,7 +42,7 @@ def earlier(packets: Iterable[Packet], by_us: int, source: str) -> list[Packet]:
 
 
 @pytest.mark.parametrize("beyond_us", [-5_000, -100, 0, 50, 200, 500, 900])
-def test_losses_are_exact_though_answers_stand_before_their_questions(
+def test_losses_are_exact_though_answers_precede_their_questions(
     beyond_us: int, truth: set[int], tmp_path: Path
 ) -> None:
     assert len(truth) == 12

@@ -166,7 +166,7 @@ def test_captures_with_gaps_at_both_ends_tell_no_false_drop_beyond(tmp_path: Pat
         assert any(each.frame not in lost for each in before)
 
 
-def test_what_is_lost_soon_after_the_handshake_is_lost(tmp_path: Path) -> None:
+def test_a_loss_soon_after_the_handshake_is_lost(tmp_path: Path) -> None:
     """A SYN in both captures: both were running from then on."""
     ladder = [
         both(0, client=True, seq=99, ack=0, flags=SYN, ip_id=10),

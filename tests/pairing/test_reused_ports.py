@@ -77,9 +77,7 @@ def test_each_connection_is_paired_with_itself(ahead_s: float, stamps: int, tmp_
 
 @pytest.mark.parametrize("side", ["a", "b"])
 @pytest.mark.parametrize("lacks", ["first", "second"])
-def test_a_connection_that_one_capture_lacks_takes_no_packet_of_the_other(
-    lacks: str, side: str, tmp_path: Path
-) -> None:
+def test_a_connection_missing_in_one_capture_gets_no_packet_of_another(lacks: str, side: str, tmp_path: Path) -> None:
     parts = both()
     left = {"a": list(parts[0] + parts[2]), "b": list(parts[1] + parts[3])}
     part = parts[(2 if lacks == "first" else 0) + (side == "b")]

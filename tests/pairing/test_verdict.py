@@ -43,7 +43,7 @@ def other_end(path: Path) -> Path:
 
 
 @all_cases("path", WORLDS, ids=ids)
-def test_what_one_capture_says_rightly_both_say(path: Path) -> None:
+def test_a_certain_verdict_of_one_capture_holds_for_both(path: Path) -> None:
     """Also where they are named in the other order."""
     truth = truth_of(path).result
     for pairing in (tcpwin.pair(path, other_end(path)), tcpwin.pair(other_end(path), path)):
@@ -120,7 +120,7 @@ def by(crossing: Crossing | None) -> Verdict:
     return judge_directions(connection, connection.findings, crossings)["b_to_a"]
 
 
-def test_recoveries_for_nothing_are_no_loss() -> None:
+def test_needless_recoveries_are_not_loss() -> None:
     verdict, alone = by(made(lost=0, for_lost=0, needless=59)), by(None)
     assert alone.limit == "path_loss"
     assert (verdict.limit, verdict.owner) == ("congestion_control", "network")

@@ -64,7 +64,7 @@ def test_a_window_that_differs_from_the_models() -> None:
     assert "another limit came first" in unbound.verdict
 
 
-def test_a_run_is_a_twin_or_says_that_it_is_none() -> None:
+def test_a_run_says_whether_it_is_a_twin() -> None:
     captured = measured()
     assert against(captured, captured).is_twin is True
     slower = against(

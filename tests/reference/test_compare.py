@@ -102,7 +102,7 @@ def test_the_verdict_on_a_small_window(small_window: Comparison) -> None:
     assert cells["most in flight"][2] == "33.9 MiB"
 
 
-def test_what_the_references_settings_should_give(small_window: Comparison) -> None:
+def test_the_prediction_for_the_references_settings(small_window: Comparison) -> None:
     """Slow start bounds 16 MB: 10 × 1448 × (2^n - 1) reaches it at n = 11 (10 come to 14.8 MB), 3.3 s, 38.8 Mbit/s.
 
     The lab's kernel with these settings came to 38.7 Mbit/s.
@@ -195,7 +195,7 @@ def test_no_gain_is_promised(other: dict[str, object], said: str) -> None:
         ({"workload": None, "shape": "a trickle"}, "no reference has its shape: a trickle"),
     ],
 )
-def test_what_is_far_from_all_gets_no_verdict(other: dict[str, object], said: str) -> None:
+def test_a_transfer_far_from_all_runs_gets_no_verdict(other: dict[str, object], said: str) -> None:
     found = compare_measured(bulk(**other))
     assert said in found.why_not
     assert (found.nearest, found.best, found.verdict, found.prediction, found.rows) == ((), None, None, None, ())
@@ -307,7 +307,7 @@ sample_ms = 5000
 
 
 @pytest.mark.skipif(not kernel_path().is_file(), reason=f"{NO_LAB} here")
-def test_messages_that_wait_for_the_path_are_not_beside_those_that_wait_for_a_window(tmp_path: Path) -> None:
+def test_messages_that_wait_for_the_path_differ_from_those_that_wait_for_a_window(tmp_path: Path) -> None:
     scenario = read_scenario("slow-messages", SLOW_MESSAGES)
     bundle = run_scenario(scenario, "stock", tmp_path).bundle
     found = compare(tcpwin.analyze(str(bundle), capture="sender.pcap.gz").worst(1)[0])

@@ -73,7 +73,7 @@ def test_a_kernel_counts_by_its_memory_model() -> None:
     assert default.why == ("kernel: 5.15.32 with the collapse patch, yours counts receive memory otherwise",)
 
 
-def test_what_has_no_measured_figure_is_left_out() -> None:
+def test_runs_without_measured_figures_are_left_out() -> None:
     found = {(near.run.reference, near.run.name) for near in nearest(rtt_ns=30 * MS, limit=1000)}
     assert ("tuning-buffer-size", "by-buffer-size") not in found
     assert ("tuning-buffer-size", "64k-at-30ms") not in found

@@ -64,7 +64,7 @@ def test_every_shipped_trace_is_possible(run: Run) -> None:
         assert (theirs - mine) * 8e9 / (end - begin) <= 1.02 * run.rate_bps
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_written_traces_are_read_again() -> None:
     run = reference("lab-bulk-300ms").run("512m2-stock")
     found = trace(run)
     assert found is not None

@@ -149,7 +149,7 @@ def test_a_loss_is_mended_as_linux_mends_it(changed: dict[str, object], causes: 
     assert Counter(segment.cause for segment in run.resent("a")) == causes
 
 
-def test_a_lost_tail_of_two_begins_with_a_probe_and_goes_on_by_its_sack() -> None:
+def test_a_lost_tail_of_two_begins_with_a_probe_and_continues_by_its_sack() -> None:
     run = simulate(replace(BULK, drops=frozenset({("a", 38, 0), ("a", 39, 0)})))
     assert [segment.cause for segment in run.resent("a")] == [Cause.TAIL_LOSS_PROBE, Cause.FAST]
     assert [segment.ordinal for segment in run.resent("a")] == [39, 38]

@@ -48,7 +48,7 @@ def test_every_number_is_that_of_the_whole_capture(path: Path, tmp_path: Path) -
     assert headers.packets == whole.capture.packets
 
 
-def test_packets_can_be_kept_whole(tmp_path: Path) -> None:
+def test_packets_can_be_stored_whole(tmp_path: Path) -> None:
     with (ROOT / "captures" / "wild" / "keep-alive.pcap").open("rb") as file:
         data = file.read()
     headers = write_headers(io.BytesIO(data), tmp_path / "whole", whole=True)

@@ -104,7 +104,7 @@ def test_files_of_several_kinds_together() -> None:
     assert inversions == sum(analyze(path).capture.time_backwards for path in paths)
 
 
-def test_an_empty_list_is_no_packets() -> None:
+def test_an_empty_list_has_no_packets() -> None:
     analysis = tcpwin.analyze([])
     assert (len(analysis), analysis.capture.packets) == (0, 0)
     with pytest.raises(tcpwin.SourceError, match="no capture given"):

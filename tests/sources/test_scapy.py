@@ -121,7 +121,7 @@ def test_cut_packet_keeps_its_length_on_the_wire() -> None:
     assert analysis.capture.packets_snapped == 1
 
 
-def test_payload_beyond_the_headers_is_not_kept_but_counts() -> None:
+def test_payload_beyond_the_headers_is_counted_but_not_stored() -> None:
     packet = Ether() / IP(src="10.0.0.1", dst="10.0.0.2") / TCP(flags="A") / Raw(bytes(60_000))
     [row] = tcpwin.analyze(packet).segments().rows()
     assert row["length"] == 60_000

@@ -116,7 +116,7 @@ def test_the_number_left_out_is_reported() -> None:
     assert str(analysis.selection) == "filter 'port 8083', from 0.1 s"
 
 
-def test_a_span_is_what_stands_in_it() -> None:
+def test_a_span_selects_the_packets_within_it() -> None:
     everything = rows(SLOW_READER)
     first_ns = int(everything[0]["time_ns"])
     expected = [row["frame"] for row in everything if 10 <= (int(row["time_ns"]) - first_ns) / 1e9 < 12]
@@ -208,7 +208,7 @@ def test_a_program_that_might_not_end_is_refused() -> None:
 
 
 @all_cases("text", ["", "x", "-1", "25:00", "10:60", "2026-13-01", "1e3", "10:05:30Z", "9999999999999"])
-def test_what_is_no_moment_is_wrong_usage(text: str) -> None:
+def test_an_invalid_time_is_wrong_usage(text: str) -> None:
     said = refused("analyze", KEEP_ALIVE, f"--from={text}", status=2)
     assert "invalid time " in said
 

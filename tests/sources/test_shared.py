@@ -145,7 +145,7 @@ def test_the_child_of_a_fork_reads_on(make: Callable[[bytes], Any]) -> None:
     reader.join()
 
 
-def test_a_stream_goes_on_in_the_process_that_began() -> None:
+def test_a_stream_continues_in_the_process_that_began() -> None:
     from tcpwin.sources import FileSource
 
     stream = Stream(SMALL.read_bytes())
@@ -188,7 +188,7 @@ def test_a_closed_file_in_memory_says_so(make: Callable[[bytes], Any]) -> None:
         tcpwin.analyze(file)
 
 
-def test_a_file_that_is_read_on_by_others_is_no_other_file() -> None:
+def test_a_file_others_continue_to_read_counts_as_the_same() -> None:
     with SMALL.open("rb") as file:
         analysis = tcpwin.analyze(file)
         assert file.tell() == 0
@@ -229,7 +229,7 @@ SAME = {
 
 @pytest.mark.parametrize("make", [short_capture, long_capture])
 @pytest.mark.parametrize("change", SAME.values(), ids=SAME)
-def test_what_changes_no_byte_is_no_change(
+def test_an_edit_that_changes_no_byte_is_not_a_change(
     change: Callable[[Path], object], make: Callable[[Path], Path], tmp_path: Path
 ) -> None:
     path = make(tmp_path)
@@ -301,7 +301,7 @@ def test_copies_are_the_analysis_itself() -> None:
 
 
 @pytest.mark.parametrize("part", ["analysis", "connection"])
-def test_what_is_read_once_cannot_be_pickled(part: str) -> None:
+def test_a_source_read_once_cannot_be_pickled(part: str) -> None:
     with SMALL.open("rb") as file:
         analysis = tcpwin.analyze(file)
     of = {"analysis": analysis, "connection": analysis.connections[0]}

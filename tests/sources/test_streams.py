@@ -130,7 +130,7 @@ def test_damaged_stream_keeps_what_was_before() -> None:
     assert rows(analysis) == rows_of(path)
 
 
-def test_stream_that_is_no_capture(open_files: Callable[[], int]) -> None:
+def test_stream_without_a_capture(open_files: Callable[[], int]) -> None:
     with pytest.raises(tcpwin.CaptureError, match=r"^stream: not a pcap or pcapng file"):
         tcpwin.analyze(io.BytesIO(b"GET / HTTP/1.1\r\n\r\n"))
     with pytest.raises(tcpwin.CaptureError, match=r"^stream: empty file"):
@@ -190,7 +190,7 @@ def test_a_file_given_open_is_left_open() -> None:
 
 
 @all_cases("value", [None, 17, 3.5, object(), ["a.pcap", 17], [17], {1: "a.pcap"}])
-def test_what_is_no_source(value: Any) -> None:
+def test_objects_that_are_no_sources_are_errors(value: Any) -> None:
     with pytest.raises(tcpwin.SourceError):
         tcpwin.analyze(value)
 

@@ -52,7 +52,7 @@ def test_every_packet_before_the_damage_is_a_frame(path: Path, tool: Tool) -> No
 
 
 @all_cases("path", UNREADABLE, ids=name_of)
-def test_what_the_engine_refuses_the_twin_refuses(path: Path, tool: Tool) -> None:
+def test_the_twin_refuses_the_same_files_as_the_engine(path: Path, tool: Tool) -> None:
     with pytest.raises((ValueError, dpkt.dpkt.NeedData)):
         list(read_frames(path, tool))
 
@@ -61,7 +61,7 @@ def test_events_have_the_same_names_in_the_same_order() -> None:
     assert list(EVENTS) == list(_engine.EVENT_NAMES)
 
 
-def test_the_captures_show_what_is_compared() -> None:
+def test_the_captures_show_the_compared_events() -> None:
     """These events and values occur in the compared rows: comparing empty columns proves nothing."""
     rows = [row for path in [*READABLE, MARKED] for row in analyze(path).segments().rows()]
     seen = {name for row in rows for name in (row["events"] or "").split("|")}

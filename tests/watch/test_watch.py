@@ -96,7 +96,7 @@ def test_stalls_of_this_kernel_are_caught(kind: str, tmp_path: Path) -> None:
     assert not list((tmp_path / "bundles").glob(".*"))
 
 
-def test_what_is_quick_does_not_strike(tmp_path: Path) -> None:
+def test_quick_connections_do_not_alert(tmp_path: Path) -> None:
     notice = recorded("fine", tmp_path)
     assert (of_kind(notice, "strike"), list((tmp_path / "bundles").glob("2*"))) == ([], [])
     assert (tmp_path / "errors.txt").read_text() == ""
@@ -172,7 +172,7 @@ def taken_of(data: bytes) -> bytes:
     return data[HEADER_BYTES:place]
 
 
-def test_what_is_no_record_ends_it_with_a_sentence(stalled: Path) -> None:
+def test_an_invalid_record_ends_it_with_a_sentence(stalled: Path) -> None:
     data = stalled.read_bytes()
     cut = HEADER_BYTES + len(taken_of(data[:50_000]))
     done = tcpwin("watch", "--follow", "-", "--json", env=None, input=data[:cut] + b"\xff" * 100)
@@ -248,7 +248,7 @@ def test_the_newest_bundles_are_kept(keep: int, stalled: Path, tmp_path: Path) -
     assert sorted(path.name for path in tmp_path.glob("2*")) == sorted(set(written))[-keep:]
 
 
-def test_what_goes_on_strikes_once_and_again_after_it_was_over(stalled: Path) -> None:
+def test_a_lasting_problem_alerts_once_and_again_after_it_ended(stalled: Path) -> None:
     analysis, known = library.analyze(stalled), OngoingAlerts(forget_ns=100)
     found = costly(analysis.findings, 1)
     assert [len(known.strikes(analysis, found, now_ns)) for now_ns in (1, 90, 180)] == [len(found), 0, 0]

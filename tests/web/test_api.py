@@ -29,7 +29,7 @@ def get(client: TestClient, path: str, **query: Any) -> Any:
     return answer.json()
 
 
-def test_an_upload_is_analysed_and_its_answer_is_what_the_packets_show(client: TestClient, capture: bytes) -> None:
+def test_an_upload_is_analysed_and_the_answer_matches_its_packets(client: TestClient, capture: bytes) -> None:
     id = analysed(client, capture)
     entry = get(client, f"/captures/{id}")
     assert (entry["name"], entry["packets"], entry["connections"]) == ("zero.pcap", 10, 1)
@@ -152,7 +152,7 @@ def test_a_figure_shows_the_window_closing(client: TestClient, capture: bytes, n
     assert zoomed["layout"]["meta"]["start_ns"] == str(span["start_ns"])
 
 
-def test_figures_that_there_are_not(client: TestClient, capture: bytes) -> None:
+def test_unknown_figures_are_errors(client: TestClient, capture: bytes) -> None:
     place = f"{API}/captures/{analysed(client, capture)}"
     known = {each["name"]: each["scope"] for each in client.get(f"{API}/figures").json()["figures"]}
     assert (known["window"], known["overview"]) == ("connection", "capture")

@@ -174,7 +174,7 @@ def test_others_may_read_nothing_also_where_the_folder_was_there(tmp_path: Path,
     assert len(private) >= 6
 
 
-def test_what_the_real_server_writes_is_for_nobody_else(make_server: Any, tmp_path: Path, capture: bytes) -> None:
+def test_files_of_the_real_server_are_private(make_server: Any, tmp_path: Path, capture: bytes) -> None:
     _, address = make_server()
     id = httpx2.post(f"{address}{API}/uploads", params={"name": "a.pcap"}, content=capture, timeout=HANG_S).json()["id"]
     until(lambda: httpx2.get(f"{address}{API}/captures/{id}", timeout=HANG_S).json()["status"] == "done")

@@ -80,7 +80,7 @@ def test_equal_packets_in_two_layers_of_gzip(
     assert upload(client, "once.pcap.gz", gzip.compress(capture)).status_code == 202
 
 
-def test_a_name_that_is_no_text_is_shown(make_client: MakeClient, tmp_path: Path, capture: bytes) -> None:
+def test_a_name_that_is_not_text_is_shown(make_client: MakeClient, tmp_path: Path, capture: bytes) -> None:
     file = Path(os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff.pcap"))
     file.write_bytes(capture)
     client = make_client(shown=[file])
@@ -101,7 +101,7 @@ def test_notes_and_tags_move_no_cursor(client: TestClient, capture: bytes) -> No
         assert client.delete(f"{API}/{kind}/%00").status_code == 422
 
 
-def test_a_panel_without_a_name_is_none(client: TestClient, capture: bytes) -> None:
+def test_a_panel_without_a_name_is_ignored(client: TestClient, capture: bytes) -> None:
     id = analysed(client, capture)
     answer = client.get(f"{API}/captures/{id}/connections/0/figures/timeline", params={"panel": ""})
     assert (answer.status_code, "No such figure" in answer.json()["detail"]) == (404, True)

@@ -83,7 +83,7 @@ def test_nonsense_is_refused_when_it_arrives(make_client: MakeClient, capture: b
     assert is_well(client, capture)
 
 
-def test_a_damaged_capture_gives_what_stands_before_the_damage(client: TestClient, capture: bytes) -> None:
+def test_a_damaged_capture_is_read_up_to_the_damage(client: TestClient, capture: bytes) -> None:
     id = analysed(client, capture[:-20], "cut.pcap")
     answer = client.get(f"{API}/captures/{id}/analysis").json()
     (file,) = answer["capture"]["files"]
@@ -255,7 +255,7 @@ def test_a_restart_in_the_middle_of_an_analysis_loses_nothing(
         assert is_well(after, capture)
 
 
-def test_what_is_over_is_deleted(make_client: MakeClient, capture: bytes) -> None:
+def test_expired_captures_are_deleted(make_client: MakeClient, capture: bytes) -> None:
     client = make_client(retention_days=1)
     id = analysed(client, capture)
     kept = analysed(client, capture)

@@ -63,7 +63,7 @@ def blobs(client: TestClient) -> Sequence[Path]:
     return [path for path in files.rglob("*") if path.is_file()]
 
 
-def test_each_end_becomes_a_capture_beside_all_that_the_hosts_said(client: TestClient, both_ends: bytes) -> None:
+def test_each_end_becomes_a_capture_with_all_snapshots(client: TestClient, both_ends: bytes) -> None:
     entry = upload(client, both_ends, "both.zip", tag=["slow", "lab"])
     receiver, sender = of_bundle(client, entry)
     assert [each["name"] for each in (receiver, sender)] == ["both.zip: receiver.pcap.gz", "both.zip: sender.pcap.gz"]
@@ -107,7 +107,7 @@ def test_one_end_deleted_leaves_the_other_whole(client: TestClient, both_ends: b
     assert blobs(client) == []
 
 
-def test_a_bundle_in_parts_and_files_beside_it(client: TestClient) -> None:
+def test_bundles_and_single_files_form_one_case(client: TestClient) -> None:
     """A case of two bundles with the same names in them, and of a capture that came alone."""
     one, two, alone = (many_connections(count) for count in (1, 2, 3))
     id = client.post(f"{API}/captures", json={"name": "a case", "tags": ["x"]}).json()["id"]

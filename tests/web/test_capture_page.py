@@ -61,7 +61,7 @@ def words(page: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["slow-reader", "loss-1-percent", "idle-restart", "window-scaling"])
-def test_the_answer_stands_first_with_its_numbers(served: TestClient, name: str) -> None:
+def test_the_answer_comes_first_with_its_numbers(served: TestClient, name: str) -> None:
     path = LAB / f"{name}.pcap.gz"
     id = analysed(served, path.read_bytes(), path.name)
     analysis = tcpwin.analyze(path)
@@ -208,7 +208,7 @@ def test_the_picture_says_what_its_colours_mean_and_how_high_it_is(served: TestC
     assert f"receive window (up to {bytes_text(most or 0)})" in answer
 
 
-def test_what_was_found_beside_is_the_answer_where_no_connection_lost_time(served: TestClient) -> None:
+def test_other_findings_are_the_answer_where_no_connection_lost_time(served: TestClient) -> None:
     """65 connections, of which 5 were refused: nothing to fix in the one with most data."""
     path = LAB.parent / "wild" / "many-short.pcap.gz"
     id = analysed(served, path.read_bytes(), path.name)
@@ -227,7 +227,7 @@ def test_what_was_found_beside_is_the_answer_where_no_connection_lost_time(serve
     assert f'id="{anchor}"' in page
 
 
-def test_a_damaged_file_says_what_to_do_beside_the_answer(served: TestClient) -> None:
+def test_a_damaged_file_gets_advice_with_the_answer(served: TestClient) -> None:
     path = LAB.parent / "broken" / "cut-record.pcap"
     id = analysed(served, path.read_bytes(), path.name)
     cut = next(each for each in tcpwin.analyze(path).findings if each.code == "TW605")

@@ -65,7 +65,7 @@ def on_cluster(address: str) -> dict[str, str]:
     return {"TCPWIN_EXECUTOR": address.replace("tcp://", "dask://")}
 
 
-def test_a_cluster_says_what_this_machine_says(make_server: MakeServer, capture: bytes, tmp_path: Path) -> None:
+def test_a_cluster_agrees_with_one_machine(make_server: MakeServer, capture: bytes, tmp_path: Path) -> None:
     with cluster(tmp_path / "cluster", 2) as made:
         _, there = make_server(**on_cluster(made.address))
         with closing(asked(there)) as client:
@@ -114,6 +114,6 @@ def test_without_a_scheduler_the_capture_says_so(make_server: MakeServer, captur
 
 
 @pytest.mark.parametrize("address", ["tcp://10.0.0.5:8786", "dask://10.0.0.5", "dask://x:1/y", "10.0.0.5:8786"])
-def test_what_is_no_scheduler_is_refused(address: str) -> None:
+def test_an_invalid_scheduler_is_refused(address: str) -> None:
     with pytest.raises(ValidationError, match="not a scheduler's address such as dask://"):
         Settings(executor=address)

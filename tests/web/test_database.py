@@ -97,7 +97,7 @@ def test_who_writes_waits_for_his_turn_and_never_in_vain(
     assert asyncio.run(run()) == list(range(20))
 
 
-def test_a_process_that_holds_the_descriptors_keeps_no_service_out(tmp_path: Path) -> None:
+def test_inherited_descriptors_lock_no_service_out(tmp_path: Path) -> None:
     """A process being started holds all descriptors of its parent until it runs another program."""
     url = f"sqlite+aiosqlite:///{tmp_path / 'x.db'}"
     folder, database = DataFolder(tmp_path / "data"), Database(url)

@@ -17,7 +17,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_page_says_what_the_command_says(make_client: MakeClient, dataset: Path) -> None:
+def test_the_page_agrees_with_the_command(make_client: MakeClient, dataset: Path) -> None:
     shown = json.loads(tcpwin("fleet", "show", dataset, "--json").stdout)
     client = make_client(fleet=dataset)
     text = unescape(client.get("/fleet").text)

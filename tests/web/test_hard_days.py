@@ -238,7 +238,7 @@ def test_the_process_that_forks_workers_is_killed(make_client: MakeClient, captu
     analysed(client, capture)
 
 
-def test_readiness_says_what_is_wrong(make_client: MakeClient) -> None:
+def test_readiness_names_the_problem(make_client: MakeClient) -> None:
     client = make_client()
     assert client.get("/readyz").json() == {"status": "ready"}
     service = client.app.state.service
@@ -249,7 +249,7 @@ def test_readiness_says_what_is_wrong(make_client: MakeClient) -> None:
 
 
 @pytest.mark.nightly
-def test_a_server_that_is_held_to_little_memory(on_database: list[str], tmp_path: Path, capture: bytes) -> None:
+def test_a_server_with_little_memory(on_database: list[str], tmp_path: Path, capture: bytes) -> None:
     """By prlimit: an analysis that needs more fails and says so; all others go on."""
     prlimit = shutil.which("prlimit")
     if prlimit is None:

@@ -66,7 +66,7 @@ def test_back_undoes_zooming_directions_and_panels(show: Serve, open_page: OpenP
 
 
 @pytest.mark.nightly
-def test_frames_are_marked_and_kept_in_the_address(show: Serve, open_page: OpenPage) -> None:
+def test_frames_are_marked_and_stored_in_the_address(show: Serve, open_page: OpenPage) -> None:
     address, (id,) = show(SLOW_READER)
     page = open_page(address)
     page.goto(f"/captures/{id}/connections/0?frame=3049")
@@ -113,7 +113,7 @@ def test_a_finding_shows_its_frames_in_the_figures_by_one_click(show: Serve, ope
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("asked", ["frame=999999", "frame=999999&start_ns=0&end_ns=1"])
-def test_a_frame_that_is_not_there_is_said(show: Serve, browser: Browser, asked: str) -> None:
+def test_a_missing_frame_is_reported(show: Serve, browser: Browser, asked: str) -> None:
     address, (id,) = show(SLOW_READER)
     # On a separate page: the browser itself reports failed requests on the console.
     page = browser.new_page(base_url=address)

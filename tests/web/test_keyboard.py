@@ -100,7 +100,7 @@ def press(page: Page, key: str) -> tuple[int, int]:
     return span
 
 
-def test_the_keys_of_a_connection_do_what_its_page_says(show: Serve, open_page: OpenPage, capture: bytes) -> None:
+def test_the_keys_of_a_connection_do_as_its_page_says(show: Serve, open_page: OpenPage, capture: bytes) -> None:
     address, (id,) = show(capture)
     page = open_page(address)
     page.goto(f"/captures/{id}/connections/0")

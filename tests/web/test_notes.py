@@ -19,7 +19,7 @@ def write(client: TestClient, id: str, text: str = "seen", **about: Any) -> Any:
 
 
 @ON_BOTH
-def test_notes_are_kept_and_deleted(client: TestClient) -> None:
+def test_notes_are_stored_and_deleted(client: TestClient) -> None:
     id = analysed(client, many_connections(3), "many.pcap")
     whole = write(client, id, "Before the change.", author="Ada").json()
     frame = write(client, id, "Here it begins.", connection=2, frame=3, rule="TW201").json()

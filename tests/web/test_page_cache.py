@@ -27,7 +27,7 @@ def test_each_question_has_its_own_table(client: TestClient, capture: bytes) -> 
         assert table(client, many, "port=1") == []
 
 
-def test_an_analysis_that_was_run_again_has_a_table_of_its_own(client: TestClient, capture: bytes) -> None:
+def test_a_repeated_analysis_has_a_new_table(client: TestClient, capture: bytes) -> None:
     id = analysed(client, capture)
     results = client.app.state.service.data.results(id)  # type: ignore[attr-defined]
     assert table(client, id) == ["0"]

@@ -61,7 +61,7 @@ def test_a_broken_off_upload_leaves_nothing(host: Host, tmp_path: Path, capture:
     assert list((tmp_path / "served" / "incoming").iterdir()) == []
 
 
-def test_so_many_streams_of_progress_and_no_more(host: Host, tmp_path: Path) -> None:
+def test_the_number_of_progress_streams_is_limited(host: Host, tmp_path: Path) -> None:
     address = host(workers=1)
     place = urlsplit(address)
 
@@ -220,7 +220,7 @@ def test_other_reasons_not_to_start_are_reported_in_words() -> None:
         assert (done.exit_code, says in done.output, "secret" in done.output) == (2, True, False), done.output
 
 
-def test_analyses_of_one_caller_do_not_keep_another_waiting(host: Host, tmp_path: Path, capture: bytes) -> None:
+def test_analyses_of_one_caller_do_not_delay_another(host: Host, tmp_path: Path, capture: bytes) -> None:
     address = host(workers=1)
 
     def send(data: bytes, source: str = "127.0.0.2") -> str:

@@ -65,7 +65,7 @@ def test_every_reference_is_on_the_page_and_in_the_api(make_client: MakeClient) 
             }
 
 
-def test_a_connection_stands_beside_the_nearest_run_and_the_one_of_its_verdict(make_client: MakeClient) -> None:
+def test_a_connection_is_compared_with_the_nearest_run_and_its_verdicts_run(make_client: MakeClient) -> None:
     """Over 85 ms passt's run over 100 ms is nearest; it states no buffer, so that the verdict names another."""
     client = make_client()
     id = analysed(client, (CAPTURES / "lab" / "no-window-scaling.pcap.gz").read_bytes())

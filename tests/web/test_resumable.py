@@ -87,9 +87,7 @@ def test_what_it_says_it_knows(client: TestClient) -> None:
     assert int(answer.headers["tus-max-size"]) == 4 << 30
 
 
-def test_what_is_no_request_of_the_protocol_is_refused_and_breaks_nothing(
-    make_client: MakeClient, capture: bytes
-) -> None:
+def test_invalid_protocol_requests_are_refused_and_break_nothing(make_client: MakeClient, capture: bytes) -> None:
     client = make_client(max_upload_bytes=100_000)
     id, place = begun(client, len(capture))
     old = client.head(place)
@@ -115,7 +113,7 @@ def test_what_is_no_request_of_the_protocol_is_refused_and_breaks_nothing(
     assert begin(client, id, 5).status_code == 409
 
 
-def test_a_file_that_is_none_is_refused_once_all_of_it_came(client: TestClient) -> None:
+def test_a_file_of_another_kind_is_refused_once_complete(client: TestClient) -> None:
     content = b"\xd4\xc3\xb2\xa1 no capture" * 100
     id, place = begun(client, len(content))
     answer = patch(client, place, 0, content)
@@ -282,7 +280,7 @@ new MutationObserver(() => document.querySelectorAll("[role=status]").forEach((e
 """
 
 
-def test_a_page_goes_on_after_cut_connections(
+def test_a_page_recovers_from_cut_connections(
     serve: Serve, browser: Browser, capture: bytes, big: Path, cutters: list[Cutter]
 ) -> None:
     address, _ = serve(capture)
@@ -304,7 +302,7 @@ def test_a_page_goes_on_after_cut_connections(
 
 
 @pytest.mark.nightly
-def test_a_page_that_is_loaded_anew_goes_on_with_the_same_file(
+def test_a_reloaded_page_continues_with_the_same_file(
     serve: Serve, browser: Browser, capture: bytes, big: Path, cutters: list[Cutter]
 ) -> None:
     address, _ = serve(capture)

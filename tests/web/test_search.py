@@ -46,7 +46,7 @@ def search(client: TestClient, **asked: Any) -> list[tuple[str, str, str, int]]:
 
 
 @ON_BOTH
-def test_what_is_found_and_what_is_not(client: TestClient) -> None:
+def test_findings_present_and_absent(client: TestClient) -> None:
     id = add(client, ZERO, "zero", "before")
     add(client, many_connections(3), "many", "scan")
     zero = ("zero", "192.0.2.1", "198.51.100.2", 80)

@@ -234,7 +234,7 @@ def test_a_share_link_needs_no_token_and_shows_no_address(guarded: TestClient, c
     assert guarded.post(f"{API}/captures/{id}/shares", json={"days": 3000}).status_code == 422
 
 
-def test_a_link_without_addresses_says_nothing_of_what_hosts_said(client: TestClient, capture: bytes) -> None:
+def test_a_link_without_addresses_hides_hosts_names(client: TestClient, capture: bytes) -> None:
     """A finding by counters names their host, by the name of its file; the link with real addresses may."""
     counters = "t,PruneCalled,TCPRcvCollapsed\n1700000000.0,0,0\n1700000003.0,90,9000\n"
     id = client.post(f"{API}/captures", json={"name": "a case"}).json()["id"]
@@ -264,7 +264,7 @@ def test_a_link_without_addresses_names_no_file_that_is_damaged(client: TestClie
             assert ("TW605" in each, "db-prod-7" in each) == (True, not anonymise)
 
 
-def test_what_is_deleted_is_in_no_file_any_more(make_client: MakeClient, capture: bytes, tmp_path: Path) -> None:
+def test_deleted_data_is_in_no_file_any_more(make_client: MakeClient, capture: bytes, tmp_path: Path) -> None:
     client = make_client(database_url=None)
     id = analysed(client, capture, "secret-host.pcap")
     client.patch(f"{API}/captures/{id}", json={"tags": ["secret-tag"]})
@@ -316,7 +316,7 @@ def test_uploads_are_limited_in_size_and_rate(make_client: MakeClient, capture: 
     assert (answer.status_code, "retry-after" in answer.headers) == (429, True)
 
 
-def test_a_body_that_is_no_upload_is_limited(make_client: MakeClient) -> None:
+def test_bodies_other_than_uploads_are_limited(make_client: MakeClient) -> None:
     answer = make_client().post(f"{API}/captures", content=b'{"name": "' + b"x" * (2 << 20) + b'"}')
     assert answer.status_code == 413
 

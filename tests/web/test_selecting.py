@@ -61,7 +61,7 @@ def ports(client: TestClient, id: str) -> list[int]:
         ({"filter": "port 40000", "from": "9"}, []),
     ],
 )
-def test_only_what_is_asked_for_is_looked_at(served: TestClient, asked: dict[str, str], expected: list[int]) -> None:
+def test_only_the_requested_part_is_examined(served: TestClient, asked: dict[str, str], expected: list[int]) -> None:
     entry = settle(served, upload(served, both(), "both.pcap", **asked)["id"])
     assert (entry["status"], ports(served, entry["id"])) == ("done", expected), entry
     kept = {"filter": asked.get("filter"), "start": asked.get("from"), "end": asked.get("to")}
@@ -123,7 +123,7 @@ def test_a_filter_of_another_link_type_fails_aloud(served: TestClient) -> None:
     assert "link type 1" in entry["failure"]
 
 
-def test_the_form_without_a_script_takes_it(served: TestClient) -> None:
+def test_the_form_works_without_a_script(served: TestClient) -> None:
     form = served.get("/upload").text
     token = re.search(r'name="csrf" value="([^"]*)"', form)
     assert token is not None

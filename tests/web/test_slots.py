@@ -105,7 +105,7 @@ def test_guests_together_have_a_share() -> None:
     run(check())
 
 
-def test_who_goes_loses_the_turn_and_keeps_nobody_from_it() -> None:
+def test_a_client_that_leaves_loses_its_turn_and_delays_nobody() -> None:
     async def check() -> None:
         one = slots(1)
         worker = Worker(one)

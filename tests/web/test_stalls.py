@@ -21,7 +21,7 @@ from web.workers import is_there, let_go
 from tcpwin_web.listening import BROWSER_SECONDS, END_SECONDS
 
 
-def test_uploads_that_stand_still_keep_nobody_waiting_and_end(running: Running) -> None:
+def test_stalled_uploads_delay_nobody_and_end(running: Running) -> None:
     with ExitStack() as stack:
         stalled = [begin_upload(stack, running.address, b"\xd4\xc3") for _ in range(12)]
         # On a loaded machine the first may end before the last arrives.
@@ -151,7 +151,7 @@ def test_it_ends_on_request_whatever_runs(
 
 
 @pytest.mark.parametrize("database_url", [pytest.param("sqlite", marks=pytest.mark.nightly), "postgres"], indirect=True)
-def test_it_ends_although_its_database_stands_still(
+def test_it_ends_although_its_database_hangs(
     make_server: MakeServer, on_database: list[str], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """Nothing ends a query that the database never answers: what is left then is left."""

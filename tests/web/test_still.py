@@ -60,7 +60,7 @@ WRAPPED = """() => [...document.querySelectorAll("#figure .gtitle tspan.line")].
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("width", [375, 2560])
-def test_texts_of_figures_use_the_room_there_is(show: Serve, open_page: OpenPage, width: int) -> None:
+def test_texts_of_figures_use_the_available_space(show: Serve, open_page: OpenPage, width: int) -> None:
     address, (slow, _) = show(SLOW_READER, many_stalls())
     page = open_page(address, width=width)
     page.goto(f"/captures/{slow}/connections/0?panel=window&panel=throughput&panel=path&panel=budget")
@@ -137,9 +137,7 @@ def test_a_figure_that_cannot_be_drawn_in_time_says_so_on_paper(show: Serve, ope
 
 
 @pytest.mark.parametrize("comes_into_view", [pytest.param(False, marks=pytest.mark.nightly), True])
-def test_the_key_draws_what_is_lacking_before_it_prints(
-    show: Serve, open_page: OpenPage, *, comes_into_view: bool
-) -> None:
+def test_the_print_key_draws_missing_figures_first(show: Serve, open_page: OpenPage, *, comes_into_view: bool) -> None:
     address, (_, many) = show(SLOW_READER, many_stalls())
     page = open_page(address, width=1440, scheme="dark")
     page.goto(f"/captures/{many}")

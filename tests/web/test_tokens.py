@@ -100,7 +100,7 @@ def test_a_reader_reads_and_an_uploader_uploads(owner: TestClient, capture: byte
     assert owner.delete(f"{API}/captures/{id}", headers=bearer(make(owner, "admin")["secret"])).status_code == 204
 
 
-def test_a_secret_is_shown_once_and_kept_as_a_hash(make_client: MakeClient, tmp_path: Path) -> None:
+def test_a_secret_is_shown_once_and_stored_as_a_hash(make_client: MakeClient, tmp_path: Path) -> None:
     owner = make_client(host="0.0.0.0", token=OWNER, headers=bearer(OWNER), database_url=None)
     made = make(owner, name="  CI ")
     assert made["secret"].startswith(PREFIX)
@@ -175,7 +175,7 @@ def test_invalid_tokens_are_refused(owner: TestClient) -> None:
         assert (answer.status_code, words in answer.text) == (422, True), (new, answer.text)
 
 
-def test_a_service_without_a_token_has_none(client: TestClient) -> None:
+def test_a_service_without_a_token_creates_none(client: TestClient) -> None:
     answer = client.post(f"{API}/tokens", json={"name": "x"})
     assert (answer.status_code, "TCPWIN_TOKEN" in answer.json()["detail"]) == (409, True)
     assert "TCPWIN_TOKEN" in client.get("/tokens").text

@@ -123,7 +123,7 @@ def test_a_twin_that_runs_is_cancelled(make_client: MakeClient) -> None:
 
 
 @built
-def test_a_twin_that_takes_too_long_is_ended(make_client: MakeClient) -> None:
+def test_a_twin_that_runs_too_long_is_ended(make_client: MakeClient) -> None:
     client = make_client(job_seconds=4)
     id = analysed(client, SLOW_READER.read_bytes(), SLOW_READER.name)
     client.post(place(id))
@@ -147,7 +147,7 @@ def test_a_twin_with_too_much_memory_is_not_begun(make_client: MakeClient) -> No
 
 
 @built
-def test_what_the_run_cannot_lift_is_said(make_client: MakeClient) -> None:
+def test_limits_that_the_run_cannot_lift_are_reported(make_client: MakeClient) -> None:
     client = make_client()
     id = analysed(client, LEFT.read_bytes(), LEFT.name)
     client.post(place(id), params={"lift": "path_policer"})
@@ -221,7 +221,7 @@ def test_twins_on_two_kernels_are_two_answers(make_client: MakeClient) -> None:
     assert "Linux 7.3 on" not in page_of(client, id, rmem="64M")
 
 
-def test_what_is_no_change_has_no_twin(client: TestClient, capture: bytes) -> None:
+def test_without_a_change_there_is_no_twin(client: TestClient, capture: bytes) -> None:
     id = analysed(client, LEFT.read_bytes(), LEFT.name)
     assert "By a twin" not in page_of(client, id, rmem="much")
     assert "By a twin" in page_of(client, id, lift="receiver_window")

@@ -38,7 +38,7 @@ def test_files_dropped_on_a_page_are_analysed_together(serve: Serve, open_page: 
     expect(page.locator(".card").filter(has_text="both.pcap")).to_have_count(2)
 
 
-def test_an_upload_tells_how_far_it_is_takes_more_files_and_is_cancelled(
+def test_an_upload_shows_progress_accepts_more_files_and_can_be_cancelled(
     serve: Serve, open_page: OpenPage, capture: bytes
 ) -> None:
     address, _ = serve(capture)
@@ -59,7 +59,7 @@ def test_an_upload_tells_how_far_it_is_takes_more_files_and_is_cancelled(
 
 
 @pytest.mark.nightly
-def test_what_is_refused_is_said_where_it_was_dropped(serve: Serve, browser: Browser, capture: bytes) -> None:
+def test_a_refused_file_is_reported_where_it_was_dropped(serve: Serve, browser: Browser, capture: bytes) -> None:
     address, _ = serve(capture)
     # A separate page: the browser itself reports failed requests on the console.
     page = browser.new_page(base_url=address, viewport={"width": 375, "height": 800})

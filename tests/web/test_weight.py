@@ -55,7 +55,7 @@ def test_the_first_page_and_the_first_figure_are_light(serve: Serve, open_page: 
     assert wire.bytes - before < ANOTHER_BYTES
 
 
-def test_files_of_pages_are_kept_for_good_by_addresses_that_hold_their_hash(make_client: MakeClient) -> None:
+def test_assets_with_their_hash_in_the_address_are_cached_for_good(make_client: MakeClient) -> None:
     client = make_client()
     links = re.findall(r'(?:href|src)="(/static/[^"]+)"', client.get("/").text)
     assert links

@@ -34,7 +34,7 @@ def plain(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-def test_the_api_says_what_the_library_says(client: TestClient) -> None:
+def test_the_api_agrees_with_the_library(client: TestClient) -> None:
     id = analysed(client, NARROW.read_bytes(), NARROW.name)
     connection = tcpwin.analyze(NARROW).connections[0]
     answer = asked(client, id).json()
@@ -131,7 +131,7 @@ def test_the_page_says_what_else_it_needs(client: TestClient) -> None:
     assert "Without slow reader" in page_of(client, id, lift="receiver_application", rate_mbps="10")
 
 
-def test_the_page_keeps_what_was_typed_and_says_what_is_wrong(client: TestClient) -> None:
+def test_the_page_preserves_the_input_and_names_the_mistake(client: TestClient) -> None:
     id = analysed(client, NARROW.read_bytes(), NARROW.name)
     for query, said in (
         ({"rmem": "many"}, "many"),

@@ -60,7 +60,7 @@ def test_a_capture_that_is_made_first_keeps_it(served: TestClient, capture: byte
     assert window_of(served, made["id"])["window_scale_state"] == "given"
 
 
-def test_the_form_without_a_script_takes_it(served: TestClient, capture: bytes) -> None:
+def test_the_form_works_without_a_script(served: TestClient, capture: bytes) -> None:
     form = served.get("/upload").text
     token = re.search(r'name="csrf" value="([^"]*)"', form)
     assert 'name="window_scales"' in form
@@ -86,7 +86,7 @@ def test_the_form_without_a_script_takes_it(served: TestClient, capture: bytes) 
         (["10.0.0.1=7", "10.0.0.1=8"], "both 7 and 8"),
     ],
 )
-def test_what_is_no_scale_is_refused_and_leaves_nothing(
+def test_an_invalid_scale_is_refused_and_leaves_nothing(
     served: TestClient, capture: bytes, given: list[str], said: str
 ) -> None:
     before = served.get(f"{API}/captures").json()["total"]

@@ -42,7 +42,7 @@ def test_uncaptured_data_is_not_shown_as_zero(client: TestClient) -> None:
     assert "2 kB sent" in words(client, share["path"])
 
 
-def test_one_of_a_thing_is_no_plural(client: TestClient) -> None:
+def test_one_item_is_singular(client: TestClient) -> None:
     id, capture, connection = pages(client, zero_window_connection()[:1])
     assert "1 packet 1 connection" in capture
     assert "1 packet 1 connection" in words(client, "/")
@@ -69,7 +69,7 @@ def test_a_clock_that_starts_in_1970_has_a_time(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("options", [[], [("MSS", 0)]])
-def test_a_segment_size_that_is_not_known_is_no_zero(client: TestClient, options: list[tuple[str, int]]) -> None:
+def test_an_unknown_segment_size_is_not_shown_as_zero(client: TestClient, options: list[tuple[str, int]]) -> None:
     refused = [
         segment(0.0, CLIENT, "S", 999, 0, window=8000, options=options),
         segment(0.1, SERVER, "RA", 0, 1000, window=0),

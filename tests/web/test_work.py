@@ -10,7 +10,7 @@ from web.crafted import API, analysed, settle
 from tcpwin_web.jobs.work import put_in_place
 
 
-def test_results_take_the_place_of_others_into_which_somebody_writes(tmp_path: Path) -> None:
+def test_results_replace_a_folder_that_is_being_written(tmp_path: Path) -> None:
     place, ended = tmp_path / "place", threading.Event()
 
     def write() -> None:
