@@ -44,24 +44,16 @@ def total(direction: tcpwin.Direction, names: tuple[str, ...]) -> int:
 
 
 @on(ends=["snd"])
-def test_timeouts_are_the_kernels(run: Run) -> None:
+def test_resends_of_each_cause_are_the_kernels(run: Run) -> None:
     assert run.data.rto_retransmissions == run.counter("snd", "TcpExt.TCPTimeouts")
     assert run.data.go_back_n_retransmissions == run.counter("snd", "TcpExt.TCPSlowStartRetrans")
-
-
-@on(ends=["snd"])
-def test_tail_loss_probes_are_the_kernels(run: Run) -> None:
+    assert total(run.data, RECOVERY) == run.counter("snd", "TcpExt.TCPFastRetrans")
     probes = run.counter("snd", "TcpExt.TCPLossProbes")
     reasons = ("TCPFastRetrans", "TCPSlowStartRetrans", "TCPTimeouts")
     resent = run.counter("snd", "Tcp.RetransSegs") - sum(run.counter("snd", f"TcpExt.{name}") for name in reasons)
     # None of them carried new data.
     assert resent == probes
     assert run.data.tail_loss_probes == probes
-
-
-@on(ends=["snd"])
-def test_retransmissions_in_recovery_are_the_kernels(run: Run) -> None:
-    assert total(run.data, RECOVERY) == run.counter("snd", "TcpExt.TCPFastRetrans")
 
 
 @on(ends=["snd"])

@@ -78,7 +78,7 @@ def longest_wait_ns(run: Run, until_ns: int) -> int:
 
 
 @on(ends=["snd"], copies=False)
-def test_smoothed_round_trip_is_the_kernels_at_the_time(run: Run, data_then: DataThen) -> None:
+def test_smoothed_round_trip_and_timeout_are_the_kernels_at_the_time(run: Run, data_then: DataThen) -> None:
     samples = chosen(run)
     assert len(samples) >= 2
     for sample in samples:
@@ -87,11 +87,6 @@ def test_smoothed_round_trip_is_the_kernels_at_the_time(run: Run, data_then: Dat
         ours_ns = [data.rtt_smoothed_ns or 0 for data in data_then(run, sample)]
         errors = [kernel_ns - each for each in ours_ns]
         assert any(-ERROR * kernel_ns <= error <= ERROR * kernel_ns + wait_ns for error in errors), (sample, ours_ns)
-
-
-@on(ends=["snd"], copies=False)
-def test_retransmission_timeout_is_the_kernels_at_the_time(run: Run, data_then: DataThen) -> None:
-    for sample in chosen(run):
         kernel_ns = sample.number("rto") * MILLISECOND_NS
         ours_ns = [data.rto_ns or 0 for data in data_then(run, sample)]
         least, most = (1 - ERROR) * (kernel_ns - TICK_NS), (1 + ERROR) * kernel_ns

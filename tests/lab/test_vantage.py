@@ -49,11 +49,7 @@ def test_at_the_receivers_end_the_senders_flight_matches_the_other_capture(run: 
     truth = read_run(run.scenario, "snd", "").data
     assert run.data.sender_flight_max_bytes == pytest.approx(truth.flight_max_bytes, rel=error(run))
     assert run.data.sender_flight_mean_bytes == pytest.approx(truth.flight_mean_bytes, rel=error(run))
-
-
-@on(ends=["rcv"], copies=False)
-def test_at_the_receivers_end_the_flight_itself_is_far_less(run: Run) -> None:
-    """Why the shift is needed: what has arrived is acknowledged at once."""
+    # The shift is needed because arriving data is acknowledged at once.
     assert run.data.flight_mean_bytes < 0.6 * run.data.sender_flight_mean_bytes
 
 

@@ -23,7 +23,7 @@ def way_delay_ns(run: Run) -> int:
 
 
 @on()
-def test_episodes_are_as_many_as_the_receivers_kernel_counted(run: Run) -> None:
+def test_episodes_probes_and_keep_alives_are_as_many_as_the_kernels_counted(run: Run) -> None:
     opened = run.counter("rcv", "TcpExt.TCPFromZeroWindowAdv")
     closed = run.counter("rcv", "TcpExt.TCPToZeroWindowAdv")
     episodes = run.data.zero_window_episodes
@@ -31,6 +31,11 @@ def test_episodes_are_as_many_as_the_receivers_kernel_counted(run: Run) -> None:
     assert sum(episode.ended_by != "open" for episode in episodes) == opened
     assert run.data.zero_window_ns == sum(episode.duration_ns for episode in episodes)
     assert run.back.zero_window_episode_count == run.counter("snd", "TcpExt.TCPToZeroWindowAdv")
+    assert run.data.zero_window_probes == run.counter("snd", "TcpExt.TCPWinProbe")
+    assert sum(episode.probes for episode in episodes) == run.data.zero_window_probes
+    # A probe that arrives after the update it crossed has a keep-alive's form, and is still a probe.
+    assert run.data.keep_alives == run.counter("snd", "TcpExt.TCPKeepAlive")
+    assert run.back.keep_alives == run.counter("rcv", "TcpExt.TCPKeepAlive")
 
 
 @on()
@@ -56,19 +61,6 @@ def test_segments_with_a_zero_window_are_the_closings_and_the_answers_to_probes(
     assert run.data.zero_window_segments == closed + answered
     answers = [episode.ended_by for episode in run.data.zero_window_episodes]
     assert answers == ["update"] * closed
-
-
-@on()
-def test_probes_are_those_that_the_senders_kernel_counted(run: Run) -> None:
-    assert run.data.zero_window_probes == run.counter("snd", "TcpExt.TCPWinProbe")
-    assert sum(episode.probes for episode in run.data.zero_window_episodes) == run.data.zero_window_probes
-
-
-@on()
-def test_keep_alives_are_those_that_the_senders_kernel_counted(run: Run) -> None:
-    """A probe that arrives after the update it crossed has a keep-alive's form, and is still a probe."""
-    assert run.data.keep_alives == run.counter("snd", "TcpExt.TCPKeepAlive")
-    assert run.back.keep_alives == run.counter("rcv", "TcpExt.TCPKeepAlive")
 
 
 @on()

@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import all_cases
 from oracle import kinds
 from oracle.compare import Comparison, read_doubts
 from oracle.conftest import Look
@@ -53,45 +54,35 @@ def test_shift_above_14(look: Look) -> None:
     assert found == set()
 
 
-def test_duplicate_ack_with_sack(look: Look) -> None:
-    # test301: 115 acknowledges 319484; 116 is [323840, 325292), behind a hole. 118 acknowledges 319484 again
-    # and SACKs just that: new SACK information, a duplicate ACK (RFC 6675 §2). Its window is larger by 23
-    # units, as autotuning continues.
-    row, segment, found = look("test301.pcapng", 118)
-    assert events(row) == {"duplicate_ack"}
-    assert segment.events == {"window_update"}
-    assert found == {kinds.CARRIES_SACK}
-
-
-def test_update_after_an_old_ack(look: Look) -> None:
-    # fast012: 296 acknowledges 194158 with 59222 (IP identification 0x6393); 297 is older, 192773 with
-    # 60607 (0x6392), and was overtaken. 298 acknowledges 194158 with 65535: nothing new but the window,
-    # larger by 6,313 bytes.
-    row, segment, found = look("fast012.trace", 298)
-    assert look("fast012.trace", 297)[1].ip_id == "0x6392"
-    assert events(row) == {"window_update"}
-    assert segment.events == frozenset()
-    assert found == {kinds.AFTER_AN_OLD_ACK}
-
-
-@pytest.mark.parametrize(("name", "frame"), [("gre-aruba.pcap", 998), ("gre-aruba.pcap", 1647)])
-def test_window_update_that_repeats_its_sack(look: Look, name: str, frame: int) -> None:
-    # Listed as debatable ("a SACK dup ACK"): the packets are with tshark. gre-aruba 997 and 998 have the
-    # same ACK (3114793) and the same four blocks; 22 ms lie between them, and the window goes from 573 to
-    # 4125 units, 909,312 bytes more. No block is new, so it is not a duplicate ACK (RFC 6675 §2); the
-    # application has read. 1645 and 1647 likewise, with ACK 488256, and 644 and 1028 units.
-    row, segment, _ = look(name, frame)
-    assert segment.events == {"window_update"}
-    assert events(row) == {"window_update"}
-
-
-def test_window_update_with_a_d_sack(look: Look) -> None:
-    # pppoe-over-qinq 63 acknowledges 11322, everything; 64 again, with 220 units more and a D-SACK of
-    # 10779:11322. Nothing is outstanding, so that it duplicates no ACK (RFC 5681 §2 (a)), and the window is
-    # another.
-    row, segment, _ = look("pppoe-over-qinq.pcap", 64)
-    assert segment.events == {"window_update"}
-    assert events(row) == {"window_update", "dsack"}
+@all_cases(
+    ("name", "frame", "ours", "theirs", "expected"),
+    [
+        # test301: 115 acknowledges 319484; 116 is [323840, 325292), behind a hole. 118 acknowledges 319484 again
+        # and SACKs just that: new SACK information, a duplicate ACK (RFC 6675 §2). Its window is larger by 23
+        # units, as autotuning continues.
+        ("test301.pcapng", 118, {"duplicate_ack"}, {"window_update"}, {kinds.CARRIES_SACK}),
+        # fast012: 296 acknowledges 194158 with 59222 (IP identification 0x6393); 297 is older, 192773 with
+        # 60607 (0x6392), and was overtaken. 298 acknowledges 194158 with 65535: nothing new but the window,
+        # larger by 6,313 bytes.
+        ("fast012.trace", 298, {"window_update"}, set(), {kinds.AFTER_AN_OLD_ACK}),
+        # Listed as debatable ("a SACK dup ACK"): the packets are with tshark. gre-aruba 997 and 998 have the
+        # same ACK (3114793) and the same four blocks; 22 ms lie between them, and the window goes from 573 to
+        # 4125 units, 909,312 bytes more. No block is new, so it is not a duplicate ACK (RFC 6675 §2); the
+        # application has read. 1645 and 1647 likewise, with ACK 488256, and 644 and 1028 units.
+        ("gre-aruba.pcap", 998, {"window_update"}, {"window_update"}, None),
+        ("gre-aruba.pcap", 1647, {"window_update"}, {"window_update"}, None),
+        # pppoe-over-qinq 63 acknowledges 11322, everything; 64 again, with 220 units more and a D-SACK of
+        # 10779:11322. Nothing is outstanding, so it duplicates no ACK (RFC 5681 §2 (a)), and its window differs.
+        ("pppoe-over-qinq.pcap", 64, {"window_update", "dsack"}, {"window_update"}, None),
+    ],
+)
+def test_updates_and_duplicates(
+    look: Look, name: str, frame: int, ours: set[str], theirs: set[str], expected: set[str] | None
+) -> None:
+    row, segment, found = look(name, frame)
+    assert (events(row), segment.events) == (ours, theirs)
+    assert expected is None or found == expected
+    assert name != "fast012.trace" or look(name, 297)[1].ip_id == "0x6392"
 
 
 def test_an_old_ack_between_two_equal_ones_updates_nothing(look: Look) -> None:

@@ -1,7 +1,8 @@
 """Slots: whose turn it is, who is refused, and who left before the turn came."""
 
 import asyncio
-from collections.abc import Coroutine
+import functools
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -43,127 +44,115 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def run(test: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(test)
+def in_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    """Run an asynchronous test in a new event loop."""
+    return functools.wraps(test)(lambda: asyncio.run(test()))
 
 
 def slots(count: int, **limits: int) -> FairSemaphore:
     return FairSemaphore(count, **{"each": count, "guests": 1, "each_waiting": 100, "guests_waiting": 2, **limits})
 
 
-def test_who_asks_for_much_waits_for_himself_alone() -> None:
-    async def check() -> None:
-        worker = Worker(slots(1))
-        ann, ben = Caller(ANN), Caller(BEN)
-        tasks = [asyncio.create_task(worker.ask(f"a{number}", ann)) for number in range(5)]
-        await settle()
-        tasks += [asyncio.create_task(worker.ask(f"b{number}", ben)) for number in range(2)]
-        await settle()
-        await worker.end_all()
-        # Ann was first; from then on they take turns until Ben has no more.
-        assert worker.begun == ["a0", "b0", "a1", "b1", "a2", "a3", "a4"]
-        await asyncio.gather(*tasks)
-
-    run(check())
+@in_loop
+async def test_who_asks_for_much_waits_for_himself_alone() -> None:
+    worker = Worker(slots(1))
+    ann, ben = Caller(ANN), Caller(BEN)
+    tasks = [asyncio.create_task(worker.ask(f"a{number}", ann)) for number in range(5)]
+    await settle()
+    tasks += [asyncio.create_task(worker.ask(f"b{number}", ben)) for number in range(2)]
+    await settle()
+    await worker.end_all()
+    # Ann was first; from then on they take turns until Ben has no more.
+    assert worker.begun == ["a0", "b0", "a1", "b1", "a2", "a3", "a4"]
+    await asyncio.gather(*tasks)
 
 
-def test_one_caller_never_holds_all_slots() -> None:
-    async def check() -> None:
-        worker = Worker(slots(3, each=2))
-        tasks = [asyncio.create_task(worker.ask(f"a{number}", Caller(ANN))) for number in range(4)]
-        await settle()
-        assert worker.begun == ["a0", "a1"]
-        tasks.append(asyncio.create_task(worker.ask("b0", Caller(BEN))))
-        await settle()
-        assert worker.begun == ["a0", "a1", "b0"]
-        await worker.end_all()
-        await asyncio.gather(*tasks)
-
-    run(check())
+@in_loop
+async def test_one_caller_never_holds_all_slots() -> None:
+    worker = Worker(slots(3, each=2))
+    tasks = [asyncio.create_task(worker.ask(f"a{number}", Caller(ANN))) for number in range(4)]
+    await settle()
+    assert worker.begun == ["a0", "a1"]
+    tasks.append(asyncio.create_task(worker.ask("b0", Caller(BEN))))
+    await settle()
+    assert worker.begun == ["a0", "a1", "b0"]
+    await worker.end_all()
+    await asyncio.gather(*tasks)
 
 
-def test_guests_together_have_a_share() -> None:
-    async def check() -> None:
-        worker = Worker(slots(2))
-        guests = [
-            asyncio.create_task(worker.ask(f"g{number}", Caller(f"guest {number}", is_guest=True)))
-            for number in range(4)
-        ]
-        await settle()
-        # One works, two wait, one is refused at once.
-        assert worker.begun == ["g0"]
-        assert [each.done() for each in guests] == [False, False, False, True]
-        with pytest.raises(BusyError, match="too many requests are waiting"):
-            guests[3].result()
-        ann = asyncio.create_task(worker.ask("a0", Caller(ANN)))
-        await settle()
-        assert worker.begun == ["g0", "a0"]
-        await worker.end_all()
-        await asyncio.gather(*guests[:3], ann)
-        assert worker.begun == ["g0", "a0", "g1", "g2"]
-
-    run(check())
+@in_loop
+async def test_guests_together_have_a_share() -> None:
+    worker = Worker(slots(2))
+    guests = [
+        asyncio.create_task(worker.ask(f"g{number}", Caller(f"guest {number}", is_guest=True))) for number in range(4)
+    ]
+    await settle()
+    # One works, two wait, one is refused at once.
+    assert worker.begun == ["g0"]
+    assert [each.done() for each in guests] == [False, False, False, True]
+    with pytest.raises(BusyError, match="too many requests are waiting"):
+        guests[3].result()
+    ann = asyncio.create_task(worker.ask("a0", Caller(ANN)))
+    await settle()
+    assert worker.begun == ["g0", "a0"]
+    await worker.end_all()
+    await asyncio.gather(*guests[:3], ann)
+    assert worker.begun == ["g0", "a0", "g1", "g2"]
 
 
-def test_a_client_that_leaves_loses_its_turn_and_delays_nobody() -> None:
-    async def check() -> None:
-        one = slots(1)
-        worker = Worker(one)
-        ann, ben = Caller(ANN), Caller(BEN)
-        first = asyncio.create_task(worker.ask("a0", ann))
-        await settle()
-        gone, next_one = (
-            asyncio.create_task(worker.ask("b0", ben)),
-            asyncio.create_task(worker.ask("c0", Caller("c"))),
-        )
-        await settle()
-        assert one.waiting == 2
-        ben.gone.set()
-        await settle()
-        assert one.waiting == 1
-        with pytest.raises(GoneError):
-            gone.result()
-        await worker.end_all()
-        await asyncio.gather(first, next_one)
-        assert (worker.begun, one.taken, one.waiting) == (["a0", "c0"], 0, 0)
-
-    run(check())
+@in_loop
+async def test_a_client_that_leaves_loses_its_turn_and_delays_nobody() -> None:
+    one = slots(1)
+    worker = Worker(one)
+    ann, ben = Caller(ANN), Caller(BEN)
+    first = asyncio.create_task(worker.ask("a0", ann))
+    await settle()
+    gone, next_one = (
+        asyncio.create_task(worker.ask("b0", ben)),
+        asyncio.create_task(worker.ask("c0", Caller("c"))),
+    )
+    await settle()
+    assert one.waiting == 2
+    ben.gone.set()
+    await settle()
+    assert one.waiting == 1
+    with pytest.raises(GoneError):
+        gone.result()
+    await worker.end_all()
+    await asyncio.gather(first, next_one)
+    assert (worker.begun, one.taken, one.waiting) == (["a0", "c0"], 0, 0)
 
 
-def test_clients_that_wait_too_long_or_at_shutdown_get_an_answer() -> None:
-    async def check() -> None:
-        one = slots(1, each_waiting=1)
-        worker = Worker(one)
-        first = asyncio.create_task(worker.ask("a0", Caller(ANN)))
-        await settle()
-        with pytest.raises(BusyError, match="busy"):
-            await worker.ask("b0", Caller(BEN), 0.01)
-        waiting = asyncio.create_task(worker.ask("a1", Caller(ANN)))
-        await settle()
-        assert one.is_full
-        with pytest.raises(BusyError, match="too many requests are waiting"):
-            await worker.ask("a2", Caller(ANN))
-        one.close()
-        with pytest.raises(BusyError, match="the service is stopping"):
-            await waiting
-        with pytest.raises(BusyError, match="the service is stopping"):
-            await worker.ask("c0", Caller("c"))
-        await worker.end_all()
-        await first
-        assert one.taken == 0
-
-    run(check())
+@in_loop
+async def test_clients_that_wait_too_long_or_at_shutdown_get_an_answer() -> None:
+    one = slots(1, each_waiting=1)
+    worker = Worker(one)
+    first = asyncio.create_task(worker.ask("a0", Caller(ANN)))
+    await settle()
+    with pytest.raises(BusyError, match="busy"):
+        await worker.ask("b0", Caller(BEN), 0.01)
+    waiting = asyncio.create_task(worker.ask("a1", Caller(ANN)))
+    await settle()
+    assert one.is_full
+    with pytest.raises(BusyError, match="too many requests are waiting"):
+        await worker.ask("a2", Caller(ANN))
+    one.close()
+    with pytest.raises(BusyError, match="the service is stopping"):
+        await waiting
+    with pytest.raises(BusyError, match="the service is stopping"):
+        await worker.ask("c0", Caller("c"))
+    await worker.end_all()
+    await first
+    assert one.taken == 0
 
 
-def test_a_result_is_cancelled_where_nobody_waits() -> None:
-    async def check() -> None:
-        caller = Caller(ANN)
-        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        waiting = asyncio.create_task(caller.await_unless_gone(future))
-        await settle()
-        caller.gone.set()
-        with pytest.raises(GoneError):
-            await waiting
-        assert future.cancelled()
-
-    run(check())
+@in_loop
+async def test_a_result_is_cancelled_where_nobody_waits() -> None:
+    caller = Caller(ANN)
+    future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    waiting = asyncio.create_task(caller.await_unless_gone(future))
+    await settle()
+    caller.gone.set()
+    with pytest.raises(GoneError):
+        await waiting
+    assert future.cancelled()
