@@ -41,13 +41,19 @@ def start(command: Sequence[Any], **options: Any) -> subprocess.Popen[Any]:
 
 def _forked(command: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
     arguments, environment = [os.fsdecode(each) for each in command], options.get("env")
-    return {**options} | ({"preexec_fn": _become(arguments, environment)} if FORKS else {})
+    if not FORKS:
+        return {**options}
+    return {**options, "preexec_fn": _become(arguments, environment, options.get("preexec_fn"))}
 
 
-def _become(command: list[str], environment: Mapping[str, str] | None) -> Callable[[], NoReturn]:
+def _become(
+    command: list[str], environment: Mapping[str, str] | None, prepare: Callable[[], object] | None
+) -> Callable[[], NoReturn]:
     def child() -> NoReturn:
         status = 1
         try:
+            if prepare is not None:
+                prepare()
             # The parent takes the closed pipe of errors as the start of the program.
             os.closerange(3, os.sysconf("SC_OPEN_MAX"))
             atexit._clear()

@@ -266,7 +266,7 @@ def test_of_several_captures_one_is_chosen(tmp_path: Path) -> None:
     assert "rcv/d.pcap.gz" in told
     for member in ("snd/c.pcap.gz", "c.pcap.gz"):
         assert document(path, "--capture", member)["capture"]["segments"] == 4586
-    assert "x.pcap; it has snd/c.pcap.gz, rcv/d.pcap.gz" in refused("analyze", path, "--capture", "x.pcap")
+    assert "x.pcap; available: snd/c.pcap.gz, rcv/d.pcap.gz" in refused("analyze", path, "--capture", "x.pcap")
     assert "is a bundle: read it alone" in refused("analyze", path, SLOW_READER, "--merge", status=2)
 
 

@@ -72,7 +72,7 @@ def test_nothing_is_written_of_what_cannot_be_had() -> None:
     file = io.StringIO()
     with pytest.raises(IndexError):
         analyze(KEEP_ALIVE).write_json(file, connection=1)
-    with pytest.raises(ValueError, match="say which"):
+    with pytest.raises(ValueError, match="pass its number"):
         analyze(KEEP_ALIVE).write_json(file, events=True)
     assert not file.getvalue()
 

@@ -76,7 +76,7 @@ def test_the_page_has_the_questions() -> None:
     assert list(QUESTIONS) == [
         "Which paths are the worst?",
         "What limits whom?",
-        "How large are windows beside what their paths need?",
+        "How large are windows compared with what their paths need?",
         "Was it better before a change?",
         "Which hosts have a receive buffer too small for their delay?",
     ]
@@ -120,7 +120,7 @@ def test_windows_against_the_needs_of_their_paths(dataset: Path, connections: li
         if (rate_bps := of(each, side, "path_rate_bps")) and of(each, side, "payload_bytes") > 100_000
         if (window := of(each, side, "receive_window_max_bytes")) is not None
     ]
-    rows = answer(dataset, QUESTIONS["How large are windows beside what their paths need?"])
+    rows = answer(dataset, QUESTIONS["How large are windows compared with what their paths need?"])
     (lab,) = [row for row in rows if row["site"] == "lab"]
     assert lab["directions"] == len(times) > 0
     assert lab["times_the_need"][1] == pytest.approx(median(times))
