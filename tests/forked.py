@@ -58,7 +58,8 @@ def _become(
             os.closerange(3, os.sysconf("SC_OPEN_MAX"))
             atexit._clear()
             # As Python does at its start.
-            signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+            for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
+                signal.signal(ignored, signal.SIG_IGN)
             warnings.resetwarnings()
             warnings.simplefilter("ignore")
             if environment is not None:
