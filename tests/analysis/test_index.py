@@ -97,7 +97,6 @@ def check(capture: Path, index: Path) -> int:
     # All together, which are looked up by bits; a few, which are compared; each alone.
     for group in [set(range(count)), set(few[:3]), *({id} for id in few)]:
         opened = _engine.reopen(source, index, group, facts=facts, counters=counters, rows=MOST_ROWS)
-        assert opened is not None
         assert (len(opened), opened.facts(), opened.counters()) == (count, facts, counters)
         compared = sorted(group)[:: max(len(group) // COMPARED, 1)]
         for id in compared:

@@ -93,7 +93,6 @@ def test_rows_are_the_segments_of_the_span(path: Path) -> None:
     for start_ns, end_ns in spans_of(connection):
         expected = [row for row in rows if start_ns <= row["time_ns"] <= end_ns]
         table = connection.view(start_ns, end_ns, rows=len(expected)).rows
-        assert table is not None
         told = list(table.rows())
         assert [{name: row[name] for name in _engine.ROW_COLUMNS} for row in told] == expected
         if expected:
@@ -140,7 +139,6 @@ def test_sack_blocks_lie_on_the_axis_beyond_a_wrap(tmp_path: Path) -> None:
     ladder.parse(SACKED).write_pcap(path)
     connection = tcpwin.analyze(path).connections[0]
     table = connection.view(rows=100).rows
-    assert table is not None
     told = list(table.rows())
     assert [row["sequence"] for row in told] == [0, 0, 1, 1, 1001, 2001, 3001, 1, 1]
     names = [f"sack_{side}_{number}" for number in (1, 2, 3, 4) for side in ("left", "right")]
@@ -218,8 +216,6 @@ def test_views_of_several_are_those_of_each() -> None:
     assert [view.connection.id for view in views] == ids
     for id, view in zip(ids, views, strict=True):
         alone = analysis.connections[id].view(buckets=64, rows=1000)
-        assert view.rows is not None
-        assert alone.rows is not None
         assert list(view.rows.rows()) == list(alone.rows.rows())
         assert view.events == alone.events
         for name in _engine.SERIES_NAMES:
@@ -237,7 +233,6 @@ def test_later_uses_of_a_four_tuple_are_told_apart(tmp_path: Path) -> None:
     second = analysis.connections[1]
     assert list(second.segments().rows()) == every
     table = second.view(rows=100).rows
-    assert table is not None
     assert table["frame"].tolist() == [row["frame"] for row in every]
 
 

@@ -129,7 +129,6 @@ def test_interrupt_while_standard_input_is_awaited(command: str) -> None:
     with subprocess.Popen(
         [TCPWIN, command, "-"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as process:
-        assert process.stdin is not None
         process.stdin.write(HEADER)
         process.stdin.flush()
         # It has taken the header, and waits for more.
@@ -139,7 +138,6 @@ def test_interrupt_while_standard_input_is_awaited(command: str) -> None:
             process.wait(timeout=HANG_S)
         finally:
             process.kill()
-        assert process.stderr is not None
         said = process.stderr.read()
     assert process.returncode == 130
     assert said.strip() == b"tcpwin: interrupted"

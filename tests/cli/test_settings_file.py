@@ -41,7 +41,6 @@ def test_thresholds_with_and_without_quotes(project: Path) -> None:
     from tcpwin.cli.rules import find_rule
 
     rule = find_rule("TW201")
-    assert rule is not None
     name, threshold = next(each for each in rule.thresholds.items() if each[1].unit == "ns")
     assert threshold.unit == "ns"
     for line in (f'TW201.{name} = "1h"', f'"TW201.{name}" = "1h"', f'zero-window-stall.{name} = "1h"'):

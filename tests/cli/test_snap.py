@@ -185,11 +185,9 @@ def test_a_ring_is_told_and_read_as_one_capture(tmp_path: Path, tool: Callable[[
     _, samples, packets = said.decode().splitlines()
     kept = f"{bytes_text(sizes['snap.jsonl'] + sizes['snap.jsonl.1'])} in 2 files"
     match = re.fullmatch(rf"{folder}/snap\.jsonl: [\d.]+ [kM]?B in (\d+) files written; kept {kept}", samples)
-    assert match is not None, samples
     assert int(match[1]) >= 3
     kept = f"{bytes_text(sizes['packets.pcap'] + sizes['packets.pcap.1'])} in 2 files"
     match = re.fullmatch(rf"{folder}/packets\.pcap: ([\d,]+) packets written; kept {kept}", packets)
-    assert match is not None, packets
     written = int(match[1].replace(",", ""))
     each_file = [library.analyze(folder / name).capture.packets for name in names[:2]]
     assert library.analyze(folder).capture.packets == sum(each_file) < written
@@ -255,7 +253,6 @@ def test_a_full_disk_is_one_line() -> None:
 def shell_lines() -> str:
     """Return the script of the page."""
     found = re.search(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf8"), re.DOTALL)
-    assert found is not None
     return found[1]
 
 
@@ -311,7 +308,6 @@ def test_the_lines_of_the_page_make_a_bundle(tmp_path: Path, tool: Callable[[str
         capturing = subprocess.Popen(
             packets.split(), cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
-        assert capturing.stderr is not None
         assert b"listening on lo" in capturing.stderr.readline()
         until(lambda: (folder / "sockstat.txt").exists())
         tcpdump = capturing

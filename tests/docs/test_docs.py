@@ -192,7 +192,6 @@ def test_the_articles_line_of_ss_says_what_the_page_makes_of_it() -> None:
     """misc/ss.c: send = cwnd · mss · 8 / rtt; tcp_set_rto: the round trip and 200 ms, in ticks of 4 ms."""
     page = PAGES["idle-restart.md"]
     found = re.search(r"rto:(\d+) rtt:([\d.]+)/([\d.]+) .*mss:(\d+) .*cwnd:(\d+) .*send ([\d.]+)Mbps", page)
-    assert found is not None
     rto, smoothed, deviation, mss, window, rate = (float(text) for text in found.groups())
     assert round(window * mss * 8 / (smoothed * 1e-3) / 1e6, 1) == rate
     assert rto == -(-(smoothed + max(200, 4 * deviation)) // 4) * 4
@@ -227,14 +226,12 @@ def test_the_worked_timeout_is_the_engines() -> None:
     assert said[-1] == f"{(connection.b_to_a.rto_ns or 0) / 1e6:.1f}"
     for _, _, timeout, line in rows[:-1]:
         kernel = re.match(r"`rto:(\d+) ", line)
-        assert kernel is not None
         assert 0 <= int(kernel[1]) - float(timeout) <= 10
 
 
 def test_the_restart_told_frame_by_frame_is_in_the_capture() -> None:
     page = " ".join(PAGES["idle-restart.md"].split())
     told = re.search(r"frames (\d+) to (\d+) are ten segments, ([\d,]+) bytes; frame (\d+) is the first ACK", page)
-    assert told is not None
     first, last, sent, ack = (int(number.replace(",", "")) for number in told.groups())
     connection = tcpwin.analyze(ROOT / "captures" / "lab" / "idle-restart.pcap.gz").connections[0]
     rows = dict(connection.segments().items())
@@ -256,7 +253,6 @@ def test_bytes_sent_again_are_those_of_the_page() -> None:
         r"the sender's capture of the same connection (\d+) and ([\d,]+)",
         page,
     )
-    assert told is not None
     receiver = ROOT / told[1]
     sender = receiver.with_name("lossy-path.pcapng.gz")
     for capture, count, again in ((receiver, told[2], told[3]), (sender, told[4], told[5])):

@@ -114,7 +114,6 @@ def test_the_last_sample_of_each_socket_counts() -> None:
     first, again = sockets({"rtt_ns": 5}), sockets({"rtt_ns": 9, "index": 1}, {"rtt_ns": 1, "index": 1})
     assert counts([*first, *again], "rtt_ns") == (2, 1, 10)
     every = distribution([*first, *again], "rtt_ns", last_only=False)
-    assert every is not None
     assert (every.count, every.sum) == (3, 15)
     assert last_samples([*first, *again]) == again
 

@@ -77,7 +77,6 @@ def test_files_of_one_host_are_one_host(tmp_path: Path, capture: Path) -> None:
     ]
     assert [sample.values for sample in host.counters] == [{"TcpActiveOpens": 5, "TcpRetransSegs": 7}]
     assert [sample.tcp_memory_bytes for sample in host.memory] == [3 * 4096]
-    assert host.settings is not None
     assert host.settings.numbers("net.ipv4.tcp_rmem") == (4096, 131_072, 6_291_456)
     assert (host.kernel, host.others) == (None, [])
 
@@ -86,7 +85,6 @@ def test_later_settings_of_a_host_add_to_earlier_ones(capture: Path) -> None:
     later = "net.ipv4.tcp_rmem = 4096 131072 33554432\nnet.ipv4.tcp_sack = 1\n"
     files = [("h", SnapshotFile(text.encode())) for text in (SYSCTL, later)]
     [host] = analyze(capture, snapshots=files).hosts
-    assert host.settings is not None
     assert host.settings.values == {
         "net.ipv4.tcp_rmem": "4096 131072 33554432",
         "net.ipv4.tcp_window_scaling": "1",
@@ -127,8 +125,6 @@ def test_two_hosts_have_clocks_of_their_own(capture: Path) -> None:
     ]
     analysis = analyze(capture, snapshots=files)
     client, server = (host.clock for host in analysis.hosts)
-    assert client is not None
-    assert server is not None
     assert (client.method, server.method) == ("estimated", "same_clock")
     assert client.uncertainty_ns is not None
     assert abs(client.offset_ns + ahead_ns) <= client.uncertainty_ns <= 16_000_000

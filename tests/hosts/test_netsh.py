@@ -143,7 +143,6 @@ def test_what_a_level_leads_to(
     level: str, shift: int | None, field: int | None, initial_bytes: int | None, largest_bytes: int
 ) -> None:
     found = autotuning(level)
-    assert found is not None
     assert found == Autotuning(level, shift, field, initial_bytes, largest_bytes, found.sources)
     stated = {name for name in ("shift", "window_field", "initial_window_bytes") if getattr(found, name) is not None}
     assert set(found.sources) == stated | {"shift", "largest_window_bytes"}

@@ -65,14 +65,12 @@ def test_told_by_what_a_loss_leaves(sender: Callable[[int, int], int], name: str
     told = algorithms_of(connection)
     assert told["b_to_a"] is None
     algorithm = told["a_to_b"]
-    assert algorithm is not None
     assert (algorithm.name, algorithm.source) == (name, "packets")
     assert algorithm.confidence == ("possible" if name == "bbr" else "likely")
     assert f"{LOSSES}" in algorithm.evidence or f"{LOSSES - 1}" in algorithm.evidence
     assert connection.a_to_b.sender_algorithm == name
     # Do not recommend the algorithm already in use.
     [finding] = judged(analysis, "TW307", {"TW307.cost_ns": 1e6, "TW307.share": 0.01})
-    assert finding.remedy is not None
     advice = " ".join((finding.remedy.text, *finding.remedy.settings)).lower()
     assert ("bbr" in advice) is (name != "bbr")
 

@@ -40,24 +40,19 @@ def test_fires_where_neither_syn_has_the_option(tmp_path: Path) -> None:
         "goodput_bps": 13_107_000,
         "held_back_ns": 800_000_000,
     }
-    assert finding.remedy is not None
     assert finding.remedy.settings == (
         "sysctl -w net.ipv4.tcp_window_scaling=1",
         "netsh interface tcp set global autotuninglevel=normal",
     )
 
 
-def test_does_not_fire_on_a_smaller_window(tmp_path: Path) -> None:
-    # 32,768 bytes could have been 65,535 without the option: the buffer is small.
+def test_does_not_fire_otherwise(tmp_path: Path) -> None:
+    # On a smaller window: 32,768 bytes could have been 65,535 without the option: the buffer is small.
     assert not judged(unscaled(32_768).analyze(tmp_path), "TW101")
-
-
-def test_does_not_fire_where_the_window_was_not_filled(tmp_path: Path) -> None:
+    # Where the window was not filled.
     story = Story(window={"a": 64_240, "b": 65_535}).handshake(options=NO_SCALE, scaled=(64_240, 65_535))
     assert not judged(rounds(story, 20, full(60_000)).close().analyze(tmp_path), "TW101")
-
-
-def test_does_not_fire_below_the_threshold(tmp_path: Path) -> None:
+    # Below the threshold.
     story = unscaled(count=4)
     assert not judged(story.analyze(tmp_path), "TW101")
     assert judged(story.analyze(tmp_path), "TW101", {"TW101.limited_ns": 100e6, "TW101.fill": 0.75})
@@ -80,7 +75,6 @@ def test_the_hosts_setting_decides(tmp_path: Path, setting: str, expected: tuple
     }
     finding = one(unscaled(options=options).analyze(tmp_path, snapshots=snapshots), "TW101")
     assert (finding.side, finding.owner, finding.confidence) == expected
-    assert finding.remedy is not None
     assert finding.remedy.settings == ("sysctl -w net.ipv4.tcp_window_scaling=1",)
 
 

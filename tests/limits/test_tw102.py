@@ -32,11 +32,10 @@ def test_fires_on_one_answer_without_the_option_among_others_with_it(tmp_path: P
     assert finding.evidence.values == {"without_in_answer": 1, "with_in_both": 3}
 
 
-def test_does_not_fire_where_too_few_others_have_it(tmp_path: Path) -> None:
+def test_does_not_fire_otherwise(tmp_path: Path) -> None:
+    # Where too few others have it.
     assert not judged(connections([WITHOUT, scaled(7), scaled(7)]).analyze(tmp_path), "TW102")
-
-
-def test_does_not_fire_where_the_syn_lacks_it(tmp_path: Path) -> None:
+    # Where the SYN lacks it.
     neither = ("<mss 1460,sackOK>", "<mss 1460,sackOK>")
     assert not judged(connections([neither, scaled(7), scaled(7), scaled(7)]).analyze(tmp_path), "TW102")
 

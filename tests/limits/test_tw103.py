@@ -35,14 +35,19 @@ def test_fires_on_a_sender_that_reads_502_as_502_bytes(tmp_path: Path) -> None:
     }
 
 
-def test_does_not_fire_on_flights_that_end_elsewhere(tmp_path: Path) -> None:
+def test_does_not_fire_otherwise(tmp_path: Path) -> None:
+    # On flights that end elsewhere.
     assert not judged(stops_after(501).analyze(tmp_path), "TW103")
-
-
-def test_does_not_fire_on_nine_of_them(tmp_path: Path) -> None:
+    # On nine flights.
     story = stops_after(502, count=10)
     assert not judged(story.analyze(tmp_path), "TW103")
     assert judged(story.analyze(tmp_path), "TW103", {"TW103.times": 9})
+    # On data within the window.
+    assert not judged(overruns(5, window=3_320).analyze(tmp_path), "TW103")
+    assert not judged(overruns(4).analyze(tmp_path), "TW103")
+    # On a full window: 502 raw, and all of 502 << 7 in flight, as expected.
+    story = Story().handshake(options=scaled(7), scaled=(502, 502))
+    assert not judged(rounds(story, 10, full(502 << 7)).close().analyze(tmp_path), "TW103")
 
 
 def test_fires_on_a_sender_that_scales_what_is_not_scaled(tmp_path: Path) -> None:
@@ -56,14 +61,3 @@ def test_fires_on_a_sender_that_scales_what_is_not_scaled(tmp_path: Path) -> Non
     }
     # Handshake, then three segments and an ACK each time; the second and third segment end beyond 509 bytes.
     assert finding.evidence.frames == (5, 6, 10, 14, 18, 22)
-
-
-def test_does_not_fire_on_data_within_the_window(tmp_path: Path) -> None:
-    assert not judged(overruns(5, window=3_320).analyze(tmp_path), "TW103")
-    assert not judged(overruns(4).analyze(tmp_path), "TW103")
-
-
-def test_does_not_fire_on_a_full_window(tmp_path: Path) -> None:
-    # 502 raw, and all of 502 << 7 in flight: as it should be.
-    story = Story().handshake(options=scaled(7), scaled=(502, 502))
-    assert not judged(rounds(story, 10, full(502 << 7)).close().analyze(tmp_path), "TW103")

@@ -30,22 +30,18 @@ def test_fires_on_a_window_at_the_most_of_its_shift(tmp_path: Path) -> None:
         "goodput_bps": 26_214_000,
         "held_back_ns": 800_000_000,
     }
-    assert finding.remedy is not None
     # Half of the buffer is window by default: 4 x 131,070 bytes need 1,048,560; the default is more.
     assert finding.remedy.settings == ('sysctl -w net.ipv4.tcp_rmem="4096 131072 6291456"',)
 
 
-def test_does_not_fire_where_the_shift_could_say_more(tmp_path: Path) -> None:
+def test_does_not_fire_otherwise(tmp_path: Path) -> None:
+    # Where the shift could say more.
     assert not judged(filled(2, 32_767).analyze(tmp_path), "TW105")
-
-
-def test_does_not_fire_where_the_path_was_full(tmp_path: Path) -> None:
+    # Where the path was full.
     # The ACKs take 51 ms on a path of 40 ms: a queue, and the window is as large as path and queue.
     assert not judged(filled(1, 65_535, count=20, rtt=0.051).analyze(tmp_path), "TW105")
     assert judged(filled(1, 65_535, count=20, rtt=0.043).analyze(tmp_path), "TW105")
-
-
-def test_does_not_fire_where_scaling_is_off(tmp_path: Path) -> None:
+    # Where scaling is off.
     options = ("<mss 1460,sackOK>", "<mss 1460,sackOK>")
     story = Story(window={"a": 64_240, "b": 65_535}).handshake(options=options, scaled=(64_240, 65_535))
     assert not judged(rounds(story, 10, full(65_535)).close().analyze(tmp_path), "TW105")

@@ -71,14 +71,11 @@ def test_is_a_warning_sooner(tmp_path: Path) -> None:
     assert str(finding.severity) == "error"
 
 
-def test_does_not_fire_before_a_timer_would(tmp_path: Path) -> None:
+def test_does_not_fire_otherwise(tmp_path: Path) -> None:
+    # Before a timer would.
     story = closed(0.19, ending="reset")
     assert not judged(story.analyze(tmp_path), "TW203")
-
-
-def test_does_not_fire_where_it_opened_again(tmp_path: Path) -> None:
+    # Where the window opened again.
     assert not judged(closed(12.7, ending="opened").analyze(tmp_path), "TW203")
-
-
-def test_does_not_fire_where_nobody_waited(tmp_path: Path) -> None:
+    # Where nobody waited.
     assert not judged(closed(12.7, ending="reset", probes=False).analyze(tmp_path), "TW203")

@@ -31,11 +31,10 @@ def test_fires_on_an_update_that_was_lost() -> None:
     }
 
 
-def test_does_not_fire_at_the_receiver_that_sent_it() -> None:
+def test_does_not_fire_otherwise() -> None:
+    # At the receiver that sent the update.
     assert not judged(tcpwin.analyze(WILD / "lost-window-update-receiver.pcap.gz"), "TW204")
-
-
-def test_does_not_fire_on_an_update_long_after_a_probe() -> None:
+    # On an update long after a probe.
     # Loopback; frame 16 opens the window 134 ms after the probe in frame 15, which was not answered.
     assert not judged(tcpwin.analyze(WILD / "aborted-by-reader.pcapng"), "TW204")
 

@@ -36,17 +36,14 @@ def test_fires_on_pieces_of_500_bytes(tmp_path: Path) -> None:
     assert finding.evidence.frames == (5, 13, 21, 29, 37, 45)
 
 
-def test_does_not_fire_on_larger_pieces(tmp_path: Path) -> None:
+def test_does_not_fire_otherwise(tmp_path: Path) -> None:
+    # On larger pieces.
     assert not judged(pieces(800).analyze(tmp_path), "TW206")
-
-
-def test_does_not_fire_on_few(tmp_path: Path) -> None:
+    # On a few windows.
     story = pieces(500, 8)
     assert not judged(story.analyze(tmp_path), "TW206")
     assert judged(story.analyze(tmp_path), "TW206", {"TW206.sub_mss": 9})
-
-
-def test_does_not_fire_on_a_window_that_runs_out_while_data_fill_it() -> None:
+    # On a window that runs out while data fill it.
     # 65 accepted windows are smaller than a segment, and the segments are full.
     analysis = tcpwin.analyze(CAPTURES / "lab" / "slow-reader.pcap.gz")
     assert analysis.connections[0].b_to_a.sub_mss_windows == 65

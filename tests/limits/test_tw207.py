@@ -49,7 +49,6 @@ def test_fires_on_a_window_that_never_grows(tmp_path: Path) -> None:
         "goodput_bps": 6_553_600,
         "held_back_ns": 800_000_000,
     }
-    assert finding.remedy is not None
     assert finding.remedy.settings == ('sysctl -w net.ipv4.tcp_rmem="4096 131072 6291456"',)
     assert not judged(stuck().analyze(tmp_path), "TW202")
 
@@ -63,13 +62,11 @@ def test_the_rate_is_that_of_the_window_that_is_named() -> None:
     assert finding.evidence.values["ceiling_bps"] == pytest.approx(1_047_808 * 8 / 0.3, rel=1e-4)
 
 
-def test_does_not_fire_on_a_window_that_grew(tmp_path: Path) -> None:
+def test_does_not_fire_otherwise(tmp_path: Path) -> None:
+    # On a window that grew.
     assert not judged(stuck(first=28_000).analyze(tmp_path), "TW207")
     assert judged(stuck(first=30_000).analyze(tmp_path), "TW207")
-
-
-def test_does_not_fire_before_ten_round_trips(tmp_path: Path) -> None:
-    # From the first to the last data: 9 and 10 round trips.
+    # Before ten round trips: 9 and 10 from the first to the last data.
     assert not judged(stuck(count=10).analyze(tmp_path), "TW207")
     assert judged(stuck(count=11).analyze(tmp_path), "TW207")
 
@@ -80,7 +77,6 @@ def test_the_setting_that_bounds_it_is_named(tmp_path: Path) -> None:
     finding = one(stuck().analyze(tmp_path, snapshots=snapshots), "TW207")
     assert (finding.owner, finding.confidence) == ("server_host", "certain")
     assert finding.evidence.values["buffer_bytes"] == 65_536
-    assert finding.remedy is not None
     assert finding.remedy.settings == ('sysctl -w net.ipv4.tcp_rmem="4096 65536 6291456"',)
 
 
@@ -89,7 +85,6 @@ def test_a_buffer_that_a_program_fixed(tmp_path: Path) -> None:
     finding = one(stuck().analyze(tmp_path, snapshots=snapshots), "TW207")
     assert (finding.side, finding.owner, finding.confidence) == ("server", "server_application", "likely")
     assert finding.evidence.values["buffer_bytes"] == 70_000
-    assert finding.remedy is not None
     assert finding.remedy.settings == ()
 
 
@@ -111,7 +106,6 @@ def test_autotuning_that_is_off(tmp_path: Path) -> None:
     }
     finding = one(stuck().analyze(tmp_path, snapshots=snapshots), "TW207")
     assert (finding.owner, finding.confidence) == ("server_host", "certain")
-    assert finding.remedy is not None
     # The memory that autotuning may use is set already.
     assert finding.remedy.settings == ("sysctl -w net.ipv4.tcp_moderate_rcvbuf=1",)
 

@@ -49,22 +49,18 @@ def test_fires_on_a_buffer_that_stays_full(tmp_path: Path) -> None:
     assert not judged(held_back().analyze(tmp_path, snapshots={"ss_b.txt": text}), "TW202")
 
 
-def test_does_not_fire_below_the_threshold(tmp_path: Path) -> None:
+def test_does_not_fire_otherwise(tmp_path: Path) -> None:
+    # Below the threshold.
     text = ss((50_000, 79_999), (50_000, 79_000))
     assert not judged(held_back().analyze(tmp_path, snapshots={"ss_b.txt": text}), "TW208")
     rarely = ss((50_000, 90_000), *[(0, 0)] * 5)
     analysis = held_back().analyze(tmp_path, snapshots={"ss_b.txt": rarely})
     assert not judged(analysis, "TW208")
     assert judged(analysis, "TW208", {"TW208.full": 0.1})
-
-
-def test_does_not_fire_on_data_out_of_order(tmp_path: Path) -> None:
-    # The memory is in use, but little of it is payload in order.
+    # On data out of order: the memory is in use, but little of it is payload in order.
     text = ss((20_000, 95_000), (20_000, 95_000))
     assert not judged(held_back().analyze(tmp_path, snapshots={"ss_b.txt": text}), "TW208")
-
-
-def test_does_not_fire_without_the_receivers_samples(tmp_path: Path) -> None:
+    # Without the receiver's samples.
     assert not judged(held_back().analyze(tmp_path), "TW208")
 
 

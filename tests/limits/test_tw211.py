@@ -42,11 +42,10 @@ def test_fires_on_segments_that_reached_the_receiver(tmp_path: Path) -> None:
     assert 5 * 40_000_000 <= finding.cost_ns <= 5 * 45_000_000
 
 
-def test_does_not_fire_on_segments_lost_before_the_receiver(tmp_path: Path) -> None:
+def test_does_not_fire_otherwise(tmp_path: Path) -> None:
+    # On segments lost before the receiver.
     assert not judged(dropped(5, arrived=False).analyze(tmp_path), "TW211")
-
-
-def test_does_not_fire_on_four(tmp_path: Path) -> None:
+    # On four cases.
     story = dropped(4)
     assert not judged(story.analyze(tmp_path), "TW211")
     assert judged(story.analyze(tmp_path), "TW211", {"TW211.dropped": 4})

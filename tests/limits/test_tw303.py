@@ -46,20 +46,22 @@ def test_fires_on_segments_that_had_arrived(tmp_path: Path) -> None:
     }
 
 
-def test_does_not_fire_on_two(tmp_path: Path) -> None:
+def test_does_not_fire_otherwise(tmp_path: Path) -> None:
+    # On two cases.
     analysis = doubled(2).analyze(tmp_path)
     assert not judged(analysis, "TW303")
     assert judged(analysis, "TW303", {"TW303.segments": 2})
-
-
-def test_does_not_fire_where_the_share_is_small(tmp_path: Path) -> None:
-    """3 of 318 segments are 0.94 %."""
+    # Where the share is small: 3 of 318 segments are 0.94 %.
     assert not judged(doubled(3, full=60).analyze(tmp_path), "TW303")
-
-
-def test_does_not_fire_on_real_loss() -> None:
+    # On real loss.
     for name in ("lab/loss-1-percent.pcap.gz", "wild/lossy-path.pcapng.gz"):
         assert not judged(tcpwin.analyze(ROOT / "captures" / name), "TW303")
+    # Three segments of 4,380 bytes; of 40,000 acknowledged bytes the capture holds fewer than it lacks.
+    [finding] = judged(acknowledged_first(4380).analyze(tmp_path), "TW303")
+    assert finding.evidence.frames == (11, 12, 13)
+    analysis = acknowledged_first(40_000).analyze(tmp_path)
+    assert analysis.connections[0].a_to_b.spurious_retransmissions == 3
+    assert not judged(analysis, "TW303")
 
 
 def acknowledged_first(missing: int) -> Story:
@@ -73,15 +75,6 @@ def acknowledged_first(missing: int) -> Story:
         story.wait(0.3).step("a", "A", "len 1460", seq=first + number * 1460)
     story.next["a"] = first + missing
     return story.wait(0.1).close()
-
-
-def test_does_not_fire_where_the_capture_lacks_most(tmp_path: Path) -> None:
-    """Three segments of 4,380 bytes; of 40,000 acknowledged bytes the capture holds fewer than it lacks."""
-    [finding] = judged(acknowledged_first(4380).analyze(tmp_path), "TW303")
-    assert finding.evidence.frames == (11, 12, 13)
-    analysis = acknowledged_first(40_000).analyze(tmp_path)
-    assert analysis.connections[0].a_to_b.spurious_retransmissions == 3
-    assert not judged(analysis, "TW303")
 
 
 def test_a_fin_alone_sent_again_is_no_data(tmp_path: Path) -> None:

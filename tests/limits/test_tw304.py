@@ -47,14 +47,12 @@ def test_tells_a_queue_by_the_time_that_the_segments_were_out(tmp_path: Path) ->
     assert "a queue of 50.1 ms" in finding.text
 
 
-def test_does_not_fire_on_nine(tmp_path: Path) -> None:
+def test_does_not_fire_otherwise(tmp_path: Path) -> None:
+    # On nine cases.
     analysis = lose(list(range(2, 11)), flight=20).analyze(tmp_path)
     assert not judged(analysis, "TW304")
     assert judged(analysis, "TW304", {"TW304.segments": 9, "TW304.others": 8})
-
-
-def test_does_not_fire_on_losses_apart(tmp_path: Path) -> None:
-    """Ten of 42, each fourth: 10 of 37 from the first to the last are 27 %."""
+    # On scattered losses: ten of 42, each fourth: 10 of 37 from the first to the last are 27 %.
     analysis = lose(list(range(2, 39, 4)), flight=42).analyze(tmp_path)
     assert analysis.connections[0].a_to_b.recovery_retransmissions == 9
     assert not judged(analysis, "TW304")

@@ -30,11 +30,10 @@ def test_fires_on_seconds_of_unsent_data() -> None:
     assert values["delay_ns"] == round(unsent[len(unsent) // 2] * 8e9 / analysis.connections[0].b_to_a.goodput_bps)  # type: ignore[operator]
 
 
-def test_does_not_fire_without_samples() -> None:
+def test_does_not_fire_otherwise(tmp_path: Path) -> None:
+    # Without samples.
     assert not judged(tcpwin.analyze(CAPTURE), "TW404")
-
-
-def test_does_not_fire_where_it_is_bounded_already(tmp_path: Path) -> None:
+    # Where the buffer is bounded already.
     settings = tmp_path / "snd-sysctl.txt"
     settings.write_text("net.ipv4.tcp_notsent_lowat = 131072\nnet.ipv4.tcp_sack = 1\n", encoding="ascii")
     assert not judged(tcpwin.analyze(CAPTURE, snapshots=[("snd", SS), ("snd", settings)]), "TW404")

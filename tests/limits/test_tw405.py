@@ -36,15 +36,13 @@ def test_fires_on_three_messages_in_two_parts(tmp_path: Path) -> None:
     }
 
 
-def test_does_not_fire_on_two(tmp_path: Path) -> None:
+def test_does_not_fire_otherwise(tmp_path: Path) -> None:
+    # On two cases.
     analysis = written_in_parts(2, 0.081).analyze(tmp_path)
     assert not judged(analysis, "TW405")
     [finding] = judged(analysis, "TW405", {"TW405.cost_ns": 80e6})
     assert finding.confidence == "likely"
-
-
-def test_does_not_fire_where_the_ack_is_in_time(tmp_path: Path) -> None:
-    """Nagle at work at the path's own pace: 40 ms are the round trip."""
+    # Where the ACK is in time: Nagle at the path's pace, since 40 ms are the round trip.
     assert not judged(written_in_parts(5, 0.04).analyze(tmp_path), "TW405", {"TW405.cost_ns": 0, "TW405.share": 0})
 
 

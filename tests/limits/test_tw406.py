@@ -44,24 +44,15 @@ def test_fires_on_three_segments(tmp_path: Path) -> None:
     }
 
 
-def test_does_not_fire_on_ten(tmp_path: Path) -> None:
+def test_does_not_fire_otherwise(tmp_path: Path) -> None:
+    # On ten segments.
     assert not judged(begun_with(10).analyze(tmp_path), "TW406", {"TW406.cost_ns": 0})
-
-
-def test_does_not_fire_where_ten_would_take_as_long(tmp_path: Path) -> None:
-    """9 + 18 = 27 segments are two flights; so are 10 + 17."""
+    # Where ten would take as long: 9 + 18 = 27 segments are two flights; so are 10 + 17.
     assert not judged(begun_with(9, total=27).analyze(tmp_path), "TW406", {"TW406.cost_ns": 0})
-
-
-def test_does_not_fire_where_the_application_wrote_so_much(tmp_path: Path) -> None:
-    """A short segment ends the flight: nothing more was there to send."""
+    # Where the application wrote no more: a short segment ends the flight.
     assert not judged(begun_with(3, last=700).analyze(tmp_path), "TW406")
-
-
-def test_does_not_fire_where_the_sender_went_on_later(tmp_path: Path) -> None:
+    # Where the sender continued later.
     assert not judged(begun_with(3, wait=0.005).analyze(tmp_path), "TW406")
-
-
-def test_does_not_fire_on_linux() -> None:
+    # On Linux.
     for name in ("lab/idle-restart.pcap.gz", "lab/window-scaling.pcap.gz", "wild/lossy-path.pcapng.gz"):
         assert not judged(tcpwin.analyze(ROOT / "captures" / name), "TW406", {"TW406.cost_ns": 0})

@@ -40,19 +40,13 @@ def test_fires_on_a_hundred_pieces(tmp_path: Path) -> None:
     }
 
 
-def test_does_not_fire_on_ninety_nine(tmp_path: Path) -> None:
+def test_does_not_fire_otherwise(tmp_path: Path) -> None:
+    # On ninety-nine.
     assert not judged(pieces(99).analyze(tmp_path), "TW407")
-
-
-def test_does_not_fire_where_most_are_full(tmp_path: Path) -> None:
-    """100 of 201 segments are small, but the mean payload is above half of the MSS."""
+    # Where most are full: 100 of 201 segments are small, but the mean payload is above half of the MSS.
     assert not judged(pieces(100, full=100).analyze(tmp_path), "TW407")
-
-
-def test_does_not_fire_where_the_window_cut_them(tmp_path: Path) -> None:
+    # Where the window cut them.
     assert not judged(pieces(100, window=700).analyze(tmp_path), "TW407")
-
-
-def test_does_not_fire_on_bulk_transfers() -> None:
+    # On bulk transfers.
     for name in ("lab/no-window-scaling.pcap.gz", "lab/slow-reader.pcap.gz", "wild/iperf3-loopback.pcap.lz4"):
         assert not judged(tcpwin.analyze(ROOT / "captures" / name), "TW407")

@@ -40,15 +40,11 @@ def test_fires_on_doubling_flights(tmp_path: Path) -> None:
     assert 200_000_000 <= data.slow_start_ns <= 300_300_000
 
 
-def test_does_not_fire_on_a_steady_transfer(tmp_path: Path) -> None:
+def test_does_not_fire_otherwise(tmp_path: Path) -> None:
+    # On a steady transfer.
     assert not judged(flights(10, 20, 40, 40, 40, 40, 40, 40).analyze(tmp_path), "TW409")
-
-
-def test_does_not_fire_on_one_doubling(tmp_path: Path) -> None:
+    # On one doubling.
     assert not judged(flights(10, 20).analyze(tmp_path), "TW409")
-
-
-def test_does_not_fire_on_the_lab_bulk_transfers() -> None:
-    """The one at 1 Gbit/s spends 680 of 942 ms in slow start, and then fills its window."""
+    # On the lab bulk transfers: the one at 1 Gbit/s spends 680 of 942 ms in slow start, and then fills its window.
     for name in ("window-scaling", "cooked-any", "offload-big-frames", "no-window-scaling"):
         assert not judged(tcpwin.analyze(ROOT / "captures" / "lab" / f"{name}.pcap.gz"), "TW409")

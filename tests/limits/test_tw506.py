@@ -50,23 +50,25 @@ def test_fires_on_a_reset_with_data_unanswered(tmp_path: Path) -> None:
     assert told(reset(unanswered(4), "a"), tmp_path) == ("error", "certain", 3_700_000_000)
 
 
-def test_does_not_fire_on_data_of_a_moment_ago(tmp_path: Path) -> None:
+def test_does_not_fire_otherwise(tmp_path: Path) -> None:
+    # On data of a moment ago.
     assert not judged(transfer().burst("a", 3).analyze(tmp_path), "TW506")
     assert not judged(tail_probe().analyze(tmp_path), "TW506")
-
-
-def test_does_not_fire_where_it_was_answered(tmp_path: Path) -> None:
+    # Where it was answered.
     story = unanswered(5)
     story.wait(0.04)
     story.ack("b")
     assert not judged(story.analyze(tmp_path), "TW506")
     assert not judged(keep_alives(5, answered=5).analyze(tmp_path), "TW506")
-
-
-def test_does_not_fire_on_a_closed_window(tmp_path: Path) -> None:
+    # On a closed window.
     analysis = closed(6).analyze(tmp_path)
     assert not judged(analysis, "TW506")
     assert judged(analysis, "TW203")
+    # Where nothing was retransmitted for minutes.
+    story = unanswered(0)
+    story.wait(100)
+    story.step("b", "A", ack=1)
+    assert not judged(story.analyze(tmp_path), "TW506")
 
 
 def test_threshold_can_be_set(tmp_path: Path) -> None:
@@ -79,13 +81,6 @@ def test_is_possible_where_no_timer_sent_it_again(tmp_path: Path) -> None:
     story.wait(9)
     story.step("b", "A", ack=1)
     assert told(story, tmp_path)[1] == "possible"
-
-
-def test_does_not_fire_where_nothing_was_sent_again_for_minutes(tmp_path: Path) -> None:
-    story = unanswered(0)
-    story.wait(100)
-    story.step("b", "A", ack=1)
-    assert not judged(story.analyze(tmp_path), "TW506")
 
 
 def test_counts_all_tries_since_the_last_acknowledgment(tmp_path: Path) -> None:

@@ -50,9 +50,8 @@ def test_counts_the_drops_of_the_interface(tmp_path: Path, drops: int, found: in
         assert finding.evidence.frames == ()
 
 
-def test_does_not_fire_on_loss_that_was_mended() -> None:
+def test_does_not_fire_otherwise() -> None:
+    # On loss that was repaired.
     assert not judged(tcpwin.analyze(CAPTURES / "lab" / "loss-1-percent.pcap.gz"), "TW601")
-
-
-def test_does_not_fire_on_a_capture_that_began_late() -> None:
+    # On a capture that began late.
     assert not judged(tcpwin.analyze(CAPTURES / "lab" / "mid-connection.pcap.gz"), "TW601")

@@ -37,11 +37,18 @@ def samples(shift: float, *, wrong: bool = False) -> str:
     return "".join(texts)
 
 
-def test_does_not_fire_on_one_clock(tmp_path: Path) -> None:
+def test_does_not_fire_otherwise(tmp_path: Path) -> None:
+    # On one clock.
     analysis = transfer().analyze(tmp_path, snapshots={"ss_client.txt": samples(0.0)})
-    assert analysis.hosts[0].clock is not None
     assert analysis.hosts[0].clock.method == "same_clock"
     assert not judged(analysis, "TW608")
+    # On a clock that is off by little.
+    analysis = transfer().analyze(tmp_path, snapshots={"ss_client.txt": samples(0.5)})
+    assert analysis.hosts[0].clock.method == "estimated"
+    assert not judged(analysis, "TW608")
+    assert judged(analysis, "TW608", {"TW608.offset_ns": 0.3 * SECOND})
+    # On the lab's runs.
+    assert not judged(tcpwin.analyze(CAPTURES / "bundles" / "slow-reader.zip"), "TW608")
 
 
 def test_says_that_a_clock_is_seconds_off(tmp_path: Path) -> None:
@@ -54,14 +61,6 @@ def test_says_that_a_clock_is_seconds_off(tmp_path: Path) -> None:
     assert finding.evidence.values["samples"] == 48
     assert finding.evidence.values["weakens"] == "none"
     assert " behind the capture's" in finding.text
-
-
-def test_does_not_fire_on_a_clock_that_is_hardly_off(tmp_path: Path) -> None:
-    analysis = transfer().analyze(tmp_path, snapshots={"ss_client.txt": samples(0.5)})
-    assert analysis.hosts[0].clock is not None
-    assert analysis.hosts[0].clock.method == "estimated"
-    assert not judged(analysis, "TW608")
-    assert judged(analysis, "TW608", {"TW608.offset_ns": 0.3 * SECOND})
 
 
 def test_warns_of_bounds_that_are_wide(tmp_path: Path) -> None:
@@ -78,7 +77,3 @@ def test_warns_of_samples_that_contradict_the_packets(tmp_path: Path) -> None:
     assert finding.evidence.values["offset_ns"] == 0
     assert finding.evidence.values["uncertainty_ns"] == "none"
     assert finding.evidence.values["samples"] == 48
-
-
-def test_does_not_fire_on_the_lab() -> None:
-    assert not judged(tcpwin.analyze(CAPTURES / "bundles" / "slow-reader.zip"), "TW608")

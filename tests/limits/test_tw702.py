@@ -43,11 +43,9 @@ def test_fires_at_the_setting(tmp_path: Path) -> None:
         "goodput_bps": pytest.approx(1_262_336.18),
         "best_goodput_bps": pytest.approx(1_262_336.18),
     }
-    assert finding.remedy is not None
     # The kernel's default: more than twice the buffer. It is one setting: TW403 names the same value.
     assert finding.remedy.settings == ('sysctl -w net.ipv4.tcp_wmem="4096 65535 4194304"',)
     [other] = judged(analyze(tmp_path), "TW403")
-    assert other.remedy is not None
     assert other.remedy.settings == finding.remedy.settings
 
 
@@ -59,13 +57,10 @@ def test_fires_from_a_twentieth_of_the_time(tmp_path: Path, limited_ms: int, fou
     assert judged(analysis, "TW702", {"TW702.share": 0.01})
 
 
-def test_does_not_fire_on_a_buffer_that_a_program_chose(tmp_path: Path) -> None:
+def test_does_not_fire_otherwise(tmp_path: Path) -> None:
+    # On a buffer that a program chose.
     assert not judged(analyze(tmp_path, most=4_194_304), "TW702")
-
-
-def test_does_not_fire_on_a_setting_that_is_enough(tmp_path: Path) -> None:
+    # On a setting that is enough.
     assert not judged(analyze(tmp_path, most=4_194_304, buffer=4_194_304), "TW702")
-
-
-def test_does_not_fire_without_the_kernels_word() -> None:
+    # Without the kernel's counter.
     assert not judged(tcpwin.analyze(CAPTURES / "lab" / "receive-buffer-64k.pcap.gz"), "TW702")

@@ -43,7 +43,6 @@ def test_fires_above_the_second_value(tmp_path: Path) -> None:
         "pressure_bytes": 1000 * 4096,
         "high_bytes": 1500 * 4096,
     }
-    assert finding.remedy is not None
     assert finding.remedy.settings == ("ss -tmn", "net.ipv4.tcp_mem = 1500 2000 3000")
 
 

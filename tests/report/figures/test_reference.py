@@ -54,7 +54,6 @@ def test_both_share_a_timeline(small_window: tcpwin.Connection) -> None:
 def test_a_run_that_is_asked_for(small_window: tcpwin.Connection) -> None:
     figure = figures.draw("reference-window", small_window, field="lab-oscil-300ms/170p2-stock")
     course = trace_of(reference("lab-oscil-300ms").run("170p2-stock"))
-    assert course is not None
     assert [float(each) for each in trace(figure, "the run's window").y] == [
         float(each) for each, time_ns in zip(course.window_bytes, course.time_ns, strict=True) if time_ns <= 6.6e9
     ]
@@ -75,7 +74,6 @@ def test_a_run_that_cannot_be_drawn_is_told(small_window: tcpwin.Connection, nam
 
 def test_where_no_reference_is_near_the_figure_says_why() -> None:
     reason = nothing(figures.draw("reference-window", connection(STALL)))
-    assert reason is not None
     assert reason.startswith("no reference is near enough to compare with: no reference has its shape")
 
 

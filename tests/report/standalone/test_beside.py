@@ -33,7 +33,6 @@ def comparison(report: Report) -> Comparison:
 def section(page: str) -> str:
     """The text of the page's section, its markup left out."""
     found = re.search(r'<section id="references".*?</section>', page, re.DOTALL)
-    assert found is not None
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", found[0])))
 
 
@@ -51,7 +50,6 @@ def test_the_page_holds_verdict_table_runs_and_prediction(report: Report, compar
     assert "this connection cloudflare-production/melbourne-old lab-bulk-300ms/512m2-stock" in told
     for near in comparison.nearest:
         assert f"{near.run.reference}/{near.run.name}, distance {near.distance:.2f}: {near.why[0]}" in told
-    assert comparison.prediction is not None
     assert comparison.prediction.text in told
     assert 'sysctl -w net.ipv4.tcp_rmem="8192 262144 536870912"' in told
     for each in comparison.prediction.assumptions:
