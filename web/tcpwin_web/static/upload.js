@@ -50,13 +50,13 @@ const base64 = (text) => btoa(String.fromCharCode(...new TextEncoder().encode(te
 // Unfinished uploads of this browser, so that they resume after a page reload.
 const PREFIX = "tcpwin-upload ";
 const keyOf = ({ name, size, body }) => PREFIX + JSON.stringify([name, size, body.lastModified]);
-function remember(part, place) {
+function saveUpload(part, place) {
   try { localStorage.setItem(keyOf(part), JSON.stringify({ place, url: part.url })); } catch { /* no storage */ }
 }
-function recalled(part) {
+function savedUpload(part) {
   try { return JSON.parse(localStorage.getItem(keyOf(part))); } catch { return null; }
 }
-function forget(part) {
+function discardUpload(part) {
   try { localStorage.removeItem(keyOf(part)); } catch { /* no storage */ }
 }
 
@@ -131,7 +131,7 @@ class Upload {
           // A restarted service has lost its unfinished uploads.
           part.url = await this.begin(place, part);
           offset = 0;
-          remember(part, place);
+          saveUpload(part, place);
         }
         if (offset > before) tries = 0;
         this.showProgress(part, offset);
@@ -159,7 +159,7 @@ class Upload {
   }
   /** Return the capture that an earlier page was uploading to, if it still accepts these files. */
   async earlier() {
-    const known = this.parts.map((part) => [part, recalled(part)]).filter(([, found]) => found);
+    const known = this.parts.map((part) => [part, savedUpload(part)]).filter(([, found]) => found);
     if (!known.length) return null;
     const { place } = known[0][1];
     const capture = await ask(place).catch(() => null);
@@ -191,7 +191,7 @@ class Upload {
       await ask(place, { method: "DELETE" }).catch(() => {});
       throw error;
     } finally {
-      this.parts.forEach(forget);
+      this.parts.forEach(discardUpload);
     }
     location.assign(`/captures/${capture.id}`);
   }
