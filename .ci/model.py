@@ -220,10 +220,10 @@ def dashboard_module() -> str:
         "text": "str",
     }
     names = sorted(each for each in annotations.values() if each.endswith("Name"))
-    lines = [f'"""The verdict in answers of the API: {GENERATED}."""', ""]
+    lines = [f'"""The verdict in responses of the API: {GENERATED}."""', ""]
     lines += ["from pydantic import BaseModel, ConfigDict", ""]
     lines += [f"from tcpwin.model.names import {', '.join(names)}", "", "", "class Verdict(BaseModel):"]
-    lines += ['    """What limited a connection, what that cost, and who can change it."""', ""]
+    lines += ['    """Verdict on a connection: its limit, the cost, and who can fix it."""', ""]
     lines += ['    model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)', ""]
     for row in _engine.verdict_fields():
         annotation = annotations[row["kind"]] + (" | None" if row["is_nullable"] else "")

@@ -57,21 +57,21 @@ macro_rules! verdict_fields {
 }
 
 verdict_fields! {
-    limit Limit required "What limited it: the limit with most of the connection's life.";
-    second_limit Limit optional "Another limit of like size; null where there is none.";
+    limit Limit required "The limit that took the largest share of the connection's duration.";
+    second_limit Limit optional "Another limit of similar size, or null.";
     share Share required "The limit's share of the connection's duration.";
-    cost_ns Time required "By how much sooner it would have ended with the limit alone lifted.";
-    cost_low_ns Time required "Lower bound of the cost; 0 where the limit is only possible.";
+    cost_ns Time required "Time that the connection would have saved without this limit.";
+    cost_low_ns Time required "Lower bound of the cost; 0 if the limit is only possible.";
     cost_high_ns Time required "Upper bound of the cost.";
-    confidence Confidence required "certain: read off the packets or the kernel's count; likely: judged; possible: one of several readings.";
-    owner Owner required "Who can change it; nobody where nothing is wrong.";
-    side Side optional "The end at which to change something; null where it is no end.";
-    direction Direction optional "Whose data was limited; null without data.";
-    fix Text optional "What to change; null where there is nothing to change.";
-    text Text required "The answer in a line.";
-    lost_ns Time required "Time lost to limits that somebody can mend, whatever the largest limit is.";
-    also Limit optional "The largest limit of that time, where limit is none that can be mended.";
-    is_problem Bool required "Whether so much was lost that somebody should look.";
+    confidence Confidence required "certain: read from the packets or the kernel's counter; likely: judged; possible: one of several readings.";
+    owner Owner required "Who can fix it; nobody if nothing is wrong.";
+    side Side optional "The end at which to apply the fix, or null.";
+    direction Direction optional "Direction of the limited data; null without data.";
+    fix Text optional "The recommended change, or null.";
+    text Text required "The answer in one line.";
+    lost_ns Time required "Time lost to limits that can be fixed, whichever limit is the largest.";
+    also Limit optional "The largest fixable limit if `limit` cannot be fixed.";
+    is_problem Bool required "Whether the lost time is large enough to need attention.";
     named_ns Time column "Cost of the limit that fix is about.";
 }
 
