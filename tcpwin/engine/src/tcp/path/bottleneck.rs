@@ -1,7 +1,7 @@
-//! The bottleneck of a path: its rate, and whether it queues what is above it or drops it.
+//! The bottleneck of a path: its rate, and whether it queues or drops the excess.
 //!
-//! Comes in: trains and rounds of a direction, and what went through between its losses. Goes out: the rate, with the least
-//! round trip. `reassignment` judges by it.
+//! In: trains and rounds of a direction, and the throughput between its losses. Out: the rate, with the minimum RTT.
+//! `reassignment` uses it.
 
 use crate::tcp::budget::reassignment::SPARE;
 use crate::tcp::path::history::{elapsed_ns, rate_of, Delay, PathHistory, Rates, Record};
@@ -10,50 +10,50 @@ use crate::tcp::path::loss_spans::Steady;
 /// Minimum share and number of long trains at the plateau.
 const LONG_SHARE: f64 = 0.08;
 const LEAST_LONG: u32 = 4;
-/// Trains of any length that show a rate which most never had: of the bursts at the start, or after a pause.
+/// Number of trains of any length that show a rate above most others', as bursts at the start or after a pause do.
 const LEAST_FAST: u32 = 5;
 const FAST_TRAINS_SHARE: f64 = 0.005;
-/// A rate above that of a full window by less may be the window's own.
+/// A rate that exceeds a full window's by less than this factor may be the window's own.
 const PACED: f64 = 1.5;
 /// With fewer trains of a length, shorter ones are included.
 const LEAST_TRAINS: u32 = 12;
-/// Bins so far apart are not the same rate.
+/// Bins this far apart are different rates.
 const DIFFERENT_BINS: u16 = 4;
-/// Share of the bottleneck's rate that is all of it: what rounds cut off at their ends takes the rest.
+/// Share of the bottleneck's rate that counts as all of it: the ends of rounds account for the rest.
 pub const FULL: f64 = 0.85;
-/// Segments that wait for each other without any queue: what delayed ACKs and bursts of two make.
+/// Segments that wait for each other even without a queue, because of delayed ACKs and bursts of two.
 const QUEUED_SEGMENTS: f64 = 3.0;
 /// Delay added by clocks, timers and the receiver's delayed ACKs.
 const STANDING_LEAST_US: u32 = 500;
 const WAITING_LEAST_US: u32 = 1000;
 const WAITING_MOST_US: u32 = 4000;
-/// A policer's bucket is empty after about as many bytes each time; losses at random come after any number.
+/// A policer's bucket empties after about the same number of bytes each time; random losses come after any number.
 const POLICED_SPREAD: f64 = 0.65;
-/// A segment that waits for so many at its flow's rate waits for more at the link's, if another flow has the rest of it.
+/// Segments to wait for at the flow's rate; at the link's rate they are more if another flow has the rest of it.
 const WAITED_SEGMENTS: f64 = 0.75;
-/// Losses of a policer that strike while nothing waits: what drops a part of them from a queue is a queue.
+/// Share of a policer's losses that occur without a queue; if some come from a queue, the queue drops them.
 const UNQUEUED_SHARE: f64 = 0.8;
-/// Trains by so much faster than what goes through, and their share of all where nothing queues.
+/// Factor by which trains exceed the throughput, and their share of all trains, if nothing queues.
 const FAST: f64 = 1.3;
 const FAST_SHARE: f64 = 0.15;
 /// Minimum number of rounds at one rate, and their share of the time, if no train shows it.
 const LEAST_ROUNDS: usize = 8;
 const ROUNDS_SHARE: f64 = 0.5;
-/// Rounds whose rates differ by less have the same; their flights differ by so much at least where the rate does not
-/// follow.
+/// Rounds whose rates differ by less count as equal; their flights must differ by at least the second value to show that
+/// the rate does not follow.
 const SAME_RATE: f64 = 1.1;
 const OTHER_FLIGHT: u32 = 3;
-/// A smaller flight is not held by a send buffer: Linux allocates at least 16 KiB (tcp_wmem).
+/// A smaller flight is not limited by a send buffer: Linux allocates at least 16 KiB (tcp_wmem).
 const FEW_SEGMENTS: u32 = 8;
 const CALM_ROUNDS: usize = 16;
 /// Largest gap between evenly spaced segments, in serialization times.
 const EVEN: f64 = 2.5;
 
-/// The limit of the path's rate.
+/// The bottleneck's rate and behaviour.
 #[derive(Clone, Copy, Debug)]
 pub struct Bottleneck {
     pub bytes_per_s: f64,
-    /// The least round trip; None where none was timed.
+    /// Minimum RTT; None if none was measured.
     pub base_us: Option<u32>,
     /// The excess over the rate is dropped, and nothing is queued.
     pub is_policed: bool,
@@ -62,7 +62,7 @@ pub struct Bottleneck {
 }
 
 impl Bottleneck {
-    /// Measure by the best available witness: throughput between losses, the trains, or the rounds themselves.
+    /// Measure by the best available evidence: throughput between losses, the trains, or the rounds themselves.
     /// `records` are those of the path's rounds, `far` round trips between capture point and receiver.
     pub fn of(path: &PathHistory, records: &[Record], far: &Delay, mss: u32) -> Option<Bottleneck> {
         let plain = Bottleneck {
@@ -90,8 +90,8 @@ impl Bottleneck {
         })
     }
 
-    /// Whether much of a flight was dropped though nothing waited, and though the path carries more: what is above a
-    /// policer's rate while its bucket is empty. The trains have the rate at which they came to it.
+    /// Return whether much of a flight was dropped without a queue, although the path carries more: a policer drops the
+    /// excess while its bucket is empty. Trains keep the rate at which they reached it.
     fn drops_below_its_rate(&self, path: &PathHistory, records: &[Record]) -> bool {
         let (Some(base_us), Some(delay_us)) = (self.base_us, path.drops_at_us()) else {
             return false;
@@ -115,7 +115,7 @@ impl Bottleneck {
             ..self.at(steady.bytes_per_s)
         };
         let trains = path.trains(0..3);
-        // A queue spaces all that leaves it; what a policer lets through keeps the spacing that it came with.
+        // A queue spaces all segments that leave it; a policer does not change the spacing.
         let is_fast = |(bin, _): &&(u16, u32)| rate_of(*bin) > steady.bytes_per_s * FAST;
         let is_policed = if number(&trains) >= LEAST_TRAINS {
             let fast: u32 = trains.iter().filter(is_fast).map(|(_, count)| count).sum();
@@ -131,7 +131,7 @@ impl Bottleneck {
         }
     }
 
-    /// Whether nearly all losses struck while nothing waited.
+    /// Return whether nearly all losses occurred without a queue.
     fn drops_unqueued(&self, records: &[Record], mss: u32) -> bool {
         let Some(base_us) = self.base_us else {
             return false;
@@ -147,14 +147,14 @@ impl Bottleneck {
         f64::from(unqueued) > f64::from(all) * UNQUEUED_SHARE
     }
 
-    /// The plateau of the trains' rates, where they have one.
+    /// Return the plateau of the trains' rates, if there is one.
     fn by_trains(self, path: &PathHistory, records: &[Record]) -> Option<Self> {
         let long = [2..3, 1..3, 0..3]
             .into_iter()
             .map(|classes| path.trains(classes))
             .find(|rates| number(rates) >= LEAST_TRAINS)
             .and_then(|rates| plateau(&rates, LONG_SHARE, LEAST_LONG));
-        // A window that is full spaces the trains by its own ACKs, however many they are: only bursts show the path.
+        // A full window spaces the trains by its own ACKs, however many there are: only bursts show the path.
         let share = if is_mostly(records, Record::is_windowed) {
             0.0
         } else {
@@ -164,22 +164,21 @@ impl Bottleneck {
         let at = |bin: u16| self.at(rate_of(bin));
         match (long.map(at), fast_bin.map(at)) {
             (Some(slow), Some(fast)) if fast_bin >= long.map(|bin| bin + DIFFERENT_BINS) => {
-                // Without a queue nothing spaced the long trains: the initial bursts are the better witness.
+                // Without a queue nothing spaced the long trains: the initial bursts are better evidence.
                 Some(if slow.had_queue(records) { slow } else { fast })
             }
             (long, short) => long.or(short),
         }
     }
 
-    /// Whether it is no more than the pace at which a full window is acknowledged, where no queue says that the path
-    /// has it.
+    /// Return whether the rate is no more than that of ACKs of a full window, without a queue as evidence of the path.
     fn is_the_windows_pace(&self, records: &[Record], mss: u32) -> bool {
         let standing_us = self.waits_us(mss).map_or(u32::MAX, |waits_us| waits_us.0);
         let is_queued = is_mostly(records, |record| record.delay_us >= standing_us);
         is_mostly(records, Record::is_windowed) && self.is_near_the_mean(records) && !is_queued
     }
 
-    /// Whether it is no more than the pace at which an application writes, where the round trips say that nothing queued.
+    /// Return whether the rate is no more than that of the application's writes, while round trips show no queue.
     fn is_the_writers_pace(&self, records: &[Record], mss: u32) -> bool {
         let standing_us = self.waits_us(mss).map_or(0, |waits_us| waits_us.0);
         let is_unqueued = is_mostly(records, |record| {
@@ -188,7 +187,7 @@ impl Bottleneck {
         is_mostly(records, Record::is_idle) && self.is_near_the_mean(records) && is_unqueued
     }
 
-    /// Whether it is little more than what went through, pauses included.
+    /// Return whether the rate is little more than the throughput including pauses.
     fn is_near_the_mean(&self, records: &[Record]) -> bool {
         let delivered = (records.iter()).fold(0u64, |sum, record| {
             sum.saturating_add(record.delivered_bytes)
@@ -197,7 +196,7 @@ impl Bottleneck {
         self.bytes_per_s < mean * PACED
     }
 
-    /// The rate that most rounds had though their flights differed, or though few segments were in flight and waited.
+    /// Return the rate of most rounds despite different flights, or despite few segments in flight that queued.
     fn by_rounds(self, records: &[Record], mss: u32) -> Option<Self> {
         let mut free: Vec<(f64, &Record)> = (records.iter())
             .filter(|record| record.elapsed_ns > 0 && !record.is_held())
@@ -219,8 +218,8 @@ impl Bottleneck {
         let found = self.at(same[same.len() / 2].0);
         let peaks = same.iter().map(|(_, record)| record.peak_bytes);
         let (least, most) = (peaks.clone().min()?, peaks.max()?);
-        // Without a round trip nothing says whether a segment waited: near a receiver without timestamps none is timed, and
-        // with slow ones few are.
+        // Without a round trip it is unknown whether a segment queued: near a receiver without timestamps none is measured,
+        // and with slow ones few are.
         let timed = same.iter().filter(|(_, record)| record.delay_us > 0);
         let has_waited = self.base_us.is_some_and(|base_us| {
             let waited_us = base_us.saturating_add(found.queue_us(0.5, mss));
@@ -231,8 +230,8 @@ impl Bottleneck {
         });
         let differs = u64::from(most) * 2 >= u64::from(least) * u64::from(OTHER_FLIGHT);
         let is_few = most < mss.saturating_mul(FEW_SEGMENTS);
-        // So small a flight that stays the same for long without a loss is what the card takes, one segment after the
-        // other: no window grows so slowly (half a segment a round at least, RFC 9438 §4.3, is another flight in so many).
+        // A flight this small that stays the same for long without loss is what the card takes, one segment after the
+        // other: no window grows so slowly (half a segment per round at least, RFC 9438 §4.3, would change the flight).
         let spaced_ns = EVEN * f64::from(found.queue_us(1.0, mss)) * 1e3;
         let even = same
             .iter()
@@ -248,9 +247,9 @@ impl Bottleneck {
         ((has_waited && (differs || is_few)) || (is_few && is_calm)).then_some(found)
     }
 
-    /// The rate that most rounds had though nothing was in flight for a part of each: full segments that follow each other
-    /// evenly, and wait for each other where two are on the way. A card that takes so few at a time (TCP small queues,
-    /// `tcp_small_queue_check`, net/ipv4/tcp_output.c) leaves nothing in flight between two; a writer's leave no queue.
+    /// Return the rate of most rounds that had nothing in flight for part of the time: full segments follow each other
+    /// evenly, and queue if two are on the way. A card that takes so few at a time (TCP small queues,
+    /// `tcp_small_queue_check`, net/ipv4/tcp_output.c) leaves nothing in flight between two; a writer leaves no queue.
     fn by_few(self, records: &[Record], mss: u32) -> Option<Self> {
         let mut few: Vec<(f64, &Record)> = (records.iter())
             .filter(|record| record.peak_bytes < mss.saturating_mul(FEW_SEGMENTS))
@@ -274,7 +273,7 @@ impl Bottleneck {
         (same.count() >= CALM_ROUNDS && is_most).then_some(found)
     }
 
-    /// Share of its rate that a round had.
+    /// Return the share of the bottleneck's rate that a round achieved.
     pub fn used(&self, record: &Record) -> f64 {
         record.delivered_bytes as f64 * 1e9 / (self.bytes_per_s * record.elapsed_ns.max(1) as f64)
     }
@@ -284,7 +283,7 @@ impl Bottleneck {
         (segments * f64::from(mss) * 1e6 / self.bytes_per_s) as u32
     }
 
-    /// Whether segments waited in most of the rounds that went at its rate.
+    /// Return whether segments queued in most of the rounds at the bottleneck's rate.
     fn had_queue(&self, records: &[Record]) -> bool {
         let Some(base_us) = self.base_us else {
             return false;
@@ -298,7 +297,7 @@ impl Bottleneck {
         queued * 2 > at_it
     }
 
-    /// Round trips from which on segments waited in a queue: one that never emptied, and one that was there at all.
+    /// Return the round trips from which a queue never emptied, and from which there was a queue at all.
     pub fn waits_us(&self, mss: u32) -> Option<(u32, u32)> {
         let base_us = self.base_us?;
         let queued_us = self.queue_us(QUEUED_SEGMENTS, mss);
@@ -311,7 +310,7 @@ impl Bottleneck {
         ))
     }
 
-    /// By how much round trips were longer than the least: the mean over time, and of the round that waited longest.
+    /// Return the queueing delay: the mean over time, and the mean of the longest round.
     pub fn queue_ns(&self, records: &[Record]) -> Option<(i64, i64)> {
         let base_us = self.base_us?;
         let (mut sum, mut elapsed_ns, mut most_us) = (0i128, 0i128, 0);
@@ -325,7 +324,7 @@ impl Bottleneck {
     }
 }
 
-/// Whether most of the rounds are such, by time.
+/// Return whether most of the rounds, by time, satisfy a condition.
 fn is_mostly(records: &[Record], is_such: impl Fn(&Record) -> bool) -> bool {
     let such_ns = elapsed_ns(records.iter().filter(|record| is_such(record)));
     such_ns * 2 > elapsed_ns(records.iter())

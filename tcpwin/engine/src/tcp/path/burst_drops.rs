@@ -1,16 +1,16 @@
 //! Many scattered drops in one flight, as a policer or an overflowing queue causes.
 //!
-//! Comes in: losses with the round trip before them, and what is sent again. Goes out: the longest round trip before such
-//! drops. Where that is the least of the path, nothing queued.
+//! In: losses with the round trip before them, and retransmissions. Out: the longest round trip before such drops. If that
+//! is the path's minimum, nothing queued.
 
 use crate::sequence::Seq;
 
-/// Holes in one flight that losses at random do not make, nor do a few bursts of them.
+/// Number of holes in one flight that neither random losses nor a few bursts of them cause.
 const LEAST_HOLES: u32 = 10;
-/// One of so many parts of the flight.
+/// Minimum share of the flight, as a divisor.
 const PART: u64 = 8;
 
-/// The recovery that is open, and what those so far have in common.
+/// The current recovery, and the result of all recoveries so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Drops {
     flight_bytes: u32,
@@ -23,7 +23,7 @@ pub struct Drops {
 }
 
 impl Drops {
-    /// A loss struck at this flight.
+    /// Begin a recovery, with the flight at the loss.
     pub fn begin(&mut self, flight_bytes: u32, delay_us: u32) {
         *self = Drops {
             flight_bytes,
@@ -33,7 +33,7 @@ impl Drops {
         };
     }
 
-    /// This was sent again. What was before it, is sent a third time and no hole more.
+    /// Add a retransmission. Data before the highest one is sent a third time and is not another hole.
     pub fn resend(&mut self, seq: Seq, end: Seq) {
         let until = self.resent_until.unwrap_or(seq);
         if self.flight_bytes == 0 || seq.is_before(until) {
@@ -48,7 +48,7 @@ impl Drops {
         }
     }
 
-    /// The longest round trip before many were dropped; None where that never was, or was not timed.
+    /// Return the longest round trip before scattered drops; None if there were none, or it was not measured.
     pub fn most_delay_us(&self) -> Option<u32> {
         (self.most_delay_us > 0).then_some(self.most_delay_us)
     }
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn many_holes_in_one_flight_are_no_losses_at_random() {
+    fn many_holes_in_one_flight_are_not_random_losses() {
         assert_eq!(drops(2, 13).most_delay_us(), Some(50_000));
         assert_eq!(drops(2, 12).most_delay_us(), None, "an eighth is more");
         assert_eq!(drops(1, 50).most_delay_us(), None, "one hole");
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_loss_begins_anew_and_the_longest_round_trip_stays() {
+    fn the_next_loss_starts_over_and_the_longest_round_trip_stays() {
         let mut drops = drops(2, 13);
         drops.begin(20_000, 80_000);
         (0..5u32).for_each(|number| drops.resend(Seq(number * 2000), Seq(number * 2000 + 1000)));

@@ -1,19 +1,19 @@
 //! Identifies a sender's congestion control by its response to losses and marks, and its growth in between.
 //!
-//! Comes in: rounds as they end, and what was sent again in them, as captured at the sender. Goes out: the algorithm where
-//! several of its moves agree, and what they were. A flight that something else held down says nothing and is left out.
+//! In: rounds as they end, and their retransmissions, as captured at the sender. Out: the algorithm if several responses
+//! agree, and those responses. Ignores flights that something else limited.
 
 use crate::tcp::path::rate_probe::RateProbe;
 use crate::tcp::recovery::cause::{Confidence, RetransmissionCause};
 
-/// Smaller flights, in segments, can not be told apart after a cut: of seven Reno leaves three, CUBIC four.
+/// Smaller flights, in segments, do not distinguish algorithms after a cut: of seven, Reno leaves three and CUBIC four.
 const LEAST_SEGMENTS: f32 = 8.0;
-/// A round in which the sender waited for more of its time was its application's, or the receiver's.
+/// Share of a round spent waiting above which the application or the receiver limited it.
 const HELD_SHARE: i64 = 50;
-/// What Reno leaves of its window (RFC 5681 §3.1), and CUBIC (RFC 9438 §4.6).
+/// Share of the window that Reno (RFC 5681 §3.1) and CUBIC (RFC 9438 §4.6) keep.
 const RENO_LEAVES: f32 = 0.5;
 const CUBIC_LEAVES: f32 = 0.7;
-/// Segments a round by which CUBIC grows at least, to be fair to Reno (RFC 9438 §4.3), and its C (§5).
+/// CUBIC's minimum growth in segments per round, to be fair to Reno (RFC 9438 §4.3), and its C (§5).
 const CUBIC_FAIR: f32 = 0.53;
 const CUBIC_C: f32 = 0.4;
 /// Share of the window left after a loss: above it, the window was not cut; below it, it was cut twice.
@@ -23,37 +23,37 @@ const CUT_TWICE: f32 = 0.35;
 const STEADY: std::ops::Range<f32> = 0.8..1.25;
 /// Growth over this many rounds distinguishes the algorithms.
 const GROWN_ROUNDS: u32 = 4;
-/// Differences of logarithms beyond these say no more.
+/// Maximum difference of logarithms that counts.
 const MOST_DIFFERENCE: f32 = 0.35;
 const MOST_MISS: f32 = 0.7;
-/// One algorithm fits the moves when they differ from it by less on average, and from the other by so much more.
+/// An algorithm fits if the mean error is below the first value, and the other's is larger by the second.
 const FITS: f32 = 0.2;
 const FITS_BETTER: f32 = 0.08;
 /// Linux's CUBIC grows by a twentieth a round until its first loss (`bictcp_update`), from when slow start has ended
 /// without one (HyStart); what grows by a segment a round grows by less from so many segments on.
 const FIRST_GROWTH: std::ops::Range<f32> = 1.03..1.07;
 const FIRST_SEGMENTS: f32 = 40.0;
-/// DCTCP cuts by half of the share that was marked (RFC 8257 §3.3), all others as after a loss (RFC 3168 §6.1.2).
+/// DCTCP cuts by half of the marked share (RFC 8257 §3.3), all others as after a loss (RFC 3168 §6.1.2).
 const MILD_CUT: f32 = 0.8;
 const MARK_SEGMENTS: f32 = 10.0;
-/// So many moves of a kind say what the algorithm is, and so many make it likely.
+/// Number of responses of a kind that identify an algorithm, and number that make it likely.
 const FEW: u32 = 3;
 const MANY: u32 = 5;
 /// This many nearly consecutive losses without a cut are not a coincidence.
 const MANY_KEPT: u32 = 8;
 const KEPT_SHARE: f32 = 0.9;
 
-/// One round, as its sender saw it.
+/// One round, as seen by its sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Moved {
     pub end_ns: i64,
     pub elapsed_ns: i64,
-    /// In which it waited for its application or for the receive window.
+    /// Time in which it waited for its application or the receive window.
     pub held_ns: i64,
-    /// Most bytes in flight.
+    /// Maximum bytes in flight.
     pub peak_bytes: u32,
     pub mss: u32,
-    /// Not all is repaired that was lost.
+    /// Whether losses are still being repaired.
     pub is_recovering: bool,
     pub is_marked: bool,
 }
@@ -64,7 +64,7 @@ struct Round {
     is_held: bool,
     is_lossy: bool,
     is_marked: bool,
-    /// Data arrived behind a gap: what SACK reports counts as in flight, though it is out of the window.
+    /// Data arrived after a gap: SACKed bytes count as in flight, though they no longer use the window.
     is_disordered: bool,
 }
 
@@ -73,7 +73,7 @@ impl Round {
         !(self.is_held || self.is_lossy || self.is_marked)
     }
 
-    /// Whether its flight is the window as well.
+    /// Return whether its flight equals the window.
     fn is_plain(self) -> bool {
         self.is_free() && !self.is_disordered
     }
@@ -84,11 +84,11 @@ impl Round {
 enum Phase {
     Open,
     Recovering,
-    /// All is repaired; the next round is the first with the new window.
+    /// All losses are repaired; the next round is the first with the new window.
     Repaired,
 }
 
-/// From a cut on.
+/// The rounds from a cut on.
 #[derive(Clone, Copy, Debug)]
 struct Cycle {
     before: f32,
@@ -104,17 +104,17 @@ struct Cycle {
 pub struct Response {
     last: Option<Round>,
     phase: Phase,
-    /// In flight when the loss showed that is being repaired; None where that is not the window.
+    /// Flight at the loss being repaired; None if that is not the window.
     lost_at: Option<f32>,
     is_resent: bool,
     is_disordered: bool,
     cycle: Option<Cycle>,
-    /// In flight when marks began to come, and the least since.
+    /// Flight when marks began to arrive, and the minimum since.
     marked_at: Option<(f32, f32)>,
     probe: RateProbe,
     has_lost: bool,
     has_marks: bool,
-    /// Cuts, of which so many left the window as it was; the sum of what they left.
+    /// Number of cuts; the following fields count those that left the window unchanged and sum the shares left.
     pub cuts: u32,
     kept: u32,
     left: f32,
@@ -157,11 +157,11 @@ impl Default for Response {
     }
 }
 
-/// The algorithm's name as Linux has it, and how sure it is.
+/// Linux's name of the algorithm, and the confidence.
 pub type Algorithm = (&'static str, Confidence);
 
 impl Response {
-    /// A segment was sent again, with so many bytes in flight and not reported by SACK.
+    /// Note a retransmission, with the bytes in flight that SACK has not reported.
     pub fn note_resent(&mut self, cause: RetransmissionCause, pipe_bytes: u32, mss: u32) {
         if matches!(
             cause,
@@ -180,12 +180,12 @@ impl Response {
         self.is_resent = true;
     }
 
-    /// A duplicate ACK, or a report of SACK, came.
+    /// Note a duplicate ACK or SACK report.
     pub fn note_disorder(&mut self) {
         self.is_disordered = true;
     }
 
-    /// A round is over.
+    /// Process a finished round.
     pub fn end_round(&mut self, moved: &Moved) {
         let is_resent = std::mem::take(&mut self.is_resent);
         let round = Round {
@@ -223,7 +223,7 @@ impl Response {
         }
     }
 
-    /// From the first round with marks to the one after the last.
+    /// Follow the rounds from the first with marks to the one after the last.
     fn follow_marks(&mut self, last: Option<Round>, round: Round) {
         if round.is_lossy || round.is_held {
             self.marked_at = None;
@@ -261,7 +261,7 @@ impl Response {
         if round.is_lossy {
             self.close_cycle(true);
             if self.phase == Phase::Repaired {
-                // Lost again before the new window showed.
+                // Another loss came before the new window showed.
                 self.lost_at = None;
             }
             if self.phase == Phase::Open && round.is_held {
@@ -299,7 +299,7 @@ impl Response {
         }
     }
 
-    /// The cycle is over. `by_loss`: by the next loss; else by something that held the flight down.
+    /// Close the cycle. `by_loss`: ended by the next loss, rather than by something that limited the flight.
     fn close_cycle(&mut self, by_loss: bool) {
         let cycle = self.cycle.take();
         if let Some(cycle) = cycle.filter(|cycle| by_loss || cycle.rounds >= GROWN_ROUNDS) {
@@ -345,7 +345,7 @@ impl Response {
         (self.cuts > 0).then(|| self.left / self.cuts as f32)
     }
 
-    /// The algorithm whose moves these are; None where they are too few, or agree with none.
+    /// Return the algorithm that explains the responses; None if they are too few, or fit none.
     pub fn algorithm(&self) -> Option<Algorithm> {
         let sure = |moves: u32| {
             if moves >= MANY {
@@ -364,7 +364,7 @@ impl Response {
             return None;
         }
         if self.kept >= MANY_KEPT && self.kept as f32 >= self.cuts as f32 * KEPT_SHARE {
-            // A sender whose own link is the narrowest place hides a cut as well, but not one after the other.
+            // A sender whose own link is the bottleneck also hides cuts, but not consecutive ones.
             return Some(("bbr", Confidence::Possible));
         }
         if let Some(name) = self.by_cuts() {
@@ -394,7 +394,7 @@ impl Response {
     }
 }
 
-/// Segments by which CUBIC's window is larger so long after a cut (RFC 9438 §4.2).
+/// Return the growth of CUBIC's window in segments, a number of seconds after a cut (RFC 9438 §4.2).
 fn cubic_growth(before: f32, seconds: f32) -> f32 {
     let back_s = (before * (1.0 - CUBIC_LEAVES) / CUBIC_C).cbrt();
     CUBIC_C * ((seconds - back_s).powi(3) + back_s.powi(3))
@@ -438,7 +438,7 @@ mod tests {
             }
         }
 
-        /// One loss with so much in flight, repaired in a round.
+        /// Simulate one loss, repaired in one round.
         fn lose(&mut self, segments: f32) {
             let pipe_bytes = (segments * 1000.0) as u32;
             self.response
@@ -451,7 +451,7 @@ mod tests {
         }
     }
 
-    /// From a window on, cut to a share of it by five losses, each after so many rounds of growth.
+    /// Simulate five losses that cut the window to a share, each after a number of rounds of growth.
     fn saw(mut window: f32, leaves: f32, rounds: u32, grow: fn(f32, u32) -> f32) -> Sender {
         let mut sender = Sender::new();
         sender.rounds([window; 2]);
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_that_nothing_explains_is_nobodys() {
+    fn an_unexplained_cut_fits_no_algorithm() {
         assert_eq!(saw(40.0, 0.6, 3, |_, _| 0.0).name(), None);
         assert_eq!(
             saw(5.0, 0.5, 4, |_, round| round as f32).name(),
@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_the_flight_down_cuts_no_window() {
+    fn a_limited_flight_is_not_a_cut() {
         let mut sender = Sender::new();
         for _ in 0..6 {
             sender.rounds([40.0, 40.0]);
@@ -552,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_loss_cuts_may_be_bbr() {
+    fn a_sender_that_no_loss_cuts_may_be_bbr() {
         let lost = |times| {
             let mut sender = Sender::new();
             for _ in 0..times {

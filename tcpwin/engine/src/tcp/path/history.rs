@@ -1,7 +1,7 @@
 //! Measurements of a direction's path: the delivery rates of its trains, and, round by round, the bytes delivered, the time
 //! this took, and the sender's activity.
 //!
-//! Comes in: deliveries, round trips, rounds. It neither judges nor charges; `reassignment` does.
+//! In: deliveries, round trips, rounds. Neither judges nor charges time, which `reassignment` does.
 
 use crate::cache::{ask_for_all, ask_for_items};
 use crate::sequence::Seq;
@@ -13,22 +13,22 @@ use crate::tcp::path::packed_records::Records;
 use crate::tcp::path::round_queue::{EndedRound, RoundQueue};
 use crate::tcp::recovery::cause::RetransmissionCause;
 
-/// Records of rounds that are kept; beyond it neighbours are joined, and a record holds twice as many rounds.
+/// Maximum number of records; beyond it neighbours are joined, and each record holds twice as many rounds.
 const MAX_RECORDS: usize = 256;
-/// Smaller flights do not show how their sender answers losses and marks.
+/// Smaller flights do not show the sender's response to losses and marks.
 const RESPONSE_SEGMENTS: u32 = 8;
-/// The slowest rate that is told apart, and how many bins there are to a doubling.
+/// The slowest distinguishable rate, and the number of bins per doubling.
 const LEAST_RATE_BYTES_PER_S: f64 = 100.0;
 const BINS_PER_DOUBLING: f64 = 14.0;
-/// Classes of trains by their length, and the least segments of the second and third.
+/// Number of classes of trains by length, and the minimum segments of the second and third.
 const CLASSES: usize = 3;
 const CLASS_SEGMENTS: [u64; CLASSES - 1] = [8, 16];
-/// One of so many parts of a round that counts.
+/// Minimum significant part of a round, as a divisor.
 const HELD_SHARE: i64 = 5;
-/// Trains that are entered together.
+/// Number of trains recorded together.
 const NEWEST: usize = 16;
 
-/// Bins of rates, in rising order, each with how many trains had it.
+/// Bins of rates in ascending order, each with its number of trains.
 pub type Rates = Vec<(u16, u32)>;
 
 fn enter(rates: &mut Rates, bin: u16, count: u32) {
@@ -43,7 +43,7 @@ fn newest(trains: &[(u8, u16); NEWEST], count: u8) -> impl Iterator<Item = (usiz
     taken.map(|(class, bin)| (usize::from(*class), *bin))
 }
 
-/// The middle of a bin in bytes a second.
+/// Return the middle of a bin in bytes per second.
 pub fn rate_of(bin: u16) -> f64 {
     LEAST_RATE_BYTES_PER_S * ((f64::from(bin) + 0.5) / BINS_PER_DOUBLING).exp2()
 }
@@ -65,12 +65,13 @@ pub struct Record {
     pub recovery_ns: i64,
     /// Longest silence of the sender.
     pub gap_ns: i64,
-    /// Most bytes in flight, and the window at the end.
+    /// Maximum bytes in flight.
     pub peak_bytes: u32,
+    /// Window at the end.
     pub window_bytes: u32,
     /// Mean round trip; 0 without a sample.
     pub delay_us: u32,
-    /// The least one, and the largest.
+    /// Minimum and maximum round trip.
     pub least_delay_us: u32,
     pub most_delay_us: u32,
     /// Rounds in which loss was detected, and the largest round trip just before.
@@ -81,22 +82,22 @@ pub struct Record {
 }
 
 impl Record {
-    /// Bytes a second.
+    /// Return the delivery rate in bytes per second.
     pub fn rate(&self) -> f64 {
         self.delivered_bytes as f64 * 1e9 / self.elapsed_ns.max(1) as f64
     }
 
-    /// Whether the window was full in a part of it that counts.
+    /// Return whether the window was full for a significant part.
     pub fn is_windowed(&self) -> bool {
         self.full_ns >= self.elapsed_ns / HELD_SHARE
     }
 
-    /// Whether its sender had nothing to send in a part of it that counts.
+    /// Return whether the sender had nothing to send for a significant part.
     pub fn is_idle(&self) -> bool {
         self.idle_ns >= self.elapsed_ns / HELD_SHARE
     }
 
-    /// Whether its sender waited for its application, or for the window, in a part of it that counts.
+    /// Return whether the sender waited for its application or the window for a significant part.
     pub fn is_held(&self) -> bool {
         self.idle_ns.saturating_add(self.full_ns) >= self.elapsed_ns / HELD_SHARE
     }
@@ -109,7 +110,7 @@ impl Record {
     }
 }
 
-/// Rounds in a row that are one record once they are over: until then the means are sums.
+/// Consecutive rounds that will form one record; until then the means are sums.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     record: Record,
@@ -143,7 +144,7 @@ impl Mean {
         self.weight += other.weight;
     }
 
-    /// Rounded; 0 of nothing.
+    /// Return the rounded mean; 0 without values.
     fn value(&self) -> u32 {
         (self.sum / self.weight.max(1.0) + 0.5) as u32
     }
@@ -194,7 +195,7 @@ impl Open {
 
 #[cfg(test)]
 impl Record {
-    /// 100 kB a round of 100 ms, with room and nothing lost.
+    /// A round of 100 ms and 100 kB, with room in the window and no loss.
     pub const PLAIN: Record = Record {
         end_ns: 100_000_000,
         elapsed_ns: 100_000_000,
@@ -217,12 +218,12 @@ impl Record {
     };
 }
 
-/// Of rounds together.
+/// Return the total duration of rounds.
 pub fn elapsed_ns<'a>(records: impl Iterator<Item = &'a Record>) -> i64 {
     records.fold(0, |sum: i64, record| sum.saturating_add(record.elapsed_ns))
 }
 
-/// Round trips of one part of the path: sum and number of a round's, the last one, the least of all.
+/// Round trips of one part of the path: sum and number in the current round, the last one, and the minimum of all.
 #[derive(Clone, Copy, Debug)]
 pub struct Delay {
     sum_us: u64,
@@ -252,12 +253,12 @@ impl Delay {
         self.round_most_us = self.round_most_us.max(sample_us);
     }
 
-    /// The least of the rounds that are over.
+    /// Return the minimum of the finished rounds.
     pub fn least_us(&self) -> Option<u32> {
         (self.least_us != u32::MAX).then_some(self.least_us)
     }
 
-    /// Mean, least and most of the round that is over.
+    /// Return the mean, minimum and maximum of the finished round, and start the next.
     fn take_round(&mut self) -> Option<[u32; 3]> {
         let mean_us = self.sum_us.checked_div(u64::from(self.count))?;
         let least_us = std::mem::replace(&mut self.round_least_us, u32::MAX);
@@ -268,8 +269,8 @@ impl Delay {
     }
 }
 
-/// The path of a direction, as its rounds show it. Fields that every round touches are in the first cache lines; the
-/// rest is read once for several rounds.
+/// The path of a direction, measured by its rounds. Fields that every round accesses are in the first cache lines; the
+/// rest is read once per several rounds.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct PathHistory {
@@ -277,28 +278,28 @@ pub struct PathHistory {
     delivered_bytes: u64,
     round_queue: RoundQueue,
     loss_delay_us: u32,
-    /// Once something was lost.
+    /// Present once something was lost.
     drops: Option<Box<Drops>>,
-    /// A part of the path lies between the capture point and the sender: round trips there.
+    /// Round trips between the capture point and the sender, if part of the path lies there.
     is_away: bool,
-    /// Loss was detected in this round.
+    /// Whether loss was detected in this round.
     is_lossy: bool,
     is_marked: bool,
     is_disordered: bool,
     newest_count: u8,
-    /// Newest trains by class and bin: entered together, so that few of them wait for memory.
+    /// Newest trains by class and bin, recorded in batches so that few of them wait for memory.
     newest: [(u8, u16); NEWEST],
-    /// Once a flight was large enough to show it.
+    /// Present once a flight was large enough to show it.
     response: Option<Box<Response>>,
     rates: [Rates; CLASSES],
-    /// Rounds to a record, and those of the open one.
+    /// Rounds per record, and rounds in the open one.
     rounds_each: u32,
     rounds_open: u32,
     /// Placed here because every round reads these lines anyway.
     open: Option<Open>,
     records: Records,
     spans: LossSpans,
-    /// By how much round trips were longer than the least, mean and most: known once the connection is over.
+    /// Mean and maximum queueing delay, known once the connection is over.
     pub queue_ns: Option<(i64, i64)>,
 }
 
@@ -312,7 +313,7 @@ impl Default for PathHistory {
 }
 
 impl PathHistory {
-    /// From when so much was delivered. `is_away`: the sender is away from the capture point.
+    /// Start when `delivered_bytes` were delivered. `is_away`: the sender is away from the capture point.
     pub fn new(delivered_bytes: u64, is_away: bool) -> Self {
         PathHistory {
             near: Delay::NONE,
@@ -337,7 +338,7 @@ impl PathHistory {
         }
     }
 
-    /// A train of so many bytes was delivered in that time.
+    /// Add a train of bytes delivered in a time.
     pub fn add_train(&mut self, bytes: u64, elapsed_ns: i64, mss: u32) {
         let rate = bytes as f64 * 1e9 / elapsed_ns.max(1) as f64;
         let bin = ((rate / LEAST_RATE_BYTES_PER_S).log2().max(0.0) * BINS_PER_DOUBLING) as u16;
@@ -354,7 +355,7 @@ impl PathHistory {
 
     #[inline(never)]
     fn enter_trains(&mut self) {
-        // Each step of a search would wait for memory by itself.
+        // A search would wait for memory at each step.
         self.rates.iter().for_each(|rates| ask_for_items(rates));
         for (class, bin) in newest(&self.newest, self.newest_count) {
             if let Some(rates) = self.rates.get_mut(class) {
@@ -364,7 +365,7 @@ impl PathHistory {
         self.newest_count = 0;
     }
 
-    /// Loss was detected, with so much in flight.
+    /// Note that loss was detected, with the bytes in flight.
     pub fn note_loss(&mut self, far: &Delay, flight_bytes: u32) {
         self.is_lossy = true;
         let delay_us = far.last_us.saturating_add(self.near.last_us);
@@ -374,7 +375,7 @@ impl PathHistory {
         drops.begin(flight_bytes, if is_timed { delay_us } else { 0 });
     }
 
-    /// The longest round trip before much of a flight was dropped.
+    /// Return the longest round trip before much of a flight was dropped.
     pub fn drops_at_us(&self) -> Option<u32> {
         self.drops.as_ref()?.most_delay_us()
     }
@@ -384,14 +385,14 @@ impl PathHistory {
         self.is_marked = true;
     }
 
-    /// These bytes were sent again.
+    /// Note that these bytes were retransmitted.
     pub fn note_filled(&mut self, seq: Seq, end: Seq) {
         if let Some(drops) = &mut self.drops {
             drops.resend(seq, end);
         }
     }
 
-    /// A segment was sent again, with so much in flight and not reported by SACK.
+    /// Note a retransmission, with the bytes in flight that SACK has not reported.
     pub fn note_resent(&mut self, cause: RetransmissionCause, pipe_bytes: u32, mss: u32) {
         if self.is_away {
             return;
@@ -402,7 +403,7 @@ impl PathHistory {
         }
     }
 
-    /// A duplicate ACK, or a report of SACK, came.
+    /// Note a duplicate ACK or SACK report.
     pub fn note_disorder(&mut self) {
         self.is_disordered = true;
     }
@@ -414,7 +415,7 @@ impl PathHistory {
             return;
         }
         match &mut self.response {
-            // Nothing was followed yet that a disorder could disturb.
+            // Nothing is followed yet that disorder could disturb.
             None if record.peak_bytes < mss.saturating_mul(RESPONSE_SEGMENTS) => return,
             Some(response) if over.is_disordered => response.note_disorder(),
             _ => {}
@@ -432,7 +433,7 @@ impl PathHistory {
             });
     }
 
-    /// How the sender answered losses and marks, where its flights were large enough to show it.
+    /// Return the sender's response to losses and marks, if its flights were large enough to show it.
     pub fn response(&self) -> Option<&Response> {
         self.response.as_deref()
     }
@@ -442,7 +443,7 @@ impl PathHistory {
         self.spans.steady()
     }
 
-    /// A round is over, until when so much was delivered in all. Gives its mean round trip; 0 without a sample.
+    /// End a round, with the total delivered so far. Return its mean round trip; 0 without a sample.
     #[inline]
     pub fn end_round(
         &mut self,
@@ -476,7 +477,7 @@ impl PathHistory {
         delay_us
     }
 
-    /// Take in the rounds that wait.
+    /// Process the queued rounds.
     #[inline(never)]
     fn catch_up(&mut self) {
         if self.round_queue.is_empty() {
@@ -527,12 +528,12 @@ impl PathHistory {
         self.round_queue.end();
     }
 
-    /// Nobody asks for rounds or trains any more.
+    /// Free the rounds and trains, which are no longer needed.
     pub fn let_go(&mut self) {
         (self.records, self.rates) = Default::default();
     }
 
-    /// End the record that is open.
+    /// Close the open record.
     fn close_record(&mut self) {
         if let Some(open) = self.open.take() {
             self.records.push(&open.closed());
@@ -545,7 +546,7 @@ impl PathHistory {
         self.records.unpack()
     }
 
-    /// The trains of these classes, from the shortest to the longest, by rate.
+    /// Return the trains of these classes, shortest to longest, by rate.
     pub fn trains(&self, classes: std::ops::Range<usize>) -> Rates {
         let mut rates = Rates::new();
         for (bin, count) in (self.rates.get(classes.clone()).into_iter().flatten()).flatten() {
@@ -559,7 +560,7 @@ impl PathHistory {
         rates
     }
 
-    /// The least round trip of the whole path, `far` being the part beyond the capture point.
+    /// Return the minimum RTT of the whole path; `far` is the part beyond the capture point.
     pub fn base_us(&self, far: &Delay) -> Option<u32> {
         let near_us = if self.is_away {
             self.near.least_us()?

@@ -1,15 +1,14 @@
 //! Throughput between losses: a full or policed path delivers the same rate in every span, however long; a path with random
 //! losses does not.
 //!
-//! Comes in: rounds as they end. Goes out: the rate, how far spans differ from it, and how far they differ in length.
+//! In: rounds as they end. Out: the common rate, and the spread of the spans' rates and lengths.
 
-/// Fewer spans say little.
+/// Minimum number of spans.
 const LEAST_SPANS: u32 = 5;
-/// Spans between losses whose rates differ by less were all at the rate of the path: losses at random strike slow and fast
-/// flights alike, and spans between them differ by a fifth and more.
+/// Maximum spread of rates for spans at the path's rate: random losses hit slow and fast flights alike, so that spans
+/// between them differ by a fifth or more.
 const STEADY_SPREAD: f64 = 0.12;
-/// Many spans of much the same length differ in their rates by more, for few segments are in each: so they are a policer's
-/// that lets little through.
+/// Larger spread allowed for many spans of similar length, each of few segments, as with a policer of a low rate.
 const SAME_SPREAD: f64 = 0.5;
 const SAME_RATE_SPREAD: f64 = 0.2;
 const MANY_SPANS: u32 = 12;
@@ -17,13 +16,13 @@ const MANY_SPANS: u32 = 12;
 /// [`LossSpans::open_ns`] while no span is open.
 const NO_SPAN: i64 = -1;
 
-/// Sums over the spans so far, and the span that is open.
+/// Sums over the spans so far, and the open span.
 #[derive(Clone, Copy, Debug)]
 pub struct LossSpans {
     count: u32,
     elapsed_s: f64,
     bytes: f64,
-    /// Sums over the spans of their squared bytes, and of these by their seconds.
+    /// Sums over the spans of squared bytes, and of squared bytes per second.
     squares: f64,
     squares_per_s: f64,
     /// Start of the open span; [`NO_SPAN`] if none is open.
@@ -52,13 +51,13 @@ impl Default for LossSpans {
 pub struct Steady {
     pub count: u32,
     pub bytes_per_s: f64,
-    /// By how much a second of a span differs from the mean, and a span's bytes from theirs: standard deviations by means.
+    /// Relative standard deviations of the spans' rates (weighted by time) and sizes.
     pub rate_spread: f64,
     pub size_spread: f64,
 }
 
 impl LossSpans {
-    /// A round is over. `is_held`: its sender waited for its application or the window in part of it.
+    /// Add a finished round. `is_held`: its sender waited for its application or the window for part of it.
     pub fn end_round(
         &mut self,
         elapsed_ns: i64,
@@ -89,7 +88,7 @@ impl LossSpans {
         }
     }
 
-    /// None of too few.
+    /// Return the common rate; None with too few spans.
     pub fn steady(&self) -> Option<Steady> {
         if self.count < LEAST_SPANS || self.bytes <= 0.0 {
             return None;
@@ -105,7 +104,7 @@ impl LossSpans {
 }
 
 impl Steady {
-    /// Whether all spans were at the rate of the path.
+    /// Return whether all spans were at the path's rate.
     pub fn is_of_the_path(&self) -> bool {
         let is_same = self.count >= MANY_SPANS && self.size_spread <= SAME_SPREAD;
         self.rate_spread
@@ -121,7 +120,7 @@ impl Steady {
 mod tests {
     use super::*;
 
-    /// Spans of so many rounds of 100 ms, each with so many bytes.
+    /// Spans of a number of rounds of 100 ms, with the bytes per round.
     fn spans(of: &[(u32, u64)]) -> LossSpans {
         let mut spans = LossSpans::default();
         spans.end_round(100_000_000, 1, true, false);
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_in_which_the_sender_was_held_is_none() {
+    fn a_span_with_a_held_sender_does_not_count() {
         let mut held = spans(&[(2, 100); 4]);
         held.end_round(100_000_000, 100, false, true);
         held.end_round(100_000_000, 100, true, false);

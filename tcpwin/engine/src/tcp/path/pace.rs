@@ -18,32 +18,32 @@ use crate::tcp::timing::sent::Sent;
 use crate::tcp::window::sender_view::SenderView;
 use crate::wire::{Segment, FIN, PSH};
 
-/// Segments in flight that are kept apart; beyond it neighbours are joined, and times become those of the older one.
+/// Maximum number of separate segments in flight; beyond it neighbours are joined and keep the time of the older one.
 const MAX_SENT: usize = 4096;
-/// A round whose flight is this much above the round before is slow start's: it doubles with every ACK or every second
+/// Growth of the flight over the previous round that means slow start, which grows with every ACK or every second one
 /// (RFC 5681 §3.1, RFC 3465).
 const GROWTH_NUMERATOR: u64 = 4;
 const GROWTH_DENOMINATOR: u64 = 3;
-/// Segments that Linux and RFC 6928 allow before the first ACK.
+/// Initial window of Linux and RFC 6928, in segments.
 pub const INITIAL_WINDOW_SEGMENTS: u32 = 10;
 
 /// A stack sets PSH on the segment that empties its buffer (RFC 9293 §3.9.1.2). A short segment without it was cut by the
 /// window, the congestion window or pacing. No length has this bit, so such a segment does not count as short.
 const WRITE_GOES_ON: u32 = 1 << 31;
 
-/// Fields that every segment touches are in the first three cache lines, and in [`Late`].
+/// Fields that every segment accesses are in the first three cache lines, and in [`Late`].
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Pace {
-    /// In flight, without the oldest.
+    /// Segments in flight, except the oldest.
     pub rest: VecDeque<Sent>,
     pub view: Option<Box<SenderView>>,
-    /// When the newest TSval was first sent.
+    /// Time at which the newest TSval was first sent.
     pub tick_ns: i64,
-    /// Length of the newest data, with [`WRITE_GOES_ON`] where it did not end what was written.
+    /// Length of the newest data, with [`WRITE_GOES_ON`] if it did not end a write.
     pub last_payload: u32,
     pub tinygrams: u32,
-    /// SND.MAX when the round began: its acknowledgment ends the round.
+    /// SND.MAX when the round began; its acknowledgment ends the round.
     round_end: Seq,
     pub stretch: u32,
     train: Train,
@@ -52,12 +52,12 @@ pub struct Pace {
     pub compressed: u32,
     pub estimator: RttEstimator,
     pub delay: Delay,
-    /// Once a round was over.
+    /// Present once a round is over.
     pub path: Option<Box<PathHistory>>,
-    /// Silence that parts two messages: two round trips of the path.
+    /// Silence that separates two messages: two round trips of the path.
     pub pause_ns: i64,
     pub idle: Option<Box<Idle>>,
-    /// An ACK just came that its receiver had delayed for this long.
+    /// Delay by the receiver of the ACK that just arrived; 0 if it was not delayed.
     pub late_by_ns: i64,
     pub rounds: u32,
     round_ns: i64,
@@ -65,7 +65,7 @@ pub struct Pace {
     pub turns: Option<Box<Messages>>,
     acked_bytes: u64,
     pub nagle_ns: i64,
-    /// Peaks of bytes in flight: of the last round, since the last pause, of all, and before the first ACK of data.
+    /// Peaks of bytes in flight: in the last round, since the last pause, overall, and before the first ACK of data.
     round_peak: u32,
     pub period_peak: u32,
     pub peak: u32,
@@ -79,7 +79,7 @@ pub struct Pace {
     pub late: Late,
 }
 
-/// Further fields that every segment touches, in one cache line.
+/// Further fields that every segment accesses, in one cache line.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Late {
@@ -87,24 +87,24 @@ pub struct Late {
     pub budget: Budget,
 }
 
-/// The facts by which a round is judged.
+/// Facts for judging a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
     pub now_ns: i64,
     pub nxt: Seq,
-    /// Most bytes in flight since the round began.
+    /// Maximum bytes in flight since the round began.
     pub peak_bytes: u32,
     pub acked_bytes: u64,
-    /// Acknowledged or reported by SACK.
+    /// Bytes acknowledged or reported by SACK.
     pub delivered_bytes: u64,
     pub window_bytes: u32,
     pub mss: u32,
     pub is_recovering: bool,
-    /// Least round trip of the path.
+    /// Minimum RTT of the path.
     pub round_trip_ns: i64,
-    /// When data was sent last.
+    /// Time of the last data.
     pub last_data_ns: i64,
-    /// The capture holds the beginning.
+    /// Whether the capture contains the connection's start.
     pub is_from_start: bool,
 }
 
@@ -151,7 +151,7 @@ impl Pace {
         }
     }
 
-    /// How far an ACK moved SND.UNA, and whether ACKs before it are missing.
+    /// Note how far an ACK moved SND.UNA, and whether earlier ACKs are missing.
     #[inline(always)]
     pub fn note_advance(&mut self, segment: &Segment, advance: u32, mss: u32, is_bare: bool) {
         let is_stretch = advance > mss.wrapping_mul(2);
@@ -163,7 +163,7 @@ impl Pace {
         }
     }
 
-    /// Whether the last segment was a small one that ends a write: what was written is sent (rule 8.g).
+    /// Return whether the last segment was a small one that ends a write: all written data is sent (rule 8.g).
     pub fn ran_out(&self, mss: u32) -> bool {
         self.last_payload < mss
     }
@@ -198,7 +198,7 @@ impl Pace {
         self.delay.add(sample_us);
     }
 
-    /// An ACK came, with which so much was delivered and so much is in flight.
+    /// Process an ACK, with the total delivered and the bytes in flight.
     #[inline(always)]
     pub fn note_delivered(
         &mut self,
@@ -233,26 +233,26 @@ impl Pace {
         }
     }
 
-    /// Whether all that was in flight when the round began is acknowledged, as its sender sees it.
+    /// Return whether everything in flight at the round's start is acknowledged, as seen by the sender.
     #[inline(always)]
     pub fn is_round_over(&self, una: Seq) -> bool {
         let una = self.view.as_ref().map_or(una, |view| view.una());
         una.is_after(self.round_end)
     }
 
-    /// An ACK that moved SND.UNA, `ack_spacing_ns` after the one before.
+    /// Process an ACK that moved SND.UNA, `ack_spacing_ns` after the previous one.
     #[inline(always)]
     pub fn note_ack(&mut self, newest_sent_ns: i64, ack_spacing_ns: i64) {
         let sent_spacing_ns = newest_sent_ns.wrapping_sub(self.last_acked_sent_ns);
         self.last_acked_sent_ns = newest_sent_ns;
-        // Data sent a millisecond and more apart, acknowledged within a quarter of that: the ACKs queued on their way
+        // Data sent at least a millisecond apart but acknowledged within a quarter of that: the ACKs queued on their way
         // (Zhang, Shenker, Clark 1991).
         let is_apart = (sent_spacing_ns.wrapping_sub(1_000_000) as u64) < 60_000_000_000;
         let is_compressed = is_apart & ((ack_spacing_ns as u64) < sent_spacing_ns as u64 / 4);
         self.compressed = self.compressed.wrapping_add(u32::from(is_compressed));
     }
 
-    /// A segment with payload, behind `ahead_bytes` in flight: a small one before it did not end what was written.
+    /// Process a segment with payload, after `ahead_bytes` in flight: a small one before it did not end the write.
     #[inline]
     pub fn note_payload(&mut self, segment: &Segment, ahead_bytes: u32, mss: u32) {
         let before = (self.last_payload & !WRITE_GOES_ON).min(ahead_bytes);
@@ -262,10 +262,10 @@ impl Pace {
         self.last_payload = segment.payload_len | (u32::from(goes_on) * WRITE_GOES_ON);
     }
 
-    /// Close the round: its phase, and what the congestion window is by Linux's rules if it began as they say.
+    /// Close the round: determine its phase, and the congestion window by Linux's rules.
     ///
-    /// In slow start every acknowledged byte widens it by one, while more than half of it was used
-    /// (`tcp_is_cwnd_limited`); beyond the threshold one segment a round does (RFC 5681 §3.1).
+    /// In slow start the window grows by every acknowledged byte, while more than half of it was used
+    /// (`tcp_is_cwnd_limited`); beyond the threshold it grows by one segment per round (RFC 5681 §3.1).
     #[cold]
     pub fn end_round(&mut self, round: &Round) {
         self.round_end = round.nxt;
@@ -286,7 +286,7 @@ impl Pace {
         let has_begun = self.round_ns != i64::MIN;
         self.round_ns = round.now_ns;
         let grows = u64::from(peak) * GROWTH_DENOMINATOR >= u64::from(before) * GROWTH_NUMERATOR;
-        // Once a loss has set the threshold, a flight that grows again fills what the window already had.
+        // Once a loss has set the threshold, a growing flight only fills the existing window.
         let is_below = self.window_bytes < self.threshold_bytes;
         if has_begun && elapsed_ns > 0 && grows && before > 0 && is_below && !round.is_recovering {
             self.slow_start_ns = self.slow_start_ns.saturating_add(elapsed_ns);
@@ -359,7 +359,7 @@ impl Pace {
         self.window_bytes = self.window_bytes.max(peak);
     }
 
-    /// The path's bottleneck, as far as all rounds together show it: known once the connection is over.
+    /// Return the path's bottleneck, as shown by all rounds together; known once the connection is over.
     pub fn bottleneck(&self) -> Option<Bottleneck> {
         self.bottleneck
     }
@@ -381,7 +381,7 @@ impl Pace {
         moves
     }
 
-    /// Time of the budget that belongs to another item by all rounds together, once the connection is over.
+    /// Return the budget's time that all rounds together attribute to another item, once the connection is over.
     pub fn moves(&self, mss: u32) -> Vec<Reassignment> {
         let records = self.path.as_ref().map(|path| path.records());
         self.moves_in(&records.unwrap_or_default(), mss)
@@ -392,13 +392,13 @@ impl Pace {
         reassignments(self.bottleneck.as_ref(), records, base_us, mss)
     }
 
-    /// Forget the path so far, which was not as its sender saw it.
+    /// Forget the path so far, which was not measured from the sender's view.
     pub fn forget_path(&mut self, delivered_bytes: u64) {
         (self.train, self.delay) = (Train::NONE, Delay::NONE);
         self.path = Some(Box::new(PathHistory::new(delivered_bytes, true)));
     }
 
-    /// Charge what the last idle restart cost, if that is known now. Called when a round is over.
+    /// Charge the cost of the last idle restart, if known by now. Called when a round is over.
     pub fn settle_restart(&mut self) {
         let Some(idle) = &mut self.idle else {
             return;
@@ -409,7 +409,7 @@ impl Pace {
         }
     }
 
-    /// The first ACK or SACK of data, with so much in flight at most until then.
+    /// Note the first ACK or SACK of data, with the peak flight until then.
     pub fn note_initial(&mut self, peak_bytes: u32) {
         if self.initial_flight.is_none() && !self.is_initial_missed && peak_bytes > 0 {
             self.initial_flight = Some(peak_bytes);

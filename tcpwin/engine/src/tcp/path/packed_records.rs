@@ -7,13 +7,13 @@ use crate::cache::ask_for;
 use crate::tables::budget_item::{SenderState, SENDER_STATES};
 use crate::tcp::path::history::Record;
 
-/// Numbers that nearly every record has, and others that are mostly zero, all together.
+/// Count of numbers that nearly every record has, and of all numbers, including those that are mostly zero.
 const USUAL: usize = 9;
 const RARE: usize = 7;
-/// How many bytes a number takes, by its code of two bits: as many as it needs, but never one.
+/// Bytes of a number by its two-bit code: as many as needed, but never one.
 const LENGTHS: [usize; 4] = [0, 2, 3, 4];
 const MASKS: [u32; 4] = [0, 0xFFFF, 0x00FF_FFFF, 0xFFFF_FFFF];
-/// The head: codes of the usual numbers, both items, and what the numbers behind it are like.
+/// The head: codes of the usual numbers, both items, and flags for the numbers after it.
 const HEAD_BYTES: usize = 4;
 const ITEM_SHIFT: usize = 2 * USUAL;
 const OTHERWISE_SHIFT: usize = ITEM_SHIFT + ITEM_BITS;
@@ -27,7 +27,7 @@ const IS_WIDE: u32 = 1 << 30;
 const RARE_HEAD_BYTES: usize = 2;
 const MOST_NARROW_BYTES: usize = HEAD_BYTES + RARE_HEAD_BYTES + (USUAL + RARE) * 4;
 const WIDE_BYTES: usize = HEAD_BYTES + (USUAL + RARE) * 8;
-/// Room that is added at once: little at first, since most connections have few rounds. What is written stays where it is.
+/// Sizes of rooms: small at first, since most connections have few rounds. Written records are never moved.
 const FIRST_ROOM_BYTES: usize = 160;
 const ROOM_BYTES: usize = 512;
 
@@ -48,7 +48,7 @@ struct Room {
     used: usize,
 }
 
-/// The base of the next record's differences.
+/// Base of the next record's differences.
 #[derive(Clone, Copy, Debug, Default)]
 struct Last {
     end_ns: i64,
@@ -63,7 +63,7 @@ impl Records {
         self.count as usize
     }
 
-    /// Bring what [`Records::push`] writes to into the cache.
+    /// Prefetch the memory that [`Records::push`] writes.
     #[inline(always)]
     pub fn ask_for_end(&self) {
         if let Some(room) = self.rooms.last() {
@@ -116,7 +116,7 @@ impl Records {
         room.used += WIDE_BYTES;
     }
 
-    /// The room in which one more record fits.
+    /// Return a room in which one more record fits.
     #[inline(always)]
     fn room(&mut self, bytes: usize) -> &mut Room {
         let has_room = |room: &Room| room.bytes.len() - room.used >= bytes;
@@ -141,14 +141,14 @@ impl Records {
         });
     }
 
-    /// All of them again, in order.
+    /// Return all records, in order.
     pub fn unpack(&self) -> Vec<Record> {
         let mut records = Vec::with_capacity(self.len());
         self.each(|record| records.push(*record));
         records
     }
 
-    /// Each two of them joined.
+    /// Return the records joined in pairs.
     pub fn halved(&self) -> Records {
         let mut halved = Records::default();
         let mut first: Option<Record> = None;
@@ -182,7 +182,7 @@ impl Records {
     }
 }
 
-/// Numbers of a record that fit four bytes each.
+/// Numbers of a record that fit in four bytes each.
 struct Narrow {
     usual: [u32; USUAL],
     cold_state: [u32; RARE],
@@ -190,7 +190,7 @@ struct Narrow {
 }
 
 impl Narrow {
-    /// Gives how many bytes that took.
+    /// Write the record and return its length in bytes.
     #[inline(always)]
     fn write(mut self, items: u32, place: &mut Place) -> usize {
         let mut head = items;
@@ -218,7 +218,7 @@ impl Narrow {
     }
 }
 
-/// Write numbers one behind the other; gives their codes, and where they end.
+/// Write numbers one after the other; return their codes and the end position.
 #[inline(always)]
 fn write_numbers<const COUNT: usize>(
     place: &mut Place,
@@ -277,7 +277,7 @@ impl Last {
         (usual, cold_state)
     }
 
-    /// The record at a place of a room, and how many bytes it takes.
+    /// Read the record at a place in a room, and its length in bytes.
     #[inline(always)]
     fn read(&self, bytes: &[u8], place: usize) -> Option<(Record, usize)> {
         let bytes = bytes.get(place..)?;
@@ -339,7 +339,7 @@ impl Last {
     }
 }
 
-/// Gives where they end.
+/// Read numbers and return the end position.
 #[inline(always)]
 fn read_numbers<const COUNT: usize>(
     place: &Place,
@@ -403,7 +403,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_goes_in_comes_out(records in prop::collection::vec(any_record(), 0..40)) {
+        fn records_round_trip(records in prop::collection::vec(any_record(), 0..40)) {
             let packed: Records = records.iter().copied().collect();
             prop_assert_eq!(packed.len(), records.len());
             prop_assert_eq!(format!("{:?}", packed.unpack()), format!("{records:?}"));

@@ -1,4 +1,4 @@
-//! A flight that rises by about a quarter for a few rounds and falls back without a loss: how BBR looks for more rate.
+//! Detects BBR's probes for more rate: the flight rises by about a quarter for a few rounds and falls back without loss.
 
 /// BBR sends a quarter more than it has measured for one round in eight, and falls back without a loss.
 const RISE: std::ops::RangeInclusive<f32> = 1.12..=1.5;

@@ -1,8 +1,7 @@
 //! A queue of finished rounds of a direction, which are processed in batches.
 //!
 //! Rounds end often, and with thousands of connections little stays in a cache: the state that rounds update is fetched
-//! once per batch. A queued round takes one cache line, written but not read. Comes in: rounds in order. Goes out: the
-//! same rounds.
+//! once per batch. A queued round takes one cache line, written but not read. In: rounds in order. Out: the same rounds.
 
 use crate::cache::ask_for_all;
 use crate::tables::budget_item::SenderState;
@@ -10,7 +9,7 @@ use crate::tcp::path::history::Record;
 
 /// Rounds in a batch.
 const MOST: usize = 8;
-/// The first rounds are not queued: most connections have no more, and need no queue.
+/// Number of first rounds that are not queued: most connections have no more, and need no queue.
 const FIRST_ROUNDS: u8 = 4;
 
 /// A finished round, and further facts about its sender.
@@ -18,13 +17,13 @@ const FIRST_ROUNDS: u8 = 4;
 pub struct EndedRound {
     pub record: Record,
     pub mss: u32,
-    /// Not all is repaired that was lost.
+    /// Whether losses are still being repaired.
     pub is_recovering: bool,
-    /// Data arrived behind a gap.
+    /// Whether data arrived after a gap.
     pub is_disordered: bool,
 }
 
-/// A round as most are: without loss or marks, and of no large numbers.
+/// A typical round: without loss or marks, and with small numbers.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Narrow {
@@ -72,11 +71,11 @@ impl Narrow {
         is_disordered: false,
     };
 
-    /// None of a round that is not like most.
+    /// Pack a typical round; return None for any other.
     #[inline(always)]
     fn of(over: &EndedRound) -> Option<Self> {
         let record = &over.record;
-        // Below zero it is a large number, too.
+        // A negative value becomes a large number, too.
         let large = record.elapsed_ns as u64
             | record.delivered_bytes
             | record.busy_ns as u64
@@ -231,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_is_what_came_and_all_else_is_taken_in_at_once() {
+    fn typical_rounds_wait_and_all_others_are_processed_at_once() {
         let round = |number: u32| EndedRound {
             mss: 1448 + number,
             is_disordered: number % 2 == 0,

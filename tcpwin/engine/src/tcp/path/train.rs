@@ -1,20 +1,20 @@
-//! A train: data delivered in one go, whose ACKs follow each other closely.
+//! A train: data delivered back to back, whose ACKs follow each other closely.
 
 /// Length of a train: this many segments, or this share of the flight if that is less.
 const TRAIN_SEGMENTS: u32 = 24;
 const TRAIN_OF_FLIGHT: (u32, u32) = (2, 5);
-/// Fewer segments do not make a train: delayed ACKs come one for two.
+/// Minimum segments of a train: delayed ACKs cover two segments each.
 const LEAST_TRAIN_SEGMENTS: u32 = 3;
-/// [`Train::from_ns`] while none is followed.
+/// Value of [`Train::from_ns`] while no train is followed.
 const NO_TRAIN: i64 = i64::MIN;
 
 /// Start of the current train, and the delivery that ends it. Every ACK reads it.
 #[derive(Clone, Copy, Debug)]
 pub struct Train {
-    /// ACKs so far apart are not of one train.
+    /// ACKs this far apart belong to different trains.
     pub gap_ns: i64,
     last_ns: i64,
-    /// Delivered so far.
+    /// Bytes delivered so far.
     bytes: u64,
     from_ns: i64,
     from_bytes: u64,
@@ -31,7 +31,7 @@ impl Train {
         until_bytes: 0,
     };
 
-    /// So much was delivered so far: whether that is more than before, and whether it ends the train.
+    /// Note the bytes delivered so far; return whether they increased, and whether that ends the train.
     #[inline(always)]
     pub fn take(&mut self, delivered_bytes: u64, now_ns: i64) -> (bool, bool) {
         if delivered_bytes <= self.bytes {
@@ -45,13 +45,13 @@ impl Train {
         (true, delivered_bytes >= self.until_bytes)
     }
 
-    /// Whether a train is being followed, or could begin with such a flight.
+    /// Return whether a train is being followed, or could begin with this flight.
     #[inline(always)]
     pub fn is_possible(&self, flight_bytes: u32, mss: u32) -> bool {
         (self.from_ns != NO_TRAIN) | is_train(flight_bytes, mss)
     }
 
-    /// Begin the next one, or none where the flight is too small. Gives bytes and nanoseconds of the one that is over.
+    /// Begin the next train, unless the flight is too small. Return bytes and nanoseconds of the finished one.
     pub fn next(
         &mut self,
         delivered_bytes: u64,
@@ -81,7 +81,7 @@ fn part_of(flight_bytes: u32) -> u32 {
     flight_bytes / TRAIN_OF_FLIGHT.1 * TRAIN_OF_FLIGHT.0
 }
 
-/// Whether the part of such a flight is long enough.
+/// Return whether the part of a flight is long enough for a train.
 #[inline(always)]
 fn is_train(flight_bytes: u32, mss: u32) -> bool {
     part_of(flight_bytes) >= mss.max(1).saturating_mul(LEAST_TRAIN_SEGMENTS)

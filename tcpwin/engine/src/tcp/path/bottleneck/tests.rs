@@ -74,7 +74,7 @@ fn a_rate_that_does_not_follow_the_flight_is_the_paths() {
 }
 
 #[test]
-fn a_card_that_takes_two_segments_at_a_time_tells_its_rate_though_nothing_is_in_flight_between() {
+fn a_card_that_takes_two_segments_at_a_time_shows_its_rate() {
     // 100 kB/s: 10 ms a segment over a round trip of 5 ms, and twice that where a second one waits for the first.
     let path = Bottleneck {
         base_us: Some(5_000),
@@ -145,7 +145,7 @@ fn assert_shown_by_a_queue_or_faster_trains(round: Record) {
 }
 
 #[test]
-fn the_pace_of_a_full_window_is_no_rate_of_the_path() {
+fn the_pace_of_a_full_window_is_not_the_paths_rate() {
     assert_shown_by_a_queue_or_faster_trains(OF_A_WINDOW);
 }
 
@@ -185,7 +185,7 @@ fn much_of_a_flight_dropped_below_the_rate_while_nothing_waits_is_a_policers() {
 }
 
 #[test]
-fn few_bursts_tell_the_rate_where_a_full_window_spaces_all_other_trains() {
+fn few_bursts_show_the_rate_if_a_full_window_spaces_all_other_trains() {
     let rate = |full_ns| {
         let mut path = PathHistory::default();
         (0..2000).for_each(|_| path.add_train(24_000, 24_000_000, MSS));
@@ -247,7 +247,7 @@ fn what_drops_at_a_constant_rate_and_queues_nothing_is_a_policer() {
 }
 
 #[test]
-fn where_a_part_of_the_losses_struck_while_another_flows_queue_stood_is_no_policer() {
+fn losses_in_the_queue_of_another_flow_are_not_a_policers() {
     // 6 ms a segment on the link, of which the other flow has every second.
     let half = Bottleneck {
         base_us: Some(18_000),
@@ -281,7 +281,7 @@ fn a_plateau_is_the_highest_rate_that_many_trains_had() {
 }
 
 #[test]
-fn bursts_of_the_start_tell_the_rate_where_nothing_ever_waited() {
+fn initial_bursts_show_the_rate_if_nothing_ever_queued() {
     let path = |delay_us: u32| {
         let mut path = PathHistory::default();
         for _ in 0..100 {
