@@ -167,11 +167,7 @@ def test_percentiles_are_weighted_by_time(path: Path) -> None:
     assert compared
 
 
-@pytest.mark.parametrize(
-    "path",
-    FOLLOWED,
-    ids=map(name_of, FOLLOWED),
-)
+@pytest.mark.parametrize("path", FOLLOWED, ids=map(name_of, FOLLOWED))
 def test_means_are_weighted_by_time(path: Path) -> None:
     compared = 0
     for id, sides in followed(path):

@@ -282,10 +282,7 @@ def test_increments_add_up_without_the_first() -> None:
     ("text", "first"),
     [
         ("Tcp: RetransSegs\nTcp: 12\n", "1 sample, at an unknown time: counts since boot"),
-        (
-            "### 1700000000\nTcp: RetransSegs\nTcp: 12\n",
-            "1 sample, at 2023-11-14 22:13:20.000 UTC: counts since boot",
-        ),
+        ("### 1700000000\nTcp: RetransSegs\nTcp: 12\n", "1 sample, at 2023-11-14 22:13:20.000 UTC: counts since boot"),
         (
             "TcpRetransSegs 12 0.0\n",
             "1 sample, at an unknown time: not shown by the samples whether they count since boot or since the sample "

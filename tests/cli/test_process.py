@@ -90,13 +90,7 @@ class Feed(threading.Thread):
         self.join()
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        pytest.param(SEGMENT, id="segments"),
-        pytest.param(NO_TCP, id="no-tcp"),
-    ],
-)
+@pytest.mark.parametrize("record", [pytest.param(SEGMENT, id="segments"), pytest.param(NO_TCP, id="no-tcp")])
 @pytest.mark.parametrize("command", ["analyze", "packets"])
 def test_interrupt_while_a_fifo_is_read(command: str, record: bytes, tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"

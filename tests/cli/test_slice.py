@@ -56,7 +56,7 @@ def test_a_finding_is_told_as_json(tmp_path: Path) -> None:
     done = tcpwin("slice", SLOW_READER, "--finding", "zero-window-stall", "--around", 2, "--json", "-o", out)
     told = json.loads(done.stdout)
     assert told.keys() == {
-        *("schema", "name", "file", "packets", "packets_cut", "packets_commented", "packets_skipped"),
+        *("schema", "name", "file", "packets", "packets_cut", "packets_commented", "packets_skipped")
     }
     assert (told["schema"], told["file"], told["packets_cut"]) == ("tcpwin/slice/1", str(out), 0)
     assert told["packets"] == packets(out)

@@ -396,11 +396,7 @@ def test_all_distributions_leave_out_what_no_socket_says(runs: Path) -> None:
 
 
 def test_one_field_that_no_socket_says(runs: Path) -> None:
-    assert lines_of(runs, "--distribution", "minrtt_ns") == [
-        "minrtt_ns: none of 3 sockets says it",
-        "",
-        SUMMARY,
-    ]
+    assert lines_of(runs, "--distribution", "minrtt_ns") == ["minrtt_ns: none of 3 sockets says it", "", SUMMARY]
 
 
 def test_nothing_wanted_is_no_error(runs: Path) -> None:

@@ -36,10 +36,7 @@ def test_several_captures_and_json(capture: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [
-        ((KEEP_ALIVE, MANY_SHORT, "-o", "out"), "-o is for one capture"),
-        (("absent.pcap",), "absent.pcap"),
-    ],
+    [((KEEP_ALIVE, MANY_SHORT, "-o", "out"), "-o is for one capture"), (("absent.pcap",), "absent.pcap")],
 )
 def test_wrong_usage(arguments: tuple[object, ...], words: str) -> None:
     assert words in refused("wireshark", "index", *arguments, status=2)

@@ -129,9 +129,7 @@ class Transfer:
         for number in range(self.segments):
             left_ns = self.FIRST_NS + number * self.EVERY_NS
             end = server_isn + 1 + (number + 1) * self.LENGTH
-            sent.append(
-                Packet(left_ns, False, PSH | ACK, end - self.LENGTH, client_isn + 1, 512, self.LENGTH),
-            )
+            sent.append(Packet(left_ns, False, PSH | ACK, end - self.LENGTH, client_isn + 1, 512, self.LENGTH))
             sent.append(Packet(left_ns + 2 * self.WAY_NS, True, ACK, client_isn + 1, end, 512))
         last = server_isn + 1 + self.segments * self.LENGTH
         end_ns = self.end_ns - self.start_ns

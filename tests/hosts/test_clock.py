@@ -10,16 +10,7 @@ from pathlib import Path
 
 import pytest
 from cases import all_cases
-from hosts.joined import (
-    MS_NS,
-    SECOND_NS,
-    Transfer,
-    copied_run,
-    moved,
-    ss_text,
-    without_start,
-    write_pcap,
-)
+from hosts.joined import MS_NS, SECOND_NS, Transfer, copied_run, moved, ss_text, without_start, write_pcap
 from lab.runs import Run
 from lab.selection import COPIES, LATE, on
 from spread import some_by_day
@@ -84,11 +75,7 @@ def test_given_is_certain() -> None:
         ([(-5 * MS_NS, None)], (0, -5 * MS_NS - READ_NS, None, "assumed"), None),
         ([(None, 4 * MS_NS)], (0, None, 4 * MS_NS, "assumed"), None),
         # Half of 900 and 1000 ms, less half of the time of reading.
-        (
-            [(900 * MS_NS, 1000 * MS_NS)],
-            (949_900_000, 899_800_000, 1_000_000_000, "estimated"),
-            50_100_000,
-        ),
+        ([(900 * MS_NS, 1000 * MS_NS)], (949_900_000, 899_800_000, 1_000_000_000, "estimated"), 50_100_000),
         ([(900 * MS_NS, None)], (0, 899_800_000, None, "assumed"), None),
         ([(None, -900 * MS_NS)], (0, None, -900 * MS_NS, "assumed"), None),
         # A lower bound this near to zero is the time that reading took.

@@ -36,10 +36,7 @@ WANTED = """
 
 
 def sample(
-    time_ns: int | None,
-    values: dict[str, int],
-    is_increment: bool | None = False,
-    resets: frozenset[str] = frozenset(),
+    time_ns: int | None, values: dict[str, int], is_increment: bool | None = False, resets: frozenset[str] = frozenset()
 ) -> CounterSample:
     return CounterSample(time_ns, 1, values, is_increment, {}, resets)
 

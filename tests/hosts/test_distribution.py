@@ -11,12 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcpwin.hosts import Distribution, SnapshotFile, SocketSample, distribution, distributions, last_samples
-from tcpwin.hosts.field_distribution import (
-    AMOUNTS,
-    FIELDS,
-    LastSamples,
-    number_of,
-)
+from tcpwin.hosts.field_distribution import AMOUNTS, FIELDS, LastSamples, number_of
 
 HUGE = 1 << 70
 # ceil(p × n ÷ 100), by hand: of 10,000 values in order the 2500th, of 7 the 2nd, 4th, 6th, 6th, 7th, 7th.

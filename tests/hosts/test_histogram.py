@@ -70,11 +70,7 @@ def test_maps_with_keys_suffixes_and_open_ends() -> None:
 def test_funclatency_with_its_average() -> None:
     samples, unknown = read("histogram", "funclatency.txt")
     assert samples == [
-        histogram(
-            *(6, "tcp_try_rmem_schedule", (0, 2, 0), (2, 4, 5), (512, 1024, 17)),
-            unit="nsecs",
-            average=601,
-        )
+        histogram(*(6, "tcp_try_rmem_schedule", (0, 2, 0), (2, 4, 5), (512, 1024, 17)), unit="nsecs", average=601)
     ]
     assert unknown == []
 

@@ -24,12 +24,7 @@ def row(line: int, span: tuple[float, float], transferred_bytes: int, rate_bps: 
     start_ns, end_ns = (round(seconds * SECOND) for seconds in span)
     values = {"time_ns": None, "run": 0, "stream": 5, **rest}
     return ThroughputSample(
-        line=line,
-        start_ns=start_ns,
-        end_ns=end_ns,
-        transferred_bytes=transferred_bytes,
-        rate_bps=rate_bps,
-        **values,
+        line=line, start_ns=start_ns, end_ns=end_ns, transferred_bytes=transferred_bytes, rate_bps=rate_bps, **values
     )
 
 

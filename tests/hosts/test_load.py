@@ -501,10 +501,7 @@ def test_each_connection_has_its_samples_of_its_own_time(tmp_path: Path) -> None
     untimed = SocketSample()
     analysis = analyze(write_pcap(tmp_path / "c.pcap", Transfer()))
     host = Host("h")
-    host.found = {
-        Match(0, "a"): [samples[1], samples[5], samples[9], untimed],
-        Match(1, "b"): [samples[5], untimed],
-    }
+    host.found = {Match(0, "a"): [samples[1], samples[5], samples[9], untimed], Match(1, "b"): [samples[5], untimed]}
     analysis._joined = Joined(analysis)
     analysis._joined.hosts = (host,)
     assert analysis.sockets_of(0) == [(host, "a", [samples[1], samples[5], samples[9], untimed])]

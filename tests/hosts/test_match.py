@@ -6,16 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hosts.joined import (
-    MS_NS,
-    SECOND_NS,
-    Transfer,
-    copied_run,
-    socket_text,
-    ss_text,
-    write_pcap,
-    write_stamp,
-)
+from hosts.joined import MS_NS, SECOND_NS, Transfer, copied_run, socket_text, ss_text, write_pcap, write_stamp
 
 from tcpwin.hosts import SnapshotFile, SocketSample, Translated
 from tcpwin.hosts.match import Match, Matcher, four_tuple

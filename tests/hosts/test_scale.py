@@ -7,16 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cases import all_cases
-from hosts.joined import (
-    Transfer,
-    copied_run,
-    moved,
-    socket_text,
-    ss_text,
-    without_start,
-    write_pcap,
-    write_stamp,
-)
+from hosts.joined import Transfer, copied_run, moved, socket_text, ss_text, without_start, write_pcap, write_stamp
 from lab.runs import Run
 from lab.selection import COPIES, LATE, on
 

@@ -93,12 +93,7 @@ def at(ms: int, line: int, index: int) -> dict[str, int]:
 
 
 # 200 ms later, nothing changed but the times that run.
-LATER = {
-    **ESTAB,
-    "lastsnd_ns": 204 * MS,
-    "lastack_ns": 208 * MS,
-    "timer": asdict(SocketTimer("on", 0, 0)),
-}
+LATER = {**ESTAB, "lastsnd_ns": 204 * MS, "lastack_ns": 208 * MS, "timer": asdict(SocketTimer("on", 0, 0))}
 CHANGED = {
     **{name: value for name, value in ESTAB.items() if name != "timer"},
     "send_q_bytes": 0,
@@ -157,11 +152,7 @@ def test_a_cut_last_line_takes_no_more_than_itself() -> None:
 def test_without_its_second_part_a_sample_gives_its_first() -> None:
     """Sockets that were not written may be gone: give no others until a complete sample."""
     samples, unknown = read(b"".join([*LINES[:2], *LINES[3:]]))
-    assert sockets_of(samples) == [
-        {**ESTAB, **at(100, 2, 0)},
-        {**LATER, **at(300, 3, 1)},
-        {**CHANGED, **at(500, 4, 2)},
-    ]
+    assert sockets_of(samples) == [{**ESTAB, **at(100, 2, 0)}, {**LATER, **at(300, 3, 1)}, {**CHANGED, **at(500, 4, 2)}]
     assert unknown == 0
 
 

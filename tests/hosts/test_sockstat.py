@@ -137,12 +137,6 @@ def test_each_file_of_the_lab_is_read_whole() -> None:
             int(row.removeprefix("### ").replace(".", "")) * 1000 for row in rows[::2]
         ], file
         assert [
-            [
-                sample.tcp_inuse,
-                sample.tcp_orphan,
-                sample.tcp_time_wait,
-                sample.tcp_alloc,
-                sample.tcp_memory_pages,
-            ]
+            [sample.tcp_inuse, sample.tcp_orphan, sample.tcp_time_wait, sample.tcp_alloc, sample.tcp_memory_pages]
             for sample in samples
         ] == [[int(word) for word in row.split()[2::2]] for row in rows[1::2]], file

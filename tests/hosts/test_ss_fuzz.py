@@ -50,8 +50,7 @@ TAILS: list[tuple[tuple[str, ...], dict[str, Any]]] = [
         (" tcp-ulp-tls", " version: 1.3", " cipher: aes-gcm-256", " rxconf: none", " txconf: hw", " zc_ro_tx"),
         {
             "ulp": UlpInfo(
-                "tls",
-                {"version": "1.3", "cipher": "aes-gcm-256", "rxconf": "none", "txconf": "hw", "zc_ro_tx": ""},
+                "tls", {"version": "1.3", "cipher": "aes-gcm-256", "rxconf": "none", "txconf": "hw", "zc_ro_tx": ""}
             )
         },
     ),

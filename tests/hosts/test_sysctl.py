@@ -153,13 +153,7 @@ VALUE = st.lists(st.from_regex(r"[A-Za-z0-9|%/-][A-Za-z0-9|%/:-]{0,8}", fullmatc
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
-@given(
-    st.dictionaries(
-        st.tuples(st.sampled_from(["net", "kernel", "vm"]), PART, PART | VLAN),
-        VALUE,
-        max_size=6,
-    )
-)
+@given(st.dictionaries(st.tuples(st.sampled_from(["net", "kernel", "vm"]), PART, PART | VLAN), VALUE, max_size=6))
 def test_output_and_dump_of_the_same_settings_are_the_same(chosen: dict[tuple[str, str, str], list[str]]) -> None:
     output = dump = ""
     expected = {}

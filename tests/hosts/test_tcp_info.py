@@ -12,12 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcpwin.hosts import SocketSample
-from tcpwin.hosts.collect.tcp_info import (
-    TCP_INFO_BYTES,
-    decode_tcp_info,
-    unpack_meminfo,
-    zero_fields,
-)
+from tcpwin.hosts.collect.tcp_info import TCP_INFO_BYTES, decode_tcp_info, unpack_meminfo, zero_fields
 
 OFFSETS = {
     "state": (0, "B"),
@@ -231,8 +226,7 @@ AT_280 = {**AT_232, "rcv_wnd_bytes": 65_536, "rehash": 4}
 
 
 @all_cases(
-    ("length", "expected"),
-    [(104, AT_104), (192, AT_192), (232, AT_232), (240, AT_280), (280, AT_280), (1000, AT_280)],
+    ("length", "expected"), [(104, AT_104), (192, AT_192), (232, AT_232), (240, AT_280), (280, AT_280), (1000, AT_280)]
 )
 def test_a_struct_is_read_as_far_as_it_goes(length: int, expected: dict[str, Any]) -> None:
     assert values_of(length, **SENDER) == expected

@@ -176,11 +176,7 @@ def test_flent_writes_the_time_behind_its_sample() -> None:
     assert find_style(text.splitlines()) == StampStyle(is_trailing=True)
     found, _ = read(text)
     first, second = NOW + 250_000_000, NOW + SECOND + 250_000_000
-    assert [each for each in found if each[0]] == [
-        ("State", first, 1),
-        ("ESTAB a", first, 1),
-        ("State", second, 2),
-    ]
+    assert [each for each in found if each[0]] == [("State", first, 1), ("ESTAB a", first, 1), ("State", second, 2)]
 
 
 BEHIND = "a time stands behind each sample, with no border between samples: it is read as that of the lines before it"
@@ -287,11 +283,7 @@ def test_a_bare_number_of_milli_micro_or_nanoseconds(digits: str) -> None:
     text = f"1795288970{digits}\na\n1795288971\n1795288971{digits}\nb\n"
     assert find_style(text.splitlines()) == StampStyle(is_bare=True)
     part = int(digits.ljust(9, "0"))
-    assert read(text)[0] == [
-        ("a", NOW + part, 1),
-        ("1795288971", NOW + part, 1),
-        ("b", NOW + SECOND + part, 2),
-    ]
+    assert read(text)[0] == [("a", NOW + part, 1), ("1795288971", NOW + part, 1), ("b", NOW + SECOND + part, 2)]
 
 
 def test_hours_minutes_and_seconds_of_ts_give_the_order_only() -> None:

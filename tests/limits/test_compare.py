@@ -39,11 +39,7 @@ def capture(folder: Path, *stories: Story) -> tcpwin.Analysis:
 
 
 def compared(
-    folder: Path,
-    old: list[Story],
-    new: list[Story],
-    old_findings: Findings = NOBODY,
-    new_findings: Findings = NOBODY,
+    folder: Path, old: list[Story], new: list[Story], old_findings: Findings = NOBODY, new_findings: Findings = NOBODY
 ) -> Comparison:
     return compare(
         capture(folder / "old", *old),
@@ -235,11 +231,7 @@ def test_findings_gone_new_and_changed(tmp_path: Path) -> None:
 def test_rate_goes_before_findings(tmp_path: Path) -> None:
     """A faster transfer with a new finding is better: what is left is found because it is the limit now."""
     comparison = compared(
-        tmp_path,
-        [transfer()],
-        [transfer(segments=20, rounds=4)],
-        NOBODY,
-        found(replace(STALL, direction="a_to_b")),
+        tmp_path, [transfer()], [transfer(segments=20, rounds=4)], NOBODY, found(replace(STALL, direction="a_to_b"))
     )
     assert comparison.verdict == "better"
 

@@ -68,9 +68,7 @@ def test_a_ramp_meets_the_window_that_begins_small() -> None:
 
 
 @pytest.mark.parametrize("limit", ["sender_application", "send_buffer", "path_policer"])
-def test_without_the_paths_rate_what_holds_a_sender_costs_two_thirds_of_its_time(
-    limit: str,
-) -> None:
+def test_without_the_paths_rate_what_holds_a_sender_costs_two_thirds_of_its_time(limit: str) -> None:
     """Whether it gains 44 % or 100 % of it, that is within a factor of 1.5."""
     unknown = CARRIED._replace(path_bps=0)
     assert lifted({limit: 39}, unknown) == Gain(26 * S, 0, 39 * S)

@@ -30,7 +30,7 @@ DIFFERENT = {
     ("testing__btest__Traces__modbus__fuzz-72.pcap", "TW601"): [
         "frame 4 acknowledges nothing that was not captured",
         "252 bytes were acknowledged that no frame holds, not 538",
-    ],
+    ]
 }
 """Known differences between tcpwin and tshark, by capture and rule, with who is right."""
 

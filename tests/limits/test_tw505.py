@@ -45,11 +45,7 @@ def test_warns_of_data_lost(tmp_path: Path) -> None:
     assert (finding.owner, finding.side, finding.confidence) == ("client_application", "client", "likely")
     assert (finding.connection, finding.severity) == (0, Severity.WARNING)
     assert finding.evidence.frames == (9,)
-    assert finding.evidence.values == {
-        "reset_by": "a",
-        "unacknowledged_a_bytes": 0,
-        "unacknowledged_b_bytes": 3 * 1460,
-    }
+    assert finding.evidence.values == {"reset_by": "a", "unacknowledged_a_bytes": 0, "unacknowledged_b_bytes": 3 * 1460}
     [finding] = judged(analysis, "TW505", {"TW505.lost_bytes": 3 * 1460 + 1})
     assert finding.severity == Severity.INFO
     assert says(finding, "1 connection was reset", "4.38 kB", "close_notify")

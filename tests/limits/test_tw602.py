@@ -16,12 +16,7 @@ def test_fires_on_a_capture_of_both_sides_of_a_router() -> None:
     assert (finding.connection, finding.owner, finding.confidence, finding.cost_ns) == (None, "nobody", "certain", 0)
     # Each packet is followed by its copy.
     assert finding.evidence.frames == (2, 4, 6, 8, 10, 12)
-    assert finding.evidence.values == {
-        "capture_duplicates": 411,
-        "segments": 822,
-        "share": 0.5,
-        "weakens": "none",
-    }
+    assert finding.evidence.values == {"capture_duplicates": 411, "segments": 822, "share": 0.5, "weakens": "none"}
 
 
 def copies(count: int) -> Story:

@@ -19,12 +19,7 @@ def test_fires_on_a_damaged_file() -> None:
 def test_fires_on_cut_options() -> None:
     [finding] = judged(tcpwin.analyze(CAPTURES / "broken" / "options-cut-by-snaplen.pcap"), "TW605")
     assert (finding.connection, finding.owner, finding.confidence) == (None, "nobody", "certain")
-    assert finding.evidence.values == {
-        "options_cut": 2,
-        "header_cut": 0,
-        "segments": 6,
-        "weakens": "TW1, TW2, TW3",
-    }
+    assert finding.evidence.values == {"options_cut": 2, "header_cut": 0, "segments": 6, "weakens": "TW1, TW2, TW3"}
 
 
 @pytest.mark.parametrize("name", ["lab/window-scaling.pcap.gz", "wild/aborted-by-reader.pcapng"])

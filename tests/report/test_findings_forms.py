@@ -55,13 +55,7 @@ def test_finding_as_an_object(analysis: tcpwin.Analysis) -> None:
             "frames": [4, 9],
             "start_ns": None,
             "end_ns": None,
-            "values": {
-                "window_bytes": 65_535,
-                "rtt_ns": 85_000_000,
-                "rate_bps": 6_170_000.0,
-                "share": 0.2,
-                "times": 3,
-            },
+            "values": {"window_bytes": 65_535, "rtt_ns": 85_000_000, "rate_bps": 6_170_000.0, "share": 0.2, "times": 3},
             "ruled_out": "Loss: nothing was sent again.",
             "frames_of": None,
             "span_of": None,
@@ -213,7 +207,7 @@ SARIF = closed(
                     ),
                     partialFingerprints={"type": "object", "additionalProperties": {"type": "string"}},
                     properties=BAG,
-                ),
+                )
             ),
         ),
         minItems=0,

@@ -73,11 +73,7 @@ RUNS: dict[str, Row] = {
         is_clean=True,
     ),
     "cooked_any": Row(
-        "5 MB at 79 Mbit/s through 100 Mbit/s: the path, after slow start",
-        "path",
-        "path",
-        None,
-        is_clean=True,
+        "5 MB at 79 Mbit/s through 100 Mbit/s: the path, after slow start", "path", "path", None, is_clean=True
     ),
     "idle_restart_ssai0": Row(
         "a message of 30 KB each 2 s, each in one flight (92 ms): the application's own pace",

@@ -33,16 +33,8 @@ NEAR_RECEIVER = CAPTURES / "lab" / "slow-reader-receiver.pcap.gz"
 ALIKE = 20
 """Distance of two colours (CIE 1976 L*a*b*) below which large areas are easily confused."""
 BLINDNESS = {
-    "deuteranopia": [
-        [0.367322, 0.860646, -0.227968],
-        [0.280085, 0.672501, 0.047413],
-        [-0.01182, 0.04294, 0.968881],
-    ],
-    "protanopia": [
-        [0.152286, 1.052583, -0.204868],
-        [0.114503, 0.786281, 0.099216],
-        [-0.003882, -0.048116, 1.051998],
-    ],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
 }
 """Of linear RGB: Machado, Oliveira, Fernandes, A Physiologically-based Model for Simulation of Color Vision Deficiency
 (2009), severity 1."""

@@ -96,14 +96,7 @@ def test_the_busier_direction_is_drawn_where_none_is_named() -> None:
 def test_a_timeline_shares_one_time_axis() -> None:
     of = connection(BUNDLE)
     figure = figures.timeline(of)
-    assert list(figure.layout.meta["figures"]) == [
-        "window",
-        "throughput",
-        "rtt",
-        "budget",
-        "socket-memory",
-        "counters",
-    ]
+    assert list(figure.layout.meta["figures"]) == ["window", "throughput", "rtt", "budget", "socket-memory", "counters"]
     assert {each.xaxis for each in figure.data} == {None}
     assert len({each.yaxis for each in figure.data}) > len(figure.layout.meta["figures"])
     domains = [axis.domain for axis in figure.select_yaxes() if axis.visible is not False]
