@@ -111,15 +111,9 @@ def _part(analysis: Analysis, start: int, stop: int) -> dict[str, NDArray[Any]]:
         by_code[: len(words)] = words
         columns[name] = by_code[columns[name]]
     statements, place = [Statement(*row) for row in rows], columns.pop("place")
-    # Write each distinct sentence only once.
-    written: dict[tuple[object, ...], tuple[str, str | None]] = {}
     texts = np.empty((2, len(statements)), dtype=object)
     for number, each in enumerate(statements):
-        key = each.key
-        both = written.get(key)
-        if both is None:
-            both = written[key] = each.text, each.fix_text
-        texts[0, number], texts[1, number] = both
+        texts[:, number] = each.text, each.fix_text
     columns["text"], columns["fix"] = texts[0][place], texts[1][place]
     return {name: columns[name] for name in VERDICT_COLUMNS}
 

@@ -14,7 +14,6 @@ from tcpwin.units import rate_text, share_text, time_text
 EMPTY = "Too short to judge."
 UNNAMED = {"none": "Nothing limited it", "capture": "Not known what limited it for {share} of the time"}
 """Sentences for values of `limit` that do not name a limit."""
-MINUTE_NS = 60_000_000_000
 _OTHER_ROLE = {"client": "server", "server": "client", "sender": "receiver", "receiver": "sender"}
 _STANDINGS = {
     "limited": "Limited by",
@@ -86,17 +85,6 @@ class Statement(NamedTuple):
     also_share: float
 
     @property
-    def key(self) -> tuple[object, ...]:
-        """The key of equal sentences: numbers are compared as they are written."""
-        return (
-            *self[:10],
-            self.number if self.meaning == "path_shared" else _written(int(self.number)),
-            *self[11:15],
-            *[(round(share * 100), share > 0) for share in (self.share, self.second_share, self.also_share)],
-            _written(self.also_ns),
-        )
-
-    @property
     def receiver(self) -> str:
         """The role of the direction's receiver."""
         return _OTHER_ROLE[self.sender]
@@ -124,7 +112,7 @@ class Statement(NamedTuple):
     @property
     def answer(self) -> str:
         """The headline, followed by the meaning of the limit."""
-        meaning = "" if self.is_empty else self._filled(_MEANINGS[self.meaning])
+        meaning = "" if self.is_empty else self._filled(_MEANINGS[self.meaning], **self._numbers())
         return " ".join(filter(None, (f"{self.headline}.", meaning)))
 
     @property
@@ -153,24 +141,14 @@ class Statement(NamedTuple):
             return f"drops in the {self.receiver}'s kernel"
         return self._filled(LIMIT_PHRASES[limit])
 
-    def _filled(self, template: str) -> str:
+    def _filled(self, template: str, **numbers: str) -> str:
         if "{" not in template:
             return template
-        return template.format(
-            sender=self.sender,
-            receiver=self.receiver,
-            unscaled=self.sender if self.is_sender_unscaled else self.receiver,
-            time=time_text(int(self.number)),
-            median=" (median)" if self.other else "",
-            had=rate_text(self.number),
-            path=rate_text(self.other),
-        )
+        unscaled = self.sender if self.is_sender_unscaled else self.receiver
+        return template.format(sender=self.sender, receiver=self.receiver, unscaled=unscaled, **numbers)
 
-
-def _written(ns: int) -> tuple[int, bool]:
-    """Return a key that is equal for durations with the same three digits; above a minute, only for equal durations."""
-    if not 2000 <= ns < MINUTE_NS:
-        return ns, True
-    unit = 10 ** (len(str(ns)) - 3)
-    half, rest = divmod(2 * ns, unit)
-    return half * unit, not rest
+    def _numbers(self) -> dict[str, str]:
+        """Return the numbers of the meaning, as written."""
+        if self.meaning == "path_shared":
+            return {"had": rate_text(self.number), "path": rate_text(self.other)}
+        return {"time": time_text(int(self.number)), "median": " (median)" if self.other else ""}

@@ -180,7 +180,6 @@ fn judge<'py>(
 /// What a verdict's sentences depend on, in the order of `Statement` in Python.
 fn statement_to_python<'py>(py: Python<'py>, said: &Statement) -> PyResult<Bound<'py, PyTuple>> {
     let name = |limit: Limit| limit.row().name;
-    let (meaning, number, other) = said.meaning.parts();
     let names = (
         name(said.limit),
         said.second.map(name),
@@ -188,12 +187,13 @@ fn statement_to_python<'py>(py: Python<'py>, said: &Statement) -> PyResult<Bound
         said.confidence.name(),
         said.standing.name(),
         said.sender.name(),
-        meaning,
+        said.meaning.name(),
         said.fix.name(),
         said.witness.name(),
         said.fix_witness.name(),
     )
         .into_pyobject(py)?;
+    let [number, other] = said.numbers;
     let numbers = (
         number,
         other,

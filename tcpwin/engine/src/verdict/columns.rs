@@ -13,7 +13,7 @@ use crate::verdict::budget::Items;
 use crate::verdict::division::{Doubts, Loss, MIN_COST_NS};
 use crate::verdict::facts::Facts;
 use crate::verdict::judge::{judge, Evidence, Judgement};
-use crate::verdict::statement::Statement;
+use crate::verdict::statement::{Statement, StatementKey};
 
 /// Code for a missing value.
 pub const NO_CODE: u8 = u8::MAX;
@@ -114,7 +114,7 @@ pub fn verdict_columns(
     is_capture_lossy: bool,
 ) -> Columns {
     let mut columns = Columns::default();
-    let mut places: HashMap<Statement, u32> = HashMap::new();
+    let mut places: HashMap<StatementKey, u32> = HashMap::new();
     for (id, connection) in numbers.clone().zip(connections.range(numbers)) {
         let losses = Losses::of(connection);
         let (facts, judged) = losses.judge(id, connection, is_capture_lossy);
@@ -141,7 +141,7 @@ pub fn verdict_columns(
         columns.is_problem.push(losses.is_problem());
         let statement = Statement::new(&facts, &judged);
         let statements = &mut columns.statements;
-        let place = *places.entry(statement).or_insert_with(|| {
+        let place = *places.entry(statement.key()).or_insert_with(|| {
             statements.push(statement);
             statements.len() as u32 - 1
         });

@@ -142,10 +142,9 @@ impl Crossing {
                     ..opinion
                 }
             }
-            Witness::Needless if limit == Limit::CongestionControl => Opinion {
-                meaning: Meaning::CutNeedlessly,
-                ..network(Confidence::Likely)
-            },
+            Witness::Needless if limit == Limit::CongestionControl => {
+                network(Confidence::Likely).meaning(Meaning::CutNeedlessly)
+            }
             Witness::Needless => network(Confidence::Likely),
         };
         (opinion, witness)

@@ -84,6 +84,7 @@ pub struct Judgement {
     pub side: Option<End>,
     pub reason: Reason,
     pub meaning: Meaning,
+    pub numbers: [f64; 2],
     /// Whether the capture seems to hold each packet twice.
     pub is_doubled: bool,
     /// Whether other subflows may have carried the data.
@@ -297,6 +298,7 @@ impl Judge<'_> {
             side,
             reason: first.opinion.reason,
             meaning: first.opinion.meaning,
+            numbers: first.opinion.numbers,
             is_doubled,
             is_subflow,
             also_ns,

@@ -20,37 +20,29 @@ const PACED_SEGMENTS: i64 = 16;
 /// Share of the path's rate below which a transfer leaves capacity unused (SPARE, timing/full_path.rs).
 const SPARE_SHARE: f64 = 0.7;
 
-/// The explanation that follows a limit's name, with its numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Meaning {
-    #[default]
-    Plain,
-    /// The receiver stopped reading once.
-    ReadingStopped {
-        stop_ns: i64,
-    },
-    WindowKeptFull,
+codes! {
+    /// The explanation that follows a limit's name.
+    Meaning:
+    Plain "plain",
+    /// The receiver stopped reading once. Number: for how long.
+    ReadingStopped "reading_stopped",
+    WindowKeptFull "window_kept_full",
     /// An end's SYN has no window scale option.
-    ScalingOff,
-    NothingToSend,
+    ScalingOff "scaling_off",
+    NothingToSend "nothing_to_send",
     /// A Multipath TCP subflow was silent.
-    SubflowSilent,
-    PacedOrIdle,
-    /// The wait for the first byte of an answer: the median, or that of the only answer.
-    Answering {
-        first_byte_ns: i64,
-        is_median: bool,
-    },
-    PathFilled,
-    PathShared {
-        had_bps: f64,
-        path_bps: f64,
-    },
-    StillGrowing,
-    CutNeedlessly,
-    Refused,
-    Unanswered,
-    Policed,
+    SubflowSilent "subflow_silent",
+    PacedOrIdle "paced_or_idle",
+    /// Numbers: the wait for the first byte of an answer; 1 if that is the median of several.
+    Answering "answering",
+    PathFilled "path_filled",
+    /// Numbers: the transfer's rate and the path's.
+    PathShared "path_shared",
+    StillGrowing "still_growing",
+    CutNeedlessly "cut_needlessly",
+    Refused "refused",
+    Unanswered "unanswered",
+    Policed "policed",
 }
 
 codes! {
@@ -87,36 +79,6 @@ codes! {
     Paced "paced",
 }
 
-impl Meaning {
-    /// Its name and up to two numbers.
-    pub fn parts(self) -> (&'static str, f64, f64) {
-        match self {
-            Meaning::Plain => ("plain", 0.0, 0.0),
-            Meaning::ReadingStopped { stop_ns } => ("reading_stopped", stop_ns as f64, 0.0),
-            Meaning::WindowKeptFull => ("window_kept_full", 0.0, 0.0),
-            Meaning::ScalingOff => ("scaling_off", 0.0, 0.0),
-            Meaning::NothingToSend => ("nothing_to_send", 0.0, 0.0),
-            Meaning::SubflowSilent => ("subflow_silent", 0.0, 0.0),
-            Meaning::PacedOrIdle => ("paced_or_idle", 0.0, 0.0),
-            Meaning::Answering {
-                first_byte_ns,
-                is_median,
-            } => (
-                "answering",
-                first_byte_ns as f64,
-                f64::from(u8::from(is_median)),
-            ),
-            Meaning::PathFilled => ("path_filled", 0.0, 0.0),
-            Meaning::PathShared { had_bps, path_bps } => ("path_shared", had_bps, path_bps),
-            Meaning::StillGrowing => ("still_growing", 0.0, 0.0),
-            Meaning::CutNeedlessly => ("cut_needlessly", 0.0, 0.0),
-            Meaning::Refused => ("refused", 0.0, 0.0),
-            Meaning::Unanswered => ("unanswered", 0.0, 0.0),
-            Meaning::Policed => ("policed", 0.0, 0.0),
-        }
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Opinion {
     pub owner: Owner,
@@ -124,6 +86,8 @@ pub struct Opinion {
     pub confidence: Confidence,
     pub reason: Reason,
     pub meaning: Meaning,
+    /// The numbers of the meaning; 0 if it has none.
+    pub numbers: [f64; 2],
     pub fix: Fix,
 }
 
@@ -135,12 +99,22 @@ impl Opinion {
             confidence,
             reason: Reason::Usual,
             meaning: Meaning::Plain,
+            numbers: [0.0; 2],
             fix: Fix::Nothing,
         }
     }
 
-    fn meaning(self, meaning: Meaning) -> Opinion {
-        Opinion { meaning, ..self }
+    pub fn meaning(self, meaning: Meaning) -> Opinion {
+        let numbers = [0.0; 2];
+        Opinion {
+            meaning,
+            numbers,
+            ..self
+        }
+    }
+
+    fn numbers(self, numbers: [f64; 2]) -> Opinion {
+        Opinion { numbers, ..self }
     }
 
     fn fix(self, fix: Fix) -> Opinion {
@@ -149,16 +123,17 @@ impl Opinion {
 
     /// Restate the opinion for another owner; the meaning is kept only if the owner is the same.
     pub fn restated(self, owner: Owner, side: Option<End>, confidence: Confidence) -> Opinion {
-        let meaning = if owner == self.owner {
-            self.meaning
+        let (meaning, numbers) = if owner == self.owner {
+            (self.meaning, self.numbers)
         } else {
-            Meaning::Plain
+            (Meaning::Plain, [0.0; 2])
         };
         Opinion {
             owner,
             side,
             confidence,
             meaning,
+            numbers,
             ..self
         }
     }
@@ -233,7 +208,7 @@ impl Seen<'_> {
                 }
                 .fix(Fix::GrowSendBuffer)
             }
-            Limit::PathRate => nobody.meaning(self.path_meaning()),
+            Limit::PathRate => self.path(nobody),
             Limit::PathLoss => {
                 // Drops from a full queue are a symptom of the path's rate.
                 let is_judged = !is_mostly_recovering(self.items_ns) || self.facts.data.is_queued();
@@ -290,13 +265,16 @@ impl Seen<'_> {
         } else {
             reason = Reason::WindowCloses;
         }
-        let meaning = match data.only_stop_ns() {
-            0 => Meaning::WindowKeptFull,
-            stop_ns => Meaning::ReadingStopped { stop_ns },
+        let stop_ns = data.only_stop_ns();
+        let meaning = if stop_ns == 0 {
+            Meaning::WindowKeptFull
+        } else {
+            Meaning::ReadingStopped
         };
         let opinion = Opinion::new(receiver.application(), Some(receiver), confidence);
         Opinion { reason, ..opinion }
             .meaning(meaning)
+            .numbers([stop_ns as f64, 0.0])
             .fix(Fix::ReadFaster)
     }
 
@@ -346,17 +324,16 @@ impl Seen<'_> {
         let mut opinion = Opinion::new(sender.application(), Some(sender), self.by_place());
         opinion.meaning = Meaning::NothingToSend;
         if data.is_answering(self.items_ns) {
-            opinion.meaning = Meaning::Answering {
-                first_byte_ns: data.first_byte_p50_ns,
-                is_median: data.turns > 1,
-            };
+            opinion.meaning = Meaning::Answering;
+            let is_median = f64::from(u8::from(data.turns > 1));
+            opinion.numbers = [data.first_byte_p50_ns as f64, is_median];
         }
         if self.facts.connection.multipath {
-            opinion.meaning = Meaning::SubflowSilent;
+            opinion = opinion.meaning(Meaning::SubflowSilent);
         }
         if self.may_be_paced() {
+            opinion = opinion.meaning(Meaning::PacedOrIdle);
             opinion.confidence = Confidence::Possible;
-            opinion.meaning = Meaning::PacedOrIdle;
             opinion.reason = Reason::Paced;
         }
         opinion
@@ -391,18 +368,18 @@ impl Seen<'_> {
         last.map_or(0, |last_ns| self.facts.connection.end_ns - last_ns)
     }
 
-    fn path_meaning(&self) -> Meaning {
+    fn path(&self, opinion: Opinion) -> Opinion {
         let path_ns = self.items_ns[SenderState::Path as usize];
         let data = &self.facts.data;
         if data.path_rate_bps > 0.0 && path_ns > 0 && data.unique_bytes > 0 {
             let had_bps = data.unique_bytes as f64 * 8e9 / path_ns as f64;
             if had_bps < SPARE_SHARE * data.path_rate_bps {
                 // Even all of the data carried in this time alone would not fill the path: others share its queue.
-                let path_bps = data.path_rate_bps;
-                return Meaning::PathShared { had_bps, path_bps };
+                let numbers = [had_bps, data.path_rate_bps];
+                return opinion.meaning(Meaning::PathShared).numbers(numbers);
             }
         }
-        Meaning::PathFilled
+        opinion.meaning(Meaning::PathFilled)
     }
 
     fn handshake(&self) -> Opinion {

@@ -1,7 +1,5 @@
 //! The inputs of a verdict's sentences: a million verdicts have only a few hundred distinct statements.
 
-use std::hash::{Hash, Hasher};
-
 use crate::tables::limit::Limit;
 use crate::verdict::codes::codes;
 use crate::verdict::confidence::Confidence;
@@ -57,6 +55,8 @@ pub struct Statement {
     /// Role of the sending end.
     pub sender: Role,
     pub meaning: Meaning,
+    /// The numbers of the meaning: times, but rates for a shared path.
+    pub numbers: [f64; 2],
     pub fix: Fix,
     pub witness: Witness,
     pub fix_witness: Witness,
@@ -82,6 +82,7 @@ impl Statement {
             standing: judged.standing,
             sender: Role::of_sender(facts),
             meaning: judged.meaning,
+            numbers: judged.numbers,
             fix: judged.fix,
             witness: judged.witness,
             fix_witness: judged.fix_witness,
@@ -100,12 +101,19 @@ impl Statement {
 
     /// Everything that distinguishes sentences. Shares are written as whole percentages, and a non-zero one below 0.5 % as
     /// such.
-    fn key(&self) -> ([u8; 12], [i64; 7]) {
+    pub fn key(&self) -> StatementKey {
         let percents =
             |share: f64| (share * 100.0).round_ties_even() as i64 * 2 + i64::from(share > 0.0);
         let code = |limit: Option<Limit>| limit.map_or(u8::MAX, |limit| limit as u8);
-        let (meaning, one, two) = self.meaning.parts();
-        (
+        let is_rate = self.meaning == Meaning::PathShared;
+        let number = |number| {
+            if is_rate {
+                as_written(number, 1e3, f64::MAX)
+            } else {
+                written_time(number)
+            }
+        };
+        StatementKey(
             [
                 self.limit as u8,
                 code(self.second),
@@ -113,7 +121,7 @@ impl Statement {
                 self.confidence as u8,
                 self.standing as u8,
                 self.sender as u8,
-                meaning.as_bytes()[0],
+                self.meaning as u8,
                 self.fix as u8,
                 self.witness as u8,
                 self.fix_witness as u8,
@@ -124,25 +132,55 @@ impl Statement {
                 percents(self.share),
                 percents(self.second_share),
                 percents(self.also_share),
-                self.also_ns,
-                self.stop_ns,
-                one.to_bits() as i64,
-                two.to_bits() as i64,
+                written_time(self.also_ns as f64),
+                written_time(self.stop_ns as f64),
+                number(self.numbers[0]),
+                number(self.numbers[1]),
             ],
         )
     }
 }
 
-impl PartialEq for Statement {
-    fn eq(&self, other: &Statement) -> bool {
-        self.key() == other.key() && self.meaning.parts().0 == other.meaning.parts().0
+/// A key that is equal for statements with the same sentences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StatementKey([u8; 12], [i64; 7]);
+
+/// The key of a time. Below 2 µs and above a minute, times are not written with three digits.
+fn written_time(ns: f64) -> i64 {
+    as_written(ns, 2e3, 6e10)
+}
+
+/// A key that is equal for numbers with the same three digits; below `least` and from `end`, only for equal numbers.
+///
+/// Numbers share a key within half a unit of their last digit. Close to a boundary, where a division by the unit may change
+/// the rounding, only equal numbers do.
+fn as_written(number: f64, least: f64, end: f64) -> i64 {
+    let itself = number.to_bits() as i64;
+    if number < least || number >= end {
+        return itself;
+    }
+    let mut unit = 1.0;
+    while number >= 1e3 * unit {
+        unit *= 10.0;
+    }
+    let halves = 2.0 * number / unit;
+    if (halves - halves.round()).abs() < 1e-6 {
+        itself
+    } else {
+        (halves.floor() * unit) as i64
     }
 }
 
-impl Eq for Statement {}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Hash for Statement {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.key().hash(state);
+    #[test]
+    fn numbers_that_read_the_same_are_the_same() {
+        let is_same = |one: f64, other: f64| written_time(one) == written_time(other);
+        assert!(is_same(12_351_000.0, 12_399_999.0), "12.4 ms");
+        assert!(!is_same(12_349_999.0, 12_350_000.0), "12.3 and 12.4 ms");
+        assert!(!is_same(1_234.0, 1_235.0) && !is_same(61e9, 61e9 + 1.0));
+        assert!(!is_same(999_400.0, 9_994_000.0), "units differ");
     }
 }
