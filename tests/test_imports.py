@@ -53,7 +53,7 @@ def test_an_import_from_a_file_is_seen() -> None:
     sorted({path.parent for path in LIBRARY.rglob("__init__.py")} - {LIBRARY}),
     ids=lambda folder: ".".join(folder.relative_to(LIBRARY).parts),
 )
-def test_what_a_package_offers_is_there(package: Path) -> None:
+def test_exported_names_exist(package: Path) -> None:
     name = ".".join(("tcpwin", *package.relative_to(LIBRARY).parts))
     module = __import__(name, fromlist=["*"])
     for offered in getattr(module, "__all__", ()):

@@ -154,7 +154,7 @@ def test_analysis_or_one_line(path: Path) -> None:
 
 
 @all_cases("path", FILES, ids=name_of)
-def test_damage_that_others_found_is_told(path: Path) -> None:
+def test_damage_found_by_others_is_reported(path: Path) -> None:
     entry = json.loads((EXPECTED / f"{path.relative_to(MALFORMED)}.expect.json").read_text(encoding="utf8"))
     said = (entry["capinfos"]["err"] + entry["tshark"]["err"] + entry["tcpdump_libpcap"]["err"]).lower()
     is_cut = "cut short" in said or "damaged or corrupt" in said

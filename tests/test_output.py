@@ -79,7 +79,7 @@ def options_that_write(group: click.Group, above: str = "") -> Iterator[tuple[st
                 yield f"{above}{name}", str(option.name)
 
 
-def test_each_option_that_writes_is_asked() -> None:
+def test_each_option_that_writes_is_tested() -> None:
     assert sorted(set(options_that_write(cli))) == sorted(WRITERS)  # type: ignore[arg-type]
 
 
@@ -174,7 +174,7 @@ def test_nor_half_of_a_figure(tmp_path: Path, form: str) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_ctrl_c_leaves_what_was_there(tmp_path: Path) -> None:
+def test_ctrl_c_leaves_the_old_file(tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
     out.write_bytes(b"of yesterday")
     command = [TCPWIN, "packets", "-", "-o", out]
@@ -225,7 +225,7 @@ def test_a_device_stays() -> None:
     assert FULL.exists()
 
 
-def test_what_is_open_already_is_written_as_it_is(tmp_path: Path) -> None:
+def test_open_files_are_written_directly(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     with out.open("wb") as file:
         command = [TCPWIN, "report", SLOW_READER, "--format", "json", "-o", "/dev/stdout"]
@@ -233,7 +233,7 @@ def test_what_is_open_already_is_written_as_it_is(tmp_path: Path) -> None:
     assert out.read_bytes().startswith(b"{")
 
 
-def test_what_cannot_be_opened_is_not_taken_away(tmp_path: Path) -> None:
+def test_unopenable_files_are_not_deleted(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="Is a directory"), open_whole(tmp_path):
         pass
     assert tmp_path.exists()
@@ -266,7 +266,7 @@ def test_a_new_file_has_the_permissions_of_any(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() == 0, reason=f"{AS_ROOT}, which may write everywhere")
 @pytest.mark.parametrize("prepare", [lambda path: path.chmod(0o444), lambda path: path.parent.chmod(0o555)])
-def test_what_may_not_be_written(tmp_path: Path, prepare: Callable[[Path], None]) -> None:
+def test_protected_files_are_refused_or_written_in_place(tmp_path: Path, prepare: Callable[[Path], None]) -> None:
     """A file that may not be written stays; one in a folder that takes nothing new is written in place."""
     path = tmp_path / "file"
     path.write_text("old")
@@ -291,7 +291,7 @@ def test_a_line_is_appended_whole_or_not_at_all(tmp_path: Path) -> None:
     assert path.read_text() == "first\nsecond\n"
 
 
-def test_what_cannot_be_written_says_so(tmp_path: Path) -> None:
+def test_write_errors_are_reported(tmp_path: Path) -> None:
     assert refused("packets", SLOW_READER, "-o", tmp_path / "none" / "out.csv").endswith(
         "/none/out.csv: No such file or directory\n"
     )
@@ -349,12 +349,12 @@ def commands(group: click.Group = cli, above: str = "") -> Iterator[str]:
             yield f"{above}{name}"
 
 
-def test_each_command_is_asked_to_print() -> None:
+def test_each_command_prints() -> None:
     assert sorted(PRINTERS) == sorted(commands())
 
 
 @pytest.mark.parametrize("command", PRINTERS)
-def test_a_reader_who_has_left_is_no_failure(command: str, tmp_path: Path) -> None:
+def test_a_closed_pipe_is_not_a_failure(command: str, tmp_path: Path) -> None:
     """What `| head` leaves behind: no message, no file, and 0 or what was found."""
     read, write_end = os.pipe()
     os.close(read)

@@ -32,7 +32,7 @@ LOCKED = ROOT / ".ci" / "locked"
 
 
 @pytest.mark.parametrize("name", ["build.txt", "checks.txt", "container.txt"])
-def test_what_is_locked_has_hashes(name: str) -> None:
+def test_locked_requirements_have_hashes(name: str) -> None:
     """As `pip --require-hashes` reads it: each requirement is one version, and says which files may be it."""
     lines = (LOCKED / name).read_text(encoding="utf8").replace("\\\n", " ").splitlines()
     assert len(lines) > 5
@@ -42,7 +42,7 @@ def test_what_is_locked_has_hashes(name: str) -> None:
         ), line
 
 
-def test_what_is_locked_is_what_is_wanted() -> None:
+def test_the_lock_matches_the_requirements() -> None:
     """After a requirement is added or raised, `just lock` must have been run."""
     lock = runpy.run_path(str(ROOT / ".ci" / "lock"))
     for name, needs in lock["lists"]().items():
@@ -93,7 +93,7 @@ def purls(bom: dict[str, Any], scope: str | None = None) -> set[str]:
     return {each["purl"] for each in bom["components"] if scope is None or each["scope"] == scope}
 
 
-def test_wheel_names_what_was_compiled_into_it_and_what_lies_beside(built_wheel: Path) -> None:
+def test_wheel_names_its_compiled_and_bundled_parts(built_wheel: Path) -> None:
     told = boms(built_wheel)
     assert set(told) == {"tcpwin-engine", "tcpwin"}
     engine = ROOT / "tcpwin" / "engine"
@@ -143,7 +143,7 @@ def test_wheel_holds_every_python_file_and_no_rust(wheel: set[str]) -> None:
 VENDORED = {f"tcpwin/figures/assets/plotly-basic.{ending}" for ending in ("LICENSE", "cdx.json", "min.js", "toml")}
 
 
-def test_wheel_holds_what_reports_are_made_of(wheel: set[str]) -> None:
+def test_wheel_contains_the_files_of_reports(wheel: set[str]) -> None:
     page = {f"tcpwin/render/report/page/report.{ending}" for ending in ("css", "html.j2", "js")}
     assert page | VENDORED <= wheel
 

@@ -57,7 +57,7 @@ def test_a_full_disk_is_the_systems_error() -> None:
                 write_some(full, chunks)
 
 
-def test_what_the_body_raises_comes_out_and_nothing_runs_on() -> None:
+def test_an_error_in_the_body_is_raised_and_stops_the_writer() -> None:
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
         write_some(io.BytesIO(), 3, KeyboardInterrupt())

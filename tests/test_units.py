@@ -139,14 +139,14 @@ def assert_reads_as(value: float, text: str, units: dict[str, float]) -> None:
 
 
 @given(AMOUNTS.filter(lambda value: value == 0 or value >= 0.5))
-def test_a_value_is_said_with_three_digits(value: float) -> None:
+def test_a_value_is_printed_with_three_digits(value: float) -> None:
     assert_reads_as(value, bytes_text(value), SIZES)
     assert_reads_as(value, binary_text(value), BINARY)
     assert_reads_as(value, rate_text(value), RATES)
 
 
 @given(st.integers(1, 10**19) | st.floats(1, 1e19))
-def test_a_time_is_said_with_three_digits(ns: float) -> None:
+def test_a_time_is_printed_with_three_digits(ns: float) -> None:
     number, unit = time_text(ns).split()
     assert len(number.replace(",", "").replace(".", "").strip("0")) <= 3
     assert read(f"{number} {unit}", TIMES) == pytest.approx(ns, rel=0.005, abs=0.5)

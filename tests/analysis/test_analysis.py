@@ -209,7 +209,7 @@ def test_columns_of_all_connections_equal_json() -> None:
         assert analysis.connections.column(name).tolist() == expected
 
 
-def test_displays_tell_what_it_is() -> None:
+def test_displays_describe_the_object() -> None:
     analysis = analyze(MANY)
     assert repr(analysis) == f"<Analysis of {MANY}: 747 packets, 65 connections>"
     assert repr(analysis.connections) == "<Connections: 65>"
@@ -247,7 +247,7 @@ def long_capture(tool: Callable[[str], str], at_least_bytes: int) -> io.BytesIO:
     return io.BytesIO(head + records * (at_least_bytes // len(records) + 1))
 
 
-def test_progress_is_told_the_bytes_read(tool: Callable[[str], str]) -> None:
+def test_progress_receives_the_bytes_read(tool: Callable[[str], str]) -> None:
     file = long_capture(tool, 40 << 20)
     told: list[int] = []
     tcpwin.analyze(file, progress=told.append)

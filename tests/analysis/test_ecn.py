@@ -58,7 +58,7 @@ def test_what_both_syns_agree_on(asked: str, answered: str, agreed: str, tmp_pat
     assert analyze(transfer(asked, answered), tmp_path).ecn == agreed
 
 
-def test_marks_echoes_and_reductions_are_counted_and_told(tmp_path: Path) -> None:
+def test_marks_echoes_and_reductions_are_counted_and_reported(tmp_path: Path) -> None:
     connection = analyze(transfer("EC", "E", echo="E", reduce="C"), tmp_path)
     data, back = connection.b_to_a, connection.a_to_b
     assert (data.ce_segments, data.ece_acks, data.cwr_segments) == (2, 3, 1)
@@ -77,7 +77,7 @@ def test_marks_echoes_and_reductions_are_counted_and_told(tmp_path: Path) -> Non
     }
 
 
-def test_the_flags_of_an_accurate_counter_are_no_echo(tmp_path: Path) -> None:
+def test_the_flags_of_an_accurate_counter_are_not_an_echo(tmp_path: Path) -> None:
     """RFC 9768 §3.2: AE, CWR and ECE count marks, and change with each of them."""
     data = analyze(transfer("NEC", "C", echo="E", reduce="C"), tmp_path).b_to_a
     assert (data.ce_segments, data.ece_acks, data.cwr_segments) == (2, 0, 0)
@@ -95,7 +95,7 @@ def test_without_the_syns_the_flags_are_taken_as_they_mostly_are(tmp_path: Path)
     assert (data.ce_segments, data.ece_acks, data.cwr_segments) == (2, 3, 1)
 
 
-def test_a_mark_is_no_retransmission_and_no_loss(tmp_path: Path) -> None:
+def test_a_mark_is_neither_retransmission_nor_loss(tmp_path: Path) -> None:
     """The same numbers with and without marks, but for those of the marks."""
     marked = analyze(transfer("EC", "E", echo="E", reduce="C"), tmp_path).b_to_a
     plain = analyze(transfer("EC", "E", mark=ECT_0), tmp_path).b_to_a
@@ -150,6 +150,6 @@ def test_a_receivers_counter_of_marks_is_decoded() -> None:
     assert counted([5, 7, 6, 7], acks=[1, 3, 2, 4]) == (2, 0)
 
 
-def test_a_counter_that_was_cleared_on_the_way_is_none() -> None:
+def test_a_counter_cleared_on_the_path_is_ignored() -> None:
     """A middlebox that clears the flags leaves zeros, with which no counter begins."""
     assert counted([0, 0, 3], first=0, request=0) == (None, 0)

@@ -62,7 +62,7 @@ def test_connection_has_every_field_of_the_engine() -> None:
 
 
 @all_cases("path", READABLE, ids=name_of)
-def test_values_are_of_the_kind_told(path: Path) -> None:
+def test_values_have_the_declared_type(path: Path) -> None:
     kinds = {
         group: {name: KINDS[kind] for name, kind, _ in _engine.fields(group)} for group in ("connection", "direction")
     }

@@ -85,7 +85,7 @@ def test_no_finding_is_a_table_without_rows() -> None:
     assert (table.height, table.to_arrow().num_rows, len(table)) == (0, 0, 13)
 
 
-def test_names_of_figures_are_those_that_there_are() -> None:
+def test_figure_names_match_the_registry() -> None:
     assert set(get_args(FigureName)) == {"timeline", *figures.names("connection")}
     assert list(get_args(CaptureFigureName)) == list(figures.names("analysis"))
 

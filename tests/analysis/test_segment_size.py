@@ -116,7 +116,7 @@ def test_messages_of_one_size_are_the_application(tmp_path: Path) -> None:
     assert connection.verdict.limit == "sender_application"
 
 
-def test_segments_that_full_ones_stand_between_are_no_size(tmp_path: Path) -> None:
+def test_segments_between_full_ones_do_not_set_the_size(tmp_path: Path) -> None:
     flow = Flow()
     flow.rounds(40, 1460, last=1000)
     assert flow.analyze(tmp_path).a_to_b.mss_bytes == 1460

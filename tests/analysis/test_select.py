@@ -58,7 +58,7 @@ def holds(connection: Any, way: str | None, name: str, sign: str, wanted: Any) -
 
 
 @all_cases("path", READABLE, ids=name_of)
-def test_each_field_is_asked_for_as_it_reads(path: Any) -> None:
+def test_each_field_can_be_selected(path: Any) -> None:
     """Looking for a rare field only where it may occur misses no connection."""
     analysis = analyze(path)
     asked = [

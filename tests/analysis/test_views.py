@@ -223,7 +223,7 @@ def test_views_of_several_are_those_of_each() -> None:
     assert analysis.views([]) == []
 
 
-def test_later_uses_of_a_four_tuple_are_told_apart(tmp_path: Path) -> None:
+def test_later_uses_of_a_four_tuple_are_separate(tmp_path: Path) -> None:
     text = (SCENARIOS / "connection-port-reuse.ladder").read_text(encoding="utf8")
     path = tmp_path / "reuse.pcap"
     ladder.parse(text).write_pcap(path)
@@ -268,6 +268,6 @@ def test_a_changed_capture_is_noticed(tmp_path: Path) -> None:
     ("span", "message"),
     [((5, 4), "ends at 4 ns, before it begins at 5 ns"), ((1 << 70, None), "no time"), ((None, -(1 << 70)), "no time")],
 )
-def test_spans_that_are_none_are_refused(span: tuple[Any, Any], message: str) -> None:
+def test_invalid_spans_are_refused(span: tuple[Any, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         analyze(BY_NAME["keep-alive.pcap"]).connections[0].view(*span)

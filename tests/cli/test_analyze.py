@@ -152,7 +152,7 @@ def test_limit(limit: int, shown: int) -> None:
     assert "65 connections" in text
 
 
-def test_limit_0_still_tells_what_limited() -> None:
+def test_limit_0_still_prints_the_verdict() -> None:
     text = tcpwin("analyze", "--limit", 0, SLOW_READER).stdout.decode()
     assert "slow reader" in text
 
@@ -194,6 +194,6 @@ def test_completion_for_three_shells(tmp_path: Path) -> None:
     assert tcpwin(env=words).stdout == b"plain,analyze\n"
 
 
-def test_fields_are_told() -> None:
+def test_fields_are_printed() -> None:
     assert b"zero_window_ns" in tcpwin("fields").stdout
     assert TCPWIN.is_file()

@@ -159,7 +159,7 @@ def test_snapshots_that_cannot_be_read_exit_with_3(tmp_path: Path) -> None:
     assert "No such file or directory" in refused("analyze", SLOW_READER, "--with", "web=")
 
 
-def test_a_capture_is_no_snapshot(tmp_path: Path) -> None:
+def test_a_capture_is_refused_as_snapshot(tmp_path: Path) -> None:
     capture = write_pcap(tmp_path / "c.pcap", Transfer())
     assert f"{capture}: binary, not text" in refused("analyze", SLOW_READER, "--with", capture)
 
@@ -237,7 +237,7 @@ def write_zip(path: Path, members: dict[str, bytes]) -> Path:
     return path
 
 
-def test_a_bundle_stands_for_a_capture_and_its_snapshots(tmp_path: Path) -> None:
+def test_a_bundle_gives_a_capture_and_its_snapshots(tmp_path: Path) -> None:
     members = {
         "snd/c.pcap.gz": SLOW_READER.read_bytes(),
         "snd/ss.txt": SND.read_bytes(),

@@ -34,7 +34,7 @@ def known(file: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def test_what_is_known_is_set_aside(project: Path) -> None:
+def test_known_findings_are_left_out(project: Path) -> None:
     status, before = checked("slow.pcap.gz")
     codes = [each["code"] for each in before["findings"]]
     assert (status, before["known"]) == (1, 0)
@@ -127,7 +127,7 @@ def test_no_capture_is_written_over(project: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_baseline(text: str | None, words: str, project: Path) -> None:
+def test_invalid_baselines(text: str | None, words: str, project: Path) -> None:
     if text is not None:
         (project / "base.json").write_text(text)
     assert words in refused("check", "slow.pcap.gz", "--baseline", "base.json")

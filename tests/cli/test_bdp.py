@@ -112,7 +112,7 @@ def test_sizes_that_are_not_understood(text: str) -> None:
         parse_size(text)
 
 
-def test_a_number_out_of_bounds_says_them() -> None:
+def test_a_number_out_of_bounds_names_the_bounds() -> None:
     with pytest.raises(click.BadParameter, match=r"'61min' is not between 1 ns and 1 hour\.$"):
         parse_rtt("61min")
     with pytest.raises(click.BadParameter, match=r"'0s' is not between 1 ns and 1 hour\.$"):
@@ -311,7 +311,7 @@ def test_wrong_usage_exits_with_2(arguments: list[str], words: str) -> None:
     assert words in refused("bdp", *arguments, status=2)
 
 
-def test_files_that_are_no_settings_exit_with_3(tmp_path: Path) -> None:
+def test_files_without_settings_exit_with_3(tmp_path: Path) -> None:
     path = ("bdp", "--rtt", "1ms", "--rate", "1g", "--audit")
     absent = tmp_path / "absent.txt"
     assert refused(*path, absent) == f"tcpwin: {absent}: No such file or directory\n"

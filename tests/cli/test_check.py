@@ -289,13 +289,13 @@ def test_damage_is_a_warning() -> None:
     assert done.stderr.decode().startswith(f"tcpwin: warning: {CUT_BLOCK}: ")
 
 
-def test_nothing_is_written_of_what_cannot_be_read(tmp_path: Path) -> None:
+def test_an_unreadable_capture_writes_nothing(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     assert refused("check", TEXT, "-o", out).startswith(f"tcpwin: {TEXT}: ")
     assert not out.exists()
 
 
-def test_reader_that_leaves_is_no_finding() -> None:
+def test_closed_pipe_is_not_a_finding() -> None:
     """`tcpwin check … | head -1` must not say that a problem was found, nor complain."""
     read_end, write_end = os.pipe()
     os.close(read_end)

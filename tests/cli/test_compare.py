@@ -57,7 +57,7 @@ def test_text() -> None:
     )
 
 
-def test_what_decided_is_named_where_the_goodput_did_not() -> None:
+def test_the_deciding_measure_is_named_unless_it_is_goodput() -> None:
     """At the receiver, lost segments arrive once; the rate is nearly that of the sender's capture."""
     lossy = [CAPTURES / "wild" / f"lossy-path{part}" for part in (".pcapng.gz", "-receiver.pcap.gz")]
     told = lines(*lossy)

@@ -51,7 +51,7 @@ def test_files_are_left_to_the_shell(words: str) -> None:
     assert offered(words) == [words.rpartition(" ")[2]]
 
 
-def test_nothing_is_offered_where_it_cannot_be_known(tmp_path: Path) -> None:
+def test_nothing_is_offered_if_the_value_is_unknown(tmp_path: Path) -> None:
     assert offered(f"tcpwin packets {tmp_path / 'absent.pcap'} --connection 0") == []
     (tmp_path / "text").write_text("no capture")
     assert offered(f"tcpwin packets {tmp_path / 'text'} --connection 0") == []

@@ -75,7 +75,7 @@ def test_every_extra_brings_a_feature() -> None:
     assert {extra for extra in extras if f"'tcpwin[{extra}]'" in commands} == extras
 
 
-def test_what_is_not_installed_is_missing(tmp_path: Path) -> None:
+def test_packages_not_installed_are_missing(tmp_path: Path) -> None:
     # The same packages but for three.
     for entry in PACKAGES.iterdir():
         if not entry.name.startswith(("cypcap", "polars", "tcpwin_web")):
@@ -102,7 +102,7 @@ def test_what_is_not_installed_is_missing(tmp_path: Path) -> None:
     assert b"polars not installed: pip install 'tcpwin[tables]'" in done.stdout
 
 
-def test_what_does_not_load_is_broken(tmp_path: Path) -> None:
+def test_packages_that_do_not_load_are_broken(tmp_path: Path) -> None:
     (tmp_path / "cypcap").mkdir()
     source = next(PACKAGES.glob("cypcap/_cypcap*.so"))
     # As after a disk that was full: the half of a library.

@@ -72,7 +72,7 @@ def test_the_action_reads_the_projects_budget(tmp_path: Path) -> None:
     assert github(tmp_path, SLOW).returncode == 0
 
 
-def test_inputs_are_no_commands(tmp_path: Path) -> None:
+def test_inputs_are_not_executed(tmp_path: Path) -> None:
     done = github(tmp_path, f"{SLOW}; touch run $(touch run) `touch run`")
     assert done.returncode != 0
     assert not (tmp_path / "run").exists()

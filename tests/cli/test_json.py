@@ -45,7 +45,7 @@ def test_one_connection_comes_with_its_events(path: Path) -> None:
     assert set(connection) - set(whole) == {"events", "events_omitted"}
 
 
-def test_events_tell_why_a_segment_was_sent_again() -> None:
+def test_events_give_the_cause_of_a_retransmission() -> None:
     """Frame 127 repeats frame 60, of which SACK in frame 119 reports more than two segments above."""
     document = json.loads(tcpwin("analyze", "--json", "--connection", 0, LOSS).stdout)
     events = document["connections"][0]["events"]
@@ -68,7 +68,7 @@ def test_events_come_from_standard_input_too() -> None:
     assert from_file[0]["events"]
 
 
-def test_nothing_is_written_of_what_cannot_be_had() -> None:
+def test_invalid_selections_write_nothing() -> None:
     file = io.StringIO()
     with pytest.raises(IndexError):
         analyze(KEEP_ALIVE).write_json(file, connection=1)

@@ -93,7 +93,7 @@ def test_what_would_be_a_request_is_text(tool: Callable[[str], str], tmp_path: P
 
 
 @pytest.mark.parametrize("is_on_path", [True, False])
-def test_pages_stand_where_man_looks_or_it_says_where(
+def test_pages_are_installed_where_man_looks_or_the_path_is_printed(
     is_on_path: bool, tmp_path: Path, tool: Callable[[str], str]
 ) -> None:
     man = tool("man")

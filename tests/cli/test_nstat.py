@@ -254,7 +254,7 @@ def test_files_before_and_after(tmp_path: Path) -> None:
     assert (document["is_increment"], document["is_assumed"], document["seconds"]) == (False, False, None)
 
 
-def test_what_was_assumed_is_said() -> None:
+def test_assumptions_are_printed() -> None:
     assert lines_of("-", input=b"TcpRetransSegs 5 0.0\nTcpRetransSegs 9 0.0\n") == [
         "2 samples, at unknown times",
         "",

@@ -74,7 +74,7 @@ def test_formats_hold_the_same(path: Path, tmp_path: Path) -> None:
         ("out.txt", from_csv),
     ],
 )
-def test_name_of_the_output_tells_the_format(name: str, read: Any, tmp_path: Path) -> None:
+def test_name_of_the_output_gives_the_format(name: str, read: Any, tmp_path: Path) -> None:
     out = tmp_path / name
     done = tcpwin("packets", "-o", out, KEEP_ALIVE)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
@@ -117,7 +117,7 @@ def test_some_columns(form: str, tmp_path: Path) -> None:
         assert polars.read_parquet(out).rows(named=True) == expected
 
 
-def test_columns_that_are_none_are_refused() -> None:
+def test_unknown_columns_are_refused() -> None:
     assert "there is no column nonsense: frame, time_ns" in refused(
         "packets", "--columns", "frame,nonsense", KEEP_ALIVE, status=2
     )
@@ -147,7 +147,7 @@ def test_output_that_cannot_be_written(form: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize("link", ["same", "hard", "symbolic"])
-def test_the_capture_itself_is_no_output(link: str, form: str, tmp_path: Path) -> None:
+def test_the_capture_itself_is_refused_as_output(link: str, form: str, tmp_path: Path) -> None:
     capture = tmp_path / "capture.pcap"
     capture.write_bytes(KEEP_ALIVE.read_bytes())
     out = capture if link == "same" else tmp_path / "link"
@@ -160,7 +160,7 @@ def test_the_capture_itself_is_no_output(link: str, form: str, tmp_path: Path) -
     assert capture.read_bytes() == KEEP_ALIVE.read_bytes()
 
 
-def test_standard_input_is_no_output(tmp_path: Path) -> None:
+def test_standard_input_is_refused_as_output(tmp_path: Path) -> None:
     capture = tmp_path / "capture.pcap"
     capture.write_bytes(KEEP_ALIVE.read_bytes())
     with capture.open("rb") as file:

@@ -70,7 +70,7 @@ def test_wrong_usage() -> None:
     assert "no connection 7" in refused("pair", *BOTH, "--connection", 7)
 
 
-def test_a_bundle_of_several_is_asked_which(tmp_path: Path) -> None:
+def test_a_bundle_of_several_captures_needs_a_choice(tmp_path: Path) -> None:
     """The command that the message proposes works."""
     for name, path in (("snd", BOTH[0]), ("rcv", BOTH[1]), ("third", BOTH[1])):
         (tmp_path / f"{name}.pcap.gz").write_bytes(path.read_bytes())

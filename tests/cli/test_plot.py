@@ -113,7 +113,7 @@ def test_the_list() -> None:
     assert {"window", "time-sequence", "overview", "timeline"} <= set(names)
 
 
-def test_nothing_to_show_is_told(tmp_path: Path) -> None:
+def test_an_empty_figure_is_reported(tmp_path: Path) -> None:
     out = tmp_path / "counters.json"
     done = tcpwin("plot", SLOW_READER, "--figure", "counters", "-o", out)
     assert done.returncode == 0
@@ -145,7 +145,7 @@ def test_wrong_usage(options: list[str], said: str, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_what_cannot_be_read_or_written(tmp_path: Path) -> None:
+def test_unreadable_input_and_unwritable_output(tmp_path: Path) -> None:
     assert "no connection 1: the capture has 1" in refused(
         "plot", SLOW_READER, "--connection", 1, "-o", tmp_path / "w.json"
     )

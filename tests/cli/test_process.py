@@ -54,7 +54,7 @@ ODD_NAMES = [
     ids=lambda arguments: "-".join(str(part).rpartition("/")[2] for part in arguments),
 )
 @all_cases("wanted_bytes", [0, 10])
-def test_a_reader_that_leaves_is_no_error(arguments: list[object], wanted_bytes: int) -> None:
+def test_a_closed_pipe_is_not_an_error(arguments: list[object], wanted_bytes: int) -> None:
     command = [TCPWIN, *map(str, arguments)]
     reader, writer = os.pipe()
     with forked.start(command, stdout=writer, stderr=subprocess.PIPE) as process:

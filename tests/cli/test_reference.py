@@ -122,13 +122,13 @@ def test_a_capture_beside_the_references() -> None:
     assert "  - the path carries 1 Gbit/s and no more;" in text.splitlines()
 
 
-def test_a_bundle_without_packets_is_taken_by_its_sockets() -> None:
+def test_a_bundle_without_packets_is_compared_by_its_sockets() -> None:
     text = likeness(COLLAPSED, "--limit", "1")
     assert "  lab-oscil-300ms/170p2-stock, distance 0.00" in text.splitlines()
     assert "by its sockets" in text.splitlines()[0]
 
 
-def test_what_is_like_nothing_is_told() -> None:
+def test_no_similar_reference_is_reported() -> None:
     lines = likeness(SLOW_READER, "--connection", "0").splitlines()
     assert lines[1].startswith("  No reference is near enough to compare with: no reference has its shape: a reader")
     assert not any("nearest" in line for line in lines)

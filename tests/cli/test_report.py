@@ -38,7 +38,7 @@ def test_a_capture_on_standard_input_is_read_again_for_its_connections() -> None
     assert b"where the server's time went" in done.stdout
 
 
-def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
+def test_impossible_requests_are_refused(tmp_path: Path) -> None:
     assert "name a file with -o OUT" in refused("report", SLOW_READER, "--format", "pdf", status=2)
     assert "is also an input file" in refused("report", SLOW_READER, "-o", SLOW_READER, "--format", "md", status=2)
     said = refused("report", SLOW_READER, "-o", tmp_path / "r.foo", status=2)

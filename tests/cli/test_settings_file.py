@@ -108,7 +108,7 @@ def test_a_wrong_setting_is_wrong_usage(project: Path, text: str, words: str) ->
     assert tcpwin("rules").returncode == 0
 
 
-def test_a_file_that_is_none(project: Path) -> None:
+def test_invalid_settings_files(project: Path) -> None:
     assert "No such file" in refused("--config", project / "none.toml", "check", KEEP_ALIVE, status=2)
     (project / "pyproject.toml").write_text("[tool.other]\n")
     said = refused("--config", project / "pyproject.toml", "check", KEEP_ALIVE, status=2)

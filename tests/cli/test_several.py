@@ -112,7 +112,7 @@ def test_a_folder_that_cannot_be_read_leaves_the_others(tmp_path: Path) -> None:
     assert whole["document"]["connections"]
 
 
-def test_a_filter_that_is_not_understood_is_said_once() -> None:
+def test_an_invalid_filter_is_reported_once() -> None:
     alone, several = (tcpwin("analyze", *files, "--filter", "hosst 10.0.0.1") for files in ((LOSS,), (LOSS, READER)))
     assert (alone.returncode, several.returncode) == (2, 2)
     assert several.stderr == alone.stderr
@@ -169,7 +169,7 @@ def test_merged_they_are_one(tmp_path: Path, tool: Callable[[str], str]) -> None
     assert b"--merge" not in tcpwin("analyze", LOSS, READER).stderr
 
 
-def test_what_goes_with_one_capture_alone() -> None:
+def test_options_for_a_single_capture() -> None:
     for arguments in (("--connection", "0"), ("--with", str(LAB / "x")), ("--capture", "x")):
         done = tcpwin("analyze", LOSS, READER, *arguments)
         assert done.returncode == 2

@@ -51,7 +51,7 @@ def test_a_span_by_date_and_time_of_day(tmp_path: Path, first: str, last: str) -
     assert "--to is not after --from" in ended
 
 
-def test_a_finding_is_told_as_json(tmp_path: Path) -> None:
+def test_a_finding_is_printed_as_json(tmp_path: Path) -> None:
     out = tmp_path / "out.pcapng"
     done = tcpwin("slice", SLOW_READER, "--finding", "zero-window-stall", "--around", 2, "--json", "-o", out)
     told = json.loads(done.stdout)
@@ -116,7 +116,7 @@ def test_wrong_usage(arguments: tuple[object, ...], words: str, tmp_path: Path) 
         (("annotate", TEXT), "not a pcap"),
     ],
 )
-def test_what_cannot_be_written(arguments: tuple[object, ...], words: str, tmp_path: Path) -> None:
+def test_output_that_cannot_be_written(arguments: tuple[object, ...], words: str, tmp_path: Path) -> None:
     out = tmp_path / "out.pcapng"
     assert words in refused(*arguments, "-o", out)
     assert not out.exists()

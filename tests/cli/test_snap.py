@@ -151,7 +151,7 @@ def send(count: int, *, size_bytes: int = 9000, now_and_then: Callable[[], objec
 
 
 @pytest.mark.usefixtures("loopback")
-def test_a_ring_is_told_and_read_as_one_capture(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_a_ring_is_written_and_read_as_one_capture(tmp_path: Path, tool: Callable[[str], str]) -> None:
     """More packets than are kept: the summary says both, and the folder is analysed without a choice."""
     tool("tcpdump")
     need_right_to_capture()
@@ -223,7 +223,7 @@ def test_a_ring_is_told_and_read_as_one_capture(tmp_path: Path, tool: Callable[[
         ((), "Missing option '-o' / '--output'."),
     ],
 )
-def test_wrong_usage_is_told(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
+def test_wrong_usage_is_reported(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
     assert refused("snap", *arguments, status=2, cwd=tmp_path).splitlines()[-1] == f"Error: {said}"
     assert list(tmp_path.iterdir()) == []
 

@@ -386,7 +386,7 @@ def test_distributions(runs: Path) -> None:
     assert [json.loads(line) for line in lines_of(runs, *arguments, "--format", "jsonl")] == expected
 
 
-def test_all_distributions_leave_out_what_no_socket_says(runs: Path) -> None:
+def test_all_distributions_leave_out_absent_fields(runs: Path) -> None:
     lines = lines_of(runs, "--distribution", "all")
     names = [line.split()[0] for line in lines[1:-2]]
     assert names[:3] == ["recv_q_bytes", "send_q_bytes", "accept_queue"]
@@ -395,11 +395,11 @@ def test_all_distributions_leave_out_what_no_socket_says(runs: Path) -> None:
     assert max(map(len, lines)) <= 120
 
 
-def test_one_field_that_no_socket_says(runs: Path) -> None:
+def test_one_field_that_no_socket_has(runs: Path) -> None:
     assert lines_of(runs, "--distribution", "minrtt_ns") == ["minrtt_ns: none of 3 sockets says it", "", SUMMARY]
 
 
-def test_nothing_wanted_is_no_error(runs: Path) -> None:
+def test_selecting_nothing_is_not_an_error(runs: Path) -> None:
     assert lines_of(runs, "--state", "CLOSING") == ["0 sockets, 0 samples of 5, at unknown times"]
     assert lines_of(runs, "--state", "CLOSING", "--distribution", "all") == [
         "0 sockets, of which none says any number",
@@ -482,7 +482,7 @@ def test_wrong_usage(runs: Path, arguments: list[str], says: str) -> None:
     assert says in refused("ss", runs, *arguments, status=2)
 
 
-def test_the_input_is_no_output(runs: Path) -> None:
+def test_the_input_is_refused_as_output(runs: Path) -> None:
     text = refused("ss", runs, "-o", runs, status=2)
     assert "is also an input file; choose another output" in text
     assert runs.read_text() == RUNS
@@ -504,7 +504,7 @@ def test_a_full_disk_is_said_in_one_line(runs: Path, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
-def test_a_reader_that_leaves_is_no_error(runs: Path, form: str) -> None:
+def test_a_closed_pipe_is_not_an_error(runs: Path, form: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     command: list[str | Path] = [TCPWIN, "ss", runs, "--filter", "dport = :36984", "--format", form]
@@ -533,7 +533,7 @@ def test_one_host_or_file_of_a_bundle(name: str) -> None:
     assert [each["name"] for each in found["files"]] == [SENDERS]
 
 
-def test_what_is_refused_of_bundles(runs: Path, tmp_path: Path) -> None:
+def test_refused_options_for_bundles(runs: Path, tmp_path: Path) -> None:
     assert refused("ss", BUNDLE, "--only", "web") == (
         f"tcpwin: {BUNDLE}: no sockets of web in this bundle; it has receiver, sender, {SENDERS}, {RECEIVERS}\n"
     )

@@ -81,7 +81,7 @@ RUN = CAPTURES / "runs" / "loss1_cubic_sack1"
     [("compare", STALL, LOSSY), ("pair", RUN / "snd.pcap.gz", RUN / "rcv.pcap.gz")],
     ids=["compare", "pair"],
 )
-def test_two_captures_are_told_in_colour_as_well(arguments: tuple[str, ...]) -> None:
+def test_two_captures_are_coloured_as_well(arguments: tuple[str, ...]) -> None:
     text = on_terminal(*arguments, columns=72)
     assert ANSI.search(text)
     assert max(len(ANSI.sub("", line)) for line in text.splitlines()) <= 72
@@ -104,7 +104,7 @@ SLOW_SOCKETS = CAPTURES / "bundles" / "slow-reader.zip"
     ],
     ids=lambda arguments: "-".join(map(str, arguments[:2])).split("/")[0],
 )
-def test_what_is_asked_beside_a_verdict_is_told_in_colour_as_well(arguments: tuple[str, ...]) -> None:
+def test_additional_output_is_coloured_as_well(arguments: tuple[str, ...]) -> None:
     text = on_terminal(*arguments, columns=80)
     assert ANSI.search(text)
     assert max(len(ANSI.sub("", line)) for line in text.splitlines()) <= 80

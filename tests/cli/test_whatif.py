@@ -51,7 +51,7 @@ def test_what_the_capture_cannot_say_is_one_sentence() -> None:
     assert "no TCP connection" in refused("whatif", CAPTURES / "broken" / "only-a-header.pcap")
 
 
-def test_a_change_that_is_none_is_wrong_usage() -> None:
+def test_an_invalid_change_is_wrong_usage() -> None:
     for words, said in (
         (("--set", "sender.tcp_rmem=1M"), "bounds nothing here"),
         (("--set", "receiver.tcp_rmem"), "no setting with its value"),

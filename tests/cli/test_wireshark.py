@@ -20,7 +20,7 @@ def capture(tmp_path: Path) -> Path:
     return Path(shutil.copy(KEEP_ALIVE, tmp_path))
 
 
-def test_an_index_stands_beside_its_capture(capture: Path) -> None:
+def test_an_index_is_written_next_to_its_capture(capture: Path) -> None:
     done = tcpwin("wireshark", "index", capture)
     assert done.stdout.decode() == f"{capture}.tcpwin: 21 packets, 1 connection\n"
     assert done.stderr == b""
@@ -60,7 +60,7 @@ def test_a_connection_is_opened(capture: Path, tmp_path: Path) -> None:
     assert "<html" in Path(done.stdout.decode().strip()).read_text(encoding="utf8")
 
 
-def test_what_cannot_be_opened(capture: Path) -> None:
+def test_captures_that_cannot_be_opened(capture: Path) -> None:
     index = Path(f"{capture}.tcpwin")
     tcpwin("wireshark", "index", capture)
     assert "is no index of tcpwin" in refused("wireshark", "open", capture, 0)

@@ -229,7 +229,7 @@ def test_the_worked_timeout_is_the_engines() -> None:
         assert 0 <= int(kernel[1]) - float(timeout) <= 10
 
 
-def test_the_restart_told_frame_by_frame_is_in_the_capture() -> None:
+def test_the_restart_described_frame_by_frame_is_in_the_capture() -> None:
     page = " ".join(PAGES["idle-restart.md"].split())
     told = re.search(r"frames (\d+) to (\d+) are ten segments, ([\d,]+) bytes; frame (\d+) is the first ACK", page)
     first, last, sent, ack = (int(number.replace(",", "")) for number in told.groups())

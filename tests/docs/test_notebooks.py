@@ -27,7 +27,7 @@ def test_every_notebook_is_here() -> None:
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_what_is_kept_has_no_outputs(name: str) -> None:
+def test_stored_notebooks_have_no_outputs(name: str) -> None:
     kept = json.loads((FOLDER / f"{name}.ipynb").read_text(encoding="utf8"))
     cells = [cell for cell in kept["cells"] if cell["cell_type"] == "code"]
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)

@@ -40,7 +40,7 @@ def test_the_api_has_every_public_name(site: Path) -> None:
     assert {name for name in tcpwin.__all__ if not any(each.endswith(f".{name}") for each in ids)} == set()
 
 
-def test_every_command_tells_its_options(site: Path) -> None:
+def test_every_command_lists_its_options(site: Path) -> None:
     page = (site / "commands.html").read_text(encoding="utf8")
     assert {name for name in COMMANDS if f'id="tcpwin-{name}' not in page} == set()
 

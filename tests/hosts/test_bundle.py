@@ -146,7 +146,7 @@ def test_members_are_read_and_the_private_folder_goes(write: Writer, tmp_path: P
 
 
 @pytest.mark.parametrize("write", [write_zip, write_tar, write_tgz])
-def test_what_is_unpacked_has_the_time_that_the_archive_says(write: Writer, tmp_path: Path) -> None:
+def test_unpacked_files_have_the_archives_times(write: Writer, tmp_path: Path) -> None:
     with Bundle.open(write(tmp_path, {"a.txt": NETSH})) as bundle:
         [member] = bundle.members
         assert member.written == datetime(2026, 11, 21, 19, 22, 50, tzinfo=UTC)
@@ -217,7 +217,7 @@ def test_links_and_devices_of_a_tar_are_refused(tmp_path: Path) -> None:
                 bundle.path(member)
 
 
-def test_links_of_a_zip_and_what_is_encrypted_are_refused(tmp_path: Path) -> None:
+def test_links_and_encrypted_members_of_a_zip_are_refused(tmp_path: Path) -> None:
     link = zipfile.ZipInfo("link")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
     with zipfile.ZipFile(tmp_path / "b", "w") as out:
@@ -352,7 +352,7 @@ def test_a_member_with_a_wrong_checksum(tmp_path: Path) -> None:
         (b"\x28\xb5\x2f\xfd" + bytes(40), "compressed by zstd, of which only gzip is read"),
     ],
 )
-def test_what_is_no_bundle(data: bytes, message: str, tmp_path: Path) -> None:
+def test_rejected_bundles(data: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(data)
     with pytest.raises(SnapshotError) as error:
         Bundle.open(tmp_path / "b")
@@ -448,7 +448,7 @@ def test_a_ring_of_tcpdump_that_began_again_is_ordered_by_time(tmp_path: Path) -
         (["a/x.pcap", "a/x.pcap.1", "b/x.pcap"], "2 captures; choose one (--capture NAME): a/x.pcap, b/x.pcap"),
     ],
 )
-def test_what_is_no_ring_is_to_be_chosen(names: list[str], said: str, tmp_path: Path) -> None:
+def test_captures_that_are_not_a_ring_need_a_choice(names: list[str], said: str, tmp_path: Path) -> None:
     write_folder(tmp_path, dict.fromkeys(names, PCAP))
     with Bundle.open(tmp_path) as bundle, pytest.raises(SnapshotError) as caught:
         open_capture(bundle)

@@ -67,14 +67,14 @@ def told(edits: dict[int, int]) -> dict[str, Any] | None:
     return found
 
 
-def test_what_did_not_change_is_not_told() -> None:
+def test_unchanged_values_are_left_out() -> None:
     assert told({}) == {}
     info = info_at(message())
     # Times that run by themselves: since data was sent, since it came, since an ACK did; until the timer ends.
     assert told({info + 44: 1, info + 48: 1, info + 52: 1, info + 56: 1, EXPIRES_AT: 200}) == {}
 
 
-def test_values_that_changed_are_told() -> None:
+def test_changed_values_are_written() -> None:
     info = info_at(message())
     assert told({info + 80: 10}) == {"cwnd_segments": 10}
     assert told({RECEIVE_QUEUE_AT: 5}) == {"recv_q_bytes": 5}
@@ -84,7 +84,7 @@ def test_values_that_changed_are_told() -> None:
     assert told({info + 72: 9}) == {"rttvar_ns": 9_000}
 
 
-def test_a_timer_is_told_while_it_runs_and_when_it_ends() -> None:
+def test_a_timer_is_written_while_it_runs_and_when_it_ends() -> None:
     idle, running = message(), edited(message(), {2: 1, 3: 2, EXPIRES_AT: 200})
     timer = {"name": "on", "expires_ns": 200_000_000, "retransmissions": 2}
     later = edited(running, {EXPIRES_AT: 100, RECEIVE_QUEUE_AT: 5})
@@ -95,7 +95,7 @@ def test_a_timer_is_told_while_it_runs_and_when_it_ends() -> None:
     assert changes(running, edited(running, {EXPIRES_AT: 100})) == {}
 
 
-def test_words_that_changed_are_told_with_those_that_are_gone() -> None:
+def test_changed_words_are_written_with_those_removed() -> None:
     before, after = message(), message(congestion=b"htcp!\0")
     found = changes(before, after)
     assert {name: value for name, value in found.items() if name not in RUNNING} == {
@@ -107,7 +107,7 @@ def test_words_that_changed_are_told_with_those_that_are_gone() -> None:
 
 
 @all_cases("at", [0, 1, 4, 20, 44, USER_AT, USER_AT + 4])
-def test_what_seldom_changes_needs_the_whole(at: int) -> None:
+def test_rarely_changing_values_need_a_complete_sample(at: int) -> None:
     assert told({at: 250}) is None
 
 

@@ -77,7 +77,7 @@ def test_rows_with_full_names_and_exact_times() -> None:
     ]
 
 
-def test_a_time_from_0_is_no_time() -> None:
+def test_a_time_from_0_is_not_a_time() -> None:
     samples, unknown = read("time,PruneCalled\n0.0,1\n0.2,2\nnan,3\n-1,4\n")
     assert samples == [since_boot(None, 2, {"TcpExtPruneCalled": 1}), since_boot(None, 3, {"TcpExtPruneCalled": 2})]
     assert unknown.first == [UnknownLine(4, "nan,3"), UnknownLine(5, "-1,4")]

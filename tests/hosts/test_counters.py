@@ -88,7 +88,7 @@ def test_increments_are_increases_already() -> None:
     ]
 
 
-def test_samples_of_an_unknown_kind_are_compared_and_it_is_said() -> None:
+def test_comparing_samples_of_an_unknown_kind_adds_a_note() -> None:
     found = list(
         deltas(
             [
@@ -224,7 +224,7 @@ def test_before_and_after_of_the_lab_frame_its_table() -> None:
     assert grown > 1000
 
 
-def test_what_falls_between_two_samples() -> None:
+def test_increases_between_two_samples() -> None:
     before = sample(None, {"TcpInSegs": 5, "TcpCurrEstab": 9})
     assert not falls(before, sample(None, {"TcpInSegs": 5, "TcpCurrEstab": 1}))
     assert not falls(before, sample(None, {"TcpOutSegs": 1}))

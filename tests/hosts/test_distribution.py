@@ -73,7 +73,7 @@ def test_sockets_that_do_not_say_a_field_are_left_out() -> None:
     assert counts(sockets({"rtt_ns": 5}, {}, {"rtt_ns": 7}), "rtt_ns") == (2, 5, 12)
 
 
-def test_what_ss_leaves_out_because_it_is_zero_is_zero_where_another_socket_says_it() -> None:
+def test_an_omitted_counter_is_zero_if_another_socket_has_it() -> None:
     full = {"congestion_control": "cubic"}
     assert counts(sockets({**full, "retrans_total": 4}, full, full), "retrans_total") == (3, 0, 4)
     # A socket without TCP information is counted as unknown.
@@ -127,7 +127,7 @@ def test_the_last_sample_of_each_socket_counts() -> None:
         ({"state": "LISTEN"}, {"state": "LISTEN", "index": 1}, True),
     ],
 )
-def test_what_makes_a_socket_the_same(first: dict[str, Any], second: dict[str, Any], is_one: bool) -> None:
+def test_identity_of_a_socket(first: dict[str, Any], second: dict[str, Any], is_one: bool) -> None:
     base = {"state": "ESTAB", "local_address": "10.0.0.1", "local_port": 80, "peer_port": 9}
     samples = [SocketSample(**{**base, **each}) for each in (first, second)]
     assert last_samples(samples) == (samples[1:] if is_one else samples)
@@ -157,7 +157,7 @@ def test_a_file_may_hold_more_than_sockets() -> None:
     assert [sample.cookie for sample in last_samples(file)] == [1, 2]
 
 
-def test_all_amounts_that_are_said() -> None:
+def test_all_amounts_present() -> None:
     found = distributions(sockets({"rtt_ns": 5, "uid": 1000, "drops": 0}, {"rtt_ns": 6, "send_bps": 2.5}))
     assert {name: (each.count, each.sum) for name, each in found.items()} == {
         "rtt_ns": (2, 11),

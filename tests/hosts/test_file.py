@@ -55,7 +55,7 @@ def test_encodings_and_compression(data: bytes, tmp_path: Path) -> None:
         assert (file.unknown.count, file.notes) == (0, set())
 
 
-def test_a_file_is_read_anew_each_time() -> None:
+def test_a_file_is_read_again_each_time() -> None:
     file = SnapshotFile(TEXT.encode(), name="x")
     assert list(file) == list(file) == EXPECTED
     assert (file.name, repr(file)) == ("x", "<SnapshotFile x: netsh>")
@@ -75,7 +75,7 @@ def test_a_file_is_read_anew_each_time() -> None:
         (b"\x04\x22\x4d\x18....", "text: compressed by lz4; only gzip is supported: decompress it first"),
     ],
 )
-def test_what_cannot_be_read_is_one_sentence(data: bytes, message: str) -> None:
+def test_unreadable_files_give_one_sentence(data: bytes, message: str) -> None:
     with pytest.raises(SnapshotError) as error:
         SnapshotFile(data)
     assert str(error.value) == message
@@ -124,7 +124,7 @@ def test_gzip_with_a_wrong_checksum_gives_all() -> None:
     assert len(file.notes) == 1
 
 
-def test_what_a_compressed_file_inflates_to_can_be_limited() -> None:
+def test_the_size_of_an_unpacked_file_can_be_limited() -> None:
     """It has 20 samples of 100,000 bytes; the limit lies in the fourth, the samples before it are given."""
     sample = TEXT.encode() + b" " * (100_000 - len(TEXT.encode()) - 16) + b"\n"
     text = b"".join(b"### %d\n" % (1795288970 + number) + sample for number in range(20))

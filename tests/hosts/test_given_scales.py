@@ -55,7 +55,7 @@ def test_it_counts_for_its_host_alone_and_says_where_it_comes_from(capture: Path
     assert connection.a_to_b.window_scale.state == "unknown"
 
 
-def test_what_is_read_again_has_it_too(capture: Path) -> None:
+def test_a_second_reading_has_it_too(capture: Path) -> None:
     analysis = tcpwin.analyze(capture, window_scales={CLIENT: SHIFT})
     windows = [row["window"] for row in analysis.segments().rows() if row["src"] == CLIENT]
     assert windows == [500 << SHIFT] * 2
@@ -81,7 +81,7 @@ def test_a_handshake_without_scaling_refuses_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("scales", "message"), [({CLIENT: 15}, "0 to 14"), ({"server": 7}, "not an IP address")])
-def test_what_is_no_scale(capture: Path, scales: dict[str, int], message: str) -> None:
+def test_rejected_scales(capture: Path, scales: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tcpwin.analyze(capture, window_scales=scales)
 
@@ -91,7 +91,7 @@ def test_a_host_that_is_not_there_is_a_warning(capture: Path) -> None:
     assert analysis.notes == ("window scale of 192.0.2.9: the capture has no such host",)
 
 
-def test_less_than_what_was_in_flight_is_a_warning(tmp_path: Path) -> None:
+def test_a_window_below_the_flight_is_a_warning(tmp_path: Path) -> None:
     small = [packet(CLIENT, "A", 1000, 5000, window=10), *TRANSFER[1:-1], packet(CLIENT, "A", 1000, 10_000, window=10)]
     analysis = tcpwin.analyze(write(small, tmp_path / "small.pcap"), window_scales={CLIENT: 0})
     [note] = analysis.notes
@@ -108,7 +108,7 @@ def test_on_the_command_line(capture: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["10.0.0.1=15", "10.0.0.1", "client=7", "=7", "10.0.0.1=x"])
-def test_what_is_no_scale_on_the_command_line(capture: Path, text: str) -> None:
+def test_rejected_scales_on_the_command_line(capture: Path, text: str) -> None:
     assert run("check", capture, "--window-scale", text).returncode == 2
 
 

@@ -106,7 +106,7 @@ def test_rows_that_a_mail_program_broke() -> None:
     assert unknown == []
 
 
-def test_a_counter_is_no_histogram() -> None:
+def test_a_counter_is_not_a_histogram() -> None:
     samples, unknown = read_text("histogram", "@cnt: 5\n@ms:\n[0]   1 |@|\n")
     assert samples == [histogram(2, "ms", (0, 1, 1), unit="ms")]
     assert unknown == [(1, "@cnt: 5")]

@@ -133,13 +133,13 @@ def test_the_round_trip_that_iperf3_darwin_prints() -> None:
     assert unknown == []
 
 
-def test_a_number_behind_a_row_is_no_retransmission_where_the_heading_has_none() -> None:
+def test_a_number_after_a_row_needs_a_heading_to_count_retransmissions() -> None:
     text = "[ ID] Interval Transfer Bitrate\n[  5] 0.00-1.00 sec 1.00 MBytes 8.39 Mbits/sec 5 ms away\n"
     samples, _ = read_text("iperf3", text)
     assert samples == [row(2, (0, 1), MIB, 8.39e6)]
 
 
-def test_a_second_test_without_a_stamp_of_its_own_has_no_time() -> None:
+def test_a_second_test_without_a_timestamp_has_no_time() -> None:
     test = "[  5] 0.00-1.00 sec 1.00 MBytes 8.39 Mbits/sec\n[  5] 1.00-2.00 sec 1.00 MBytes 8.39 Mbits/sec\n"
     samples, _ = read_text("iperf3", f"### 1795288970\n{test}[  5] 0.00-0.50 sec 1.00 MBytes 16.8 Mbits/sec\n")
     assert samples == [

@@ -130,7 +130,7 @@ def test_udp_is_passed_over() -> None:
         ('{"start":0,"end":1,"bytes":1,"bits_per_second":8,"rtt":true,"snd_cwnd":-1}', (None, None)),
     ],
 )
-def test_values_that_are_no_numbers_are_left_out(row: str, expected: tuple[int | None, int | None]) -> None:
+def test_values_that_are_not_numbers_are_left_out(row: str, expected: tuple[int | None, int | None]) -> None:
     text = f'{{"start":{{"timestamp":{{"timesecs":"x"}}}},"intervals":[{{"streams":[{row}]}},7,null]}}'
     samples, unknown = read_text("iperf3_json", text)
     assert [(each.rtt_ns, each.cwnd_bytes, each.time_ns) for each in samples] == [(*expected, None)]

@@ -33,7 +33,7 @@ def joined(run: Run) -> Analysis:
 
 
 @on()
-def test_every_sample_of_a_run_is_beside_its_side(run: Run) -> None:
+def test_every_sample_of_a_run_joins_its_side(run: Run) -> None:
     analysis = joined(run)
     [connection] = [each for each in analysis.connections if each.id == run.connection.id]
     receiver = "b" if run.sender == "a" else "a"
@@ -123,7 +123,7 @@ def test_sums_of_the_limits_are_the_kernels_last_counters(run: Run) -> None:
 
 
 @on([*SLOW_READER, *STALL, "rmem_64k_196ms", "loss1_cubic_sack1"], ends=["snd"])
-def test_the_window_held_back_by_packets_as_long_as_by_the_kernel(run: Run) -> None:
+def test_packets_and_kernel_agree_how_long_the_window_limited(run: Run) -> None:
     """`rwnd_limited` counts in steps of 10 ms (HZ=100), and while what is out is less than a round trip old."""
     found = [each for each in joined(run).connections[run.connection.id].snapshots if each.side == run.sender]
     spans = [each.limits for each in found if each.limits is not None and each.limits.window_limited_ns is not None]

@@ -104,7 +104,7 @@ def test_later_settings_of_a_host_add_to_earlier_ones(capture: Path) -> None:
         ("web1_ss.log", "web1"),
     ],
 )
-def test_a_files_name_tells_its_host(tmp_path: Path, capture: Path, name: str, label: str) -> None:
+def test_a_files_name_gives_its_host(tmp_path: Path, capture: Path, name: str, label: str) -> None:
     data = Transfer().server_ss().encode()
     path = tmp_path / name
     path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
@@ -268,7 +268,7 @@ def take(host: Host, ports: list[int]) -> None:
         host.take(sample, Everything())
 
 
-def test_what_is_kept_is_bounded_and_even_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_samples_are_bounded_and_even_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load_module, "KEPT_SAMPLES", 100)
     host = Host("h", _limit=100)
     take(host, [7] * 101 * 8)
@@ -279,7 +279,7 @@ def test_what_is_kept_is_bounded_and_even_in_time(monkeypatch: pytest.MonkeyPatc
     assert (host.thinned, host.sockets, host.matched) == (True, 808, 808)
 
 
-def test_many_sockets_with_one_sample_each_are_all_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_sample_of_each_of_many_sockets_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their number is bounded by the capture's connections. What is thinned is not thinned again at each of them."""
     monkeypatch.setattr(load_module, "KEPT_SAMPLES", 1000)
     host = Host("h", _limit=1000)
@@ -299,7 +299,7 @@ def test_the_bound_is_that_of_the_documentation(capture: Path) -> None:
     assert (host.thinned, host.matched, len(kept)) == (True, 200_001, 100_001)
 
 
-def test_stamps_that_no_clock_shows_are_none(capture: Path) -> None:
+def test_impossible_timestamps_are_ignored(capture: Path) -> None:
     transfer = Transfer()
     text = "".join(
         f"### {stamp}\n" + socket_text(transfer.server, transfer.client, "mss:1000 cwnd:10 bytes_acked:5000")
@@ -323,7 +323,7 @@ def test_counters_beyond_the_bound_are_thinned_evenly_and_keep_their_last(
     assert (host.thinned, [facts.samples for facts in host.files]) == (True, [12])
 
 
-def test_increments_that_are_let_go_are_added_to_the_next() -> None:
+def test_increments_of_dropped_samples_are_added_to_the_next() -> None:
     kept = Kept()
     for place in range(9):
         kept.append(CounterSample(place, 1, {"TcpRetransSegs": 10**place}, True, {}), 3)
@@ -464,7 +464,7 @@ def test_the_latest_settings_and_kernel_hold_whatever_was_read_last() -> None:
     assert host.kernel == KernelSample(3, 1, "6.3")
 
 
-def test_members_of_a_bundle_that_are_not_read_are_told(tmp_path: Path, capture: Path) -> None:
+def test_unread_members_of_a_bundle_are_named(tmp_path: Path, capture: Path) -> None:
     path = tmp_path / "b.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("ss_h.txt", Transfer().server_ss())
@@ -484,7 +484,7 @@ def test_members_of_a_bundle_that_are_not_read_are_told(tmp_path: Path, capture:
     assert note == f"{path}: 1,000 files of the bundle were not read: {named}, …"
 
 
-def test_what_a_run_of_the_lab_always_holds_is_not_told(tmp_path: Path) -> None:
+def test_standard_files_of_a_lab_run_are_not_named(tmp_path: Path) -> None:
     run = Path(__file__).parents[2] / "captures" / "reference" / "zero-window-records-stock.zip"
     assert analyze(run, capture="sender.pcap.gz").notes == ()
     path = tmp_path / "more.zip"
@@ -495,7 +495,7 @@ def test_what_a_run_of_the_lab_always_holds_is_not_told(tmp_path: Path) -> None:
     assert note.startswith(f"{path}: 1 file of the bundle was not read: zero-window-records-stock/letter.txt ")
 
 
-def test_each_connection_has_its_samples_of_its_own_time(tmp_path: Path) -> None:
+def test_each_connection_has_the_samples_of_its_time(tmp_path: Path) -> None:
     """A connection finds its samples without a walk over all sockets; times separate reused four-tuples."""
     samples = {second: SocketSample(time_ns=second * SECOND_NS) for second in (1, 5, 9)}
     untimed = SocketSample()

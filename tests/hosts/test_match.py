@@ -70,7 +70,7 @@ def test_ipv6_in_any_way_to_write_it(tmp_path: Path) -> None:
         socket("10.0.0.2", 5201, "fe80::1%eth0%eth1", 40000),
     ],
 )
-def test_what_is_not_connected_is_no_connection(matcher: Matcher, sample: SocketSample) -> None:
+def test_an_unconnected_socket_matches_nothing(matcher: Matcher, sample: SocketSample) -> None:
     assert matcher.find(sample) == []
     assert matcher.find_translated(sample) is None
     assert four_tuple(socket("*", 5201, "*", None)) is None
@@ -102,7 +102,7 @@ def test_what_is_not_connected_is_no_connection(matcher: Matcher, sample: Socket
         (socket("10.0.0.1", 40000, "10.0.0.2", 5202), None),
     ],
 )
-def test_a_translated_address_is_named_and_never_taken(
+def test_a_translated_address_is_named_but_never_matched(
     matcher: Matcher, sample: SocketSample, expected: Translated | None
 ) -> None:
     assert matcher.find(sample) == []
@@ -158,7 +158,7 @@ def test_sockets_of_a_known_host_and_several_alike_are_not_called_translated(cap
     assert (host.sockets, host.matched, host.translated) == (4, 0, [])
 
 
-def test_an_end_that_two_connections_share_tells_neither(tmp_path: Path) -> None:
+def test_an_end_shared_by_two_connections_matches_neither(tmp_path: Path) -> None:
     second = replace(Transfer(), client=("10.0.0.1", 40007))
     matcher = Matcher(analyze(write_pcap(tmp_path / "c.pcap", Transfer(), second)))
     assert matcher.find_other_end(socket("192.168.77.5", 51515, "10.0.0.2", 5201)) is None
@@ -214,7 +214,7 @@ def reused(tmp_path: Path) -> tuple[Transfer, Transfer, Path]:
     return first, second, write_pcap(tmp_path / "c.pcap", first, second)
 
 
-def test_a_port_that_is_used_again_is_told_by_time(tmp_path: Path) -> None:
+def test_a_reused_port_is_matched_by_time(tmp_path: Path) -> None:
     first, second, capture = reused(tmp_path)
     text = first.server_ss() + second.server_ss()
     analysis = analyze(capture, snapshots=[of(text)])

@@ -90,7 +90,7 @@ def test_a_socket_as_it_says_itself() -> None:
         "not JSON",
     ],
 )
-def test_what_is_no_record_is_rejected(text: str) -> None:
+def test_anything_but_a_record_is_rejected(text: str) -> None:
     assert read_text("mlab_tcp_info", text + "\n") == ([], [(1, text[:KEPT_CHARACTERS])])
 
 

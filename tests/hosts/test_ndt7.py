@@ -199,7 +199,7 @@ def test_the_clients_own_measurements_are_not_the_servers() -> None:
 
 
 @all_cases("wrong", ["x", None, 1.5, True, 1 << 63, -(1 << 63) - 1, [1], {}])
-def test_a_member_that_is_no_number_is_rejected(wrong: object) -> None:
+def test_a_member_that_is_not_a_number_is_rejected(wrong: object) -> None:
     message = {**MESSAGE, "TCPInfo": {**MESSAGE["TCPInfo"], "BusyTime": wrong}}
     assert read(json.dumps(message)) == ([], 1)
 

@@ -113,7 +113,7 @@ def test_stamps_begin_new_samples() -> None:
     ]
 
 
-def test_prose_is_no_setting() -> None:
+def test_prose_is_not_a_setting() -> None:
     text = "How to : set it\n\nECN Capability : disabled\nPlease : do\n\nAnd : more\n"
     samples, unknown = read_text("netsh", text)
     assert samples == [WindowsSample(None, 3, None, {"ECN Capability": "disabled", "Please": "do"})]
@@ -139,7 +139,7 @@ def test_the_article_has_both_outputs() -> None:
         ("experimental", 14, None, None, 1_073_725_440),
     ],
 )
-def test_what_a_level_leads_to(
+def test_effects_of_a_level(
     level: str, shift: int | None, field: int | None, initial_bytes: int | None, largest_bytes: int
 ) -> None:
     found = autotuning(level)

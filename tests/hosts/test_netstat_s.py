@@ -58,7 +58,7 @@ def test_a_sentence_is_of_one_counter_only() -> None:
         assert all(sentence.count("#") == 1 for sentence in sentences), section
 
 
-def test_what_older_releases_print() -> None:
+def test_output_of_older_releases() -> None:
     (sample,), unknown = read(OLDER)
     assert sample.values == {
         "TcpActiveOpens": 9,
@@ -98,7 +98,7 @@ def test_stamps_and_repetition_begin_samples() -> None:
         "    segments retransmitted",
     ],
 )
-def test_a_line_that_is_no_counter_is_named(line: str) -> None:
+def test_a_line_without_a_counter_is_named(line: str) -> None:
     (sample,), unknown = read(OLDER.replace("    175 segments retransmited", line))
     assert "TcpRetransSegs" not in sample.values
     assert unknown == [line]

@@ -27,7 +27,7 @@ def counters(text: str) -> list[CounterSample]:
     return [each for each in SnapshotFile(text.encode()) if isinstance(each, CounterSample)]
 
 
-def test_what_the_program_printed() -> None:
+def test_output_of_the_program() -> None:
     """Of node_exporter 1.5.0 (Debian 12), cut to what is read and a few lines more."""
     file = SnapshotFile(TRUTH / "text.txt")
     assert file.format == "node_exporter"
@@ -89,7 +89,7 @@ def test_a_value_that_counts_nothing_is_named(value: str) -> None:
     assert file.unknown.count == 1
 
 
-def test_other_programs_metrics_are_none_of_its() -> None:
+def test_metrics_of_other_programs_are_skipped() -> None:
     text = 'node_netstat_Tcp_InSegs 1\ngo_goroutines 8\nnode_cpu_seconds_total{cpu="0",mode="idle"} 1.5\n'
     file = SnapshotFile(text.encode())
     (sample,) = file

@@ -98,7 +98,7 @@ def test_json_compact_pretty_and_of_old_versions_without_outer_braces() -> None:
     assert unknown == Unknown()
 
 
-def test_rows_without_a_header_begin_anew_where_a_name_comes_again() -> None:
+def test_rows_without_a_header_begin_a_sample_where_a_name_repeats() -> None:
     samples, unknown = read(truth("picked.txt"))
     assert samples == [
         CounterSample(None, 1, {"TcpRetransSegs": 5, "TcpExtPruneCalled": 2}, None, {}),
@@ -153,7 +153,7 @@ def test_broken_rows_are_kept_as_unknown_and_the_rest_is_read() -> None:
         ("#kernel\nTcpInSegs 5 0.0\n" * 9 + "#kernel\nTcpInSegs 0 0.0 (overflow)\n", [None] * 9 + [True]),
     ],
 )
-def test_what_the_numbers_show_of_their_kind(text: str, kinds: list[bool | None]) -> None:
+def test_numbers_reveal_increments_or_counts_since_boot(text: str, kinds: list[bool | None]) -> None:
     samples, unknown = read(text)
     assert [sample.is_increment for sample in samples] == kinds
     assert unknown == Unknown()
@@ -206,7 +206,7 @@ NAMES = st.from_regex(r"Tcp(Ext)?[A-Z][A-Za-z]{2,20}", fullmatch=True)
     st.lists(st.dictionaries(NAMES, st.integers(0, (1 << 64) - 1), min_size=1, max_size=8), max_size=12),
     st.sampled_from(["text", "compact", "pretty"]),
 )
-def test_what_is_written_as_nstat_writes_it_comes_back(runs: list[dict[str, int]], form: str) -> None:
+def test_text_written_like_nstat_is_read_back(runs: list[dict[str, int]], form: str) -> None:
     text = ""
     for number, run in enumerate(runs):
         text += f"### {1_700_000_000 + number}.5\n"

@@ -155,7 +155,7 @@ SECTIONS = st.dictionaries(
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.lists(SECTIONS, max_size=5))
-def test_what_is_written_as_the_kernel_writes_it_comes_back(samples: list[dict[str, dict[str, int]]]) -> None:
+def test_text_written_like_the_kernel_is_read_back(samples: list[dict[str, dict[str, int]]]) -> None:
     text = ""
     for number, sections in enumerate(samples):
         text += f"### {1_700_000_000 + number}\n"

@@ -101,7 +101,7 @@ def test_what_only_looks_like_it(text: str) -> None:
 @given(
     st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=200), min_size=1)
 )
-def test_what_a_mailer_breaks_is_whole_again(lines: list[str]) -> None:
+def test_lines_broken_by_a_mailer_are_joined(lines: list[str]) -> None:
     """Python's own quoted-printable writes it: another program than the reader."""
     text = "".join(f"{line}\n" for line in lines)
     read = [line for line in unquoted(encoded(text).splitlines(keepends=True), Quoting(is_broken=True)) if line != "\n"]

@@ -69,7 +69,7 @@ def test_a_number_beyond_64_bits_is_left_empty_and_counted(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["arrow", "parquet"])
-def test_text_that_is_no_unicode_is_escaped(form: str) -> None:
+def test_text_that_is_not_unicode_is_escaped(form: str) -> None:
     file = io.BytesIO()
     write_rows([{"a": "x\ud800y"}, {"a": None}], {"a": "str"}, form, file)
     assert read(form, file) == [{"a": "x\\ud800y"}, {"a": None}]

@@ -66,7 +66,7 @@ SAID: dict[str, Any] = {
 }
 
 
-def test_an_object_has_what_was_said() -> None:
+def test_an_object_has_the_present_values() -> None:
     assert socket_object(SAMPLE) == SAID
     assert socket_object(SocketSample()) == {"index": 0}
     assert socket_object(SAMPLE, ("rtt_ns", "users", "cwnd_bytes")) == {
@@ -141,7 +141,7 @@ def test_steps_add_up_with_their_resets() -> None:
     assert (steps.samples, steps.count, steps.first, steps.last) == (3, 2, samples[0], samples[2])
 
 
-def test_increments_before_the_first_sample_are_no_step() -> None:
+def test_increments_before_the_first_sample_are_not_a_step() -> None:
     steps, total = total_of(counters(0, True, A=100), counters(2, True, A=5), counters(4, True, A=7))
     assert total == CounterDelta(0, 4 * 10**9, {"A": 12})
     assert steps.count == 2
@@ -198,7 +198,7 @@ def test_rows_of_counters_come_in_their_order() -> None:
 
 
 @pytest.mark.parametrize(("kind", "increase"), [(True, 6), (False, None), (None, None)])
-def test_one_samples_numbers_are_increases_only_where_it_says_so(kind: bool | None, increase: int | None) -> None:
+def test_one_samples_numbers_are_increases_only_if_marked(kind: bool | None, increase: int | None) -> None:
     sample = counters(3, kind, TcpRetransSegs=6, TcpCurrEstab=4, TcpInSegs=0)
     meaning = MEANINGS["TcpRetransSegs"].counts
     assert sample_rows(sample, is_all=True) == [

@@ -110,7 +110,7 @@ def test_halves_of_the_day_and_zones() -> None:
     assert sample.time_ns == ns(2026, 11, 25, 12, 0, 0, zone=east)
 
 
-def test_long_intervals_hide_what_is_rare() -> None:
+def test_long_intervals_hide_rare_events() -> None:
     rows = ETCP.format("10:00:00") + "10:10:00         0.00      0.50      0.00      0.00      0.00\n"
     [sample] = read_text("sar", HEAD.format("2026-11-25") + rows)[0]
     assert sample.values == {"TcpEstabResets": 300}

@@ -116,7 +116,7 @@ def test_tcp_information_without_wscale_says_that_nothing_is_scaled() -> None:
 
 
 @all_cases("shifts", [(15, 7), (7, 15), (99, 99), (255, 300), (-1, 7), (10**30, 10**30)])
-def test_a_shift_above_14_is_none(shifts: tuple[int, int]) -> None:
+def test_a_shift_above_14_is_ignored(shifts: tuple[int, int]) -> None:
     """RFC 7323 2.3: the largest is 14."""
     assert find_scale("a", [socket(snd_wscale=shifts[0], rcv_wscale=shifts[1])]) == []
 
@@ -147,14 +147,14 @@ def said_of(transfer: Transfer, wscale: str) -> SnapshotFile:
 
 
 @pytest.mark.parametrize("wscale", ["wscale:99,99", "wscale:255,300", "wscale:7,15", f"wscale:{10**30},7"])
-def test_an_absurd_shift_is_not_taken(tmp_path: Path, wscale: str) -> None:
+def test_an_absurd_shift_is_ignored(tmp_path: Path, wscale: str) -> None:
     transfer, capture = cut_transfer(tmp_path)
     [connection] = analyze(capture, snapshots=[said_of(transfer, wscale)]).connections
     assert scales(connection) == {"a": ("unknown", None), "b": ("unknown", None)}
     assert connection.scale_claims == ()
 
 
-def test_a_shift_that_the_packets_exclude_is_not_taken(tmp_path: Path) -> None:
+def test_a_shift_that_contradicts_the_packets_is_ignored(tmp_path: Path) -> None:
     """2000 bytes in flight do not fit into a window of 512 unscaled: the shift is 2 or more."""
     transfer, capture = cut_transfer(tmp_path)
     assert analyze(capture).connections[0].b_to_a.window_scale.shift_min == 2
@@ -195,7 +195,7 @@ def test_the_table_of_segments_has_the_window_in_bytes_too() -> None:
     assert shown.max() == connection.b_to_a.receive_window_max_bytes
 
 
-def test_a_shift_given_by_hand_counts_before_what_a_socket_says(tmp_path: Path) -> None:
+def test_a_shift_given_by_hand_overrides_a_sockets(tmp_path: Path) -> None:
     transfer, capture = cut_transfer(tmp_path)
     address = tcpwin.analyze(capture).connections[0].a.address
     analysis = analyze(capture, snapshots=[said_of(transfer, "wscale:2,7")], window_scales={address: 5})

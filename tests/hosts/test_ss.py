@@ -94,7 +94,7 @@ def test_a_truth_is_recognised_without_its_header(case: Case) -> None:
 
 
 @all_cases("text", OTHER_PROGRAMS)
-def test_what_other_programs_print_is_left_to_others(text: str) -> None:
+def test_output_of_other_programs_is_not_recognised(text: str) -> None:
     assert FORMAT.recognise(text.split("\n")) <= 20
     sockets, unknown = read_text(text)
     assert sockets == []

@@ -140,7 +140,7 @@ options = st.builds(
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(states, max_size=3), options)
-def test_what_any_version_prints_is_read_back(sockets: list[State], how: Options) -> None:
+def test_output_of_any_version_is_read_back(sockets: list[State], how: Options) -> None:
     found, unknown = read_lines(write(sockets, how))
     assert unknown.count == 0
     assert len(found) == len(sockets)

@@ -113,7 +113,7 @@ def test_a_command_that_was_pasted_with_its_output_says_nothing() -> None:
     assert unknown == Unknown()
 
 
-def test_a_number_of_many_digits_is_no_number() -> None:
+def test_a_number_of_too_many_digits_is_rejected() -> None:
     samples, _ = read("net.ipv4.tcp_sack = " + "9" * 5000 + "\n")
     assert samples[0].number("net.ipv4.tcp_sack") is None
 

@@ -155,7 +155,7 @@ def test_a_zone_of_two_meanings_or_none_that_is_known_is_noted() -> None:
         "٤٤٤٤٤٤٤٤٤٤",
     ],
 )
-def test_a_line_that_is_none(line: str) -> None:
+def test_a_line_without_a_time(line: str) -> None:
     assert Stamps().take(line) is None
 
 
@@ -235,7 +235,7 @@ def test_no_time_before_the_first_sample_and_none_behind_the_last_is_noted() -> 
     }
 
 
-def test_of_a_file_that_goes_on_the_order_at_its_start_decides() -> None:
+def test_the_order_at_a_files_start_decides() -> None:
     raw = ["State", "ESTAB a", "### 1795288970", "State", "ESTAB a"]
     assert find_style(raw, is_cut=True) == StampStyle(is_trailing=True, is_border=True)
     assert find_style(["kernel", *raw[2:], "ESTAB b"], is_cut=True) == StampStyle()
@@ -372,7 +372,7 @@ def test_a_prefix_of_every_line(prefix: str, kind: str, time_ns: int, notes: set
 )
 @all_cases("tab", ["\t", "#011"])
 @all_cases("head", ["", "-- Journal begins at Sat 2026-11-21 19:00:00 UTC. --\n"])
-def test_host_and_program_of_a_log_are_no_text(prefix: str, kind: str, time_ns: int, tab: str, head: str) -> None:
+def test_host_and_program_of_a_log_are_removed(prefix: str, kind: str, time_ns: int, tab: str, head: str) -> None:
     text = (
         f"{head}{prefix}web-1.example ss[2399]: State Recv-Q\n{prefix}web-1.example ss[2401]: ESTAB 0 0\n"
         f"{prefix}web-1.example ss[2402]: {tab} skmem:(r0) cubic wscale:7,7\n{prefix}web-1.example ss:\n"
@@ -414,7 +414,7 @@ def test_a_host_or_a_program_alone_is_taken_off(origin: str, head: str) -> None:
     assert found == lines
 
 
-def test_a_word_that_all_lines_share_is_no_host() -> None:
+def test_a_word_shared_by_all_lines_is_not_a_host() -> None:
     """Lines of `ss -HO` and `ss -tuH` begin with the same state or protocol."""
     for word in ("ESTAB", "tcp"):
         text = f"1795288970 {word} 0 0 a:1 b:2\n1795288970 {word}  0 0 a:1 b:3\n"

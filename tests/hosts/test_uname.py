@@ -97,7 +97,7 @@ def test_without_a_release_nothing_is_known(text: str, lines: list[int]) -> None
     assert [line.number for line in unknown.first] == lines
 
 
-def test_what_contradicts_is_unknown() -> None:
+def test_contradictions_are_unknown() -> None:
     samples, unknown = read("6.1.55\n4096\n16384\n")
     assert samples == [KernelSample(None, 1, "6.1.55", page_size_bytes=4096)]
     assert unknown.first == [UnknownLine(3, "16384")]

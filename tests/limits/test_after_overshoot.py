@@ -142,7 +142,7 @@ def test_a_path_that_is_full_below_the_overshoot_is_the_limit(held: int, place: 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("loses", [True, False], ids=["lost", "not lost"])
 @pytest.mark.parametrize("held", [10, 20, 30])
-def test_a_flight_that_is_held_far_below_the_path_is_not_the_path(
+def test_a_flight_kept_far_below_the_path_is_not_blamed_on_it(
     held: int, loses: bool, place: str, tmp_path: Path
 ) -> None:
     """Packets do not show what keeps the sender below: never more than possible."""

@@ -59,7 +59,7 @@ def bbr(before: int, _: int) -> int:
 
 
 @pytest.mark.parametrize(("sender", "name"), [(reno, "reno"), (cubic, "cubic"), (bbr, "bbr")])
-def test_told_by_what_a_loss_leaves(sender: Callable[[int, int], int], name: str, tmp_path: Path) -> None:
+def test_recognised_by_the_reduction_after_a_loss(sender: Callable[[int, int], int], name: str, tmp_path: Path) -> None:
     analysis = saw(sender).analyze(tmp_path)
     [connection] = analysis.connections
     told = algorithms_of(connection)
@@ -96,7 +96,7 @@ def test_a_snapshot_says_it_for_certain(tmp_path: Path) -> None:
     }
 
 
-def test_many_connections_are_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_connections_are_recognised_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     analysis = saw(cubic).analyze(tmp_path)
     [alone] = describe_judged(analysis)
     monkeypatch.setattr("tcpwin.limits.verdict_document.FEW", 0)
@@ -114,7 +114,7 @@ def test_many_connections_are_told_as_one(tmp_path: Path, monkeypatch: pytest.Mo
         ("loss1_reorder_cubic_sack1", "cubic"),
     ],
 )
-def test_of_runs_whose_kernel_says_it(run: str, name: str) -> None:
+def test_agrees_with_the_kernel_in_lab_runs(run: str, name: str) -> None:
     folder = LAB_RUNS / run
     assert f" {name} " in (folder / "ss_snd.txt").read_text(encoding="utf8")
     sent = tcpwin.analyze(folder / "snd.pcap.gz")

@@ -160,7 +160,7 @@ def test_the_kernels_count_of_the_send_buffer_only_adds(tmp_path: Path) -> None:
     assert budget.total_ns == sum(budget.packets_ns.values())
 
 
-def test_the_paths_time_is_no_buffers_and_no_windows() -> None:
+def test_time_of_the_path_is_not_charged_to_buffer_or_window() -> None:
     """With a standing queue, window and buffer are full as well: larger ones would only lengthen the queue."""
     direction = tcpwin.analyze(FULL_PATH).connections[0].b_to_a
     path_ns = direction.budget_path_ns
@@ -184,7 +184,7 @@ def late() -> Story:
     return story
 
 
-def test_what_the_kernel_counted_before_the_capture_is_left_out(tmp_path: Path) -> None:
+def test_counts_from_before_the_capture_are_subtracted(tmp_path: Path) -> None:
     direction = late().analyze(tmp_path).connections[0].a_to_b
     before = sample(5000, 4000, 0, time_ns=ladder.START_NS - MS)
     budget = draw_up(direction, [before, sample(5200, 4000, 0, time_ns=ladder.START_NS + 200 * MS)])

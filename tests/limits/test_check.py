@@ -72,7 +72,7 @@ def asked(case: Case) -> Iterator[Finding]:
     yield case.finding(f"{connection} {case.direction} {case.settings}", owner="nobody", confidence="possible")
 
 
-def test_direction_is_asked_about_where_all_conditions_hold(tmp_path: Path) -> None:
+def test_a_direction_is_checked_only_if_all_conditions_hold(tmp_path: Path) -> None:
     """Side a sends 3 segments of 1460 bytes, b none."""
     analysis = Story().handshake().burst("a", 3).wait(0.05).close().analyze(tmp_path)
     bounds = {"least": Threshold(4380, "bytes", "Three segments.")}

@@ -47,7 +47,7 @@ def one_way(tmp_path: Path) -> tcpwin.Analysis:
     return Story().handshake().burst("a", 3).wait(20.0).close().analyze(tmp_path)
 
 
-def test_a_part_is_taken_off(one_way: tcpwin.Analysis) -> None:
+def test_a_shared_part_is_subtracted(one_way: tcpwin.Analysis) -> None:
     assert told(one_way, claiming("TW901", 5, "TW902"), claiming("TW902", 2)) == [
         ("TW901", "a_to_b", 3 * SECOND, "made-tw901 found (2 s of it counted under TW902)"),
         ("TW902", "a_to_b", 2 * SECOND, "made-tw902 found"),
@@ -62,7 +62,7 @@ def test_nothing_is_left_of_time_that_another_claims_whole(one_way: tcpwin.Analy
         ]
 
 
-def test_what_the_narrower_one_yields_itself_is_not_taken_off_twice(one_way: tcpwin.Analysis) -> None:
+def test_time_the_narrower_rule_yields_is_subtracted_once(one_way: tcpwin.Analysis) -> None:
     """Of 10 s 4 are the second's, and 1 of those is the third's: the first keeps 6."""
     rules = (claiming("TW901", 10, "TW902", "TW903"), claiming("TW902", 4, "TW903"), claiming("TW903", 1))
     assert told(one_way, *rules) == [
@@ -72,7 +72,7 @@ def test_what_the_narrower_one_yields_itself_is_not_taken_off_twice(one_way: tcp
     ]
 
 
-def test_a_rule_that_is_not_asked_takes_nothing(one_way: tcpwin.Analysis) -> None:
+def test_a_rule_not_chosen_claims_nothing(one_way: tcpwin.Analysis) -> None:
     assert told(one_way, claiming("TW901", 5, "TW902")) == [("TW901", "a_to_b", 5 * SECOND, "made-tw901 found")]
 
 

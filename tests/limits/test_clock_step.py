@@ -56,12 +56,12 @@ def test_a_step_is_nobodys_time(tmp_path: Path, name: str, way: str | None) -> N
 
 
 @pytest.mark.parametrize("name", ["loss-1-percent.pcap.gz", "receive-buffer-64k.pcap.gz"])
-def test_a_silence_that_the_timestamps_know_is_no_step(tmp_path: Path, name: str) -> None:
+def test_a_silence_that_timestamps_confirm_is_not_a_step(tmp_path: Path, name: str) -> None:
     connection = stepped(tmp_path, name, silence_s=STEP_S).connections[0]
     assert connection.b_to_a.clock_step_ns == connection.a_to_b.clock_step_ns == 0
 
 
-def test_pauses_are_no_steps() -> None:
+def test_pauses_are_not_steps() -> None:
     connection = tcpwin.analyze(CAPTURES / "idle-restart.pcap.gz").connections[0]
     assert connection.b_to_a.clock_step_ns == connection.a_to_b.clock_step_ns == 0
 

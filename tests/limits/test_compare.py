@@ -109,13 +109,13 @@ def test_tolerance_can_be_set(tmp_path: Path) -> None:
     assert compare(new, old, tolerance=0.1, **both).verdict == "same"
 
 
-def test_another_path_is_said(tmp_path: Path) -> None:
+def test_a_different_path_is_reported(tmp_path: Path) -> None:
     """The round trip grows from 40 to 60 ms, by half and more than 5 ms; from 4 to 8 ms it is by less than 5 ms."""
     assert compared(tmp_path, [transfer()], [transfer(rtt=0.06)]).path_changes == 1
     assert compared(tmp_path, [transfer(rtt=0.004)], [transfer(rtt=0.008)]).path_changes == 0
 
 
-def test_small_transfers_have_no_rate_that_says_anything(tmp_path: Path) -> None:
+def test_rates_of_small_transfers_are_not_compared(tmp_path: Path) -> None:
     """14,600 bytes in one round and in two: half the rate, and nothing that can be judged."""
     found = compared(tmp_path, [transfer(rounds=1)], [transfer(rounds=2, segments=5)])
     goodput = found.pairs[0].change("goodput_bps")
@@ -236,7 +236,7 @@ def test_rate_goes_before_findings(tmp_path: Path) -> None:
     assert comparison.verdict == "better"
 
 
-def test_all_rules_are_asked_without_findings() -> None:
+def test_all_rules_are_checked_without_findings() -> None:
     analysis = bundled("slow-reader.pcap.gz")
     whole = {each.code: each for each in compare(analysis, analysis).findings}
     assert whole["TW201"] == FindingChange(

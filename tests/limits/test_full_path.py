@@ -65,7 +65,7 @@ def test_the_same_window_without_a_queue_is_the_limit(tmp_path: Path) -> None:
     assert 0 < finding.cost_ns <= verdict.cost_ns
 
 
-def test_a_window_that_gains_nothing_is_no_warning_and_has_no_remedy(tmp_path: Path) -> None:
+def test_a_window_without_gain_has_no_warning_or_remedy(tmp_path: Path) -> None:
     """65 kB in 140 ms are 3.7 Mbit/s: a path of 3.5 Mbit/s is full, and a larger window makes a queue."""
     analysis = through_a_queue(tmp_path, rate_bps=3.5e6, round_trip=0.14, window=65_280, segments=1000)
     [connection] = analysis

@@ -25,7 +25,7 @@ def lifted(
 
 
 @pytest.mark.parametrize("limit", ["receiver_window", "receiver_application", "send_buffer", "path_loss"])
-def test_what_is_lifted_leaves_the_path(limit: str) -> None:
+def test_lifting_a_limit_leaves_the_path(limit: str) -> None:
     """The same bytes take 10 s at the path's rate."""
     assert lifted({limit: 40}).likely_ns == pytest.approx(30 * S)
     assert lifted({limit: 40}).high_ns == 40 * S

@@ -112,7 +112,7 @@ def test_the_first_finding_is_the_cause(scenario: str, cell: Cell, judged: tcpwi
 
 
 @all_cases(("scenario", "end", "copy"), COPIES, ids=[copy for _, _, copy in COPIES])
-def test_the_projects_copies_tell_the_same(scenario: str, end: str, copy: str) -> None:
+def test_the_projects_copies_give_the_same_verdict(scenario: str, end: str, copy: str) -> None:
     analysis = tcpwin.analyze(CAPTURES / f"{copy}.pcap.gz")
     _expect_budget(scenario, (end, False), analysis)
     _expect_first(scenario, (end, False), analysis)

@@ -27,7 +27,7 @@ MECHANISMS = {
     ),
     "a short segment ends a write, though a congestion window, offload or the window cut it": (
         "limits/test_write_goes_on.py::test_flights_that_end_short_are_not_the_applications",
-        "limits/test_write_goes_on.py::test_what_offload_leaves_of_a_flight_is_no_end_of_a_write",
+        "limits/test_write_goes_on.py::test_a_short_segment_left_by_offload_does_not_end_a_write",
         "limits/test_write_goes_on.py::test_short_pushed_segments_into_a_full_window_are_the_windows",
         "scenarios/budget-short-segment-without-push.ladder",
     ),

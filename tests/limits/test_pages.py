@@ -32,7 +32,7 @@ def test_headings_in_their_order(code: str) -> None:
 
 
 @EACH
-def test_something_stands_under_each(code: str) -> None:
+def test_no_section_is_empty(code: str) -> None:
     found = sections(RULES[code].page)
     assert tuple(found) == HEADINGS
     assert {heading: text for heading, text in found.items() if len(text.split()) < 5} == {}

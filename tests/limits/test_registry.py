@@ -157,7 +157,7 @@ def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("point", ["acme = acme_rules", "acme = acme_rules:RULE"])
-def test_rule_of_another_package_is_asked(tmp_path: Path, point: str) -> None:
+def test_rule_of_another_package_is_checked(tmp_path: Path, point: str) -> None:
     other_package(tmp_path, SOUND, point=point)
     listed = json.loads(run(tmp_path, "rules", "--json").stdout)["rules"]
     assert {

@@ -51,7 +51,7 @@ def test_packets_read_again_are_bounded(tmp_path: Path, monkeypatch: pytest.Monk
     assert readings == [2, 2, 2]
 
 
-def test_a_large_capture_is_judged_by_the_events_that_the_first_reading_kept(
+def test_a_large_capture_is_judged_by_events_of_the_first_reading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = timeouts(12, tmp_path)
@@ -86,7 +86,7 @@ def count_readings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return readings
 
 
-def test_events_kept_are_picked_as_those_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_of_both_readings_are_selected_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pick events by name, by side and by cause; so few events are kept completely."""
     path = timeouts(2, tmp_path)
     analysis = tcpwin.analyze(path)
@@ -116,7 +116,7 @@ def test_events_kept_are_picked_as_those_read_again(tmp_path: Path, monkeypatch:
         monkeypatch.undo()
 
 
-def test_a_rule_that_needs_hosts_is_not_asked_without() -> None:
+def test_a_rule_that_needs_hosts_is_skipped_without_them() -> None:
     capture = Path(__file__).parents[2] / "captures" / "lab" / "slow-reader.pcap.gz"
     bundle = capture.parents[1] / "bundles" / "slow-reader.zip"
     asked: list[int] = []

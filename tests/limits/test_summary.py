@@ -24,7 +24,7 @@ def test_summary_of_one_connection() -> None:
     assert summary.worst[0].code == "TW201"
 
 
-def test_nothing_wrong_is_said_where_nothing_is() -> None:
+def test_a_healthy_capture_has_no_problem() -> None:
     analysis = bundled("keep-alive.pcap")
     summary = summarize(analysis, found())
     assert (summary.problems, summary.worst) == ({}, ())

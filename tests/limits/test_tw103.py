@@ -50,7 +50,7 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     assert not judged(rounds(story, 10, full(502 << 7)).close().analyze(tmp_path), "TW103")
 
 
-def test_fires_on_a_sender_that_scales_what_is_not_scaled(tmp_path: Path) -> None:
+def test_fires_on_a_sender_that_scales_an_unscaled_window(tmp_path: Path) -> None:
     finding = one(overruns(5).analyze(tmp_path), "TW103")
     assert blame(finding) == ("a_to_b", "client", "client_host", "possible")
     assert finding.evidence.values == {

@@ -14,7 +14,7 @@ def filled(shift: int, raw: int, *, count: int = 10, rtt: float = 0.04) -> Story
     return rounds(story, count, full(raw << shift), rtt=rtt).close()
 
 
-def test_fires_on_a_window_at_the_most_of_its_shift(tmp_path: Path) -> None:
+def test_fires_on_a_window_at_its_shifts_maximum(tmp_path: Path) -> None:
     # The first flight fills the SYN/ACK's window only in part: 65,535 bytes of 131,070.
     finding = one(filled(1, 65_535, count=20).analyze(tmp_path), "TW105")
     assert blame(finding) == ("a_to_b", "server", "server_host", "certain")

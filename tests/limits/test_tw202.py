@@ -69,7 +69,7 @@ def test_a_window_that_falls_is_a_slow_readers(tmp_path: Path) -> None:
     assert finding.remedy.settings == ()
 
 
-def test_a_window_that_seldom_falls_is_none(tmp_path: Path) -> None:
+def test_a_window_that_rarely_falls_is_not_a_slow_reader(tmp_path: Path) -> None:
     # 7 of 31 round trips are 23 %, below the threshold of 30 %; and the rate is that of the window.
     assert one(drained(22, 8).analyze(tmp_path), "TW202").owner == "server_host"
 

@@ -88,7 +88,7 @@ def test_a_buffer_that_a_program_fixed(tmp_path: Path) -> None:
     assert finding.remedy.settings == ()
 
 
-def test_without_the_settings_a_constant_buffer_says_little(tmp_path: Path) -> None:
+def test_without_settings_a_constant_buffer_is_weak_evidence(tmp_path: Path) -> None:
     finding = one(stuck().analyze(tmp_path, snapshots={"ss_b.txt": ss(70_000, 70_000, 70_000)}), "TW207")
     assert (finding.owner, finding.confidence) == ("server_host", "likely")
 

@@ -87,7 +87,7 @@ def test_does_not_fire_where_the_share_is_small(tmp_path: Path) -> None:
     assert judged(analysis, "TW301", {"TW301.share": 0.01})
 
 
-def test_does_not_count_what_no_timer_sent_so_late(tmp_path: Path) -> None:
+def test_does_not_count_retransmissions_too_late_for_a_timer(tmp_path: Path) -> None:
     """The timeout is 240 ms: 3 s are more than twelve of it, 1.5 s six."""
     assert judged(timed_out(1.5).analyze(tmp_path), "TW301")
     analysis = timed_out(3.0).analyze(tmp_path)

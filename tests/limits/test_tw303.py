@@ -77,7 +77,7 @@ def acknowledged_first(missing: int) -> Story:
     return story.wait(0.1).close()
 
 
-def test_a_fin_alone_sent_again_is_no_data(tmp_path: Path) -> None:
+def test_a_retransmitted_fin_without_data_does_not_count(tmp_path: Path) -> None:
     """No data segment to take a share of: the FIN, acknowledged each time, goes out four times."""
     story = Story().handshake(options=OPTIONS, scaled=(64_240, 65_160)).wait(0.001)
     first = story.next["a"]

@@ -42,7 +42,7 @@ def test_fires_on_neighbours(tmp_path: Path) -> None:
     assert "a small queue or a policer" in finding.text
 
 
-def test_tells_a_queue_by_the_time_that_the_segments_were_out(tmp_path: Path) -> None:
+def test_recognises_a_queue_by_the_time_segments_were_in_flight(tmp_path: Path) -> None:
     [finding] = judged(lose(list(range(2, 12)), flight=20, delay=0.09).analyze(tmp_path), "TW304")
     assert "a queue of 50.1 ms" in finding.text
 

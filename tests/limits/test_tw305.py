@@ -35,7 +35,7 @@ def test_fires_on_two_lost_syns(tmp_path: Path) -> None:
     assert says(finding, "3 s longer", "the client sent its SYN 3 times")
 
 
-def test_blames_the_responder_beside_it(tmp_path: Path) -> None:
+def test_blames_the_responder_at_its_end(tmp_path: Path) -> None:
     """Captured at b: SYN/ACK at once, the ACK a round trip later."""
     story = Story()
     story.step("a", "S", OPTIONS, seq=0)

@@ -53,7 +53,7 @@ def test_thresholds_can_be_set() -> None:
     assert not judged(analysis, "TW307", {"TW307.cost_ns": 2.7e9})
 
 
-def test_does_not_fire_on_loss_that_is_none() -> None:
+def test_does_not_fire_on_apparent_loss() -> None:
     for name in ("wild/iperf3-loopback.pcap.lz4", "wild/lost-window-update.pcap.gz", "lab/slow-reader.pcap.gz"):
         assert not judged(tcpwin.analyze(ROOT / "captures" / name), "TW307")
 

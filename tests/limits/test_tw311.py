@@ -13,7 +13,7 @@ def findings(folder: Path, **options: object) -> list[object]:
     return [each for each in connection.findings if each.code == "TW311"]
 
 
-def test_two_marks_are_told_where_they_arrive(tmp_path: Path) -> None:
+def test_two_marks_are_reported_where_they_arrive(tmp_path: Path) -> None:
     [finding] = findings(tmp_path, echo="E", reduce="C")
     assert finding.confidence == "certain"  # type: ignore[attr-defined]
     assert finding.evidence.values == {"ce_segments": 2, "ece_acks": 3, "cwr_segments": 1}  # type: ignore[attr-defined]

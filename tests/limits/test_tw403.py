@@ -14,7 +14,7 @@ TRUTH = ROOT / "tests" / "lab" / "truth"
 SS = TRUTH / "rmem_64k_196ms" / "ss_snd.txt"
 
 
-def test_fires_where_the_kernel_says_so(tmp_path: Path) -> None:
+def test_fires_on_the_kernels_counter(tmp_path: Path) -> None:
     """The run's tcp_wmem ends at 65,536 bytes; its last sample: busy 18,910 ms, sndbuf_limited 1,400 ms."""
     settings = tmp_path / "snd-sysctl.txt"
     settings.write_text("net.ipv4.tcp_wmem = 4096 65535 65536\nnet.ipv4.tcp_sack = 1\n", encoding="ascii")

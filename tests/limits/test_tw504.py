@@ -57,7 +57,7 @@ def test_is_sure_with_the_kernel(tmp_path: Path) -> None:
     assert (finding.owner, finding.confidence) == ("server_application", "certain")
 
 
-def test_tells_a_host_that_is_gone(tmp_path: Path) -> None:
+def test_reports_a_host_that_is_gone(tmp_path: Path) -> None:
     story = Story().handshake(0.04, options=SYNS)
     story.data("a")
     story.wait(0.04)

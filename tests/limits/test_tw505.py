@@ -51,7 +51,7 @@ def test_warns_of_data_lost(tmp_path: Path) -> None:
     assert says(finding, "1 connection was reset", "4.38 kB", "close_notify")
 
 
-def test_tells_of_harmless_ones_together(tmp_path: Path) -> None:
+def test_reports_harmless_ones_together(tmp_path: Path) -> None:
     stories = [closed(port=41_000), closed(port=41_001), closed(port=41_002, all_acknowledged=False)]
     lost, harmless = judged(tcpwin.analyze(joined(tmp_path, stories, sort=False)), "TW505")
     assert (lost.connection, lost.severity) == (2, Severity.WARNING)

@@ -99,7 +99,7 @@ def test_counts_all_tries_since_the_last_acknowledgment(tmp_path: Path) -> None:
     assert finding.evidence.values["tries"] == 2
 
 
-def test_a_copy_in_the_capture_is_no_try(tmp_path: Path) -> None:
+def test_a_copy_in_the_capture_is_not_an_attempt(tmp_path: Path) -> None:
     story = transfer()
     first = story.next["a"]
     story.burst("a", 1, spacing=0)

@@ -21,7 +21,7 @@ def transfer(missing: int = 0) -> Story:
     return story.close()
 
 
-def test_fires_on_data_acknowledged_unseen(tmp_path: Path) -> None:
+def test_fires_on_acknowledged_data_missing_from_the_capture(tmp_path: Path) -> None:
     [finding] = judged(transfer(missing=1).analyze(tmp_path), "TW601")
     assert (finding.owner, finding.side, finding.confidence) == ("nobody", None, "certain")
     assert (finding.connection, finding.cost_ns) == (None, 0)

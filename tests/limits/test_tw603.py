@@ -64,7 +64,7 @@ def test_threshold_can_be_set(tmp_path: Path) -> None:
     assert not judged(long_segments(1).analyze(tmp_path), "TW603", {"TW603.share": 0.011})
 
 
-def test_says_what_an_absent_mss_allows(tmp_path: Path) -> None:
+def test_explains_an_absent_mss(tmp_path: Path) -> None:
     """Neither SYN has the option: 536 bytes (RFC 9293 §3.7.1), and no SYN says otherwise."""
     story = Story().handshake(options=("", ""), scaled=(64_240, 65_160))
     story.burst("a", 4, length=1200).wait(0.04)

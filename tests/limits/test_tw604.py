@@ -54,7 +54,7 @@ def test_threshold_can_be_set(tmp_path: Path) -> None:
     assert not judged(analysis, "TW604", {"TW604.share": 0.4})
 
 
-def test_a_receiver_alone_is_no_host_without_an_answer(tmp_path: Path) -> None:
+def test_a_receiver_alone_counts_as_answered(tmp_path: Path) -> None:
     """A host that only acknowledges was answered, though it has no handshake or refusal."""
     story = Story(now=0.0).handshake(options=SYNS)
     for _ in range(5):

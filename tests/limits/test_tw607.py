@@ -34,7 +34,7 @@ def test_fires_on_a_capture_that_began_late() -> None:
     }
 
 
-def test_says_where_snapshots_tell_the_scale() -> None:
+def test_says_where_snapshots_give_the_scale() -> None:
     [finding] = judged(tcpwin.analyze(CAPTURES / "bundles" / "without-syn.zip"), "TW607")
     assert finding.evidence.values["scale_given"] == 1
     assert says(finding, "the scale of 1")

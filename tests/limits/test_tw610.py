@@ -41,7 +41,7 @@ def merged(folder: Path, name: str, delay_ns: int) -> Path:
 
 
 @pytest.mark.parametrize("name", ["window-scaling.pcap.gz", "slow-reader.pcap.gz", "loss-1-percent.pcap.gz"])
-def test_fires_on_two_ends_and_the_copies_are_no_loss(tmp_path: Path, name: str) -> None:
+def test_fires_on_two_ends_without_counting_copies_as_loss(tmp_path: Path, name: str) -> None:
     analysis = tcpwin.analyze(merged(tmp_path, name, 20_000_000))
     [finding] = judged(analysis, "TW610")
     assert (finding.direction, finding.owner, finding.side, finding.confidence) == ("b_to_a", "nobody", None, "certain")

@@ -51,7 +51,7 @@ def test_is_an_error_above_the_third_value(tmp_path: Path) -> None:
     assert finding.severity == Severity.ERROR
 
 
-def test_fires_on_what_the_kernel_counted(tmp_path: Path) -> None:
+def test_fires_on_the_kernels_count(tmp_path: Path) -> None:
     [finding] = judged(analyze(tmp_path, 900, pressures=(4, 6)), "TW707")
     assert finding.severity == Severity.WARNING
     assert finding.evidence.values == {"host": "server", COUNTER: 2, "samples_above": 0}

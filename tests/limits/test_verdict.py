@@ -113,7 +113,7 @@ def test_each_items_time_is_its_limits(item: str) -> None:
     assert verdict.is_problem is (ITEM_LIMITS[item] in MENDABLE)
 
 
-def test_time_after_the_close_is_no_limits() -> None:
+def test_time_after_the_close_belongs_to_no_limit() -> None:
     verdict = judge_connection(made(closed=9000, path=1000))
     assert (verdict.limit, verdict.share) == ("path_rate", 0.1)
     assert judge_connection(made(closed=9000)).limit == "none"
@@ -131,12 +131,12 @@ def test_items_of_one_limit_are_added_up() -> None:
     # 10 % of the life apart, or two thirds of the first.
     [(650, True), (601, True), (467, True), (466, False)],
 )
-def test_a_second_limit_of_like_size_is_told(second_ms: int, is_told: bool) -> None:
+def test_a_second_limit_of_similar_size_is_named(second_ms: int, is_told: bool) -> None:
     verdict = judge_connection(made(timeout=700, application=second_ms))
     assert verdict.second_limit == ("sender_application" if is_told else None)
 
 
-def test_of_two_like_limits_the_path_is_told_last_but_before_the_window_that_grows_to_it() -> None:
+def test_of_two_similar_limits_the_path_comes_last_but_before_a_window_growing_to_it() -> None:
     """A path that carries more carries it to the other limit."""
     lossy = judge_connection(made(path=700, timeout=500))
     assert (lossy.limit, lossy.second_limit) == ("path_loss", "path_rate")
@@ -151,7 +151,7 @@ def test_two_limits_leave_less_certainty() -> None:
     assert judge_connection(made(handshake=520, path=480)).confidence == "likely"
 
 
-def test_what_is_lost_beside_the_applications_pace_is_told() -> None:
+def test_losses_are_reported_when_the_application_sets_the_pace() -> None:
     """19 restarts of a round trip of 180 ms each cost 3.42 s; the rest of 40.4 s are pauses between messages."""
     verdict = bundled("idle-restart.pcap.gz").connections[0].verdict
     assert (verdict.limit, verdict.owner) == ("sender_application", "server_application")

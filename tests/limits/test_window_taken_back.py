@@ -109,7 +109,7 @@ def analyzed(story: Story, folder: Path) -> tcpwin.Connection:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_what_a_receiver_refuses_is_not_lost_on_the_path(place: str, tmp_path: Path) -> None:
+def test_segments_refused_by_the_receiver_are_not_path_loss(place: str, tmp_path: Path) -> None:
     connection = analyzed(told(place, refused=True, window=0), tmp_path)
     data, verdict = connection.a_to_b, connection.verdict
     assert data.window_shrinks == CYCLES
@@ -121,7 +121,7 @@ def test_what_a_receiver_refuses_is_not_lost_on_the_path(place: str, tmp_path: P
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("shrinks", [0, CYCLES], ids=["open", "taken back beyond all that was sent"])
-def test_the_same_segments_lost_on_the_way_are_the_paths(place: str, shrinks: int, tmp_path: Path) -> None:
+def test_the_same_segments_lost_on_the_path_are_path_loss(place: str, shrinks: int, tmp_path: Path) -> None:
     window = OPEN - (ARRIVED + 5) * MSS // 128 if shrinks else OPEN
     connection = analyzed(told(place, refused=False, window=window), tmp_path)
     data = connection.a_to_b

@@ -78,7 +78,7 @@ def test_short_segments_are_counted_whatever_ends_them(near: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("near", ["a", "b"])
-def test_what_offload_leaves_of_a_flight_is_no_end_of_a_write(near: str, tmp_path: Path) -> None:
+def test_a_short_segment_left_by_offload_does_not_end_a_write(near: str, tmp_path: Path) -> None:
     """Super-segments, captured before the card cuts them: the last of a flight is what deferral left of the window.
 
     Linux holds a send back until it is worth a burst (tcp_tso_should_defer, net/ipv4/tcp_output.c): there is room for

@@ -62,7 +62,7 @@ def test_findings_beyond_those_kept_are_counted() -> None:
     ]
 
 
-def test_span_is_told_as_wireshark_tells_time() -> None:
+def test_spans_are_printed_as_wireshark_prints_time() -> None:
     analysis = bundled("keep-alive.pcap")
     first_ns = analysis.capture.first_time_ns
     assert first_ns is not None
@@ -152,7 +152,7 @@ def test_page() -> None:
     ]
 
 
-def test_page_tells_whom_a_rule_leaves_time_to() -> None:
+def test_page_names_the_rules_that_take_precedence() -> None:
     lines = list(render_page(replace(RULES[0], yields_to=("TW902", "TW903"))))
     assert lines[-6:] == [
         "Counted once",
@@ -187,7 +187,7 @@ def test_defaults_are_said_exactly(default: float, unit: str, text: str) -> None
     assert threshold_text(threshold) == text
 
 
-def test_severities_are_told_from_the_worst() -> None:
+def test_severities_are_listed_from_the_worst() -> None:
     errors = [replace(STALL, severity=severity) for severity in (Severity.INFO, Severity.ERROR, Severity.ERROR)]
     *_, last = render_findings(bundled("keep-alive.pcap"), found(*errors), asked=30)
     assert last == "3 findings (2 errors, 1 info); 30 rules checked on 1 connection."

@@ -92,7 +92,7 @@ def test_schema_names_every_attribute_and_no_other() -> None:
     assert defs["rule"]["properties"]["scope"]["enum"] == list(SCOPES)
 
 
-def test_numbers_that_are_none_become_null(analysis: tcpwin.Analysis) -> None:
+def test_values_that_are_not_finite_become_null(analysis: tcpwin.Analysis) -> None:
     odd = dataclasses.replace(
         STALL, lost_bps=float("inf"), evidence=Evidence(values={"rate_bps": float("nan"), "who": NASTY_TEXT})
     )

@@ -158,7 +158,7 @@ def test_columns_of_delays_widen_to_whatever_comes(is_reversed: bool) -> None:
     assert ((least[at] <= delay_ns) & (delay_ns <= most[at])).all()
 
 
-def test_an_empty_span_is_no_error(pairing: tcpwin.Pairing) -> None:
+def test_an_empty_span_is_not_an_error(pairing: tcpwin.Pairing) -> None:
     assert not count_drawn(draw_ladder(pairing, start_ns=0, end_ns=1))
 
 

@@ -178,7 +178,7 @@ def test_idle_restart() -> None:
     assert frames.endswith(f" {', '.join(map(str, found[:10]))} and 9 more")
 
 
-def test_idle_restarts_that_cost_little_are_no_problem(tmp_path: Path) -> None:
+def test_idle_restarts_of_little_cost_are_not_a_problem(tmp_path: Path) -> None:
     connection, lines, _ = told(scenario("idle-restart"), tmp_path)
     direction = connection.a_to_b
     assert direction.idle_restarts == 1
@@ -350,7 +350,7 @@ def test_round_trips_in_the_detail() -> None:
     assert len(values) == 7
 
 
-def test_no_percentile_is_told_below_the_least() -> None:
+def test_no_percentile_is_below_the_minimum() -> None:
     """Percentiles of many round trips are rounded down, by less than a part in 128: 180 ms become 179 ms."""
     name = "idle-restart.pcap.gz"
     connection = analyze(find(name)).connections[0]

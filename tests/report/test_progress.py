@@ -33,6 +33,6 @@ def test_it_is_a_picture_too(theme: str) -> None:
         assert words in picture
 
 
-def test_a_theme_that_is_none_is_refused() -> None:
+def test_an_unknown_theme_is_refused() -> None:
     with pytest.raises(ArgumentError):
         plain_progress([SLOW], title="", theme="blue")

@@ -75,7 +75,7 @@ def test_a_window_far_above_the_flight_leaves_the_flight_visible() -> None:
     assert drawn.window_max_bytes == data.receive_window_max_bytes
 
 
-def test_the_whole_life_has_silences_in_columns_of_its_own() -> None:
+def test_the_whole_connection_has_separate_columns_for_silences() -> None:
     """3 s: nothing comes from 0.3 s, when the window closes, until it opens at 2.8 s."""
     [view] = tcpwin.analyze(written(zero_window_connection())).views([0], buckets=4 * LIFE_COLUMNS)
     drawn = draw_life(view, "a_to_b")

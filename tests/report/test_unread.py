@@ -41,7 +41,7 @@ def test_a_capture_with_such_frames_is_not_said_to_be_whole() -> None:
     assert WHOLE in render(tcpwin.analyze([SEGMENT]))
 
 
-def test_what_is_known_to_be_no_tcp_is_no_remark() -> None:
+def test_known_other_protocols_are_not_remarked_on() -> None:
     discovery = Ether(type=0x88CC) / Raw(bytes(46))
     assert quality(SEGMENT, Ether() / ARP(), Ether() / IP() / UDP(), discovery) == []
 

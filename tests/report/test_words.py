@@ -73,7 +73,7 @@ def test_head_of_a_report() -> None:
     assert lines[place + 1] == "#0  client 10.9.2.2:36984 → server 10.9.1.1:5201   30.1 s, reset by the client"
 
 
-def test_the_verdict_is_said_once_above_the_connection() -> None:
+def test_the_verdict_is_printed_once_above_the_connection() -> None:
     name = "slow-reader.pcap.gz"
     verdict = verdict_of(name)
     answer, cost, evidence = told(name)
@@ -247,7 +247,7 @@ def test_sixty_five_connections() -> None:
     assert sum("in flight:" in line for line in lines) == 6
 
 
-def test_quality_is_told() -> None:
+def test_quality_is_shown() -> None:
     lines = lines_of("forwarded-any.pcap.zst")
     assert "quality  411 segments captured twice, counted once" in lines
     assert "quality  666 segments larger than the MSS: captured on a host with offload" in lines_of(
@@ -335,7 +335,7 @@ def test_a_dear_connection_without_a_problem_hides_none_with_one(tmp_path: Path)
 
 
 @all_cases("path", WHOLE, ids=name_of)
-def test_every_connection_can_be_told_in_full(path: Path) -> None:
+def test_every_connection_can_be_described_in_full(path: Path) -> None:
     for connection in analyze(path).worst(3):
         text = render_connection(connection)
         client, server = roles_of(connection).values()
@@ -347,7 +347,7 @@ def test_every_connection_can_be_told_in_full(path: Path) -> None:
 
 
 @all_cases("path", READABLE, ids=name_of)
-def test_no_report_tells_of_a_missing_value(path: Path) -> None:
+def test_no_report_prints_none(path: Path) -> None:
     text = render(analyze(path), limit=100)
     for word in ("None", "nan", "inf", "unknown at", "no rate"):
         assert not re.search(rf"\b{word}\b", text.replace(str(path), ""))

@@ -88,7 +88,7 @@ BEGINNINGS = "dport, sport, dst, src, state, exclude, not or ("
         ("dport = :\0\u0661", "expected a port, as :443 or :https, found '\\x00\u0661'", 9),
     ],
 )
-def test_a_filter_that_is_wrong_is_told_where(text: str, said: str, position: int) -> None:
+def test_a_wrong_filter_names_the_position(text: str, said: str, position: int) -> None:
     with pytest.raises(FilterError) as caught:
         Filter(text)
     assert str(caught.value) == f"{said}, at character {position}"
@@ -120,7 +120,7 @@ def test_the_packets_of_a_filter(text: str, packets: str, tool: Callable[[str], 
     subprocess.run([tool("tcpdump"), "-y", "EN10MB", "-d", packets], capture_output=True, check=True)
 
 
-def test_what_is_not_understood_is_of_the_tree_of_errors_and_a_value_error() -> None:
+def test_filter_errors_are_tcpwin_errors_and_value_errors() -> None:
     for kind in (TcpwinError, ValueError):
         with pytest.raises(kind):
             Filter("dport =")

@@ -56,7 +56,7 @@ def samples(count: int) -> Callable[[float], bool]:
     return wait
 
 
-def test_files_are_bounded_and_each_stands_alone(pairs: Pairs, tmp_path: Path) -> None:
+def test_files_are_bounded_and_self_contained(pairs: Pairs, tmp_path: Path) -> None:
     path = tmp_path / "snap.jsonl"
     done = record(path, every_ns=10 * MS, duration_ns=700 * MS, filter=pairs.filter, max_bytes=1 << 24, keep=3)
     assert done.files == 1
@@ -77,7 +77,7 @@ def test_files_are_bounded_and_each_stands_alone(pairs: Pairs, tmp_path: Path) -
     assert times == sorted(times, reverse=True)
 
 
-def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
+def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "snap.jsonl"
     (tmp_path / "snap.jsonl.2").write_text("older")
     with pytest.raises(OutputError, match=r"snap\.jsonl\.2 already exists; choose another file$"):

@@ -16,7 +16,7 @@ from tcpwin.hosts.collect.sockets import SocketDump
 from tcpwin.hosts.collect.tcp_info import zero_fields
 
 
-def test_changes_lead_to_what_is_there(pair: tuple[socket.socket, socket.socket]) -> None:
+def test_changes_reproduce_the_current_state(pair: tuple[socket.socket, socket.socket]) -> None:
     client, server = pair
     wanted = Filter(only(client))
     wait_for_rest(wanted)
@@ -59,7 +59,7 @@ def test_no_netlink_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
         SocketDump()
 
 
-def test_elsewhere_than_on_linux_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_systems_other_than_linux_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
     with pytest.raises(SnapshotError, match=r"^snap: sockets can be sampled on Linux only$"):
         SocketDump()

@@ -120,7 +120,7 @@ def test_texts_are_bounded_and_on_one_line() -> None:
     assert short("<" * 5) == "&lt;" * 5
 
 
-def test_an_address_is_no_link() -> None:
+def test_an_address_is_not_a_link() -> None:
     """IPv6 addresses and ports have nothing to escape, and stay as they are."""
     connection = tcpwin.analyze(MANY_SHORT).connections[0]
     assert str(connection.a) in figures.draw("window", connection).layout.title.text

@@ -64,7 +64,7 @@ def test_no_two_parts_of_the_budget_look_alike(blindness: str) -> None:
         assert pattern != other_pattern or distance > ALIKE, f"{one} and {other}: {distance:.0f}"
 
 
-def test_what_to_record_is_told_without_escapes() -> None:
+def test_advice_on_recording_has_no_escapes() -> None:
     empty = [figure for figure in (drawn(name, LOSS) for name in NAMES) if nothing(figure) is not None]
     assert len(empty) >= 3
     for figure in empty:
@@ -88,7 +88,7 @@ def test_a_timeout_that_fired_or_is_near_stays_in_view(path: object) -> None:
     assert figure.layout.yaxis2.range is None
 
 
-def test_a_flight_that_is_not_the_captures_is_told() -> None:
+def test_a_shifted_flight_is_noted() -> None:
     """At the receiver the flight is above the drawn window, which had not reached the sender yet."""
     figure = drawn("window", NEAR_RECEIVER)
     shift_ms = connection(NEAR_RECEIVER).b_to_a.sender_shift_ns / 1e6
@@ -112,7 +112,7 @@ def test_hosts_with_the_same_value_are_named_once() -> None:
     assert other.hovertext == ("p50, p95, p99",)
 
 
-def test_intervals_of_a_counter_are_told_apart() -> None:
+def test_intervals_of_a_counter_are_distinguishable() -> None:
     """Three seconds with one window probe each are three bars, not one."""
     for each in named(drawn("counters", BUNDLE), "receiver"):
         assert each.marker.line.width == 1

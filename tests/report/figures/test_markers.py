@@ -39,7 +39,7 @@ def test_probes_stand_at_the_frames_that_tshark_takes_for_keep_alives() -> None:
     assert places(probes) == [(2.176855, 0.0), (2.766855, 0.0), (3.966855, 0.0)]
 
 
-def test_what_was_sent_again_stands_at_tsharks_time_and_sequence_number() -> None:
+def test_retransmissions_match_tsharks_times_and_sequence_numbers() -> None:
     """tcp.analysis.retransmission: the 1st, the 10th and the 60th; tcp.seq is relative as the axis is."""
     again = trace(drawn("window", LOSS), "sent again")
     told = frames_told(again)

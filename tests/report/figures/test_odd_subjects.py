@@ -78,7 +78,7 @@ def few(subject: str, folder: Path) -> Any:
     return tcpwin.analyze(path).connections[0]
 
 
-def test_what_is_in_flight_unknown_is_not_drawn_as_nothing(tmp_path: Path) -> None:
+def test_an_unknown_flight_is_not_drawn_as_zero(tmp_path: Path) -> None:
     connection = few("one way", tmp_path)
     assert connection.a_to_b.flight_max_bytes is None
     figure = figures.draw("window", connection, direction="a_to_b")
@@ -103,7 +103,7 @@ def test_what_only_acks_were_captured_of_is_acknowledged_yet_not_in_flight(tmp_p
     assert len(connection.series("flight", direction="a_to_b")) == 0
 
 
-def test_less_than_a_bit_a_second_is_no_million(tmp_path: Path) -> None:
+def test_less_than_a_bit_a_second_is_not_scaled_up(tmp_path: Path) -> None:
     """A thousandth has the prefix m, which reads as a million: tenths are written out."""
     figure = figures.draw("throughput", few("a week", tmp_path))
     assert max(max(each.y) for each in figure.data) < 1
@@ -155,7 +155,7 @@ def test_no_connection_at_all(tmp_path: Path) -> None:
         ("socket-distribution", "no snapshot has a socket of the capture's connections: record some with"),
     ],
 )
-def test_without_snapshots_the_reason_is_told(name: str, said: str) -> None:
+def test_without_snapshots_the_reason_is_shown(name: str, said: str) -> None:
     analysis = tcpwin.analyze(SLOW_READER)
     figure = figures.draw(name, analysis)
     assert said in (nothing(figure) or "")
@@ -164,7 +164,7 @@ def test_without_snapshots_the_reason_is_told(name: str, said: str) -> None:
     assert not figure.data
 
 
-def test_a_span_beside_the_connections_life_is_empty() -> None:
+def test_a_span_outside_the_connection_is_empty() -> None:
     connection = tcpwin.analyze(SLOW_READER).connections[0]
     for name in figures.names("connection"):
         if not figures.get(name).has_time_axis:
@@ -173,7 +173,7 @@ def test_a_span_beside_the_connections_life_is_empty() -> None:
         assert nothing(figure) == "the connection has no segment in this span of time"
 
 
-def test_a_scale_that_is_not_certain_is_told_and_its_least_drawn() -> None:
+def test_an_uncertain_scale_is_noted_and_its_minimum_drawn() -> None:
     path = SLOW_READER.parent / "mid-connection.pcap.gz"
     connection = tcpwin.analyze(path).connections[0]
     scale = connection.b_to_a.window_scale

@@ -90,7 +90,7 @@ def test_without_a_round_trip_it_says_why() -> None:
     assert "no round trip with several segments in flight" in figure.layout.meta["nothing"]
 
 
-def test_one_panel_of_it_stands_in_a_timeline_of_several() -> None:
+def test_one_of_its_panels_is_in_a_timeline() -> None:
     figure = figures.timeline(connection(BUFFER_64K), ["path", "budget"])
     assert figure.layout.meta["figures"] == ["path", "budget"]
     headings = [each.text for each in figure.layout.annotations if each.text.startswith("<b>")]

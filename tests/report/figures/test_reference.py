@@ -67,7 +67,7 @@ def test_a_run_that_is_asked_for(small_window: tcpwin.Connection) -> None:
         ("cloudflare-oscil-300ms/170p2", "nothing is known of cloudflare-oscil-300ms/170p2 over time"),
     ],
 )
-def test_a_run_that_cannot_be_drawn_is_told(small_window: tcpwin.Connection, name: str, told: str) -> None:
+def test_a_run_that_cannot_be_drawn_is_refused(small_window: tcpwin.Connection, name: str, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         figures.draw("reference-window", small_window, field=name)
 
@@ -85,7 +85,7 @@ def test_a_rate_far_below_the_reference_is_seen(small_window: tcpwin.Connection)
     assert low < 26e6 < 941e6 < high
 
 
-def test_a_closed_window_stands_at_the_lower_edge() -> None:
+def test_a_closed_window_is_drawn_at_the_lower_edge() -> None:
     """A logarithmic axis has no zero: the note says where it is, and hovering shows its value."""
     path = CAPTURES / "lab" / "receive-buffer-64k.pcap.gz"
     figure = figures.draw("reference-window", tcpwin.analyze(path).connections[0], field="lab-oscil-300ms/170p2-stock")

@@ -51,7 +51,7 @@ def test_every_figure_says_what_it_is(name: str) -> None:
     assert len(kind.page) > 300
 
 
-def test_an_unknown_figure_is_told_with_those_there_are() -> None:
+def test_an_unknown_figure_is_refused_with_the_known_names() -> None:
     with pytest.raises(KeyError, match="no figure is called windows: there are overview, window"):
         figures.draw("windows", connection(SLOW_READER))
 
@@ -65,7 +65,7 @@ def test_an_unknown_figure_is_told_with_those_there_are() -> None:
         ({"start_ns": 5, "end_ns": 5}, "the span ends before it begins"),
     ],
 )
-def test_wrong_options_are_told(options: dict[str, object], said: str) -> None:
+def test_wrong_options_are_refused(options: dict[str, object], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         figures.draw("window", connection(SLOW_READER), **options)  # type: ignore[arg-type]
 

@@ -121,6 +121,6 @@ def test_fewer_points_make_a_smaller_document(long: tcpwin.Analysis) -> None:
     assert sizes[0] < 0.7 * sizes[1]
 
 
-def test_what_is_not_drawn_is_told(long: tcpwin.Analysis) -> None:
+def test_omitted_curves_are_noted(long: tcpwin.Analysis) -> None:
     title = figures.draw("window", long.connections[0]).layout.title.text
     assert f"sent again: 150 of {long.connections[0].a_to_b.retransmissions:,} drawn" in title

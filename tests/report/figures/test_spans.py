@@ -76,7 +76,7 @@ def test_the_band_adds_up_to_the_budget(direction: str) -> None:
         assert float(np.asarray(bars.customdata)[in_lane].sum()) == pytest.approx(spent_ms, rel=1e-4, abs=1e-3)
 
 
-def test_a_long_time_is_told_to_the_microsecond(tmp_path: Path) -> None:
+def test_a_long_time_is_shown_to_the_microsecond(tmp_path: Path) -> None:
     """1,000.00004 s of silence, then the 40 ms of the last segment's ACK, which nothing followed."""
     story = Story().handshake()
     for _ in range(2):

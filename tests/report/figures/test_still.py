@@ -165,6 +165,6 @@ def test_an_axis_of_one_value_has_room() -> None:
     assert span_of({}, []) == (0.0, 1.0)
 
 
-def test_too_narrow_is_said() -> None:
+def test_a_width_too_small_is_refused() -> None:
     with pytest.raises(ArgumentError, match="at least 240"):
         figures.still(figures.plain("window", connection(SLOW_READER), **OPTIONS), width=100)

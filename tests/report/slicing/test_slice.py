@@ -69,7 +69,7 @@ def test_a_connection_alone_has_the_same_answer(path: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("path", some_by_day(WHOLE, of=6, first=5), ids=name_of)
-def test_tshark_says_the_same_frame_for_frame(path: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_tshark_agrees_frame_for_frame(path: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
     tshark, out = tool("tshark"), tmp_path / "out.pcapng"
     analysis = analyze(path)
     [connection] = analysis.worst(1)

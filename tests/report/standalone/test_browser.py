@@ -319,7 +319,7 @@ def test_odd_captures_give_a_page(browser: Browser, tmp_path: Path, make: Callab
         assert column(page, "id") == ["0"]
 
 
-def test_a_word_an_hour_is_no_rate_of_zero_and_a_week_has_days(browser: Browser, tmp_path: Path) -> None:
+def test_a_word_an_hour_has_a_rate_and_a_week_has_days(browser: Browser, tmp_path: Path) -> None:
     capture = of_a_week(tmp_path / "made.pcap")
     out = tmp_path / "report.html"
     tcpwin.analyze(capture).report(out)

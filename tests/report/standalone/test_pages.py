@@ -16,7 +16,7 @@ CAPTURES = Path(__file__).parents[3] / "captures"
 MOST_PAGES = 12
 
 
-def test_findings_of_a_kind_are_told_once() -> None:
+def test_findings_of_a_kind_are_shown_once() -> None:
     analysis = tcpwin.analyze(many_stalls())
     report = analysis.report()
     [group] = [each for each in report.finding_groups if each.worst.code == "TW201"]

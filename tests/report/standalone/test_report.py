@@ -88,7 +88,7 @@ def test_the_json_document_holds_analysis_findings_and_budgets(capture: Path) ->
         assert len(each["events"]) == len(connection.events)
 
 
-def test_connections_told_in_full_are_those_with_the_costliest_findings() -> None:
+def test_connections_shown_in_full_have_the_costliest_findings() -> None:
     analysis = tcpwin.analyze(LOSSY)
     assert list(analysis.report().shown_ids) == [0]
     assert list(analysis.report(limit=0).shown_ids) == []
@@ -228,7 +228,7 @@ def test_a_connection_without_data_says_why(tmp_path: Path) -> None:
     assert "Too short to judge" in text
 
 
-def test_a_week_is_told_in_days(tmp_path: Path) -> None:
+def test_a_week_is_shown_in_days(tmp_path: Path) -> None:
     assert "7 d" in tcpwin.analyze(of_a_week(tmp_path / "made.pcap")).report().markdown()
 
 
@@ -267,18 +267,18 @@ def test_the_plotly_of_the_page_is_that_of_the_figures() -> None:
     ("path", "form"),
     [("r.html", "html"), ("r.HTM", "html"), ("r.pdf", "pdf"), ("r.json", "json"), ("r.md", "md"), ("r", "html")],
 )
-def test_the_name_of_the_file_says_the_form(path: str, form: str) -> None:
+def test_the_name_of_the_file_gives_the_format(path: str, form: str) -> None:
     assert form_of(path) == form
 
 
 @pytest.mark.parametrize("name", ["r.foo", "capture.pcap.gz", "2026.11"])
-def test_a_name_that_says_no_form_is_refused(name: str, tmp_path: Path) -> None:
+def test_a_name_without_a_known_format_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="says no form: let it end in one of html, "):
         tcpwin.analyze(LOSSY).report(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_title_is_the_files_name_and_its_path_stands_in_the_method() -> None:
+def test_the_title_is_the_files_name_and_the_method_gives_its_path() -> None:
     report = tcpwin.analyze(LOSSY).report()
     page, text = report.html(), report.markdown()
     assert f"<h1>{LOSSY.name}</h1>" in page

@@ -151,7 +151,7 @@ def test_display_filters_and_statistics(desk: Desk, tool: Callable[[str], str]) 
     assert desk.read(plain, column, "-c", "1").stdout.strip() == "receiver_application"
 
 
-def test_a_capture_without_an_index_is_told_in_its_first_packet_only(desk: Desk) -> None:
+def test_a_missing_index_is_reported_in_the_first_packet_only(desk: Desk) -> None:
     sentence = "this capture has no index. Write it: tcpwin wireshark index CAPTURE"
     assert desk.problem(KEEP_ALIVE) == (1, sentence, "")
     shutil.copy(KEEP_ALIVE, desk.home)
@@ -213,7 +213,7 @@ def test_a_capture_that_grew(desk: Desk, tool: Callable[[str], str]) -> None:
         (lambda data: data[:20] + b"\xff\xff\xff\xff" + data[24:], "is damaged"),
     ],
 )
-def test_what_is_no_index(spoil: Callable[[bytes], bytes], words: str, desk: Desk) -> None:
+def test_invalid_indexes(spoil: Callable[[bytes], bytes], words: str, desk: Desk) -> None:
     shutil.copy(KEEP_ALIVE, desk.home)
     index = desk.index(desk.home / KEEP_ALIVE.name)
     index.write_bytes(spoil(index.read_bytes()))
@@ -284,7 +284,7 @@ def default_of(desk: Desk) -> Path:
     return desk.home / default_folder().relative_to(Path.home())
 
 
-def test_the_plugin_stands_where_wireshark_looks(desk: Desk) -> None:
+def test_the_plugin_is_installed_where_wireshark_looks(desk: Desk) -> None:
     folders = dict(
         line.split(":\t") for line in desk.run(desk.tshark, "-G", "folders").stdout.splitlines() if ":\t" in line
     )
