@@ -1,4 +1,4 @@
-"""Generate Python types and JSON Schema from the engine's tables.
+"""Generate Python types, JSON Schema and tables of the documentation from the engine's tables.
 
 The tables in Rust are the only hand-written lists of fields, events, series, limits and budget items. `just model`
 writes everything derived from them; with ``--check`` the script writes nothing, lists the stale files and exits with 1.
@@ -7,6 +7,7 @@ writes everything derived from them; with ``--check`` the script writes nothing,
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
 from collections.abc import Iterable
@@ -18,6 +19,7 @@ from tcpwin import _engine
 ROOT = Path(__file__).resolve().parents[1]
 MODEL = ROOT / "tcpwin" / "model"
 SCHEMAS = [ROOT / "tcpwin" / stage / "schema.json" for stage in ("analysis", "limits", "pairing")]
+DOCUMENTS = [ROOT / "tcpwin" / "docs" / name for name in ("commands.md", "time-budget.md")]
 DASHBOARD = ROOT / "web" / "tcpwin_web" / "api" / "model.py"
 GENERATED = "generated from the engine's tables by `just model`"
 KINDS = {"bool": "boolean", "int": "integer", "float": "number", "str": "string"}
@@ -222,7 +224,7 @@ def dashboard_module() -> str:
     names = sorted(each for each in annotations.values() if each.endswith("Name"))
     lines = [f'"""The verdict in responses of the API: {GENERATED}."""', ""]
     lines += ["from pydantic import BaseModel, ConfigDict", ""]
-    lines += [f"from tcpwin.model.names import {', '.join(names)}", "", "", "class Verdict(BaseModel):"]
+    lines += [f"from tcpwin.model import {', '.join(names)}", "", "", "class Verdict(BaseModel):"]
     lines += ['    """Verdict on a connection: its limit, the cost, and who can fix it."""', ""]
     lines += ['    model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)', ""]
     for row in _engine.verdict_fields():
@@ -249,6 +251,25 @@ def _wrapped(text: str, *, indent: int, hanging: int) -> list[str]:
     )
 
 
+def items_table() -> str:
+    """Return the time budget's items as a table in Markdown."""
+    lines = ["| group | field | meaning | confidence |", "|---|---|---|---|"]
+    for row in _engine.budget_items():
+        doc = row["doc"].removesuffix(".")
+        lines.append(f"| {row['group']} | `budget_{row['name']}_ns` | {doc[0].lower()}{doc[1:]} | {row['basis']} |")
+    return "\n".join(["", "", *lines, "", ""])
+
+
+def page_text(path: Path) -> str:
+    """Return a page of the documentation with its generated parts, which markers enclose, brought up to date."""
+    parts = {
+        "limits": ", ".join(f"`{row['name']}`" for row in _engine.limits()),
+        "budget items": items_table(),
+    }
+    marked = re.compile(r"(<!-- model: ([a-z ]+) -->).*?(<!-- end -->)", re.DOTALL)
+    return marked.sub(lambda found: found[1] + parts[found[2]] + found[3], path.read_text(encoding="utf8"))
+
+
 def outputs() -> dict[Path, str]:
     """Return the text of every generated file."""
     return {
@@ -259,6 +280,7 @@ def outputs() -> dict[Path, str]:
         MODEL / "columns.py": columns_module(),
         DASHBOARD: dashboard_module(),
         **{path: document_schema(path) for path in SCHEMAS},
+        **{path: page_text(path) for path in DOCUMENTS},
     }
 
 

@@ -16,6 +16,8 @@ EVENT_NAMES: list[str]
 SERIES_NAMES: list[SeriesName]
 STALL_CAUSES: list[str]
 EVENT_FIELDS: tuple[str, ...]
+EVENT_EVIDENCE: list[tuple[str, str, str]]
+"""Name, heading and kind (``frame``, ``interval`` or ``duration``) of what shows why a segment came again."""
 EVENT_SCHEMA: str
 """The JSON Schema of an event."""
 CAUSES: list[str]
@@ -80,6 +82,7 @@ class _ItemRow(TypedDict):
     is_window: bool
     is_recovery: bool
     is_silent: bool
+    basis: str
     doc: str
 
 class _VerdictField(TypedDict):

@@ -11,7 +11,7 @@ from tcpwin.analysis import Direction, DirectionName
 from tcpwin.limits.budget import Budget
 from tcpwin.limits.connection import Connection
 from tcpwin.limits.roles import role_of
-from tcpwin.limits.tables import RECOVERY_ITEMS
+from tcpwin.limits.tables import LIMIT_NAMES, RECOVERY_ITEMS
 from tcpwin.units import bytes_text, count_text, rate_text, rest_text, time_text
 
 LEAST_PART = 0.0005
@@ -52,7 +52,8 @@ class Seen(NamedTuple):
 
 def reason_of(seen: Seen, limit: str) -> str:
     """Return the reason for a limit, from the sender's capture alone."""
-    return _REASONS[limit](seen)
+    reason = _REASONS.get(limit)
+    return LIMIT_NAMES[limit] if reason is None else reason(seen)
 
 
 def _reader(seen: Seen) -> str:

@@ -70,6 +70,7 @@ from tcpwin.render.view.finding import counts_line as counts_line
 from tcpwin.render.view.finding import group_findings as group_findings
 from tcpwin.render.view.measures import measures as measures
 from tcpwin.render.view.measures import percentiles as percentiles
+from tcpwin.render.view.resent import EVIDENCE as EVIDENCE
 from tcpwin.render.view.verdict import VerdictRow as VerdictRow
 from tcpwin.render.view.verdict import VerdictView as VerdictView
 from tcpwin.render.view.verdict import frames_filter as frames_filter

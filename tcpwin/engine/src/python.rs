@@ -43,6 +43,7 @@ use crate::output::track::SERIES;
 use crate::tables::budget_item::SenderState;
 use crate::tcp::connection::stalls::CAUSES;
 use crate::tcp::recovery::cause::RetransmissionCause;
+use crate::tcp::recovery::evidence::PARTS;
 use changes::MessageLayout;
 use details::Details;
 use field_attribute::{FieldAttribute, Place};
@@ -138,6 +139,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let event_fields = PyTuple::new(module.py(), event_field_names())?;
     module.add("EVENT_FIELDS", event_fields)?;
     module.add("EVENT_SCHEMA", event_schema())?;
+    let evidence = PARTS.map(|part| (part.name, part.heading, part.kind.name()));
+    module.add("EVENT_EVIDENCE", evidence.to_vec())?;
     module.add(
         "CAUSES",
         RetransmissionCause::ALL.map(RetransmissionCause::name),

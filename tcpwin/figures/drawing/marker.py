@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tcpwin import _engine
 from tcpwin.analysis import Event
 from tcpwin.figures.event_names import CAUSE_WORDS, event_words
 from tcpwin.units import time_text
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
     from tcpwin.figures.drawing.panel import Trace
     from tcpwin.figures.drawing.request import Request
+
+
+_LINKED = ("original_frame", "age_ns", "trigger_frame")
+"""Evidence with words of its own in hover texts; the rest has its heading."""
 
 
 def event_text(event: Event) -> str:
@@ -35,6 +40,10 @@ def event_text(event: Event) -> str:
         links.append(f"{time_text(event.age_ns)} before")
     if event.trigger_frame:
         links.append(f"set off by frame {event.trigger_frame:,}")
+    for name, heading, kind in _engine.EVENT_EVIDENCE:
+        value = getattr(event, name)
+        if value is not None and name not in _LINKED:
+            links.append(f"{heading} {value:,}" if kind == "frame" else f"{heading} {time_text(value)}")
     if links:
         lines.append(", ".join(links))
     return "<br>".join(lines)

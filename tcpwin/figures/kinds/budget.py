@@ -44,12 +44,19 @@ PATTERNS = {
 }
 """Of the items of a group, in their order. Colours that are alike to those who see no red or no green (window closed
 and handshake, nothing to send and fast recovery, path and idle restart) have other patterns."""
+_ALL_PATTERNS = ("", "/", "\\", "x", "-", "|", "+", ".")
 HEIGHT = 0.8
 """Of a band, in its lane."""
 EXACT_NS = 16_000_000_000
 """Times below it are told to the microsecond by 24 bits."""
 MOST_INTERVALS = 300
 """In a band: as many as a phone's screen has columns."""
+
+
+def patterns_of(group: str) -> tuple[str, ...]:
+    """Return the patterns of a group's items: its own, then the others for items beyond them."""
+    own = PATTERNS.get(group, ())
+    return (*own, *(each for each in _ALL_PATTERNS if each not in own))
 
 
 def draw(request: Request) -> Panel:
@@ -72,7 +79,7 @@ def draw(request: Request) -> Panel:
         layout={"barmode": "overlay"},
     )
     for group, items in GROUPS.items():
-        for item, pattern in zip(items, PATTERNS[group], strict=True):
+        for item, pattern in zip(items, patterns_of(group), strict=False):
             panel.traces += _item(request, bands, item, BUDGET_COLOURS[group], pattern)
     return panel
 

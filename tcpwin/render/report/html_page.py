@@ -18,6 +18,7 @@ from tcpwin.render.report.report import THEMES, Report
 from tcpwin.render.report.shell import fill, require
 from tcpwin.render.report.table import ConnectionTable, make_table
 from tcpwin.render.view.capture import WHOLE, quality_remarks
+from tcpwin.render.view.connection import RESENT_HEADINGS
 from tcpwin.render.view.finding import counts_line
 from tcpwin.units import count_text, name_text, short_name
 
@@ -44,6 +45,7 @@ def render_page(report: Report, *, theme: str = "auto", made_at: datetime | None
     table = make_table(report)
     return fill(
         "report.html.j2",
+        resent_headings=RESENT_HEADINGS,
         theme="light" if report.is_printed else theme,
         is_printed=report.is_printed,
         has_figures=bool(overview or beside or any(each.packed for each in drawn)),

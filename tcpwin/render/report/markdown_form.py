@@ -13,6 +13,7 @@ from tcpwin.render.report.findings import ReportFinding, view_findings, view_gro
 from tcpwin.render.report.method import capture_facts, file_rows, host_views, method_text, unread
 from tcpwin.render.report.references import FarView, LikeView, tell_likeness
 from tcpwin.render.view.capture import WHOLE, quality_remarks
+from tcpwin.render.view.connection import RESENT_HEADINGS
 from tcpwin.render.view.finding import counts_line
 from tcpwin.units import begin, count_text, date_text, name_text, short_name
 
@@ -153,8 +154,7 @@ def _connection(told: ConnectionView, findings: Sequence[ReportFinding]) -> Iter
         if told.stalls_left:
             yield from (f"{count_text(told.stalls_left, 'more silence')} not shown.", "")
     if told.resent:
-        heads = ("frame", "at", "by", "cause", "original", "ACK", "age", "length")
-        yield from (*_table(heads, told.resent, "rrllrrrr"), "")
+        yield from (*_table(RESENT_HEADINGS, told.resent, "rrll".ljust(len(RESENT_HEADINGS), "r")), "")
         if told.resent_left:
             yield from (f"{told.resent_left:,} more sent again or late.", "")
 

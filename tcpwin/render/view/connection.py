@@ -16,9 +16,11 @@ from tcpwin.limits import Connection, Finding, Verdict, role_of
 from tcpwin.render.kernel.hosts import render_sockets
 from tcpwin.render.view.budget import BarPart, BudgetRow, budget_bar, budget_rows, compare_budgets, kernel_lines
 from tcpwin.render.view.direction import close_text, render_direction
+from tcpwin.render.view.resent import EVIDENCE, evidence_texts
 from tcpwin.render.view.verdict import VerdictView, row_of, view_verdict
 from tcpwin.units import bytes_text, name_text, rate_text, time_text
 
+RESENT_HEADINGS = ("frame", "at", "by", "cause", *(heading for _, heading, _ in EVIDENCE), "length")
 RESENT_SHOWN = 20
 STALLS_OF_PAGE = 200
 NEAR_RATE = 1.03
@@ -67,8 +69,7 @@ class ConnectionView:
     Attributes:
         verdict: what limited it; `words` puts it in words.
         stalls: the longest silences: when, how long, whose, why, in flight, frames; `stalls_left` more are not told.
-        resent: what was sent again or came late: frame, when, by whom, cause, original frame, frame of the ACK, age,
-            length; `resent_left` more are not told.
+        resent: what was sent again or came late, below `RESENT_HEADINGS`; `resent_left` more are not shown.
         reasons: the rules that decided, and how often.
         happened: how often each kind of event did.
         sockets: what the hosts' sockets say.
@@ -173,9 +174,7 @@ def _resent(event: Event, start_ns: int, roles: Mapping[str, str]) -> tuple[str,
         time_text(event.time_ns - start_ns),
         roles[event.direction[0]],
         (event.cause or "").replace("_", " "),
-        "–" if event.original_frame is None else str(event.original_frame),
-        "–" if event.trigger_frame is None else str(event.trigger_frame),
-        "–" if event.age_ns is None else time_text(event.age_ns),
+        *evidence_texts(event),
         bytes_text(event.length),
     )
 

@@ -6,10 +6,16 @@ import textwrap
 from collections import Counter
 from collections.abc import Sequence
 
+from tcpwin import _engine
 from tcpwin.analysis import Event
 from tcpwin.units import time_text
 
+EVIDENCE = tuple(_engine.EVENT_EVIDENCE)
+"""Attribute, heading and kind (``frame``, ``interval`` or ``duration``) of what shows why a segment came again."""
 ROWS_SHOWN = 20
+COLUMNS = 80
+_AROUND = 42
+"""Characters of a row without its evidence."""
 WIDTH = 76
 """Of the lines that say why: 80 columns less the indent."""
 
@@ -21,9 +27,11 @@ def render_resent(events: Sequence[Event], *, start_ns: int) -> list[str]:
         return []
     rules = Counter((event.reason, event.confidence) for event in resent)
     numbers = {rule: number for number, rule in enumerate(rules, 1)}
-    heads = f"{'frame':>7}{'at':>9}  {'cause':19}{'original':>9}{'by ACK':>8}{'age':>9}{'RTO':>8}{'why':>5}"
+    columns = _columns()
+    evidence = "".join(f"{heading:>{width}}" for heading, width in columns)
+    heads = f"{'frame':>7}{'at':>9}  {'cause':19}{evidence}{'why':>5}"
     lines = ["sent again, or late:", heads]
-    lines += [_row(event, start_ns, numbers[event.reason, event.confidence]) for event in resent[:ROWS_SHOWN]]
+    lines += [_row(event, start_ns, columns, numbers[event.reason, event.confidence]) for event in resent[:ROWS_SHOWN]]
     left = len(resent) - ROWS_SHOWN
     if left > 0:
         lines.append(f"{left:,} more: --json lists them all")
@@ -33,16 +41,29 @@ def render_resent(events: Sequence[Event], *, start_ns: int) -> list[str]:
     return lines
 
 
-def _row(event: Event, start_ns: int, number: int) -> str:
+def evidence_texts(event: Event, missing: str = "–") -> tuple[str, ...]:
+    """Return the evidence of an event, in the order of `EVIDENCE`."""
+    values = ((getattr(event, name), kind) for name, _, kind in EVIDENCE)
+    return tuple(
+        missing if value is None else str(value) if kind == "frame" else time_text(value) for value, kind in values
+    )
+
+
+def _columns() -> list[tuple[str, int]]:
+    """Return the evidence that a terminal has room for: headings, and widths with a space before each."""
+    columns: list[tuple[str, int]] = []
+    room = COLUMNS - _AROUND
+    for _, heading, kind in EVIDENCE:
+        width = max(9 if kind == "interval" else 8, len(heading) + 1)
+        room -= width
+        if room >= 0:
+            columns.append((heading, width))
+    return columns
+
+
+def _row(event: Event, start_ns: int, columns: Sequence[tuple[str, int]], number: int) -> str:
     cause = (event.cause or "").replace("_", " ")
-    frames = f"{_frame_text(event.original_frame):>9}{_frame_text(event.trigger_frame):>8}"
-    ages = f"{_age_text(event.age_ns):>9}{_age_text(event.rto_ns):>8}"
-    return f"{event.frame:>7}{time_text(event.time_ns - start_ns):>9}  {cause:19}{frames}{ages}{number:>5}"
-
-
-def _frame_text(frame: int | None) -> str:
-    return "-" if frame is None else str(frame)
-
-
-def _age_text(ns: int | None) -> str:
-    return "-" if ns is None else time_text(ns)
+    evidence = "".join(
+        f"{text:>{width}}" for text, (_, width) in zip(evidence_texts(event, "-"), columns, strict=False)
+    )
+    return f"{event.frame:>7}{time_text(event.time_ns - start_ns):>9}  {cause:19}{evidence}{number:>5}"

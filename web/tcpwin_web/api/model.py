@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict
 
-from tcpwin.model.names import ConfidenceName, DirectionName, EndName, LimitName, OwnerName
+from tcpwin.model import ConfidenceName, DirectionName, EndName, LimitName, OwnerName
 
 
 class Verdict(BaseModel):

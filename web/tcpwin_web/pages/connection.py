@@ -9,7 +9,7 @@ from fastapi.templating import Jinja2Templates
 
 from tcpwin import figures
 from tcpwin.figures import LIFE_COLUMNS, FigureKind
-from tcpwin.render import measures, percentiles
+from tcpwin.render import EVIDENCE, measures, percentiles
 from tcpwin_web.api.connections import find_elsewhere
 from tcpwin_web.api.parts import ConnectionId, Detailed, ServiceOf
 from tcpwin_web.jobs.detail import REFERENCE_PREFIX
@@ -52,6 +52,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
             "connection.html",
             capture=capture,
             connection=document,
+            evidence=EVIDENCE,
             elsewhere=await find_elsewhere(service, capture, document),
             findings=findings,
             measures=measures(document),

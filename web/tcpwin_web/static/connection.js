@@ -60,6 +60,8 @@ function frameLink(frame) {
 }
 const frame = { name: "frame", cell: (row) => frameLink(row.frame), isNumber: true, isHead: true };
 
+const msText = (ns) => (ns ?? null) === null ? null : (ns / 1e6).toLocaleString("en", { minimumFractionDigits: 3 });
+
 const segments = new PagedTable(document.getElementById("segments"), "segments", [
   frame,
   time,
@@ -70,9 +72,13 @@ const segments = new PagedTable(document.getElementById("segments"), "segments",
   number("data, B", "length"),
   number("window, B", "window"),
   number("in flight, B", "bytes_in_flight"),
-  { name: "RTT, ms", cell: (row) => (row.rtt_ns === null ? null : (row.rtt_ns / 1e6).toLocaleString("en", { minimumFractionDigits: 3 })), isNumber: true },
+  { name: "RTT, ms", cell: (row) => msText(row.rtt_ns), isNumber: true },
   { name: "events", cell: (row) => row.events.split("|").map(words).join(", ") },
 ]);
+const evidence = JSON.parse(document.getElementById("events").dataset.evidence);
+const evidenceColumn = ([field, heading, kind]) => kind === "frame"
+  ? { name: heading, cell: (row) => frameLink(row[field]), isNumber: true }
+  : { name: `${heading}, ms`, cell: (row) => msText(row[field]), isNumber: true };
 const events = new PagedTable(document.getElementById("events"), "events", [
   frame,
   time,
@@ -80,8 +86,7 @@ const events = new PagedTable(document.getElementById("events"), "events", [
   { name: "event", cell: (row) => row.names.map(words).join(", ") },
   { name: "cause", cell: (row) => (row.cause ? `${words(row.cause)}${row.confidence ? ` (${row.confidence})` : ""}` : null) },
   { name: "why", cell: (row) => row.reason, isWide: true },
-  { name: "original frame", cell: (row) => frameLink(row.original_frame), isNumber: true },
-  { name: "triggered by", cell: (row) => frameLink(row.trigger_frame), isNumber: true },
+  ...evidence.map(evidenceColumn),
 ]);
 const within = (seen) => seen && (seen.least === seen.most ? count(seen.least) : `${count(seen.least)} to ${count(seen.most)}`);
 const sampled = (name, field) => ({ name, cell: (row) => (row.sample[field] === undefined ? null : count(row.sample[field])), isNumber: true });
@@ -92,7 +97,7 @@ const snapshots = document.getElementById("snapshots") && new PagedTable(documen
   sampled("cwnd, segments", "cwnd_segments"),
   number("cwnd, B", "cwnd_bytes"),
   sampled("ssthresh", "ssthresh_segments"),
-  { name: "srtt, ms", cell: (row) => (row.sample.rtt_ns === undefined ? null : (row.sample.rtt_ns / 1e6).toLocaleString("en", { minimumFractionDigits: 3 })), isNumber: true },
+  { name: "srtt, ms", cell: (row) => msText(row.sample.rtt_ns), isNumber: true },
   { name: "in flight, B (packets)", cell: (row) => within(row.flight_bytes), isNumber: true },
   sampled("snd_wnd, B (ss)", "snd_wnd_bytes"),
   { name: "peer's window, B (packets)", cell: (row) => within(row.peer_window_bytes), isNumber: true },

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::event::{Events, MAIN_KINDS, NAMES, WITH_EVIDENCE};
 use crate::tcp::recovery::cause::RetransmissionCause;
-use crate::tcp::recovery::evidence::Evidence;
+use crate::tcp::recovery::evidence::{Evidence, Kind, PARTS};
 use crate::tcp::tracker::Annotation;
 
 /// Prefix that distinguishes these comments from others in the file.
@@ -96,8 +96,15 @@ fn write_evidence(
     if let Some(frame) = evidence.trigger_frame {
         let _ = write!(text, "; triggered by the ACK in {}", name(frame));
     }
-    if let Some(rto_ns) = evidence.rto_ns {
-        let _ = write!(text, "; RTO {}", time_text(rto_ns));
+    const IN_WORDS: [&str; 3] = ["original_frame", "age_ns", "trigger_frame"];
+    for (part, value) in PARTS.iter().zip(evidence.parts()) {
+        if let Some(value) = value.filter(|_| !IN_WORDS.contains(&part.name)) {
+            let value = match part.kind {
+                Kind::Frame => name(value as u64),
+                Kind::Interval | Kind::Duration => time_text(value),
+            };
+            let _ = write!(text, "; {} {value}", part.heading);
+        }
     }
 }
 

@@ -66,6 +66,7 @@ fn budget_items(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
             "is_window": item.has(ItemTrait::Window),
             "is_recovery": item.has(ItemTrait::Recovery),
             "is_silent": item.has(ItemTrait::Silent),
+            "basis": row.basis,
             "doc": row.doc,
         )
     };

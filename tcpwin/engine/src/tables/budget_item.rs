@@ -12,6 +12,8 @@ pub struct ItemRow {
     /// The limit that its time is attributed to, from the packets alone.
     pub limit: Limit,
     pub traits: &'static [ItemTrait],
+    /// How it is judged, for the documentation: `certain` is read from sequence numbers, windows and timers.
+    pub basis: &'static str,
     /// Documentation of the item's field.
     pub doc: &'static str,
 }
@@ -65,7 +67,7 @@ groups! {
 }
 
 macro_rules! items {
-    ($($item:ident $name:literal $label:literal $group:ident $limit:ident [$($trait:ident)*] $doc:literal;)*) => {
+    ($($item:ident $name:literal $label:literal $group:ident $limit:ident [$($trait:ident)*] $basis:literal $doc:literal;)*) => {
         /// The state of a sender at an instant, ordered by group.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
@@ -79,6 +81,7 @@ macro_rules! items {
             group: Group::$group,
             limit: Limit::$limit,
             traits: &[$(ItemTrait::$trait),*],
+            basis: $basis,
             doc: $doc,
         }),*];
 
@@ -101,25 +104,25 @@ macro_rules! items {
 
 #[rustfmt::skip]
 items! {
-    Handshake    "handshake"     "handshake"         Handshake        Handshake           []                "Time from the first segment to the end of the handshake.";
-    ZeroWindow   "zero_window"   "window closed"     Receiver         ReceiverApplication [Window Silent]   "Time in which the receiver's window was closed.";
-    SmallWindow  "small_window"  "window too small"  Receiver         ReceiverWindow      [Window Flight]   "Time in which nothing was in flight and the window did not hold a full segment.";
-    WindowFull   "window_full"   "window full"       Receiver         ReceiverWindow      [Window Flight]   "Time in which data was in flight and the window did not hold another full segment.";
-    Reader       "reader"        "slow reader"       Receiver         ReceiverApplication [Flight]          "Time limited by the receiver's application, which did not read: unread data kept the window small, ACKs waited for the application, data that had already arrived was still being read, or the receiver had shrunk its window and refused data.";
-    SlowStart    "slow_start"    "slow start"        CongestionWindow CongestionControl   [Flight]          "Time in round trips whose flight grew by at least a third: slow start.";
-    Congestion   "congestion"    "congestion window" CongestionWindow CongestionControl   [Flight]          "Time in round trips limited by the congestion window and by no other item.";
-    AfterLoss    "after_loss"    "cwnd after loss"   Loss             PathLoss            [Flight]          "Time in round trips after a loss, until the flight before it was regained.";
-    FastRecovery "fast_recovery" "fast recovery"     Loss             PathLoss            [Recovery]        "Time in fast recovery.";
-    Timeout      "timeout"       "timeout"           Loss             PathLoss            [Recovery Silent] "Silence before retransmission timeouts, and recovery after them.";
-    Tail         "tail"          "tail loss"         Loss             PathLoss            [Recovery Silent] "Silence before tail loss probes.";
-    PeerSilent   "peer_silent"   "silent peer"       SilentPeer       PeerSilent          [Silent]          "Time at the end in which the peer left data, probes or keep-alives unanswered: see stall_at_end.";
-    IdleRestart  "idle_restart"  "idle restart"      IdleRestart      IdleRestart         [Flight]          "Time lost to idle restarts.";
-    Application  "application"   "nothing to send"   Application      SenderApplication   [Flight]          "Time in which the sender had nothing to send, as far as the packets show.";
-    SendBuffer   "send_buffer"   "send buffer"       SendBuffer       SendBuffer          [Flight]          "Time in round trips whose flight stayed constant below all other limits, probably because of the send buffer.";
-    Path         "path"          "path"              Path             PathRate            [Flight]          "Time in round trips at the rate of the path's bottleneck, or with a queue that never emptied: the path's capacity.";
-    Policer      "policer"       "policer"           Path             PathPolicer         [Flight]          "Time in round trips at the rate of a policer, which drops excess traffic instead of queueing it.";
-    Closed       "closed"        "connection closed" Closed           None                []                "Time after the sender had closed and all was acknowledged, or after a reset.";
-    Unknown      "unknown"       "not known"         Unknown          Capture             []                "Time that the capture does not explain.";
+    Handshake    "handshake"     "handshake"         Handshake        Handshake           []                "certain"                    "Time from the first segment to the end of the handshake.";
+    ZeroWindow   "zero_window"   "window closed"     Receiver         ReceiverApplication [Window Silent]   "certain"                    "Time in which the receiver's window was closed.";
+    SmallWindow  "small_window"  "window too small"  Receiver         ReceiverWindow      [Window Flight]   "certain"                    "Time in which nothing was in flight and the window did not hold a full segment.";
+    WindowFull   "window_full"   "window full"       Receiver         ReceiverWindow      [Window Flight]   "certain with a known scale" "Time in which data was in flight and the window did not hold another full segment.";
+    Reader       "reader"        "slow reader"       Receiver         ReceiverApplication [Flight]          "by all rounds"              "Time limited by the receiver's application, which did not read: unread data kept the window small, ACKs waited for the application, data that had already arrived was still being read, or the receiver had shrunk its window and refused data.";
+    SlowStart    "slow_start"    "slow start"        CongestionWindow CongestionControl   [Flight]          "by the round"               "Time in round trips whose flight grew by at least a third: slow start.";
+    Congestion   "congestion"    "congestion window" CongestionWindow CongestionControl   [Flight]          "by elimination"             "Time in round trips limited by the congestion window and by no other item.";
+    AfterLoss    "after_loss"    "cwnd after loss"   Loss             PathLoss            [Flight]          "by the round"               "Time in round trips after a loss, until the flight before it was regained.";
+    FastRecovery "fast_recovery" "fast recovery"     Loss             PathLoss            [Recovery]        "certain"                    "Time in fast recovery.";
+    Timeout      "timeout"       "timeout"           Loss             PathLoss            [Recovery Silent] "certain"                    "Silence before retransmission timeouts, and recovery after them.";
+    Tail         "tail"          "tail loss"         Loss             PathLoss            [Recovery Silent] "certain"                    "Silence before tail loss probes.";
+    PeerSilent   "peer_silent"   "silent peer"       SilentPeer       PeerSilent          [Silent]          "certain"                    "Time at the end in which the peer left data, probes or keep-alives unanswered: see stall_at_end.";
+    IdleRestart  "idle_restart"  "idle restart"      IdleRestart      IdleRestart         [Flight]          "by the pattern"             "Time lost to idle restarts.";
+    Application  "application"   "nothing to send"   Application      SenderApplication   [Flight]          "estimated"                  "Time in which the sender had nothing to send, as far as the packets show.";
+    SendBuffer   "send_buffer"   "send buffer"       SendBuffer       SendBuffer          [Flight]          "suspected"                  "Time in round trips whose flight stayed constant below all other limits, probably because of the send buffer.";
+    Path         "path"          "path"              Path             PathRate            [Flight]          "by all rounds"              "Time in round trips at the rate of the path's bottleneck, or with a queue that never emptied: the path's capacity.";
+    Policer      "policer"       "policer"           Path             PathPolicer         [Flight]          "by all rounds"              "Time in round trips at the rate of a policer, which drops excess traffic instead of queueing it.";
+    Closed       "closed"        "connection closed" Closed           None                []                "certain"                    "Time after the sender had closed and all was acknowledged, or after a reset.";
+    Unknown      "unknown"       "not known"         Unknown          Capture             []                "–"                          "Time that the capture does not explain.";
 }
 
 impl SenderState {

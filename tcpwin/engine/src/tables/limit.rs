@@ -2,6 +2,17 @@
 
 use crate::tables::budget_item::{Group, SenderState};
 
+/// Who can change a limit, with the ends' roles left open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitOwner {
+    SenderHost,
+    SenderApplication,
+    ReceiverHost,
+    ReceiverApplication,
+    Network,
+    Nobody,
+}
+
 /// Table row of a limit.
 pub struct LimitRow {
     /// Name in JSON, columns and rules.
@@ -12,6 +23,8 @@ pub struct LimitRow {
     pub phrase: &'static str,
     /// The group whose colour and symbol it uses.
     pub group: Group,
+    /// Who can usually change it; `Seen::opinion` decides from the connection where that is not enough.
+    pub owner: LimitOwner,
     /// Whether somebody can lift it; other limits work as designed or are unknown. A handshake can be improved only if it
     /// was disturbed.
     pub is_mendable: bool,
@@ -20,7 +33,7 @@ pub struct LimitRow {
 }
 
 macro_rules! limits {
-    ($($limit:ident $name:literal $label:literal $phrase:literal $group:ident $mendable:ident [$($item:ident)*];)*) => {
+    ($($limit:ident $name:literal $label:literal $phrase:literal $group:ident $owner:ident $mendable:ident [$($item:ident)*];)*) => {
         /// What limits a transfer, in the order of machine formats.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
@@ -31,6 +44,7 @@ macro_rules! limits {
             label: $label,
             phrase: $phrase,
             group: Group::$group,
+            owner: LimitOwner::$owner,
             is_mendable: limits!(@ $mendable),
             held_by: &[$(SenderState::$item),*],
         }),*];
@@ -45,21 +59,21 @@ macro_rules! limits {
 
 #[rustfmt::skip]
 limits! {
-    ReceiverWindow      "receiver_window"      "receive window" "the {receiver}'s receive window"    Receiver         mendable [WindowFull SmallWindow Reader ZeroWindow];
-    ReceiverApplication "receiver_application" "slow reader" "a slow reader on the {receiver}"       Receiver         mendable [ZeroWindow SmallWindow WindowFull Reader];
-    SenderApplication   "sender_application"   "nothing to send" "the {sender}'s application"   Application      designed [Application];
-    SendBuffer          "send_buffer"          "send buffer" "the {sender}'s send buffer"       SendBuffer       mendable [SendBuffer Congestion];
-    PathRate            "path_rate"            "path rate" "the path's rate"         Path             designed [Path Congestion];
-    PathLoss            "path_loss"            "loss on the path" "loss on the path"  Loss             mendable [FastRecovery Tail Timeout AfterLoss];
-    PathPolicer         "path_policer"         "policer" "a policer on the path"           Path             mendable [Policer FastRecovery Tail Timeout AfterLoss Path Congestion];
-    CongestionControl   "congestion_control"   "congestion window" "the {sender}'s congestion window" CongestionWindow designed [SlowStart Congestion AfterLoss];
-    IdleRestart         "idle_restart"         "idle restart" "idle restarts (slow start again after a pause)"      IdleRestart      mendable [IdleRestart SlowStart];
-    RetransmissionTimer "retransmission_timer" "timeout" "the {sender}'s retransmission timeouts"           Loss             mendable [Timeout Tail];
-    DelayedAck          "delayed_ack"          "delayed ACKs" "the {receiver}'s delayed ACKs"      Application      mendable [Application WindowFull SmallWindow Congestion SlowStart Path SendBuffer];
-    Handshake           "handshake"            "handshake" "the handshake"         Handshake        designed [Handshake];
-    PeerSilent          "peer_silent"          "silent peer" "a silent peer, the {receiver}"       SilentPeer       mendable [PeerSilent FastRecovery Tail Timeout AfterLoss ZeroWindow SmallWindow WindowFull Unknown];
-    Capture             "capture"              "not known" "what was not captured"         Unknown          designed [Unknown];
-    None                "none"                 "nothing" "nothing"           Closed           designed [];
+    ReceiverWindow      "receiver_window"      "receive window"    "the {receiver}'s receive window"                Receiver         ReceiverHost        mendable [WindowFull SmallWindow Reader ZeroWindow];
+    ReceiverApplication "receiver_application" "slow reader"       "a slow reader on the {receiver}"                Receiver         ReceiverApplication mendable [ZeroWindow SmallWindow WindowFull Reader];
+    SenderApplication   "sender_application"   "nothing to send"   "the {sender}'s application"                     Application      SenderApplication   designed [Application];
+    SendBuffer          "send_buffer"          "send buffer"       "the {sender}'s send buffer"                     SendBuffer       SenderHost          mendable [SendBuffer Congestion];
+    PathRate            "path_rate"            "path rate"         "the path's rate"                                Path             Nobody              designed [Path Congestion];
+    PathLoss            "path_loss"            "loss on the path"  "loss on the path"                               Loss             Network             mendable [FastRecovery Tail Timeout AfterLoss];
+    PathPolicer         "path_policer"         "policer"           "a policer on the path"                          Path             Network             mendable [Policer FastRecovery Tail Timeout AfterLoss Path Congestion];
+    CongestionControl   "congestion_control"   "congestion window" "the {sender}'s congestion window"               CongestionWindow Nobody              designed [SlowStart Congestion AfterLoss];
+    IdleRestart         "idle_restart"         "idle restart"      "idle restarts (slow start again after a pause)" IdleRestart      SenderHost          mendable [IdleRestart SlowStart];
+    RetransmissionTimer "retransmission_timer" "timeout"           "the {sender}'s retransmission timeouts"         Loss             SenderHost          mendable [Timeout Tail];
+    DelayedAck          "delayed_ack"          "delayed ACKs"      "the {receiver}'s delayed ACKs"                  Application      SenderApplication   mendable [Application WindowFull SmallWindow Congestion SlowStart Path SendBuffer];
+    Handshake           "handshake"            "handshake"         "the handshake"                                  Handshake        Nobody              designed [Handshake];
+    PeerSilent          "peer_silent"          "silent peer"       "a silent peer, the {receiver}"                  SilentPeer       Network             mendable [PeerSilent FastRecovery Tail Timeout AfterLoss ZeroWindow SmallWindow WindowFull Unknown];
+    Capture             "capture"              "not known"         "what was not captured"                          Unknown          Nobody              designed [Unknown];
+    None                "none"                 "nothing"           "nothing"                                        Closed           Nobody              designed [];
 }
 
 pub const LIMITS: usize = Limit::ALL.len();

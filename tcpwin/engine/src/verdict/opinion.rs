@@ -3,7 +3,7 @@
 //! Considers each limit by itself; does not weigh limits against each other.
 
 use crate::tables::budget_item::{Group, ItemTrait, SenderState};
-use crate::tables::limit::Limit;
+use crate::tables::limit::{Limit, LimitOwner};
 use crate::verdict::budget::Items;
 use crate::verdict::codes::codes;
 use crate::verdict::confidence::Confidence;
@@ -188,62 +188,45 @@ impl Seen<'_> {
     pub fn opinion(&self, limit: Limit) -> Opinion {
         let sender = self.facts.sender();
         let receiver = sender.other();
-        let own_host = Opinion::new(sender.host(), Some(sender), self.by_place());
-        let network = Opinion::new(Owner::Network, None, Confidence::Likely);
-        let nobody = Opinion::new(Owner::Nobody, None, Confidence::Likely);
+        let (owner, side) = match limit.row().owner {
+            LimitOwner::SenderHost => (sender.host(), Some(sender)),
+            LimitOwner::SenderApplication => (sender.application(), Some(sender)),
+            LimitOwner::ReceiverHost => (receiver.host(), Some(receiver)),
+            LimitOwner::ReceiverApplication => (receiver.application(), Some(receiver)),
+            LimitOwner::Network => (Owner::Network, None),
+            LimitOwner::Nobody => (Owner::Nobody, None),
+        };
+        let usual = Opinion::new(owner, side, Confidence::Likely);
+        let sure = |confidence| Opinion {
+            confidence,
+            ..usual
+        };
         match limit {
             Limit::ReceiverApplication => self.reader(receiver),
             Limit::ReceiverWindow => self.window(receiver),
             Limit::SenderApplication => self.application(sender),
-            Limit::SendBuffer => {
-                let is_counted = self.has_kernel;
-                let confidence = if is_counted {
-                    Confidence::Certain
-                } else {
-                    Confidence::Possible
-                };
-                Opinion {
-                    confidence,
-                    ..own_host
-                }
-                .fix(Fix::GrowSendBuffer)
+            Limit::SendBuffer if self.has_kernel => {
+                sure(Confidence::Certain).fix(Fix::GrowSendBuffer)
             }
-            Limit::PathRate => self.path(nobody),
-            Limit::PathLoss => {
-                // Drops from a full queue are a symptom of the path's rate.
-                let is_judged = !is_mostly_recovering(self.items_ns) || self.facts.data.is_queued();
-                let confidence = if is_judged {
-                    Confidence::Likely
-                } else {
-                    self.by_place()
-                };
-                Opinion {
-                    confidence,
-                    ..network
-                }
-                .fix(Fix::FindLoss)
+            Limit::SendBuffer => sure(Confidence::Possible).fix(Fix::GrowSendBuffer),
+            Limit::PathRate => self.path(usual),
+            // Drops from a full queue are a symptom of the path's rate.
+            Limit::PathLoss
+                if is_mostly_recovering(self.items_ns) && !self.facts.data.is_queued() =>
+            {
+                sure(self.by_place()).fix(Fix::FindLoss)
             }
-            Limit::PathPolicer => network.meaning(Meaning::Policed).fix(Fix::RaisePolicer),
+            Limit::PathLoss => usual.fix(Fix::FindLoss),
+            Limit::PathPolicer => usual.meaning(Meaning::Policed).fix(Fix::RaisePolicer),
             Limit::CongestionControl if is_growing(self.items_ns) => {
-                nobody.meaning(Meaning::StillGrowing)
+                usual.meaning(Meaning::StillGrowing)
             }
-            Limit::CongestionControl => nobody,
-            Limit::IdleRestart => own_host.fix(Fix::KeepWindowAfterIdle),
-            Limit::RetransmissionTimer => Opinion {
-                confidence: Confidence::Likely,
-                ..own_host
-            },
-            Limit::DelayedAck => {
-                Opinion::new(sender.application(), Some(sender), Confidence::Likely)
-                    .fix(Fix::WriteWholeMessages)
-            }
+            Limit::IdleRestart => sure(self.by_place()).fix(Fix::KeepWindowAfterIdle),
+            Limit::DelayedAck => usual.fix(Fix::WriteWholeMessages),
             Limit::Handshake => self.handshake(),
-            Limit::PeerSilent => network.fix(Fix::CheckPeer),
-            Limit::Capture => Opinion {
-                confidence: Confidence::Possible,
-                ..nobody
-            },
-            Limit::None => nobody,
+            Limit::PeerSilent => usual.fix(Fix::CheckPeer),
+            Limit::Capture => sure(Confidence::Possible),
+            _ => usual,
         }
     }
 

@@ -16,6 +16,14 @@ pub enum Kind {
 }
 
 impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Frame => "frame",
+            Kind::Interval => "interval",
+            Kind::Duration => "duration",
+        }
+    }
+
     /// Return the minimum value.
     pub fn least(self) -> Option<u32> {
         match self {
@@ -42,13 +50,15 @@ type Duration = i64;
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     pub name: &'static str,
+    /// Above its column in tables: at most 8 characters, for terminals of 80 columns.
+    pub heading: &'static str,
     pub kind: Kind,
     pub doc: &'static str,
 }
 
 /// Each part with its name, its kind and its description for users.
 macro_rules! evidence {
-    ($($part:ident $kind:ident $text:literal,)*) => {
+    ($($part:ident $heading:literal $kind:ident $text:literal,)*) => {
         /// A diagnosis with its evidence.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Evidence {
@@ -57,7 +67,7 @@ macro_rules! evidence {
         }
 
         pub const PARTS: [Part; [$($text),*].len()] = [
-            $(Part { name: stringify!($part), kind: Kind::$kind, doc: $text },)*
+            $(Part { name: stringify!($part), heading: $heading, kind: Kind::$kind, doc: $text },)*
         ];
 
         impl Evidence {
@@ -81,8 +91,8 @@ macro_rules! evidence {
 }
 
 evidence! {
-    original_frame Frame "Newest frame before it that held its first byte, which age_ns counts from; none where that is not known, as of what was acknowledged. Of a late one: frame of the segment that overtook it.",
-    trigger_frame Frame "Frame of the ACK that set it off.",
-    age_ns Interval "Since the bytes were last sent, as far as the capture shows.",
-    rto_ns Duration "The retransmission timeout that the sender had, back-off included.",
+    original_frame "original" Frame "Newest frame before it that held its first byte, which age_ns counts from; none where that is not known, as of what was acknowledged. Of a late one: frame of the segment that overtook it.",
+    trigger_frame "by ACK" Frame "Frame of the ACK that set it off.",
+    age_ns "age" Interval "Since the bytes were last sent, as far as the capture shows.",
+    rto_ns "RTO" Duration "The retransmission timeout that the sender had, back-off included.",
 }
