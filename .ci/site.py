@@ -5,6 +5,7 @@ A hook of mkdocs. A page keeps the links that it has in the repository: they are
 
 from __future__ import annotations
 
+import inspect
 import posixpath
 import re
 from pathlib import Path
@@ -15,6 +16,7 @@ from mkdocs.structure.files import File, Files
 
 import tcpwin
 from tcpwin.cli.program import cli
+from tcpwin.hosts.format import formats
 from tcpwin.limits import all_rules, describe_page
 
 if TYPE_CHECKING:
@@ -51,7 +53,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         if entry == "rules/*":
             return ["rules/index.md", *(f"rules/{code}.md" for code in all_rules())]
         if entry.endswith("/*"):
-            return sorted(path.relative_to(ROOT / DOCS).as_posix() for path in (ROOT / DOCS).glob(f"{entry}.md"))
+            pages = {path.relative_to(ROOT / DOCS).as_posix() for path in (ROOT / DOCS).glob(f"{entry}.md")}
+            return sorted(pages | set(format_pages()) if entry == "hosts/*" else pages)
         return [entry]
 
     config.nav = [each for entry in config.nav or [] for each in filled(entry)]
@@ -64,6 +67,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, site, abs_src_path=str(ROOT / origin)))
     made = {"api.md": api_page(), "rules/index.md": rules_page()}
     made |= {f"rules/{code}.md": rule_page(rule) for code, rule in all_rules().items()}
+    made |= format_pages()
     for site, text in made.items():
         files.append(File.generated(config, site, content=text))
     return files
@@ -123,6 +127,15 @@ def rule_page(rule: Any) -> str:
             lines.append(f"| `{name}` | {each['default']:,} | {each['unit']} | {each['reason']} |")
         lines += ["", f"`tcpwin check --threshold {rule.code}.NAME=VALUE` sets one."]
     return "\n".join([*lines, ""])
+
+
+def format_pages() -> dict[str, str]:
+    """Return pages of snapshot formats that have none in the repository, from their modules' docstrings."""
+    return {
+        f"hosts/{name}.md": f"# {each.title}\n\n{inspect.getdoc(inspect.getmodule(each.read))}\n"
+        for name, each in formats().items()
+        if not (ROOT / DOCS / "hosts" / f"{name}.md").exists()
+    }
 
 
 def commands_text() -> str:
