@@ -33,11 +33,11 @@ MECHANISMS = {
     ),
     "a peer that went silent for good is window, path or tail loss": (
         "hangs/test_stories.py::test_what_stalls_is_named",
-        "hangs/test_stories.py::test_the_finding_costs_what_the_stall_takes",
+        "hangs/test_stories.py::test_the_findings_cost_is_the_stalls_duration",
     ),
     "the window is closed when the capture ends, or at a reset, and nothing is found": (
         "hangs/test_stories.py::test_exit_status",
-        "hangs/test_stories.py::test_the_finding_costs_what_the_stall_takes",
+        "hangs/test_stories.py::test_the_findings_cost_is_the_stalls_duration",
     ),
     "time in recovery, in timeouts or of findings is a sum of what overlaps": (
         "limits/test_overlaps.py::test_a_timeout_within_recovery_is_one_time",

@@ -49,7 +49,7 @@ def test_fires_where_neither_syn_has_the_option(tmp_path: Path) -> None:
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     # On a smaller window: 32,768 bytes could have been 65,535 without the option: the buffer is small.
     assert not judged(unscaled(32_768).analyze(tmp_path), "TW101")
-    # Where the window was not filled.
+    # If the window was not filled.
     story = Story(window={"a": 64_240, "b": 65_535}).handshake(options=NO_SCALE, scaled=(64_240, 65_535))
     assert not judged(rounds(story, 20, full(60_000)).close().analyze(tmp_path), "TW101")
     # Below the threshold.

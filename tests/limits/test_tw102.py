@@ -33,9 +33,9 @@ def test_fires_on_one_answer_without_the_option_among_others_with_it(tmp_path: P
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # Where too few others have it.
+    # If too few others have it.
     assert not judged(connections([WITHOUT, scaled(7), scaled(7)]).analyze(tmp_path), "TW102")
-    # Where the SYN lacks it.
+    # If the SYN lacks it.
     neither = ("<mss 1460,sackOK>", "<mss 1460,sackOK>")
     assert not judged(connections([neither, scaled(7), scaled(7), scaled(7)]).analyze(tmp_path), "TW102")
 

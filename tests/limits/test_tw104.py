@@ -33,5 +33,5 @@ def test_does_not_fire_otherwise() -> None:
     assert not judged(tcpwin.analyze(CAPTURES / "bundles" / "without-syn.zip"), "TW104")
     # On less data.
     assert not judged(tcpwin.analyze(LATE), "TW104", {"TW104.least_bytes": 5_430_001})
-    # Where the SYNs were captured.
+    # If the SYNs were captured.
     assert not judged(tcpwin.analyze(CAPTURES / "lab" / "window-scaling.pcap.gz"), "TW104")

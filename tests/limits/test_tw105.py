@@ -35,13 +35,13 @@ def test_fires_on_a_window_at_its_shifts_maximum(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # Where the shift could say more.
+    # If the shift could say more.
     assert not judged(filled(2, 32_767).analyze(tmp_path), "TW105")
-    # Where the path was full.
+    # If the path was full.
     # The ACKs take 51 ms on a path of 40 ms: a queue, and the window is as large as path and queue.
     assert not judged(filled(1, 65_535, count=20, rtt=0.051).analyze(tmp_path), "TW105")
     assert judged(filled(1, 65_535, count=20, rtt=0.043).analyze(tmp_path), "TW105")
-    # Where scaling is off.
+    # If scaling is off.
     options = ("<mss 1460,sackOK>", "<mss 1460,sackOK>")
     story = Story(window={"a": 64_240, "b": 65_535}).handshake(options=options, scaled=(64_240, 65_535))
     assert not judged(rounds(story, 10, full(65_535)).close().analyze(tmp_path), "TW105")

@@ -50,7 +50,7 @@ def test_fires_on_a_window_filled_each_round_trip(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # Where the path was full.
+    # If the path was full.
     # The same windows, filled; but the ACKs take 51 ms on a path of 40 ms: the rest is a queue.
     assert not judged(grown(rtt=0.051).analyze(tmp_path), "TW202")
     assert judged(grown(rtt=0.051).analyze(tmp_path), "TW202", {"TW202.fill": 0.75})

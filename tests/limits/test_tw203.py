@@ -75,7 +75,7 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     # Before a timer would.
     story = closed(0.19, ending="reset")
     assert not judged(story.analyze(tmp_path), "TW203")
-    # Where the window opened again.
+    # If the window opened again.
     assert not judged(closed(12.7, ending="opened").analyze(tmp_path), "TW203")
-    # Where nobody waited.
+    # If nobody waited.
     assert not judged(closed(12.7, ending="reset", probes=False).analyze(tmp_path), "TW203")

@@ -65,7 +65,7 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     analysis = late_ack().analyze(tmp_path)
     assert analysis.connections[0].a_to_b.rto_retransmissions == 1
     assert not judged(analysis, "TW301", {"TW301.cost_ns": 0, "TW301.share": 0})
-    # Where it had closed before.
+    # If it had closed before.
     analysis = left_alone(is_closed=True).analyze(tmp_path)
     assert analysis.connections[0].a_to_b.rto_retransmissions == 2
     assert not judged(analysis, "TW301", {"TW301.cost_ns": 0, "TW301.share": 0})

@@ -51,7 +51,7 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     analysis = doubled(2).analyze(tmp_path)
     assert not judged(analysis, "TW303")
     assert judged(analysis, "TW303", {"TW303.segments": 2})
-    # Where the share is small: 3 of 318 segments are 0.94 %.
+    # If the share is small: 3 of 318 segments are 0.94 %.
     assert not judged(doubled(3, full=60).analyze(tmp_path), "TW303")
     # On real loss.
     for name in ("lab/loss-1-percent.pcap.gz", "wild/lossy-path.pcapng.gz"):

@@ -65,9 +65,9 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     analysis = dropped(1).analyze(tmp_path)
     assert not judged(analysis, "TW308")
     assert judged(analysis, "TW308", {"TW308.segments": 1})
-    # Where the originals left.
+    # If the originals left.
     assert not judged(dropped(3, is_captured=True).analyze(tmp_path), "TW308")
-    # Where the capture lost them: acknowledged without a retransmission, so b had them.
+    # If the capture lost them: acknowledged without a retransmission, so b had them.
     analysis = dropped(3, is_filled=False).analyze(tmp_path)
     assert analysis.connections[0].a_to_b.missed_bytes == 3 * LENGTH
     assert not judged(analysis, "TW308", {"TW308.segments": 0})

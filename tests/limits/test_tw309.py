@@ -58,7 +58,7 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     analysis = lost_twice(1).analyze(tmp_path)
     assert analysis.connections[0].a_to_b.lost_retransmissions == 1
     assert not judged(analysis, "TW309", {"TW309.cost_ns": 0})
-    # Where it costs little.
+    # If it costs little.
     analysis = lost_twice(2, rtt=0.07).analyze(tmp_path)
     assert not judged(analysis, "TW309")
     assert judged(analysis, "TW309", {"TW309.cost_ns": 140e6})

@@ -52,12 +52,12 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     assert analysis.connections[0].a_to_b.acks_missing == 9
     assert not judged(analysis, "TW310")
     assert judged(analysis, "TW310", {"TW310.acks": 9})
-    # Where the share is small: 11 of 480 are 2.3 %.
+    # If the share is small: 11 of 480 are 2.3 %.
     assert not judged(thinned(240, 12).analyze(tmp_path), "TW310")
-    # Where the capture lost data.
+    # If the capture lost data.
     analysis = thinned(40, 12, hole=True).analyze(tmp_path)
     assert analysis.connections[0].a_to_b.missed_bytes == 1460
     assert not judged(analysis, "TW310")
-    # Where all data arrived.
+    # If all data arrived.
     for name in ("lab/loss-1-percent.pcap.gz", "lab/window-scaling.pcap.gz", "wild/forwarded-any.pcap.zst"):
         assert not judged(tcpwin.analyze(ROOT / "captures" / name), "TW310")

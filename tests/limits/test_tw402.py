@@ -63,7 +63,7 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     anyhow = {"TW402.duration_ns": 0.0}
     assert not judged(paused(0.013).analyze(tmp_path), "TW402", anyhow)
     assert judged(paused(0.014).analyze(tmp_path), "TW402", anyhow)
-    # Where the window was closed.
+    # If the window was closed.
     analysis = paused(0.3, is_closed=True).analyze(tmp_path)
     assert analysis.connections[0].a_to_b.zero_window_ns >= 3_000_000_000
     assert not judged(analysis, "TW402")

@@ -58,6 +58,6 @@ def test_does_not_fire_otherwise() -> None:
     analysis = tcpwin.analyze(CAPTURE, snapshots=[SS])
     assert judged(analysis, "TW403", {"TW403.share": 0.074})
     assert not judged(analysis, "TW403", {"TW403.share": 0.075})
-    # Where another limit held.
+    # If another limit held.
     capture = ROOT / "captures" / "lab" / "no-window-scaling.pcap.gz"
     assert not judged(tcpwin.analyze(capture, snapshots=[TRUTH / "no_wscale_85ms" / "ss_snd.txt"]), "TW403")

@@ -33,7 +33,7 @@ def test_fires_on_seconds_of_unsent_data() -> None:
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     # Without samples.
     assert not judged(tcpwin.analyze(CAPTURE), "TW404")
-    # Where the buffer is bounded already.
+    # If the buffer is bounded already.
     settings = tmp_path / "snd-sysctl.txt"
     settings.write_text("net.ipv4.tcp_notsent_lowat = 131072\nnet.ipv4.tcp_sack = 1\n", encoding="ascii")
     assert not judged(tcpwin.analyze(CAPTURE, snapshots=[("snd", SS), ("snd", settings)]), "TW404")

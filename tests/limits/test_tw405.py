@@ -42,7 +42,7 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     assert not judged(analysis, "TW405")
     [finding] = judged(analysis, "TW405", {"TW405.cost_ns": 80e6})
     assert finding.confidence == "likely"
-    # Where the ACK is in time: Nagle at the path's pace, since 40 ms are the round trip.
+    # If the ACK is in time: Nagle at the path's pace, since 40 ms are the round trip.
     assert not judged(written_in_parts(5, 0.04).analyze(tmp_path), "TW405", {"TW405.cost_ns": 0, "TW405.share": 0})
 
 

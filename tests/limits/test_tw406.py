@@ -47,11 +47,11 @@ def test_fires_on_three_segments(tmp_path: Path) -> None:
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     # On ten segments.
     assert not judged(begun_with(10).analyze(tmp_path), "TW406", {"TW406.cost_ns": 0})
-    # Where ten would take as long: 9 + 18 = 27 segments are two flights; so are 10 + 17.
+    # If ten would take as long: 9 + 18 = 27 segments are two flights; so are 10 + 17.
     assert not judged(begun_with(9, total=27).analyze(tmp_path), "TW406", {"TW406.cost_ns": 0})
-    # Where the application wrote no more: a short segment ends the flight.
+    # If the application wrote no more: a short segment ends the flight.
     assert not judged(begun_with(3, last=700).analyze(tmp_path), "TW406")
-    # Where the sender continued later.
+    # If the sender continued later.
     assert not judged(begun_with(3, wait=0.005).analyze(tmp_path), "TW406")
     # On Linux.
     for name in ("lab/idle-restart.pcap.gz", "lab/window-scaling.pcap.gz", "wild/lossy-path.pcapng.gz"):

@@ -43,9 +43,9 @@ def test_fires_on_a_hundred_pieces(tmp_path: Path) -> None:
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     # On ninety-nine.
     assert not judged(pieces(99).analyze(tmp_path), "TW407")
-    # Where most are full: 100 of 201 segments are small, but the mean payload is above half of the MSS.
+    # If most are full: 100 of 201 segments are small, but the mean payload is above half of the MSS.
     assert not judged(pieces(100, full=100).analyze(tmp_path), "TW407")
-    # Where the window cut them.
+    # If the window cut them.
     assert not judged(pieces(100, window=700).analyze(tmp_path), "TW407")
     # On bulk transfers.
     for name in ("lab/no-window-scaling.pcap.gz", "lab/slow-reader.pcap.gz", "wild/iperf3-loopback.pcap.lz4"):

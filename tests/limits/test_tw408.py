@@ -43,9 +43,9 @@ def test_fires_where_one_segment_fits(tmp_path: Path) -> None:
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     # On two cases.
     assert not judged(one_by_one(2).analyze(tmp_path), "TW408", {"TW408.cost_ns": 0})
-    # Where the ACKs are in time.
+    # If the ACKs are in time.
     assert not judged(one_by_one(5, ack_after=0.07).analyze(tmp_path), "TW408", {"TW408.cost_ns": 0})
-    # Where the application continues later.
+    # If the application continues later.
     assert not judged(one_by_one(5, gap=0.003).analyze(tmp_path), "TW408", {"TW408.cost_ns": 0})
 
 

@@ -54,7 +54,7 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     # On data of a moment ago.
     assert not judged(transfer().burst("a", 3).analyze(tmp_path), "TW506")
     assert not judged(tail_probe().analyze(tmp_path), "TW506")
-    # Where it was answered.
+    # If it was answered.
     story = unanswered(5)
     story.wait(0.04)
     story.ack("b")
@@ -64,7 +64,7 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     analysis = closed(6).analyze(tmp_path)
     assert not judged(analysis, "TW506")
     assert judged(analysis, "TW203")
-    # Where nothing was retransmitted for minutes.
+    # If nothing was retransmitted for minutes.
     story = unanswered(0)
     story.wait(100)
     story.step("b", "A", ack=1)

@@ -40,9 +40,9 @@ def test_fires_where_it_is_off(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # Where it is on.
+    # If it is on.
     assert not judged(analyze(tmp_path, value=1), "TW703")
-    # Where the SYN offers it.
+    # If the SYN offers it.
     assert not judged(analyze(tmp_path, options=SYNS), "TW703")
 
 

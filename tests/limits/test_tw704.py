@@ -59,7 +59,7 @@ def test_says_that_timestamps_are_off(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # Where they are on.
+    # If they are on.
     assert not judged(analyze(tmp_path, {"tcp_sack": "1", "tcp_timestamps": "1"}, again=3), "TW704")
-    # Where the SYN offers them.
+    # If the SYN offers them.
     assert not judged(analyze(tmp_path, {"tcp_sack": "0", "tcp_timestamps": "0"}, options=FULL), "TW704")

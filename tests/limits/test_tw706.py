@@ -49,7 +49,7 @@ def test_fires_where_it_is_off(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # Where it is on.
+    # If it is on.
     assert not judged(analyze(tmp_path, value=1), "TW706")
     # On a buffer that grew.
     assert not judged(analyze(tmp_path, buffer=262_144), "TW706")
