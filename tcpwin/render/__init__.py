@@ -1,4 +1,4 @@
-"""Analyses as text, documents and files for other programs: every surface but the figures.
+"""Analyses as text, documents and files for other programs: every output but the figures.
 
 Names are loaded on first use.
 """

@@ -1,4 +1,4 @@
-"""A comparison of two captures as text: the verdict, the pairs that changed most, what has no match."""
+"""A comparison of two captures as text: the verdict, the pairs that changed most, and the unmatched connections."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ NAMES = {
     "zero_window_ns": "receiver's window at zero",
     "lost_ns": "time in limits you can fix",
 }
-"""Quantities that a comparison has, in words."""
+"""Names of the compared quantities."""
 WIDTH = 26
-"""Of a quantity's name."""
+"""Width of a quantity's name, in characters."""
 _TEXTS: dict[str, Callable[[Any], str]] = {"ns": time_text, "bytes": bytes_text, "bps": rate_text}
 SHOWN_UNMATCHED = 5
 MESSAGES = 20
-"""Of fewer, the 95th percentile is one message."""
+"""Fewest messages whose 95th percentile is worth showing: of fewer, it is a single message."""
 LIKE_VOLUME = 0.01
-"""Durations of payloads that differ more tell of the payloads."""
+"""Largest relative difference of payloads whose durations are compared: beyond it, durations reflect the payloads."""
 SAME = 0.005
-"""Factors that are nearer to each other read the same."""
+"""Largest relative difference of factors that read the same."""
 
 
 def render_comparison(old: Analysis, new: Analysis, comparison: Comparison, *, limit: int = 10) -> Iterator[str]:
-    """Lines of a report with the `limit` pairs that changed most."""
+    """Render a comparison with the `limit` pairs that changed most."""
     yield name_text(f"old  {old.name}: {count_text(len(old), 'connection')}")
     yield name_text(f"new  {new.name}: {count_text(len(new), 'connection')}")
     yield ""
@@ -78,7 +78,7 @@ def render_comparison(old: Analysis, new: Analysis, comparison: Comparison, *, l
 
 
 def seen_twice(old: Analysis, new: Analysis, comparison: Comparison) -> bool:
-    """Whether a pair is one connection that was captured twice, not one before a change and one after it.
+    """Return true if a pair is one connection captured twice, rather than one before and one after a change.
 
     Same ends, same bytes, at the same time.
     """
@@ -91,7 +91,7 @@ def seen_twice(old: Analysis, new: Analysis, comparison: Comparison) -> bool:
 
 
 def headline(comparison: Comparison) -> str:
-    """The verdict in a sentence."""
+    """Return the verdict of the comparison as one sentence."""
     matched = sum(comparison.counts.values())
     if not matched:
         return "Unmatched: no connection is in both captures."
@@ -99,7 +99,7 @@ def headline(comparison: Comparison) -> str:
     parts = []
     if matched == 1 and comparison.pairs and (decided := decided_by(comparison.pairs[0])):
         parts.append(decided)
-        # As near as that, a factor says nothing beside what decided.
+        # A factor this close to 1 adds nothing to the reason for the verdict.
         ratio = "" if abs((comparison.goodput_ratio or 1) - 1) < SAME else ratio
     if matched > 1:
         counts = ", ".join(f"{count} {name}" for name, count in comparison.counts.items() if count)
@@ -112,7 +112,7 @@ def headline(comparison: Comparison) -> str:
 
 
 def decided_by(each: Pair) -> str:
-    """What made a pair better or worse, where its goodput did not; nothing where the goodput did."""
+    """Return the quantity that made a pair better or worse; empty if it was the goodput."""
     sides = ("better", "worse") if each.verdict == "mixed" else (each.verdict,)
     if each.verdict == "same" or each.change("goodput_bps").verdict in sides:
         return ""
@@ -129,7 +129,7 @@ def decided_by(each: Pair) -> str:
 
 
 def _duration_words(each: Pair) -> str:
-    """The durations of the same payload, where they do not differ by the factor that the goodput does."""
+    """Compare the durations of equal payloads; empty if they changed by the same factor as the goodput."""
     took, goodput, volume = (each.change(name) for name in ("duration_ns", "goodput_bps", "volume_bytes"))
     if not (took.old and took.new and goodput.old and goodput.new and volume.old and volume.new):
         return ""
@@ -165,17 +165,17 @@ def _pair(each: Pair, old: Connection, new: Connection) -> Iterator[str]:
 
 
 def _saving(verdict: VerdictView) -> str:
-    """A verdict's cost, as its own sentence says it."""
+    """Return the cost of a verdict, worded as in the verdict's own sentence."""
     return verdict.row.cost.replace("≤", "up to").replace("~", "about") or "none"
 
 
 def _small(text: str) -> str:
-    """A sentence as it goes on behind a colon."""
+    """Lowercase the first letter of a sentence that follows a colon."""
     return text[:1].lower() + text[1:]
 
 
 def _left_out(each: Pair, old: Connection, new: Connection) -> set[str]:
-    """Quantities that say nothing here: percentiles of few messages, and what the costs above say better."""
+    """Return the quantities to omit: percentiles of few messages, and those that the costs already cover."""
     names = set()
     messages = [
         connection.a_to_b.messages if each.direction == "a_to_b" else connection.b_to_a.messages
@@ -191,7 +191,7 @@ def _left_out(each: Pair, old: Connection, new: Connection) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class ChangeView:
-    """A quantity of a pair: before, after, by how much, and ``better`` or ``worse`` if it is either."""
+    """The change of a quantity: before, after, the difference, and ``better`` or ``worse`` if it is either."""
 
     old: str
     new: str
@@ -215,7 +215,7 @@ def _change(change: Change, receiver: str) -> str:
 
 
 def value_text(name: str, value: float | None) -> str:
-    """A quantity of a comparison, by the unit that its name ends with."""
+    """Format a quantity in the unit that its name ends with."""
     if value is None:
         return "unknown"
     if name.endswith("_share"):
@@ -229,7 +229,7 @@ def _finding(change: FindingChange, old: Connection | None = None) -> str:
     text = f"{change.kind:<5} {change.code} {change.name}{arrow}"
     if max(change.old, change.new) > 1:
         text += f", {change.old:,} → {change.new:,}"
-    # Beside the pair's cost, the time of what is gone or new would be a second figure for the same.
+    # The pair's cost is already shown: the time of new and resolved findings would repeat it.
     if (change.old_cost_ns or change.new_cost_ns) and (old is None or change.kind == "stays"):
         text += f", time lost {_cost(change.old_cost_ns)} → {_cost(change.new_cost_ns)}"
     if change.old_lost_bps or change.new_lost_bps:

@@ -1,4 +1,4 @@
-"""A transfer beside the references near it, and a prediction beside a run, as text."""
+"""A transfer compared with its nearest references, and a prediction compared with a run, as text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WIDTH = 118
 
 
 def render_likeness(comparison: Comparison) -> Iterator[str]:
-    """A comparison: the verdict first, then both sides in a table, the nearest runs, and the prediction."""
+    """Render a comparison: the verdict, a table of both sides, the nearest runs and the prediction."""
     measured = comparison.measured
     if measured is not None:
         yield name_text(measured.name)
@@ -38,7 +38,7 @@ def render_likeness(comparison: Comparison) -> Iterator[str]:
 
 
 def render_against(against: Against) -> Iterator[str]:
-    """A prediction against its run."""
+    """Render a prediction next to the run that tests it."""
     yield from _table(("", "captured", "predicted", "run"), against.rows)
     yield from _wrapped(against.verdict)
 

@@ -1,4 +1,4 @@
-"""A pairing in the terminal: where packets were lost, which clock is ahead, what was changed on the way.
+"""A pairing as text: where packets were lost, which clock is ahead, and what was changed on the path.
 
 In: a Pairing. Out: lines, connections with most losses first.
 """
@@ -45,9 +45,9 @@ _FIELDS = {
     "acknowledgment": "acknowledgment numbers",
 }
 _ECN = ("Not-ECT", "ECT(1)", "ECT(0)", "CE")
-"""RFC 3168 §5."""
+"""ECN codepoints (RFC 3168 §5)."""
 _FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR", "AE")
-"""From the lowest bit (RFC 9293 §3.1, RFC 9768 §3.1)."""
+"""TCP flags from the lowest bit (RFC 9293 §3.1, RFC 9768 §3.1)."""
 _CAUSES = {
     "lost": "after a lost packet",
     "ack_lost": "after lost ACKs",
@@ -60,13 +60,13 @@ _UNKNOWN = {
     "unseen": "missing from a capture that has gaps",
     "in_neither": "in neither capture, as gaps in the sender's IP ids show",
 }
-"""Why it cannot be told what became of packets."""
+"""Reasons why the fate of packets is unknown."""
 _PARTS_PER_MILLION = 0.05
-"""Less drift is none: a capture's clock ticks no finer."""
+"""Smallest drift that is reported: capture clocks have no finer resolution."""
 
 
 def render_pairing(pairing: Pairing, *, limit: int = 10, connection: int | None = None) -> Iterator[str]:
-    """The answer, the clocks, then connections: those that lost most packets first, or one of them alone."""
+    """Render the answer, the clocks and the connections: those that lost most packets first, or one alone."""
     for letter, name in zip("ab", capture_names(pairing), strict=True):
         yield f"{letter}  {name}"
     yield ""
@@ -88,20 +88,20 @@ def render_pairing(pairing: Pairing, *, limit: int = 10, connection: int | None 
 
 
 def capture_names(pairing: Pairing) -> tuple[str, str]:
-    """Names of both captures without their folders, but where these alone tell them apart."""
+    """Return the names of both captures, with folders only if they differ in nothing else."""
     one, other = short_name(pairing.name_a), short_name(pairing.name_b)
     return (one, other) if one != other else (name_text(pairing.name_a), name_text(pairing.name_b))
 
 
 def summarize_pairing(pairing: Pairing) -> Iterator[str]:
-    """Where packets were lost, what the clocks say, and which capture lacks packets."""
+    """Return where packets were lost, the clocks' offset, and which capture lacks packets."""
     yield from _answer(pairing)
     yield from _clock_lines(pairing.clock)
     yield from _gap_lines(pairing)
 
 
 def most_lost_first(pairing: Pairing) -> list[PairedConnection]:
-    """Connections in the order in which to look at them."""
+    """Sort connections by packets lost, most first."""
     return sorted(pairing.connections, key=lambda each: (-each.lost, -each.unknown, each.number))
 
 
@@ -118,7 +118,7 @@ def _answer(pairing: Pairing) -> Iterator[str]:
     lost, sent = sum(each.lost for each in directions), sum(each.sent for each in directions)
     unknown = sum(each.unknown for each in directions)
     if lost:
-        # The way on which packets were lost is the answer, whichever capture was named first.
+        # The direction that lost packets is the answer, whichever capture was named first.
         ways = {letter: [each for each in directions if each.leaves_at == letter] for letter in "ab"}
         for leaves_at, there in sorted(ways.items(), key=lambda way: not any(each.lost for each in way[1])):
             way = f"between {leaves_at} and {'b' if leaves_at == 'a' else 'a'}"
@@ -144,7 +144,7 @@ def _answer(pairing: Pairing) -> Iterator[str]:
 
 
 def _span_lines(pairing: Pairing) -> Iterator[str]:
-    """Which time each capture has, by a's clock from the beginning of the earlier one; not where one file has both."""
+    """Return the time span of each capture on a's clock, starting with the earlier one; empty if one file has both."""
     a, b = pairing.spans_ns
     if a is None or b is None or a == b or pairing.clock is None:
         return
@@ -207,7 +207,7 @@ def verdict_lines(judged: JudgedConnection) -> Iterator[str]:
 
 
 def verdict_parts(judged: JudgedConnection) -> Iterator[tuple[str, str]]:
-    """Return the same as labels and texts; what needs no label has an empty one."""
+    """Return the same as pairs of label and text; the label may be empty."""
     main, words = judged.main, view_verdict(judged.verdict)
     yield "", words.answer
     yield from (each for each in words.advice if each[0] != "Evidence")
@@ -217,7 +217,7 @@ def verdict_parts(judged: JudgedConnection) -> Iterator[tuple[str, str]]:
 
 
 def alone_lines(judged: JudgedDirection) -> Iterator[str]:
-    """What a capture says by itself where that is another limit."""
+    """Return the verdict that each capture alone gives, if it is another limit."""
     for letter, alone in sorted(judged.alone.items()):
         if alone.limit != judged.verdict.limit:
             yield f"Capture {letter} alone would say: {_limited(alone)}."
@@ -229,7 +229,7 @@ def _limited(verdict: Verdict) -> str:
 
 
 def view_lines(judged: JudgedDirection) -> Iterator[str]:
-    """Flight and window as the sender had them, and as the receiver sent them."""
+    """Render flight and window as the sender saw them, and as the receiver sent them."""
     sender, receiver = judged.sender_view, judged.receiver_view
     if sender.flight_max_bytes:
         mean = bytes_text(sender.flight_mean_bytes or 0)
@@ -253,7 +253,7 @@ def _range_text(least: str, most: str) -> str:
 
 
 def _direction_lines(direction: PairedDirection, judged: JudgedDirection | None) -> Iterator[str]:
-    """Counts, and what there is to say of them."""
+    """Render the packet counts of a direction and the lines below them."""
     loss = f" ({share_text(direction.loss, places=2)})" if direction.lost else ""
     counts = [f"{direction.sent:,} sent", f"{direction.lost:,} lost{loss}"]
     counts += [
@@ -273,9 +273,11 @@ def _direction_lines(direction: PairedDirection, judged: JudgedDirection | None)
 
 
 def direction_lines(direction: PairedDirection, judged: JudgedDirection | None) -> Iterator[str]:
-    """Lost frames, delays, flight and windows, why data were sent again, what is unknown and why, what was changed."""
+    """Render lost frames, delays, flight and windows, causes of retransmissions, unknown fates with reasons, and
+    changed fields.
+    """
     if direction.lost_frames:
-        # An offloaded frame is several segments: of these nobody counted the frames.
+        # An offloaded frame is several segments on the path, so frames cannot be counted.
         more = direction.lost - _LOST_NAMED if direction.unit == "frame" else len(direction.lost_frames) - _LOST_NAMED
         many = f"{more:,} " if direction.unit == "frame" else ""
         others = f" and {many}more" if more > 0 else ""
@@ -310,7 +312,7 @@ def direction_lines(direction: PairedDirection, judged: JudgedDirection | None) 
 
 
 def change_on_the_way(change: Change) -> str:
-    """A field that was changed, before and after, and where that is seen first."""
+    """Describe a field that the path changed: its value before and after, and the first frame that shows it."""
     name = _FIELDS.get(change.field, change.field)
     frames = f"first a:{change.frame_a}, b:{change.frame_b}" if change.frame_a else "no packet in both captures"
     if isinstance(change.came_as, str):
@@ -323,7 +325,7 @@ def change_on_the_way(change: Change) -> str:
 
 
 def _values_text(change: Change) -> str:
-    """A field's value before and after; an option that one side lacks is removed or added."""
+    """Return a field's value before and after; an option missing on one side was removed or added."""
     if change.field == "sack_permitted":
         return "added" if change.came_as else "removed"
     if change.field != "ip_id":
@@ -335,7 +337,7 @@ def _values_text(change: Change) -> str:
 
 
 def _value_text(field: str, value: int | str | None) -> str:
-    """A field's value as the RFCs name it."""
+    """Format a field's value by its RFC name."""
     if value is None:
         return "0" if field == "ip_id" else "none"
     if isinstance(value, str):
@@ -348,7 +350,7 @@ def _value_text(field: str, value: int | str | None) -> str:
 
 
 def unpaired_lines(pairing: Pairing) -> Iterator[str]:
-    """Proxies, and connections that one capture has alone, the largest of them by name."""
+    """Render proxies, and connections found in one capture only, the largest by name."""
     for proxy in pairing.proxies[:_NAMED]:
         yield (
             f"Proxy: {proxy.in_a.source} ↔ {proxy.in_a.target} in a and {proxy.in_b.source} ↔ {proxy.in_b.target} in b "

@@ -1,4 +1,4 @@
-"""Published references as text: a list, one with its runs, the runs that are nearest."""
+"""Published references as text: the list, one reference with its runs, and the nearest runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BOUNDS = {"exact": "", "about": "about ", "over": "over "}
 
 
 def render_references(references: Iterable[Reference]) -> Iterator[str]:
-    """A line for each reference."""
+    """Render the list of references, one line each."""
     listed = list(references)
     width = max((len(each.name) for each in listed), default=0)
     for each in listed:
@@ -19,7 +19,7 @@ def render_references(references: Iterable[Reference]) -> Iterator[str]:
 
 
 def render_reference(reference: Reference, runs: Sequence[Run]) -> Iterator[str]:
-    """A reference: where it stands, what its figures leave open, and some of its runs."""
+    """Render a reference: its source, its gaps, and some of its runs."""
     yield f"{reference.name}: {reference.title}"
     source = reference.source
     by = ", ".join(each for each in (source.publisher, source.published) if each)
@@ -32,7 +32,7 @@ def render_reference(reference: Reference, runs: Sequence[Run]) -> Iterator[str]
 
 
 def render_nearest(found: Iterable[Nearness]) -> Iterator[str]:
-    """Runs with their distance, what is alike and what differs."""
+    """Render runs with their distance, similarities and differences."""
     for number, near in enumerate(found):
         if number:
             yield ""
@@ -42,7 +42,7 @@ def render_nearest(found: Iterable[Nearness]) -> Iterator[str]:
 
 
 def run_facts(run: Run) -> Iterator[tuple[str, str]]:
-    """What a run was made with, and what came out, by name; a name may come again."""
+    """Return a run's settings and results as pairs of name and text; a name may occur twice."""
     yield from _conditions(run)
     yield from _results(run)
     for sample in run.ramp:
@@ -51,7 +51,7 @@ def run_facts(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def rates_text(run: Run) -> str:
-    """The least and the most Mbit/s of each loop; empty where none are stated."""
+    """Return the lowest and highest Mbit/s of each loop; empty if none are stated."""
     return " / ".join(map(_rates, run.throughput))
 
 

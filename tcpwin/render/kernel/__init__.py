@@ -1,1 +1,1 @@
-"""What the kernels of hosts counted, as lines for a terminal."""
+"""Data from the kernels of hosts, as lines for a terminal."""

@@ -1,4 +1,4 @@
-"""Counters of the network stack as text: how much each grew, how fast, and what it counts.
+"""Network stack counters as text: the growth of each, its rate, and its meaning.
 
 In: steps of counters, or a single sample. Out: lines.
 """
@@ -17,14 +17,14 @@ _LEAST_MEANING = 40
 
 
 def kind_text(is_increment: bool | None) -> str:
-    """What the numbers of a sample are."""
+    """Describe the numbers of a sample: totals or increments."""
     if is_increment is None:
         return "not shown by the samples whether they count since boot or since the sample before"
     return "increments, since the sample before" if is_increment else "counts since boot"
 
 
 def render_total(total: CounterDelta, rows: list[CounterRow], *, samples: int, is_all: bool) -> Iterator[str]:
-    """What grew between the first sample and the last."""
+    """Render the growth between the first sample and the last."""
     yield f"{count_text(samples, 'sample')}, {span_text(total.start_ns, total.end_ns)}"
     yield ""
     yield from _render_rows(rows, "increase")
@@ -32,7 +32,7 @@ def render_total(total: CounterDelta, rows: list[CounterRow], *, samples: int, i
 
 
 def render_step(step: CounterDelta, rows: list[CounterRow]) -> Iterator[str]:
-    """What grew between two samples; nothing where nothing did."""
+    """Render the growth between two samples; empty if nothing grew."""
     if not rows:
         return
     took = "" if step.seconds is None else f" ({time_text(round(step.seconds * 1e9))})"
@@ -46,7 +46,7 @@ def render_step(step: CounterDelta, rows: list[CounterRow]) -> Iterator[str]:
 
 
 def render_steps_end(steps: CounterSteps) -> Iterator[str]:
-    """What stands under the steps once all of them were read."""
+    """Render the lines below the steps, once all of them have been read."""
     total = steps.total
     if total is None:
         return
@@ -56,7 +56,7 @@ def render_steps_end(steps: CounterSteps) -> Iterator[str]:
 
 
 def render_sample(sample: CounterSample, rows: list[CounterRow], *, is_all: bool) -> Iterator[str]:
-    """The numbers of a single sample, which has nothing to be compared with."""
+    """Render the numbers of a single sample, which has no other to compare with."""
     when = "at an unknown time" if sample.time_ns is None else span_text(sample.time_ns, sample.time_ns)
     yield f"1 sample, {when}: {kind_text(sample.is_increment)}"
     yield ""

@@ -1,4 +1,4 @@
-"""What the hosts said, as text: their files and clocks, and the sockets of a connection beside its packets."""
+"""Host snapshots as text: files and clocks, and a connection's sockets compared with its packets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tcpwin.units import bytes_text, count_text, name_text, share_text, time_tex
 
 ROWS_SHOWN = 24
 COMPARED_PACKETS = 200_000
-"""Samples are put beside the packets of larger captures where one connection is asked for: that reads them again."""
+"""Most packets of a capture for which samples are compared by default: comparing reads the capture again."""
 _DIFFERENCES = {
     "local_address": "local address",
     "peer_address": "peer address",
@@ -21,7 +21,7 @@ _DIFFERENCES = {
 
 
 def render_hosts(analysis: Analysis) -> list[str]:
-    """One block for each host: what was read, how its clock stands to the capture's, what belongs to no connection."""
+    """Render a block for each host: its files, clock offset, and sockets that match no connection."""
     lines = []
     for host in analysis.hosts:
         formats = ", ".join(sorted({file.format for file in host.files}))
@@ -45,7 +45,7 @@ def render_hosts(analysis: Analysis) -> list[str]:
 
 
 def clock_text(clock: ClockOffset) -> str:
-    """How a host's clock stands to the capture's, and how sure that is."""
+    """Describe a host's clock offset from the capture, and its confidence."""
     if clock.method == "given":
         return f"clock: the capture's is {_signed(clock.offset_ns)} to the host's, as given"
     if clock.method == "assumed":
@@ -65,7 +65,7 @@ def _signed(ns: int) -> str:
 
 
 def render_sockets(connection: Connection) -> list[str]:
-    """A line or two for each end of which there are samples."""
+    """Render a line or two for each end that has samples."""
     lines = []
     for side, samples in sorted(connection.socket_samples.items()):
         told = [each for each in samples if each.congestion_control is not None]
@@ -79,7 +79,7 @@ def render_sockets(connection: Connection) -> list[str]:
 
 
 def _contradictions(connection: Connection) -> list[str]:
-    """Where kernel and packets do not agree: window scales always, samples where the capture is small."""
+    """Render disagreements of kernel and packets: window scales always, samples only for small captures."""
     lines = []
     for claim in connection.scale_claims:
         scale = (connection.a_to_b if claim.side == "b" else connection.b_to_a).window_scale
@@ -148,7 +148,7 @@ def _kernel(connection: Connection, side: str) -> Kernel | None:
 
 
 def render_joined(connection: Connection) -> list[str]:
-    """The samples beside the packets, a row each; evenly chosen where there are many. Reads the source again."""
+    """Render samples next to the packets, one row each, evenly chosen if there are many. Reads the source again."""
     joined = connection.snapshots
     lines: list[str] = []
     for side in sorted({each.side for each in joined}):

@@ -1,7 +1,7 @@
 """Sockets, and distributions over sockets, as text tables.
 
-In: socket samples, or distributions. Out: lines, of at most 120 characters for ordinary values. A number that was not
-said is `-`; what `ss` leaves out because it is zero is 0.
+In: socket samples, or distributions. Out: lines of at most 120 characters for ordinary values. A missing number is
+`-`; a number that `ss` omits because it is zero is 0.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LEGEND = {
 
 
 def span_text(first_ns: int | None, last_ns: int | None) -> str:
-    """From when to when, with the date and how long it took."""
+    """Format the first and last time of samples, with the date and the duration."""
     if first_ns is None or last_ns is None:
         return "at unknown times"
     if first_ns == last_ns:
@@ -37,7 +37,7 @@ def span_text(first_ns: int | None, last_ns: int | None) -> str:
 
 
 def value_text(name: str, value: Any) -> str:
-    """A value as people read it, by the unit that its field's name ends with."""
+    """Format a value in the unit that its field's name ends with."""
     if value is None:
         return ABSENT
     if name == "time_ns":
@@ -58,7 +58,7 @@ def value_text(name: str, value: Any) -> str:
 
 
 def endpoint_text(address: str, port: int | None, service: str | None, scope: str | None) -> str:
-    """An address and a port as `ss` writes them."""
+    """Format an address and a port as `ss` does."""
     host = name_text(address) + (f"%{name_text(scope)}" if scope else "")
     shown = name_text(service) if service is not None else "*" if port is None else str(port)
     return f"[{host}]:{shown}" if ":" in address else f"{host}:{shown}"
@@ -67,12 +67,12 @@ def endpoint_text(address: str, port: int | None, service: str | None, scope: st
 def render_sockets(
     samples: Sequence[SocketSample], *, fields: Sequence[str] = (), labels: Sequence[str] = ()
 ) -> Iterator[str]:
-    """A table of samples: two lines each, or one with the fields named.
+    """Render a table of samples: two lines each, or one line with the given fields.
 
     Args:
         samples: in the order of the table.
-        fields: to show instead of the usual ones.
-        labels: of the samples, as the number of the file; shown where there are any.
+        fields: shown instead of the usual ones.
+        labels: of the samples, such as the number of the file; shown if there are any.
     """
     if not samples:
         return
@@ -119,9 +119,9 @@ def _who(samples: Sequence[SocketSample], labels: Sequence[str]) -> list[list[st
 
 
 def _usual_columns(samples: Sequence[SocketSample]) -> list[list[str]]:
-    """The columns in which any socket says something."""
+    """Return the columns in which any socket has a value."""
     has_tcp_info = any(each.cwnd_segments is not None for each in samples)
-    # A window of zero is left out too; only where others have one is it known that the kernel says it (since 5.4).
+    # `ss` omits a zero window: only another socket's value proves that the kernel reports windows (since 5.4).
     has_windows = any(each.snd_wnd_bytes is not None for each in samples)
     columns = []
     for title, text in _USUAL:
@@ -186,7 +186,7 @@ _USUAL: tuple[tuple[str, Callable[[SocketSample], str]], ...] = (
 
 
 def render_distributions(found: Mapping[str, Distribution | None], *, sockets: int) -> Iterator[str]:
-    """Distributions as a table; of one field alone, with the exact numbers."""
+    """Render distributions as a table; a single field also has its exact numbers."""
     if not found:
         yield f"{count_text(sockets, 'socket')}, of which none says any number"
         return
@@ -222,7 +222,7 @@ def _exact(value: float) -> str:
 
 
 def _rate(bits_per_second: float) -> str:
-    """A rate without its unit: ``7.49M``."""
+    """Format a rate without its unit: ``7.49M``."""
     return rate_text(bits_per_second).removesuffix("bit/s").replace(" ", "")
 
 

@@ -18,9 +18,9 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO
 
 
 def render_github(analysis: Analysis, found: Findings, findings: Iterable[Finding]) -> Iterator[str]:
-    """Workflow commands, then what limited the worst connection.
+    """Render findings as workflow commands, then the limit of the worst connection.
 
-    Each finding comes with the verdict on its connection, and its file where the analysis is of one.
+    Each finding carries the verdict on its connection, and its file if the analysis is of one file.
 
     Args:
         findings: those of `found` to write.
@@ -41,7 +41,7 @@ def render_github(analysis: Analysis, found: Findings, findings: Iterable[Findin
 
 
 def render_unreadable(failures: Mapping[str, str]) -> Iterator[str]:
-    """Workflow commands for captures that could not be read."""
+    """Render workflow commands for captures that could not be read."""
     for file, why in failures.items():
         yield f"::error file={_property(file)},title=not readable::{_message(name_text(why))}"
 

@@ -1,4 +1,4 @@
-"""Findings as JUnit XML: a test case for each rule that was asked, a failure for each finding that counts.
+"""Findings as JUnit XML: a test case for each rule checked, a failure for each finding that counts.
 
 Form: the schema that Jenkins publishes (junit-10.xsd). Characters that XML 1.0 does not allow are written as escapes.
 """
@@ -24,12 +24,12 @@ def junit_document(
     rules: Iterable[Rule],
     fail_on: Severity | None = Severity.WARNING,
 ) -> str:
-    """A document of one suite, whose properties are the verdict on the worst connection.
+    """Return a document of one suite, whose properties are the verdict on the worst connection.
 
     Args:
         findings: those of `found` to write.
-        rules: that were asked; those of the findings are among them.
-        fail_on: findings of at least this severity are failures, the others (all with None) go to the
+        rules: the rules checked, including those of the findings.
+        fail_on: findings of at least this severity are failures; the others (all with None) go to the
             case's output.
     """
     asked = list(rules)
@@ -64,7 +64,7 @@ def junit_document(
 
 
 def join_junit(documents: Iterable[str], failures: Mapping[str, str]) -> str:
-    """Documents of several captures as one, with a suite for each; a capture that could not be read is an error."""
+    """Join the documents of several captures, one suite each; an unreadable capture is an error."""
     root = Element("testsuites", name="tcpwin check")
     for document in documents:
         root.extend(fromstring(document))

@@ -1,7 +1,7 @@
 """Findings as SARIF 2.1.0 (OASIS, sarif-v2.1.0-os), which code scanning services read.
 
-In: an analysis, what the rules found, the rules asked. Out: one object with one run. A frame is no line of a text file:
-frames stand in a result's properties.
+In: an analysis, its findings, the rules checked. Out: one object with one run. A frame is not a line of a text file, so
+frames are in a result's properties.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 def sarif_document(
     analysis: Analysis, found: Findings, findings: Iterable[Finding], *, rules: Sequence[Rule], version: str
 ) -> dict[str, Any]:
-    """A log of one run; its properties hold the verdict on the worst connection and the summary.
+    """Return a log of one run, whose properties hold the verdict on the worst connection and the summary.
 
     Args:
         findings: those of `found` to write, each with the verdict on its connection.
-        rules: that were asked; those of the findings are among them.
+        rules: the rules checked, including those of the findings.
         version: of tcpwin.
     """
     places = {rule.code: place for place, rule in enumerate(rules)}
@@ -63,11 +63,11 @@ def sarif_document(
 
 
 def join_sarif(documents: Iterable[Mapping[str, Any]], failures: Iterable[str]) -> dict[str, Any]:
-    """Logs of several captures, of the same rules, as one run: services take one run of a tool.
+    """Join the logs of several captures, made by the same rules, into one run: services accept one run per tool.
 
     Args:
-        documents: as `sarif_document` makes them, at least one.
-        failures: why captures could not be read; they are notifications of the run.
+        documents: as returned by `sarif_document`, at least one.
+        failures: why captures could not be read; they become notifications of the run.
     """
     joined: dict[str, Any] = {}
     for document in documents:
@@ -109,7 +109,7 @@ def _result(
     return {
         "ruleId": finding.code,
         "ruleIndex": rule,
-        # A level other than none goes with no other kind (section 3.27.10).
+        # A level other than "none" requires the kind "fail" (section 3.27.10).
         "kind": "fail",
         "level": _LEVELS[finding.severity],
         "message": {"text": _message(shown)},
@@ -132,7 +132,9 @@ def _message(finding: FindingView) -> str:
 
 
 def _location(finding: FindingView, described: dict[str, Any], uris: Sequence[str]) -> dict[str, Any]:
-    """The capture where it is one file (frames are counted over all of several), and the connection in it."""
+    """Return the location of a finding: its connection, and the capture if it is one file (several share their frame
+    numbers).
+    """
     location: dict[str, Any] = {}
     if len(uris) == 1:
         location["physicalLocation"] = {"artifactLocation": {"uri": uris[0], "index": 0}}
@@ -153,14 +155,14 @@ def _location(finding: FindingView, described: dict[str, Any], uris: Sequence[st
 
 
 def _fingerprint(described: dict[str, Any], seen: dict[str, int]) -> str:
-    """The same for the same finding of the same connection in another run over the same capture."""
+    """Return a fingerprint that is equal for the same finding of the same connection in every run over the capture."""
     key = "\n".join(str(described[name]) for name in ("code", "a", "b", "connection", "direction"))
     seen[key] = seen.get(key, 0) + 1
     return hashlib.sha256(f"{key}\n{seen[key]}".encode(errors="replace")).hexdigest()
 
 
 def _uri(name: str) -> str:
-    """A reference as RFC 3986 has it; that of a relative path stays relative."""
+    """Encode a path as a URI reference (RFC 3986); a relative path stays relative."""
     path = Path(name)
     if re.match(r"[a-z][a-z0-9]*://", name):
         return quote(name, safe=":/%")

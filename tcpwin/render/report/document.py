@@ -1,6 +1,6 @@
-"""A report as the JSON document `tcpwin/report/2`: the analysis document, with summary, findings, budgets and verdicts.
+"""A report as the JSON document `tcpwin/report/2`: the analysis document with summary, findings, budgets and verdicts.
 
-In: a Report. Out: JSON, written piece by piece. Numbers are plain, not words; nothing is left out of a finding.
+In: a Report. Out: JSON, written piece by piece. Values are plain numbers, not words; findings are complete.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tcpwin.render.view.connection import ConnectionView
 
 SCHEMA = "tcpwin/report/2"
-"""The number grows when a name goes or changes its meaning; additions keep it."""
+"""Name and version of the schema: the number grows when a name is removed or changes its meaning."""
 
 
 def write_document(report: Report, file: IO[str]) -> None:
@@ -27,7 +27,7 @@ def write_document(report: Report, file: IO[str]) -> None:
     from tcpwin.version import __version__
 
     analysis, summary = report.analysis, report.summary
-    # Before a byte is written: what cannot be read must not leave half a document behind.
+    # Read everything before writing: a read error must not leave half a document behind.
     told = [
         _connection(each, comparison) for each, comparison in zip(report.connections, report.comparisons, strict=True)
     ]
@@ -56,7 +56,7 @@ def write_document(report: Report, file: IO[str]) -> None:
 
 
 def _connection(told: ConnectionView, comparison: Comparison) -> dict[str, Any]:
-    """What the analysis document does not have of a connection."""
+    """Return the fields of a connection that the analysis document lacks."""
     from tcpwin.reference import describe_comparison
 
     connection = told.connection

@@ -1,7 +1,7 @@
-"""The figures of a report as plotly's plain data, packed; each connection's hang on one time axis.
+"""The figures of a report as packed plotly data; those of one connection share a time axis.
 
-In: a Report. Out: Drawn for each connection told in full, the overview, and the colours that a dark page exchanges.
-What has nothing to show is left out; what does not fit into the file is told.
+In: a Report. Out: `Drawn` for each connection shown in full, the overview, and the colours of the dark theme.
+Empty figures are left out; the page names those that do not fit into the file.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from tcpwin.render.report.report import Report
 
 FIGURES_BYTES = 1_500_000
-"""Of all figures: with plotly.js and the table a report stays below 5 MB."""
+"""Size limit of all figures: with plotly.js and the table, a report stays below 5 MB."""
 POINTS = 600
-"""Of a curve: as many as a figure has pixels on most screens."""
+"""Most points of a curve: the width of a figure in pixels on most screens."""
 OPTIONS: dict[str, Any] = {"start_ns": None, "end_ns": None, "points": POINTS, "theme": "light"}
 FIGURE_SHARE = 0.02
-"""Of the data of the busier direction: below, a direction has no timeline of its own."""
+"""Share of the busier direction's data below which a direction gets no timeline."""
 PRINTED_HEIGHT = 0.7
-"""Of the height on a screen: a connection told in full takes two pages."""
+"""Height of a printed figure as a share of its height on screen: a connection in full takes two pages."""
 OVERVIEW = "overview"
 BESIDE = ("reference-window", "reference-throughput")
 BESIDE_SUMMARY = "Receive window and bytes in flight, then throughput, on the same axes; both begin at 0."
 MANY_MESSAGES = 20
-"""Fewer have no distribution that is worth a picture."""
+"""Fewest messages whose distribution is drawn."""
 
 
 @dataclass(frozen=True, slots=True)
 class FigureView:
-    """A figure: its name within the page, and what stands for it where it cannot be seen."""
+    """A figure: its name within the page, and its text alternative."""
 
     name: str
     title: str
@@ -52,7 +52,7 @@ class FigureView:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Figures, and their data as JSON, gzip, base64; `lacking` says why there are none."""
+    """Figures, and their data as JSON, gzip, base64; `lacking` gives the reason for their absence."""
 
     figures: Sequence[FigureView] = ()
     packed: str = ""
@@ -61,7 +61,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Colours:
-    """Colours of figures: style rules for the bars of budgets, and a JSON document from light to dark."""
+    """Colours of figures: style rules for the budget bars, and a JSON map from light to dark."""
 
     css: str
     document: str
@@ -69,7 +69,7 @@ class Colours:
 
 @cache
 def colours() -> Colours:
-    """The colours of the page's own bars, and those that the page exchanges in figures."""
+    """Return the colours of the page's bars, and those that the dark theme replaces in figures."""
     groups = [(group.replace(" ", "-"), colour) for group, colour in BUDGET_COLOURS.items()]
     rules = [f".bar .{name}, .budget .{name} {{ background: {colour}; }}" for name, colour in groups]
     light, dark = THEMES["light"], THEMES["dark"]
@@ -82,7 +82,7 @@ def colours() -> Colours:
 
 
 def draw_overview(report: Report) -> Drawn | None:
-    """All connections in one figure; None where there is one connection or nothing to draw."""
+    """Draw all connections in one figure; return None for a single connection or if there is nothing to draw."""
     if len(report.analysis) < 2 or OVERVIEW not in figures.names("analysis"):
         return None
     found = drawable(figures.plain(OVERVIEW, report.analysis, direction=None, **OPTIONS))
@@ -93,7 +93,7 @@ def draw_overview(report: Report) -> Drawn | None:
 
 
 def draw_connections(report: Report) -> list[Drawn]:
-    """The figures of each connection told in full, as long as they fit into the file."""
+    """Draw the figures of each connection shown in full, up to the size limit."""
     drawn: list[Drawn] = []
     left = FIGURES_BYTES
     for told in report.connections:
@@ -107,7 +107,7 @@ def draw_connections(report: Report) -> list[Drawn]:
 
 
 def draw_beside(report: Report) -> dict[int, Drawn]:
-    """By number of connection, its figure beside a reference; of those that have one near whose course is known."""
+    """Draw each connection next to its nearest reference with a known time course; the keys are connection numbers."""
     drawn = {}
     for told, comparison in zip(report.connections, report.comparisons, strict=True):
         run = comparison.traced
@@ -158,7 +158,7 @@ def _summary(name: str) -> str:
 
 
 def _directions(connection: Connection) -> list[DirectionName]:
-    """Those with data, the busier first; not what only asks or acknowledges."""
+    """Return the directions with data, the busier first; without those that only carry requests or ACKs."""
     data: dict[DirectionName, int] = {
         name: max(direction.unique_bytes, direction.acked_bytes)
         for name, direction in zip(DIRECTIONS, (connection.a_to_b, connection.b_to_a), strict=True)
@@ -174,7 +174,7 @@ def _has_messages(connection: Connection) -> bool:
 
 
 def drawable(figure: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """A figure that JSON can hold; None where it only says that there is nothing to show."""
+    """Return a figure as plain JSON data; None if it has nothing to show."""
     if "nothing" in figure["layout"]["meta"]:
         return None
     kept = {"legend_height": figure["layout"]["meta"].get("legend_height")}
@@ -183,7 +183,7 @@ def drawable(figure: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def typed(value: Any) -> Any:
-    """Arrays of numbers as plotly.js takes them: their type, and their bytes in base64."""
+    """Encode numeric arrays as plotly.js typed arrays: dtype, and bytes in base64."""
     if isinstance(value, Mapping):
         return {name: typed(each) for name, each in value.items()}
     if isinstance(value, np.generic):

@@ -1,4 +1,4 @@
-"""Findings in a report: the worst of each kind in full, the others as a line that leads to it.
+"""Findings in a report: the worst of each kind in full, the others as lines that link to it.
 
 In: a Report. Out: ReportFinding.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tcpwin.render.report.report import Report
 
 OTHERS_SHOWN = 3
-"""Further findings of a kind, in a line."""
+"""Most further findings of a kind that are listed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""A report as one HTML file that needs no network: its text, its styles, its script, the figures and what draws them.
+"""A report as one HTML file that needs no network: text, styles, scripts and figures.
 
-In: a Report. Out: HTML. Text is escaped by jinja2; data for the script is packed (gzip, base64), so that nothing of a
-capture stands in the page as markup. A policy in the page lets only the scripts run that are named by their hash.
+In: a Report. Out: HTML. Text is escaped by jinja2; data for the script is packed (gzip, base64), so nothing from a
+capture is markup in the page. The page's policy allows only the scripts whose hash it names.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tcpwin.units import count_text, name_text, short_name
 
 
 def render_page(report: Report, *, theme: str = "auto", made_at: datetime | None = None) -> str:
-    """The report as HTML; of one for paper, everything is light and drawn at once.
+    """Render the report as HTML; a printed report is light and draws everything at once.
 
     Args:
         theme: ``auto`` follows the system; readers can switch.
-        made_at: when it was made; now where it is None.
+        made_at: time of creation; now if None.
 
     Raises:
-        ArgumentError: there is no such theme.
+        ArgumentError: the theme is unknown.
         OutputError: jinja2 or tsdownsample is not installed.
     """
     if theme not in THEMES:
@@ -60,7 +60,7 @@ def render_page(report: Report, *, theme: str = "auto", made_at: datetime | None
 
 
 def _words(report: Report) -> dict[str, Any]:
-    """The text of the page, apart from its connections."""
+    """Return the text of the page, except that of its connections."""
     from tcpwin.version import __version__
 
     analysis = report.analysis
@@ -113,7 +113,7 @@ def _contents(report: Report, *, has_hosts: bool) -> list[tuple[str, str, str]]:
 
 
 def table_words(table: ConnectionTable) -> str:
-    """What is in the table, and what is not."""
+    """Describe the rows that the table has, and those left out."""
     if table.rows == table.total:
         return f"{count_text(table.total, 'connection')}."
     return (

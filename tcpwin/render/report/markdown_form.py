@@ -1,6 +1,6 @@
-"""A report as Markdown for a ticket: summary, findings, connections and tables; no pictures.
+"""A report as Markdown for a ticket: summary, findings, connections and tables, without pictures.
 
-In: a Report. Out: lines. Whatever names and texts hold is written so that Markdown and HTML in it are text.
+In: a Report. Out: lines. Names and texts are escaped, so Markdown and HTML in them show as text.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from tcpwin.render.view.connection import ConnectionView, DirectionView
 
 _ACTING = re.compile(r"([\\`*_{}\[\]<>#|!~&$@])")
-"""Characters that act in Markdown, in HTML, or as a mention."""
+"""Characters that are special in Markdown, in HTML, or in a mention."""
 _LISTING = re.compile(r"^(\s*)([-+=]|\d+[.)])(\s|$)")
 
 
 def render_markdown(report: Report) -> Iterator[str]:
-    """Lines of the report."""
+    """Render the report, line by line."""
     from tcpwin.version import __version__
 
     analysis = report.analysis
@@ -203,13 +203,13 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> I
 
 
 def _fenced(lines: Sequence[str]) -> Iterator[str]:
-    """Lines as they are, in a fence longer than any run of backticks in them."""
+    """Put lines into a fence that is longer than any run of backticks in them."""
     longest = max((len(run) for line in lines for run in re.findall(r"`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     yield from (fence, *lines, fence)
 
 
 def plain(text: str) -> str:
-    """A text of one line that shows as it is: Markdown in it does not act."""
+    """Escape a line of text for Markdown."""
     escaped = _ACTING.sub(r"\\\1", text).replace("://", ":\u200b//")
     return _LISTING.sub(r"\1\\\2\3", escaped)

@@ -1,4 +1,4 @@
-"""What a reader needs in order to trust or repeat a report: facts of the files, hosts, rules, and what was not read.
+"""Facts for trusting or repeating a report: files, hosts, rules, and input that was not read.
 
 In: a Report. Out: lines and rows of text, the same for each form.
 """
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 FILES_SHOWN = 100
 UNKNOWN_SHOWN = 3
-"""Lines of snapshots that were not understood and are named, of each file."""
+"""Most lines of each snapshot file that are quoted as not understood."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleView:
-    """A rule that was asked, with its thresholds in words and how often it found something."""
+    """A rule that was checked, with its thresholds in words and its number of findings."""
 
     code: str
     name: str
@@ -38,7 +38,7 @@ class RuleView:
 
 @dataclass(frozen=True, slots=True)
 class HostView:
-    """A host: what was read of it, its settings as lines of sysctl, and the counters that grew."""
+    """A host: its files, its settings as lines of sysctl, and the counters that grew."""
 
     label: str
     lines: Sequence[str]
@@ -48,7 +48,7 @@ class HostView:
 
 
 def capture_facts(analysis: Analysis) -> list[str]:
-    """The capture in a few words each: format, packets, connections, time."""
+    """Return the capture's facts, a few words each: format, packets, connections, time."""
     capture = analysis.capture
     forms = sorted({" ".join((*file.compression, file.format)) for file in capture.files})
     facts = [
@@ -66,7 +66,7 @@ def capture_facts(analysis: Analysis) -> list[str]:
 
 
 def file_rows(analysis: Analysis) -> list[tuple[str, ...]]:
-    """A row for each capture file: name, format, packets, size, first and last time."""
+    """Return a row for each capture file: name, format, packets, size, first and last time."""
     rows: list[tuple[str, ...]] = [
         (
             name_text(file.file),
@@ -85,7 +85,7 @@ def file_rows(analysis: Analysis) -> list[tuple[str, ...]]:
 
 
 def rule_views(report: Report) -> list[RuleView]:
-    """The rules that were asked, by code."""
+    """Return the rules that were checked, by code."""
     counts = report.findings.counts
     return [
         RuleView(rule.code, rule.name, name_text(rule.title), _thresholds(rule), f"{counts.get(rule.code, 0):,}")
@@ -109,7 +109,7 @@ def _threshold_text(threshold: Threshold) -> str:
 
 
 def host_views(analysis: Analysis) -> list[HostView]:
-    """The hosts of the snapshots."""
+    """Return the hosts of the snapshots."""
     blocks: list[list[str]] = []
     for line in render_hosts(analysis):
         if line.startswith("host "):
@@ -132,7 +132,7 @@ def _host(host: Host, lines: Sequence[str]) -> HostView:
 
 
 def _counters(host: Host) -> tuple[list[tuple[str, str, str]], str]:
-    """What grew between the first and the last sample of the host's best source."""
+    """Return the growth between the first and the last sample of the host's best source."""
     from tcpwin.hosts import CounterSteps, counter_rows
 
     steps = CounterSteps(host.counters, name=host.label)
@@ -149,7 +149,7 @@ def _counters(host: Host) -> tuple[list[tuple[str, str, str]], str]:
 
 
 def unread(analysis: Analysis) -> list[str]:
-    """What was in the input and is in no number of the report."""
+    """Describe the input that no number of the report includes."""
     capture = analysis.capture
     counted = [
         (capture.not_tcp, "frame", "without TCP"),
@@ -174,7 +174,7 @@ def unread(analysis: Analysis) -> list[str]:
 
 
 def method_text(report: Report, version: str) -> str:
-    """How the numbers were made, in a paragraph."""
+    """Explain in a paragraph how the numbers were made."""
     shown = report.analysis.capture
     duplicates = " Segments that the capture holds twice are counted once." if shown.capture_duplicates else ""
     return (

@@ -1,6 +1,6 @@
-"""A pairing as one HTML file that needs no network: where packets were lost, verdicts by both captures, the ladder.
+"""A pairing as one HTML file that needs no network: where packets were lost, verdicts by both captures, ladders.
 
-In: a Pairing. Out: HTML. Connections that lost most stand first; so many are told, and so many drawn, as fit.
+In: a Pairing. Out: HTML. Connections that lost most come first; their number, and that of the ladders, is limited.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tcpwin.pairing import PairedConnection, PairedDirection, Pairing
 
 DRAWN = 3
-"""Ladders of a page, those of the connections that lost most."""
+"""Most ladders on a page, of the connections that lost most."""
 COLUMNS = (
     "sent",
     "lost",
@@ -44,7 +44,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """A connection in words; `packed` and `height` of its ladder, empty and 0 without one."""
+    """A connection in words, with its ladder in `packed`; without one, `packed` is empty and `height` 0."""
 
     number: int
     ends: str
@@ -64,10 +64,10 @@ def render_pair_page(
     theme: str = "auto",
     made_at: datetime | None = None,
 ) -> str:
-    """A pairing as a page.
+    """Render a pairing as a page.
 
     Args:
-        connection: only this one; else the `limit` that lost most.
+        connection: only this one; otherwise the `limit` that lost most.
         theme: ``auto`` follows the system; readers can switch.
 
     Raises:

@@ -1,6 +1,6 @@
 """A report as PDF: its page, printed by the system's browser.
 
-In: HTML. Out: PDF. The browser runs without a window, with a profile of its own that is removed, and without network.
+In: HTML. Out: PDF. The browser runs headless and offline, with a temporary profile.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from tcpwin.errors import OutputError
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
 VARIABLE = "BROWSER_PATH"
-"""A browser of the Chromium family that is to be used instead of those on the path."""
+"""Environment variable that names a Chromium browser to use instead of those on the PATH."""
 WINDOW = "748,1000"
-"""In which a figure is as wide as on paper."""
+"""Window size at which a figure is as wide as on paper."""
 MOST_BYTES = 5_000_000
-"""Of a file with tags, one for each cell of a table and each line of a figure: half of it with many connections."""
+"""Size limit of a tagged PDF: with many connections, the tags of table cells and figure lines are half of the file."""
 MOST_SECONDS = 300.0
-"""For a page, which is drawn in a few: a browser that hangs is ended."""
+"""Time limit of printing, which takes a few seconds: a browser that hangs is stopped."""
 LOOK_SECONDS = 0.1
 DRAWING_MS = 60_000
-"""Of the page's own clock, which does not tick while it works."""
+"""Time for drawing on the page's virtual clock, which does not advance while the page is busy."""
 
 
 def find_browser() -> str:
-    """The browser that prints.
+    """Find the browser that prints.
 
     Raises:
-        OutputError: there is none.
+        OutputError: no browser was found.
     """
     asked = os.environ.get(VARIABLE)
     found = [shutil.which(name) for name in ([asked] if asked else BROWSERS)]
@@ -50,15 +50,15 @@ def find_browser() -> str:
 
 
 def print_page(html: str, seconds: float = MOST_SECONDS, unwanted: Event | None = None, *, niceness: int = 0) -> bytes:
-    """Print a page, with the tags by which screen readers find their way where these leave the file small enough.
+    """Print a page, with accessibility tags if the file stays small enough.
 
     Args:
-        seconds: most that it may take.
-        unwanted: to be set, from another thread, where nobody waits for it any more.
-        niceness: how far the browser stands back where others want the processors (nice(2)).
+        seconds: time limit.
+        unwanted: set by another thread when the result is no longer needed.
+        niceness: of the browser's processes (nice(2)).
 
     Raises:
-        OutputError: there is no browser, it failed, it took too long, or it is unwanted.
+        OutputError: no browser was found, it failed, it took too long, or the result is unwanted.
     """
     limits = _Limits(time.monotonic() + seconds, unwanted, niceness)
     printed = _print(html, limits)
@@ -85,7 +85,7 @@ def _print(html: str, limits: _Limits, *switches: str) -> bytes:
             "--no-first-run",
             f"--window-size={WINDOW}",
             "--host-resolver-rules=MAP * ~NOTFOUND",
-            # As root Chromium's own sandbox cannot be had, in containers above all. The page is ours.
+            # Chromium cannot sandbox itself as root, which is common in containers. The page is our own.
             *(["--no-sandbox"] if os.geteuid() == 0 else []),
             f"--user-data-dir={folder}/profile",
             f"--virtual-time-budget={DRAWING_MS}",
@@ -102,8 +102,8 @@ def _print(html: str, limits: _Limits, *switches: str) -> bytes:
 
 
 def _run(command: list[str], limits: _Limits) -> tuple[int, bytes]:
-    """Run a browser; it and all that it started are gone afterwards."""
-    # A session of its own has a group of its own, in which its helpers are.
+    """Run a browser, and kill it with all of its child processes afterwards."""
+    # A new session gives the browser and its helpers their own process group.
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -113,7 +113,7 @@ def _run(command: list[str], limits: _Limits) -> tuple[int, bytes]:
     ) as browser:
         try:
             if limits.niceness:
-                # Its helpers, which it starts later, are given the same. It has ours now, which only root could raise.
+                # Helpers started later inherit the niceness. Only root could lower it again.
                 with contextlib.suppress(ProcessLookupError):
                     ours = os.getpriority(os.PRIO_PROCESS, browser.pid)
                     os.setpriority(os.PRIO_PROCESS, browser.pid, ours + limits.niceness)

@@ -1,7 +1,7 @@
-"""The connections of a report beside the references near them: verdict, table, nearest runs, prediction.
+"""The connections of a report next to their nearest references: verdict, table, nearest runs, prediction.
 
-In: connections told in full, and their comparisons. Out: text of each that has a reference near enough, and why the
-others have none.
+In: connections shown in full, and their comparisons. Out: the text for each with a reference near enough, and the
+reasons why the others have none.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LikeView:
-    """A connection beside references.
+    """A connection compared with references.
 
     Attributes:
         connection: its number; `ends` its ends.
         verdict, agreement: in words; `agreement` is whether the memory model's window is the one seen.
-        references: the nearest run, and the one of the verdict where that is another.
+        references: the nearest run, and the one of the verdict if that is another.
         rows: name, this connection's figure, those of the runs.
         nearest: runs with their distance, and why they are near.
-        prediction: what the settings of the best run should give, as text, lines for sysctl, and assumptions.
+        prediction: the expected result of the best run's settings: text, lines for sysctl, and assumptions.
     """
 
     connection: int
@@ -45,7 +45,7 @@ class LikeView:
 
 @dataclass(frozen=True, slots=True)
 class FarView:
-    """Connections that no reference is near enough to, for one reason."""
+    """Connections without a reference near enough, for one reason."""
 
     connections: Sequence[int]
     why: str

@@ -1,6 +1,6 @@
-"""What a report says, apart from its form: which findings and connections, in which order, and how many are left out.
+"""The content of a report in every form: which findings and connections, in which order, and how many are left out.
 
-In: an analysis. Out: Report, which the forms (HTML, Markdown, JSON) write down. It judges nothing itself.
+In: an analysis. Out: Report, which the forms (HTML, Markdown, JSON) write. It judges nothing itself.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ THEMES = ("auto", "light", "dark")
 _ENDINGS = {"html": "html", "htm": "html", "pdf": "pdf", "json": "json", "md": "md", "markdown": "md"}
 
 CONNECTIONS_SHOWN = 10
-"""Connections told in full where nothing else is asked for."""
+"""Connections shown in full by default."""
 SOUND_SHOWN = 3
-"""Of them at most, where no rule found anything of note."""
+"""Most connections shown in full if no rule found a problem."""
 FINDINGS_SHOWN = 20
-"""Kinds of findings of which the worst is told in full; connections told in full have lists of their own besides."""
+"""Kinds of findings whose worst is shown in full; connections shown in full list all of theirs."""
 PRINTED_CONNECTIONS, PRINTED_FINDINGS = 3, 4
-"""The same of a report on paper, which nobody searches: at most twelve pages."""
+"""The same limits for paper, which cannot be searched: at most twelve pages."""
 
 
 def form_of(path: str | Path | None) -> str:
-    """The form that a file's name asks for; HTML where it has no ending.
+    """Return the form implied by a file's extension; HTML without one.
 
     Raises:
-        ArgumentError: no form has such an ending.
+        ArgumentError: no form has this extension.
     """
     ending = Path(path or "").suffix.lower().removeprefix(".")
     if not ending:
@@ -68,12 +68,12 @@ def form_of(path: str | Path | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What somebody wrote beside a capture.
+    """A note that a person wrote about a capture.
 
     Attributes:
-        about: of what, in words, as ``connection 3, frame 12``; empty for the whole capture.
-        by: who wrote it, as they called themselves; may be empty.
-        time_ns: when, nanoseconds since the epoch.
+        about: its subject, such as ``connection 3, frame 12``; empty for the whole capture.
+        by: the author's chosen name; may be empty.
+        time_ns: time of writing, nanoseconds since the epoch.
     """
 
     text: str
@@ -84,15 +84,15 @@ class Note:
 
 @dataclass(frozen=True)
 class Report:
-    """The content of a report, and the forms in which it can be had.
+    """The content of a report, and its forms.
 
     Attributes:
-        analysis: with what the hosts said, if anything.
-        limit: most connections told in full.
-        given: what rules found; that of all rules, `Analysis.findings`, where it is None.
+        analysis: with host snapshots, if any.
+        limit: most connections shown in full.
+        given: the findings to report; `Analysis.findings`, those of all rules, if None.
         is_printed: it is for paper.
-        notes: of people, in the order in which they stand in the report.
-        chosen: numbers of the connections told in full, in place of the worst.
+        notes: of people, in the order of the report.
+        chosen: numbers of the connections to show in full instead of the worst.
     """
 
     analysis: Analysis
@@ -105,12 +105,12 @@ class Report:
 
     @cached_property
     def findings(self) -> Findings:
-        """What the rules found, the costliest first."""
+        """The findings, costliest first."""
         return self.analysis.findings if self.given is None else self.given
 
     @cached_property
     def rules(self) -> Sequence[Rule]:
-        """The rules that were asked."""
+        """The rules that were checked."""
         return applicable_rules(self.analysis, all_rules().values())
 
     @cached_property
@@ -119,7 +119,7 @@ class Report:
         return summarize(self.analysis, self.findings)
 
     def verdict(self, id: int) -> Verdict:
-        """What limited a connection, by these findings."""
+        """Return the verdict on a connection, judged by these findings."""
         if id not in self._verdicts:
             connection = self.analysis.connections[id]
             is_own = self.given is None
@@ -128,22 +128,22 @@ class Report:
 
     @property
     def printed(self) -> Report:
-        """The same for paper: fewer connections, and of each what is looked at first."""
+        """The same report for paper: fewer connections, and only the essentials of each."""
         return replace(self, limit=min(self.limit, PRINTED_CONNECTIONS), is_printed=True)
 
     @cached_property
     def finding_groups(self) -> Sequence[FindingGroup]:
-        """The costliest kinds of findings: of each, the worst is shown in full."""
+        """The costliest kinds of findings; the worst of each is shown in full."""
         return group_findings(self.findings)[: PRINTED_FINDINGS if self.is_printed else FINDINGS_SHOWN]
 
     @cached_property
     def shown_findings(self) -> Sequence[Finding]:
-        """Those told in full: the worst of each kind."""
+        """The findings shown in full: the worst of each kind."""
         return [group.worst for group in self.finding_groups]
 
     @cached_property
     def findings_left(self) -> dict[str, int]:
-        """How many findings of each rule are of no kind that is told, by code; rules with none are left out."""
+        """Number of findings by rule code whose kind is not shown; without zeros."""
         told: Counter[str] = Counter()
         for group in self.finding_groups:
             told[group.worst.code] += group.count
@@ -152,9 +152,9 @@ class Report:
 
     @cached_property
     def shown_ids(self) -> Sequence[int]:
-        """Numbers of the connections told in full: those with a problem, the worst first, then those with findings.
+        """Numbers of the connections shown in full: those with a problem, worst first, then those with findings.
 
-        Where no rule found anything of note, those with most data.
+        If no rule found a problem, those with most data.
         """
         if self.chosen:
             return [self.analysis.connections[id].id for id in self.chosen[: self.limit]]
@@ -167,7 +167,7 @@ class Report:
 
     @cached_property
     def connections(self) -> Sequence[ConnectionView]:
-        """The connections told in full. Reads the source again, once for all of them."""
+        """The connections shown in full. Reads the source again, once for all of them."""
         if self.shown_ids:
             self.analysis.follow(self.shown_ids)
         return [
@@ -177,30 +177,30 @@ class Report:
 
     @cached_property
     def comparisons(self) -> Sequence[Comparison]:
-        """Each of these connections beside the references that are near it, in the same order."""
+        """The comparison of each of these connections with its nearest references, in the same order."""
         from tcpwin.reference import compare
 
         return [compare(each.connection, verdict=each.verdict) for each in self.connections]
 
     def html(self, *, theme: str = "auto") -> str:
-        """The report as one page that needs no network; `theme` is ``auto``, ``light`` or ``dark``.
+        """Render the report as one page that needs no network; `theme` is ``auto``, ``light`` or ``dark``.
 
         Raises:
-            ArgumentError: there is no such theme.
+            ArgumentError: the theme is unknown.
             OutputError: jinja2 or tsdownsample is not installed.
-            SourceError: the source, read again for the connections told in full, changed, or could be read only once.
+            SourceError: the source changed since it was read, or could be read only once.
         """
         from tcpwin.render.report.html_page import render_page
 
         return render_page(self, theme=theme)
 
     def pdf(self) -> bytes:
-        """The page as PDF, printed by the system's Chromium or Chrome; in light colours, of at most twelve pages.
+        """Print the page as PDF with the system's Chromium or Chrome, in light colours, on at most twelve pages.
 
-        At most three connections are told in full.
+        At most three connections are shown in full.
 
         Raises:
-            OutputError: there is none, or it failed; or as `html` does.
+            OutputError: no browser was found, or it failed; or as `html` does.
         """
         from tcpwin.render.report.html_page import render_page
         from tcpwin.render.report.pdf import find_browser, print_page
@@ -209,19 +209,19 @@ class Report:
         return print_page(render_page(self.printed))
 
     def markdown(self) -> str:
-        """The report as Markdown: for a ticket."""
+        """Render the report as Markdown for a ticket."""
         from tcpwin.render.report.markdown_form import render_markdown
 
         return "".join(f"{line}\n" for line in render_markdown(self))
 
     def json(self) -> str:
-        """The report as the JSON document ``tcpwin/report/2``."""
+        """Return the report as the JSON document ``tcpwin/report/2``."""
         file = io.StringIO()
         self.write_json(file)
         return file.getvalue()
 
     def write_json(self, file: IO[str]) -> None:
-        """Write that document piece by piece."""
+        """Write the JSON document piece by piece."""
         from tcpwin.render.report.document import write_document
 
         write_document(self, file)
@@ -230,22 +230,22 @@ class Report:
         """Write the report to a file.
 
         Args:
-            form: one of `FORMS`; what the file's name says where it is None.
+            form: one of `FORMS`; implied by the file's name if None.
             theme: of HTML.
 
         Raises:
-            ArgumentError: there is no such form or theme.
-            OutputError: the file cannot be written, or the form cannot be had: see `html` and `pdf`.
+            ArgumentError: the form or theme is unknown.
+            OutputError: the file cannot be written, or the form is unavailable: see `html` and `pdf`.
         """
         chosen = form_of(path) if form is None else form
         if chosen not in FORMS:
             raise ArgumentError(f"no form is called {chosen}: there are {', '.join(FORMS)}")
-        # What the report says is made before the file is opened: a failure leaves what was there.
+        # Render before opening the file: a failure leaves the existing file intact.
         content: str | bytes
         if chosen == "pdf":
             content = self.pdf()
         elif chosen == "json":
-            # A document of all connections may be large: it is written piece by piece.
+            # A document of all connections may be large, so it is streamed.
             _, content = self.comparisons, ""
         else:
             content = self.html(theme=theme) if chosen == "html" else self.markdown()
@@ -264,7 +264,7 @@ def _is_of_note(finding: Finding) -> bool:
 
 
 def largest(analysis: Analysis, count: int) -> list[int]:
-    """Numbers of the connections with most data, the largest first; of those with any."""
+    """Return the numbers of the connections with most data, largest first, without empty ones."""
     if not len(analysis) or not count:
         return []
     import numpy as np

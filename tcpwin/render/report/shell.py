@@ -1,7 +1,7 @@
-"""What a page that stands for itself is made of: its styles, its script, what draws figures, and who may run.
+"""The frame of a standalone page: styles, script, plotly.js and the policy on scripts.
 
-In: a template, and its words. Out: HTML. Text is escaped by jinja2; a policy in the page lets only the scripts run that
-are named by their hash.
+In: a template and its words. Out: HTML. Text is escaped by jinja2; the page's policy allows only the scripts whose hash
+it names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tcpwin.units import begin, date_text
 
 
 def require(*packages: str) -> None:
-    """See that what a page needs is there.
+    """Check that the packages a page needs are installed.
 
     Raises:
         OutputError: a package is not installed.
@@ -34,13 +34,13 @@ def require(*packages: str) -> None:
 def fill(
     template: str, *, theme: str, has_figures: bool, is_printed: bool = False, made_at: datetime | None, **words: Any
 ) -> str:
-    """A page.
+    """Render a page.
 
     Args:
         theme: ``auto`` follows the system; readers can switch.
         has_figures: it needs plotly.js.
         is_printed: everything is drawn at once.
-        made_at: when it was made; now where it is None.
+        made_at: time of creation; now if None.
     """
     from tcpwin.render.report.figures import colours
     from tcpwin.version import __version__
@@ -101,7 +101,9 @@ def _plotly_version() -> str:
 
 
 def _policy(*scripts: str) -> str:
-    """Only these scripts run, and nothing is fetched; plotly.js writes styles, and makes pictures of figures."""
+    """Return the content security policy: only these scripts, no network; plotly.js writes styles and makes pictures of
+    figures.
+    """
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts
     )

@@ -1,7 +1,7 @@
-"""All connections as columns that a page can hold: as many rows as fit, packed.
+"""All connections as columns for a page: as many rows as fit, packed.
 
-In: a Report. Out: ConnectionTable. Columns are read whole, one after the other; what limited a connection, its verdict
-says.
+In: a Report. Out: ConnectionTable. Columns are read whole, one after the other; the limit of a connection comes from
+its verdict.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 100_000
 MAX_PACKED_BYTES = 2_400_000
-"""Of the packed table: with plotly.js and figures a report stays below 5 MB."""
+"""Size limit of the packed table: with plotly.js and figures, a report stays below 5 MB."""
 DIGITS = 5
 """Significant digits of times and rates."""
 
@@ -38,10 +38,10 @@ class Column:
     """A column.
 
     Attributes:
-        key: its name; ``title`` is its heading, ``about`` says what it is.
+        key: its name; ``title`` is its heading, ``about`` its explanation.
         kind: ``int``, ``bytes``, ``us`` (microseconds), ``bps`` (whole from 0.5 on), ``text``, or ``name``: an index
             into `names`.
-        values: one of each row; None where there is none.
+        values: one for each row; None if unknown.
     """
 
     key: str
@@ -58,7 +58,7 @@ class ConnectionTable:
 
     Attributes:
         total: connections of the capture.
-        rows: of them in the table: those that lost most time, then those with most data; in order of their numbers.
+        rows: number of rows: the connections that lost most time, then those with most data, ordered by number.
         packed: the columns as JSON, compressed by gzip, in base64.
     """
 
@@ -69,7 +69,7 @@ class ConnectionTable:
 
 
 def make_table(report: Report) -> ConnectionTable:
-    """The table of a report, with as many rows as `MAX_ROWS` and `MAX_PACKED_BYTES` allow."""
+    """Make the table of a report, with as many rows as `MAX_ROWS` and `MAX_PACKED_BYTES` allow."""
     analysis = report.analysis
     order = np.array(worst(analysis, len(analysis), report.findings), dtype=np.int64)
     count = min(len(order), MAX_ROWS)
@@ -90,13 +90,13 @@ def _packed(columns: Sequence[Column]) -> str:
 
 
 def pack(document: Any) -> str:
-    """A value as JSON, gzip and base64: no character of it means anything to HTML."""
+    """Encode a value as JSON, gzip and base64, which has no character that is special in HTML."""
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     return pack_bytes(text.encode("utf-8", "backslashreplace"))
 
 
 def pack_bytes(content: bytes) -> str:
-    """Bytes compressed by gzip, in base64."""
+    """Compress bytes with gzip and encode them in base64."""
     return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode()
 
 
@@ -134,7 +134,7 @@ def _columns(report: Report, ids: NDArray[np.int64]) -> Iterator[Column]:
     yield Column("duration", "duration", "from its first to its last segment", "us", _micros(take("duration_ns")))
     yield Column("a_to_b", "from client", "data, each byte once", "bytes", _whole(take("a_to_b.unique_bytes")))
     yield Column("b_to_a", "from server", "data, each byte once", "bytes", _whole(take("b_to_a.unique_bytes")))
-    # Where no ACK of the data was captured nothing is known of it, which is not zero.
+    # Without captured ACKs of the data, the number is unknown rather than zero.
     is_unseen = has_data & np.ma.getmaskarray(of_main("flight_max_bytes"))
     yield Column(
         "goodput",
@@ -199,7 +199,7 @@ def _micros(values: Any) -> list[int | None]:
 
 
 def _bps(values: Any) -> list[float | None]:
-    """Whole numbers, and what they would make nothing: a word an hour is no rate of 0."""
+    """Round rates to whole numbers, but not down to zero: one word an hour is not a rate of 0."""
     exact: list[float | None] = np.ma.asarray(values).tolist()
     return [
         float(f"{rate:.3g}") if rate is not None and 0 < rate < 0.5 else whole
@@ -208,7 +208,7 @@ def _bps(values: Any) -> list[float | None]:
 
 
 def _rounded(values: Any) -> list[int | None]:
-    """Whole numbers of `DIGITS` significant digits."""
+    """Round to `DIGITS` significant digits."""
     numbers = np.ma.asarray(values, dtype=np.float64)
     filled = np.nan_to_num(np.ma.filled(numbers, 0.0))
     steps = 10.0 ** np.maximum(np.floor(np.log10(np.maximum(np.abs(filled), 1))) - (DIGITS - 1), 0)

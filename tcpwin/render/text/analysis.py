@@ -18,7 +18,7 @@ DETAILED = 3
 
 
 def render(analysis: Analysis, *, limit: int = 10) -> str:
-    """The report of an analysis with its `limit` worst connections."""
+    """Render an analysis with its `limit` worst connections."""
     return "\n".join(
         line
         for block in render_blocks(analysis, limit=limit)
@@ -27,7 +27,7 @@ def render(analysis: Analysis, *, limit: int = 10) -> str:
 
 
 def render_blocks(analysis: Analysis, *, limit: int = 10) -> list[list[str] | ConnectionTable]:
-    """The same in parts: lines, and the table of several connections."""
+    """Render the same in parts: lines, and the table of several connections."""
     lines = _render_capture(analysis)
     if analysis.hosts:
         from tcpwin.render.kernel.hosts import render_hosts
@@ -35,7 +35,7 @@ def render_blocks(analysis: Analysis, *, limit: int = 10) -> list[list[str] | Co
         lines += render_hosts(analysis)
     worst = analysis.worst(limit)
     if len(analysis) == len(worst) == 1:
-        # The summary of one connection is its verdict: said once, above what was measured.
+        # The summary of a single connection is its verdict, shown once, above the measurements.
         lines += ["", *render_answer(analysis.summary, worst[0]), "", *_render_connection(worst[0])]
         return [lines]
     lines += ["", *render_summary(analysis.summary, analysis)]
@@ -75,7 +75,7 @@ def _render_capture(analysis: Analysis) -> list[str]:
 
 
 def _pair_command(analysis: Analysis) -> str | None:
-    """The command that a finding names for a capture that holds two."""
+    """Return the command that a finding suggests for a capture that contains two."""
     settings = (setting for each in analysis.findings if each.remedy for setting in each.remedy.settings)
     return next((name_text(each) for each in settings if each.startswith("tcpwin pair ")), None)
 
@@ -100,7 +100,7 @@ def _render_connection(connection: Connection, verdict: Sequence[str] = ()) -> l
 
 
 def head_line(connection: Connection) -> str:
-    """Number, ends, duration and close of a connection."""
+    """Render number, ends, duration and close of a connection."""
     guess = "" if connection.initiator_known else "   (who opened it is guessed)"
     client, server = roles_of(connection).values()
     ends = f"{client} {connection.a} → {server} {connection.b}"

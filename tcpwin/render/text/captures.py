@@ -1,7 +1,7 @@
 """Several captures as a table: a row for each, with the verdict on its worst connection.
 
-In: analyses, one at a time, each of which may be forgotten afterwards. Out: rows, which can be sent to another process;
-a table of them, and the answers on the worst.
+In: analyses, one at a time, which may be dropped afterwards. Out: rows that another process can send; a table of them,
+and the answers on the worst.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HEADS = {
     "cost": True,
 }
 ANSWERED = 3
-"""Captures of which the answer follows the table."""
+"""Captures whose answers follow the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class CaptureRow:
 
     Attributes:
         cells: of the table.
-        cost_ns: of the worst connection's limit; what the rows are ordered by.
-        problems: how many connections have a problem.
-        answer: the verdict on the worst connection, a line each.
+        cost_ns: of the worst connection's limit, the sort key of the rows.
+        problems: number of connections with a problem.
+        answer: the verdict on the worst connection, line by line.
     """
 
     cells: tuple[str, ...]
@@ -46,7 +46,7 @@ class CaptureRow:
 
 
 def capture_row(analysis: Analysis, file: str) -> CaptureRow:
-    """The row of a capture, under the name that it was read by."""
+    """Return the row of a capture, under the name that it was read by."""
     problems = analysis.problems
     counts = (f"{analysis.capture.packets:,}", f"{len(analysis):,}", f"{len(problems):,}")
     verdict = analysis.summary.verdict
@@ -72,7 +72,9 @@ def capture_row(analysis: Analysis, file: str) -> CaptureRow:
 def render_captures(
     rows: Sequence[CaptureRow], unreadable: int, limit: int | None = None
 ) -> list[list[str] | ConnectionTable]:
-    """How many captures have a problem, the table of them, and the answers on the worst: lines, and a table."""
+    """Render the number of captures with a problem and the answers on the worst as lines, and the table of all
+    captures.
+    """
     ordered = sorted(rows, key=lambda row: (not row.problems, -row.cost_ns))
     troubled = sum(bool(row.problems) for row in rows)
     head = f"{count_text(len(rows) + unreadable, 'capture')}, {troubled:,} with a problem"

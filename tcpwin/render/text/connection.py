@@ -1,4 +1,4 @@
-"""One connection in full, as text: handshake, options, both directions, what was sent again, zero-window episodes."""
+"""One connection in full, as text: handshake, options, both directions, retransmissions, zero-window episodes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EPISODES_SHOWN = 20
 
 
 def render_connection(connection: Connection) -> str:
-    """Everything about a connection. Reads the source again for percentiles and events."""
+    """Render a connection in full. Reads the source again for percentiles and events."""
     lines = [head_line(connection), *_indent(render_verdict(view_verdict(connection.verdict)))]
     events = connection.events
     lines += ["", *_indent(_render_handshake(connection)), "", *_indent(_render_options(connection))]

@@ -1,7 +1,6 @@
-"""Connections as a table of text: a row each, those that lost most first.
+"""Connections as a text table: one row each, those that lost most first.
 
-In: an analysis and numbers of connections. Out: cells. Its rows are as many as are asked for, however many connections
-there are.
+In: an analysis and connection numbers. Out: cells, only for the connections asked for.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ HEADS = {
     "rate": True,
     "RTT": True,
 }
-"""Columns, and whether their cells are numbers, which end at one place."""
+"""Column headings, and whether the cells are right-aligned numbers."""
 NOTHING = "-"
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionTable:
-    """Cells by row, as many as there are heads; and which rows are problems."""
+    """Cells by row, one for each heading; and which rows are problems."""
 
     heads: Mapping[str, bool]
     rows: Sequence[Sequence[str]]
@@ -37,7 +36,7 @@ class ConnectionTable:
 
 
 def tabulate_connections(analysis: Analysis, ids: Iterable[int], found: Findings | None = None) -> ConnectionTable:
-    """The table of these connections, judged by what rules found: by default by all of them."""
+    """Return the table of these connections, judged by the given findings or, by default, by all."""
     rows, problems = [], []
     for id in ids:
         connection = analysis.connections[id]
@@ -48,7 +47,7 @@ def tabulate_connections(analysis: Analysis, ids: Iterable[int], found: Findings
 
 
 def render_table(table: ConnectionTable) -> Iterator[str]:
-    """Aligned lines; none of an empty table."""
+    """Align the rows as lines; empty for an empty table."""
     if not table.rows:
         return
     lines = [tuple(table.heads), *table.rows]
@@ -62,7 +61,7 @@ def _row(connection: Connection, verdict: Verdict) -> tuple[str, ...]:
     client, server = roles_of(connection).values()
     ends = (str(connection.a), str(connection.b))
     if client != "client":
-        # The capture does not tell who opened it.
+        # The capture does not show who opened it.
         ends = (f"{client} {ends[0]}", f"{server} {ends[1]}")
     data = connection.a_to_b if verdict.direction == "a_to_b" else connection.b_to_a
     shown = row_of(verdict)

@@ -1,4 +1,4 @@
-"""Findings as text, in the manner of a linter: a line each with its cost, then its evidence and its remedy.
+"""Findings as text, in the style of a linter: a line each with its cost, then its evidence and its fix.
 
 In: an analysis and what the rules found. Out: lines.
 """

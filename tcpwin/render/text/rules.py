@@ -1,4 +1,4 @@
-"""Rules as text: a list of them, and a rule's page with its thresholds."""
+"""Rules as text: the list, and a rule's page with its thresholds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns"))
 
 
 def render_rules(rules: Iterable[Rule]) -> Iterator[str]:
-    """A line for each rule: code, name, severity, title."""
+    """Render a line for each rule: code, name, severity, title."""
     listed = list(rules)
     width = max((len(rule.name) for rule in listed), default=0)
     for rule in listed:
@@ -30,7 +30,7 @@ def _condition_text(name: str, operator: str, value: float | str | bool | None) 
 
 
 def render_page(rule: Rule) -> Iterator[str]:
-    """A rule's page: title, what it checks, each heading's text, to whom it leaves time, thresholds with reasons."""
+    """Render a rule's page: title, what it checks, its headings with texts, owners, and thresholds with reasons."""
     yield name_text(f"{rule.code} {rule.name}: {rule.title}")
     checked = _SCOPES[rule.scope]
     if rule.when:
@@ -52,7 +52,7 @@ def render_page(rule: Rule) -> Iterator[str]:
 
 
 def threshold_text(threshold: Threshold) -> str:
-    """A default with its unit, exactly and as ``--threshold`` accepts it."""
+    """Return a default with its unit, exactly and as ``--threshold`` accepts it."""
     value = threshold.default
     if threshold.unit == "ns":
         factor, unit = next((factor, unit) for factor, unit in _TIMES if not value % factor or factor == 1)

@@ -1,4 +1,4 @@
-"""What limited a capture and its connections, as lines of a report: the paragraph, verdicts, time budgets, stalls.
+"""The limits of a capture and its connections, as lines of a report: paragraph, verdicts, time budgets, stalls.
 
 In: summaries, and connections as measured. Out: lines. Only stalls read the source again.
 """
@@ -14,11 +14,11 @@ from tcpwin.render.view.verdict import VerdictView, view_verdict
 from tcpwin.units import count_text, name_text
 
 BAR = 40
-"""Characters of a bar of 100 %."""
+"""Width of a 100 % bar, in characters."""
 
 
 def render_summary(summary: Summary, analysis: Analysis) -> list[str]:
-    """The paragraph; of one connection its verdict, a line for each part."""
+    """Render the paragraph; for a single connection its verdict, one line for each part."""
     if len(analysis) == 1 and summary.verdict is not None:
         return [*render_answer(summary, analysis.connections[0]), *([summary.caveat] if summary.caveat else [])]
     return [name_text(part) for part in summary.parts]
@@ -40,7 +40,7 @@ def render_verdict(verdict: VerdictView) -> list[str]:
 
 
 def render_budgets(connection: Connection) -> Iterator[str]:
-    """A table for each direction with data: item, time, share, bar."""
+    """Render a table for each direction with data: item, time, share, bar."""
     roles = roles_of(connection)
     for name, direction in (("a_to_b", connection.a_to_b), ("b_to_a", connection.b_to_a)):
         if direction.data_segments or direction.missed_bytes:

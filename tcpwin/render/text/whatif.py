@@ -1,4 +1,4 @@
-"""What would come of a change, in words: the path, the prediction, and every limit lifted alone."""
+"""The predicted effect of a change, in words: the path, the prediction, and each limit lifted alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WIDTH, _LEAST_WIDTH = 120, 40
 
 
 def render_whatif(found: WhatIf) -> Iterator[str]:
-    """The path as the capture shows it, then what is predicted."""
+    """Render the path as the capture shows it, then the prediction."""
     yield f"connection {found.path.connection}: {found.verdict.text}"
     yield ""
     yield "path, as the capture shows it"

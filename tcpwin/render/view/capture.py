@@ -20,8 +20,8 @@ class CaptureView:
     """The answer on a capture.
 
     Attributes:
-        lead: what it carried, and what limited it or how many connections have a problem.
-        worst: what is special about the connection that `verdict` is on: ``Worst``; empty if it is the only one.
+        lead: the data it carried, and its limit or the number of connections with a problem.
+        worst: label of the connection that `verdict` is on: ``Worst``; empty if it is the only one.
         verdict: of the worst connection; None if there is none, or if findings of sound connections are the answer.
         caveat: what the capture lacks; empty for a complete one.
     """
@@ -52,7 +52,7 @@ def view_capture(analysis: Analysis) -> CaptureView:
 
 
 def quality_remarks(capture: Capture) -> list[str]:
-    """What weakens a capture's numbers, most serious first; nothing of a whole one."""
+    """Describe the defects of a capture that weaken its numbers, most serious first."""
     remarks = [f"damaged: {name_text(warning.message)} (at byte {warning.byte_offset})" for warning in capture.warnings]
     kinds = ", ".join(f"LINKTYPE {link}" for link, _ in capture.unknown_link_types)
     counted = [
@@ -80,7 +80,7 @@ def quality_remarks(capture: Capture) -> list[str]:
 
 
 def unread_text(capture: Capture) -> str:
-    """The frames whose content is not understood, by kind."""
+    """Count the frames whose content is not understood, by kind."""
     kinds = [f"{count_text(count, 'frame')} of {kind}" for kind, count in capture.unread_kinds]
     more = capture.unread - sum(count for _, count in capture.unread_kinds)
     return ", ".join([*kinds, f"{count_text(more, 'frame')} of other kinds"] if more else kinds)

@@ -1,4 +1,4 @@
-"""One connection in words and numbers: what limited it, what each direction did, budgets, stalls, what was sent again.
+"""One connection in words and numbers: its limit, its directions, budgets, stalls and retransmissions.
 
 In: a connection whose details were read (`Analysis.follow`), and its findings. Out: ConnectionView, all of it text with
 units. The words are those of `tcpwin analyze`.
@@ -47,11 +47,11 @@ class DirectionView:
 
     Attributes:
         name: ``client → server``.
-        carried: how much, how fast.
-        facts: what else there is to say of it, by name.
-        budget: where the sender's time went, most first; empty where nothing was to be sent.
+        carried: volume and rate.
+        facts: further facts, by name.
+        budget: the sender's time, largest item first; empty if there was nothing to send.
         sender: its role.
-        basis: whose count the budget is.
+        basis: source of the budget: the packets or the kernel's counters.
     """
 
     name: str
@@ -67,12 +67,12 @@ class ConnectionView:
     """A connection in full.
 
     Attributes:
-        verdict: what limited it; `words` puts it in words.
-        stalls: the longest silences: when, how long, whose, why, in flight, frames; `stalls_left` more are not told.
-        resent: what was sent again or came late, below `RESENT_HEADINGS`; `resent_left` more are not shown.
+        verdict: its limit; `words` is the verdict as text.
+        stalls: the longest silences: when, how long, whose, why, in flight, frames; `stalls_left` counts the others.
+        resent: retransmissions and late segments, below `RESENT_HEADINGS`; `resent_left` counts the others.
         reasons: the rules that decided, and how often.
-        happened: how often each kind of event did.
-        sockets: what the hosts' sockets say.
+        happened: the number of events of each kind.
+        sockets: facts from the hosts' sockets.
     """
 
     connection: Connection
@@ -140,9 +140,9 @@ def _directions(connection: Connection) -> Iterator[DirectionView]:
 
 
 def longest_stalls(connection: Connection) -> tuple[list[StallRow], int]:
-    """Return the longest silences in order of time, and how many more there are.
+    """Return the longest silences in order of time, and the number left out.
 
-    Silences in which nobody had anything to send are among them only if there is room.
+    Silences with nothing to send are included only if there is room.
     """
     stalls = connection.stalls
     worst = sorted(stalls, key=lambda stall: (stall.cause in PAUSES, -stall.duration_ns))[:STALLS_SHOWN]
@@ -163,7 +163,7 @@ def stall_row(connection: Connection, stall: Stall) -> StallRow:
 
 
 def _fact(line: str) -> tuple[str, str]:
-    """``window of a: 0 B to 172 kB`` as its name and what is said of it."""
+    """Split ``window of a: 0 B to 172 kB`` into its name and its value."""
     name, colon, text = line.partition(": ")
     return (name, text) if colon and len(name) <= 32 else ("", line)
 
@@ -200,7 +200,7 @@ def glance(connection: Connection) -> Glance:
     if shown.cost:
         numbers.insert(0, (f"cost of the {shown.problem}" if shown.is_elsewhere else "cost", shown.cost))
     if data.goodput_bps is not None:
-        # The rate is from the first byte to the last ACK: named so if data and duration alone give another one.
+        # The rate covers the first byte to the last ACK: say so if data and duration give a different rate.
         is_of_a_part = data.goodput_bps * connection.duration_ns > NEAR_RATE * carried_bytes * 8e9
         numbers.append(("rate, first byte to last" if is_of_a_part else "rate", rate_text(data.goodput_bps)))
     if connection.path_rtt_ns is not None:
@@ -218,10 +218,10 @@ class ConnectionOverview:
     """A connection as a page shows it above its figures.
 
     Attributes:
-        facts: duration, close, and the place of the capture.
-        bar: where the time went in the direction that the verdict is on.
-        budget: items that took time, with a row for each direction's data; `kernel` is what the kernels counted.
-        stalls: the first silences, each with its frames, and the span of time that shows it whole.
+        facts: duration, close, and the capture point.
+        bar: the time budget of the verdict's direction.
+        budget: items that took time, with a row for each direction's data; `kernel` holds the kernels' counts.
+        stalls: the first silences, each with its frames and the time span that shows it whole.
     """
 
     verdict: VerdictView
@@ -233,7 +233,7 @@ class ConnectionOverview:
 
 
 def overview(connection: Connection) -> ConnectionOverview:
-    """Return what a page shows above the figures of a connection."""
+    """Return the content that a page shows above the figures of a connection."""
     verdict, budgets = connection.verdict, connection.budget
     items = [budgets[name].items_ns for name in ("a_to_b", "b_to_a")]
     stalls = []

@@ -1,4 +1,4 @@
-"""The data of one direction as lines: what it carried, window, flight, losses and times.
+"""The data of one direction as lines: volume, window, flight, losses and times.
 
 In: a connection as measured. Out: lines of text.
 """
@@ -13,20 +13,20 @@ from tcpwin.units import bytes_text, count_text, rate_text, time_text
 
 LEAST_MEAN_BYTES = 1
 INITIAL_SEGMENTS, INITIAL_BYTES = 10, 14_600
-"""The initial congestion window (RFC 6928 §2): what fits it has a delay, and no rate worth the name."""
+"""The initial congestion window (RFC 6928 §2): a transfer that fits it has a delay but no meaningful rate."""
 SILENT_SHARE = 0.05
-"""Share of the life after the last ACK of new data, from which on it is told: it is in the times, not in the rate."""
+"""Least reported share of the lifetime after the last ACK of new data: it counts in the times, not in the rate."""
 
 
 def close_text(connection: Connection) -> str:
-    """How a connection ended, and by whom."""
+    """Describe how a connection ended, and which end closed it."""
     close = connection.close.replace("_", " ")
     by = connection.reset_by if connection.close == "reset" else connection.closed_first
     return f"{close} by the {role_of(connection, by)}" if by and connection.close in ("reset", "half_closed") else close
 
 
 def render_direction(connection: Connection, receiver: str, direction: Direction) -> tuple[str, list[str]]:
-    """Render what a direction carried, and its window, flight, losses and times, a line each."""
+    """Render a direction's volume, window, flight, losses and times, a line each."""
     resent = count_text(direction.retransmissions, "retransmission")
     got = f"{bytes_text(direction.acked_bytes)} acknowledged{_rate_words(connection, direction)}"
     if direction.flight_max_bytes is None and direction.data_segments:
@@ -47,7 +47,7 @@ def render_direction(connection: Connection, receiver: str, direction: Direction
     else:
         where = ", as seen near the receiver: more at the sender" if direction.captured_near_receiver else ""
         mean, most_text = bytes_text(direction.flight_mean_bytes), bytes_text(direction.flight_max_bytes)
-        # Of a few bytes in a long time the mean says nothing.
+        # A mean over a few bytes in a long time is meaningless.
         mean = f"mean {mean}, " if (direction.flight_mean_bytes or 0) >= LEAST_MEAN_BYTES else ""
         lines.append(f"in flight: {mean}at most {most_text}{where}")
         lines += render_sender_flight(direction)
@@ -61,7 +61,7 @@ def render_direction(connection: Connection, receiver: str, direction: Direction
 
 
 def _rate_words(connection: Connection, direction: Direction) -> str:
-    """A goodput with the time that it is of, where that is not the connection's."""
+    """Format a goodput, with its time span if that is not the connection's."""
     goodput_bps = direction.goodput_bps
     if goodput_bps is None:
         return ""

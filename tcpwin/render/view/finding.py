@@ -1,6 +1,6 @@
-"""A finding as every surface shows it: place, cost, evidence and remedy as text with units.
+"""A finding as every output shows it: place, cost, evidence and fix as text with units.
 
-In: findings, and the analysis that they are of. Out: FindingView, which leaves out nothing of a finding.
+In: findings, and the analysis that they are of. Out: FindingView, which has every field of a finding.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class FindingView:
 
     @property
     def title(self) -> str:
-        """Code and name."""
+        """Code and name of the rule."""
         return f"{self.code} {self.name}"
 
     @property
@@ -100,7 +100,7 @@ class FindingView:
 
     @property
     def cost(self) -> str:
-        """The time lost, and of how much."""
+        """The time lost, and of what total."""
         return f"{self.lost} {self.whole}".rstrip()
 
 
@@ -134,22 +134,22 @@ class FindingGroup:
 
     @property
     def worst(self) -> Finding:
-        """The costliest."""
+        """The costliest finding."""
         return self.findings[0]
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of findings."""
         return len(self.findings)
 
     @property
     def connections(self) -> int:
-        """How many connections they are of."""
+        """The number of connections they are of."""
         return len({each.connection for each in self.findings})
 
     @property
     def cost_ns(self) -> int:
-        """Their costs added up."""
+        """The sum of their costs."""
         return sum(each.cost_ns or 0 for each in self.findings)
 
     @property
@@ -171,7 +171,7 @@ def view_finding(analysis: Analysis, finding: Finding, verdict: Verdict | None) 
     evidence, remedy = finding.evidence, finding.remedy
     whole, sure = "", finding.confidence
     if verdict is not None and is_about(finding, verdict):
-        # An observation may be certain while its share of the limit is not, and a cost depends on both.
+        # An observation may be certain while its share of the limit is not; a cost depends on both.
         sure = min(sure, verdict.confidence, key=CONFIDENCES.index)
     if finding.cost_ns and verdict is not None and is_part_of(finding, verdict):
         whole = f"of the {time_text(verdict.named_ns)} lost in all ({LIMIT_NAMES[verdict.also or verdict.limit]})"
@@ -267,7 +267,7 @@ def _named(name: str, value: float | int | str) -> tuple[str, str]:
 
 
 def _span_text(analysis: Analysis, evidence: Evidence) -> str:
-    """Return when it happened, in seconds since the capture's first packet, as Wireshark shows time."""
+    """Return the time span in seconds since the capture's first packet, as Wireshark shows time."""
     first_ns = analysis.capture.first_time_ns
     if evidence.start_ns is None or first_ns is None:
         return ""

@@ -1,4 +1,4 @@
-"""What was sent again, and why, and what came out of order: lines of a direction."""
+"""Retransmissions and their causes, and reordering: lines of a direction."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from tcpwin.limits import Connection
 from tcpwin.units import bytes_text, count_text, share_text, time_text
 
 JUDGED = {"receiver": ", judged near the receiver", "unknown": ", capture point unknown"}
-"""The sender's reasons are only inferred where its ACKs are seen before it sees them."""
+"""Capture points that can only infer the sender's reasons: they see its ACKs before it does, or may."""
 
 LEAST_SHARE = 0.005
-"""Less is printed as 0 %."""
+"""Smallest share that is not printed as 0 %."""
 
 
 def render_loss(connection: Connection, direction: Direction) -> list[str]:
-    """Causes of what was sent again, what of it was needless, time in recovery, reordering. Nothing of what was not."""
+    """Render causes of retransmissions, needless ones, time in recovery, and reordering. Omits anything absent."""
     lines = []
     causes = causes_of(direction)
     if causes:
@@ -37,7 +37,7 @@ def render_loss(connection: Connection, direction: Direction) -> list[str]:
 
 
 def causes_of(direction: Direction) -> list[str]:
-    """Counts of the causes in words. Each retransmission is in one of them."""
+    """Count the causes in words. Each retransmission has one cause."""
     recovery = f"{direction.recovery_retransmissions:,} in recovery"
     if direction.lost_retransmissions:
         recovery += f" ({direction.lost_retransmissions:,} of them not for the first time)"
@@ -58,12 +58,14 @@ def causes_of(direction: Direction) -> list[str]:
 
 
 def needless_of(direction: Direction) -> int:
-    """How many retransmissions are proved needless; F-RTO tells of timeouts, which DSACKs may have told of too."""
+    """Count the retransmissions proved spurious; F-RTO reveals timeouts, which DSACKs may have revealed too."""
     return direction.spurious_by_dsack + direction.spurious_by_timestamps
 
 
 def recovery_share_text(connection: Connection, direction: Direction) -> str:
-    """Share of the connection in recovery; away from the sender its ends are inferred from the path's round trip."""
+    """Return the share of the connection in recovery; away from the sender, its ends are inferred from the path's round
+    trip.
+    """
     share = direction.recovery_ns / connection.duration_ns if connection.duration_ns else 0.0
     about = "" if direction.view == "sender" else "about "
     return f"{about}{share_text(share)}" if share >= LEAST_SHARE else ""

@@ -1,4 +1,4 @@
-"""What was measured of a connection, in words: rows of a table with a column for each direction."""
+"""Measurements of a connection in words: rows of a table with a column for each direction."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Facts = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Measure:
-    """A row: what it is, and its value for the data of a and of b."""
+    """A row: its name, and its value for the data of a and of b."""
 
     name: str
     values: tuple[str, str]
@@ -21,7 +21,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Percentiles:
-    """A row of percentiles: of what, of whose data, and the value at each of `SHARES`."""
+    """A row of percentiles: quantity, direction, and the value at each of `SHARES`."""
 
     name: str
     direction: str
@@ -29,7 +29,7 @@ class Percentiles:
 
 
 def measures(connection: Facts) -> list[tuple[str, list[Measure]]]:
-    """Groups of rows; a row of which neither direction has a value is left out."""
+    """Return groups of rows, without rows that have no value in either direction."""
     groups: list[tuple[str, list[tuple[str, Callable[[Facts], str | None]]]]] = [
         (
             "Data",
@@ -97,7 +97,7 @@ def measures(connection: Facts) -> list[tuple[str, list[Measure]]]:
 
 
 def percentiles(connection: Facts) -> list[Percentiles]:
-    """Distributions over time of windows and flight, and of round trips over their ACKs; those that are known."""
+    """Return the known distributions over time of windows and flight, and of round trips over their ACKs."""
     found: list[Percentiles] = []
     for side in DIRECTIONS:
         direction = " → ".join(connection["roles"][end] for end in (side[0], side[-1]))
@@ -142,7 +142,7 @@ def _goodput(facts: Facts) -> str | None:
 
 
 def _is_answer_missing(facts: Facts) -> bool:
-    """Whether data was captured and the side that acknowledges it was not: then no flight is known."""
+    """Return true if data was captured without the acknowledging side: the flight is then unknown."""
     return facts["flight_max_bytes"] is None and bool(facts["payload_bytes"])
 
 

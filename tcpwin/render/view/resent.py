@@ -1,4 +1,4 @@
-"""The table of what was sent again or came late, with the frames that show why."""
+"""The table of retransmitted and late segments, with the frames that show why."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ COLUMNS = 80
 _AROUND = 42
 """Characters of a row without its evidence."""
 WIDTH = 76
-"""Of the lines that say why: 80 columns less the indent."""
+"""Width of the lines with reasons: 80 columns less the indent."""
 
 
 def render_resent(events: Sequence[Event], *, start_ns: int) -> list[str]:
-    """A row each, times from the connection's start; below them the rules that decided, with their confidence."""
+    """Render a row each, with times from the connection's start; then the rules that decided, with their confidence."""
     resent = [event for event in events if event.cause is not None]
     if not resent:
         return []

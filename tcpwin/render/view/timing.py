@@ -9,25 +9,25 @@ from tcpwin.limits import Algorithm, Connection
 from tcpwin.units import bytes_text, count_text, time_text
 
 MESSAGES_FOR_SHARES = 5
-"""Of fewer, percentiles only repeat the largest."""
+"""Fewest messages for percentiles: of fewer, they only repeat the largest."""
 
 FRAMES_SHOWN = 10
 
 OWN_PACE = 0.1
-"""Share of the life in which the application had nothing to send, from which on messages are told."""
+"""Least share of the lifetime without data to send for which messages are shown."""
 
 SAMPLES_FOR_MEAN = 5
-"""Of fewer round trips, a smoothed one is hardly more than the first."""
+"""Fewest round trips for a smoothed one: of fewer, it is hardly more than the first."""
 
 SEEN_FROM = {"receiver": "captured near the receiver", "between": "captured in between"}
 
 
 def render_timing(connection: Connection, direction: Direction) -> list[str]:
-    """Round trip, pauses and what they cost, messages, answers, waits for delayed ACKs. Nothing of what was not."""
+    """Render round trips, pauses and their cost, messages, answers, waits for delayed ACKs. Omits anything absent."""
     lines = _render_round_trip(connection, direction)
     if direction.idle_gaps:
         gaps = f"{direction.idle_gaps:,} with nothing in flight and longer than the RTO"
-        # What of them the budget does not give to the application passed at a closed window.
+        # The time of pauses not charged to the application by the budget passed at a closed window.
         is_closed = direction.zero_window_ns and direction.idle_ns > direction.budget_application_ns
         closed = ", time at zero window included" if is_closed else ""
         lines.append(f"pauses: {gaps}, {time_text(direction.idle_ns)} in all{closed}")
@@ -36,7 +36,7 @@ def render_timing(connection: Connection, direction: Direction) -> list[str]:
         cut = "the congestion window was cut" if direction.view == "sender" else "the congestion window seems cut"
         cost = f"{trips} lost, {time_text(direction.idle_restart_cost_ns)}"
         lines.append(f"idle restarts: {cut} after {direction.idle_restarts:,} of them: {cost}")
-    # Where something else stops the sender, it is that which ends its bursts, not the application.
+    # If something else stops the sender, that ends its bursts, not the application.
     is_own_pace = direction.budget_application_ns >= OWN_PACE * connection.duration_ns
     if direction.messages >= MESSAGES_FOR_SHARES and is_own_pace:
         p50, p95, p99 = (
@@ -55,7 +55,7 @@ def render_timing(connection: Connection, direction: Direction) -> list[str]:
 
 
 def render_restart_frames(events: Sequence[Event]) -> list[str]:
-    """The segments with which a cut burst went on, an ACK later."""
+    """Render the segments that resumed an interrupted burst an ACK later."""
     frames = [event.frame for event in events if "idle_restart" in event.names]
     if not frames:
         return []
@@ -65,7 +65,7 @@ def render_restart_frames(events: Sequence[Event]) -> list[str]:
 
 
 def _render_round_trip(connection: Connection, direction: Direction) -> list[str]:
-    """One line. Elsewhere than at the sender, its round trip is the sum of both sides of the capture point."""
+    """Render the round trip. Away from the sender, its round trip is the sum of both sides of the capture point."""
     if not direction.rtt_samples:
         return []
     if direction.view in SEEN_FROM:
@@ -95,7 +95,7 @@ def _first_byte_text(direction: Direction) -> str:
 
 
 def render_sender_flight(direction: Direction) -> list[str]:
-    """Bytes in flight as the sender saw it, where that is another number than the capture point's."""
+    """Render the bytes in flight as the sender saw them, if they differ from the capture point's."""
     most, seen = bytes_text(direction.sender_flight_max_bytes), bytes_text(direction.flight_max_bytes)
     if direction.sender_flight_max_bytes is None or direction.sender_flight_mean_bytes is None or most == seen:
         return []
@@ -103,7 +103,7 @@ def render_sender_flight(direction: Direction) -> list[str]:
 
 
 def render_start(direction: Direction) -> list[str]:
-    """Initial flight, slow start and congestion window."""
+    """Render initial flight, slow start and congestion window."""
     lines = []
     start = []
     if direction.initial_flight_bytes is not None:
@@ -115,7 +115,7 @@ def render_start(direction: Direction) -> list[str]:
     window = []
     if direction.cwnd_estimate_max_bytes is not None:
         most = bytes_text(direction.cwnd_estimate_max_bytes)
-        # In recovery what SACK reported is outstanding, though no longer in the congestion window.
+        # In recovery, data reported by SACK is outstanding but not in the congestion window.
         has_lost = direction.recoveries or direction.rto_retransmissions
         window.append(f"{most} outstanding at most, SACKed bytes included" if has_lost else f"at least {most}")
     if direction.cwnd_model_bytes is not None:
@@ -129,14 +129,14 @@ def render_start(direction: Direction) -> list[str]:
 
 
 def render_algorithm(algorithm: Algorithm | None) -> list[str]:
-    """The sender's congestion control, and what shows it. Nothing where that is not known."""
+    """Render the sender's congestion control and its evidence; empty if unknown."""
     if algorithm is None:
         return []
     return [f"congestion control: {algorithm.name} ({algorithm.confidence}): {algorithm.evidence}"]
 
 
 def render_acks(receiver: str, direction: Direction) -> list[str]:
-    """How the receiver acknowledged, beyond one ACK for two segments."""
+    """Render how the receiver acknowledged, if not with one ACK for two segments."""
     counted = [
         (direction.delayed_acks, f"{direction.delayed_acks:,} delayed"),
         (direction.stretch_acks, f"{direction.stretch_acks:,} stretched over more than two segments"),
@@ -151,12 +151,12 @@ def render_acks(receiver: str, direction: Direction) -> list[str]:
 
 
 def render_round_trips(receiver: str, direction: Direction, shares: RoundTrips) -> list[str]:
-    """Least round trip and percentiles over the ACKs, as measured at the capture point."""
+    """Render the minimum round trip and percentiles over the ACKs, as measured at the capture point."""
     if not direction.rtt_samples:
         return []
     heads = ("least", "5 %", "25 %", "50 %", "75 %", "95 %", "99 %")
     percentiles = (shares.p5_ns, shares.p25_ns, shares.p50_ns, shares.p75_ns, shares.p95_ns, shares.p99_ns)
-    # They are exact within one part in 128, the least is exact.
+    # Percentiles are exact within one part in 128, the minimum is exact.
     values = (direction.rtt_min_ns, *(max(ns or 0, direction.rtt_min_ns or 0) for ns in percentiles))
     count = count_text(direction.rtt_samples, "ACK")
     return [

@@ -1,4 +1,4 @@
-"""A verdict as every surface shows it: cells of a table, and the answer with cost, fix and evidence.
+"""A verdict as every output shows it: cells of a table, and the answer with cost, fix and evidence.
 
 In: a verdict, or its stored fields. Out: VerdictRow, VerdictView. It judges nothing.
 """
@@ -109,7 +109,7 @@ def verdict_row(facts: Mapping[str, Any]) -> VerdictRow:
 
 
 def _is_at_most(facts: Mapping[str, Any]) -> bool:
-    """Return whether a cost is an upper bound: it may be nothing, and no higher than it says."""
+    """Return true if a cost is an upper bound: the true cost may be zero."""
     cost_ns = facts["cost_ns"]
     is_of_limit = not facts["also"] and facts["named_ns"] == cost_ns
     return is_of_limit and not facts["cost_low_ns"] and time_text(facts["cost_high_ns"]) == time_text(cost_ns)
@@ -143,7 +143,7 @@ def view_verdict(verdict: Verdict) -> VerdictView:
     if verdict.beside is None:
         lines += [VerdictLine("Evidence", why, bool(evidence))] if why or evidence else []
     else:
-        # The evidence of the limit comes before the other one, which has its own.
+        # The evidence of the limit precedes the other limit, which has its own.
         lines[:0] = [VerdictLine("Evidence", why)] if why else []
         lines += [VerdictLine(advice_label("Evidence", verdict), "", True)] if evidence else []
     return VerdictView(

@@ -1,4 +1,4 @@
-"""What Wireshark shows of an analysis: an index of packets beside the capture, and the plugin that reads it."""
+"""Analyses in Wireshark: a packet index next to the capture, and the plugin that reads it."""
 
 from tcpwin.lazy import attach
 

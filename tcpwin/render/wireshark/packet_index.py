@@ -1,9 +1,9 @@
-"""An index of a capture's packets for the plugin: of each packet its connection, flight, window and cause; of each
-connection what limited it.
+"""An index of a capture's packets for the plugin: each packet's connection, flight, window and cause; each connection's
+limit.
 
 In: an analysis of one file. Out: a file that the plugin reads without unpacking: a header, names, a table of
 connections, their texts, a table of packets. All numbers are little-endian. Tables are blocks of 1,024 records, each
-with the sum of its words behind it: what is damaged is noticed before it is shown.
+followed by the sum of its words, so damage is noticed before it is shown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"tcpwin-index 1\n\0"
 MOST_PACKETS = 100_000_000
-"""An index of 2.8 GB."""
+"""Most packets of an index, which then has 2.8 GB."""
 _HEADER = struct.Struct("<16s6I")
 _BLOCK = 1024
 _ABSENT = 0xFFFF_FFFF
@@ -72,12 +72,12 @@ _PACKET = np.dtype(
 
 @dataclass(frozen=True, slots=True)
 class IndexedCapture:
-    """Of which capture an index is.
+    """The capture that an index belongs to.
 
     Attributes:
         size_bytes: of the file, when it was indexed.
-        first_time_ns: of its first packet, nanoseconds since the epoch; None where it has no time.
-        connections: in it.
+        first_time_ns: of its first packet, nanoseconds since the epoch; None if it has no time.
+        connections: their number.
     """
 
     path: Path
@@ -90,7 +90,7 @@ class IndexedCapture:
 def write_index(
     analysis: Analysis, capture: Path, out: Path, *, progress: Callable[[int], object] | None = None
 ) -> IndexedCapture:
-    """Write the index of a capture; its packets are read once more.
+    """Write the index of a capture; reads its packets once more.
 
     Args:
         analysis: of all packets of that file.
@@ -133,10 +133,10 @@ def write_index(
 
 
 def read_indexed(index: Path) -> IndexedCapture:
-    """Of which capture an index is, and that the capture is still there as it was.
+    """Read which capture an index belongs to, and check that the capture is still there, unchanged.
 
     Raises:
-        SourceError: it is no index, damaged, or the capture is gone or has changed.
+        SourceError: the file is not an index, is damaged, or the capture is gone or has changed.
     """
     again = "write it again with `tcpwin wireshark index`"
     try:
@@ -155,7 +155,7 @@ def read_indexed(index: Path) -> IndexedCapture:
     lines = dict(line.split("\t", 1) for line in names.rstrip(b"\0").decode().splitlines())
     capture = Path(os.fsdecode(unquote_to_bytes(lines["capture"])))
     beside = index.with_name(capture.name)
-    # Both may have moved together.
+    # Both may have been moved together.
     found = next((path for path in (beside, capture) if path.is_file()), None)
     if found is None:
         raise SourceError(f"{index} is the index of {capture}, which is gone")
@@ -165,7 +165,7 @@ def read_indexed(index: Path) -> IndexedCapture:
 
 
 def _place(sets: dict[str, int], joined: str, first: str) -> int:
-    """The number of a set of codes, from 1 on; of one beyond the most that there can be, that of its first code."""
+    """Return the number of a set of codes, from 1 on; beyond the maximum, that of its first code."""
     if joined not in sets and len(sets) >= _MOST_SETS - 1000:
         joined = first
     return sets.setdefault(joined, len(sets) + 1)
@@ -187,7 +187,7 @@ def _names(capture: Path, size_bytes: int, sets: Iterable[str]) -> bytes:
 
 
 def _connections(analysis: Analysis, texts: bytearray) -> NDArray[Any]:
-    """The table of connections; adds what it says of each to `texts`, the same words once."""
+    """Return the table of connections; adds the words on each to `texts`, each once."""
     table = np.zeros(-(-len(analysis) // _BLOCK) * _BLOCK, dtype=_CONNECTION)
     places: dict[bytes, tuple[int, int]] = {}
     for record, connection in zip(table, analysis, strict=False):
@@ -210,10 +210,10 @@ def _connections(analysis: Analysis, texts: bytearray) -> NDArray[Any]:
 
 
 class _Packets:
-    """The table of packets, block by block as they are read.
+    """The table of packets, written block by block as they are read.
 
     Attributes:
-        first_ns: the time of packet 1; None where it holds no TCP.
+        first_ns: the time of packet 1; None if it holds no TCP.
     """
 
     def __init__(self, file: IO[bytes], count: int, marks: dict[int, int]) -> None:
@@ -226,7 +226,7 @@ class _Packets:
         self.first_ns: int | None = None
 
     def take(self, chunk: dict[str, Any]) -> None:
-        """Take rows of the per-segment table, whose frames do not descend."""
+        """Add rows of the per-segment table, whose frames never descend."""
         place = chunk["frame"][0].astype(np.int64) - 1
         time_ns = chunk["time_ns"][0]
         if self.first_ns is None and len(place) and place[0] == 0:
@@ -243,7 +243,7 @@ class _Packets:
         table["check"] = np.where(time_ns < 0, 0, time_ns // 1000 % _CHECKED_MODULUS + 1)
         table["cause"] = chunk["cause"][0]
         table["direction"] = ~chunk["direction"][0]
-        # A frame may hold several segments: the first is told.
+        # A frame may hold several segments: describe the first.
         is_first = np.concatenate(([True], place[1:] != place[:-1]))
         for start in np.unique(place // _BLOCK) * _BLOCK:
             self._go_to(int(start))
@@ -253,7 +253,7 @@ class _Packets:
             self._block[place[free] - start] = table[free]
 
     def finish(self) -> None:
-        """Write the blocks that are left."""
+        """Write the remaining blocks."""
         self._go_to(-(-self._count // _BLOCK) * _BLOCK)
 
     def _go_to(self, start: int) -> None:
@@ -279,7 +279,7 @@ def _write_block(file: IO[bytes], records: NDArray[Any]) -> None:
 
 
 def _sum(data: bytes) -> int:
-    """Of its words of 32 bits."""
+    """Sum the 32-bit words."""
     return int(np.frombuffer(data, dtype="<u4").sum(dtype=np.uint64)) & _ABSENT
 
 

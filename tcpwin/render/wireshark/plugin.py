@@ -1,7 +1,7 @@
-"""The plugin for Wireshark, and how it finds the index of a capture: by the time of the capture's first packet.
+"""The plugin for Wireshark, and its lookup of a capture's index by the time of the first packet.
 
-Wireshark tells a plugin no file's name. So each index is known by a file in the user's cache, whose name is that time
-and which holds the index's path.
+Wireshark gives a plugin no file names. A file in the user's cache, named after that time, therefore holds the path of
+each index.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from pathlib import Path
 from tcpwin.output import open_whole
 
 ENDING = ".tcpwin"
-"""Of an index, after the whole name of its capture."""
+"""Suffix of an index, added to the whole name of its capture."""
 MOST_KNOWN = 1000
-"""Indexes; of those written earlier nothing is known any more."""
+"""Most indexes that the cache lists; the oldest are dropped."""
 _START = "from tcpwin.cli import main; main()"
 
 
 def default_folder() -> Path:
-    """Where Wireshark and tshark look for a user's plugins in Lua."""
+    """Return the folder where Wireshark and tshark look for a user's Lua plugins."""
     if os.name == "nt":
         return Path(os.environ.get("APPDATA", str(Path.home()))) / "Wireshark" / "plugins"
     return Path.home() / ".local" / "lib" / "wireshark" / "plugins"
 
 
 def plugin_text() -> str:
-    """The plugin, which starts this Python's tcpwin and looks for indexes in this user's cache."""
+    """Return the plugin, set up to start this Python's tcpwin and to look for indexes in this user's cache."""
     words = [sys.executable, "-c", _START]
     command = subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
     text = Path(__file__).with_name("tcpwin.lua").read_text(encoding="utf8")
@@ -58,5 +58,5 @@ def _known_folder() -> Path:
 
 
 def _escaped(text: str) -> str:
-    """As it stands between quotes in Lua."""
+    """Escape text for a Lua string in quotes."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

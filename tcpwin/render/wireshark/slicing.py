@@ -1,7 +1,7 @@
-"""Packets of a capture as a pcapng file that says at each of them what was found there.
+"""Packets of a capture as a pcapng file with a comment on each packet that has an event.
 
-In: an analysis, and which of its packets. Out: a file for Wireshark, and how much is in it. The packets come from the
-source of the analysis, as they were captured; the engine copies them.
+In: an analysis, and a choice of its packets. Out: a file for Wireshark, and its counts. The engine copies the packets
+unchanged from the source of the analysis.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ QUIET = (
     "congestion_experienced",
     "congestion_echo",
 )
-"""Events of many segments, which are named only beside others."""
+"""Frequent events, which are named only together with others."""
 
 
 @dataclass(slots=True)
 class _Chosen:
-    """Packets, as the engine takes them."""
+    """The chosen packets, as the engine accepts them."""
 
     connections: set[int] | None = None
     parts: list[int] = field(default_factory=list)
@@ -48,7 +48,7 @@ class _Chosen:
 
 
 class _Told:
-    """What comments say, as the engine takes it."""
+    """The comments, as the engine accepts them."""
 
     causes = tuple(CAUSE_WORDS[name] for name in _engine.CAUSES)
     events = tuple(map(event_words, _engine.EVENT_NAMES))
@@ -69,7 +69,7 @@ class _Told:
         self.marks = sorted(marks)
 
     def verdict(self, id: int) -> str:
-        """What limited a connection, and what to do."""
+        """Return the limit of a connection, and the fix."""
         connection = self._analysis.connections[id]
         words = view_verdict(connection.verdict)
         a, b = (f"{role_of(connection, side)} {getattr(connection, side)}" for side in ("a", "b"))
@@ -128,7 +128,7 @@ def slice_packets(
             analysis._engine, analysis._source.open(), chosen.connections, name=analysis.name
         )
         if chosen.frames is not None:
-            # Only those of datagrams that end among the frames matter, but which these are is not known here.
+            # Only the fragments of datagrams that end among the frames matter, but which these are is unknown here.
             within = range(chosen.frames[0], chosen.frames[-1] + 1) if chosen.frames else range(0)
             chosen.frames = sorted({*chosen.frames, *(frame for frame in chosen.parts if frame in within)})
     about = f"Packets of {name_text(short_name(analysis.name))}, by tcpwin"
@@ -152,7 +152,9 @@ def annotate(
 
 
 def _choose_evidence(analysis: Analysis, chosen: _Chosen, findings: Sequence[Finding], around: int) -> None:
-    """Choose the frames that prove findings and what is around them: of a finding of no connection by their numbers."""
+    """Choose the frames that prove findings and their surroundings; findings without a connection choose by frame
+    number.
+    """
     wanted: defaultdict[int, list[int]] = defaultdict(list)
     frames: set[int] = set()
     for finding in findings:
@@ -192,7 +194,7 @@ def _write(
     from tcpwin.version import __version__
 
     told = _Told(analysis) if comments else None
-    # Two who read it at the same time.
+    # Two threads may read it at the same time.
     sources = (analysis._source.open(), analysis._source.open())
 
     def copy(file: IO[bytes]) -> Slice:
