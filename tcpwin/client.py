@@ -173,8 +173,8 @@ class Client:
         points: int = 1000,
     ) -> bytes:
         """A span of a series as an Arrow IPC stream, which ``polars.read_ipc_stream`` and pyarrow read."""
-        asked = {"direction": direction, "start_ns": start_ns, "end_ns": end_ns, "points": points, "format": "arrow"}
-        query = urlencode({key: value for key, value in asked.items() if value is not None})
+        options = {"direction": direction, "start_ns": start_ns, "end_ns": end_ns, "points": points, "format": "arrow"}
+        query = urlencode({key: value for key, value in options.items() if value is not None})
         place = f"/captures/{quote(capture_id, safe='')}/connections/{connection}"
         return self._send("GET", f"{place}/series/{quote(name, safe='')}?{query}")
 

@@ -167,7 +167,7 @@ class _Tools:
         chosen = connection_of(self._folder.analyse(capture, filter, start, end), connection)
         names = figures.names("connection")
         if figure not in names:
-            raise SourceError(f"no figure is called {figure!r}: there are {', '.join(names)}")
+            raise SourceError(f"unknown figure {figure!r}: choose one of {', '.join(names)}")
         if form == "spec":
             drawn = figures.draw(figure, chosen, points=SPEC_POINTS)
             return {"figure": figure, "connection": connection, "plotly": json.loads(drawn.to_json())}

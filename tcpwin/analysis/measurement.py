@@ -58,10 +58,10 @@ class Measurement:
         self._shifts = shifts
         self._index = None if index is None else os.fspath(index)
         self.notes: tuple[str, ...] = ()
-        kept = engine.details()
+        details = engine.details()
         # Events and stalls of all connections, without series, where the first reading kept them.
-        self._noted = kept if events else None
-        self._details = {} if events else dict.fromkeys(kept.ids(), kept)
+        self._noted = details if events else None
+        self._details = {} if events else dict.fromkeys(details.ids(), details)
 
     @classmethod
     def measure(
@@ -138,8 +138,8 @@ class Measurement:
         """
         resolved = resolve(source)
         # Of totals that went through JSON the numbers are text, and the pairs are lists.
-        told = ((int(id), [given and tuple(given) for given in pair]) for id, pair in totals.get("shifts", {}).items())
-        shifts: Shifts = {id: (pair[0], pair[1]) for id, pair in told}
+        pairs = ((int(id), [given and tuple(given) for given in pair]) for id, pair in totals.get("shifts", {}).items())
+        shifts: Shifts = {id: (pair[0], pair[1]) for id, pair in pairs}
         engine = _engine.reopen(
             resolved.open(),
             index,

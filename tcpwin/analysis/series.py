@@ -69,8 +69,8 @@ class BudgetSeries:
         return len(self.start_ns)
 
     def __repr__(self) -> str:
-        told = [name for name, spent_ns in self.spent_ns.items() if spent_ns.any()]
-        return f"<BudgetSeries: {len(self)} intervals of {', '.join(told) or 'nothing'}>"
+        used = [name for name, spent_ns in self.spent_ns.items() if spent_ns.any()]
+        return f"<BudgetSeries: {len(self)} intervals of {', '.join(used) or 'nothing'}>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,11 +158,11 @@ def bdp(
     kernel = kernel or kernel_of(settings)
     if adv_win_scale is None and (kernel is None or kernel < SCALING_RATIO_SINCE):
         adv_win_scale = adv_win_scale_of(settings)
-    asked = "window"
+    computed = "window"
     if window is not None and rtt is not None:
-        rate, asked = window_rate_bps(window, rtt), "rate"
+        rate, computed = window_rate_bps(window, rtt), "rate"
     elif window is not None and rate is not None:
-        rtt, asked = window_rtt_ns(window, rate), "rtt"
+        rtt, computed = window_rtt_ns(window, rate), "rtt"
     assert rtt is not None
     assert rate is not None
     try:
@@ -184,9 +184,9 @@ def bdp(
     if as_json:
         import json
 
-        click.echo(json.dumps(_document(needed, asked, dump, advice), indent=1))
+        click.echo(json.dumps(_document(needed, computed, dump, advice), indent=1))
         return
-    click.echo("\n".join(_table(needed, asked, is_audit=dump is not None)))
+    click.echo("\n".join(_table(needed, computed, is_audit=dump is not None)))
     if dump is not None and advice is not None:
         click.echo("\n".join(_audit_lines(dump, advice)))
 
@@ -208,7 +208,7 @@ def _settings(path: str) -> tuple[SettingsSample, int | None]:
     return SettingsSample(None, 1, values), page_size_bytes
 
 
-def _table(needed: Plan, asked: str, *, is_audit: bool) -> list[str]:
+def _table(needed: Plan, computed: str, *, is_audit: bool) -> list[str]:
     from tcpwin.units import bytes_text, rate_text, time_text
 
     window, rate = bytes_text(needed.window_bytes), rate_text(float(needed.rate_bps))
@@ -217,7 +217,7 @@ def _table(needed: Plan, asked: str, *, is_audit: bool) -> list[str]:
         "window": f"{rate} over a round trip of {rtt} need {window} in flight.",
         "rate": f"A window of {window} carries {rate} over a round trip of {rtt}.",
         "rtt": f"A window of {window} carries {rate} over a round trip of {rtt} at most.",
-    }[asked]
+    }[computed]
     shift = needed.smallest_shift
     rows = [
         ("window", _size_text(needed.window_bytes)),
@@ -267,8 +267,10 @@ def _audit_lines(dump: str, advice: list[Advice]) -> list[str]:
     from tcpwin.units import count_text, name_text
 
     limits = sum(each.kind == "limits" for each in advice)
-    said = f"{count_text(limits, 'setting holds', 'settings hold')} the rate below that" if limits else "nothing limits"
-    lines = ["", f"{name_text(dump)}: {said}"]
+    limiting = (
+        f"{count_text(limits, 'setting holds', 'settings hold')} the rate below that" if limits else "nothing limits"
+    )
+    lines = ["", f"{name_text(dump)}: {limiting}"]
     for each in advice:
         lines += [
             "",
@@ -282,7 +284,7 @@ def _audit_lines(dump: str, advice: list[Advice]) -> list[str]:
     return lines
 
 
-def _document(needed: Plan, asked: str, dump: str | None, advice: list[Advice] | None) -> Mapping[str, Any]:
+def _document(needed: Plan, computed: str, dump: str | None, advice: list[Advice] | None) -> Mapping[str, Any]:
     from dataclasses import asdict
 
     reaches = {
@@ -296,7 +298,7 @@ def _document(needed: Plan, asked: str, dump: str | None, advice: list[Advice] |
     }
     document: dict[str, Any] = {
         "schema": SCHEMA,
-        "asked": asked,
+        "asked": computed,
         "rtt_ns": _number(needed.rtt_ns),
         "rate_bps": _number(needed.rate_bps),
         "window_bytes": needed.window_bytes,

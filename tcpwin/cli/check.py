@@ -182,8 +182,8 @@ class _Gate:
         """Yield the text: summary, connections with a problem where there are several, findings."""
         from tcpwin.limits import applicable_rules
 
-        asked = len(applicable_rules(analysis, self.rules))
-        return text_blocks(analysis, found, asked, SHOWN if self.limit is None else self.limit)
+        checked = len(applicable_rules(analysis, self.rules))
+        return text_blocks(analysis, found, checked, SHOWN if self.limit is None else self.limit)
 
     def write(
         self,
@@ -233,7 +233,7 @@ def accept(kinds: Mapping[Kind, Known], out: str) -> None:
 
 
 def text_blocks(
-    analysis: Analysis, found: Findings, asked: int, limit: int
+    analysis: Analysis, found: Findings, checked: int, limit: int
 ) -> Iterator[Iterable[str] | ConnectionTable]:
     """The summary, the connections with a problem where there are several, and the findings."""
     from tcpwin.limits import problems, summarize
@@ -247,7 +247,7 @@ def text_blocks(
             more = count_text(len(ids) - ROWS, "more connection")
             yield [f"{more} with a problem not shown: `tcpwin analyze --limit N` shows more, --format json all."]
         yield [""]
-    yield render_findings(analysis, found, asked=asked, limit=limit)
+    yield render_findings(analysis, found, checked=checked, limit=limit)
 
 
 def write_document_of(
@@ -257,7 +257,7 @@ def write_document_of(
     from tcpwin.limits import applicable_rules
 
     rules = gate.rules
-    asked = applicable_rules(analysis, rules)
+    checked = applicable_rules(analysis, rules)
     shown = list(islice(found, gate.limit))
     left_out = sum(found.counts.values()) - len(shown)
     if output.form == "json":
@@ -287,11 +287,13 @@ def write_document_of(
     elif output.form == "junit":
         from tcpwin.render import junit_document
 
-        write_lines([junit_document(analysis, found, shown, rules=asked, fail_on=gate.least).rstrip("\n")], output)
+        write_lines([junit_document(analysis, found, shown, rules=checked, fail_on=gate.least).rstrip("\n")], output)
     else:
         from tcpwin.render import counts_line, render_github
 
-        write_lines([*render_github(analysis, found, shown), counts_line(analysis, found, asked=len(asked))], output)
+        write_lines(
+            [*render_github(analysis, found, shown), counts_line(analysis, found, checked=len(checked))], output
+        )
     if left_out:
         warn(f"warning: {left_out} findings left out")
 

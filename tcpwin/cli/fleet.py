@@ -94,11 +94,11 @@ def run(
     else:
         for name, error in done.failed.items():
             complain(error if name in error else f"{name}: {error}")
-        click.echo("\n".join(_told(done)))
+        click.echo("\n".join(_done_lines(done)))
     return EXIT_UNREADABLE if done.failed else 0
 
 
-def _told(done: Done) -> Iterator[str]:
+def _done_lines(done: Done) -> Iterator[str]:
     from tcpwin.units import bytes_text, count_text, time_text
 
     captures = count_text(done.captures, "capture")
@@ -147,31 +147,31 @@ def show_(dataset: str, by: tuple[str, ...], limit: int, as_json: bool, colour: 
 
     groups = by or (BY if as_json else ("limit", "pair"))
     with asked(Dataset.open(dataset)) as database:
-        told = totals(database)
+        sums = totals(database)
         limits = {group: limits_by(database, group, limit) for group in groups}
         worst = worst_connections(database, limit)
         errors = unreadable(database, limit)
     if as_json:
-        document = {"schema": SCHEMA, "totals": told, "limits": limits, "worst": worst, "unreadable": errors}
+        document = {"schema": SCHEMA, "totals": sums, "limits": limits, "worst": worst, "unreadable": errors}
         click.echo(json.dumps(document, indent=1))
         return
-    blocks: list[list[str] | ConnectionTable] = [[_headline(told)]]
+    blocks: list[list[str] | ConnectionTable] = [[_headline(sums)]]
     for group, rows in limits.items():
         blocks += [["", f"By {group}"], _table(rows)]
     if worst:
         blocks.append(["", "The worst connections"])
         blocks += [_worst_lines(row) for row in worst]
     if errors:
-        blocks += [["", f"Captures that could not be read: {told['unreadable']:,}"]]
+        blocks += [["", f"Captures that could not be read: {sums['unreadable']:,}"]]
         blocks += [[_error_line(row) for row in errors]]
     show(blocks, colour)
 
 
-def _headline(told: dict[str, Any]) -> str:
+def _headline(sums: dict[str, Any]) -> str:
     from tcpwin.units import count_text
 
-    counts = (count_text(told[name], name.removesuffix("s")) for name in ("captures", "packets", "connections"))
-    return f"{', '.join(counts)}, {told['problems']:,} with a problem, {told['unreadable']:,} captures not readable."
+    counts = (count_text(sums[name], name.removesuffix("s")) for name in ("captures", "packets", "connections"))
+    return f"{', '.join(counts)}, {sums['problems']:,} with a problem, {sums['unreadable']:,} captures not readable."
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> ConnectionTable:

@@ -130,7 +130,10 @@ STYLES = (
     (r"^Worse\b|  worse$", "red"),
     (r"^Better\b|  better$", "green"),
     (r"^(?:capture|quality|host|old|new|a|b) ", "dim"),
-    (r"^(?:path, as the capture shows it|each limit lifted alone|nearest, and why|what other settings .*)$", "bold"),
+    (
+        r"^(?:path, as the capture shows it|each limit lifted alone|nearest, and why|expected with other .*)$",
+        "bold",
+    ),
     (r"^distance [\d.]+: .*", "bold"),
     (r"^(?:(?:time|state|field)  |cwnd: |Recv-Q: |retrans: ).*", "dim"),
     (r"(?<=  )(?:CLOSE-WAIT|SYN-SENT|SYN-RECV|LAST-ACK|FIN-WAIT-[12]|CLOSING)\b", "yellow"),
@@ -184,16 +187,16 @@ def page(lines: Iterable[str]) -> None:
     """Write lines to read: on a terminal, through PAGER where they are more than its height."""
     from shutil import get_terminal_size
 
-    told = list(lines)
+    texts = list(lines)
     is_terminal = all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
     size = get_terminal_size()
-    rows = sum(max(1, -(-len(line) // size.columns)) for each in told for line in each.split("\n"))
+    rows = sum(max(1, -(-len(line) // size.columns)) for each in texts for line in each.split("\n"))
     if is_terminal and rows >= size.lines:
         # As git has it: no longer than the text, colours through, and the text stays on the screen.
         os.environ.setdefault("LESS", "FRX")
-        click.echo_via_pager("\n".join(told))
+        click.echo_via_pager("\n".join(texts))
         return
-    for line in told:
+    for line in texts:
         click.echo(line)
 
 

@@ -102,18 +102,20 @@ def run(
     )
 
     scenarios = chosen(names, wanted, every=every)
-    asked, only = _which_kernel(kernel)
+    wanted_series, only = _which_kernel(kernel)
     tried: Tried | None = None
     if like is not None:
-        tried = read_tried(like, options, connection=connection, as_run=as_run, rate_mbps=rate_mbps, series=asked)
+        tried = read_tried(
+            like, options, connection=connection, as_run=as_run, rate_mbps=rate_mbps, series=wanted_series
+        )
         scenarios.append(tried.scenario)
     elif options.snapshots or rate_mbps or as_run or options.member or connection is not None:
         raise click.UsageError("--with, --connection, --as, --capture and --rate go with --like")
     if not scenarios:
         raise click.UsageError("name a scenario, or --set, or --all; `tcpwin lab list` lists them")
-    if asked is not None and engine != "uml":
-        raise click.UsageError(f"--engine netns runs on this host's own kernel: {asked} goes with --engine uml")
-    series = asked or (DEFAULT_SERIES if tried is None else tried.series)
+    if wanted_series is not None and engine != "uml":
+        raise click.UsageError(f"--engine netns runs on this host's own kernel: {wanted_series} goes with --engine uml")
+    series = wanted_series or (DEFAULT_SERIES if tried is None else tried.series)
     runs = [(each, which) for each in scenarios for which in each.kernels if only in (None, which)]
     if not runs:
         raise click.UsageError(f"none of these runs on the {kernel} kernel")
@@ -128,8 +130,8 @@ def run(
     elif missing:
         check_kernel(series)
         there = len(runs) - len(missing)
-        said = f"{there} of {len(runs)} are there already; " if there else ""
-        click.echo(f"{said}{run_needs(missing, capture=not no_capture)}", err=True)
+        present = f"{there} of {len(runs)} are there already; " if there else ""
+        click.echo(f"{present}{run_needs(missing, capture=not no_capture)}", err=True)
     output.mkdir(parents=True, exist_ok=True)
     held = True
     for scenario, which in runs:
@@ -279,5 +281,5 @@ def _find(name: str) -> Run:
     found = references().get(wanted)
     run = None if found is None else next((run for run in found.runs if run.name == run_name), None)
     if run is None:
-        raise click.UsageError(f"there is no run {name[:80]!r}: write it as lab-bulk-300ms/512m2-stock")
+        raise click.UsageError(f"unknown run {name[:80]!r}: write it as lab-bulk-300ms/512m2-stock")
     return run

@@ -45,8 +45,8 @@ def _page(context: click.Context, version: str, status: str) -> Iterator[str]:
     yield from (".SH NAME", _text(f"{_file_name(context)} - {first.rstrip('.').replace('`', '')}"))
     yield from (".SH SYNOPSIS", f".B {_escaped(path)}", _text(" ".join(command.collect_usage_pieces(context))))
     yield ".SH DESCRIPTION"
-    said = [part for part in (first, *more) if not part.startswith(_EXIT)]
-    for place, part in enumerate(said):
+    paragraphs = [part for part in (first, *more) if not part.startswith(_EXIT)]
+    for place, part in enumerate(paragraphs):
         if place:
             yield ".PP"
         yield _text(part)

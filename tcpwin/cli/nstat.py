@@ -115,8 +115,8 @@ def _by_one_clock(files: list[SnapshotFile]) -> list[SnapshotFile]:
     firsts = [_first_of(file) for file in files]
     timed = [file for file, first in zip(files, firsts, strict=True) if first and first.time_ns is not None]
     if timed and len(timed) < sum(first is not None for first in firsts):
-        kept = {id(file) for file in timed}
-        left_out = [file.name for file, first in zip(files, firsts, strict=True) if first and id(file) not in kept]
+        timed_ids = {id(file) for file in timed}
+        left_out = [file.name for file, first in zip(files, firsts, strict=True) if first and id(file) not in timed_ids]
         complain(f"note: without times, and left out: {', '.join(left_out)}")
         return timed
     return files
@@ -219,9 +219,9 @@ def _explained(row: CounterRow) -> dict[str, Any]:
     from tcpwin.hosts import MEANINGS
 
     meaning = MEANINGS.get(row.name)
-    said = {name: value for name, value in asdict(row).items() if name not in ("start_ns", "end_ns")}
+    named = {name: value for name, value in asdict(row).items() if name not in ("start_ns", "end_ns")}
     return {
-        **said,
+        **named,
         "source": None if meaning is None else meaning.source,
         "since": None if meaning is None else meaning.since,
     }

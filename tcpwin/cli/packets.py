@@ -71,9 +71,9 @@ def packets(
         _check_parquet(out)
     source, shifts = _source_of(captures, options)
     with _opened(out) as file:
-        with progress(source) as tell:
+        with progress(source) as report_progress:
             count, facts = (_write_parquet if form == "parquet" else _write_text)(
-                source, file, form, only=connection, columns=columns, shifts=shifts, progress=tell
+                source, file, form, only=connection, columns=columns, shifts=shifts, progress=report_progress
             )
         check_connection(connection, count)
     for warning in Capture.warnings_of(facts) if shifts is None else ():

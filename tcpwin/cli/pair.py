@@ -161,7 +161,7 @@ def _check_output(out: str) -> None:
     from tcpwin.render.report import require
 
     if format_of(out) is None:
-        raise click.UsageError(f"the name {out} says no format: let it end in one of {', '.join(FORMATS)}")
+        raise click.UsageError(f"{out} has no known extension: use one of {', '.join(FORMATS)}")
     check(out)
     if _is_page(out):
         require()

@@ -122,11 +122,11 @@ def plot(
     from tcpwin.units import short_name
 
     if format_of(out) is None:
-        raise click.UsageError(f"the name {out} says no format: let it end in one of {', '.join(FORMATS)}")
+        raise click.UsageError(f"{out} has no known extension: use one of {', '.join(FORMATS)}")
     check(out)
     spare_captures(captures, out)
     if name != TIMELINE and name not in figures.names():
-        raise click.UsageError(f"no figure is called '{name}': there are {', '.join((*figures.names(), TIMELINE))}")
+        raise click.UsageError(f"unknown figure '{name}': choose one of {', '.join((*figures.names(), TIMELINE))}")
     check_span(first, last)
     given = {"--connection": connection, "--direction": direction, "--from": first, "--to": last, "--field": field}
     _refuse_unused(name, [option for option, value in given.items() if value is not None])

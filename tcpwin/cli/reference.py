@@ -81,8 +81,8 @@ def reference(
         return
     if options.snapshots or options.clock_offset is not None or options.member is not None or connection is not None:
         raise click.UsageError("--with, --clock-offset, --capture and --connection go with --like")
-    asked = (rtt, rate, rmem, window, kernel, workload)
-    if any(each is not None for each in asked):
+    criteria = (rtt, rate, rmem, window, kernel, workload)
+    if any(each is not None for each in criteria):
         if name is not None:
             raise click.UsageError("NAME shows one reference; --rtt, --rate and the like look through all")
         _write_nearest(rtt, rate, rmem, window, kernel, workload, limit, as_json, colour)

@@ -113,8 +113,10 @@ def slice(
         origin_ns=_origin_ns(analysis, connections),
         capture_ns=analysis.capture.first_time_ns or 0,
     )
-    with progress(analysis._source) as tell:
-        written = slice_packets(analysis, destination(out), comments=not no_comments, progress=tell, **choices)
+    with progress(analysis._source) as report_progress:
+        written = slice_packets(
+            analysis, destination(out), comments=not no_comments, progress=report_progress, **choices
+        )
     say_written(written, SCHEMA, analysis, out, as_json=as_json)
 
 
@@ -205,8 +207,8 @@ def annotate(
 
     refuse_output(captures, out, as_json=as_json)
     analysis = options.analyze(captures, keep=True)
-    with progress(analysis._source) as tell:
-        written = annotate_packets(analysis, destination(out), progress=tell)
+    with progress(analysis._source) as report_progress:
+        written = annotate_packets(analysis, destination(out), progress=report_progress)
     if written.packets_skipped:
         complain(
             f"warning: {written.packets_skipped:,} packets of interfaces that the capture does not describe are left "

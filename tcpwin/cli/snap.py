@@ -163,9 +163,9 @@ def _paths(out: str) -> tuple[Path, Path]:
 def _waiting() -> Iterator[Callable[[float], bool]]:
     """Wait for seconds, or for one of the signals that end a program; they are held back in between."""
     ends = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-    asked = {each for each in ends if signal.getsignal(each) is not signal.SIG_IGN}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, asked)
+    handled = {each for each in ends if signal.getsignal(each) is not signal.SIG_IGN}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, handled)
     try:
-        yield lambda seconds: signal.sigtimedwait(asked, seconds) is not None
+        yield lambda seconds: signal.sigtimedwait(handled, seconds) is not None
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

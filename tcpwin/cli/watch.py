@@ -132,7 +132,7 @@ def watch(
     # The kernel's buffer is half as large as ours.
     blocks = max(recent_bytes // 2 // BLOCK_BYTES, 1)
     with ExitStack() as stack:
-        is_ended = stack.enter_context(_asked_to_end())
+        is_ended = stack.enter_context(_end_requested())
         source = (
             Interface(interface, filter=wanted, blocks=blocks) if interface is not None else GrowingFile(follow or "-")
         )
@@ -142,7 +142,7 @@ def watch(
             stack.callback(serve(counted, metrics, live))
         notice = _as_json if as_json else _Screen(source.name, colour).take if sys.stdout.isatty() else _as_lines
 
-        def tell(what: Notice) -> None:
+        def notify(what: Notice) -> None:
             counted.take(what)
             live.take(what)
             if isinstance(what, str):
@@ -156,24 +156,24 @@ def watch(
             if interface is not None:
                 if drops:
                     more["beside"] = stack.enter_context(recording_drops(folder))
-                more["snapshots"] = stack.enter_context(sampling(folder, sample_ns, tell))
-        Watch(source, settings, tell, is_ended=is_ended, is_wanted=lambda: live.is_wanted, **more).run()
+                more["snapshots"] = stack.enter_context(sampling(folder, sample_ns, notify))
+        Watch(source, settings, notify, is_ended=is_ended, is_wanted=lambda: live.is_wanted, **more).run()
 
 
 @contextmanager
-def _asked_to_end() -> Iterator[Callable[[], bool]]:
+def _end_requested() -> Iterator[Callable[[], bool]]:
     """Whether a signal asked for the end; the second one ends at once."""
-    asked: list[int] = []
+    signals: list[int] = []
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def ask(number: int, _: object) -> None:
-        asked.append(number)
+        signals.append(number)
         signal.signal(number, before[signal.Signals(number)])
 
     for number in before:
         signal.signal(number, ask)
     try:
-        yield lambda: bool(asked)
+        yield lambda: bool(signals)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

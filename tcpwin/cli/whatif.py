@@ -160,8 +160,8 @@ def whatif(
         from tcpwin.lab.twin import describe_twin
 
         more = {} if twin is None else {"twin": describe_twin(twin)}
-        told = {"refused": str(found)} if isinstance(found, WhatIfError) else describe_whatif(found)
-        click.echo(json.dumps({"schema": WHATIF_SCHEMA, **told, **more}, indent=1))
+        outcome = {"refused": str(found)} if isinstance(found, WhatIfError) else describe_whatif(found)
+        click.echo(json.dumps({"schema": WHATIF_SCHEMA, **outcome, **more}, indent=1))
         return
     from tcpwin.render import render_whatif
 

@@ -69,8 +69,8 @@ def index(
         place = Path(out or f"{capture}{ENDING}")
         spare_captures(captures, str(place))
         analysis = options.analyze((capture,), keep=True)
-        with progress(analysis._source) as tell:
-            made = write_index(analysis, Path(capture), place, progress=tell)
+        with progress(analysis._source) as report_progress:
+            made = write_index(analysis, Path(capture), place, progress=report_progress)
         if made.first_time_ns is None:
             complain(f"warning: {capture} has no times: name its index in Wireshark's preference tcpwin.index")
         else:

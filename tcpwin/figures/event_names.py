@@ -1,33 +1,33 @@
-"""What happened at a segment, in words: hover texts and comments of packets say the same."""
+"""Names of segment events, for hover texts and packet comments."""
 
 from __future__ import annotations
 
 CAUSE_WORDS = {
     "fast": "fast retransmission",
-    "recovery": "sent again in recovery",
-    "lost_retransmission": "sent again, lost again",
-    "rto": "sent again after a timeout",
-    "go_back_n": "sent again in the wake of a timeout",
+    "recovery": "retransmitted in recovery",
+    "lost_retransmission": "retransmission of a lost retransmission",
+    "rto": "retransmitted after a timeout",
+    "go_back_n": "retransmitted following a timeout",
     "tail_loss_probe": "tail loss probe",
-    "spurious": "sent again needlessly",
+    "spurious": "retransmitted needlessly",
     "syn": "SYN again",
     "syn_ack": "SYN/ACK again",
     "fin": "FIN again",
-    "fast_open": "the SYN's data again, left out by the SYN/ACK",
-    "zero_window": "sent again into a closed window",
-    "unknown": "sent again, cause unknown",
+    "fast_open": "retransmitted SYN data, not covered by the SYN/ACK",
+    "zero_window": "retransmitted into a closed window",
+    "unknown": "retransmitted, cause unknown",
     "out_of_order": "out of order",
     "capture_reordered": "reordered by the capture",
 }
-"""Why a segment came again or late."""
+"""Names of the causes of retransmitted or late segments."""
 EVENT_WORDS = {
     "duplicate_ack": "duplicate ACK",
     "zero_window_probe": "zero-window probe",
     "zero_window_probe_ack": "ACK of a zero-window probe",
     "keep_alive": "keep-alive",
     "keep_alive_ack": "ACK of a keep-alive",
-    "previous_segment_missing": "the segment before is missing",
-    "acked_unseen": "ACK of data that the capture does not hold",
+    "previous_segment_missing": "previous segment not captured",
+    "acked_unseen": "ACK of data missing from the capture",
     "capture_duplicate": "duplicate made by the capture",
     "window_shrink": "window shrunk",
     "sub_mss_window": "window below one segment",
@@ -39,9 +39,9 @@ EVENT_WORDS = {
     "congestion_echo": "congestion echo (ECE)",
     "window_reduced": "congestion window reduced (CWR)",
 }
-"""Events whose name is not what they are called."""
+"""Names of events that differ from their identifiers."""
 
 
 def event_words(name: str) -> str:
-    """What an event is called."""
+    """Return the name of an event."""
     return EVENT_WORDS.get(name, name.replace("_", " "))

@@ -1,7 +1,7 @@
-"""Figures: what a capture and its hosts show, drawn with plotly.
+"""Figures of a capture and its hosts, drawn with plotly.
 
 In: a Connection or an Analysis. Out: plotly figures. One module of this package is one kind of figure, found by its
-name; a new one needs no other edit. Nothing here is imported by a plain analysis. plotly is the extra ``plot``.
+name; a new one needs no other edit. A plain analysis imports nothing from here. plotly is the extra ``plot``.
 
 >>> figure = figures.draw("window", analysis.connections[0], direction="b_to_a")
 >>> figure.write_html("window.html")
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 
 def names(scope: str | None = None) -> list[str]:
-    """Names of all figures, or of those drawn of a ``connection`` or of an ``analysis``, in the order to show them."""
+    """Return the names of all figures, or of those of a ``connection`` or an ``analysis``, in display order."""
     return [name for name, kind in all_figures().items() if scope in (None, kind.scope)]
 
 
 def get(name: str) -> FigureKind:
-    """The kind of figure of a name.
+    """Return the kind of figure with this name.
 
     Raises:
-        KeyError: there is none; the message lists those there are.
+        KeyError: the name is unknown; the message lists the known ones.
     """
     kinds = all_figures()
     if name not in kinds:
-        raise KeyError(f"no figure is called {name}: there are {', '.join(kinds)}")
+        raise KeyError(f"unknown figure {name}: choose one of {', '.join(kinds)}")
     return kinds[name]
 
 
@@ -55,31 +55,31 @@ def draw(
     theme: str = "light",
     field: str | None = None,
 ) -> Any:
-    """Draw one figure; where there is nothing to draw, the figure says so and why.
+    """Draw one figure; if there is nothing to draw, the figure gives the reason.
 
     Args:
         name: one of `names`.
-        subject: what it is drawn of, by the figure's scope. An analysis with one connection, or a connection, whose
-            analysis is meant, will do for the other.
-        direction: whose data: ``a_to_b`` or ``b_to_a``; the one with more data where none is given.
-        start_ns, end_ns: only this span of time, in finer detail; nanoseconds since the epoch.
+        subject: of the figure's scope. An analysis with one connection, or a connection, in place of its
+            analysis, is accepted for the other.
+        direction: of the data: ``a_to_b`` or ``b_to_a``; by default the one with more data.
+        start_ns, end_ns: only this time span, in finer detail; nanoseconds since the epoch.
         points: most points of a curve.
         theme: ``light`` or ``dark``.
-        field: what is drawn, for a figure that draws any of several: a field of sockets, as ``rcvbuf_bytes``, or a
-            reference's run, as ``lab-bulk-300ms/512m2-stock``.
+        field: for a figure with a choice: a field of sockets, such as ``rcvbuf_bytes``, or a reference run, such as
+            ``lab-bulk-300ms/512m2-stock``.
 
     Returns:
         A ``plotly.graph_objects.Figure``.
 
     Raises:
-        KeyError: there is no such figure.
-        ArgumentError: another option that there is not; a span of a figure that is of all of a connection's life.
+        KeyError: the figure is unknown.
+        ArgumentError: another option is unknown, or a span was given for a figure without a time axis.
         SourceError: the source changed, or could be read only once.
     """
     from tcpwin.figures.drawing.compose import wrap_figure
 
     if not (start_ns is None and end_ns is None) and not get(name).has_time_axis:
-        raise ArgumentError(f"figure {name} is of all of a connection's life: it takes no span")
+        raise ArgumentError(f"figure {name} covers the whole connection: it takes no span")
     options: dict[str, Any] = {"direction": direction, "start_ns": start_ns, "end_ns": end_ns, "points": points}
     return wrap_figure(plain(name, subject, theme=theme, field=field, **options))
 
@@ -94,15 +94,15 @@ def timeline(
     points: int = 1000,
     theme: str = "light",
 ) -> Any:
-    """Several figures of a connection, one above the other, on one time axis that all follow when one is zoomed.
+    """Draw several figures of a connection, one above the other, on one time axis with a common zoom.
 
     Args:
-        names: from top to bottom; where none are given, those with ``is_in_timeline``, and those about the
-            connection's limit. What has nothing to show is left out.
+        names: from top to bottom; by default those with ``is_in_timeline``, and those about the
+            connection's limit. Figures with nothing to show are left out.
 
     Raises:
-        KeyError: there is no such figure.
-        ArgumentError: a figure whose axis is not time, or another option that there is not.
+        KeyError: a figure is unknown.
+        ArgumentError: a figure has no time axis, or another option is unknown.
     """
     from tcpwin.figures.drawing.compose import wrap_figure
 
@@ -111,7 +111,7 @@ def timeline(
 
 
 def plain(name: str, subject: Connection | Analysis, *, field: str | None = None, **options: Any) -> dict[str, Any]:
-    """What `draw` draws as plain data: ``data`` and ``layout``, with numpy arrays; it needs no plotly."""
+    """Draw the same as `draw` as plain data: ``data`` and ``layout``, with numpy arrays; needs no plotly."""
     from tcpwin.figures.drawing.compose import compose, nothing
 
     kind = get(name)
@@ -130,7 +130,7 @@ def plain(name: str, subject: Connection | Analysis, *, field: str | None = None
 
 
 def plain_timeline(connection: Connection, names: Sequence[str] | None = None, **options: Any) -> dict[str, Any]:
-    """What `timeline` draws, likewise."""
+    """Draw the same as `timeline` as plain data."""
     from tcpwin.figures.drawing.compose import compose, nothing
 
     if names is None:
@@ -142,7 +142,7 @@ def plain_timeline(connection: Connection, names: Sequence[str] | None = None, *
             raise ArgumentError(f"figure {kind.name} has no time axis to share")
 
     def drawn(request: Request) -> dict[str, Any]:
-        panels, reason = [], "no figure was asked for"
+        panels, reason = [], "no figure was requested"
         for kind in kinds:
             try:
                 request.check()
@@ -160,14 +160,14 @@ def plain_timeline(connection: Connection, names: Sequence[str] | None = None, *
 def plain_pair(
     name: str, connections: Sequence[tuple[str, Connection]], *, direction: DirectionName, points: int, theme: str
 ) -> dict[str, Any]:
-    """One figure of two connections, one above the other on the same axes: before and after a change.
+    """Draw one figure for two connections, one above the other on the same axes: before and after a change.
 
     Args:
-        connections: name to be shown, and connection, from top to bottom.
+        connections: display name and connection, from top to bottom.
 
     Raises:
-        KeyError: there is no such figure.
-        ArgumentError: its axis is not time, or another option that there is not.
+        KeyError: the figure is unknown.
+        ArgumentError: it has no time axis, or another option is unknown.
     """
     from tcpwin.figures.drawing.pair import draw_pair
 
@@ -178,10 +178,10 @@ def plain_pair(
 
 
 def still(figure: Mapping[str, Any], *, width: int) -> str:
-    """A figure as SVG, which needs neither plotly nor a browser: what its legend shows at first, without hover texts.
+    """Render a figure as SVG, without plotly or a browser: all that its legend shows at first, without hover texts.
 
     Args:
-        figure: what `plain`, `plain_timeline` or `plain_pair` gives, or the same as JSON has it.
+        figure: the result of `plain`, `plain_timeline` or `plain_pair`, or its JSON form.
         width: in pixels; the height is the figure's own.
 
     Raises:

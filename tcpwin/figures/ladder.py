@@ -1,8 +1,8 @@
-"""The ladder of a paired connection: two time lines, and each packet as a line that slants from one to the other.
+"""The ladder of a paired connection: two time lines, and each packet as a slanted line from one to the other.
 
 In: a Pairing and the number of a connection. Out: a plotly figure, with the delays of both directions under the ladder,
-and flight and windows as either end had them. All times are by a's clock. A ladder of more packets than can be told
-apart shows those that something happened to, and every so many of the others; it opens at the first loss.
+and flight and windows as seen by each end. All times are by a's clock. A ladder of too many packets shows
+those with an event, and a sample of the others; it opens at the first loss.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ if TYPE_CHECKING:
     from tcpwin.pairing import PairedConnection, Pairing
 
 MOST_DRAWN = 1_200
-"""Packets of a figure, beside those where it opens: more lines are a surface."""
+"""Most packets of a figure outside the opening view: more lines would merge into an area."""
 MOST_FOCUSED = 240
-"""Packets that are shown where it opens: each is a line of its own under the pointer."""
+"""Most packets in the opening view, where each line can be hovered separately."""
 _BEFORE = 0.3
-"""Of these, as many before the first that was lost."""
+"""Number of these before the first lost packet."""
 _LOST_AT = 0.55
-"""Of the way, where a lost packet ends."""
+"""Share of the path after which a lost packet's line ends."""
 _HEIGHT = 720
 _POINTS = 800
-"""Of flight and windows."""
+"""Most points of flight and windows."""
 _MARKS = {
     "data": ("data", COLOURS["sent"], "solid"),
     "acks": ("ACKs", COLOURS["acknowledged"], "solid"),
-    "resend": ("sent again", PINK, "solid"),
+    "resend": ("retransmitted", PINK, "solid"),
     "late": ("late", GOLD, "dash"),
     "duplicated": ("duplicated", VIOLET, "dot"),
     "unknown": ("unknown", GREY, "dot"),
@@ -57,7 +57,7 @@ _MARKS = {
 }
 """Legend, colour and dash of each kind; the last are drawn over the first."""
 _WORST = ("lost", "unknown", "late", "duplicated", "resend")
-"""Where a ladder of many packets opens: at the first of these that there is."""
+"""Kinds at whose first packet a large ladder opens, in order of preference."""
 
 
 def draw_ladder(
@@ -73,15 +73,15 @@ def draw_ladder(
     Args:
         pairing: of two captures.
         connection: its number among the paired ones.
-        start_ns, end_ns: only packets on their way in this span, by a's clock.
+        start_ns, end_ns: only packets in transit in this span, by a's clock.
         theme: ``light`` or ``dark``.
 
     Returns:
-        A ``plotly.graph_objects.Figure``; `layout.meta` tells first and last packet of the connection and its losses.
+        A ``plotly.graph_objects.Figure``; `layout.meta` has first and last packet of the connection and its losses.
 
     Raises:
         IndexError: there is no such connection.
-        ArgumentError: there is no such theme.
+        ArgumentError: the theme is unknown.
     """
     from tcpwin.figures.ladder_packets import read_rungs
 
@@ -111,7 +111,7 @@ def draw_ladder(
     layout["xaxis"]["range"] = _padded(shown, rungs, origin_ns)
     layout["meta"] = {
         "legend_height": 57,
-        # As text: JSON readers keep 53 bits of a number.
+        # As text: JSON readers keep only 53 bits of a number.
         "origin_ns": str(origin_ns),
         "life_s": (rungs.last_ns - origin_ns) / 1e9,
         "losses_s": ((rungs.losses_ns - origin_ns) / 1e9).tolist(),
@@ -126,7 +126,7 @@ def _padded(shown: list[int], rungs: Rungs, origin_ns: int) -> list[float]:
 
 
 def _focus(rungs: Rungs) -> tuple[int, int] | None:
-    """Where a ladder of many packets opens: around the first of the worst; None where all can be shown."""
+    """Return the opening view of a large ladder, around the first packet of the worst kind; None if all fit."""
     import numpy as np
 
     if rungs.total <= 2 * MOST_FOCUSED:
@@ -140,7 +140,9 @@ def _focus(rungs: Rungs) -> tuple[int, int] | None:
 
 
 def _chosen(rungs: Rungs, focus: tuple[int, int] | None) -> NDArray[Any]:
-    """Which packets are drawn: all where it opens; else what happened to any first, then others at even steps."""
+    """Choose the packets to draw: all in the opening view; elsewhere those with events first, then others at even
+    steps.
+    """
     import numpy as np
 
     from tcpwin.figures.ladder_packets import ORDINARY
@@ -162,7 +164,7 @@ def _chosen(rungs: Rungs, focus: tuple[int, int] | None) -> NDArray[Any]:
 
 
 def _note(rungs: Rungs, drawn: int, focus: tuple[int, int] | None, origin_ns: int, colours: Theme) -> str:
-    """What is not shown, under the title."""
+    """Describe what is left out, under the title."""
     if drawn == rungs.total:
         return ""
     text = f"{drawn:,} of {count_text(rungs.total, 'packet')} drawn"
@@ -240,7 +242,7 @@ def _layout(pairing: Pairing, paired: PairedConnection, colours: Theme, *, has_v
 
 
 def _label(text: str, height: float, anchor: str) -> dict[str, Any]:
-    """The name of a capture at its time line; on the picture, so that zooming does not move it."""
+    """Return a capture's name at its time line; attached to the plot, so that zooming does not move it."""
     place = {"xref": "paper", "x": 0, "xanchor": "left", "xshift": 4, "yref": "y", "y": height, "yanchor": anchor}
     return {"text": text, "showarrow": False, "font": {"size": 11}, **place}
 
@@ -248,7 +250,7 @@ def _label(text: str, height: float, anchor: str) -> dict[str, Any]:
 def _lines(
     packets: dict[str, NDArray[Any]], chosen: NDArray[Any], kind: str, origin_ns: int, *, is_dense: bool
 ) -> dict[str, Any]:
-    """One trace: a line for each packet, with a gap after it."""
+    """Draw one trace: a line for each packet, with a gap after it."""
     import numpy as np
 
     name, colour, dash = _MARKS[kind]
@@ -260,7 +262,7 @@ def _lines(
     y = np.full(3 * len(begin), np.nan)
     y[0::3] = np.where(part["leaves_at_b"], 0, 1)
     y[1::3] = np.where(part["leaves_at_b"], share, 1 - share)
-    said = [
+    hover_texts = [
         f"a:{a or '–'} b:{b or '–'} seq {seq} len {length}"
         for a, b, seq, length in zip(
             *(part[column].tolist() for column in ("frame_a", "frame_b", "seq", "length")), strict=True
@@ -275,7 +277,7 @@ def _lines(
         "name": name,
         "x": x,
         "y": y,
-        "text": [text for each in said for text in (each, each, "")],
+        "text": [text for each in hover_texts for text in (each, each, "")],
         "hovertemplate": f"%{{x:.6f}} s  {name}<br>%{{text}}<extra></extra>",
         "line": {"color": colour, "width": 2 if kind == "lost" else 1, "dash": dash},
         "marker": marker,
@@ -285,7 +287,7 @@ def _lines(
 
 
 def _delays(delays: Delays, paired: PairedConnection, index: int, origin_ns: int) -> list[dict[str, Any]]:
-    """The delays of one direction: a band from the least to the most of each column of time."""
+    """Draw the delays of one direction: a band from the minimum to the maximum of each column of time."""
     starts_ns, least_ns, most_ns = delays.columns()
     if not len(starts_ns):
         return []
@@ -300,7 +302,7 @@ def _delays(delays: Delays, paired: PairedConnection, index: int, origin_ns: int
         "yaxis": "y2",
         "legendgroup": name,
     }
-    told = "%{x:.6f} s  " + name
+    place = "%{x:.6f} s  " + name
     return [
         {
             **common,
@@ -308,7 +310,7 @@ def _delays(delays: Delays, paired: PairedConnection, index: int, origin_ns: int
             "showlegend": False,
             "y": least_ns / 1e6,
             "line": {"color": colour, "width": 0.5},
-            "hovertemplate": f"{told}, least: %{{y:.3f}} ms<extra></extra>",
+            "hovertemplate": f"{place}, least: %{{y:.3f}} ms<extra></extra>",
         },
         {
             **common,
@@ -316,7 +318,7 @@ def _delays(delays: Delays, paired: PairedConnection, index: int, origin_ns: int
             "y": most_ns / 1e6,
             "line": {"color": colour, "width": 1.5, "dash": "solid" if is_from_a else "dot"},
             "fill": "tonexty",
-            "hovertemplate": f"{told}, most: %{{y:.3f}} ms<extra></extra>",
+            "hovertemplate": f"{place}, most: %{{y:.3f}} ms<extra></extra>",
         },
     ]
 
@@ -324,7 +326,7 @@ def _delays(delays: Delays, paired: PairedConnection, index: int, origin_ns: int
 def _views(
     pairing: Pairing, paired: PairedConnection, span_ns: tuple[int | None, int | None], origin_ns: int
 ) -> list[dict[str, Any]]:
-    """Flight at the sender of most data, and the window as the receiver sent it and as it came, by a's clock."""
+    """Draw the flight of the sender with most data, and the window as sent and as received, by a's clock."""
     judged = pairing.judge(paired.number)
     if judged is None:
         return []

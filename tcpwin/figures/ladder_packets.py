@@ -1,7 +1,7 @@
-"""The packets of a ladder: of a connection of any size so many as a browser holds, with the times of all losses.
+"""The packets of a ladder: of any connection as many as a browser can handle, with the times of all losses.
 
-In: a Pairing, read once more, some packets at a time. Out: Rungs. Packets that something happened to are kept first; of
-the others every second is dropped whenever they are too many. Delays are kept as the least and the most of columns.
+In: a Pairing, read once more, in chunks. Out: Rungs. Packets with an event are preferred; of the others every second
+one is dropped whenever there are too many. Delays are kept as the minimum and maximum of columns of time.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 ORDINARY = ("data", "acks")
 COLUMNS = 400
-"""Of the delays."""
+"""Most columns of the delays."""
 _ODD = ("late", "duplicated", "unknown", "lost")
-_KEPT = 50_000
-"""Packets of each kind that are held while the captures are read."""
+_SAMPLED = 50_000
+"""Most packets of each kind that are held while the captures are read."""
 _LOSSES = 1_000
-"""Times of losses that a page may step through."""
+"""Most losses that a page may step through."""
 _NONE = 1 << 62
 
 
 @dataclass
 class Delays:
-    """The least and the most delay in columns of time, twice as wide whenever they do not reach."""
+    """Minimum and maximum delay in columns of time, whose width doubles when they run out."""
 
     from_ns: int | None = None
     width_ns: int = 1_000
@@ -39,7 +39,7 @@ class Delays:
     most_ns: NDArray[np.int64] = field(default_factory=lambda: np.full(2 * COLUMNS, -_NONE))
 
     def add(self, time_ns: NDArray[np.int64], delay_ns: NDArray[np.int64]) -> None:
-        """Take packets; what is found out late may have left early."""
+        """Add packets, which may be older than those before."""
         if not len(time_ns):
             return
         first_ns, last_ns = int(time_ns.min()), int(time_ns.max())
@@ -62,15 +62,15 @@ class Delays:
         self.width_ns *= 2
 
     def columns(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """When each column with packets begins, its least, and its most."""
+        """Return the start of each column with packets, its minimum and its maximum."""
         filled = self.most_ns > -_NONE
         starts = (self.from_ns or 0) + np.flatnonzero(filled) * self.width_ns
         return starts, self.least_ns[filled], self.most_ns[filled]
 
 
 @dataclass
-class _Kept:
-    """Packets of a kind, every so many of them."""
+class _Sample:
+    """An even sample of the packets of a kind."""
 
     most: int
     step: int = 1
@@ -101,9 +101,9 @@ class Rungs:
     Attributes:
         packets: in the order in which they left: ``left_ns`` and ``delay_ns`` by a's clock, ``kind``, ``direction``,
             ``frame_a``, ``frame_b``, ``seq``, ``length``, ``leaves_at_b``, ``is_measured``.
-        total: how many there are in the span.
+        total: number of packets in the span.
         first_ns, last_ns: of the whole connection.
-        losses_ns: when those left that were lost, of the whole connection; at most 1,000.
+        losses_ns: departure times of lost packets, of the whole connection; at most 1,000.
         delays: of each direction, in the span.
     """
 
@@ -116,7 +116,7 @@ class Rungs:
 
 
 def read_rungs(pairing: Pairing, paired: PairedConnection, start_ns: int | None, end_ns: int | None) -> Rungs:
-    """Read a connection's packets, and keep those that left in a span."""
+    """Read a connection's packets, and keep those that left within a span."""
     gathered = _Gathered(pairing, paired, start_ns, end_ns)
     pairing.read_packets(gathered.take)
     return gathered.rungs()
@@ -127,8 +127,8 @@ class _Gathered:
         self._pairing = pairing
         self._paired = paired
         self._span = (start_ns, end_ns)
-        self._ordinary, self._odd = _Kept(_KEPT), _Kept(_KEPT)
-        self._losses = _Kept(_LOSSES)
+        self._ordinary, self._eventful = _Sample(_SAMPLED), _Sample(_SAMPLED)
+        self._losses = _Sample(_LOSSES)
         self._ends: list[int] = []
         self._delays = (Delays(), Delays())
 
@@ -151,11 +151,11 @@ class _Gathered:
             mine = (columns["direction"] == index) & columns["is_measured"]
             delays.add(columns["left_ns"][mine], columns["delay_ns"][mine])
         is_ordinary = np.isin(columns["kind"], ORDINARY)
-        for kept, wanted in ((self._ordinary, is_ordinary), (self._odd, ~is_ordinary)):
-            kept.add({name: values[wanted] for name, values in columns.items()})
+        for sample, wanted in ((self._ordinary, is_ordinary), (self._eventful, ~is_ordinary)):
+            sample.add({name: values[wanted] for name, values in columns.items()})
 
     def rungs(self) -> Rungs:
-        parts = [*self._ordinary.parts, *self._odd.parts]
+        parts = [*self._ordinary.parts, *self._eventful.parts]
         packets = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
         if packets:
             order = np.argsort(packets["left_ns"], kind="stable")
@@ -163,7 +163,7 @@ class _Gathered:
         losses = [part["left_ns"] for part in self._losses.parts]
         return Rungs(
             packets,
-            self._ordinary.seen + self._odd.seen,
+            self._ordinary.seen + self._eventful.seen,
             self._ends[0] if self._ends else 0,
             self._ends[1] if self._ends else 0,
             np.sort(np.concatenate(losses)) if losses else np.empty(0, np.int64),
@@ -172,14 +172,14 @@ class _Gathered:
 
 
 def _rungs_of(pairing: Pairing, paired: PairedConnection, table: Columns) -> Columns:
-    """Rows of the table as lines of a ladder, with times by a's clock and the kind of each."""
+    """Return rows of the table as lines of a ladder, with times by a's clock and the kind of each."""
     in_a, in_b = table["frame_a"] > 0, table["frame_b"] > 0
     leaves_at_b = np.array([each.leaves_at == "b" for each in paired.directions])[table["direction"]]
     least = np.array([each.delay.least_ns if each.delay else 0 for each in paired.directions], dtype=np.int64)
     at_a = np.where(in_a, table["time_a_ns"], 0)
     at_b = np.where(in_b, table["time_b_ns"], 0)
     delay_ns = np.where(in_a & in_b, table["delay_ns"], least[table["direction"]])
-    # Seen at b alone: by the offset of the piece in which it was, near enough for a line.
+    # Seen at b alone: use the clock offset at that time, accurate enough for a line.
     if pairing.clock is not None:
         pieces = pairing.clock.pieces
         begins = np.array([piece.from_ns + piece.offset_ns for piece in pieces])

@@ -1,7 +1,7 @@
-"""Transfers beside each other: the bytes of each that had come through by a time, on the same axes.
+"""Transfers in comparison: the bytes acknowledged of each over time, on the same axes.
 
-In: for each transfer its name, times since it began, and bytes by then. Out: `data` and `layout` as plotly draws them,
-which `still` turns into a picture, too.
+In: for each transfer its name, times since it began, and bytes by then. Out: `data` and `layout` for plotly,
+which `still` can also render.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ class Progress:
 
 
 def plain_progress(transfers: Sequence[Progress], *, title: str, theme: str = "light") -> dict[str, Any]:
-    """Draw transfers that begin at the same moment: the steeper, the faster; the one that ends first is done first.
+    """Draw transfers that begin at the same moment: the steeper, the faster.
 
     Args:
-        transfers: three at the most, in the order of the legend.
+        transfers: at most three, in the order of the legend.
         title: of the figure, as text.
         theme: ``light`` or ``dark``.
 
     Raises:
-        ArgumentError: there is no such theme.
+        ArgumentError: the theme is unknown.
     """
     colours = find_theme(theme)
     data = [

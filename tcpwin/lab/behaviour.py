@@ -137,6 +137,6 @@ def behaviour_rows(columns: Sequence[Behaviour]) -> list[tuple[str, tuple[str, .
         "window: mean, most",
         "in flight: mean, most",
         "zero windows: count, time",
-        "sent again: segments, share",
+        "retransmissions: segments, share",
     )
     return list(zip(names, zip(*map(cells, columns), strict=True), strict=True))

@@ -61,10 +61,10 @@ def test_the_deciding_measure_is_named_unless_it_is_goodput() -> None:
     """At the receiver, lost segments arrive once; the rate is nearly that of the sender's capture."""
     lossy = [CAPTURES / "wild" / f"lossy-path{part}" for part in (".pcapng.gz", "-receiver.pcap.gz")]
     told = lines(*lossy)
-    assert told[3] == "Better: bytes sent again 1.16 % → 0.00 %; goodput × 1.09."
+    assert told[3] == "Better: bytes retransmitted 1.16 % → 0.00 %; goodput × 1.09."
     assert (
         told[4] == "Both captures hold the same connection at the same time: "
-        f"`tcpwin pair {lossy[0]} {lossy[1]}` says what became of its packets between the two points."
+        f"`tcpwin pair {lossy[0]} {lossy[1]}` shows what happened to its packets between the two points."
     )
     assert not [line for line in lines(SLOW, FAST) if "tcpwin pair" in line]
 

@@ -48,9 +48,9 @@ TcpInSegs                 2,500         625  Segments received, bad ones too; wh
 TcpExtTCPOrigDataSent     2,000         500  Segments with data sent for the first time: what retransmissions are a
                                              share of.
 
-1 more counter counted something: --all shows them.
-≥: 1 counter ran backwards: the host or its network namespace started again, or a counter wrapped. All increases are the
-least that they can be.
+1 more counter grew: --all shows them.
+≥: 1 counter ran backwards: the host or its network namespace restarted, or a counter wrapped. All increases are lower
+bounds.
 """
 RESET = TABLE.splitlines()[-2:]
 # Name, increase, rate, ran backwards, number in the last sample.
@@ -77,8 +77,8 @@ STEPS = [
 ]
 START_NS, MIDDLE_NS, END_NS = (s * 10**9 for s in (1_700_000_000, 1_700_000_002, 1_700_000_004))
 ASSUMED = [
-    "The samples do not show whether they count since boot or since the sample before; it was assumed from whether a "
-    "count",
+    "The samples do not show whether they count since boot or since the previous sample; it was inferred from whether "
+    "a count",
     "fell.",
 ]
 
@@ -285,8 +285,7 @@ def test_increments_add_up_without_the_first() -> None:
         ("### 1700000000\nTcp: RetransSegs\nTcp: 12\n", "1 sample, at 2023-11-14 22:13:20.000 UTC: counts since boot"),
         (
             "TcpRetransSegs 12 0.0\n",
-            "1 sample, at an unknown time: not shown by the samples whether they count since boot or since the sample "
-            "before",
+            "1 sample, at an unknown time: unclear whether counted since boot or since the previous sample",
         ),
     ],
 )
@@ -306,7 +305,7 @@ def test_nothing_counted() -> None:
     assert lines_of("-", input=text) == [
         "2 samples, at unknown times",
         "",
-        "No counter that is explained here counted anything.",
+        "None of the counters explained here grew.",
     ]
     assert lines_of("-", "--all", input=text)[-1] == "Nothing was counted."
 

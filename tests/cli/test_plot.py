@@ -124,8 +124,8 @@ def test_an_empty_figure_is_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["-o", "window.gif"], "the name window.gif says no format: let it end in one of png, svg, pdf"),
-        (["--figure", "windows", "-o", "w.json"], "no figure is called 'windows': there are overview, window"),
+        (["-o", "window.gif"], "window.gif has no known extension: use one of png, svg, pdf"),
+        (["--figure", "windows", "-o", "w.json"], "unknown figure 'windows': choose one of overview, window"),
         (["--from", "5", "--to", "4s", "-o", "w.json"], "--to is not after --from"),
         (["--from", "soon", "-o", "w.json"], "invalid time 'soon'; write 12.5"),
         (["--figure", "socket-distribution", "--field", "nope", "-o", "w.json"], "a socket has no numeric field nope"),

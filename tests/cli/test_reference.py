@@ -36,7 +36,7 @@ def test_one_run() -> None:
         "170p2",
         "  workload: oscillating-reader, round trip 300 ms, 1 Gbit/s",
         "  kernel: version not stated, with the collapse patch",
-        "  memory: tcp_rmem at most 170 MiB, tcp_adv_win_scale +2, 1.33 bytes of memory for each of data, "
+        "  memory: tcp_rmem at most 170 MiB, tcp_adv_win_scale +2, 1.33 bytes of memory per byte of data, "
         "window 128 MiB",
         "  setting: net.ipv4.tcp_collapse_max_bytes = 6291456",
         "  throughput: 1–941 / 36–605 / 1–298 Mbit/s",

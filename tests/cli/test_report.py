@@ -42,7 +42,7 @@ def test_impossible_requests_are_refused(tmp_path: Path) -> None:
     assert "name a file with -o OUT" in refused("report", SLOW_READER, "--format", "pdf", status=2)
     assert "is also an input file" in refused("report", SLOW_READER, "-o", SLOW_READER, "--format", "md", status=2)
     said = refused("report", SLOW_READER, "-o", tmp_path / "r.foo", status=2)
-    assert "says no form: let it end in one of html, htm, pdf, json, md, markdown" in said
+    assert "has no known extension: use one of html, htm, pdf, json, md, markdown" in said
     assert "--format" in said
     assert not (tmp_path / "r.foo").exists()
     assert tcpwin("report", SLOW_READER, "-o", tmp_path / "r.foo", "--format", "md").returncode == 0

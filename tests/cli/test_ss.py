@@ -402,7 +402,7 @@ def test_one_field_that_no_socket_has(runs: Path) -> None:
 def test_selecting_nothing_is_not_an_error(runs: Path) -> None:
     assert lines_of(runs, "--state", "CLOSING") == ["0 sockets, 0 samples of 5, at unknown times"]
     assert lines_of(runs, "--state", "CLOSING", "--distribution", "all") == [
-        "0 sockets, of which none says any number",
+        "0 sockets, none with any number",
         "",
         "0 sockets, 0 samples of 5, at unknown times",
     ]

@@ -85,4 +85,4 @@ def test_what_fills_the_path_is_drawn_above_a_window_that_is_a_quarter_of_it(tmp
     assert 3 * 65_280 < fill.y[0] < 6 * 65_280
     assert "Out of view" not in figure.layout.title.text
     [far] = through_a_queue(tmp_path, rate_bps=100e6, round_trip=0.14, window=65_280, segments=1000)
-    assert "Out of view: what fills the path" in figures.draw("path", far).layout.title.text
+    assert "Out of view: the flight that fills the path" in figures.draw("path", far).layout.title.text

@@ -20,7 +20,7 @@ def test_whole_report() -> None:
     """keep-alive.pcap: one connection of 127.0.0.1:42942 and 127.0.0.1:9002 (tests/captures)."""
     analysis = bundled("keep-alive.pcap")
     name = analysis.name
-    assert list(render_findings(analysis, found(STALL, NOTE), asked=3)) == [
+    assert list(render_findings(analysis, found(STALL, NOTE), checked=3)) == [
         f"{name}:#0 server→client TW901 made-stall (warning, time lost 6.1 s, certain): "
         "a waited 100% of the time, 3 times",
         "    ends       client 127.0.0.1:42942, server 127.0.0.1:9002",
@@ -42,20 +42,20 @@ def test_whole_report() -> None:
 
 def test_limit_leaves_the_counts() -> None:
     analysis = bundled("keep-alive.pcap")
-    lines = list(render_findings(analysis, found(STALL, NOTE, NOTE), asked=3, limit=1))
+    lines = list(render_findings(analysis, found(STALL, NOTE, NOTE), checked=3, limit=1))
     assert [line.split(" ")[0] for line in lines if line.startswith(analysis.name)] == [f"{analysis.name}:#0"]
     assert lines[-2:] == [
         "3 findings (1 warning, 2 info); 3 rules checked on 1 connection.",
         "2 findings not shown: --limit N shows more, --select CODE those of one rule.",
     ]
-    assert list(render_findings(analysis, found(), asked=3, limit=1)) == [
+    assert list(render_findings(analysis, found(), checked=3, limit=1)) == [
         "No findings; 3 rules checked on 1 connection."
     ]
 
 
 def test_findings_beyond_those_kept_are_counted() -> None:
     kept = replace(found(STALL), counts={"TW901": 5000})
-    lines = list(render_findings(bundled("keep-alive.pcap"), kept, asked=1))
+    lines = list(render_findings(bundled("keep-alive.pcap"), kept, checked=1))
     assert lines[-2:] == [
         "5,000 findings (1 warning among the 1 costliest); 1 rule checked on 1 connection.",
         "4,999 findings not shown: --limit N shows more, --select CODE those of one rule.",
@@ -72,12 +72,12 @@ def test_spans_are_printed_as_wireshark_prints_time() -> None:
         (Evidence(start_ns=first_ns, end_ns=first_ns), "at 0.000000"),
     ]
     for evidence, text in spans:
-        lines = list(render_findings(analysis, found(replace(STALL, evidence=evidence)), asked=1))
+        lines = list(render_findings(analysis, found(replace(STALL, evidence=evidence)), checked=1))
         assert lines[3] == f"    when       {text} s of the capture"
 
 
 def test_nothing_acts_on_a_terminal() -> None:
-    lines = list(render_findings(bundled("keep-alive.pcap"), found(NASTY), asked=1))
+    lines = list(render_findings(bundled("keep-alive.pcap"), found(NASTY), checked=1))
     assert lines[0].endswith(f"(error, time lost 6.1 s, certain): {NASTY_SHOWN}")
     assert lines[4:9] == [
         f"    values     who {NASTY_SHOWN}",
@@ -156,7 +156,7 @@ def test_page_names_the_rules_that_take_precedence() -> None:
     lines = list(render_page(replace(RULES[0], yields_to=("TW902", "TW903"))))
     assert lines[-6:] == [
         "Counted once",
-        "  Time that one of these claims, too, is counted there only: TW902, TW903.",
+        "  Time that one of these rules also claims is counted there only: TW902, TW903.",
         "",
         "Thresholds",
         "  Set with `tcpwin check --threshold TW901.NAME=VALUE`.",
@@ -189,5 +189,5 @@ def test_defaults_are_said_exactly(default: float, unit: str, text: str) -> None
 
 def test_severities_are_listed_from_the_worst() -> None:
     errors = [replace(STALL, severity=severity) for severity in (Severity.INFO, Severity.ERROR, Severity.ERROR)]
-    *_, last = render_findings(bundled("keep-alive.pcap"), found(*errors), asked=30)
+    *_, last = render_findings(bundled("keep-alive.pcap"), found(*errors), checked=30)
     assert last == "3 findings (2 errors, 1 info); 30 rules checked on 1 connection."

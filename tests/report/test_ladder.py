@@ -38,7 +38,7 @@ def test_lost_packets_end_on_the_way(pairing: tcpwin.Pairing) -> None:
 
 def test_packets_take_their_delay_to_the_other_line(pairing: tcpwin.Pairing) -> None:
     figure = draw_ladder(pairing)
-    for name, start in (("data", 1), ("sent again", 1)):
+    for name, start in (("data", 1), ("retransmitted", 1)):
         begin, end = lines(figure, name)
         assert (begin[:, 1] == start).all()
         assert (end[:, 1] == 1 - start).all()
@@ -49,7 +49,7 @@ def test_packets_take_their_delay_to_the_other_line(pairing: tcpwin.Pairing) -> 
     assert {0.0, 1.0} == set(begin[:, 1])
 
 
-KINDS = {"data", "ACKs", "sent again", "late", "duplicated", "unknown", "lost"}
+KINDS = {"data", "ACKs", "retransmitted", "late", "duplicated", "unknown", "lost"}
 
 
 def count_drawn(figure: Any) -> int:

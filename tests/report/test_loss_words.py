@@ -71,7 +71,7 @@ def test_causes_of_the_labs_loss() -> None:
     assert the_line("loss-1-percent.pcap.gz", "retransmissions:") == (
         f"retransmissions: {fast} fast, {recovery} in recovery"
     )
-    assert not any(line.startswith(("needless:", "order:")) for line in lines_of("loss-1-percent.pcap.gz"))
+    assert not any(line.startswith(("spurious:", "order:")) for line in lines_of("loss-1-percent.pcap.gz"))
 
 
 def verdict_lines(lines: list[str], label: str = "Cost") -> tuple[str, str]:
@@ -173,7 +173,7 @@ def test_idle_restart() -> None:
     restarts = "idle restarts: the congestion window was cut after 19 of them: 19 round trips lost, 3.42 s"
     assert the_line(name, "idle restarts:") == restarts
     assert restarts in detail_of(name)
-    [frames] = [line for line in detail_of(name) if line.startswith("idle restarts, each burst going on at frame ")]
+    [frames] = [line for line in detail_of(name) if line.startswith("idle restarts: bursts resume at frame ")]
     found = [event.frame for event in connection.events if "idle_restart" in event.names]
     assert frames.endswith(f" {', '.join(map(str, found[:10]))} and 9 more")
 
@@ -204,7 +204,7 @@ def test_proofs_that_a_retransmission_was_needless() -> None:
     """Each time the receiver answers the probe with a DSACK; tshark shows it as SACK edges below the ACK."""
     for name in ("zero-window-loopback.pcap", "aborted-by-reader.pcapng", "lost-window-update.pcap.gz"):
         assert the_line(name, "retransmissions:") == "retransmissions: 1 tail loss probe"
-        assert the_line(name, "needless:") == "needless: 1 that the receiver reported as duplicates"
+        assert the_line(name, "spurious:") == "spurious: 1 that the receiver reported as duplicates"
 
 
 @pytest.mark.parametrize(
@@ -212,9 +212,9 @@ def test_proofs_that_a_retransmission_was_needless() -> None:
     [
         ("go-back-n-after-the-timeout", "retransmissions: 1 fast, 1 by timeout, 4 in the wake of a timeout"),
         ("recovery-lost-retransmission-by-sack", " in recovery (1 of them not for the first time)"),
-        ("spurious-by-timestamps", "needless: 1 by the timestamps echoed"),
-        ("spurious-by-frto", "needless: 1 timeout by the ACK after it (F-RTO)"),
-        ("order-by-the-captures-clock", "order of the capture itself: 1 segment written down late"),
+        ("spurious-by-timestamps", "spurious: 1 by the timestamps echoed"),
+        ("spurious-by-frto", "spurious: 1 timeout by the ACK after it (F-RTO)"),
+        ("order-by-the-captures-clock", "capture order: 1 segment recorded late"),
         ("fin-alone-again", "1 of the FIN"),
     ],
 )
@@ -320,7 +320,7 @@ def test_table_of_what_was_sent_again() -> None:
     events = [event for event in connection.events if event.cause]
     assert len(events) == 59
     lines = detail_of(name)
-    start = lines.index("sent again, or late:")
+    start = lines.index("retransmitted or late:")
     rows = [line.split() for line in lines[start + 2 : start + 22]]
     for row, event in zip(rows, events[:20], strict=True):
         # Frame, time and unit, cause, original, trigger.
@@ -387,5 +387,5 @@ def test_every_retransmission_has_a_cause_in_words(path: Path) -> None:
 def test_table_of_what_was_sent_again_fits_a_terminal(path: Path) -> None:
     for connection in analyze(path).worst(3):
         lines = [*render_connection(connection).splitlines(), ""]
-        for start in [at for at, line in enumerate(lines) if line.strip() == "sent again, or late:"]:
+        for start in [at for at, line in enumerate(lines) if line.strip() == "retransmitted or late:"]:
             assert max(map(len, lines[start : lines.index("", start)])) <= 80

@@ -163,6 +163,6 @@ def test_words_of_a_verdict_are_harmless() -> None:
 
 def test_findings_are_harmless() -> None:
     analysis, finding = nasty_claim()
-    lines = list(render_findings(analysis, found(finding), asked=1))
+    lines = list(render_findings(analysis, found(finding), checked=1))
     assert all(line.isprintable() for line in lines)
     assert sum(NASTY_SHOWN in line for line in lines) >= 4

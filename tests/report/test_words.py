@@ -198,7 +198,7 @@ def test_unknown_scale() -> None:
     assert 12_893 << 4 < 353_312 <= 12_893 << 5
     lines = lines_of(name)
     [head] = [line for line in lines if line.startswith("#")]
-    assert head.endswith(", open   (who opened it is guessed)")
+    assert head.endswith(", open   (client guessed)")
     assert the_line(name, "window of the receiver:") == (
         "window of the receiver: not known in bytes, any shift from 5 to 14 is possible "
         "(frame 3: 353312 bytes in flight, more than a window field of 12893 allows below shift 5)"

@@ -1,13 +1,13 @@
-"""Files of other projects that reports carry, each with a toml that says where it is from, its licence and its hash."""
+"""Third-party files that reports embed, each with a toml of its origin, licence and hash."""
 
 from __future__ import annotations
 
 from importlib.resources import files
 
 PLOTLY = "plotly-basic.min.js"
-"""plotly.js with lines, points and bars, and no other traces: a browser runs it in a third of the time."""
+"""plotly.js reduced to lines, points and bars, which starts in a third of the time."""
 
 
 def read_asset(name: str) -> bytes:
-    """A file of this folder."""
+    """Read a file of this folder."""
     return files(__name__).joinpath(name).read_bytes()

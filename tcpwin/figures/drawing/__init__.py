@@ -1,4 +1,4 @@
-"""What figures are drawn with: panels, axes, themes, spans, export."""
+"""The parts of every figure: panels, axes, themes, spans, export."""
 
 from tcpwin.lazy import attach
 

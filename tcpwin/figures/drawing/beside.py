@@ -1,6 +1,6 @@
-"""A connection beside a reference's run: which run is drawn, and its curves on the connection's own axis.
+"""A connection and a reference run in one figure: the choice of the run, and its curves on the connection's axis.
 
-In: a request. Out: the request for the direction that is compared, the run, its trace; curves. Both begin at 0.
+In: a request. Out: the request for the compared direction, the run and its trace; curves. Both begin at 0.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from tcpwin.reference import Trace as RunTrace
 
 LEAST_ROUND_TRIPS = 20
-"""As long at least the run is drawn, so that its start is seen beside a short connection."""
+"""Least drawn length of the run, so that its start is visible for a short connection."""
 LOGARITHMIC = 10
-"""Times one side's greatest value may be the other's before the axis is logarithmic."""
+"""Ratio of the two sides' maxima above which the axis is logarithmic."""
 DASH = "dash"
-"""Of all that is the run's."""
+"""Dash of the run's curves."""
 
 
 @dataclass(frozen=True)
 class Beside:
-    """What is drawn.
+    """The two sides of the figure.
 
     Attributes:
-        request: of the connection's direction that was compared.
-        run, trace: the run, and what is known of it over time.
-        count: of the trace's samples that are drawn.
+        request: of the compared direction of the connection.
+        run, trace: the run, and its samples over time.
+        count: number of the trace's samples that are drawn.
     """
 
     request: Request
@@ -47,12 +47,12 @@ class Beside:
 
     @property
     def name(self) -> str:
-        """The run's, as it is asked for."""
+        """Name of the run, as in a request for it."""
         return f"{self.run.reference}/{self.run.name}"
 
     @property
     def x(self) -> dict[str, Any]:
-        """The axis: the connection's span, or the run's where that is drawn further."""
+        """The time axis: the connection's span, extended if the run is drawn further."""
         first, last = self.request.seconds(self.request.start_ns), self.request.seconds(self.request.end_ns)
         if not self.request.is_zoomed:
             last = max(last, self.trace.time_ns[self.count - 1] / 1e9)
@@ -64,7 +64,7 @@ class Beside:
         }
 
     def curve(self, values: Sequence[float], name: str, colour: str, *, unit: str, shape: str = "linear") -> Trace:
-        """One of the trace's columns, a mark a sample."""
+        """Draw one of the trace's columns, with a mark at each sample."""
         times = np.array(self.trace.time_ns[: self.count], dtype=np.float64) / 1e9
         return {
             "type": "scatter",
@@ -79,11 +79,11 @@ class Beside:
 
 
 def find_beside(request: Request) -> Beside:
-    """The run that was asked for by name, or else the one that the comparison names.
+    """Find the run given by name, or otherwise the one that the comparison names.
 
     Raises:
-        Nothing: no reference is near enough, or those that are have nothing over time.
-        ArgumentError: there is no such run, or nothing is known of it over time.
+        Nothing: no reference is near enough, or none of them has a time course.
+        ArgumentError: the run is unknown, or has no time course.
     """
     from tcpwin.reference import compare, trace
 
@@ -91,14 +91,14 @@ def find_beside(request: Request) -> Beside:
         run = _named(request.field)
         found = trace(run)
         if found is None:
-            raise ArgumentError(f"nothing is known of {request.field} over time: runs of the lab- references are")
+            raise ArgumentError(f"{request.field} has no time course: only runs of the lab- references have one")
     else:
         comparison = compare(request.connection)
         if comparison.why_not is not None:
-            # It follows the words "Nothing to show".
+            # Lowercase: it follows the words "Nothing to show".
             raise Nothing(comparison.why_not.rstrip(".").replace("No", "no", 1))
         if comparison.traced is None:
-            raise Nothing("of no reference that is near enough is the window known over time")
+            raise Nothing("no reference near enough has a time course")
         run, found = comparison.traced, trace(comparison.traced)
         assert found is not None
     request = replace(request, direction=request.connection.verdict.direction or request.direction)
@@ -108,10 +108,10 @@ def find_beside(request: Request) -> Beside:
 
 
 def show_both(panel: Panel, yours: list[Trace], theirs: list[Trace], axis: Mapping[str, Any]) -> None:
-    """Make the vertical axis logarithmic where one side's curves are so low that a linear one shows them as nothing.
+    """Make the vertical axis logarithmic if one side's curves would be flat on a linear one.
 
     Args:
-        axis: the vertical axis but for its range: unit and number format.
+        axis: the vertical axis without its range: unit and number format.
     """
     mine, run = (max(float(np.max(each["y"])) for each in side) for side in (yours, theirs))
     if not mine or not run or 1 / LOGARITHMIC <= mine / run <= LOGARITHMIC:
@@ -121,12 +121,12 @@ def show_both(panel: Panel, yours: list[Trace], theirs: list[Trace], axis: Mappi
     for each in panel.traces:
         values = np.asarray(each["y"])
         if (values <= 0).any():
-            # Hovering tells the value, not where it stands.
+            # Hover boxes show the value, not its place on the axis.
             each |= {"customdata": values, "hovertemplate": each["hovertemplate"].replace("%{y", "%{customdata")}
             each["y"] = np.where(values > 0, values, least / 2).astype(np.float64)
     panel.y = {**axis, **log_axis(least, float(every.max()), below=2, above=2)}
     if (every <= 0).any():
-        panel.notes.append("The axis is logarithmic: 0 stands at its lower edge")
+        panel.notes.append("The axis is logarithmic: 0 is at its lower edge")
 
 
 def _named(name: str) -> Run:
@@ -136,4 +136,4 @@ def _named(name: str) -> Run:
     try:
         return reference(of).run(run)
     except KeyError:
-        raise ArgumentError(f"there is no run {name[:80]!r}: write it as lab-bulk-300ms/512m2-stock") from None
+        raise ArgumentError(f"unknown run {name[:80]!r}: write it as lab-bulk-300ms/512m2-stock") from None

@@ -23,31 +23,31 @@ if TYPE_CHECKING:
     from tcpwin.figures.drawing.request import Request
 
 HEIGHT = 140
-"""Of a title of two lines and the time axis, in pixels."""
+"""Height of a title of two lines and the time axis, in pixels."""
 TITLE_ROOM = 50
-"""Of such a title: longer ones make the figure higher, not what is drawn flatter."""
+"""Height of such a title: longer ones make the figure higher instead of the plot flatter."""
 LEGEND_ROW = 19
 PANEL_HEIGHT = 220
 GAP = 34
 """Between the panels of a timeline, in pixels, with room for a panel's title."""
 LEGEND_WIDTH = 92
-"""Of the text of an entry, in pixels, if it is not longer: two columns fit into 375."""
+"""Usual width of a legend entry's text, in pixels: two columns fit into 375."""
 LEGEND_LETTERS = 15
-"""Longer entries have smaller letters, so that there are two columns still."""
+"""Length of an entry above which it gets smaller letters, to keep two columns."""
 LETTER_WIDTH = 0.565
-"""In a legend, in heights of a letter, at the least."""
+"""Least width of a letter in a legend, in letter heights."""
 LEGEND_GAP = 5
-"""Between the text of an entry and the next one's sign, in pixels, beside its width."""
+"""Space between an entry's text and the next entry's symbol, in pixels."""
 TITLE_SIZE = 14
-"""With it the longest title and plotly's buttons fit beside each other into 375 pixels."""
+"""Size at which the longest title and plotly's buttons fit side by side into 375 pixels."""
 BESIDE_CHARACTERS = 40
-"""Of the title of a timeline's panel and what stands beside it: as many as 375 pixels hold beside the axis."""
+"""Characters of a timeline panel's title and the notes next to it: as many as fit into 375 pixels with the axis."""
 NOTE_CHARACTERS = 58
-"""Of a line under the title: as many as 375 pixels hold."""
+"""Characters of a line under the title: as many as fit into 375 pixels."""
 
 
 def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dict[str, Any]:
-    """Lay the panels out from top to bottom: ``data`` and ``layout`` of a plotly figure."""
+    """Lay the panels out from top to bottom: return ``data`` and ``layout`` of a plotly figure."""
     kinds = [kind for kind, _ in panels]
     panels = [(kind, each) for kind, panel in panels for each in (panel, *panel.below)]
     is_single = len(panels) == 1
@@ -69,7 +69,7 @@ def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
     for place, ((kind, panel), (bottom, top)) in enumerate(zip(panels, spans, strict=True)):
         under, over = _axis_name("y", 2 * place), _axis_name("y", 2 * place + 1)
         layout[_axis_key(over)] = axis(request.theme, **{"side": "left", "domain": [bottom, top], **panel.y})
-        # What overlays an axis that has no trace loses its place.
+        # An overlay on an axis without a trace loses its position.
         if panel.shades:
             layout[_axis_key(over)]["overlaying"] = under
             layout[_axis_key(under)] = {
@@ -84,7 +84,7 @@ def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
         annotations += [_lane_label(request, over, *label) for label in panel.labels]
         if not is_single:
             annotations.append(_panel_title(request, kind, panel, top))
-    # Curves of all panels hang on one horizontal axis: what is zoomed in one is zoomed in all.
+    # Curves of all panels share one horizontal axis: zooming one zooms all.
     first = panels[0][1]
     layout["xaxis"] = axis(
         request.theme,
@@ -99,10 +99,10 @@ def compose(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
 
 
 def nothing(request: Request, kind: FigureKind | None, reason: str) -> dict[str, Any]:
-    """The same of a figure that says why there is nothing to show."""
-    # Commands stay on one line. The space that holds them is gone before `escape`, which would show it by its number.
-    said = re.sub(r"`[^`]*`", lambda match: match[0].replace(" ", "\u00a0"), reason)
-    lines = wrap(f"Nothing to show: {said}.", 42, break_on_hyphens=False)
+    """Return the same for a figure that explains why there is nothing to show."""
+    # Commands stay on one line. Remove their no-break spaces before `escape`, which would show them as numbers.
+    unbroken = re.sub(r"`[^`]*`", lambda match: match[0].replace(" ", "\u00a0"), reason)
+    lines = wrap(f"Nothing to show: {unbroken}.", 42, break_on_hyphens=False)
     text = "<br>".join(escape(line.replace("\u00a0", " ")) for line in lines)
     title = _title_box(request, [f"<b>{kind.title}</b>" if kind else "<b>Timeline</b>", *_whose(request, kind)])
     layout = {
@@ -128,24 +128,24 @@ def nothing(request: Request, kind: FigureKind | None, reason: str) -> dict[str,
 
 
 def wrap_figure(plain: dict[str, Any]) -> Any:
-    """A plotly figure of plain dictionaries."""
+    """Wrap plain dictionaries in a plotly figure."""
     from plotly.graph_objects import Figure
 
-    # An empty template keeps plotly's default one, 7 kB in each figure, out.
+    # An empty template keeps out plotly's default one, 7 kB in each figure.
     figure = Figure({**plain, "layout": {**plain["layout"], "template": {}}}, _validate=False)
     figure._validate = True
     return figure
 
 
 def _legend_height(panels: Sequence[tuple[FigureKind, Panel]]) -> int:
-    """Room for the legend in two columns, as a phone shows it; up to 300 pixels."""
+    """Return the height for the legend in two columns, as on a phone; up to 300 pixels."""
     traces = (each for _, panel in panels for each in (*panel.shades, *panel.traces))
     names = {_legend_group(each) for each in traces}
     return LEGEND_ROW * min(-(-len(names) // 2), 16)
 
 
 def _lane_label(request: Request, axis_name: str, height: float, text: str) -> dict[str, Any]:
-    """A label over a lane; on the picture, so that zooming does not move it."""
+    """Return a label over a lane; attached to the plot, so that zooming does not move it."""
     return {
         "text": text,
         "showarrow": False,
@@ -169,7 +169,7 @@ def _axis_key(name: str) -> str:
 
 
 def _domains(weights: Sequence[float], height: int) -> list[tuple[float, float]]:
-    """Bottom and top of each panel, from the first at the top, as shares of the plot's height."""
+    """Return bottom and top of each panel, from the first at the top, as shares of the plot's height."""
     gap = GAP / height
     left = 1 - gap * (len(weights) - 1)
     top, found = 1.0, []
@@ -181,8 +181,10 @@ def _domains(weights: Sequence[float], height: int) -> list[tuple[float, float]]
 
 
 def _time_axis(request: Request) -> dict[str, Any]:
-    """Seconds since the connection began; where the capture's clock says when that was, the title tells it."""
-    # Integers: a float would lose the nanoseconds, of which six digits are shown.
+    """Return an axis of seconds since the connection began; its title has the start time if the capture's clock is
+    known.
+    """
+    # Integers: a float would lose nanoseconds, of which six digits are shown.
     seconds, rest_ns = divmod(request.origin_ns, 1_000_000_000)
     began = datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
     first, last = request.seconds(request.start_ns), request.seconds(request.end_ns)
@@ -203,7 +205,7 @@ def _time_axis(request: Request) -> dict[str, Any]:
 
 
 def _legend(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dict[str, Any]:
-    """Under the figure, where it covers nothing; it takes as many rows as the width asks for."""
+    """Place the legend under the figure, where it covers nothing and takes as many rows as the width requires."""
     traces = (each for _, panel in panels for each in (*panel.shades, *panel.traces))
     longest = max((len(str(each.get("name", ""))) for each in traces if each.get("showlegend", True)), default=0)
     size = 11 if longest <= LEGEND_LETTERS else 10
@@ -224,7 +226,7 @@ def _legend(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dic
 
 
 def _share_legend(traces: list[Trace]) -> list[Trace]:
-    """What looks alike in several panels has one entry, which shows and hides all of it."""
+    """Give traces that look alike in several panels one legend entry, which toggles them all."""
     seen: set[str] = set()
     shared = []
     for each in traces:
@@ -236,7 +238,7 @@ def _share_legend(traces: list[Trace]) -> list[Trace]:
 
 
 def _legend_group(trace: Trace) -> str:
-    """Its own, else by name: apart for lines, for marks and for bars, which one symbol cannot stand for."""
+    """Return a trace's own group, or its name with its type: one symbol cannot represent lines, marks and bars."""
     name = str(trace.get("name", ""))
     look = "" if "lines" in trace.get("mode", "") else "bar: " if trace["type"] == "bar" else "mark: "
     return str(trace.get("legendgroup", f"{look}{name}"))
@@ -254,7 +256,7 @@ def _title(request: Request, panels: Sequence[tuple[FigureKind, Panel]]) -> dict
 
 
 def _wrapped(text: str) -> str:
-    """A sentence in lines that a phone has room for; without the breaks between them it is as it was."""
+    """Wrap a sentence for a phone; without its breaks it is unchanged."""
     return "<br>".join(_lines(text))
 
 
@@ -263,7 +265,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _title_box(request: Request, lines: Sequence[str]) -> dict[str, Any]:
-    """The title, and under it small lines: each sentence is one `span`, of which a page with room makes one line."""
+    """Return the title with small lines under it: each sentence is one `span`, which a wide page shows as one line."""
     return {
         "text": title_text(lines, request.theme.faint_text),
         "font": {"size": TITLE_SIZE, "color": request.theme.text},
@@ -278,7 +280,7 @@ def _title_box(request: Request, lines: Sequence[str]) -> dict[str, Any]:
 
 
 def title_text(lines: Sequence[str], faint: str) -> str:
-    """A title, and small lines of a faint colour under it."""
+    """Return a title, with small faint lines under it."""
     return lines[0] + "".join(f'<br><span style="font-size:11px;color:{faint}">{each}</span>' for each in lines[1:])
 
 
@@ -287,7 +289,7 @@ def _title_height(title: dict[str, Any]) -> int:
 
 
 def _whose(request: Request, kind: FigureKind | None) -> list[str]:
-    """Lines that say what it is drawn of: the ends of the connection, or the capture."""
+    """Return the lines that name the subject: the ends of the connection, or the capture."""
     if request.only is None:
         whole = f"{count_text(len(request.analysis), 'connection')} of {short_name(request.analysis.name)}"
         return ["<br>".join(escape(line) for line in _lines(whole[:200]))]
@@ -301,7 +303,7 @@ def _whose(request: Request, kind: FigureKind | None) -> list[str]:
 
 
 def _beside(kind: FigureKind, panel: Panel) -> list[str]:
-    """Notes of a panel that are short enough to stand beside its title."""
+    """Return the notes of a panel that are short enough to go next to its title."""
     return [note for note in panel.notes if len(panel.heading or kind.title) + len(note) <= BESIDE_CHARACTERS]
 
 
@@ -322,10 +324,11 @@ def _panel_title(request: Request, kind: FigureKind, panel: Panel, top: float) -
 
 
 def _meta(request: Request, kinds: Sequence[FigureKind]) -> dict[str, Any]:
-    """What a page needs in order to draw the same again, of another span or theme.
+    """Return what a page needs to draw the figure again, for another span or theme.
 
-    ``legend_height`` is the room that the height has for the legend: where a page is so narrow that this takes one
-    column, it makes the figure higher by what is lacking.
+    ``legend_height`` is the space that the height reserves for the legend: on a page so narrow that the legend takes
+    one
+    column, the page makes the figure higher by the difference.
     """
     names = [kind.name for kind in kinds]
     if request.only is None:
@@ -334,7 +337,7 @@ def _meta(request: Request, kinds: Sequence[FigureKind]) -> dict[str, Any]:
         "figures": names,
         "connection": request.connection.id,
         "direction": request.direction,
-        # As text: JSON readers keep 53 bits of a number.
+        # As text: JSON readers keep only 53 bits of a number.
         "origin_ns": str(request.origin_ns),
         "start_ns": str(request.start_ns),
         "end_ns": str(request.end_ns),

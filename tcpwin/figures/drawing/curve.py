@@ -1,7 +1,7 @@
 """Series as curves: step lines, bands, and thinning that keeps every extreme.
 
-In: a Series and how many points may be drawn. Out: traces. A bucket of several samples is drawn by its least, greatest
-and last value; where these are too many, the M4 algorithm (Jugel et al., VLDB 2014) chooses among them.
+In: a Series and a limit on its points. Out: traces. A bucket of several samples is drawn by its minimum, maximum
+and last value; if these are too many, the M4 algorithm (Jugel et al., VLDB 2014) selects among them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _WHOLE = (np.int8, np.uint8, np.int16, np.uint16, np.int32)
 
 
 def points_of(series: Series) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Times and values that draw a series, shape (n,) each: one of a single sample, three of a bucket."""
+    """Return the times and values that draw a series, shape (n,) each: one for a single sample, three for a bucket."""
     if series.width_ns == 1:
         return series.time_ns, series.last
     single = (series.min == series.max) & (series.max == series.last)
     before = np.concatenate((series.min[:1], series.last[:-1]))
-    # The extreme that is nearer to the value before comes first: fewer strokes across the bucket.
+    # The extreme closer to the previous value comes first: fewer strokes across the bucket.
     falls_first = np.abs(series.min - before) < np.abs(series.max - before)
     first = np.where(falls_first, series.min, series.max)
     second = np.where(falls_first, series.max, series.min)
@@ -39,7 +39,7 @@ def points_of(series: Series) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def thin(times: Values, values: Values, points: int) -> tuple[Values, Values]:
-    """At most so many of the points: of each stretch its first, last, least and greatest."""
+    """Select at most this many points: the first, last, minimum and maximum of each stretch."""
     if len(times) <= points:
         return times, values
     from tsdownsample import M4Downsampler
@@ -51,7 +51,7 @@ def thin(times: Values, values: Values, points: int) -> tuple[Values, Values]:
 
 
 def spread(times: Values, values: Values, points: int) -> tuple[Values, Values]:
-    """At most so many of the points, extremes among them, where each is a mark of its own: evenly spread."""
+    """Select at most this many points, evenly spread and with the extremes, for points drawn as separate marks."""
     if len(times) <= points:
         return times, values
     from tsdownsample import MinMaxLTTBDownsampler
@@ -63,7 +63,7 @@ def spread(times: Values, values: Values, points: int) -> tuple[Values, Values]:
 
 
 def compact(values: Values) -> Values:
-    """The same numbers in as few bytes as hold them exactly: whole ones in four, two or one."""
+    """Return the same numbers in the smallest type that holds them exactly: integers in four, two or one bytes."""
     if values.dtype.kind not in "iu" or not len(values):
         return values
     least, most = int(values.min()), int(values.max())
@@ -86,11 +86,11 @@ def curve(
     width: float = 1.5,
     **more: Any,
 ) -> list[Trace]:
-    """A series as a line; nothing where it is empty.
+    """Draw a series as a line; return nothing if it is empty.
 
     Args:
-        scale: what values are multiplied with, as 1e-6 from nanoseconds to milliseconds.
-        shape: ``hv`` for what holds until it changes, ``linear`` for samples.
+        scale: factor of the values, such as 1e-6 from nanoseconds to milliseconds.
+        shape: ``hv`` for values that hold until they change, ``linear`` for samples.
     """
     times, values = points_of(series)
     if not len(times):
@@ -125,10 +125,11 @@ def frames(
     column: str | None = None,
     unit: str = "B",
 ) -> list[Trace]:
-    """A dot on the curve for each segment that a side sent, with its frame; nothing where segments are too many.
+    """Draw a dot on the curve for each segment of a side, with its frame; return nothing if there are too many
+    segments.
 
     Args:
-        column: of the segments' table, which says the value just after each. A curve has one for all of an instant.
+        column: of the segments' table, with the value just after each. A curve has one value per instant.
     """
     rows = request.rows
     if rows is None or not len(series):
@@ -142,7 +143,7 @@ def frames(
         return []
     if column is not None:
         heights = _own_values(series, times, heights, rows[column][sent])
-    told = (np.asarray(rows[column])[sent][known].astype(np.int32) for column in ("frame", "length"))
+    shown = (np.asarray(rows[column])[sent][known].astype(np.int32) for column in ("frame", "length"))
     return [
         {
             "type": "scatter",
@@ -152,7 +153,7 @@ def frames(
             "showlegend": False,
             "x": request.seconds(times[known]),
             "y": compact(heights[known]),
-            "customdata": np.stack(tuple(told), axis=1),
+            "customdata": np.stack(tuple(shown), axis=1),
             "marker": {"color": colour, "size": 5},
             "hovertemplate": f"<b>frame %{{customdata[0]:,d}}</b>, %{{customdata[1]:,d}} B of data<br>%{{y:,d}} {unit} "
             f"at %{{x:.6f}} s<extra>{name}</extra>",
@@ -161,21 +162,21 @@ def frames(
 
 
 def _own_values(series: Series, times: NDArray[np.int64], heights: NDArray[np.int64], own: Values) -> NDArray[np.int64]:
-    """What each segment's row says, where the curve had that value in the bucket of the segment; else the curve's."""
+    """Return each segment's own value if the curve had it in the segment's bucket; otherwise the curve's."""
     places = np.maximum(np.searchsorted(series.time_ns, times, side="right") - 1, 0)
     values = np.where(np.ma.getmaskarray(own), -1, np.asarray(own).astype(np.int64))
     return np.where((values >= series.min[places]) & (values <= series.max[places]), values, heights)
 
 
 def _places(request: Request, times: NDArray[np.int64], width_ns: int) -> Values:
-    """Seconds on the axis: in four bytes where these are finer than a bucket."""
+    """Return seconds on the axis, in four bytes if these are finer than a bucket."""
     seconds: Values = request.seconds(times)
     is_coarse = float(np.abs(seconds).max()) * 1e9 / (1 << 24) < width_ns / 8
     return seconds.astype(np.float32) if is_coarse else seconds
 
 
 def value_at(series: Series, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The value in force at each time, and where there was one."""
+    """Return the value in force at each time, and whether there was one."""
     if not len(series):
         return np.zeros(len(times), dtype=np.int64), np.zeros(len(times), dtype=bool)
     places = np.searchsorted(series.time_ns, times, side="right") - 1

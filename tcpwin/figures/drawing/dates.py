@@ -1,4 +1,4 @@
-"""A time axis of hours and more has dates: nobody reads 302,400 seconds as three days and a half.
+"""Dates on time axes of hours and more, where seconds are unreadable.
 
 In: a figure whose horizontal axis is seconds since the connection began. Out: the same in UTC by the capture's clock.
 """
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from tcpwin.figures.drawing.request import Request
 
 LEAST_NS = 7_200 * 10**9
-"""Of the shown span; below it seconds are counted."""
+"""Shortest span with dates; shorter ones count seconds."""
 _SECONDS = re.compile(r"%\{x:\.6f\} s")
 _DATE = "%{x|%Y-%m-%d %H:%M:%S.%6f}"
 _OF_NUMBERS = ("exponentformat", "separatethousands")
 
 
 def with_dates(request: Request, figure: dict[str, Any]) -> dict[str, Any]:
-    """The figure with dates where its span is that long; else the figure itself."""
+    """Return the figure with dates if its span is long enough, otherwise unchanged."""
     if request.end_ns - request.start_ns < LEAST_NS:
         return figure
     origin_ms = request.origin_ns / 1e6
@@ -42,7 +42,7 @@ def with_dates(request: Request, figure: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dated(trace: Trace, origin_ms: float) -> Trace:
-    """Milliseconds since 1970, which plotly takes for dates in UTC; widths of bars in milliseconds."""
+    """Return milliseconds since 1970, which plotly reads as dates in UTC; bar widths in milliseconds."""
     moved = {**trace, "x": origin_ms + 1e3 * np.asarray(trace["x"], dtype=np.float64)}
     if "width" in trace:
         moved["width"] = (1e3 * trace["width"]).astype(trace["width"].dtype)

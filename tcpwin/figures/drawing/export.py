@@ -1,7 +1,8 @@
 """A figure as a file: a page, data, or an image.
 
-In: a plotly figure and a path whose ending says the format. Out: the file. Pages hold plotly.js and need no network;
-images are made by kaleido with a Chromium that the system has.
+In: a plotly figure and a path whose extension is the format. Out: the file. Pages contain plotly.js and need no
+network;
+images are made by kaleido with the system's Chromium.
 """
 
 from __future__ import annotations
@@ -41,24 +42,24 @@ _PAGE = """<!doctype html>
 
 
 def format_of(path: str) -> str | None:
-    """The format that the ending of a file's name says; None where it says none that there is."""
+    """Return the format implied by the file extension, or None if it is unsupported."""
     ending = Path(path).suffix.lower().removeprefix(".").replace("jpeg", "jpg")
     return ending if ending in FORMATS else None
 
 
 def check(path: str) -> None:
-    """Refuse at once what could not be written later.
+    """Check early that the figure can be written.
 
     Raises:
-        OutputError: the format is unknown, or what an image needs is not there.
+        OutputError: the format is unknown, or an image's requirements are missing.
     """
     form = format_of(path)
     if form is None:
-        raise OutputError(f"{path}: the name of the file says the format, as one of {', '.join(FORMATS)}")
+        raise OutputError(f"{path}: the file extension must name the format: {', '.join(FORMATS)}")
     if form not in IMAGES:
         return
     if find_spec("kaleido") is None:
-        raise OutputError(f"{path}: an image needs kaleido: pip install 'tcpwin[image]'; html needs nothing more")
+        raise OutputError(f"{path}: an image needs kaleido: pip install 'tcpwin[image]'; html needs nothing else")
     if find_browser() is None:
         raise OutputError(
             f"{path}: an image needs Chromium or Google Chrome: install one, or name it in BROWSER_PATH; html needs "
@@ -73,11 +74,11 @@ def write(
 
     Args:
         title: of a page.
-        width, height: of an image or a page, in pixels; the figure's own height where none is given.
-        scale: pixels of an image to each of these; svg and pdf have none.
+        width, height: of an image or a page, in pixels; the figure's own height by default.
+        scale: image pixels for each of these; ignored for svg and pdf.
 
     Raises:
-        OutputError: the format is unknown, what it needs is not there, or the file cannot be written.
+        OutputError: the format is unknown, its requirements are missing, or the file cannot be written.
     """
     check(path)
     form = format_of(path)
@@ -106,7 +107,7 @@ def _page(figure: Any, title: str, width: int | None, height: int | None) -> str
     return _PAGE.format(
         title=escape(title),
         background=figure.layout.paper_bgcolor,
-        # The whole of plotly.js, which plotly itself would take, is three times as large.
+        # The complete plotly.js, which plotly itself would embed, is three times as large.
         plotly=read_asset(PLOTLY).decode(),
         figure=drawn,
     )
@@ -118,7 +119,7 @@ def _write_image(figure: Any, path: str, options: dict[str, Any]) -> None:
     browser = find_browser()
     for each in ("choreographer", "kaleido"):
         logging.getLogger(each).setLevel(logging.CRITICAL)
-    # Opened before the seconds that the browser takes: where that fails, nobody waits for it.
+    # Open the file before starting the browser, which takes seconds: fail early.
     with open_whole(path, is_binary=True) as file:
         try:
             drawn = kaleido.calc_fig_sync(
@@ -132,7 +133,7 @@ def _write_image(figure: Any, path: str, options: dict[str, Any]) -> None:
 
 
 def find_browser() -> str | None:
-    """Path of a Chromium: what BROWSER_PATH names, else one of the usual names."""
+    """Return the path of a Chromium: the one BROWSER_PATH names, or one of the usual names."""
     named = os.environ.get("BROWSER_PATH")
     if named:
         return named if Path(named).is_file() else None

@@ -1,4 +1,4 @@
-"""Kinds of figures."""
+"""The kinds of figures."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class FigureKind:
     Attributes:
         name: in kebab-case, as users ask for it: ``time-sequence``.
         title: in a few words, above the figure.
-        scope: ``connection`` or ``analysis``: what it is drawn of.
+        scope: ``connection`` or ``analysis``: its subject.
         page: the module's docstring, in Markdown: what is drawn, by which rule, how to read it.
-        draw: from a request to a panel; raises `Nothing` where there is nothing to show.
+        draw: from a request to a panel; raises `Nothing` if there is nothing to show.
         has_directions: it shows the data of one direction.
         has_time_axis: its horizontal axis is time, which it can share with others.
-        has_fields: it draws any of several fields, or runs, that are asked for by name.
-        is_in_timeline: a timeline shows it where nothing else is asked for.
-        limits: of connections with one of these limits a timeline shows it as well.
+        has_fields: it draws one of several fields or runs, chosen by name.
+        is_in_timeline: a timeline shows it by default.
+        limits: connections with one of these limits get it in the timeline, too.
         order: place in lists, and from top to bottom of a timeline.
     """
 
@@ -44,7 +44,7 @@ class FigureKind:
     order: int = 100
 
     def is_shown_of(self, limit: str) -> bool:
-        """Whether a timeline of a connection with this limit shows it where nothing else is asked for."""
+        """Return true if the default timeline of a connection with this limit includes it."""
         return self.is_in_timeline or limit in self.limits
 
     @property
@@ -54,7 +54,7 @@ class FigureKind:
 
 
 class Nothing(Exception):  # noqa: N818
-    """There is nothing to show, for the reason given: a figure says it in place of a picture."""
+    """Raised if there is nothing to show; the figure displays the reason instead."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

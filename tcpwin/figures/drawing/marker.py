@@ -1,6 +1,6 @@
-"""Events as markers that tell frame, what happened and by which rule.
+"""Events as markers that show frame, event and rule on hover.
 
-In: events and the height at which each is drawn. Out: traces. Of too many, as many as can be told apart are drawn.
+In: events and the height of each. Out: traces. Excess events are thinned to as many as can be distinguished.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LINKED = ("original_frame", "age_ns", "trigger_frame")
 
 
 def event_text(event: Event) -> str:
-    """Frame, what happened, and the rule where one decided."""
+    """Return frame, event, and the rule that decided, if any."""
     lines = [f"<b>frame {event.frame:,}</b>"]
     if event.cause is None:
         return f"{lines[0]}: {', '.join(map(event_words, event.names))}"
@@ -39,7 +39,7 @@ def event_text(event: Event) -> str:
     if event.age_ns is not None:
         links.append(f"{time_text(event.age_ns)} before")
     if event.trigger_frame:
-        links.append(f"set off by frame {event.trigger_frame:,}")
+        links.append(f"triggered by frame {event.trigger_frame:,}")
     for name, heading, kind in _engine.EVENT_EVIDENCE:
         value = getattr(event, name)
         if value is not None and name not in _LINKED:
@@ -62,13 +62,13 @@ def markers(
     notes: list[str] | None = None,
     **more: Any,
 ) -> list[Trace]:
-    """One trace of the events; nothing where there are none.
+    """Draw the events as one trace; return nothing if there are none.
 
     Args:
-        places: of the events among the request's, shape (n,).
+        places: indices of the events in the request's, shape (n,).
         heights: of each event, shape (n,).
-        most: of more, so many are drawn, evenly chosen; as many as the request's marks where it is None.
-        notes: gets a sentence where not all are drawn.
+        most: most events drawn, evenly chosen; the request's number of marks if None.
+        notes: gets a sentence if some are left out.
     """
     if not len(places):
         return []
@@ -80,15 +80,15 @@ def markers(
         chosen = EveryNthDownsampler().downsample(heights, n_out=most)
         if notes is not None:
             notes.append(f"{name}: {len(chosen):,} of {len(places):,} drawn")
-    kept = places[chosen]
+    drawn = places[chosen]
     return [
         {
             "type": "scatter",
             "mode": "markers",
             "name": name,
-            "x": request.seconds(request.events.time_ns[kept]),
+            "x": request.seconds(request.events.time_ns[drawn]),
             "y": np.asarray(heights)[chosen],
-            "text": [event_text(each) for each in request.events.at(kept.tolist())],
+            "text": [event_text(each) for each in request.events.at(drawn.tolist())],
             "hovertemplate": f"%{{text}}<br>%{{x:.6f}} s, {height_format}<extra></extra>",
             "marker": {
                 "color": colour,

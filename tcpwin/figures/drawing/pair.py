@@ -1,7 +1,7 @@
-"""Two connections one above the other on the same axes: the same workload before and after a change.
+"""Two connections, one above the other on the same axes: the same workload before and after a change.
 
 In: a kind of figure with a time axis, two connections. Out: ``data`` and ``layout`` of a plotly figure; both begin at
-zero, and what is zoomed in one is zoomed in the other.
+zero and zoom together.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def draw_pair(
     points: int,
     theme: str,
 ) -> dict[str, Any]:
-    """Draw one kind of figure of two connections, each under its name; one that has nothing to show is left out.
+    """Draw one kind of figure for two connections, each under its name; one with nothing to show is left out.
 
     Raises:
-        ArgumentError: an option that there is not.
+        ArgumentError: an unknown option.
     """
     options: dict[str, Any] = {"direction": direction, "start_ns": None, "end_ns": None}
     requests = [
@@ -58,7 +58,7 @@ def _draw_all(kind: FigureKind, requests: Sequence[tuple[str, Request]]) -> dict
     panels, shown, reason = [], [], ""
     for name, request in requests:
         try:
-            # Of a figure of several panels the first: with all of them nothing would stand above its counterpart.
+            # Of a figure of several panels, draw the first: with all of them, counterparts would not be adjacent.
             panel = replace(kind.draw(request), heading="", below=[])
             panels.append((replace(kind, title=escape(name_text(name))), panel))
             shown.append(request)
@@ -76,7 +76,7 @@ def _draw_all(kind: FigureKind, requests: Sequence[tuple[str, Request]]) -> dict
     }
     layout["title"] = {
         **layout["title"],
-        # A phone has no room for both in one line.
+        # A phone has no room for both on one line.
         "text": title_text(
             [f"<b>{kind.title}</b>", f"data of the {role_of(shown[0].connection, request.sender)}"],
             request.theme.faint_text,

@@ -11,18 +11,18 @@ Trace = dict[str, Any]
 
 @dataclass(slots=True)
 class Panel:
-    """What is drawn in one pair of axes.
+    """The content of one pair of axes.
 
     Attributes:
         y: the vertical axis: title, unit, range.
         traces: curves and markers.
-        shades: bars from the bottom to the top, under the curves: spans of time.
+        shades: time spans as bars of full height under the curves.
         x: the horizontal axis; None is time in seconds since the connection began.
-        layout: what else the layout needs, as ``barmode``.
+        layout: further layout properties, such as ``barmode``.
         notes: sentences shown under the title.
-        labels: texts on the left of the picture, each with its height on the vertical axis.
-        weight: its share of the height of a timeline, 1 for most.
-        heading: above the panel where it is not the only one; the figure's title if empty.
+        labels: texts on the left of the plot, each with its height on the vertical axis.
+        weight: its share of the height of a timeline, usually 1.
+        heading: above the panel if it is not the only one; the figure's title if empty.
         below: panels of the same figure under it, on the same time axis.
     """
 

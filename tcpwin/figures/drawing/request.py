@@ -1,7 +1,7 @@
-"""What a figure is drawn of: an analysis or a connection, a direction, a span of time, and how many points.
+"""A request for a figure: its subject, direction, time span and number of points.
 
-In: a subject and options. Out: Request, through which figures read series, events and stalls of the span. It keeps
-nothing beyond one figure.
+In: a subject and options. Out: Request, through which figures read series, events and stalls of the span. It holds
+nothing after the figure is drawn.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 
 MIN_POINTS, MAX_POINTS = 16, 20_000
 MARKS = 150
-"""Of one kind of event or span, in one figure: a zoomed figure shows those between."""
+"""Most events or spans of one kind in a figure; zooming shows the others."""
 MAX_ROWS = 1200
-"""Segments that are drawn one by one."""
+"""Most segments that are drawn one by one."""
 MAX_REREAD = 200_000
-"""Packets of a capture that is read again for them though nobody asked for a span: a few hundredths of a second."""
+"""Most packets of a capture that is read again for segments without a zoom: a few hundredths of a second."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """One figure that was asked for.
+    """A request for one figure.
 
     Attributes:
-        analysis: what the subject is part of, or is.
-        only: the connection; None where the subject is an analysis.
+        analysis: the subject or the analysis that it is part of.
+        only: the connection; None if the subject is an analysis.
         direction: ``a_to_b`` or ``b_to_a``.
-        start_ns, end_ns: the span, nanoseconds since the epoch; the connection's life where none was asked for.
+        start_ns, end_ns: the span, nanoseconds since the epoch; by default the connection's lifetime.
         points: most points of a curve.
         theme: colours of background and text.
-        is_zoomed: a span was asked for, and detail with it.
-        field: which field of sockets, or which run of a reference, is drawn, where a figure is of any.
+        is_zoomed: a span was given, so details are drawn.
+        field: the field of sockets or the reference run to draw, if the figure has a choice.
         marks: most events and spans of one kind.
     """
 
@@ -60,19 +60,19 @@ class Request:
 
     @property
     def connection(self) -> Connection:
-        """The connection that is drawn."""
+        """The connection to draw."""
         assert self.only is not None
         return self.only
 
     @property
     def facts(self) -> Direction:
-        """What was measured of the direction."""
+        """The measurements of the direction."""
         found: Direction = getattr(self.connection, self.direction)
         return found
 
     @property
     def sender(self) -> str:
-        """The side whose data it is, ``a`` or ``b``."""
+        """The side that sends the data, ``a`` or ``b``."""
         return self.direction[0]
 
     @property
@@ -82,38 +82,38 @@ class Request:
 
     @property
     def origin_ns(self) -> int:
-        """Where the time axis has its zero: the connection's first segment."""
+        """Zero of the time axis: the connection's first segment."""
         return self.connection.start_ns
 
     def seconds(self, time_ns: NDArray[np.int64] | int) -> Any:
-        """Times as seconds since the origin."""
+        """Convert times to seconds since the origin."""
         return (time_ns - self.origin_ns) / 1e9
 
     def with_less(self, share: float) -> Request:
-        """The same with this share of points and marks; what was read stays."""
+        """Return the same request with this share of points and marks; data already read is reused."""
         fewer = replace(self, points=max(int(self.points * share), MIN_POINTS), marks=max(int(self.marks * share), 1))
         fewer.__dict__.update({name: self.__dict__[name] for name in ("view", "rows") if name in self.__dict__})
         return fewer
 
     def check(self) -> None:
-        """Refuse a span in which the connection did not live.
+        """Check that the connection was alive in the span.
 
         Raises:
-            Nothing: it is such a span.
+            Nothing: it was not.
         """
         if self.end_ns < self.start_ns:
             raise Nothing("the connection has no segment in this span of time")
 
     @cached_property
     def view(self) -> View:
-        """The connection in the span: buckets as fine as the points asked for, and rows where they are few."""
+        """The connection in the span: buckets as fine as the points requested, and rows if they are few."""
         if not self.is_zoomed:
             return self.connection.view()
         return self.connection.view(self.start_ns, self.end_ns, buckets=self.points, rows=MAX_ROWS)
 
     @cached_property
     def rows(self) -> Table | None:
-        """The segments of the span, of both directions; None where they are too many to be told apart."""
+        """The segments of the span, of both directions; None if there are too many to distinguish."""
         if self.is_zoomed:
             return self.view.rows
         segments = self.connection.a_to_b.segments + self.connection.b_to_a.segments
@@ -121,17 +121,17 @@ class Request:
         return self.connection.view(rows=MAX_ROWS).rows if is_cheap and segments <= MAX_ROWS else None
 
     def series(self, name: SeriesName) -> Series:
-        """A series within the span; what holds until it changes begins with the value then in force."""
+        """Return a series within the span; a stepwise series begins with the value then in force."""
         return self.view.series(name, direction=self.direction)
 
     @property
     def events(self) -> EventColumns:
-        """What happened in the span, of both directions."""
+        """The events in the span, of both directions."""
         return self.view.event_columns
 
     @property
     def stalls(self) -> StallColumns:
-        """Stalls and pauses that touch the span."""
+        """The stalls and pauses that overlap the span."""
         return self.view.stall_columns
 
 
@@ -146,11 +146,11 @@ def make_request(
     theme: str,
     field: str | None = None,
 ) -> Request:
-    """Fill in what was left open: the direction with most data, the whole life.
+    """Fill in defaults: the direction with most data, the whole lifetime.
 
     Raises:
-        ArgumentError: an option that there is not, a span that ends before it begins, or a figure of one connection
-            that is asked of an analysis of several.
+        ArgumentError: an unknown option, a span that ends before it begins, or a figure of one connection requested
+            for an analysis of several.
         TypeError: the subject is neither a connection nor an analysis.
     """
     if direction is not None and direction not in DIRECTIONS:
@@ -161,13 +161,13 @@ def make_request(
         raise ArgumentError("the span ends before it begins")
     found = find_theme(theme)
     if not isinstance(subject, Connection | Analysis):
-        raise TypeError(f"a figure is drawn of a Connection or an Analysis, not of a {type(subject).__name__}")
+        raise TypeError(f"a figure's subject is a Connection or an Analysis, not a {type(subject).__name__}")
     analysis = subject if isinstance(subject, Analysis) else subject.analysis
     if scope == "analysis":
         return Request(analysis, None, direction or "a_to_b", start_ns or 0, end_ns or 0, points, found, False, field)
     if isinstance(subject, Analysis):
         if len(subject) != 1:
-            raise ArgumentError("this figure is of one connection: choose one of analysis.connections")
+            raise ArgumentError("this figure shows one connection: choose one of analysis.connections")
         subject = subject.connections[0]
     first_ns = subject.start_ns if start_ns is None else max(start_ns, subject.start_ns)
     last_ns = subject.end_ns if end_ns is None else min(end_ns, subject.end_ns)
@@ -185,6 +185,6 @@ def make_request(
 
 
 def busier_direction(connection: Connection) -> DirectionName:
-    """The direction with more data, by what was sent or, where only ACKs were captured, acknowledged."""
+    """Return the direction with more data, sent or, if only ACKs were captured, acknowledged."""
     amounts = [max(each.payload_bytes, each.acked_bytes) for each in (connection.a_to_b, connection.b_to_a)]
     return "a_to_b" if amounts[0] >= amounts[1] else "b_to_a"

@@ -1,7 +1,7 @@
-"""Values that the kernel said of a connection's socket (`ss`), over the capture's time.
+"""Kernel values of a connection's socket (`ss`) over the capture's time.
 
-In: a request, a side, a field of SocketSample. Out: times, values, curves. The samples are as they were taken; their
-times are moved by the offset of the clocks that the join found.
+In: a request, a side, a field of SocketSample. Out: times, values, curves. Samples are unchanged; their times are
+moved by the clock offset that the join found.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from tcpwin.hosts import SocketSample
 
 MARKS = 100
-"""Most samples that are marked where no line joins them."""
+"""Most samples that are marked if no line connects them."""
 JOINED_MARKS = 60
 """Most samples that are marked on a line: more would be a string of beads on a phone."""
 Reader = Callable[["SocketSample"], float | None]
 
 
 def socket_values(request: Request, side: str, field: str | Reader) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Times by the capture's clock and values of a field, within the span, in order of time.
+    """Return times by the capture's clock and values of a field, within the span, in order of time.
 
     Args:
-        field: a name, as in SocketSample (a zero that `ss` leaves out counts as 0), or what to read.
+        field: a name, as in SocketSample (a zero that `ss` omits counts as 0), or a function that reads the value.
     """
     read: Reader = field if callable(field) else _reader(field)
     found: list[tuple[int, int]] = []
@@ -54,7 +54,7 @@ def _reader(field: str) -> Reader:
         if field == "cwnd_bytes":
             return sample.cwnd_bytes
         if field == "snd_wnd_bytes":
-            # A kernel before 5.4 has none, and ss before 5.18 does not print it: absent is not zero.
+            # Kernels before 5.4 do not report it, and ss before 5.18 does not print it: absent is not zero.
             return sample.snd_wnd_bytes
         return sample.count(field)
 
@@ -75,11 +75,11 @@ def socket_curve(
     width: float = 1,
     **more: Any,
 ) -> list[Trace]:
-    """A field, sample by sample; nothing where nobody said it.
+    """Draw a field, sample by sample; return nothing if no sample has it.
 
     Args:
         symbol: of each sample, while there are few.
-        is_joined: a step leads from sample to sample.
+        is_joined: steps connect the samples.
     """
     times, values = socket_values(request, side, field)
     if not len(times):

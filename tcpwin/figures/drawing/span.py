@@ -1,4 +1,4 @@
-"""Spans of time as shaded bars under the curves: closed windows, stalls, pauses."""
+"""Time spans as shaded bars under the curves: closed windows, stalls, pauses."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ def shade(
     end_ns: NDArray[np.int64],
     name: str,
     colour: str,
-    tell: Callable[[list[int]], list[str]],
+    hover_texts: Callable[[list[int]], list[str]],
     *,
     pattern: str = "",
     opacity: float = 0.22,
 ) -> list[Trace]:
-    """Bars over the whole height; of too many, the longest.
+    """Draw bars over the whole height; if there are too many, the longest.
 
     Args:
         start_ns, end_ns: of each span, shape (n,).
-        tell: what is to be told of the spans at these places.
+        hover_texts: returns the hover texts of the spans at these indices.
     """
     chosen = np.flatnonzero((end_ns >= request.start_ns) & (start_ns <= request.end_ns))
     left_out = len(chosen) - request.marks
@@ -48,7 +48,7 @@ def shade(
         return []
     starts = np.maximum(start_ns[chosen], request.start_ns)
     ends = np.minimum(end_ns[chosen], request.end_ns)
-    told = f"<br>one of the {request.marks} longest of {left_out + request.marks:,}" if left_out > 0 else ""
+    note = f"<br>among the {request.marks} longest of {left_out + request.marks:,}" if left_out > 0 else ""
     return [
         {
             "type": "bar",
@@ -63,16 +63,16 @@ def shade(
                 "line": {"color": colour, "width": 1},
                 **({"pattern": {"shape": pattern, "size": 6, "solidity": 0.3}} if pattern else {}),
             },
-            "customdata": tell(chosen.tolist()),
-            "hovertemplate": "%{customdata}" + told + "<extra>" + name + "</extra>",
+            "customdata": hover_texts(chosen.tolist()),
+            "hovertemplate": "%{customdata}" + note + "<extra>" + name + "</extra>",
         }
     ]
 
 
 def _longest(duration_ns: NDArray[np.int64], most: int) -> NDArray[np.intp]:
-    """Places of the longest, in order, at most so many.
+    """Return the indices of the longest, in order, at most this many.
 
-    Of as many that are equally long, those that the golden ratio spreads over the axis, not the first.
+    Among equally long ones, choose those that the golden ratio spreads over the axis, not the first.
     """
     least_ns = np.partition(duration_ns, -most)[-most]
     places = np.flatnonzero(duration_ns >= least_ns)
@@ -81,17 +81,17 @@ def _longest(duration_ns: NDArray[np.int64], most: int) -> NDArray[np.intp]:
 
 
 def zero_windows(request: Request) -> list[Trace]:
-    """When the receiver's window was closed."""
+    """Shade the times when the receiver's window was closed."""
     closed = request.view.zero_window_columns(direction=request.direction)
 
-    def tell(places: list[int]) -> list[str]:
+    def hover_texts(places: list[int]) -> list[str]:
         return [_closed_text(each) for each in closed.at(places)]
 
-    return shade(request, closed.start_ns, closed.end_ns, "window closed", COLOURS["zero window"], tell)
+    return shade(request, closed.start_ns, closed.end_ns, "window closed", COLOURS["zero window"], hover_texts)
 
 
 def stalls(request: Request) -> list[Trace]:
-    """When nothing came though somebody waited, and when nobody had anything to send."""
+    """Shade the silences: those in which a side waited, and those without anything to send."""
     silences = request.stalls
     is_pause = silences.caused_by(*PAUSES)
     roles = roles_of(request.connection)
@@ -100,10 +100,10 @@ def stalls(request: Request) -> list[Trace]:
         places = np.flatnonzero(chosen)
         start_ns, end_ns = silences.start_ns[places], silences.end_ns[places]
 
-        def tell(shown: list[int]) -> list[str]:
+        def hover_texts(shown: list[int]) -> list[str]:
             return [_stall_text(each, roles) for each in silences.at(places[shown].tolist())]
 
-        return shade(request, start_ns, end_ns, name, colour, tell, pattern=pattern, opacity=opacity)
+        return shade(request, start_ns, end_ns, name, colour, hover_texts, pattern=pattern, opacity=opacity)
 
     return [
         *shaded(~is_pause, "stall", COLOURS["stall"], "/", 0.22),

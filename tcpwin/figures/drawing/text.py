@@ -1,4 +1,4 @@
-"""Texts of captures and snapshots as plotly shows them: as text, whatever markup they hold."""
+"""Texts of captures and snapshots for plotly, escaped so that any markup in them shows as text."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ MAX_CHARACTERS = 120
 
 
 def short(text: object, width: int = 16) -> str:
-    """A text for the legend, where only so many characters fit: the end is cut off."""
+    """Cut a text to the length that fits into the legend."""
     shown = str(text)
     return escape(shown if len(shown) <= width else shown[: width - 1] + "…")
 
 
 def escape(text: object) -> str:
-    """A text for a label or a hover box: on one line, without markup, at most 120 characters.
+    """Escape a text for a label or a hover box: one line, without markup, at most 120 characters.
 
     Plotly renders a subset of HTML (links among it) in every label, and fills ``%{...}`` in templates.
     """

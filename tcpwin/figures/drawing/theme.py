@@ -1,7 +1,7 @@
 """Colours, fonts and number formats of all figures: the same thing has the same colour everywhere, in both themes.
 
-Colours are those of Okabe and Ito (2008) where they have a contrast of 3:1 (WCAG 2.2, 1.4.11) with both backgrounds,
-else neighbours of theirs that do. No figure tells by colour alone: dashes, symbols or patterns differ too.
+Colours are those of Okabe and Ito (2008) if their contrast with both backgrounds is 3:1 (WCAG 2.2, 1.4.11),
+otherwise similar ones that reach it. No figure relies on colour alone: dashes, symbols or patterns differ too.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ COLOURS = {
     "path's rate": SLATE,
     "fills the path": VIOLET,
 }
-"""What is drawn, by its colour."""
+"""Colours by the quantity drawn."""
 
 SERIES_COLOURS = (RECEIVER, FLIGHT, CONGESTION, VIOLET, GOLD, PINK, LOSS, BROWN, SLATE, GREY)
-"""For things that have no colour of their own, as counters, in this order."""
+"""Colours for series without a fixed one, such as counters, in this order."""
 
 BUDGET_COLOURS = {
     "handshake": VIOLET,
@@ -69,7 +69,7 @@ BUDGET_COLOURS = {
     "closed": GREY,
     "unknown": GREY,
 }
-"""Of each group of the time budget; items of one group differ by pattern."""
+"""Colour of each group of the time budget; items of one group differ by pattern."""
 
 BUDGET_SYMBOLS = {
     "handshake": "star",
@@ -84,19 +84,19 @@ BUDGET_SYMBOLS = {
     "closed": "circle-open",
     "unknown": "circle-open",
 }
-"""Of each group, where it is a point."""
+"""Symbol of each group, if it is drawn as a point."""
 
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
 
 BUTTONS_LEFT_OUT = ("sendChartToCloud", "select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d")
-"""Of plotly's: the one that uploads a figure to another host, and those that leave a phone no room for the title."""
+"""plotly's buttons that are removed: the one that uploads a figure, and those for which a phone's title has no room."""
 
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """What differs between light and dark."""
+    """The differences between light and dark."""
 
     background: str
     text: str
@@ -113,18 +113,18 @@ THEMES = {
 
 
 def find_theme(name: str) -> Theme:
-    """The theme of a name.
+    """Return the theme with this name.
 
     Raises:
-        ArgumentError: there is none.
+        ArgumentError: it is unknown.
     """
     if name not in THEMES:
-        raise ArgumentError(f"no theme is called {name}: there are {', '.join(THEMES)}")
+        raise ArgumentError(f"unknown theme {name}: choose one of {', '.join(THEMES)}")
     return THEMES[name]
 
 
 def base_layout(theme: Theme) -> dict[str, Any]:
-    """The part of a layout that all figures share."""
+    """Return the layout properties that all figures share."""
     return {
         "paper_bgcolor": theme.background,
         "plot_bgcolor": theme.background,
@@ -148,7 +148,7 @@ def base_layout(theme: Theme) -> dict[str, Any]:
 
 
 def axis(theme: Theme, **more: Any) -> dict[str, Any]:
-    """An axis: its lines, its grid, and margins that follow its labels."""
+    """Return an axis with its lines, its grid, and margins that follow its labels."""
     return {
         "automargin": True,
         "gridcolor": theme.grid,
@@ -156,7 +156,7 @@ def axis(theme: Theme, **more: Any) -> dict[str, Any]:
         "zerolinecolor": theme.axis,
         "zeroline": False,
         "showline": True,
-        # An axis over another takes the other's ticks by default.
+        # An overlaid axis takes the other's ticks by default.
         "tickmode": "auto",
         "ticks": "outside",
         "ticklen": 4,
@@ -167,7 +167,7 @@ def axis(theme: Theme, **more: Any) -> dict[str, Any]:
 
 
 BELOW_ONE = ",.3~r"
-"""Tenths as 0.2: as 200m they would be taken for millions."""
+"""Tenths as 0.2: 200m would be read as millions."""
 _PREFIXES = {"tickformat": "~s", "tickformatstops": [{"dtickrange": [None, 0.99], "value": BELOW_ONE}]}
 BYTES_AXIS = {**_PREFIXES, "ticksuffix": "B", "hoverformat": ".4s"}
 """An axis of bytes: decimal prefixes, as 1.5 MB."""
@@ -195,21 +195,23 @@ CAUSE_MARKS = {
     "out_of_order": ("out of order", CONGESTION, "triangle-right"),
     "capture_reordered": ("capture's order", GREY, "triangle-left"),
 }
-"""Legend, colour and symbol of each cause for which a segment came again or late."""
+"""Legend, colour and symbol of each cause of a retransmitted or late segment."""
 
 
 def log_axis(least: float, most: float, *, below: float = 1.6, above: float = 2) -> dict[str, Any]:
-    """A logarithmic axis with room on both sides: labelled at powers of ten, or between them where these are few."""
+    """Return a logarithmic axis with padding on both sides: labelled at powers of ten, or between them if these are
+    few.
+    """
     span = {"type": "log", "tickmode": "linear", "range": [log10(least / below), log10(most * above)]}
     if most > 30 * least:
         return {**span, "dtick": 1}
-    # Within a factor of four 1, 2 and 5 may be all but one outside.
+    # Within a factor of four, all but one of 1, 2 and 5 may be outside.
     dtick = "D1" if most * above < 4 * least / below else "D2"
     return {**span, "dtick": dtick, "minorloglabels": "complete"}
 
 
 def pattern_fill(shape: str, colour: str, background: str) -> dict[str, Any]:
-    """The fill of a bar: a colour, with a pattern over it where the colour is another bar's too."""
+    """Return the fill of a bar: a colour, with a pattern if another bar has the same colour."""
     if not shape:
         return {"color": colour, "line": {"width": 0}}
     pattern = {"shape": shape, "size": 6, "solidity": 0.25, "fillmode": "overlay", "fgcolor": background}

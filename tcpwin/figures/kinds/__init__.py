@@ -11,10 +11,10 @@ from tcpwin.figures.drawing.kind import SCOPES, FigureKind
 
 @cache
 def all_figures() -> dict[str, FigureKind]:
-    """All kinds of figures by name, in order.
+    """Return all kinds of figures by name, in order.
 
     Raises:
-        ValueError: two have the same name, or one a scope that there is not.
+        ValueError: two have the same name, or one has an unknown scope.
     """
     modules = [each.name for each in iter_modules(__path__) if not each.name.startswith("_")]
     kinds: list[FigureKind] = [import_module(f"{__name__}.{name}").FIGURE for name in modules]

@@ -1,14 +1,14 @@
-"""Where each sender's time went, as a band along the time axis: every instant belongs to one item.
+"""The time of each sender as a band along the time axis: every instant belongs to one item.
 
-The upper band is of the direction asked for, the lower one of the other. Where intervals are shorter than can be drawn,
-neighbours share one: the heights then are the items' shares of it. Items are those of the page on the time budget, by
-the packets alone; items of one colour belong together:
+The upper band is the requested direction, the lower one the other. If intervals are too short to draw, neighbours share
+a column: the heights are then the items' shares of it. Items are those of the page on the time budget, from the packets
+alone; items of one colour belong together:
 
-- **receive window**: it was closed, too small for a segment, or full.
+- **receive window**: closed, too small for a segment, or full.
 - **congestion window**: slow start, congestion window, cwnd after loss.
-- **loss recovery**: fast recovery, timeout, tail loss. **idle restart**: round trips that a cut window cost.
+- **loss recovery**: fast recovery, timeout, tail loss. **idle restart**: round trips lost to a reset congestion window.
 - **peer silent**: at the end the peer left data, probes or keep-alives unanswered.
-- **nothing to send**, **send buffer**, **path**, **handshake**, **closed** and **not known** stand alone.
+- **nothing to send**, **send buffer**, **path**, **handshake**, **closed** and **not known** are separate items.
 """
 
 from __future__ import annotations
@@ -42,15 +42,16 @@ PATTERNS = {
     "closed": (".",),
     "unknown": ("-",),
 }
-"""Of the items of a group, in their order. Colours that are alike to those who see no red or no green (window closed
-and handshake, nothing to send and fast recovery, path and idle restart) have other patterns."""
+"""Patterns of a group's items, in order. Colours that red-green colour blindness confuses (window closed and handshake,
+nothing to send and fast recovery, path and idle restart) have different patterns.
+"""
 _ALL_PATTERNS = ("", "/", "\\", "x", "-", "|", "+", ".")
 HEIGHT = 0.8
-"""Of a band, in its lane."""
+"""Height of a band within its lane."""
 EXACT_NS = 16_000_000_000
-"""Times below it are told to the microsecond by 24 bits."""
+"""Largest time that 24 bits hold to the microsecond."""
 MOST_INTERVALS = 300
-"""In a band: as many as a phone's screen has columns."""
+"""Most intervals of a band: as many as a phone's screen has columns."""
 
 
 def patterns_of(group: str) -> tuple[str, ...]:
@@ -60,10 +61,10 @@ def patterns_of(group: str) -> tuple[str, ...]:
 
 
 def draw(request: Request) -> Panel:
-    """Two bands, the asked direction's on top."""
+    """Draw two bands, with the requested direction on top."""
     other: DirectionName = "b_to_a" if request.direction == "a_to_b" else "a_to_b"
     lanes: list[tuple[int, DirectionName]] = [(1, request.direction), (0, other)]
-    bands = [(lane, *_merged(request.view.budget(direction=way))) for lane, way in lanes]
+    bands = [(lane, *_merged(request.view.budget(direction=direction))) for lane, direction in lanes]
     if not any(len(starts) for _, starts, _, _ in bands):
         raise Nothing("no time passed between the segments of this connection")
     panel = Panel(
@@ -85,12 +86,14 @@ def draw(request: Request) -> Panel:
 
 
 def _roles(request: Request, direction: DirectionName) -> str:
-    """Sender and receiver of a direction."""
+    """Return sender and receiver of a direction."""
     return " → ".join(role_of(request.connection, side) for side in (direction[0], direction[-1]))
 
 
 def _merged(series: BudgetSeries) -> tuple[NDArray[np.int64], NDArray[np.int64], dict[str, NDArray[np.int64]]]:
-    """Start, end and items of the intervals: neighbours of the same single item together, then neighbours at all."""
+    """Return start, end and items of the intervals: first merge neighbours with the same single item, then any
+    neighbours.
+    """
     names = list(series.spent_ns)
     spent = np.stack([series.spent_ns[name] for name in names]) if names else np.zeros((0, len(series)), dtype=np.int64)
     starts, ends = series.start_ns, series.end_ns
@@ -99,7 +102,7 @@ def _merged(series: BudgetSeries) -> tuple[NDArray[np.int64], NDArray[np.int64],
         begins = np.append(True, (single[1:] != single[:-1]) | (single[1:] < 0))
         starts, ends, spent = _reduced(starts, ends, spent, np.flatnonzero(begins))
     if len(starts) > MOST_INTERVALS:
-        # Each interval goes whole to the column in which it begins.
+        # Each interval goes whole to the column where it begins.
         columns = (starts - starts[0]) * MOST_INTERVALS // max(int(ends[-1] - starts[0]), 1)
         starts, ends, spent = _reduced(
             starts, ends, spent, np.flatnonzero(np.append(True, columns[1:] != columns[:-1]))
@@ -121,7 +124,7 @@ def _item(
     colour: str,
     pattern: str,
 ) -> list[Trace]:
-    """The bars of one item in both bands."""
+    """Draw the bars of one item in both bands."""
     parts = []
     for lane, starts, ends, spent in bands:
         if item not in spent or not len(starts):
@@ -157,7 +160,7 @@ def _item(
 
 
 def _milliseconds(taken_ns: NDArray[np.int64]) -> NDArray[np.float32] | NDArray[np.float64]:
-    """In four bytes where these hold a microsecond, which hovering tells."""
+    """Return milliseconds, in four bytes if these hold the microseconds shown on hover."""
     taken_ms = taken_ns / 1e6
     return taken_ms.astype(np.float32) if taken_ns.max() < EXACT_NS else taken_ms
 

@@ -1,11 +1,11 @@
-"""How much the hosts' counters grew from sample to sample, one lane each: `nstat` beside the packets.
+"""Growth of the hosts' counters from sample to sample, one lane each: `nstat` aligned with the packets.
 
-Each lane is one counter of one host, scaled to its own largest increase, which the label tells. A bar reaches from one
-sample to the next; hovering tells the increase, and what the kernel counts there. Counters of the whole host count all
-of its connections, not only this one.
+Each lane is one counter of one host, scaled to its own largest increase, which the label shows. A bar extends from one
+sample to the next; hover for the increase and the counter's meaning. Counters of the whole host include all of its
+connections, not only this one.
 
-Drawn are the counters that say that something went wrong, or was waited for, and that grew while the connection lived:
-those with most to tell first, twelve at most. Traffic (segments in and out) is left out, as other figures show it.
+Only counters of problems and waits that grew during the connection are drawn: the most significant first, twelve at
+most. Traffic (segments in and out) is left out, as other figures show it.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ TRAFFIC = (
 )
 """Counters that grow with every transfer."""
 SEPARATE = 60
-"""Bars of a lane that a line parts from each other; of more, a phone would show lines alone."""
+"""Most bars of a lane that are outlined; with more, a phone would show outlines alone."""
 BAR = 0.55
-"""Of a lane's height; the rest is its label's."""
+"""Share of a lane's height for its bars; the rest is for its label."""
 
 
 @dataclass(slots=True)
 class Lane:
-    """One counter of one host: when each interval began and ended, and how much it grew."""
+    """One counter of one host: start, end and increase of each interval."""
 
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
@@ -55,13 +55,13 @@ class Lane:
 
 
 def draw(request: Request) -> Panel:
-    """Lanes of all hosts that have counters with times."""
+    """Draw the lanes of all hosts that have counters with times."""
     hosts = request.connection.analysis.hosts
     if not any(host.counters for host in hosts):
         raise Nothing("no snapshot has counters: record some with `nstat` or `tcpwin snap`, and add them by --with")
     lanes = _chosen(_lanes(request))
     if not lanes:
-        raise Nothing("no counter of loss, of waiting or of memory grew between two samples with times")
+        raise Nothing("no counter of loss, waiting or memory grew between two samples with times")
     several = sum(1 for host in hosts if host.counters) > 1
     panel = Panel(y={}, weight=0.17 * len(lanes), layout={"barmode": "overlay"})
     for place, ((host, name), lane) in enumerate(lanes):
@@ -100,7 +100,7 @@ def _lanes(request: Request) -> Iterator[tuple[tuple[str, str], Lane]]:
 
 
 def _chosen(lanes: Iterator[tuple[tuple[str, str], Lane]]) -> list[tuple[tuple[str, str], Lane]]:
-    """Those that stand first among the meanings, which are in order of what they say of windows and loss."""
+    """Choose the first by the order of meanings, which puts windows and loss first."""
     rank = {name: place for place, name in enumerate(MEANINGS)}
     ranked = sorted(lanes, key=lambda each: (rank[each[0][1]], each[0][0]))
     return ranked[:LANES]
@@ -111,9 +111,9 @@ def _bars(request: Request, lane: Lane, base: int, name: str, host: str, colour:
     starts, ends = np.array(lane.starts, dtype=np.int64), np.array(lane.ends, dtype=np.int64)
     values = np.array(lane.values, dtype=np.int64)
     if len(values) > request.points:
-        # So many samples lie closer than pixels: the largest stay.
-        kept = np.sort(np.argpartition(values, -request.points)[-request.points :])
-        starts, ends, values = starts[kept], ends[kept], values[kept]
+        # So many samples are closer than pixels: keep the largest.
+        largest = np.sort(np.argpartition(values, -request.points)[-request.points :])
+        starts, ends, values = starts[largest], ends[largest], values[largest]
     meaning = next((each.counts for full, each in MEANINGS.items() if _label(full) == name), "")
     text = "<br>".join(wrap(meaning, 60))
     owner = f"{escape(host)}: " if host else ""
@@ -128,7 +128,7 @@ def _bars(request: Request, lane: Lane, base: int, name: str, host: str, colour:
         "base": base,
         "y": (values / most * (BAR - 0.05)).astype(np.float32),
         "customdata": compact(values),
-        # Intervals of the same height side by side are several.
+        # Adjacent intervals of equal height are still several intervals.
         "marker": {
             "color": colour,
             "line": {"color": request.theme.background, "width": 1 if len(values) <= SEPARATE else 0},

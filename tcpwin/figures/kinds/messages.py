@@ -1,12 +1,12 @@
-"""How long messages and answers took: half of them, 95 % and 99 % of them.
+"""Message and answer times: median, 95th and 99th percentile.
 
-- **message**: from the first byte of a message to its last byte's arrival, as the page on messages tells it. The median
-  of bulk transfers is their duration.
+- **message**: from the first byte of a message to the arrival of its last, as defined on the page on messages. The
+  median of bulk transfers is their duration.
 - **first byte**: from the other side's last data to the first byte of the answer, at the capture point: near the
-  server that is its own time, near the client it has a round trip in it.
+  server it is the server's own time, near the client it includes a round trip.
 
-Both directions are drawn where both have messages. The axis is logarithmic where the values ask for it. A percentile of
-few messages is one of them: the number of messages, or of answers, stands in the label as n.
+Both directions are drawn if both have messages. The axis is logarithmic if the values differ widely. A percentile of
+few messages is one of them: the label gives the number of messages, or of answers, as n.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 SHARES = (("p50", "half"), ("p95", "95 %"), ("p99", "99 %"))
 FLAT_GROUPS = 2
-"""With more, a phone has no room for times beside each other: they stand upright, for which the axis leaves room."""
+"""Most groups whose times fit side by side on a phone: more are vertical, for which the axis leaves room."""
 LOGARITHMIC = 50
-"""Ratio of the largest to the least value beyond which small ones could not be read."""
+"""Ratio of the largest to the smallest value above which the axis is logarithmic."""
 
 
 def draw(request: Request) -> Panel:
-    """Bars by share, in groups by direction and kind."""
+    """Draw bars by percentile, in groups by direction and kind."""
     groups: list[tuple[str, list[float]]] = []
     for name in ("a_to_b", "b_to_a"):
         facts: Direction = getattr(request.connection, name)
@@ -43,7 +43,7 @@ def draw(request: Request) -> Panel:
             values = [getattr(facts, f"{kind}_{share}_ns") for share, _ in SHARES]
             if count and None not in values:
                 what = "messages" if kind == "message_delay" else "first byte"
-                # With their noun the numbers of four groups would run into each other on a phone.
+                # With nouns, the numbers of four groups would overlap on a phone.
                 label = f"{what}<br>{way_of(request.connection, name)}<br>n={count:,}"
                 groups.append((label, [value / 1e9 for value in values]))
     if not groups:
@@ -71,7 +71,7 @@ def draw(request: Request) -> Panel:
 
 
 def _power(exponent: int) -> str:
-    """A power of ten of seconds; of a thousand seconds nobody says 1 ks."""
+    """Return a power of ten of seconds as text; thousands of seconds have no prefix, as ks is unusual."""
     prefix, digits = next(each for each in (("", 0), ("m", -3), ("µ", -6), ("n", -9)) if exponent >= each[1])
     return f"{10 ** (exponent - digits):,}{prefix}s"
 
@@ -91,7 +91,7 @@ def _bars(request: Request, groups: list[tuple[str, list[float]]], place: int) -
         "constraintext": "none",
         "textfont": {"size": 10},
         "cliponaxis": False,
-        "hovertemplate": f"{words} took no longer than %{{y:.4s}}s<extra>{share}</extra>",
+        "hovertemplate": f"{words} took at most %{{y:.4s}}s<extra>{share}</extra>",
     }
 
 

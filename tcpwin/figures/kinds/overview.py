@@ -1,11 +1,11 @@
 """All connections by round trip and goodput, with the rate that a window allows at each round trip.
 
-A window allows at most window ÷ round trip: the straight lines, on logarithmic axes. Connections that lie along one of
-them are limited by a window of that size; the colour tells what limited each, by its verdict. The article "Optimizing
-TCP for high WAN throughput" (Cloudflare, 2022) begins with such a line, of 2 MiB.
+A window allows at most window ÷ round trip: the straight lines, on logarithmic axes. Connections along one of these
+lines are limited by a window of that size; the colour is the limit of each connection's verdict. The article
+"Optimizing TCP for high WAN throughput" (Cloudflare, 2022) begins with such a line, of 2 MiB.
 
-The round trip is the least of the whole path (``path_rtt_ns``), so that a line is a bound; a connection without one is
-left out, as is one that carried no data. Goodput is the mean over the direction's life. Of many connections those with
+The round trip is the minimum of the whole path (``path_rtt_ns``), so each line is an upper bound; connections without
+one, or without data, are left out. Goodput is the mean over the direction's lifetime. Of many connections, those with
 most data are drawn.
 """
 
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
     from tcpwin.limits import Connection
 
 CEILINGS = ((64 << 10, "64 KiB"), (1 << 20, "1 MiB"), (16 << 20, "16 MiB"), (256 << 20, "256 MiB"))
-"""Windows that are drawn: without scaling, and in steps of 16 from there on."""
+"""Window sizes drawn as lines: without scaling, and in steps of 16 from there."""
 MARGIN = 1.6
-"""Of the round trips, on both sides."""
+"""Padding of the round trips, on both sides."""
 BELOW, ABOVE = 2.5, 4.0
-"""Room under the lowest and over the highest rate, as factors."""
+"""Padding under the lowest and over the highest rate, as factors."""
 LABEL = 0.1
-"""How far above the picture's lower edge a line's label stays, of its height."""
+"""Distance of a line's label from the lower edge, as a share of the plot's height."""
 NAMED = 200
-"""Points whose ends are told on hover; of more, their number only."""
+"""Most points whose ends are shown on hover; with more, only their number."""
 
 
 def draw(request: Request) -> Panel:
-    """Points and lines."""
+    """Draw points and lines."""
     connections = request.analysis.connections
     trips, rates, amounts, is_a = _measures(connections)
     known = (trips > 0) & (rates > 0)
     total = len(trips)
     if not known.any():
-        raise Nothing("no connection has both a round trip of its whole path and acknowledged data")
+        raise Nothing("no connection has both a known path round trip and acknowledged data")
     chosen = np.flatnonzero(known)
     notes: list[str] = []
     if len(chosen) > request.points:
@@ -64,7 +64,7 @@ def draw(request: Request) -> Panel:
             **log_axis(*_ends_of(rates[chosen]), below=BELOW, above=ABOVE),
         },
         x={
-            "title": {"text": "least round trip of the path, ms", "standoff": 8, "font": {"size": 12}},
+            "title": {"text": "minimum round trip of the path, ms", "standoff": 8, "font": {"size": 12}},
             **log_axis(*_ends_of(trips[chosen] / 1e6), below=MARGIN, above=MARGIN),
         },
         notes=notes,
@@ -82,13 +82,13 @@ def draw(request: Request) -> Panel:
 def _measures(
     connections: Connections[Connection],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
-    """Of each connection: round trip in ns (0: not known), goodput in bit/s, bytes, and whether ``a`` sent more."""
+    """Return each connection's round trip in ns (0: unknown), goodput in bit/s, bytes, and whether ``a`` sent more."""
 
     def column(name: str) -> NDArray[np.float64]:
         return np.ma.filled(connections.column(name), 0)
 
     trips = column("path_rtt_ns").astype(np.int64)
-    sent = {way: column(f"{way}.acked_bytes").astype(np.int64) for way in ("a_to_b", "b_to_a")}
+    sent = {direction: column(f"{direction}.acked_bytes").astype(np.int64) for direction in ("a_to_b", "b_to_a")}
     is_a = sent["a_to_b"] >= sent["b_to_a"]
     rates = np.where(is_a, column("a_to_b.goodput_bps"), column("b_to_a.goodput_bps"))
     return trips, rates, np.where(is_a, sent["a_to_b"], sent["b_to_a"]), is_a
@@ -104,7 +104,7 @@ def _points(
     limit: str,
 ) -> Trace:
     names = [_ends(connections[int(id)], bool(is_a[id])) for id in members] if len(connections) <= NAMED else None
-    told = "<br>%{text}" if names else ""
+    ends = "<br>%{text}" if names else ""
     return {
         "type": "scatter",
         "mode": "markers",
@@ -120,7 +120,7 @@ def _points(
             "opacity": 0.85,
             "line": {"color": request.theme.background, "width": 0.5},
         },
-        "hovertemplate": f"<b>connection %{{customdata:d}}</b>{told}<br>%{{y:,.4~r}} bit/s at %{{x:,.4~g}} ms"
+        "hovertemplate": f"<b>connection %{{customdata:d}}</b>{ends}<br>%{{y:,.4~r}} bit/s at %{{x:,.4~g}} ms"
         f"<extra>{LIMIT_NAMES[limit]}</extra>",
     }
 
@@ -135,7 +135,7 @@ def _ends_of(values: NDArray[Any]) -> tuple[float, float]:
 
 
 def _ceilings(trips_ms: NDArray[np.float64], rates: NDArray[np.float64]) -> list[Trace]:
-    """Lines of those windows that pass through the picture, each from edge to edge."""
+    """Draw lines for the windows that pass through the plot, each from edge to edge."""
     shortest, longest = _ends_of(trips_ms)
     first, last = shortest / MARGIN, longest * MARGIN
     lowest, highest = _ends_of(rates)
@@ -160,7 +160,7 @@ def _ceilings(trips_ms: NDArray[np.float64], rates: NDArray[np.float64]) -> list
                 "text": ["", name, ""],
                 "textposition": "bottom left" if named_at > label_fits else "top right",
                 "textfont": {"size": 11, "color": COLOURS["ceiling"]},
-                # Nothing is seen of it: it keeps the name off a line that is almost level.
+                # Invisible: it keeps the name off an almost level line.
                 "marker": {"size": 8, "color": "rgba(0,0,0,0)"},
                 "line": {"color": COLOURS["ceiling"], "dash": "dash", "width": 1},
                 "hovertemplate": f"a window of {name}: at most %{{y:,.4~r}} bit/s at %{{x:,.4~g}} ms<extra></extra>",

@@ -1,15 +1,16 @@
-"""What the path gives, and whether the connection took all of it: rate, bytes in flight and queue under each other.
+"""The path's capacity, and whether the connection used it: rate, bytes in flight and queue, one above the other.
 
-A path has two limits (Kleinrock 1979; Cardwell and others, "BBR", 2016): the rate of its bottleneck, and the time that
-there and back takes when nothing waits. Less in flight than their product leaves the path idle; more waits in a queue.
+A path has two limits (Kleinrock 1979; Cardwell and others, "BBR", 2016): the rate of its bottleneck, and its round-trip
+time when no queue delays packets. A flight below their product leaves the path idle; the excess above it queues.
 
-- **Delivery rate**: what was delivered, by round trip. Dashed is **the path's rate**, where the packets show one
+- **Delivery rate**: data delivered, by round trip. The dashed line is **the path's rate**, if the packets reveal it
   (`path_rate_bps`). A curve along the line: the path is full. A curve below it: something else limits.
-- **In flight**, with the receive window: dotted is what **fills the path**, its rate times the least round trip. Flight
-  far above it is a queue; flight below it, with the window right above, is the window's doing.
-- **Waiting in queues**: by how much round trips were longer than the least. It stands high where a queue never empties
-  (a full path, a bloated one), and lies at nothing under losses at random, a policer or a small window.
-- **sent again**: losses, at the height of the flight: after each fill of the queue where it overflows, anywhere where
+- **In flight**, with the receive window: the dotted line is the flight that **fills the path**, its rate times the
+  minimum round trip. A flight far above it is a queue; a flight below it, close under the window, is limited by the
+  window.
+- **Waiting in queues**: the excess of round trips over the minimum. It stays high if a queue never empties (a full path
+  or a bloated buffer), and near zero under random loss, a policer or a small window.
+- **retransmitted**: losses, at the height of the flight: after each fill of the queue if it overflows, anywhere if
   they are random.
 - Shaded: time with the window closed, stalls and pauses.
 """
@@ -35,20 +36,20 @@ if TYPE_CHECKING:
     from tcpwin.figures.drawing.request import Request
 
 FAR = 3
-"""Times what is in flight: what lies further above would press it flat, and begins out of view."""
+"""Multiple of the flight above which a window starts out of view: it would flatten the curves."""
 FAR_FILL = 6
-"""The same of what fills the path: how far the flight stays below it is what the picture tells."""
+"""The same for the flight that fills the path: the gap below it should stay visible."""
 FAR_RATE = 30
-"""Times the usual rate: a path's rate below that stays in view, for the distance to it is what the picture tells."""
+"""Multiple of the usual rate up to which a path's rate stays in view: the gap should stay visible."""
 INSTANT_SHARE = 0.01
-"""Of the time: a rate that lasted for less, as that of a last round cut short, is not the usual one."""
+"""Least share of the time for a usual rate: shorter ones, such as of an incomplete last round, are ignored."""
 
 
 def draw(request: Request) -> Panel:
-    """Rate, flight and queue of one direction."""
+    """Draw rate, flight and queue of one direction."""
     delivered = request.series("delivery_rate")
     if not len(delivered):
-        raise Nothing("no round trip with several segments in flight was captured, which would tell of the path")
+        raise Nothing("no round trip with several segments in flight was captured, so the path's rate is unknown")
     rate_bps = request.facts.path_rate_bps
     panel = Panel(y={**RATE_AXIS, "rangemode": "tozero"}, heading="Delivery rate", notes=_answer(request, rate_bps))
     panel.traces += curve(request, delivered, "delivery rate", COLOURS["goodput"], unit="bit/s", width=2)
@@ -61,13 +62,13 @@ def draw(request: Request) -> Panel:
 
 
 def _keep_in_view(panel: Panel, request: Request, delivered: Series, rate_bps: float) -> None:
-    """Let neither a rate of an instant, nor a path that gives many times as much, press the curve onto its axis."""
+    """Keep a momentary rate, or a path with many times the rate, from flattening the curve."""
     lasted_ns = np.diff(delivered.time_ns, append=max(request.end_ns, int(delivered.time_ns[-1])))
     order = np.argsort(delivered.max)
     over_ns = int(lasted_ns.sum()) - np.cumsum(lasted_ns[order])
     usual_bps = float(delivered.max[order][np.argmax(over_ns <= INSTANT_SHARE * lasted_ns.sum())])
     highest_bps = float(delivered.max.max())
-    named = {"the path's rate": (rate_bps, FAR_RATE), "a rate of an instant": (highest_bps, FAR)}
+    named = {"the path's rate": (rate_bps, FAR_RATE), "a momentary rate": (highest_bps, FAR)}
     far = {name: bps for name, (bps, times) in named.items() if bps > times * usual_bps > 0}
     if far:
         near_bps = max(usual_bps, *(bps for name, (bps, _) in named.items() if name not in far), 0.0)
@@ -76,14 +77,14 @@ def _keep_in_view(panel: Panel, request: Request, delivered: Series, rate_bps: f
 
 
 def _answer(request: Request, rate_bps: float | None) -> list[str]:
-    """The picture in two sentences: what limited the direction, and what the path has to do with it."""
+    """Describe the picture in two sentences: the limit of the direction, and the path's part in it."""
     facts = request.facts
     life_ns = request.connection.duration_ns
     verdict = request.connection.verdicts[request.direction]
     if rate_bps is None:
-        return [verdict.headline, "What the path gives did not show: it was never filled"]
+        return [verdict.headline, "The path's rate is unknown: it was never filled"]
     full = share_text((facts.budget_path_ns + facts.budget_policer_ns) / life_ns if life_ns else 0.0)
-    return [verdict.headline, f"Path full for {full} of the time; it gives {rate_text(rate_bps)}"]
+    return [verdict.headline, f"Path full for {full} of the time; its rate is {rate_text(rate_bps)}"]
 
 
 def _flight(request: Request, rate_bps: float | None) -> Panel:
@@ -91,25 +92,26 @@ def _flight(request: Request, rate_bps: float | None) -> Panel:
     flight, window = seen_flight(request), request.series("receive_window")
     most = int(flight.max.max()) if len(flight) else 0
     if request.facts.view != "sender":
-        panel.notes.append("In flight, less what waits in queues before the capture")
+        panel.notes.append("In flight, minus data queued before the capture point")
     if len(window):
         panel.traces += curve(request, window, "receive window", COLOURS["receive window"], width=2.4)
     panel.traces += curve(request, flight, "in flight", COLOURS["flight"], width=1.3)
     trip_ns = _least_round_trip(request)
     fill = rate_bps * trip_ns / 8e9 if rate_bps is not None and trip_ns else 0.0
     if fill:
-        said = f"{bytes_text(round(fill))}: the path's rate for {time_text(trip_ns)}"
-        panel.traces += _limit(request, fill, "fills the path", "dot", said)
+        hover_text = f"{bytes_text(round(fill))}: the path's rate for {time_text(trip_ns)}"
+        panel.traces += _limit(request, fill, "fills the path", "dot", hover_text)
     offered = int(window.max.max()) if len(window) else 0
-    named = {"the window": (offered, FAR), "what fills the path": (round(fill), FAR_FILL)}
+    filling = "the flight that fills the path"
+    named = {"the window": (offered, FAR), filling: (round(fill), FAR_FILL)}
     far = {name: high for name, (high, times) in named.items() if high > times * most > 0}
     if far:
-        near = [high for name, high in (("the window", offered), ("what fills the path", fill)) if name not in far]
+        near = [high for name, high in (("the window", offered), (filling, fill)) if name not in far]
         panel.y = {**panel.y, "range": [0, 1.2 * max(most, *near, 0)]}
         panel.notes.append(f"Out of view: {'; '.join(f'{name}, {bytes_text(high)}' for name, high in far.items())}")
     resent = np.flatnonzero(request.events.sent_by(request.sender) & request.events.resent())
     heights, _ = value_at(flight, request.events.time_ns[resent])
-    panel.traces += markers(request, resent, heights, "sent again", COLOURS["loss"], "x", notes=panel.notes)
+    panel.traces += markers(request, resent, heights, "retransmitted", COLOURS["loss"], "x", notes=panel.notes)
     return panel
 
 
@@ -120,7 +122,7 @@ def _queue(request: Request) -> list[Panel]:
     panel = Panel(y={**MS_AXIS, "rangemode": "tozero"}, heading="Waiting in queues", weight=0.7)
     trip_ns = _least_round_trip(request)
     if trip_ns:
-        # A wait is long or short beside the way itself.
+        # A queueing delay is long or short relative to the path's delay.
         panel.y = {**panel.y, "range": [0, 1.1e-6 * max(trip_ns, int(waited.max.max()))]}
         panel.notes.append(f"beyond {time_text(trip_ns)}")
     panel.traces += curve(
@@ -130,12 +132,12 @@ def _queue(request: Request) -> list[Panel]:
 
 
 def _least_round_trip(request: Request) -> int:
-    """Of the whole path, as far as it is known where the capture was made."""
+    """Return the minimum round trip of the whole path, if the capture point reveals it."""
     return request.connection.path_rtt_ns or request.facts.rtt_min_ns or 0
 
 
-def _limit(request: Request, height: float, name: str, dash: str, said: str) -> list[Trace]:
-    """A line across the picture, with a colour of its name's."""
+def _limit(request: Request, height: float, name: str, dash: str, hover_text: str) -> list[Trace]:
+    """Draw a horizontal line with its name."""
     ends = np.array([request.start_ns, request.end_ns])
     return [
         {
@@ -145,7 +147,7 @@ def _limit(request: Request, height: float, name: str, dash: str, said: str) -> 
             "x": request.seconds(ends),
             "y": np.array([height, height]),
             "line": {"color": COLOURS[name], "dash": dash, "width": 1.8 if dash == "dash" else 2.4},
-            "hovertemplate": f"{said}<extra>{name}</extra>",
+            "hovertemplate": f"{hover_text}<extra>{name}</extra>",
         }
     ]
 

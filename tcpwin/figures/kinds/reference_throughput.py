@@ -1,14 +1,14 @@
-"""How fast data was acknowledged, beside the reference's run that is near, on the same axes.
+"""The rate of acknowledged data next to that of the nearest reference run, on the same axes.
 
 The run is the one of *reference-window*. Both rates are payload acknowledged for the first time:
 
 - **your goodput**: as in the figure *throughput*, the mean over each second, or over each 240th of the connection's
-  life where that is more: then the note says how long.
+  lifetime if that is longer: the note then gives the interval.
 - **the run's goodput**, dashed: the mean between two samples of its sender's kernel (`ss`: ``bytes_acked``), drawn
   from the first to the second. The published reader reads as fast as it can in five of twenty seconds.
 
-Both begin at 0, the first segment of each connection. Where one side is ten times the other the axis is logarithmic;
-a rate of 0 then stands at its lower edge.
+Both begin at 0, the first segment of each connection. If one side is ten times the other, the axis is logarithmic;
+a rate of 0 is then at its lower edge.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ SECOND_NS = 1_000_000_000
 
 
 def draw(request: Request) -> Panel:
-    """Two curves."""
+    """Draw two curves."""
     beside = find_beside(request)
     request = beside.request
     goodput = request.series("goodput")
     if not len(goodput) or request.end_ns <= request.start_ns:
         raise Nothing("no acknowledged data of this direction was captured")
-    # Whole buckets, of a second at least: as far apart as the run's samples are.
+    # Whole buckets of at least a second, like the intervals of the run's samples.
     wanted_ns = max(SECOND_NS, (request.end_ns - request.start_ns) // INTERVALS)
     interval_ns = -(-wanted_ns // goodput.width_ns) * goodput.width_ns
     times, acked = np.array(beside.trace.time_ns), np.array(beside.trace.acked_bytes)
@@ -54,7 +54,7 @@ def draw(request: Request) -> Panel:
 
 FIGURE = FigureKind(
     name="reference-throughput",
-    title="Rate beside a reference",
+    title="Rate and reference",
     scope="connection",
     page=__doc__ or "",
     draw=draw,

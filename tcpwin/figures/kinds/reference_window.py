@@ -1,13 +1,13 @@
-"""The receive window and the bytes in flight beside those of the reference's run that is near, on the same axes.
+"""The receive window and the bytes in flight next to those of the nearest reference run, on the same axes.
 
-The run is the one that the verdict of the comparison names (`tcpwin reference --like`), or, where only a published
-figure of it is known, the one of the lab that is most like it. Another is drawn on demand, by its name.
+The run is the one that the verdict of the comparison names (`tcpwin reference --like`), or, if only a published figure
+of it is known, the lab run most like it. Any other run can be drawn by name.
 
-- **your window, your flight**: as in the figure *window*, of the direction that was compared.
-- **window, flight** of the run, dashed: what the sender's kernel said (`ss`: ``snd_wnd``, and what was sent and not yet
-  acknowledged), a mark a sample; nothing is known between two.
-- Both begin at 0, the first segment of each connection. A capture that begins later in its connection begins at 0 too.
-- Where one side is ten times the other the axis is logarithmic; a closed window then stands at its lower edge.
+- **your window, your flight**: as in the figure *window*, of the compared direction.
+- **window, flight** of the run, dashed: values of the sender's kernel (`ss`: ``snd_wnd``, and data sent but not yet
+  acknowledged), with a mark at each sample; values between samples are unknown.
+- Both begin at 0, the first segment of each connection, even if the capture begins later in its connection.
+- If one side is ten times the other, the axis is logarithmic; a closed window is then at its lower edge.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def draw(request: Request) -> Panel:
-    """Four curves."""
+    """Draw four curves."""
     beside = find_beside(request)
     request, trace = beside.request, beside.trace
     yours = [
@@ -34,7 +34,7 @@ def draw(request: Request) -> Panel:
         *curve(request, seen_flight(request), "your flight", COLOURS["flight"], width=1.3),
     ]
     if not yours:
-        raise Nothing("no window in bytes and no data in flight is known of this direction")
+        raise Nothing("neither window nor data in flight is known for this direction")
     theirs = [
         beside.curve(trace.window_bytes, "the run's window", COLOURS["receive window"], unit="B"),
         beside.curve(trace.flight_bytes, "the run's flight", COLOURS["flight"], unit="B"),
@@ -47,7 +47,7 @@ def draw(request: Request) -> Panel:
 
 FIGURE = FigureKind(
     name="reference-window",
-    title="Window beside a reference",
+    title="Window and reference",
     scope="connection",
     page=__doc__ or "",
     draw=draw,

@@ -1,14 +1,14 @@
 """Round trips of the ACKs, the smoothed round trip, and the retransmission timeout.
 
-- **round trip**: from a segment to its ACK, for each ACK, **at the capture point**: away from the sender it leaves out
-  the way between the sender and there, which the figure says under its title. Segments sent again are not timed (Karn,
+- **round trip**: from a segment to its ACK, for each ACK, **at the capture point**: away from the sender, it lacks the
+  path between the sender and the capture point, as noted under the title. Retransmissions are not timed (Karn,
   RFC 6298 §3).
-- **smoothed**: SRTT as Linux has it (RFC 6298, tcp_rtt_estimator). A round trip that grows while data is in flight is a
+- **smoothed**: SRTT as in Linux (RFC 6298, tcp_rtt_estimator). A round trip that grows while data is in flight is a
   queue on the path.
-- **RTO**: the timeout that a Linux sender has at that time, back-off included. Where it never fired and lies far above,
-  the picture begins without it, and a double click shows it.
-- **rtt (ss)**: the sender's kernel's own smoothed round trip, where it was sampled.
-- **timeout**: segments that the timer sent, at the height of the timeout that the sender had.
+- **RTO**: the timeout of a Linux sender at that time, back-off included. If it never fired and is far above, the figure
+  begins without it; double-click to show it.
+- **rtt (ss)**: the smoothed round trip of the sender's kernel, if it was sampled.
+- **timeout**: segments that the timer sent, at the height of the sender's timeout.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from tcpwin.figures.drawing.request import Request
 
 FAR = 5
-"""Times the greatest round trip by which the timeout may lie above it."""
-SAME_HOST = "Captured on the host of both ends: the sender's own way is left out of each round trip, and hardly counts."
+"""Multiple of the largest round trip above which the timeout starts out of view."""
+SAME_HOST = "Captured on the host of both ends: round trips lack the sender's own side, which is negligible."
 PLACES = {
-    "receiver": "Captured near the receiver: the way to the sender is left out of each round trip.",
-    "between": "Captured in between: the way to the sender is left out of each round trip.",
-    "unknown": "Where it was captured is not known: the way to the sender may be left out.",
+    "receiver": "Captured near the receiver: round trips lack the path to the sender.",
+    "between": "Captured in between: round trips lack the path to the sender.",
+    "unknown": "Capture point unknown: round trips may lack the path to the sender.",
 }
 
 
 def draw(request: Request) -> Panel:
-    """One direction's round trips."""
+    """Draw one direction's round trips."""
     panel = Panel(y={**MS_AXIS, "rangemode": "tozero"})
     samples = request.series("rtt")
     if not len(samples):
@@ -53,7 +53,7 @@ def draw(request: Request) -> Panel:
     )
     for name, words, colour, dash in beside:
         panel.traces += curve(request, request.series(name), words, COLOURS[colour], unit="ms", scale=1e-6, dash=dash)
-    panel.traces += _said(request)
+    panel.traces += _kernel_srtt(request)
     timeouts = _timeouts(request, panel.notes)
     if not timeouts:
         _look_at_round_trips(panel)
@@ -67,17 +67,17 @@ def draw(request: Request) -> Panel:
 
 
 def _look_at_round_trips(panel: Panel) -> None:
-    """Begin with the round trips in view, where a timeout far above, which never fired, would press them flat."""
+    """Begin with the round trips in view if a timeout far above, which never fired, would flatten them."""
     heights = {each["name"]: float(np.max(each["y"])) for each in panel.traces}
     timeout = heights.pop("RTO", 0.0)
     most = max(heights.values())
     if 0 < most * FAR < timeout:
         panel.y = {**panel.y, "range": [0, 1.1 * most]}
-        panel.notes.append(f"RTO far above, at most {time_text(round(timeout * 1e6))}: a double click shows it")
+        panel.notes.append(f"RTO far above, at most {time_text(round(timeout * 1e6))}: double-click to show it")
 
 
 def _round_trips(request: Request, samples: Series) -> Trace:
-    """A dot for each ACK, with its frame where they are few; else for the extremes of each bucket."""
+    """Draw a dot for each ACK, with its frame, if there are few; otherwise the extremes of each bucket."""
     more: dict[str, Any] = {}
     frame = ""
     rows = request.rows
@@ -100,8 +100,8 @@ def _round_trips(request: Request, samples: Series) -> Trace:
     }
 
 
-def _said(request: Request) -> list[Trace]:
-    """The kernel's own smoothed round trip."""
+def _kernel_srtt(request: Request) -> list[Trace]:
+    """Draw the kernel's own smoothed round trip."""
     times, values = spread(*socket_values(request, request.sender, "rtt_ns"), MARKS)
     if not len(times):
         return []

@@ -1,9 +1,9 @@
-"""How a field of sockets is distributed over many of them: what share of the sockets has no more than so much.
+"""The distribution of a field over many sockets: the share of sockets with at most a given value.
 
-By default the receive memory (``rmem_alloc_bytes``, the ``r`` of `ss -m`); another field on demand. Each socket of the
-capture's connections counts once, with its last sample, hosts apart. The marks are p50, p95 and p99 by nearest rank: of
-n values in order, p95 is the one at place 95 × n ÷ 100, rounded up (the page on many sockets). The axis is logarithmic
-where the values ask for it; sockets with zero then stand at its left end, and the note tells how many.
+By default the receive memory (``rmem_alloc_bytes``, the ``r`` of `ss -m`); any other field on request. Each socket of
+the capture's connections counts once, with its last sample, hosts apart. The marks are p50, p95 and p99 by nearest
+rank: of n values in order, p95 is the one at place 95 × n ÷ 100, rounded up (the page on many sockets). The axis is
+logarithmic if the values differ widely; sockets with zero are then at its left end, and the note gives their number.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RANKS = (50, 95, 99)
 
 
 def draw(request: Request) -> Panel:
-    """One curve a host."""
+    """Draw one curve for each host."""
     field = request.field or DEFAULT
     if field not in FIELDS:
         raise ArgumentError(f"a socket has no numeric field {field}")
@@ -44,7 +44,7 @@ def draw(request: Request) -> Panel:
     hosts = [(label, values) for label, values in hosts if len(values)]
     if not hosts:
         has_sockets = any(host.found for host in request.analysis.hosts)
-        reason = f"no socket says {field}" if has_sockets else NO_SOCKET
+        reason = f"no socket has {field}" if has_sockets else NO_SOCKET
         raise Nothing(reason)
     every = np.concatenate([values for _, values in hosts])
     positive = every[every > 0]
@@ -74,7 +74,7 @@ def draw(request: Request) -> Panel:
 
 
 def _name_once(panel: Panel) -> None:
-    """Of hosts whose marks fall together, only the first's has its text."""
+    """If marks of several hosts coincide, keep only the first host's text."""
     named: set[tuple[float, float]] = set()
     for each in panel.traces:
         if "text" in each:
@@ -85,9 +85,9 @@ def _name_once(panel: Panel) -> None:
 
 
 def _values(host: Host, field: str) -> NDArray[np.float64]:
-    """The field in the last sample of each socket, in order."""
-    said = [number_of(samples[-1], field) for samples in host.found.values() if samples]
-    return np.sort(np.array([value for value in said if value is not None], dtype=np.float64))
+    """Return the field in the last sample of each socket, sorted."""
+    values = [number_of(samples[-1], field) for samples in host.found.values() if samples]
+    return np.sort(np.array([value for value in values if value is not None], dtype=np.float64))
 
 
 def _unit(field: str) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _curve(
     drawn = np.maximum(values, floor) if floor else values
     name = short(label, 10) or "sockets"
     unit = _unit(field)["ticksuffix"]
-    # Of equal values the last says how many have no more; of very many, as many as there are points.
+    # Of equal values, the last has their cumulative share; thin very many to the number of points.
     last = np.flatnonzero(np.append(np.diff(drawn) > 0, True))
     if len(last) > request.points:
         last = last[np.linspace(0, len(last) - 1, request.points).astype(np.int64)]
@@ -125,7 +125,7 @@ def _curve(
             "x": compact(drawn[last]),
             "y": shares[last].astype(np.float32),
             "line": {"color": colour, "shape": "hv", "width": 1.8},
-            "hovertemplate": f"%{{y:.1f}} % have no more than %{{x:.4s}}{unit}<extra>{name}</extra>",
+            "hovertemplate": f"%{{y:.1f}} % have at most %{{x:.4s}}{unit}<extra>{name}</extra>",
         },
         {
             "type": "scatter",
@@ -147,7 +147,7 @@ def _curve(
 
 
 def _marks(values: NDArray[np.float64]) -> tuple[NDArray[np.intp], list[str]]:
-    """Places of the percentiles and their names; those of one value share a mark."""
+    """Return the places of the percentiles and their names; equal values share a mark."""
     named: dict[float, tuple[int, list[str]]] = {}
     for rank in RANKS:
         place = -(-rank * len(values) // 100) - 1

@@ -1,12 +1,12 @@
-"""What a socket's memory held against what it may hold, by the receiver's `ss -m`.
+"""A socket's memory use and its limit, from the receiver's `ss -m`.
 
-- **memory (r)**: what the kernel charged for received segments, headers and slack included (sk_rmem_alloc).
-- **buffer (rb)**: the most that it may charge, which autotuning raises (sk_rcvbuf). Where r reaches rb, the kernel
+- **memory (r)**: memory that the kernel charged for received segments, headers and slack included (sk_rmem_alloc).
+- **buffer (rb)**: the limit of that charge, which autotuning raises (sk_rcvbuf). When r reaches rb, the kernel
   collapses the queue, then drops.
 - **unread (Recv-Q)**: payload that the application has not read.
 - **overhead**: r − Recv-Q, the price of metadata. In a table of the article "Optimizing TCP for high WAN throughput"
-  (Cloudflare, 2022) it is a third of the payload to three times it.
-- **dropped**: segments that this socket dropped since the sample before (``d`` of skmem).
+  (Cloudflare, 2022) it ranges from a third of the payload to three times the payload.
+- **dropped**: segments that this socket dropped since the previous sample (``d`` of skmem).
 
 Without samples of the receiver, the sender's are drawn: **queued (w)**, **buffer (tb)**, **Send-Q** (not yet
 acknowledged) and **not sent** yet.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def draw(request: Request) -> Panel:
-    """Receive memory of the receiver, or else send memory of the sender."""
+    """Draw the receive memory of the receiver, or otherwise the send memory of the sender."""
     panel = Panel(y={**BYTES_AXIS, "rangemode": "tozero"})
     panel.traces = _receive(request) or _send(request)
     if not panel.traces:
@@ -40,7 +40,7 @@ def draw(request: Request) -> Panel:
                 "no snapshot has a socket of this connection: record some with `ss -tmi` or `tcpwin snap`, and add "
                 "them by --with"
             )
-        raise Nothing("the samples of this connection's sockets say nothing of memory: `ss -m` does")
+        raise Nothing("the samples of this connection's sockets have no memory values: record them with `ss -m`")
     return panel
 
 

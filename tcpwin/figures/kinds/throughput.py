@@ -1,12 +1,12 @@
-"""How fast data went: what was sent, what was acknowledged for the first time, and what was sent again.
+"""The rates of data sent, acknowledged for the first time, and retransmitted.
 
-- **throughput**: payload bits sent per second, what was sent again among them.
-- **goodput**: payload bits acknowledged for the first time per second. It follows the throughput by a round trip.
-- **sent again**: payload bits per second that had been sent before.
+- **throughput**: payload bits sent per second, retransmissions included.
+- **goodput**: payload bits acknowledged for the first time per second. It lags the throughput by a round trip.
+- **retransmitted**: payload bits per second that had been sent before.
 
 Each step is the mean over an interval: the same for the whole figure, named under the title, and at least a round trip
-where that leaves enough of them, as a sender that waits for its window sends in bursts a round trip apart. The last one
-ends where the figure does, between a half and one and a half of an interval long. The sum over all intervals is exact.
+if enough of them fit, as a window-limited sender sends in bursts a round trip apart. The last interval ends with the
+figure and is half to one and a half times as long. The sum over all intervals is exact.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 DRAWN: dict[SeriesName, tuple[str, str, str, float]] = {
     "throughput": ("throughput", COLOURS["throughput"], "solid", 2.6),
     "goodput": ("goodput", COLOURS["goodput"], "solid", 1.3),
-    "resent": ("sent again", COLOURS["loss"], "dot", 1.5),
+    "resent": ("retransmitted", COLOURS["loss"], "dot", 1.5),
 }
-"""Series, with name in the legend, colour, dash and width: thin over thick, so that both are seen where they meet."""
+"""Series with legend name, colour, dash and width: thin over thick, so that both are visible where they coincide."""
 INTERVALS = 240
-"""Most of them in a figure."""
+"""Most intervals of a figure."""
 LEAST_INTERVALS = 40
-"""Rather intervals below a round trip than fewer of them."""
+"""Fewest intervals: below this number, an interval may be shorter than a round trip."""
 
 
 def draw(request: Request) -> Panel:
-    """Rates of one direction."""
+    """Draw the rates of one direction."""
     found = [(request.series(name), name) for name in DRAWN]
     found = [each for each in found if len(each[0])]
     if not found:
         raise Nothing("no data of this direction was captured")
     if request.end_ns <= request.start_ns:
-        raise Nothing("all of it was captured in one instant, which makes no rate")
+        raise Nothing("all of it has the same timestamp, so there is no rate")
     interval_ns = _interval_ns(request, [series for series, _ in found])
     panel = Panel(y={**RATE_AXIS, "rangemode": "tozero"}, notes=[f"Steps of {time_text(interval_ns)}"])
     for series, of in found:
@@ -54,7 +54,7 @@ def draw(request: Request) -> Panel:
 
 
 def _interval_ns(request: Request, series: list[Series]) -> int:
-    """A multiple of every series' buckets, so that each bucket falls into one interval."""
+    """Return a multiple of every series' bucket length, so that each bucket falls into one interval."""
     width_ns = max(each.width_ns for each in series)
     span_ns = max(request.end_ns - request.start_ns, 1)
     facts = request.facts
@@ -67,13 +67,13 @@ def _interval_ns(request: Request, series: list[Series]) -> int:
 
 
 def steps(request: Request, series: Series, interval_ns: int, name: str, colour: str, dash: str, width: float) -> Trace:
-    # Buckets lie on a grid from the span's start on.
+    # Buckets lie on a grid from the span's start.
     places = np.maximum((series.time_ns - request.start_ns) // interval_ns, 0)
     count = int(max(places.max(), (request.end_ns - request.start_ns) // interval_ns)) + 1
     totals = np.bincount(places, weights=series.sum, minlength=count)
     edges = request.start_ns + np.arange(count + 1, dtype=np.int64) * interval_ns
     if count > 1 and (request.end_ns - edges[-2]) * 2 < interval_ns:
-        # Too little is left to make a rate of its own.
+        # The remainder is too short for a rate: merge it with the interval before.
         totals, edges = np.append(totals[:-2], totals[-2:].sum()), np.delete(edges, -2)
     edges[-1] = max(request.end_ns, edges[-2] + 1)
     rates = totals * 8e9 / np.diff(edges)

@@ -1,16 +1,16 @@
-"""Which bytes were sent when, and when they were acknowledged: tcptrace's time-sequence graph.
+"""Bytes over the time when they were sent and acknowledged: tcptrace's time-sequence graph.
 
-One axis holds bytes since the connection's start (the SYN counts as one). The steeper the curves, the faster the
-transfer; the room between the ACK line and the window line is what the receiver allows, the room between the ACK line
-and the data is what is in flight.
+One axis is bytes since the connection's start (the SYN counts as one). The steeper the curves, the faster the
+transfer; the space between the ACK line and the window line is what the receiver allows, the space between the ACK line
+and the data is in flight.
 
-- **segments**: each from its first byte to its last, with its frame. Where there are too many to be told apart, their
-  upper edge (SND.NXT) is drawn in their place: zoom in.
-- **acknowledged**: SND.UNA, by the ACKs that came back; each ACK with its frame where segments are drawn.
-- **window**: the right edge, ACK plus window; absent while the window's scale is not certain.
-- **SACK**: the blocks that ACKs report, at the time of the ACK (RFC 2018); a DSACK lies below the ACK line (RFC 2883).
-- Segments **sent again**, marked by cause, at their first byte; and those that came late. Hovering tells the rule that
-  decided and the frame of the first copy.
+- **segments**: each from its first byte to its last, with its frame. If there are too many to distinguish, their
+  upper edge (SND.NXT) replaces them: zoom in.
+- **acknowledged**: SND.UNA, by the ACKs that came back; each ACK with its frame if segments are drawn.
+- **window**: the right edge, ACK plus window; absent while the window's scale is uncertain.
+- **SACK**: the blocks that ACKs report, at the time of the ACK (RFC 2018); a DSACK is below the ACK line (RFC 2883).
+- **retransmitted** segments, marked by cause, at their first byte; and late ones. Hover for the rule that decided and
+  the frame of the first copy.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 WRAP = 1 << 32
 FAR = 3
-"""Times the height of the data by which the window may lie above it."""
+"""Multiple of the data's height above which a window starts out of view."""
 
 
 def draw(request: Request) -> Panel:
-    """Segments one by one where they are few, else curves."""
+    """Draw segments one by one if they are few, otherwise curves."""
     panel = Panel(y={**BYTES_AXIS})
     rows = request.rows
     if rows is not None and len(rows["frame"]):
@@ -56,7 +56,7 @@ def draw(request: Request) -> Panel:
 
 
 def _look_at_data(panel: Panel) -> None:
-    """Begin with the data in view, where a window far above would press it flat."""
+    """Begin with the data in view if a window far above would flatten it."""
     heights = {each["name"]: each["y"] for each in panel.traces}
     window = heights.pop("window", None)
     least = min((float(np.min(each)) for each in heights.values()), default=0.0)
@@ -64,7 +64,7 @@ def _look_at_data(panel: Panel) -> None:
     if window is not None and most > least and float(np.max(window)) - most > FAR * (most - least):
         margin = (most - least) * 0.1
         panel.y = {**panel.y, "range": [least - margin, most + margin]}
-        panel.notes.append("The window lies far above: a double click shows it")
+        panel.notes.append("The window is far above: double-click to show it")
 
 
 def _curves(request: Request) -> list[Trace]:
@@ -95,7 +95,7 @@ def _segments(request: Request, rows: Table) -> list[Trace]:
 
 
 def _bars(request: Request, rows: Table, chosen: NDArray[np.bool_]) -> Trace:
-    """Segments as bars from their first byte to their last."""
+    """Draw segments as bars from their first byte to their last."""
     lengths = np.asarray(rows["length"])[chosen].astype(np.int32)
     return {
         "type": "scatter",
@@ -129,7 +129,7 @@ def _steps(
     symbol: str,
     size: int,
 ) -> Trace:
-    """A line that holds from segment to segment, each with its frame."""
+    """Draw a step line from segment to segment, each with its frame."""
     return {
         "type": "scatter",
         "mode": "lines+markers",
@@ -144,15 +144,15 @@ def _steps(
 
 
 def _sacks(request: Request, rows: Table, is_ack: NDArray[np.bool_]) -> list[Trace]:
-    """Reported blocks as bars at the time of the ACK that reported them."""
+    """Draw reported blocks as bars at the time of the ACK that reported them."""
     times, lefts, lengths, frames = [], [], [], []
     for block in range(1, 5):
         left, right = rows[f"sack_left_{block}"], rows[f"sack_right_{block}"]
-        said = is_ack & ~_mask(left) & ~_mask(right)
-        times.append(np.asarray(rows["time_ns"])[said])
-        lefts.append(np.asarray(left)[said])
-        lengths.append((np.asarray(right) - np.asarray(left))[said])
-        frames.append(np.asarray(rows["frame"])[said])
+        is_reported = is_ack & ~_mask(left) & ~_mask(right)
+        times.append(np.asarray(rows["time_ns"])[is_reported])
+        lefts.append(np.asarray(left)[is_reported])
+        lengths.append((np.asarray(right) - np.asarray(left))[is_reported])
+        frames.append(np.asarray(rows["frame"])[is_reported])
     if not sum(len(each) for each in times):
         return []
     size = np.concatenate(lengths).astype(np.int32)
@@ -206,7 +206,7 @@ def _resent(request: Request, notes: list[str]) -> list[Trace]:
 
 
 def _sequence_places(request: Request, chosen: NDArray[np.intp], sequence: Any) -> NDArray[np.float64]:
-    """Sequence numbers of events on the axis: modulo 2³², nearest to what had been sent by then."""
+    """Return sequence numbers of events on the axis: modulo 2³², nearest to the data sent by then."""
     origin = request.view.place(0, direction=request.direction) or 0
     places = request.events.seq[chosen] + origin
     sent, _ = value_at(sequence, request.events.time_ns[chosen])

@@ -1,21 +1,20 @@
-"""The receive window and the bytes in flight over time: the two curves by which a receiver-limited transfer is known.
+"""The receive window and the bytes in flight over time: the two curves that reveal a receiver-limited transfer.
 
-Where the flight touches the window, the receiver limits; where it stays below, something else does: the congestion
-window (drawn from `ss`, segments × MSS, or by Linux's rules on demand), the application, the path. The article
+If the flight touches the window, the receiver limits; if it stays below, something else does: the congestion
+window (drawn from `ss`, segments × MSS, or on request by Linux's rules), the application, the path. The article
 "Optimizing TCP for high WAN throughput" (Cloudflare, 2022) draws these two curves.
 
-- **receive window**: in bytes, as the sender accepts it (RFC 9293 §3.10.7.4, SND.WND by SND.WL1 and SND.WL2). Where the
-  scale is not certain, the least that the packets allow is drawn, dotted.
-- **right edge − ACK**: the same by the furthest right edge that was ever offered. It stands above the receive
-  window while a window is taken back, and is shown at first only where that happened.
-- **in flight**: SND.NXT − SND.UNA at the capture point; where that is not at the sender, as the sender saw it
-  if that is known.
-- **pipe**: in flight less what SACK reports (RFC 6675); shown at first only where there was SACK.
-- Where segments are few enough, as when zoomed, each is a dot on its curve with its frame.
-- **snd_wnd, cwnd × MSS**: what the sender's kernel said (`ss`), a point a sample.
+- **receive window**: in bytes, as the sender accepts it (RFC 9293 §3.10.7.4, SND.WND by SND.WL1 and SND.WL2). If the
+  scale is uncertain, the smallest window that the packets allow is drawn, dotted.
+- **right edge − ACK**: the same by the furthest right edge ever offered. It is above the receive window while a window
+  is retracted, and initially shown only if that happened.
+- **in flight**: SND.NXT − SND.UNA at the capture point; away from the sender, as the sender saw it, if known.
+- **pipe**: in flight minus the data that SACK reports (RFC 6675); initially shown only if there was SACK.
+- If segments are few enough, such as after zooming in, each is a dot on its curve with its frame.
+- **snd_wnd, cwnd × MSS**: values of the sender's kernel (`ss`), a point for each sample.
 - **window closed, stall, pause**: shaded from the frame that began it to the frame that ended it.
-- **sent again, window probe, window shrunk, idle restart**: markers at the frame's time, at the height of the flight
-  then; hovering tells the frame, the cause and the rule.
+- **retransmitted, window probe, window shrunk, idle restart**: markers at the frame's time, at the height of the flight
+  then; hover for the frame, the cause and the rule.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def draw(request: Request) -> Panel:
-    """Curves, shades and markers of one direction."""
+    """Draw curves, shades and markers of one direction."""
     flight = seen_flight(request)
     window = request.series("receive_window")
     panel = Panel(y={**BYTES_AXIS, "rangemode": "tozero"})
@@ -65,10 +64,8 @@ def draw(request: Request) -> Panel:
     )
     if not panel.traces:
         if not getattr(request.connection, f"{request.receiver}_to_{request.sender}").segments:
-            raise Nothing(
-                f"no segment of {request.receiver} was captured, whose ACKs would tell the window and what is in flight"
-            )
-        raise Nothing("no window in bytes and no data in flight is known of this direction")
+            raise Nothing(f"no segment of {request.receiver} was captured, so window and flight are unknown")
+        raise Nothing("neither window nor data in flight is known for this direction")
     panel.traces += frames(
         request,
         window,
@@ -88,12 +85,12 @@ def draw(request: Request) -> Panel:
 
 
 def seen_flight(request: Request) -> Series:
-    """As the sender saw it, where that is another view than the capture's and was known for long enough."""
+    """Return the flight as the sender saw it, if that differs from the capture's view and was known for long enough."""
     captured = request.series("flight")
     if request.facts.view == "sender" or not len(captured):
         return captured
     seen = request.series("sender_flight")
-    # A sender has no less in flight than was captured: where it seems so, its view began after the data.
+    # A sender has at least the captured flight: a lower value means that its view began after the data.
     return seen if len(seen) and seen.max.max() >= captured.max.max() else captured
 
 
@@ -108,7 +105,7 @@ def _windows(request: Request, window: Series, panel: Panel) -> list[Trace]:
     if not len(raw):
         return []
     panel.notes.append(
-        f"The window's scale is not certain: shift {scale.shift_min} to {scale.shift_max}. Drawn is the least."
+        f"The window's scale is not certain: shift {scale.shift_min} to {scale.shift_max}. The smallest is drawn."
     )
     shift = scale.shift_min
     least = replace(raw, min=raw.min << shift, max=raw.max << shift, last=raw.last << shift, sum=raw.sum << shift)
@@ -146,7 +143,7 @@ def _pipe(request: Request) -> list[Trace]:
 
 
 def _congestion(request: Request) -> list[Trace]:
-    said = socket_curve(
+    from_kernel = socket_curve(
         request,
         request.sender,
         "cwnd_bytes",
@@ -163,7 +160,7 @@ def _congestion(request: Request) -> list[Trace]:
         dash="dot",
         visible="legendonly",
     )
-    return [*said, *model]
+    return [*from_kernel, *model]
 
 
 def _happenings(request: Request, flight: Series, notes: list[str]) -> list[Trace]:
@@ -171,7 +168,7 @@ def _happenings(request: Request, flight: Series, notes: list[str]) -> list[Trac
     sender, answers = events.sent_by(request.sender), events.sent_by(request.receiver)
     hidden = {"visible": "legendonly"}
     found: list[tuple[NDArray[np.bool_], str, str, str, dict[str, Any]]] = [
-        (sender & events.resent(), "sent again", COLOURS["loss"], "x", {}),
+        (sender & events.resent(), "retransmitted", COLOURS["loss"], "x", {}),
         (sender & events.named("zero_window_probe"), "window probe", COLOURS["probe"], "triangle-up", {}),
         (sender & events.named("idle_restart"), "idle restart", COLOURS["restart"], "star", {}),
         (answers & events.named("window_shrink"), "window shrunk", COLOURS["right edge"], "triangle-down", {}),

@@ -1,4 +1,4 @@
-"""Symbols, dashes and patterns of plotly's names as SVG."""
+"""SVG forms of plotly's symbols, dashes and patterns."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PATTERNS = {
     "+": "M0 3H6M3 0V6",
     ".": "M2 3a1 1 0 1 0 2 0a1 1 0 1 0-2 0z",
 }
-"""On tiles of six by six."""
+"""Patterns on tiles of six by six."""
 
 
 def symbol(name: str, size: float, colour: str, marker: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -41,7 +41,7 @@ def symbol(name: str, size: float, colour: str, marker: Mapping[str, Any]) -> tu
     is_open = name.endswith("-open")
     outline = SYMBOLS.get(name.removesuffix("-open"), SYMBOLS["circle"])
     line = marker.get("line", {})
-    # What is scaled has a line that is scaled too.
+    # Scaling a symbol also scales its stroke.
     radius = max(size / 2, 0.5)
     if is_open or name.startswith("line"):
         width = f"{max(line.get('width', 1), 1) / radius:.3g}"
@@ -51,7 +51,7 @@ def symbol(name: str, size: float, colour: str, marker: Mapping[str, Any]) -> tu
 
 
 def pattern_tile(id: str, shape: str, colour: str, ground: str | None) -> str:
-    """A tile that repeats a pattern, over a ground where there is one."""
+    """Return a tile that repeats a pattern, over a background if there is one."""
     drawn = {"fill": colour} if shape == "." else {"fill": "none", "stroke": colour}
     under = "" if ground is None else element("rect", width=6, height=6, fill=ground)
     lines = element("path", d=PATTERNS.get(shape, PATTERNS["/"]), **drawn)

@@ -17,16 +17,16 @@ from tcpwin.figures.svg.scale import Scale, Values, as_numbers, span_of
 from tcpwin.figures.svg.writer import element, number
 
 LEAST_WIDTH = 240
-"""Narrower a picture has no room for its own axes."""
+"""Least width of a picture: a narrower one has no room for its axes."""
 LETTER = 0.56
-"""Width of a letter, in heights: of the usual fonts without serifs, on the average."""
+"""Average width of a letter, in letter heights, for common sans-serif fonts."""
 WIDE = 640
-"""A picture of this width has room for a sentence in one line."""
+"""Width from which a sentence fits on one line."""
 BOLD_LETTER = 0.66
 TICK_PX, LABEL_PX, LEGEND_PX = 11, 12, 11
 RIGHT_PX, GAP_PX, ROW_PX, SIGN_PX = 14, 6, 19, 24
 X_TICK_PX, Y_TICK_PX = 80, 42
-"""From tick to tick, at the least."""
+"""Least distance between ticks."""
 _PART = re.compile(r"<(b|span)\b.*?</\1>|[^<]+")
 _SPAN = re.compile(r"(<span[^>]*>)(.*?)</span>")
 _TAG = re.compile(r"<[^>]*>")
@@ -34,7 +34,7 @@ _COLOUR = re.compile(r"color:\s*(#[0-9a-fA-F]{3,8})")
 
 
 def draw_still(figure: Mapping[str, Any], *, width: int) -> str:
-    """Draw a figure so many pixels wide, as high as its layout says, with all that its legend shows at first.
+    """Draw a figure of this width, as high as its layout says, with all that its legend shows at first.
 
     Raises:
         ArgumentError: the width leaves no room.
@@ -46,7 +46,7 @@ def draw_still(figure: Mapping[str, Any], *, width: int) -> str:
 
 @dataclass(slots=True)
 class _Trace:
-    """One trace that is shown: its numbers decoded, the rest as the figure has it."""
+    """One visible trace, with its numbers decoded."""
 
     given: Mapping[str, Any]
     x: Sequence[Any]
@@ -74,7 +74,7 @@ class _Trace:
 
     @property
     def heights(self) -> list[Values]:
-        """What its axis has to hold."""
+        """The values that its vertical axis must include."""
         if self.is_bar:
             return [self.y + self.base, self.base] if self.base is not None else [self.y, np.zeros(1)]
         return [self.y]
@@ -137,7 +137,7 @@ class _Picture:
     # Axes
 
     def _names(self) -> list[str]:
-        """Categories of the horizontal axis, in the order in which they come."""
+        """Return the categories of the horizontal axis, in order of appearance."""
         if self.layout.get("xaxis", {}).get("type") != "category":
             return []
         return list(dict.fromkeys(str(name) for each in self.traces for name in each.x))
@@ -148,7 +148,7 @@ class _Picture:
 
     def _y_scale(self, name: str, ranges: Mapping[str, tuple[float, float]], top: int, bottom: int) -> Scale:
         axis = self.layout[_key(name)]
-        # Axes that match have one range, which holds what all of them show.
+        # Matching axes share one range, which includes everything they show.
         alike = [each for each in ranges if {name, self._matched(name)} & {each, self._matched(each)}]
         least, most = min(ranges[each][0] for each in alike), max(ranges[each][1] for each in alike)
         low, high = axis.get("domain", (0, 1))
@@ -213,7 +213,7 @@ class _Picture:
             self._styled(12, y + place * 18, line, size, self.width - 24)
 
     def _sentence(self, span: re.Match[str]) -> str:
-        """A sentence that was wrapped for a phone: in one line where there is room, else in lines of their own."""
+        """Return a sentence that was wrapped for a phone: on one line if there is room, otherwise as wrapped."""
         if self.width >= WIDE:
             return span[0].replace("<br>", "")
         return "<br>".join(f"{span[1]}{line}</span>" for line in span[2].split("<br>"))
@@ -221,7 +221,7 @@ class _Picture:
     def _styled(
         self, x: float, y: float, text: str, size: int, room: float, *, anchor: str = "start", fill: str | None = None
     ) -> None:
-        """A line of plotly's markup; letters are set closer where there is too little room."""
+        """Write a line of plotly's markup; letters are set closer if space is short."""
         spans, needed = [], 0.0
         for part in _PART.finditer(text):
             colour, plain = _COLOUR.search(part[0]), _plain(part[0])
@@ -269,7 +269,7 @@ class _Picture:
     # Traces
 
     def _trace(self, trace: _Trace, x_scale: Scale, scale: Scale) -> None:
-        # Marks on the edge are seen whole; a curve that leaves would cross what stands beside.
+        # Marks on the edge stay whole; a curve that leaves the plot would cross the text next to it.
         clip = self._clip(x_scale, scale, room=5 if trace.given.get("mode") == "markers" else 1)
         begin = len(self.drawn)
         if trace.is_bar:
@@ -301,7 +301,7 @@ class _Picture:
         low = trace.base if trace.base is not None else np.zeros(len(trace.y))
         left, right = x_scale.pixels(starts), x_scale.pixels(starts + widths)
         foot, head = scale.pixels(low), scale.pixels(low + trace.y)
-        # Nothing is no place on a logarithmic axis: its bars begin at its end.
+        # Zero has no place on a logarithmic axis: bars begin at its end.
         foot = np.where(np.isfinite(foot), foot, scale.start)
         marker = trace.given["marker"]
         line = marker.get("line", {})
@@ -329,7 +329,7 @@ class _Picture:
             self.drawn.append(element("text", escape(_plain(str(text))), **place, font_size=10))
 
     def _feet(self, trace: _Trace, x_scale: Scale) -> tuple[Values, Values]:
-        """Where bars begin and how wide they are, in the measure of the axis."""
+        """Return the bases and widths of bars, in axis units."""
         places = x_scale.numbers(trace.x)
         if trace.widths is not None:
             return places + float(trace.given.get("offset", 0)), trace.widths
@@ -437,19 +437,19 @@ class _Picture:
     # Legend
 
     def _legend(self, height: int) -> tuple[list[str], int]:
-        """The entries of all that is shown, in columns, and how much room they take."""
-        told: dict[str, _Trace] = {}
+        """Lay out the legend entries of everything shown in columns, and return the space they take."""
+        shown: dict[str, _Trace] = {}
         for each in self.traces:
             if each.given.get("showlegend", True) and each.given.get("name"):
-                told.setdefault(str(each.given.get("legendgroup", each.given["name"])), each)
-        if not told:
+                shown.setdefault(str(each.given.get("legendgroup", each.given["name"])), each)
+        if not shown:
             return [], 0
-        longest = max(len(_plain(str(each.given["name"]))) for each in told.values())
+        longest = max(len(_plain(str(each.given["name"]))) for each in shown.values())
         column_px = SIGN_PX + round(longest * LETTER * LEGEND_PX) + 14
         columns = max((self.width - 24) // column_px, 1)
-        rows = -(-len(told) // columns)
+        rows = -(-len(shown) // columns)
         begin = len(self.drawn)
-        for place, each in enumerate(told.values()):
+        for place, each in enumerate(shown.values()):
             x, y = 12 + place % columns * column_px, height - GAP_PX - ROW_PX * (rows - place // columns) + 13
             self._sign(each, x, y - 4)
             self._text(x + SIGN_PX, y, [_plain(str(each.given["name"]))], LEGEND_PX)
@@ -477,7 +477,7 @@ class _Picture:
 
 
 def _decoded(value: Any) -> Any:
-    """An array as JSON has it: its type, and its bytes in base64."""
+    """Decode an array from its JSON form: dtype, and bytes in base64."""
     if isinstance(value, Mapping):
         return np.frombuffer(base64.b64decode(value["bdata"]), dtype=np.dtype(value["dtype"]).newbyteorder("<"))
     return value
@@ -488,7 +488,7 @@ def _as_many(value: Any, like: Values) -> Values:
 
 
 def _each(value: Any, count: int) -> list[Any]:
-    """One for each: all alike where one is given."""
+    """Return one value for each: a single value is repeated."""
     return [value] * count if isinstance(value, str | int | float) else list(value)
 
 
@@ -506,7 +506,7 @@ def _text_of(axis: Mapping[str, Any]) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text of plotly's without its markup."""
+    """Return a text of plotly's without its markup."""
     return unescape(_TAG.sub("", text)).replace("\u200b", "")
 
 
@@ -515,7 +515,7 @@ def _lines_of(text: str) -> list[str]:
 
 
 def _path(x: Values, y: Values, *, is_stepped: bool) -> str:
-    """A line through the points, which begins anew after one that is not there."""
+    """Return a line through the points, with a gap at each missing one."""
     parts: list[str] = []
     is_drawing = False
     for across, down in zip(x.tolist(), y.tolist(), strict=True):

@@ -1,7 +1,7 @@
-"""From values to pixels along one axis, and where its ticks are.
+"""Values to pixels along one axis, and the positions of its ticks.
 
-In: an axis of plotly's layout, the values that are drawn against it, its two ends in pixels. Out: places, ticks and
-their labels, which follow the formats of d3 that the figures use.
+In: an axis of plotly's layout, the values drawn against it, its two ends in pixels. Out: positions, ticks and
+their labels, in the d3 formats that the figures use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Values = NDArray[np.float64]
 PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P"}
 DATE_STEPS_S = (60, 300, 900, 1800, *(3600 * hours for hours in (1, 2, 3, 6, 12, 24, 48, 168, 336, 672, 2016, 8064)))
 ROOM = 0.05
-"""Beyond the outermost values, where the axis says no range: a share of what they span."""
+"""Padding beyond the outermost values if the axis has no range: a share of their span."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -29,9 +29,9 @@ class Scale:
     """One axis.
 
     Attributes:
-        axis: as the layout has it.
-        least, most: its ends in its own measure: values, their logarithms, or places of categories.
-        start, end: where these are, in pixels.
+        axis: its layout.
+        least, most: its ends in its own units: values, their logarithms, or category indices.
+        start, end: pixels of these ends.
         names: of the categories; empty on other axes.
     """
 
@@ -44,26 +44,26 @@ class Scale:
 
     @property
     def is_log(self) -> bool:
-        """Whether powers of ten are at even steps."""
+        """True if the axis is logarithmic."""
         return self.axis.get("type") == "log"
 
     def numbers(self, values: Iterable[Any]) -> Values:
-        """Values as numbers: of categories their places; NaN where there is none."""
+        """Convert values to numbers: categories to their indices; NaN if missing."""
         if self.names:
             return np.array([self.names.index(str(each)) for each in values], dtype=np.float64)
         return as_numbers(values)
 
     def pixels(self, values: Values) -> Values:
-        """Where values are; NaN where a logarithm has none."""
+        """Return the pixels of values; NaN for the logarithm of a value that is not positive."""
         measured = measure(self.axis, values)
         return np.asarray(self.start + (measured - self.least) / (self.most - self.least) * (self.end - self.start))
 
     def at(self, value: float) -> float:
-        """Where one value is."""
+        """Return the pixel of one value."""
         return float(self.pixels(np.array([value], dtype=np.float64))[0])
 
     def ticks(self, most: int) -> list[tuple[float, str]]:
-        """Pixels and labels of at most about so many ticks."""
+        """Return pixels and labels of about this many ticks at most."""
         if self.axis.get("tickmode") == "array":
             found = list(zip(self.axis["tickvals"], self.axis["ticktext"], strict=True))
         elif self.names:
@@ -86,26 +86,26 @@ class Scale:
     def _label(self, value: float, step: float) -> str:
         form = str(self.axis.get("tickformat", ""))
         for stop in self.axis.get("tickformatstops", ()):
-            # All that the figures have: a format for steps below one.
+            # All formats that the figures use: a format for steps below one.
             if not self.is_log and step <= stop["dtickrange"][1]:
                 form = stop["value"]
         return number_text(value, step, prefixed="s" in form) + str(self.axis.get("ticksuffix", ""))
 
 
 def as_numbers(values: Any) -> Values:
-    """An array of floats; NaN for what is not there."""
+    """Return an array of floats; NaN if missing."""
     return np.array([math.nan if each is None else each for each in values], dtype=np.float64)
 
 
 def measure(axis: Mapping[str, Any], values: Values) -> Values:
-    """Values as the axis places them evenly."""
+    """Convert values to the axis's linear units."""
     if axis.get("type") != "log":
         return values
     return np.log10(np.where(values > 0, values, np.nan))
 
 
 def span_of(axis: Mapping[str, Any], values: Sequence[Values], *, count: int = 0) -> tuple[float, float]:
-    """The ends of an axis, in its own measure: those it says, else those of the values with some room.
+    """Return the ends of an axis in its own units: its range, or that of the padded values.
 
     Args:
         count: of the categories.
@@ -128,27 +128,27 @@ def span_of(axis: Mapping[str, Any], values: Sequence[Values], *, count: int = 0
 
 
 def number_text(value: float, step: float, *, prefixed: bool) -> str:
-    """A number of an axis whose ticks are a step apart: with an SI prefix, or with thousands apart."""
+    """Format a number for an axis with this tick step: with an SI prefix, or with thousands separators."""
     if value == 0:
         return "0"
     power = 0
     if prefixed:
         power = max(min(3 * math.floor(math.log10(abs(value)) / 3 + 1e-9), max(PREFIXES)), min(PREFIXES))
     scaled = value / 10.0**power
-    # As many digits as tell neighbours apart.
+    # As many digits as distinguish neighbouring ticks.
     digits = max(0, -math.floor(math.log10(abs(step) / 10.0**power) + 1e-9))
     text = f"{scaled:,.{digits}f}"
     return (text.rstrip("0").rstrip(".") if "." in text else text) + PREFIXES[power]
 
 
 def _step(least: float) -> float:
-    """The next step of 1, 2 or 5 times a power of ten."""
+    """Return the next larger step of 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
 
 
 def _log_ticks(least: float, most: float, ticks: int) -> list[float]:
-    """Powers of ten; with them twice and five times as much where these are few; evenly spaced values within one."""
+    """Return powers of ten, with their double and fivefold if these are few, or evenly spaced values within one."""
     powers = range(math.ceil(least - 1e-9), math.floor(most + 1e-9) + 1)
     if len(powers) > 2:
         return [10.0**each for each in powers[:: max(1, -(-len(powers) // max(ticks, 1)))]]
@@ -162,7 +162,7 @@ def _log_ticks(least: float, most: float, ticks: int) -> list[float]:
 
 
 def _date_ticks(least_ms: float, most_ms: float, ticks: int) -> list[tuple[float, str]]:
-    """Round times of day in UTC; the date stands with the first, and wherever a day begins."""
+    """Return round times of day in UTC; the date is added to the first, and at the start of each day."""
     wanted_s = (most_ms - least_ms) / 1e3 / max(ticks, 1)
     step_s = next((each for each in DATE_STEPS_S if each >= wanted_s), DATE_STEPS_S[-1])
     found: list[tuple[float, str]] = []

@@ -1,6 +1,6 @@
-"""A connection at a glance: window and flight over its life in a few columns, and where its time went as a bar.
+"""A connection at a glance: window and flight over its lifetime in a few columns, and its time budget as a bar.
 
-In: a view of a connection, a time budget. Out: paths of SVG and parts of a bar, for pages that show many connections or
+In: a view of a connection, a time budget. Out: SVG paths and parts of a bar, for pages that list many connections or
 draw before a script runs. Colours are those of the figures.
 """
 
@@ -21,28 +21,27 @@ if TYPE_CHECKING:
     from tcpwin.analysis import Series, View
 
 COLUMNS, HEIGHT = 60, 20
-"""Of a sketch: the viewBox of its SVG."""
+"""Size of a sketch, the viewBox of its SVG."""
 SKETCH_BUCKETS = 4 * COLUMNS
-"""In which series are read for it."""
+"""Number of buckets in which series are read for a sketch."""
 LIFE_COLUMNS = 600
-"""Of a sketch as wide as a page, below figures that show a part of the life."""
+"""Columns of a sketch as wide as a page, below figures that show a part of the lifetime."""
 MOST_ABOVE = 3
-"""The axis ends at so many times the flight: a window far above would flatten all that happens."""
+"""End of the axis as a multiple of the flight: a window far above would flatten the curves."""
 _STRETCHED = {"preserveAspectRatio": "none", "aria-hidden": "true"}
 BLOCKS = " ▁▂▃▄▅▆▇█"
-"""Heights that a terminal can show: of nothing known, then from 0 to the top."""
+"""Heights that a terminal can show: unknown, then from 0 to the top."""
 BLOCK_COLUMNS = 3
-"""Columns of a sketch in a character."""
+"""Columns of a sketch per character."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """Paths of SVG in a box of so many columns and `HEIGHT`: a line, an area, and shades where the window was closed.
+    """SVG paths in a box of `COLUMNS` by `HEIGHT`: a line, an area, and shades where the window was closed.
 
-    A shade hangs from the top as far down as the window was closed in its column: all of the height where it was closed
-    all the time, at least one of `HEIGHT` where it was closed at all.
-    `top_bytes` is the height of the box; the window's line stays at the top where the window is larger, up to
-    `window_max_bytes`, which is 0 where no window is known.
+    A shade extends from the top by the share of its column in which the window was closed, and by at least one unit.
+    `top_bytes` is the height of the box; the window's line stays at the top if the window is larger, up to
+    `window_max_bytes`, which is 0 if no window is known.
     """
 
     window: str
@@ -54,13 +53,13 @@ class Sketch:
 
 @dataclass(frozen=True, slots=True)
 class LifeSketch(Sketch):
-    """A sketch of `LIFE_COLUMNS`, with bands where silences took more than half of a column."""
+    """A sketch of `LIFE_COLUMNS`, with bands for columns that are mostly silent."""
 
     silent: str
 
 
 def draw_sketch(view: View, direction: DirectionName) -> Sketch:
-    """Draw one direction's window and flight over the connection's whole life."""
+    """Draw one direction's window and flight over the connection's lifetime."""
     return Sketch(*_draw(view, direction, COLUMNS))
 
 
@@ -92,32 +91,32 @@ def _shades(shares: NDArray[np.floating]) -> str:
 
 
 def _closed(view: View, direction: DirectionName, columns: int) -> NDArray[np.floating]:
-    """For what share of each column the window was closed."""
+    """Return the share of each column in which the window was closed."""
     closed = view.zero_window_columns(direction=direction)
     return _shares(view, closed.start_ns, closed.end_ns, columns)
 
 
 def _silent(view: View, columns: int) -> NDArray[np.bool_]:
-    """The columns of which silences took more than half."""
+    """Return the columns that are more than half silent."""
     silences = view.stall_columns
     return _shares(view, silences.start_ns, silences.end_ns, columns) > 1 / 2
 
 
 def _shares(view: View, start_ns: NDArray[np.int64], end_ns: NDArray[np.int64], columns: int) -> NDArray[np.floating]:
-    """What share of each column such spans took, which come in order and do not overlap."""
+    """Return the share of each column that the spans cover, which must be in order and not overlap."""
     import numpy as np
 
     if not len(start_ns):
         return np.zeros(columns)
     ends_ns = np.column_stack((start_ns, end_ns)).ravel() - view.connection.start_ns
-    # How much of them there was up to each of their ends.
+    # Total length of the spans up to each of their ends.
     before_ns = np.cumsum(np.diff(ends_ns, prepend=0) * np.tile([0, 1], len(start_ns)))
     edges_ns = np.linspace(0, max(view.connection.duration_ns, 1), columns + 1)
     return np.asarray(np.diff(np.interp(edges_ns, ends_ns, before_ns)) / np.diff(edges_ns))
 
 
 def draw_blocks(view: View, direction: DirectionName) -> tuple[str, str]:
-    """The same window and flight in characters of a terminal, both on one scale."""
+    """Draw the same window and flight as characters for a terminal, on a common scale."""
     window, flight, top = _over_life(view, direction, COLUMNS)
     return _blocks(window, top), _blocks(flight, top)
 
@@ -129,7 +128,7 @@ def _blocks(values: NDArray[np.int64], top: int) -> str:
 
 
 def _over_life(view: View, direction: DirectionName, columns: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-    """The greatest window and flight of each column, and the value at the top."""
+    """Return the largest window and flight of each column, and the value at the top."""
     window = _columns(view, view.series("receive_window", direction=direction), columns)
     flight = _columns(view, view.series("flight", direction=direction), columns)
     top = max(int(window.max()), int(flight.max()), 1)
@@ -139,7 +138,7 @@ def _over_life(view: View, direction: DirectionName, columns: int) -> tuple[NDAr
 
 
 def _columns(view: View, series: Series, columns: int) -> NDArray[np.int64]:
-    """The greatest value in each column, with that in force when it begins; -1 where none is known."""
+    """Return the largest value in each column, including the one in force at its start; -1 if none is known."""
     import numpy as np
 
     most = np.full(columns, -1, dtype=np.int64)
@@ -160,7 +159,7 @@ def _heights(values: NDArray[np.int64], top: int) -> list[int | None]:
 
 
 def _runs(values: list[int | None]) -> Iterator[tuple[int, int, int]]:
-    """Where neighbours of one value begin, the value, and how many they are; those without a value are left out."""
+    """Return start, value and length of runs of equal values, without those that have no value."""
     begin = 0
     for place in range(1, len(values) + 1):
         if place == len(values) or values[place] != values[begin]:
@@ -171,7 +170,7 @@ def _runs(values: list[int | None]) -> Iterator[tuple[int, int, int]]:
 
 
 def _line(values: list[int | None]) -> Iterator[tuple[str, int, int]]:
-    """A line of steps; it begins anew after columns without a value."""
+    """Return a step line with gaps at columns without a value."""
     end = -1
     for begin, y, count in _runs(values):
         yield ("V" if begin == end else f"M{begin} "), y, count
@@ -179,7 +178,7 @@ def _line(values: list[int | None]) -> Iterator[tuple[str, int, int]]:
 
 
 def sketch_svg(paths: Mapping[str, Any], columns: int = COLUMNS) -> str:
-    """Write a sketch, or a life, given its paths by name, as an image that any width can stretch."""
+    """Write a sketch or life sketch, given its paths by name, as an image of any width."""
     names = [
         name for name in ("silent", "closed", "flight", "window") if paths.get(name) or name in ("flight", "window")
     ]
@@ -188,7 +187,7 @@ def sketch_svg(paths: Mapping[str, Any], columns: int = COLUMNS) -> str:
 
 
 def bar_svg(parts: Sequence[Mapping[str, Any]], width: int) -> str:
-    """Write a bar, given the groups, starts and widths of its parts, as an image that any width can stretch."""
+    """Write a bar, given the groups, starts and widths of its parts, as an image of any width."""
     drawn = [
         element("rect", class_=class_name(part["group"]), x=part["start"], width=part["width"], height=1)
         for part in parts
@@ -197,12 +196,12 @@ def bar_svg(parts: Sequence[Mapping[str, Any]], width: int) -> str:
 
 
 def class_name(group: str) -> str:
-    """A group of the budget as the name of a class."""
+    """Return the class name of a budget group."""
     return group.replace(" ", "-")
 
 
 def colours_css() -> str:
-    """Rules that give sketches, bars and their keys the colours of figures."""
+    """Return the CSS rules that give sketches, bars and their legends the colours of figures."""
     groups = [f".{class_name(group)} {{ --colour: {colour}; }}" for group, colour in BUDGET_COLOURS.items()]
     drawn = [
         f".sketch .window {{ stroke: {COLOURS['receive window']}; }}",

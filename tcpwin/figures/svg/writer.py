@@ -1,6 +1,6 @@
-"""The one writer of SVG: elements without styles, scripts or addresses, so that the strictest policy shows them.
+"""The only writer of SVG: elements without styles, scripts or addresses, which the strictest page policy allows.
 
-In: names, numbers and texts. Out: markup. Content is markup already; attributes are escaped here.
+In: names, numbers and texts. Out: markup. Content must already be markup; attributes are escaped here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from html import escape
 
 
 def element(name: str, *content: str, **attributes: object) -> str:
-    """Write an element. Underscores in names of attributes become hyphens; an attribute that is None is left out."""
+    """Write an element. Underscores in attribute names become hyphens; an attribute that is None is omitted."""
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
         for key, value in attributes.items()
@@ -19,5 +19,5 @@ def element(name: str, *content: str, **attributes: object) -> str:
 
 
 def number(value: float) -> str:
-    """Write a coordinate in pixels, within what every browser draws: a zoomed curve may leave far outside."""
+    """Write a coordinate in pixels, limited to what every browser draws: a zoomed curve may extend far outside."""
     return f"{min(max(value, -1e5), 1e5):.1f}".removesuffix(".0")

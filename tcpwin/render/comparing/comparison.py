@@ -21,7 +21,7 @@ NAMES = {
     "path_rtt_ns": "round trip",
     "receive_window_max_bytes": "receiver's largest window",
     "retransmissions": "retransmissions",
-    "resent_share": "bytes sent again",
+    "resent_share": "bytes retransmitted",
     "stall_ns": "silences",
     "zero_window_ns": "receiver's window at zero",
     "lost_ns": "time in limits you can fix",
@@ -53,8 +53,8 @@ def render_comparison(old: Analysis, new: Analysis, comparison: Comparison, *, l
     if seen_twice(old, new, comparison):
         yield name_text(
             "Both captures hold the same connection at the same time: "
-            f"`{shlex.join(('tcpwin', 'pair', old.name, new.name))}` says what became of its packets between the two "
-            "points."
+            f"`{shlex.join(('tcpwin', 'pair', old.name, new.name))}` shows what happened to its packets "
+            "between the two points."
         )
     for each in islice(comparison.pairs, limit):
         yield ""

@@ -44,7 +44,7 @@ def render_against(against: Against) -> Iterator[str]:
 
 
 def _prediction(prediction: Prediction) -> Iterator[str]:
-    yield "what other settings should give, by the memory model"
+    yield "expected with other settings, by the memory model"
     yield from _wrapped(prediction.text)
     yield from (f"  {line}" for line in prediction.lines)
     if prediction.assumptions:

@@ -56,9 +56,9 @@ _CAUSES = {
     "unknown": "cause unknown",
 }
 _UNKNOWN = {
-    "outside": "left when the other capture may not have been running",
+    "outside": "sent while the other capture may not have been running",
     "unseen": "missing from a capture that has gaps",
-    "in_neither": "in neither capture, as gaps in the sender's IP ids show",
+    "in_neither": "in neither capture, by gaps in the sender's IP IDs",
 }
 """Reasons why the fate of packets is unknown."""
 _PARTS_PER_MILLION = 0.05
@@ -112,21 +112,21 @@ def _answer(pairing: Pairing) -> Iterator[str]:
             both = "Both captures have" if len(empty) == 2 else f"Capture {empty[0]} has"
             yield f"{both} no TCP packet: there is nothing to pair."
             return
-        yield "No connection is in both captures: nothing can be said of what is lost between them."
+        yield "No connection is in both captures: losses between them are unknown."
         return
     directions = [each for connection in pairing.connections for each in connection.directions]
     lost, sent = sum(each.lost for each in directions), sum(each.sent for each in directions)
     unknown = sum(each.unknown for each in directions)
     if lost:
         # The direction that lost packets is the answer, whichever capture was named first.
-        ways = {letter: [each for each in directions if each.leaves_at == letter] for letter in "ab"}
-        for leaves_at, there in sorted(ways.items(), key=lambda way: not any(each.lost for each in way[1])):
-            way = f"between {leaves_at} and {'b' if leaves_at == 'a' else 'a'}"
+        by_sender = {letter: [each for each in directions if each.leaves_at == letter] for letter in "ab"}
+        for leaves_at, there in sorted(by_sender.items(), key=lambda item: not any(each.lost for each in item[1])):
+            between = f"between {leaves_at} and {'b' if leaves_at == 'a' else 'a'}"
             count, of = sum(each.lost for each in there), sum(each.sent - each.unknown for each in there)
             if count:
-                yield f"Lost {way}: {count:,} of {of:,} packets ({share_text(count / of, places=2)})."
+                yield f"Lost {between}: {count:,} of {of:,} packets ({share_text(count / of, places=2)})."
             elif of:
-                yield f"Lost {way}: none of {of:,} packets."
+                yield f"Lost {between}: none of {of:,} packets."
     elif unknown:
         yield f"No packet is known to be lost between the two points, of {sent - unknown:,} whose fate is known."
     else:
@@ -134,7 +134,7 @@ def _answer(pairing: Pairing) -> Iterator[str]:
     for letter in "ab":
         refused = sum(each.resent.refused for each in directions if each.leaves_at != letter)
         if refused:
-            yield f"Dropped beyond {letter}: {count_text(refused, 'packet')} came there and had to be sent again."
+            yield f"Dropped beyond {letter}: {count_text(refused, 'packet')} arrived there and had to be retransmitted."
     if unknown:
         sums = {name: sum(getattr(each, name) for each in directions) for name in ("outside", "unseen", "in_neither")}
         reasons = "; ".join(f"{count:,} {_UNKNOWN[name]}" for name, count in sums.items() if count)
@@ -165,7 +165,7 @@ def _clock_lines(clock: Clock | None) -> Iterator[str]:
         offset = time_text(abs(piece.offset_ns))
         ahead = "equal to" if not piece.offset_ns else f"{offset} {'ahead of' if piece.offset_ns > 0 else 'behind'}"
         is_drifting = abs(piece.drift_ppm) >= _PARTS_PER_MILLION
-        drift = f", {piece.drift_ppm:+.2f} ppm" if is_drifting else ", no drift to be seen"
+        drift = f", {piece.drift_ppm:+.2f} ppm" if is_drifting else ", no visible drift"
         within = (
             "; packets of one direction only: the offset includes the delay" if piece.uncertainty_ns is None else ""
         )
@@ -174,8 +174,8 @@ def _clock_lines(clock: Clock | None) -> Iterator[str]:
     most_ns = max((piece.uncertainty_ns or 0 for piece in clock.pieces), default=0)
     if most_ns:
         yield (
-            "If the path is not as quick one way as the other, delays and clock are off by at most "
-            f"{time_text(most_ns)}: one way takes as much longer as the other takes less."
+            "If the path is asymmetric, delays and clock offset are off by at most "
+            f"{time_text(most_ns)}: too long in one direction, too short by as much in the other."
         )
 
 
@@ -262,7 +262,7 @@ def _direction_lines(direction: PairedDirection, judged: JudgedDirection | None)
             (direction.late, "late"),
             (direction.duplicated, "duplicated"),
             (direction.unknown, "unknown"),
-            (direction.injected, "injected on the way"),
+            (direction.injected, "injected on the path"),
         )
         if count
     ]
@@ -295,20 +295,22 @@ def direction_lines(direction: PairedDirection, judged: JudgedDirection | None) 
             if before is not None and direction.lost
             else ""
         )
-        told = f"{least} for each packet" if least == most else f"{least} at least, {mean} on average, {most} at most"
-        yield f"delay {told}{lost}"
+        range_text = (
+            f"{least} for each packet" if least == most else f"{least} at least, {mean} on average, {most} at most"
+        )
+        yield f"delay {range_text}{lost}"
     if judged is not None:
         yield from view_lines(judged)
     if direction.retransmissions:
         far = {"a": "b", "b": "a"}[direction.leaves_at]
         causes = ((getattr(direction.resent, name), words.format(far=far)) for name, words in _CAUSES.items())
-        said = ", ".join(f"{count:,} {words}" for count, words in causes if count)
-        yield f"{count_text(direction.retransmissions, 'retransmission')}: {said}"
+        reasons = ", ".join(f"{count:,} {words}" for count, words in causes if count)
+        yield f"{count_text(direction.retransmissions, 'retransmission')}: {reasons}"
     for name, why in _UNKNOWN.items():
         if count := getattr(direction, name):
             yield f"unknown {count:,}: {why}"
     for change in direction.changes:
-        yield f"changed on the way: {change_on_the_way(change)}"
+        yield f"changed on the path: {change_on_the_way(change)}"
 
 
 def change_on_the_way(change: Change) -> str:
@@ -354,7 +356,7 @@ def unpaired_lines(pairing: Pairing) -> Iterator[str]:
     for proxy in pairing.proxies[:_NAMED]:
         yield (
             f"Proxy: {proxy.in_a.source} ↔ {proxy.in_a.target} in a and {proxy.in_b.source} ↔ {proxy.in_b.target} in b "
-            "carry the same bytes as two connections: something in between ends TCP."
+            "carry the same bytes as two connections: something in between terminates TCP."
         )
     for letter in "ab":
         alone = sorted((each for each in pairing.unpaired if each.capture == letter), key=lambda each: -sum(each.bytes))

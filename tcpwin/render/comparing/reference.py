@@ -80,7 +80,7 @@ def _conditions(run: Run) -> Iterator[tuple[str, str]]:
         "" if run.rmem_max_bytes is None else f"tcp_rmem at most {binary_text(run.rmem_max_bytes)}",
         "" if run.adv_win_scale is None else f"tcp_adv_win_scale {run.adv_win_scale:+d}",
         "" if run.tcp_mem_max_bytes is None else f"tcp_mem at most {binary_text(run.tcp_mem_max_bytes)}",
-        "" if run.memory_ratio is None else f"{run.memory_ratio:g} bytes of memory for each of data",
+        "" if run.memory_ratio is None else f"{run.memory_ratio:g} bytes of memory per byte of data",
     ]
     window = [
         "" if run.window_bytes is None else f"window {binary_text(run.window_bytes)}",
@@ -108,8 +108,8 @@ def _results(run: Run) -> Iterator[tuple[str, str]]:
         yield "tcp_try_rmem_schedule", ", ".join(spans)
     if run.distribution is not None:
         names = ("min", "mean", "max", "p25", "p50", "p75", "p85", "p95", "p99")
-        said = ", ".join(f"{name} {getattr(run.distribution, name):,.0f}" for name in names)
-        yield f"{run.distributed}", f"{said}, sum {run.distribution.sum:,.0f}"
+        percentiles = ", ".join(f"{name} {getattr(run.distribution, name):,.0f}" for name in names)
+        yield f"{run.distributed}", f"{percentiles}, sum {run.distribution.sum:,.0f}"
     if run.verdict:
         yield "verdict", run.verdict
 

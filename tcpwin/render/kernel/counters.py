@@ -19,8 +19,8 @@ _LEAST_MEANING = 40
 def kind_text(is_increment: bool | None) -> str:
     """Describe the numbers of a sample: totals or increments."""
     if is_increment is None:
-        return "not shown by the samples whether they count since boot or since the sample before"
-    return "increments, since the sample before" if is_increment else "counts since boot"
+        return "unclear whether counted since boot or since the previous sample"
+    return "increments since the previous sample" if is_increment else "counts since boot"
 
 
 def render_total(total: CounterDelta, rows: list[CounterRow], *, samples: int, is_all: bool) -> Iterator[str]:
@@ -85,10 +85,10 @@ def _render_rows(rows: list[CounterRow], title: str) -> Iterator[str]:
 def _render_remarks(total: CounterDelta, rows: list[CounterRow], *, is_all: bool) -> Iterator[str]:
     remarks = []
     if not rows:
-        remarks.append("Nothing was counted." if is_all else "No counter that is explained here counted anything.")
+        remarks.append("Nothing was counted." if is_all else "None of the counters explained here grew.")
     others = sum(1 for name, value in total.values.items() if value and name not in MEANINGS)
     if others and not is_all:
-        remarks.append(f"{count_text(others, 'more counter')} counted something: --all shows them.")
+        remarks.append(f"{count_text(others, 'more counter')} grew: --all shows them.")
     if rows:
         remarks += _remarks(total)
     if remarks and rows:
@@ -105,12 +105,12 @@ def _remarks(total: CounterDelta) -> list[str]:
     remarks = []
     if total.resets:
         remarks.append(
-            f"≥: {count_text(len(total.resets), 'counter')} ran backwards: the host or its network namespace started "
-            "again, or a counter wrapped. All increases are the least that they can be."
+            f"≥: {count_text(len(total.resets), 'counter')} ran backwards: the host or its network namespace "
+            "restarted, or a counter wrapped. All increases are lower bounds."
         )
     if total.is_assumed:
         remarks.append(
-            "The samples do not show whether they count since boot or since the sample before; it was assumed from "
+            "The samples do not show whether they count since boot or since the previous sample; it was inferred from "
             "whether a count fell."
         )
     if total.start_ns is not None and total.seconds is None:

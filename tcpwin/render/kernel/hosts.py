@@ -39,7 +39,7 @@ def render_hosts(analysis: Analysis) -> list[str]:
                 f"{_DIFFERENCES[first.differs]} only: address translation? Not joined"
             )
         if host.thinned:
-            lines.append("         more samples than are kept: only every second one, or fewer, were taken")
+            lines.append("         too many samples: only every second one, or fewer, was kept")
         lines += [f"         {name_text(file.name)}: {note}" for file in host.files for note in file.notes]
     return lines
 
@@ -50,8 +50,8 @@ def clock_text(clock: ClockOffset) -> str:
         return f"clock: the capture's is {_signed(clock.offset_ns)} to the host's, as given"
     if clock.method == "assumed":
         if not clock.samples:
-            return "clock: nothing to compare it by, taken as the capture's"
-        return "clock: samples and packets do not fit at any offset, taken as the capture's"
+            return "clock: nothing to compare with, assumed equal to the capture's"
+        return "clock: no offset fits samples and packets, assumed equal to the capture's"
     bounds = (clock.least_ns, clock.most_ns)
     between = " and ".join("unknown" if bound is None else _signed(bound) for bound in bounds)
     agreeing = f"{clock.agreeing:,} of {count_text(clock.samples, 'sample')} agree"
@@ -117,7 +117,7 @@ def _waiting(last: SocketSample) -> str | None:
     ]
     told = [f"for {what} {time_text(ns)} ({share_text(ns / busy_ns)})" for ns, what in limits if ns]
     waited = f"waited {', '.join(told)}" if told else "waited neither for the receive window nor for its send buffer"
-    return f"busy {time_text(busy_ns)} of its life, {waited}, says its kernel"
+    return f"busy {time_text(busy_ns)} of its lifetime, {waited}, by its kernel's counters"
 
 
 def _receiving(samples: Sequence[SocketSample], connection: Connection, side: str) -> str | None:
@@ -132,7 +132,7 @@ def _receiving(samples: Sequence[SocketSample], connection: Connection, side: st
     ]
     if memory.measured_overhead is not None and fullest.recv_q_bytes:
         parts.append(
-            f"{memory.measured_overhead:.2f} bytes of memory for each of {bytes_text(fullest.recv_q_bytes)} unread"
+            f"{memory.measured_overhead:.2f} bytes of memory per unread byte ({bytes_text(fullest.recv_q_bytes)})"
         )
     if len(memory.allowed) == 1:
         parts.append(f"which allows a window of {bytes_text(memory.allowed[0].window_bytes)}")
@@ -157,7 +157,7 @@ def render_joined(connection: Connection) -> list[str]:
         table = [row(connection, each) for each in _chosen(samples)]
         lines += [
             "",
-            f"socket of the {role_of(connection, side)} beside the packets",
+            f"socket of the {role_of(connection, side)} next to the packets",
             "".join(f"{head:>14}" for head in table[0]),
         ]
         for cells, each in zip(table, _chosen(samples), strict=True):

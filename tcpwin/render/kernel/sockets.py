@@ -188,7 +188,7 @@ _USUAL: tuple[tuple[str, Callable[[SocketSample], str]], ...] = (
 def render_distributions(found: Mapping[str, Distribution | None], *, sockets: int) -> Iterator[str]:
     """Render distributions as a table; a single field also has its exact numbers."""
     if not found:
-        yield f"{count_text(sockets, 'socket')}, of which none says any number"
+        yield f"{count_text(sockets, 'socket')}, none with any number"
         return
     if len(found) == 1:
         [(name, only)] = found.items()

@@ -32,12 +32,14 @@ def junit_document(
         fail_on: findings of at least this severity are failures; the others (all with None) go to the
             case's output.
     """
-    asked = list(rules)
-    by_code: dict[str, list[Finding]] = {rule.code: [] for rule in asked}
+    checked = list(rules)
+    by_code: dict[str, list[Finding]] = {rule.code: [] for rule in checked}
     for finding in findings:
         by_code[finding.code].append(finding)
     root = Element("testsuites", name="tcpwin check")
-    suite = SubElement(root, "testsuite", name=name_text(analysis.name), tests=str(len(asked)), errors="0", skipped="0")
+    suite = SubElement(
+        root, "testsuite", name=name_text(analysis.name), tests=str(len(checked)), errors="0", skipped="0"
+    )
     verdict = describe_capture(analysis, found)["verdict"]
     if verdict is not None:
         properties = SubElement(suite, "properties")
@@ -46,7 +48,7 @@ def junit_document(
             SubElement(properties, "property", name=f"verdict.{name}", value=name_text(text))
     view = FindingViews(analysis, found)
     failed = 0
-    for rule in asked:
+    for rule in checked:
         case = SubElement(suite, "testcase", classname="tcpwin", name=name_text(f"{rule.code} {rule.name}"))
         failures: list[Finding] = []
         others: list[Finding] = []
@@ -59,7 +61,7 @@ def junit_document(
         if others:
             SubElement(case, "system-out").text = "\n\n".join(_body(analysis, found, view, each) for each in others)
     suite.set("failures", str(failed))
-    SubElement(suite, "system-out").text = name_text(counts_line(analysis, found, asked=len(asked)))
+    SubElement(suite, "system-out").text = name_text(counts_line(analysis, found, checked=len(checked)))
     return _text(root)
 
 

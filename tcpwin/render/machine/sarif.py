@@ -83,8 +83,8 @@ def join_sarif(documents: Iterable[Mapping[str, Any]], failures: Iterable[str]) 
         joined["artifacts"] += run["artifacts"]
         joined["results"] += run["results"]
         joined["properties"]["captures"].append({"files": uris, **run["properties"]})
-    told = [{"level": "error", "message": {"text": name_text(text)}} for text in failures]
-    joined["invocations"] = [{"executionSuccessful": not told, "toolExecutionNotifications": told}]
+    notifications = [{"level": "error", "message": {"text": name_text(text)}} for text in failures]
+    joined["invocations"] = [{"executionSuccessful": not notifications, "toolExecutionNotifications": notifications}]
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [joined]}
 
 
@@ -150,7 +150,7 @@ def _location(finding: FindingView, described: dict[str, Any], uris: Sequence[st
             }
         ]
     if not location:
-        location["message"] = {"text": "all of the capture"}
+        location["message"] = {"text": "the whole capture"}
     return location
 
 

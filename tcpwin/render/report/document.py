@@ -28,7 +28,7 @@ def write_document(report: Report, file: IO[str]) -> None:
 
     analysis, summary = report.analysis, report.summary
     # Read everything before writing: a read error must not leave half a document behind.
-    told = [
+    worst = [
         _connection(each, comparison) for each, comparison in zip(report.connections, report.comparisons, strict=True)
     ]
     head: dict[str, Any] = {
@@ -42,7 +42,7 @@ def write_document(report: Report, file: IO[str]) -> None:
         },
         "rules": [describe_rule(rule) for rule in report.rules],
         "counts": dict(report.findings.counts),
-        "worst": told,
+        "worst": worst,
         "notes": [asdict(note) for note in report.notes],
     }
     file.write(json.dumps(plain(head))[:-1])
@@ -55,17 +55,17 @@ def write_document(report: Report, file: IO[str]) -> None:
     file.write("}\n")
 
 
-def _connection(told: ConnectionView, comparison: Comparison) -> dict[str, Any]:
+def _connection(view: ConnectionView, comparison: Comparison) -> dict[str, Any]:
     """Return the fields of a connection that the analysis document lacks."""
     from tcpwin.reference import describe_comparison
 
-    connection = told.connection
+    connection = view.connection
     return {
         "id": connection.id,
         "a": str(connection.a),
         "b": str(connection.b),
-        "verdict": full_verdict(told.verdict),
-        "findings": [each.code for each in told.findings],
+        "verdict": full_verdict(view.verdict),
+        "findings": [each.code for each in view.findings],
         "budget": {name: _budget(budget) for name, budget in connection.budget.items()},
         "stalls": [{**asdict(each), "duration_ns": each.duration_ns} for each in connection.stalls],
         "events": [asdict(each) for each in connection.events],

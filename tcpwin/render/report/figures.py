@@ -96,8 +96,8 @@ def draw_connections(report: Report) -> list[Drawn]:
     """Draw the figures of each connection shown in full, up to the size limit."""
     drawn: list[Drawn] = []
     left = FIGURES_BYTES
-    for told in report.connections:
-        each = _draw_connection(told.connection, is_printed=report.is_printed)
+    for view in report.connections:
+        each = _draw_connection(view.connection, is_printed=report.is_printed)
         if len(each.packed) > left:
             left = 0
             each = Drawn(lacking="Its figures do not fit into this file: tcpwin plot draws them one by one.")
@@ -109,22 +109,22 @@ def draw_connections(report: Report) -> list[Drawn]:
 def draw_beside(report: Report) -> dict[int, Drawn]:
     """Draw each connection next to its nearest reference with a known time course; the keys are connection numbers."""
     drawn = {}
-    for told, comparison in zip(report.connections, report.comparisons, strict=True):
+    for view, comparison in zip(report.connections, report.comparisons, strict=True):
         run = comparison.traced
         if run is None:
             continue
         name = f"{run.reference}/{run.name}"
-        plain = figures.plain_timeline(told.connection, BESIDE, direction=None, field=name, **OPTIONS)
+        plain = figures.plain_timeline(view.connection, BESIDE, direction=None, field=name, **OPTIONS)
         found = drawable(plain)
         if found is not None:
             summary = f"{BESIDE_SUMMARY} Dashed is {name}, as its sender's kernel was sampled."
             title = "This connection and the run over time"
-            drawn[told.connection.id] = Drawn([FigureView(BESIDE[0], title, summary, _height(found))], pack([found]))
+            drawn[view.connection.id] = Drawn([FigureView(BESIDE[0], title, summary, _height(found))], pack([found]))
     return drawn
 
 
 def _draw_connection(connection: Connection, *, is_printed: bool) -> Drawn:
-    told, found = [], []
+    view, found = [], []
     for direction in _directions(connection)[: 1 if is_printed else None]:
         words = f"{direction[0]} → {direction[-1]}"
         more = () if is_printed else ("path", "time-sequence", *(("messages",) if _has_messages(connection) else ()))
@@ -137,11 +137,11 @@ def _draw_connection(connection: Connection, *, is_printed: bool) -> Drawn:
             if is_printed:
                 height = round(PRINTED_HEIGHT * _height(figure))
                 figure = {**figure, "layout": {**figure["layout"], "height": height}}
-            told.append(FigureView(f"{name}-{direction[0]}", title, _summary(name), _height(figure)))
+            view.append(FigureView(f"{name}-{direction[0]}", title, _summary(name), _height(figure)))
             found.append(figure)
     if not found:
         return Drawn(lacking="There is nothing to draw: it carried no data.")
-    return Drawn(told, pack(found))
+    return Drawn(view, pack(found))
 
 
 def _draw(name: str, connection: Connection, direction: DirectionName) -> Mapping[str, Any]:
@@ -154,7 +154,7 @@ def _summary(name: str) -> str:
     if name != "timeline":
         return figures.get(name).summary
     kinds = [kind.title.lower() for kind in map(figures.get, figures.names("connection")) if kind.is_in_timeline]
-    return f"From top to bottom: {', '.join(kinds)}; what has nothing to show is left out."
+    return f"From top to bottom: {', '.join(kinds)}; empty figures are left out."
 
 
 def _directions(connection: Connection) -> list[DirectionName]:
@@ -177,8 +177,8 @@ def drawable(figure: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return a figure as plain JSON data; None if it has nothing to show."""
     if "nothing" in figure["layout"]["meta"]:
         return None
-    kept = {"legend_height": figure["layout"]["meta"].get("legend_height")}
-    layout = {**figure["layout"], "meta": kept}
+    meta = {"legend_height": figure["layout"]["meta"].get("legend_height")}
+    layout = {**figure["layout"], "meta": meta}
     return {"data": [typed(each) for each in figure["data"]], "layout": typed(layout)}
 
 

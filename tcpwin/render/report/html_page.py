@@ -13,7 +13,7 @@ from tcpwin.errors import ArgumentError
 from tcpwin.limits import role_of
 from tcpwin.render.report.findings import view_findings, view_groups
 from tcpwin.render.report.method import capture_facts, file_rows, host_views, method_text, rule_views, unread
-from tcpwin.render.report.references import tell_likeness
+from tcpwin.render.report.references import describe_likeness
 from tcpwin.render.report.report import THEMES, Report
 from tcpwin.render.report.shell import fill, require
 from tcpwin.render.report.table import ConnectionTable, make_table
@@ -35,7 +35,7 @@ def render_page(report: Report, *, theme: str = "auto", made_at: datetime | None
         OutputError: jinja2 or tsdownsample is not installed.
     """
     if theme not in THEMES:
-        raise ArgumentError(f"no theme is called {theme}: there are {', '.join(THEMES)}")
+        raise ArgumentError(f"unknown theme {theme}: choose one of {', '.join(THEMES)}")
     require("tsdownsample")
     from tcpwin.render.report.figures import draw_beside, draw_connections, draw_overview
 
@@ -67,7 +67,7 @@ def _words(report: Report) -> dict[str, Any]:
     titles = {rule.code: rule.title for rule in report.rules}
     left = [(code, name_text(titles.get(code, "")), f"{count:,}") for code, count in report.findings_left.items()]
     hosts = host_views(analysis)
-    like, far = tell_likeness(zip(report.connections, report.comparisons, strict=True))
+    like, far = describe_likeness(zip(report.connections, report.comparisons, strict=True))
     only = analysis.connections[0] if len(analysis) == 1 else None
     return {
         "name": short_name(analysis.name),
@@ -78,7 +78,7 @@ def _words(report: Report) -> dict[str, Any]:
         "remarks": quality_remarks(analysis.capture),
         "notes": report.notes,
         "whole": WHOLE,
-        "counted": counts_line(analysis, report.findings, asked=len(report.rules)),
+        "counted": counts_line(analysis, report.findings, checked=len(report.rules)),
         "findings": view_groups(report),
         "left": left,
         "left_words": f"{count_text(sum(report.findings_left.values()), 'more finding')}, less costly, of these rules:",
@@ -117,7 +117,7 @@ def table_words(table: ConnectionTable) -> str:
     if table.rows == table.total:
         return f"{count_text(table.total, 'connection')}."
     return (
-        f"{table.rows:,} of {count_text(table.total, 'connection')}: those that lost most time to what can be "
-        "mended, then those with most data. The other "
+        f"{table.rows:,} of {count_text(table.total, 'connection')}: those that lost most time to "
+        "fixable limits, then those with most data. The other "
         f"{table.total - table.rows:,} do not fit into this file; tcpwin analyze --json has them all."
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tcpwin.render.report.findings import ReportFinding, view_findings, view_groups
 from tcpwin.render.report.method import capture_facts, file_rows, host_views, method_text, unread
-from tcpwin.render.report.references import FarView, LikeView, tell_likeness
+from tcpwin.render.report.references import FarView, LikeView, describe_likeness
 from tcpwin.render.view.capture import WHOLE, quality_remarks
 from tcpwin.render.view.connection import RESENT_HEADINGS
 from tcpwin.render.view.finding import counts_line
@@ -43,7 +43,7 @@ def render_markdown(report: Report) -> Iterator[str]:
     yield from _findings(report)
     for each in report.connections:
         yield from _connection(each, view_findings(report, each.findings))
-    yield from _beside(*tell_likeness(zip(report.connections, report.comparisons, strict=True)))
+    yield from _beside(*describe_likeness(zip(report.connections, report.comparisons, strict=True)))
     for host in host_views(analysis):
         yield from ("## Host " + plain(host.label), "")
         yield from (f"- {plain(line)}" for line in host.lines)
@@ -73,7 +73,7 @@ def _notes(report: Report) -> Iterator[str]:
 
 
 def _findings(report: Report) -> Iterator[str]:
-    yield from ("## Findings", "", plain(counts_line(report.analysis, report.findings, asked=len(report.rules))), "")
+    yield from ("## Findings", "", plain(counts_line(report.analysis, report.findings, checked=len(report.rules))), "")
     found = view_groups(report)
     if found:
         rows = [
@@ -156,7 +156,7 @@ def _connection(told: ConnectionView, findings: Sequence[ReportFinding]) -> Iter
     if told.resent:
         yield from (*_table(RESENT_HEADINGS, told.resent, "rrll".ljust(len(RESENT_HEADINGS), "r")), "")
         if told.resent_left:
-            yield from (f"{told.resent_left:,} more sent again or late.", "")
+            yield from (f"{told.resent_left:,} more retransmitted or late.", "")
 
 
 def _beside(told: Sequence[LikeView], far: Sequence[FarView]) -> Iterator[str]:

@@ -34,7 +34,7 @@ COLUMNS = (
     "late",
     "duplicated",
     "unknown",
-    "sent again",
+    "retransmitted",
     "delay, least",
     "mean",
     "most",
@@ -43,7 +43,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _ConnectionWords:
     """A connection in words, with its ladder in `packed`; without one, `packed` is empty and `height` 0."""
 
     number: int
@@ -78,16 +78,16 @@ def render_pair_page(
     left = FIGURES_BYTES
     connections = []
     for place, each in enumerate(chosen):
-        told = _tell(pairing, each, most_bytes=left if place < DRAWN else 0)
-        left -= len(told.packed)
-        connections.append(told)
+        words = _describe(pairing, each, most_bytes=left if place < DRAWN else 0)
+        left -= len(words.packed)
+        connections.append(words)
     apart = list(unpaired_lines(pairing))
     names = capture_names(pairing)
     total = len(pairing)
     return fill(
         "pair.html.j2",
         theme=theme,
-        has_figures=any(told.packed for told in connections),
+        has_figures=any(words.packed for words in connections),
         made_at=made_at,
         name=" – ".join(names),
         facts=[f"{count_text(total, 'connection')} in both captures"],
@@ -117,7 +117,7 @@ def render_pair_page(
     )
 
 
-def _tell(pairing: Pairing, connection: PairedConnection, *, most_bytes: int) -> _Told:
+def _describe(pairing: Pairing, connection: PairedConnection, *, most_bytes: int) -> _ConnectionWords:
     judged = pairing.judge(connection.number)
     first = connection.directions[0]
     ends = f"{first.source} ↔ {first.target}"
@@ -130,7 +130,7 @@ def _tell(pairing: Pairing, connection: PairedConnection, *, most_bytes: int) ->
         height = int(figure.layout.height)
         if len(packed) > most_bytes:
             packed, height = "", 0
-    return _Told(
+    return _ConnectionWords(
         connection.number,
         ends,
         f"{first.source_in_b} ↔ {first.target_in_b}" if first.is_translated else "",
@@ -151,10 +151,10 @@ def _way(direction: PairedDirection) -> str:
 
 def _row(direction: PairedDirection) -> list[str]:
     counts = (direction.sent, direction.lost, direction.late, direction.duplicated, direction.unknown)
-    told = [f"{count:,}" for count in (*counts, direction.retransmissions)]
+    words = [f"{count:,}" for count in (*counts, direction.retransmissions)]
     if direction.lost and direction.loss is not None:
-        told[1] += f" ({share_text(direction.loss, places=2)})"
+        words[1] += f" ({share_text(direction.loss, places=2)})"
     delay = direction.delay
-    told += ["–"] * 3 if delay is None else [time_text(ns) for ns in (delay.least_ns, delay.mean_ns, delay.most_ns)]
+    words += ["–"] * 3 if delay is None else [time_text(ns) for ns in (delay.least_ns, delay.mean_ns, delay.most_ns)]
     least, most = direction.hops or (None, None)
-    return [*told, "–" if least is None else str(least) if least == most else f"{least} to {most}"]
+    return [*words, "–" if least is None else str(least) if least == most else f"{least} to {most}"]

@@ -38,13 +38,13 @@ def find_browser() -> str:
     Raises:
         OutputError: no browser was found.
     """
-    asked = os.environ.get(VARIABLE)
-    found = [shutil.which(name) for name in ([asked] if asked else BROWSERS)]
+    named = os.environ.get(VARIABLE)
+    found = [shutil.which(name) for name in ([named] if named else BROWSERS)]
     path = next((each for each in found if each), None)
     if path is None:
-        where = f"{VARIABLE} names {asked}, which is no program" if asked else "none is on the path"
+        where = f"{VARIABLE} names {named}, which is not a program" if named else "neither is on the PATH"
         raise OutputError(
-            f"a report as PDF is printed by Chromium or Chrome, and {where}: install one, or write HTML and print it"
+            f"printing a PDF needs Chromium or Chrome, but {where}: install one, or write HTML and print it"
         )
     return path
 
@@ -94,9 +94,9 @@ def _print(html: str, limits: _Limits, *switches: str) -> bytes:
             f"--print-to-pdf={out}",
             page.as_uri(),
         ]
-        status, said = _run(command, limits)
+        status, output = _run(command, limits)
         if status or not out.exists():
-            lines = said.decode("utf-8", "replace").strip().splitlines()
+            lines = output.decode("utf-8", "replace").strip().splitlines()
             raise OutputError(f"{browser} did not print the report: {lines[-1] if lines else f'status {status}'}")
         return out.read_bytes()
 
@@ -119,14 +119,14 @@ def _run(command: list[str], limits: _Limits) -> tuple[int, bytes]:
                     os.setpriority(os.PRIO_PROCESS, browser.pid, ours + limits.niceness)
             while True:
                 try:
-                    _, said = browser.communicate(timeout=LOOK_SECONDS)
+                    _, output = browser.communicate(timeout=LOOK_SECONDS)
                 except subprocess.TimeoutExpired:
                     if limits.unwanted is not None and limits.unwanted.is_set():
-                        raise OutputError("the report is not wanted any more") from None
+                        raise OutputError("the report is no longer wanted") from None
                     if time.monotonic() > limits.end:
-                        raise OutputError("printing the report took longer than it may") from None
+                        raise OutputError("printing the report exceeded its time limit") from None
                 else:
-                    return browser.returncode, said
+                    return browser.returncode, output
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(browser.pid, signal.SIGKILL)

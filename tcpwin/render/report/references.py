@@ -51,23 +51,23 @@ class FarView:
     why: str
 
 
-def tell_likeness(pairs: Iterable[tuple[ConnectionView, Comparison]]) -> tuple[list[LikeView], list[FarView]]:
+def describe_likeness(pairs: Iterable[tuple[ConnectionView, Comparison]]) -> tuple[list[LikeView], list[FarView]]:
     """Put comparisons in words, in their order."""
     near: list[LikeView] = []
     far: dict[str, list[int]] = defaultdict(list)
-    for told, comparison in pairs:
+    for view, comparison in pairs:
         if comparison.why_not is not None:
-            far[name_text(comparison.why_not)].append(told.connection.id)
+            far[name_text(comparison.why_not)].append(view.connection.id)
         else:
-            near.append(_tell(told, comparison))
+            near.append(_describe(view, comparison))
     return near, [FarView(ids, why) for why, ids in far.items()]
 
 
-def _tell(told: ConnectionView, comparison: Comparison) -> LikeView:
+def _describe(view: ConnectionView, comparison: Comparison) -> LikeView:
     prediction = comparison.prediction
     return LikeView(
-        connection=told.connection.id,
-        ends=told.ends,
+        connection=view.connection.id,
+        ends=view.ends,
         verdict=name_text(comparison.verdict or ""),
         agreement=name_text(comparison.agreement or ""),
         references=[f"{run.reference}/{run.name}" for run in comparison.beside],

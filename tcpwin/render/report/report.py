@@ -60,9 +60,7 @@ def form_of(path: str | Path | None) -> str:
     if not ending:
         return "html"
     if ending not in _ENDINGS:
-        raise ArgumentError(
-            f"the name {path} says no form: let it end in one of {', '.join(_ENDINGS)}, or name the form"
-        )
+        raise ArgumentError(f"{path} has no known extension: use one of {', '.join(_ENDINGS)}, or name the form")
     return _ENDINGS[ending]
 
 
@@ -144,10 +142,10 @@ class Report:
     @cached_property
     def findings_left(self) -> dict[str, int]:
         """Number of findings by rule code whose kind is not shown; without zeros."""
-        told: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for group in self.finding_groups:
-            told[group.worst.code] += group.count
-        left = {code: count - told[code] for code, count in self.findings.counts.items()}
+            counts[group.worst.code] += group.count
+        left = {code: count - counts[code] for code, count in self.findings.counts.items()}
         return {code: count for code, count in left.items() if count}
 
     @cached_property
@@ -239,7 +237,7 @@ class Report:
         """
         chosen = form_of(path) if form is None else form
         if chosen not in FORMS:
-            raise ArgumentError(f"no form is called {chosen}: there are {', '.join(FORMS)}")
+            raise ArgumentError(f"unknown form {chosen}: choose one of {', '.join(FORMS)}")
         # Render before opening the file: a failure leaves the existing file intact.
         content: str | bytes
         if chosen == "pdf":

@@ -28,7 +28,7 @@ def require(*packages: str) -> None:
     """
     for package in ("jinja2", *packages):
         if find_spec(package) is None:
-            raise OutputError(f"a report as HTML needs {package}: pip install 'tcpwin[report]'")
+            raise OutputError(f"an HTML report needs {package}: pip install 'tcpwin[report]'")
 
 
 def fill(

@@ -78,9 +78,9 @@ def make_table(report: Report) -> ConnectionTable:
     packed = _packed(columns)
     while len(packed) > MAX_PACKED_BYTES:
         count = int(count * MAX_PACKED_BYTES / len(packed) * 0.98)
-        kept = np.isin(chosen, order[:count])
-        chosen = chosen[kept]
-        columns = [replace(each, values=list(compress(each.values, kept))) for each in columns]
+        fits = np.isin(chosen, order[:count])
+        chosen = chosen[fits]
+        columns = [replace(each, values=list(compress(each.values, fits))) for each in columns]
         packed = _packed(columns)
     return ConnectionTable(len(analysis), count, columns, packed)
 
@@ -145,9 +145,9 @@ def _columns(report: Report, ids: NDArray[np.int64]) -> Iterator[Column]:
     )
     yield Column("rtt", "round trip", "the least of the whole path", "us", _micros(take("path_rtt_ns")))
     yield Column(
-        "resent", "sent again", "segments, both directions", "int", _whole(of_both("retransmissions", np.ma.add))
+        "resent", "retransmissions", "segments, both directions", "int", _whole(of_both("retransmissions", np.ma.add))
     )
-    yield Column("stalled", "silent", "time in which somebody waited and nothing came", "us", _micros(take("stall_ns")))
+    yield Column("stalled", "silent", "time spent waiting for segments", "us", _micros(take("stall_ns")))
     verdicts = [report.verdict(int(id)) for id in ids]
     limits, confidences = [LIMIT_NAMES[name] for name in LIMITS], list(CONFIDENCES)
     yield Column("limit", "limit", "what limited it", "name", [LIMITS.index(each.limit) for each in verdicts], limits)

@@ -66,7 +66,7 @@ def _render_capture(analysis: Analysis) -> list[str]:
         left = capture.packets - capture.packets_left_out
         lines.append(f"         selected: {left:,} of them: {name_text(str(analysis.selection))}")
     if len(capture.files) > 1:
-        lines.append("         frames are numbered through all files in order of time, as mergecap does")
+        lines.append("         frames are numbered across all files in order of time, as by mergecap")
     for position, remark in enumerate(quality_remarks(capture) or [WHOLE]):
         lines.append(("quality  " if position == 0 else "         ") + remark)
     if command := _pair_command(analysis):
@@ -101,7 +101,7 @@ def _render_connection(connection: Connection, verdict: Sequence[str] = ()) -> l
 
 def head_line(connection: Connection) -> str:
     """Render number, ends, duration and close of a connection."""
-    guess = "" if connection.initiator_known else "   (who opened it is guessed)"
+    guess = "" if connection.initiator_known else "   (client guessed)"
     client, server = roles_of(connection).values()
     ends = f"{client} {connection.a} → {server} {connection.b}"
     return f"#{connection.id}  {ends}   {time_text(connection.duration_ns)}, {close_text(connection)}{guess}"

@@ -62,7 +62,7 @@ def _render_handshake(connection: Connection) -> list[str]:
         seen = [
             name for name, ns in (("SYN", syn_ns), ("SYN/ACK", answer_ns), ("ACK", established_ns)) if ns is not None
         ]
-        lines.append(f"handshake   captured of it: {', '.join(seen) or 'nothing'}")
+        lines.append(f"handshake   captured: {', '.join(seen) or 'nothing'}")
     lines.append(f"path        {time_text(connection.path_rtt_ns)} round trip at least")
     return lines
 

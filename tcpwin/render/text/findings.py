@@ -13,14 +13,14 @@ from tcpwin.render.view.finding import FindingView, FindingViews, counts_line, f
 from tcpwin.units import count_text, name_text
 
 
-def render_findings(analysis: Analysis, found: Findings, *, asked: int, limit: int | None = None) -> Iterator[str]:
-    """Render the `limit` costliest findings (all with None), and the counts; `asked` rules were checked."""
+def render_findings(analysis: Analysis, found: Findings, *, checked: int, limit: int | None = None) -> Iterator[str]:
+    """Render the `limit` costliest findings (all with None), and the counts; `checked` rules were checked."""
     view = FindingViews(analysis, found)
     for finding in map(view, islice(found, limit)):
         yield heading(analysis, finding)
         yield from (f"    {line}" for line in details(finding))
         yield ""
-    yield counts_line(analysis, found, asked=asked)
+    yield counts_line(analysis, found, checked=checked)
     left = sum(found.counts.values()) - min(len(found), len(found) if limit is None else limit)
     if left:
         yield f"{count_text(left, 'finding')} not shown: --limit N shows more, --select CODE those of one rule."

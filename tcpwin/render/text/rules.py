@@ -42,7 +42,7 @@ def render_page(rule: Rule) -> Iterator[str]:
         yield from (f"  {name_text(line)}".rstrip() for line in text.splitlines())
     if rule.yields_to:
         yield from ("", "Counted once")
-        yield f"  Time that one of these claims, too, is counted there only: {', '.join(rule.yields_to)}."
+        yield f"  Time that one of these rules also claims is counted there only: {', '.join(rule.yields_to)}."
     if rule.thresholds:
         yield from ("", "Thresholds")
         yield f"  Set with `tcpwin check --threshold {rule.code}.NAME=VALUE`."

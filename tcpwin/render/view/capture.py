@@ -61,7 +61,7 @@ def quality_remarks(capture: Capture) -> list[str]:
         (capture.connections_without_syn, "connection", "without its SYN"),
         (capture.unknown_link, "frame", f"of a link type that is not understood ({kinds})"),
         (capture.capture_duplicates, "segment", "captured twice, counted once"),
-        (capture.time_backwards, "packet", "with a time before that of the packet before"),
+        (capture.time_backwards, "packet", "with a time earlier than the previous packet's"),
         (capture.header_cut + capture.options_cut, "TCP header", "cut by the snapshot length"),
         (capture.datagrams_incomplete, "fragmented datagram", "incomplete"),
         (capture.malformed, "frame", "with malformed headers"),
@@ -75,7 +75,7 @@ def quality_remarks(capture: Capture) -> list[str]:
     if capture.unread:
         remarks.append(f"not understood: {unread_text(capture)}")
     if capture.missed_bytes:
-        remarks.append(f"{bytes_text(capture.missed_bytes)} were acknowledged that the capture does not hold")
+        remarks.append(f"{bytes_text(capture.missed_bytes)} acknowledged but missing from the capture")
     return remarks + [f"{count_text(count, noun)} {what}" for count, noun, what in counted if count]
 
 

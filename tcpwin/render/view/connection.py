@@ -98,7 +98,7 @@ def view_connection(connection: Connection, verdict: Verdict, findings: Sequence
     events = connection.events
     again = [each for each in events if each.cause is not None]
     stalls, stalls_left = longest_stalls(connection)
-    guess = "" if connection.initiator_known else " (who initiated is guessed)"
+    guess = "" if connection.initiator_known else " (client guessed)"
     return ConnectionView(
         connection=connection,
         ends=_ends(connection),

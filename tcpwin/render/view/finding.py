@@ -221,13 +221,13 @@ def arrow_of(connection: Connection, direction: DirectionName) -> str:
     return way_of(connection, direction).replace(" ", "")
 
 
-def counts_line(analysis: Analysis, found: Findings, *, asked: int) -> str:
-    """Count the findings by severity, and the connections that have one; `asked` is the number of rules checked."""
-    checked = f"{count_text(asked, 'rule')} checked on {count_text(len(analysis), 'connection')}"
+def counts_line(analysis: Analysis, found: Findings, *, checked: int) -> str:
+    """Count the findings by severity, and the connections that have one; `checked` is the number of rules applied."""
+    scope = f"{count_text(checked, 'rule')} checked on {count_text(len(analysis), 'connection')}"
     total = sum(found.counts.values())
     aside = f"; {count_text(len(found.known), 'known finding')} not shown" if found.known else ""
     if not total:
-        return f"No {'new ' if found.known else ''}findings{aside}; {checked}."
+        return f"No {'new ' if found.known else ''}findings{aside}; {scope}."
     by_severity = Counter(finding.severity for finding in found)
     counts = [
         count_text(by_severity[severity], str(severity), "info" if severity is Severity.INFO else None)
@@ -237,7 +237,7 @@ def counts_line(analysis: Analysis, found: Findings, *, asked: int) -> str:
     hit = len({finding.connection for finding in found} - {None})
     places = f" in {count_text(hit, 'connection')}" if hit and len(analysis) > 1 else ""
     cut = "" if total == len(found) else f" among the {len(found):,} costliest"
-    return f"{count_text(total, 'finding')} ({', '.join(counts)}{cut}){places}{aside}; {checked}."
+    return f"{count_text(total, 'finding')} ({', '.join(counts)}{cut}){places}{aside}; {scope}."
 
 
 def frames_text(frames: Sequence[int]) -> str:

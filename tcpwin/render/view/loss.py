@@ -21,7 +21,7 @@ def render_loss(connection: Connection, direction: Direction) -> list[str]:
         lines.append(f"retransmissions: {', '.join(causes)}{JUDGED.get(direction.view, '')}")
     proofs = _proofs_of(direction)
     if proofs:
-        lines.append(f"needless: {', '.join(proofs)}")
+        lines.append(f"spurious: {', '.join(proofs)}")
     if direction.recovery_ns:
         times = f"{count_text(direction.recoveries, 'time')}, " if direction.recoveries else ""
         share = recovery_share_text(connection, direction)
@@ -32,7 +32,7 @@ def render_loss(connection: Connection, direction: Direction) -> list[str]:
         lines.append(f"order: {count_text(direction.out_of_order, 'segment')} late, {extent}")
     if direction.capture_reordered:
         late = count_text(direction.capture_reordered, "segment")
-        lines.append(f"order of the capture itself: {late} written down late")
+        lines.append(f"capture order: {late} recorded late")
     return lines
 
 

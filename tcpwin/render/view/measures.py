@@ -34,12 +34,12 @@ def measures(connection: Facts) -> list[tuple[str, list[Measure]]]:
         (
             "Data",
             [
-                ("sent", _of(bytes_text, "unique_bytes", is_zero_told=False)),
+                ("sent", _of(bytes_text, "unique_bytes", shows_zero=False)),
                 ("acknowledged", _acknowledged),
                 ("goodput", _goodput),
                 ("throughput", _of(rate_text, "throughput_bps")),
                 ("segments", _of(_count, "segments")),
-                ("largest segment", _of(bytes_text, "mss_bytes", is_zero_told=False)),
+                ("largest segment", _of(bytes_text, "mss_bytes", shows_zero=False)),
             ],
         ),
         (
@@ -50,7 +50,7 @@ def measures(connection: Facts) -> list[tuple[str, list[Measure]]]:
                 ("mean", _of(bytes_text, "receive_window_mean_bytes")),
                 ("greatest", _of(bytes_text, "receive_window_max_bytes")),
                 ("closed", _closed),
-                ("limited the sender for", _of(time_text, "window_limited_ns", is_zero_told=False)),
+                ("limited the sender for", _of(time_text, "window_limited_ns", shows_zero=False)),
             ],
         ),
         (
@@ -58,41 +58,41 @@ def measures(connection: Facts) -> list[tuple[str, list[Measure]]]:
             [
                 ("mean", _of(bytes_text, "flight_mean_bytes")),
                 ("greatest", _of(bytes_text, "flight_max_bytes")),
-                ("of the window, in the mean", _of(share_text, "window_utilisation")),
+                ("of the window, on average", _of(share_text, "window_utilisation")),
                 ("congestion control", _algorithm),
             ],
         ),
         (
             "Losses and order",
             [
-                ("sent again", _of(_count, "retransmissions")),
-                ("by timeout", _of(_count, "rto_retransmissions", is_zero_told=False)),
-                ("needlessly", _of(_count, "spurious_retransmissions", is_zero_told=False)),
-                ("in loss recovery", _of(time_text, "recovery_ns", is_zero_told=False)),
-                ("came out of order", _of(_count, "out_of_order", is_zero_told=False)),
-                ("idle restarts", _of(_count, "idle_restarts", is_zero_told=False)),
+                ("retransmissions", _of(_count, "retransmissions")),
+                ("by timeout", _of(_count, "rto_retransmissions", shows_zero=False)),
+                ("spurious", _of(_count, "spurious_retransmissions", shows_zero=False)),
+                ("in loss recovery", _of(time_text, "recovery_ns", shows_zero=False)),
+                ("arrived out of order", _of(_count, "out_of_order", shows_zero=False)),
+                ("idle restarts", _of(_count, "idle_restarts", shows_zero=False)),
             ],
         ),
         (
             "Time",
             [
-                ("least round trip", _of(time_text, "rtt_min_ns")),
+                ("minimum round trip", _of(time_text, "rtt_min_ns")),
                 ("smoothed round trip", _of(time_text, "rtt_smoothed_ns")),
                 ("retransmission timeout", _of(time_text, "rto_ns")),
-                ("messages", _of(_count, "messages", is_zero_told=False)),
-                ("delay of half of the messages", _of(time_text, "message_delay_p50_ns")),
-                ("of 95 %", _of(time_text, "message_delay_p95_ns")),
-                ("of 99 %", _of(time_text, "message_delay_p99_ns")),
+                ("messages", _of(_count, "messages", shows_zero=False)),
+                ("median message delay", _of(time_text, "message_delay_p50_ns")),
+                ("95th percentile", _of(time_text, "message_delay_p95_ns")),
+                ("99th percentile", _of(time_text, "message_delay_p99_ns")),
             ],
         ),
     ]
     sides = [{**connection[side], "algorithm": connection["algorithm"][side]} for side in DIRECTIONS]
     found = []
     for title, rows in groups:
-        told = [(name, [tell(facts) for facts in sides]) for name, tell in rows]
-        kept = [Measure(name, (a or "–", b or "–")) for name, (a, b) in told if a or b]
-        if kept:
-            found.append((title, kept))
+        cells = [(name, [value_of(facts) for facts in sides]) for name, value_of in rows]
+        rows_left = [Measure(name, (a or "–", b or "–")) for name, (a, b) in cells if a or b]
+        if rows_left:
+            found.append((title, rows_left))
     return found
 
 
@@ -104,7 +104,7 @@ def percentiles(connection: Facts) -> list[Percentiles]:
         if not connection[side]["payload_bytes"] and not connection[side]["acked_bytes"]:
             continue
         of_time = connection["percentiles"][side]
-        kinds = [("receive window", "receive_window"), ("in flight", "flight"), ("in flight less SACK", "pipe")]
+        kinds = [("receive window", "receive_window"), ("in flight", "flight"), ("in flight minus SACKed", "pipe")]
         for name, key in kinds:
             values = [of_time[key][share] for share in SHARES]
             if key != "pipe" or of_time[key] != of_time["flight"]:
@@ -119,12 +119,12 @@ def _add(found: list[Percentiles], name: str, direction: str, values: list[Any],
         found.append(Percentiles(name, direction, tuple(text(each) for each in values)))
 
 
-def _of(text: Callable[[Any], str], field: str, *, is_zero_told: bool = True) -> Callable[[Facts], str | None]:
-    def tell(facts: Facts) -> str | None:
+def _of(text: Callable[[Any], str], field: str, *, shows_zero: bool = True) -> Callable[[Facts], str | None]:
+    def value_of(facts: Facts) -> str | None:
         value = facts[field]
-        return None if value is None or not (value or is_zero_told) else text(value)
+        return None if value is None or not (value or shows_zero) else text(value)
 
-    return tell
+    return value_of
 
 
 def _algorithm(facts: Facts) -> str | None:

@@ -30,7 +30,7 @@ def render_resent(events: Sequence[Event], *, start_ns: int) -> list[str]:
     columns = _columns()
     evidence = "".join(f"{heading:>{width}}" for heading, width in columns)
     heads = f"{'frame':>7}{'at':>9}  {'cause':19}{evidence}{'why':>5}"
-    lines = ["sent again, or late:", heads]
+    lines = ["retransmitted or late:", heads]
     lines += [_row(event, start_ns, columns, numbers[event.reason, event.confidence]) for event in resent[:ROWS_SHOWN]]
     left = len(resent) - ROWS_SHOWN
     if left > 0:

@@ -61,7 +61,7 @@ def render_restart_frames(events: Sequence[Event]) -> list[str]:
         return []
     shown = ", ".join(str(frame) for frame in frames[:FRAMES_SHOWN])
     more = f" and {len(frames) - FRAMES_SHOWN:,} more" if len(frames) > FRAMES_SHOWN else ""
-    return [f"idle restarts, each burst going on at frame {shown}{more}"]
+    return [f"idle restarts: bursts resume at frame {shown}{more}"]
 
 
 def _render_round_trip(connection: Connection, direction: Direction) -> list[str]:
@@ -146,8 +146,8 @@ def render_acks(receiver: str, direction: Direction) -> list[str]:
         (direction.dsacks, f"{direction.dsacks:,} with DSACK ({bytes_text(direction.dsack_bytes)})"),
         (direction.acked_unseen, f"{direction.acked_unseen:,} of data not captured"),
     ]
-    told = [text for count, text in counted if count]
-    return [f"ACKs of the {receiver}: {', '.join(told)}"] if told else []
+    texts = [text for count, text in counted if count]
+    return [f"ACKs of the {receiver}: {', '.join(texts)}"] if texts else []
 
 
 def render_round_trips(receiver: str, direction: Direction, shares: RoundTrips) -> list[str]:

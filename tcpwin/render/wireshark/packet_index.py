@@ -143,7 +143,7 @@ def read_indexed(index: Path) -> IndexedCapture:
         with index.open("rb") as file:
             head = file.read(_HEADER.size)
             if len(head) < _HEADER.size or not head.startswith(MAGIC[:13]):
-                raise SourceError(f"{index} is no index of tcpwin")
+                raise SourceError(f"{index} is not a tcpwin index")
             magic, packets, connections, names_bytes, _, names_sum, head_sum = _HEADER.unpack(head)
             if magic != MAGIC:
                 raise SourceError(f"{index} is an index of another version of tcpwin: {again}")

@@ -47,7 +47,7 @@ class _Chosen:
     headers_only: bool = False
 
 
-class _Told:
+class _Comments:
     """The comments, as the engine accepts them."""
 
     causes = tuple(CAUSE_WORDS[name] for name in _engine.CAUSES)
@@ -121,7 +121,7 @@ def slice_packets(
         raise ArgumentError(f"the span ends at {chosen.end_ns} ns, before it begins at {chosen.start_ns} ns")
     if findings is not None:
         if start_ns is not None or end_ns is not None:
-            raise ArgumentError("a finding's frames have no span: give one or the other")
+            raise ArgumentError("findings and a time span cannot be combined: give one or the other")
         _choose_evidence(analysis, chosen, list(findings), around)
     if chosen.connections is not None and analysis.capture.fragments_pending:
         chosen.parts = _engine.frames_of_parts(
@@ -176,7 +176,7 @@ def _choose_evidence(analysis: Analysis, chosen: _Chosen, findings: Sequence[Fin
         _check_same(analysis, is_same)
         frames |= set(near)
     if not frames:
-        raise OutputError("no frames prove these findings: the numbers of the connection do")
+        raise OutputError("these findings have no frames: they rest on the connection's totals")
     chosen.frames = sorted(frames)
     chosen.connections = None if any(each.connection is None for each in findings) else set(wanted)
 
@@ -193,7 +193,7 @@ def _write(
 ) -> Slice:
     from tcpwin.version import __version__
 
-    told = _Told(analysis) if comments else None
+    texts = _Comments(analysis) if comments else None
     # Two threads may read it at the same time.
     sources = (analysis._source.open(), analysis._source.open())
 
@@ -203,7 +203,7 @@ def _write(
             sources,
             file,
             chosen,
-            told,
+            texts,
             name=analysis.name,
             everything=everything,
             about=(f"tcpwin {__version__}", about),

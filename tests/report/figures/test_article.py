@@ -139,8 +139,8 @@ def test_the_band_names_the_receiver_while_it_is_slow_and_the_path_while_it_is_f
 def test_without_collapse_the_sender_meets_losses_and_its_congestion_control_answers() -> None:
     """ "The sender's congestion control will notice the drop and/or ZeroWindow and will respond appropriately"."""
     figure = drawn("window", GUARD, "snd")
-    assert len(trace(figure, "sent again").x) > 0
+    assert len(trace(figure, "retransmitted").x) > 0
     flight = trace(figure, "in flight")
     most = [between(flight, start + 3, start + 5).max() for start in range(0, ROUNDS * ROUND_S, ROUND_S)]
     assert most[0] > 2 * most[1] > 3 * most[2]
-    assert not named(drawn("window", STOCK, "snd"), "sent again")
+    assert not named(drawn("window", STOCK, "snd"), "retransmitted")

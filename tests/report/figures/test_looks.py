@@ -79,7 +79,7 @@ def test_a_timeout_far_above_does_not_press_the_round_trips_flat() -> None:
     most = max(float(max(trace(figure, name).y)) for name in ("round trip", "smoothed"))
     assert figure.layout.yaxis2.range[0] == 0
     assert most < figure.layout.yaxis2.range[1] < 1.2 * most
-    assert "RTO far above, at most 231 ms: a double click shows it" in figure.layout.title.text
+    assert "RTO far above, at most 231 ms: double-click to show it" in figure.layout.title.text
 
 
 @pytest.mark.parametrize("path", [LOSS, STALL, IDLE_RESTART], ids=lambda path: path.name)

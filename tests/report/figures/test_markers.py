@@ -41,7 +41,7 @@ def test_probes_stand_at_the_frames_that_tshark_takes_for_keep_alives() -> None:
 
 def test_retransmissions_match_tsharks_times_and_sequence_numbers() -> None:
     """tcp.analysis.retransmission: the 1st, the 10th and the 60th; tcp.seq is relative as the axis is."""
-    again = trace(drawn("window", LOSS), "sent again")
+    again = trace(drawn("window", LOSS), "retransmitted")
     told = frames_told(again)
     for frame, seconds in ((1508, 2.003643), (4281, 10.020817)):
         assert round(float(again.x[told.index(frame)]), 6) == seconds

@@ -41,7 +41,7 @@ def test_a_full_path_runs_along_its_rate_above_what_fills_it(path: object) -> No
     if "sender" in ids(path):  # type: ignore[arg-type]
         assert np.median(np.asarray(trace(figure, "in flight").y)) > 2 * fill
     else:
-        assert "less what waits in queues before the capture" in shown_notes(figure)
+        assert "minus data queued before the capture point" in shown_notes(figure)
     waits_ms = np.asarray(trace(figure, "wait in queues").y)
     assert waits_ms.max() <= 1.1 * route["queue_bytes"] * 8e-3 / route["bottleneck_mbps"]
     assert np.median(waits_ms) > 0.3 * waits_ms.max()
@@ -55,7 +55,7 @@ def test_a_small_window_stays_in_view_below_what_fills_the_path(path: object) ->
     low, high = figure.layout.yaxis4.range
     assert (low, offered < high < 3 * offered) == (0, True)
     assert float(trace(figure, "fills the path").y[0]) > high
-    assert "Out of view: what fills the path" in shown_notes(figure)
+    assert "Out of view: the flight that fills the path" in shown_notes(figure)
 
 
 def test_a_usual_rate_fills_its_panel_whatever_the_path_gives_and_the_last_round_shows() -> None:
@@ -66,7 +66,7 @@ def test_a_usual_rate_fills_its_panel_whatever_the_path_gives_and_the_last_round
     assert rates.max() > 100 * high
     assert (low, float(np.median(rates)) > 0.7 * high) == (0, True)
     notes = " ".join(re.sub("<[^>]*>", " ", shown_notes(figure)).split())
-    assert "Out of view: the path's rate, 1.28 Gbit/s; a rate of an instant, 505 Mbit/s" in notes
+    assert "Out of view: the path's rate, 1.28 Gbit/s; a momentary rate, 505 Mbit/s" in notes
 
 
 def test_a_path_of_some_times_the_rate_stays_in_view() -> None:
@@ -80,7 +80,7 @@ def test_losses_at_random_strike_an_empty_queue() -> None:
     figure = drawn("path", LOSS)
     waits_ms = np.asarray(trace(figure, "wait in queues").y)
     assert np.median(waits_ms) < 0.1 * 50
-    assert len(trace(figure, "sent again").x) > 40
+    assert len(trace(figure, "retransmitted").x) > 40
     assert "Path full for 0 % of the time" in shown_notes(figure)
 
 

@@ -62,9 +62,9 @@ def test_a_run_that_is_asked_for(small_window: tcpwin.Connection) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("lab-bulk-300ms", "there is no run 'lab-bulk-300ms': write it as lab-bulk-300ms/512m2-stock"),
-        ("lab-bulk-300ms/x", "there is no run"),
-        ("cloudflare-oscil-300ms/170p2", "nothing is known of cloudflare-oscil-300ms/170p2 over time"),
+        ("lab-bulk-300ms", "unknown run 'lab-bulk-300ms': write it as lab-bulk-300ms/512m2-stock"),
+        ("lab-bulk-300ms/x", "unknown run"),
+        ("cloudflare-oscil-300ms/170p2", "cloudflare-oscil-300ms/170p2 has no time course"),
     ],
 )
 def test_a_run_that_cannot_be_drawn_is_refused(small_window: tcpwin.Connection, name: str, told: str) -> None:
@@ -91,7 +91,7 @@ def test_a_closed_window_is_drawn_at_the_lower_edge() -> None:
     figure = figures.draw("reference-window", tcpwin.analyze(path).connections[0], field="lab-oscil-300ms/170p2-stock")
     assert figure.layout.yaxis2.type == "log"
     assert all(float(each) > 0 for of in figure.data for each in of.y)
-    assert "0 stands at its lower edge" in figure.layout.title.text
+    assert "0 is at its lower edge" in figure.layout.title.text
     closed = trace(figure, "the run's window")
     assert "%{customdata" in closed.hovertemplate
     assert min(closed.customdata) == 0

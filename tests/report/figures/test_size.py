@@ -92,7 +92,7 @@ def test_all_on_one_axis_is_no_larger(long: tcpwin.Analysis) -> None:
     window = long.connections[0].series("receive_window", direction="a_to_b")
     assert (series["receive window"].y.min(), series["receive window"].y.max()) == (window.min.min(), window.max.max())
     assert 300 < len(series["receive window"].y) < 1000
-    assert 30 < len(series["sent again"].y) < 150
+    assert 30 < len(series["retransmitted"].y) < 150
 
 
 def test_more_points_that_are_asked_for_are_given(long: tcpwin.Analysis) -> None:
@@ -123,4 +123,4 @@ def test_fewer_points_make_a_smaller_document(long: tcpwin.Analysis) -> None:
 
 def test_omitted_curves_are_noted(long: tcpwin.Analysis) -> None:
     title = figures.draw("window", long.connections[0]).layout.title.text
-    assert f"sent again: 150 of {long.connections[0].a_to_b.retransmissions:,} drawn" in title
+    assert f"retransmitted: 150 of {long.connections[0].a_to_b.retransmissions:,} drawn" in title

@@ -129,7 +129,7 @@ def test_every_closed_window_of_a_span_is_shaded(tmp_path: Path) -> None:
         story.ack("b", window=509)
     found = story.analyze(tmp_path).connections[0]
     whole = trace(figures.draw("window", found), "window closed")
-    assert "one of the 150 longest of 1,500" in whole.hovertemplate
+    assert "among the 150 longest of 1,500" in whole.hovertemplate
     start_ns = found.start_ns + 42_050_000_000
     part = trace(figures.draw("window", found, start_ns=start_ns, end_ns=start_ns + 290_000_000), "window closed")
     assert np.asarray(part.x).tolist() == pytest.approx([42.06 + 0.03 * each for each in range(10)])
