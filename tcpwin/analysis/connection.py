@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from tcpwin.analysis.caching import cached
 from tcpwin.analysis.direction import Direction, Percentiles, RoundTrips
@@ -31,6 +31,13 @@ class _Fields(dict[str, Any]):
         return value
 
 
+class _EngineOnly:
+    """The part of an analysis that a connection's fields come from."""
+
+    def __init__(self, engine: _engine.Result) -> None:
+        self._engine = engine
+
+
 class MeasuredConnection(ConnectionFields):
     """A four-tuple and epoch. ``a`` is the initiator (known by a SYN, or guessed), ``b`` the responder.
 
@@ -42,6 +49,10 @@ class MeasuredConnection(ConnectionFields):
         self._analysis = analysis
         self._fields = _Fields(analysis._engine, id)
         self.id = id
+
+    def detached(self) -> MeasuredConnection:
+        """Return a connection with the fields alone, for values that the analysis keeps: it would never be freed."""
+        return MeasuredConnection(cast("Measurement", _EngineOnly(self._analysis._engine)), self.id)
 
     @property
     def a(self) -> Endpoint:

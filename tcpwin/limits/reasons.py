@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tcpwin.analysis import Direction, DirectionName
+from tcpwin.analysis import Direction, DirectionName, MeasuredConnection
 from tcpwin.limits.budget import Budget
-from tcpwin.limits.connection import Connection
 from tcpwin.limits.roles import role_of
 from tcpwin.limits.tables import LIMIT_NAMES, RECOVERY_ITEMS
 from tcpwin.units import bytes_text, count_text, rate_text, rest_text, time_text
@@ -22,12 +21,13 @@ class Seen(NamedTuple):
     """A judged direction.
 
     Attributes:
+        connection: detached, as the analysis keeps verdicts.
         how: the kind of reason.
         is_answering: whether most of the sender's idle time was spent preparing answers.
         is_doubled: whether the capture seems to hold each packet twice.
     """
 
-    connection: Connection
+    connection: MeasuredConnection
     name: DirectionName
     budget: Budget
     how: str

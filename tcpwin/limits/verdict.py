@@ -265,7 +265,7 @@ def _judge(
     reason_by, fix_by = facts.pop("reason_finding"), facts.pop("fix_finding")
     how = facts.pop("reason")
     facts["times_ns"] = tuple(facts["times_ns"])
-    seen = Seen(connection, name, budget, how, facts.pop("is_answering"), facts.pop("is_doubled"))
+    seen = Seen(connection.detached(), name, budget, how, facts.pop("is_answering"), facts.pop("is_doubled"))
     statement, has_data = Statement(*facts.pop("statement")), facts.pop("has_data")
     return Verdict(
         **facts,

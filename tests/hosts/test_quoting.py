@@ -44,7 +44,7 @@ PASTED = {
 }
 
 
-@all_cases("text", PASTED.values(), ids=PASTED)
+@all_cases("text", PASTED.values(), ids=list(PASTED))
 def test_a_socket_is_read_as_if_it_had_not_been_pasted(text: str) -> None:
     (plain,) = SnapshotFile(SS.encode())
     file = SnapshotFile(text.encode())

@@ -5,6 +5,8 @@ Shares are those of the budget, whose own tests hold it against the kernel's.
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -354,3 +356,16 @@ def test_a_subflow_that_is_silent_may_have_others(tmp_path: Path) -> None:
         assert verdict_columns(analysis)["confidence"][0] == verdict.confidence
         told = [each.confidence for each in judged(analysis, "TW402")]
         assert told == ["possible" if is_multipath else "certain"]
+
+
+def test_an_analysis_is_freed_once_nobody_uses_it() -> None:
+    """The inputs of a verdict's sentences keep no analysis: the garbage collector does not see the engine's memory."""
+    analysis = tcpwin.analyze(CAPTURES / "lab" / "slow-reader.pcap.gz")
+    verdict, seen = analysis.connections[0].verdict, weakref.ref(analysis)
+    gc.disable()
+    try:
+        del analysis
+        assert seen() is None
+    finally:
+        gc.enable()
+    assert verdict.reason
