@@ -1,4 +1,4 @@
-"""`tcpwin analyze`: the main job in the terminal."""
+"""`tcpwin analyze`: the main analysis in the terminal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tcpwin.render import CaptureRow
 
 CONNECTIONS_SHOWN = 10
-"""Where --limit is not given."""
+"""Default of --limit."""
 
 
 @click.command(cls=WithSnapshots)
@@ -123,7 +123,7 @@ def _row(analysis: Analysis, file: str, _: object) -> tuple[CaptureRow, Piece]:
 
 
 def _write_documents(files: list[str], options: CaptureOptions) -> tuple[int, int]:
-    """Write one document, with that of each capture in it as the capture alone would have; return as above."""
+    """Write one document that contains that of each capture, as for the capture alone; return as above."""
     from tempfile import TemporaryDirectory
 
     problems = failures = 0

@@ -1,4 +1,4 @@
-"""`tcpwin bdp`: the window that a path needs, what a window carries, and what to set for it."""
+"""`tcpwin bdp`: the window that a path needs, the rate of a window, and the settings for it."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ _TIME_UNITS_NS = {
 
 
 def parse_rtt(text: str) -> Fraction:
-    """A time as nanoseconds: ``300ms``, ``0.3s``, ``85us``. A unit has to be there."""
+    """Parse a time into nanoseconds: ``300ms``, ``0.3s``, ``85us``. The unit is required."""
     return _parse(text, _time_factor, "300ms, 0.3s or 85us", 3600 * 10**9, "1 ns and 1 hour")
 
 
 def parse_rate(text: str) -> Fraction:
-    """A rate as bits per second: ``3.5gbit``, ``10Mbps``, ``1e9``; ``125MB/s`` is bytes per second.
+    """Parse a rate into bits per second: ``3.5gbit``, ``10Mbps``, ``1e9``; ``125MB/s`` is bytes per second.
 
-    Prefixes are decimal, with an i (``Mibit``) binary. Only a capital B, or the word, is a byte.
+    Prefixes are decimal, with an i (``Mibit``) binary. Only a capital B, or the word, means bytes.
     """
     return _parse(text, _rate_factor, "3.5gbit, 10Mbps, 1e9 (bits) or 125MB/s (bytes)", 10**15, "1 bit/s and 1 Pbit/s")
 
 
 def parse_size(text: str) -> Fraction:
-    """A size as bytes: ``64K`` and ``64KiB`` are 65,536, ``64kB`` is 64,000."""
+    """Parse a size into bytes: ``64K`` and ``64KiB`` are 65,536, ``64kB`` is 64,000."""
     return _parse(text, _size_factor, "64K, 64KiB (65,536), 64kB (64,000) or 65536", 1 << 50, "1 byte and 1 PiB")
 
 
@@ -192,7 +192,7 @@ def bdp(
 
 
 def _settings(path: str) -> tuple[SettingsSample, int | None]:
-    """All settings of a file, the last of each name, and the host's page size where the file says it."""
+    """Return all settings of a file, the last of each name, and the host's page size if the file has it."""
     from tcpwin.hosts import KernelSample, SettingsSample, SnapshotFile
 
     values: dict[str, str] = {}
@@ -239,7 +239,7 @@ def _table(needed: Plan, computed: str, *, is_audit: bool) -> list[str]:
         for name, reach in (("tcp_rmem", needed.default_receive), ("tcp_wmem", needed.default_send))
     ]
     set_lines = [f"  {line}" for line in needed.lines] or ["  nothing: the defaults suffice"]
-    # An audit says what that host needs, which may have more already.
+    # An audit lists only what that host needs: it may have more already.
     to_set = (
         []
         if is_audit

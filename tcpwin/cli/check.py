@@ -1,4 +1,4 @@
-"""`tcpwin check`: what limited each connection, as findings; an exit status for CI."""
+"""`tcpwin check`: the limits of each connection, as findings; an exit status for CI."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 
 FORMS = ("text", "json", "sarif", "github", "junit")
 SHOWN = 20
-"""Findings of a text where --limit is not given; the other formats are for programs, which take all."""
+"""Default of --limit for text; the other formats are for programs, which get all findings."""
 ROWS = 10
-"""Connections in the table of a text."""
+"""Most connections in the table of a text."""
 _ENDINGS = {"json": "json", "sarif": "sarif", "xml": "junit"}
 
 
@@ -138,10 +138,10 @@ def check(
 
 @dataclass(frozen=True, slots=True)
 class _Gate:
-    """What the command line asks of each capture.
+    """The command line's criteria for each capture.
 
     Attributes:
-        known: sets findings aside.
+        known: the baseline of findings to set aside.
         accepted: the baseline to write with all findings, instead of the findings.
     """
 
@@ -161,7 +161,7 @@ class _Gate:
 
     @property
     def least(self) -> Severity | None:
-        """The least severity that fails; None for none."""
+        """The lowest severity that fails; None if none does."""
         from tcpwin.limits import Severity
 
         return None if self.fail_on == "never" else Severity[self.fail_on.upper()]
@@ -179,7 +179,7 @@ class _Gate:
         return found if self.known is None else self.known.set_aside(analysis, found)
 
     def blocks(self, analysis: Analysis, found: Findings) -> Iterator[Iterable[str] | ConnectionTable]:
-        """Yield the text: summary, connections with a problem where there are several, findings."""
+        """Yield the text: summary, connections with a problem if there are several, findings."""
         from tcpwin.limits import applicable_rules
 
         checked = len(applicable_rules(analysis, self.rules))
@@ -205,10 +205,10 @@ class _Gate:
 
 
 def require_packets(analysis: Analysis) -> None:
-    """A gate must not open because a filter or a span took nothing of a capture.
+    """Reject an empty selection: a gate must not open because a filter or a time span selected nothing.
 
     Raises:
-        SourceError: packets are there, and none was selected.
+        SourceError: the capture has packets, and none was selected.
     """
     from tcpwin.errors import SourceError
     from tcpwin.units import count_text, name_text
@@ -222,7 +222,7 @@ def require_packets(analysis: Analysis) -> None:
 
 
 def accept(kinds: Mapping[Kind, Known], out: str) -> None:
-    """Write a baseline, and say so."""
+    """Write a baseline, and report it."""
     from tcpwin.limits import baseline_document
     from tcpwin.output import open_whole
     from tcpwin.units import count_text, name_text
@@ -235,7 +235,7 @@ def accept(kinds: Mapping[Kind, Known], out: str) -> None:
 def text_blocks(
     analysis: Analysis, found: Findings, checked: int, limit: int
 ) -> Iterator[Iterable[str] | ConnectionTable]:
-    """The summary, the connections with a problem where there are several, and the findings."""
+    """Return the summary, the connections with a problem if there are several, and the findings."""
     from tcpwin.limits import problems, summarize
     from tcpwin.render import render_findings, render_summary, tabulate_connections
     from tcpwin.units import count_text

@@ -1,6 +1,6 @@
-"""What a shell offers where a word is begun: rules, figures, limits, scenarios, files, connections of a capture.
+"""Shell completion: rules, figures, limits, scenarios, files, connections of a capture.
 
-In: what was typed so far. Out: words with what they mean. Whatever goes wrong, nothing is offered: nobody reads an
+In: the word typed so far. Out: candidates with their meanings. On any error there are no candidates: nobody reads an
 error between two keys.
 """
 
@@ -24,7 +24,7 @@ Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]
 
 
 def _offering(words: Callable[[click.Context], Iterable[tuple[str, str]]], *, listed: bool = False) -> Complete:
-    """Offer of these words those that begin as what was typed; where a list may be typed, as its last part."""
+    """Return the candidates that begin with the typed word or, for a list, with its last part."""
 
     def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
@@ -105,7 +105,7 @@ def _connections(_: click.Context) -> Iterator[tuple[str, str]]:
 
     from tcpwin.analysis import Measurement
 
-    # click knows no arguments yet where an option still lacks its value.
+    # click has no arguments yet while an option still lacks its value.
     captures = [each for each in split_arg_string(os.environ.get("COMP_WORDS", ""))[1:] if Path(each).is_file()]
     if captures and sum(Path(each).stat().st_size for each in captures) <= MOST_BYTES:
         for connection in Measurement.measure(captures).connections:
@@ -113,7 +113,7 @@ def _connections(_: click.Context) -> Iterator[tuple[str, str]]:
 
 
 def files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Whatever the shell knows of files."""
+    """Leave the completion of files to the shell."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(incomplete, type="file")]

@@ -1,4 +1,4 @@
-"""`tcpwin doctor`: which features work on this machine, and what the others need."""
+"""`tcpwin doctor`: the features that work on this machine, and the requirements of the others."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _TOLD_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """Something that tcpwin can do.
+    """A feature of tcpwin.
 
     Attributes:
-        name: to ask for it; that of the extra that brings it, where there is one (`pip install 'tcpwin[plot]'`).
-        does: what a user has of it.
+        name: its name on the command line; that of the extra that installs it, if any (`pip install 'tcpwin[plot]'`).
+        does: its use.
         packages: distributions with the module of each.
-        install: the command that brings what is missing.
-        look: names what it found on the machine; raises TcpwinError where that does not suffice.
+        install: the command that installs what is missing.
+        look: names what it found on the machine; raises TcpwinError if that does not suffice.
     """
 
     name: str
@@ -44,13 +44,13 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How a feature is.
+    """The state of a feature.
 
     Attributes:
-        state: ``ready``, ``missing`` or ``broken``: it is installed, and does not load.
+        state: ``ready``, ``missing``, or ``broken``: installed, but does not load.
         found: packages with their versions, programs, systems.
-        reason: why it is not ready, in a sentence; None where it is.
-        install: what to do about it; None where nothing is to be done.
+        reason: why it is not ready, in a sentence; None if it is.
+        install: the remedy; None if none is needed.
     """
 
     name: str
@@ -170,11 +170,11 @@ FEATURES = (
         look=_program("wireshark", "tshark"),
     ),
 )
-"""In the order of the report."""
+"""The features in the order of the report."""
 
 
 def examine(features: Iterable[Feature] = FEATURES) -> list[State]:
-    """How these features are."""
+    """Examine the state of these features."""
     wanted = list(features)
     modules = {module for feature in wanted for _, module in feature.packages}
     with ThreadPoolExecutor(4) as pool:
@@ -233,12 +233,12 @@ _NAMES = [feature.name for feature in FEATURES]
 @click.argument("features", nargs=-1, type=click.Choice(_NAMES), metavar="[FEATURE]...")
 @click.option("--json", "as_json", is_flag=True, help="Write the answer as JSON.")
 def doctor(features: tuple[str, ...], as_json: bool) -> int:
-    """Say what of tcpwin works on this machine, and what is missing for the rest.
+    """Show which features of tcpwin work on this machine, and what the others need.
 
-    FEATURE asks for some only, each of which must be ready.
+    With FEATURE, check only these, each of which must be ready.
 
-    Exit status: 0 all is well, 1 something that is installed does not load, or a FEATURE is not ready. That others are
-    not installed is no failure.
+    Exit status: 0 all is well, 1 something installed does not load, or a FEATURE is not ready. Other features may be
+    missing.
     """
     states = examine(feature for feature in FEATURES if not features or feature.name in features)
     is_well = all(each.state == READY if features else each.state != BROKEN for each in states)

@@ -37,7 +37,7 @@ class _Group(LazyGroup):
 
 @click.group(cls=_Group)
 def fleet() -> None:
-    """Measure many captures side by side, keep the results as one data set, and ask it in SQL."""
+    """Measure many captures side by side, store the results as one data set, and query it in SQL."""
 
 
 TABLES = ("events", "series")
@@ -67,12 +67,12 @@ def run(
     again: bool,
     as_json: bool,
 ) -> int:
-    """Measure every capture of SOURCE, and keep the results in a data set.
+    """Measure every capture of SOURCE, and store the results in a data set.
 
-    SOURCE is a capture, a folder (all captures below it, each with the snapshots beside it), an archive, a quoted
-    pattern such as 'captures/**/*.pcap', or an address (s3://, gs://, az://, https://). Captures that the data set has
-    already are not read again, unless they have changed: run the same command again to go on, or with more sources to
-    add to it.
+    SOURCE is a capture, a folder (all captures below it, each with the snapshots next to it), an archive, a quoted
+    pattern such as 'captures/**/*.pcap', or an address (s3://, gs://, az://, https://). Captures already in the data
+    set are read again only if they have changed: run the same command again to continue, or with more sources to add
+    them.
     """
     from tcpwin.fleet import run as measure_all
 
@@ -112,7 +112,7 @@ def _done_lines(done: Done) -> Iterator[str]:
 
 @contextmanager
 def _shown() -> Iterator[Tell | None]:
-    """A bar on a terminal's stderr."""
+    """Show a bar on a terminal's stderr."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -142,7 +142,7 @@ SCHEMA = "tcpwin/fleet-show/1"
 @click.option("--json", "as_json", is_flag=True, help="Write it as JSON, limits by everything.")
 @colour_option
 def show_(dataset: str, by: tuple[str, ...], limit: int, as_json: bool, colour: str) -> None:
-    """Show what limited the connections of a data set, the worst of them, and captures that could not be read."""
+    """Show the limits of a data set's connections, the worst connections, and captures that could not be read."""
     from tcpwin.fleet import Dataset, asked, limits_by, totals, unreadable, worst_connections
 
     groups = by or (BY if as_json else ("limit", "pair"))
@@ -205,7 +205,7 @@ def _error_line(row: dict[str, Any]) -> str:
 
 
 SHOWN = 100
-"""Rows of a table, where --limit is not given."""
+"""Default of --limit for a table."""
 
 
 @click.command()
@@ -216,7 +216,7 @@ SHOWN = 100
 @click.option("--csv", "form", flag_value="csv", help="Write the rows as CSV.")
 @colour_option
 def sql(dataset: str, query: str, limit: int | None, form: str | None, colour: str) -> None:
-    """Ask the data set a question in DuckDB's SQL, as 'SELECT verdict.limit, count(*) FROM connections GROUP BY 1'.
+    """Query the data set in DuckDB's SQL, such as 'SELECT verdict.limit, count(*) FROM connections GROUP BY 1'.
 
     Tables: captures, connections, findings, budgets, events, series; directions has a row for each direction of a
     connection, with sender and receiver; subnet(address) is a function.
@@ -255,7 +255,7 @@ def _show(names: Sequence[str], rows: Iterator[tuple[Any, ...]], limit: int, col
 
 
 def cell_text(value: Any) -> str:
-    """A value as a table has it."""
+    """Format a value for a table."""
     from tcpwin.units import name_text
 
     match value:

@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
 
 def complain(text: str) -> None:
-    """Say one line on stderr, whatever the names in it hold."""
+    """Write one line to stderr, with names made printable."""
     from tcpwin.units import name_text
 
     click.echo(f"tcpwin: {name_text(text)}", err=True)
 
 
 LAST_CONNECTION = (1 << 32) - 1
-"""The engine's numbers of connections have 32 bits."""
+"""Largest connection number: the engine's have 32 bits."""
 
 PROGRESS_FROM_BYTES = 64 << 20
-"""A smaller file is read before a bar could be seen."""
+"""Least size of a file with a progress bar: a smaller one is read before the bar is visible."""
 
 
 def open_captures(captures: tuple[str, ...], *, keep: bool = False) -> Source:
-    """A source of the named files; ``-`` alone is standard input, which with `keep` can be read again."""
+    """Open the named files as a source; ``-`` alone is standard input, which with `keep` can be read again."""
     from tcpwin.sources import FileSource, of_paths
 
     if "-" in captures:
@@ -57,7 +57,7 @@ def open_captures(captures: tuple[str, ...], *, keep: bool = False) -> Source:
 
 
 def check_connection(connection: int | None, count: int) -> None:
-    """Refuse a number that no connection has."""
+    """Reject a connection number that the capture does not have."""
     from tcpwin.errors import SourceError
 
     if connection is not None and connection >= count:
@@ -65,7 +65,7 @@ def check_connection(connection: int | None, count: int) -> None:
 
 
 def spare_captures(captures: Iterable[str], out: str | None) -> None:
-    """Refuse to write over an input.
+    """Reject an output that is also an input.
 
     Raises:
         UsageError: the output is one of the inputs.
@@ -88,7 +88,7 @@ def _is_standard_input(path: str) -> bool:
 
 
 class ConnectionNumber(click.IntRange):
-    """Any number from 0; one beyond the engine's is as absent as its last."""
+    """Any number from 0; numbers beyond the engine's range count as its last, which is equally absent."""
 
     def __init__(self) -> None:
         super().__init__(min=0)
@@ -104,7 +104,7 @@ class ConnectionNumber(click.IntRange):
 
 @contextmanager
 def progress(source: Source | None) -> Iterator[Callable[[int], object] | None]:
-    """A bar on a terminal's stderr while a long file is read, else nothing."""
+    """Show a bar on a terminal's stderr while a long file is read."""
     size_bytes = None if source is None else source.size_bytes
     if source is None or not sys.stderr.isatty() or size_bytes is None or size_bytes < PROGRESS_FROM_BYTES:
         yield None
@@ -115,7 +115,7 @@ def progress(source: Source | None) -> Iterator[Callable[[int], object] | None]:
 
 COLOURS = ("auto", "always", "never")
 HANG = 2
-"""Indent of what does not fit on a line, below that line's own."""
+"""Indent of continuation lines, relative to their first line."""
 STYLES = (
     (r"[Ll]imited by [^(]+", "bold"),
     (r"^ *(?:Cost|When|Fix|Evidence|Also)\b(?: \([^)]*\))?:", "bold"),
@@ -140,7 +140,7 @@ STYLES = (
     (r"(?<=  )sysctl -w .*", "cyan"),
     (r"frame\.number in \{[^}]*\}?", "dim"),
 )
-"""Patterns of what is highlighted, with their styles."""
+"""Highlighted patterns, with their styles."""
 
 
 def colour_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -156,7 +156,7 @@ def colour_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def show(blocks: Iterable[Iterable[str] | ConnectionTable], colour: str = "auto") -> None:
-    """Write lines and tables to standard output as it can show them."""
+    """Write lines and tables to standard output, styled if it is a terminal."""
     is_terminal = sys.stdout is not None and sys.stdout.isatty()
     if sys.stdout is not None and (is_terminal or (_is_coloured(colour) and (colour == "always" or _is_forced()))):
         _show_on_terminal(blocks, is_coloured=_is_coloured(colour))
@@ -166,7 +166,7 @@ def show(blocks: Iterable[Iterable[str] | ConnectionTable], colour: str = "auto"
 
 
 def plain_lines(blocks: Iterable[Iterable[str] | ConnectionTable]) -> Iterator[str]:
-    """The lines that a pipe or a file gets: as they are, and tables aligned."""
+    """Return the lines for a pipe or a file: unstyled, and tables aligned."""
     from tcpwin.render import render_table
 
     for block in blocks:
@@ -184,7 +184,7 @@ def _is_forced() -> bool:
 
 
 def page(lines: Iterable[str]) -> None:
-    """Write lines to read: on a terminal, through PAGER where they are more than its height."""
+    """Write text for reading: on a terminal, through PAGER if it is longer than the screen."""
     from shutil import get_terminal_size
 
     texts = list(lines)
@@ -192,7 +192,7 @@ def page(lines: Iterable[str]) -> None:
     size = get_terminal_size()
     rows = sum(max(1, -(-len(line) // size.columns)) for each in texts for line in each.split("\n"))
     if is_terminal and rows >= size.lines:
-        # As git has it: no longer than the text, colours through, and the text stays on the screen.
+        # As git does: exit if the text fits, keep colours, and leave the text on the screen.
         os.environ.setdefault("LESS", "FRX")
         click.echo_via_pager("\n".join(texts))
         return
@@ -229,7 +229,7 @@ def _show_on_terminal(blocks: Iterable[Iterable[str] | ConnectionTable], *, is_c
 
 
 def _wrapped(console: Console, text: Text) -> Iterator[Text]:
-    """A line in pieces of the terminal's width, the later ones indented below the first."""
+    """Wrap a line to the terminal's width, with continuation lines indented."""
     if text.cell_len <= console.width:
         yield text
         return
@@ -264,14 +264,14 @@ _BINARY = ("arrow", "parquet")
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where results go (None is standard output), and in which format."""
+    """The destination of results (None is standard output), and their format."""
 
     form: str
     path: str | None
 
     @contextmanager
     def opened(self) -> Iterator[IO[Any]]:
-        """The file to write to: of text, or of bytes where the format is binary.
+        """Open the output: for text, or for bytes if the format is binary.
 
         Raises:
             OutputError: it cannot be written.
@@ -288,9 +288,9 @@ class Output:
 
 
 def choose_output(form: str | None, as_json: bool, path: str | None, inputs: tuple[str, ...]) -> Output:
-    """The output that the options name; a format that is not said is what the name of the file says.
+    """Return the output that the options name; by default the format is implied by the file's extension.
 
-    The name ``-`` is standard output, as it is standard input among the inputs.
+    The name ``-`` is standard output, as it is standard input for inputs.
     """
     path = None if path == "-" else path
     if as_json:
@@ -308,7 +308,7 @@ def choose_output(form: str | None, as_json: bool, path: str | None, inputs: tup
 
 
 def write_lines(lines: Iterable[str], output: Output, colour: str = "never") -> None:
-    """Write text lines; on a terminal, coloured as asked."""
+    """Write text lines, coloured as requested on a terminal."""
     if output.path is None:
         if colour == "never":
             for line in lines:
@@ -321,7 +321,7 @@ def write_lines(lines: Iterable[str], output: Output, colour: str = "never") -> 
 
 
 def write_table(rows: Iterable[Mapping[str, Any]], kinds: Mapping[str, str], output: Output) -> None:
-    """Write rows in a format that has rows only."""
+    """Write rows in a format for rows only."""
     from tcpwin.hosts import write_rows
 
     rows = _begun(rows)
@@ -336,9 +336,9 @@ def write_table(rows: Iterable[Mapping[str, Any]], kinds: Mapping[str, str], out
 def write_document(
     schema: str, name: str, objects: Iterable[Mapping[str, Any]], facts: Callable[[], Mapping[str, Any]], output: Output
 ) -> None:
-    """Write a JSON document: its schema, a list of objects one by one, and at its end what is known after them.
+    """Write a JSON document: its schema, a list of objects one by one, and facts that are known only afterwards.
 
-    A fact that is an iterator is a list of objects, too.
+    A fact that is an iterator becomes a list of objects, too.
     """
     import json
 
@@ -365,7 +365,7 @@ def _write_list(objects: Iterable[Mapping[str, Any]], file: IO[str]) -> None:
 
 
 def _begun(items: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """The same, with the first one made: input that cannot be read must not leave half an output behind."""
+    """Return the same iterator after making its first item: unreadable input must not leave half an output behind."""
     rest = iter(items)
     first = list(islice(rest, 1))
     return chain(first, rest)

@@ -1,4 +1,4 @@
-"""`tcpwin lab`: the reference lab; its runs and workloads have files of their own."""
+"""`tcpwin lab`: the reference lab; runs and workloads are in separate files."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ class _Group(LazyGroup):
 
 @click.group(cls=_Group)
 def lab() -> None:
-    """Run published experiments: on two hosts of yours, or in a real Linux kernel with virtual time."""
+    """Run published experiments: on two hosts, or in a real Linux kernel with virtual time."""
 
 
 SERIES = ("6.1", "6.12", "7.3")
 
 
 def check_set(wanted: str | None, found: Iterable[Scenario]) -> None:
-    """Refuse a set that no scenario is in."""
+    """Reject a set without scenarios."""
     sets = sorted({name for each in found for name in each.sets})
     if wanted is not None and wanted not in sets:
         raise click.UsageError(f"there is no set {wanted}; there are {', '.join(sets)}")
 
 
 def chosen(names: Sequence[str], wanted: str | None, *, every: bool) -> list[Scenario]:
-    """The scenarios of these names and of a set, or all of them, each once."""
+    """Return the scenarios of these names and of a set, or all of them, without repeats."""
     from tcpwin.lab import find_scenario, scenarios
 
     found = [find_scenario(name) for name in names]
@@ -106,9 +106,9 @@ def list_(wanted: str | None, as_json: bool) -> None:
 @click.argument("name", metavar="SCENARIO", shell_complete=completion.scenarios)
 @click.option("--steps", is_flag=True, help="Also list each change that makes its network.")
 def show(name: str, steps: bool) -> None:
-    """Show a scenario: its file, which can be copied and changed, and how its network is made.
+    """Show a scenario: its file, which can be copied and changed, and the setup of its network.
 
-    SCENARIO is a name that `tcpwin lab list` lists, or the path of a file.
+    SCENARIO is a name from `tcpwin lab list`, or the path of a file.
     """
     from tcpwin.lab import find_scenario, plan
 
@@ -129,10 +129,11 @@ def show(name: str, steps: bool) -> None:
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="How many worlds at once.")
 @click.option("--only-draw", is_flag=True, help="Write the scenarios, run nothing.")
 def worlds(seed: int, count: int, first: int, output: Path, jobs: int, only_draw: bool) -> int:
-    """Draw worlds by a seed, and run each as it is and with each limit alone lifted.
+    """Draw worlds from a seed, and run each unchanged and with each limit lifted alone.
 
-    FOLDER gets worlds.jsonl (one line a world: what was drawn, how long each run took), scenarios/, bundles/ with the
-    packets of the runs as they are, and lifts/. What is there is not run again: a sweep that was ended goes on.
+    FOLDER gets worlds.jsonl (one line for each world: its parameters, the duration of each run), scenarios/, bundles/
+    with the packets of the unchanged runs, and lifts/. Existing results are not repeated: an interrupted sweep
+    continues.
 
     Exit status 1: a world could not be run.
     """
@@ -158,10 +159,10 @@ def worlds(seed: int, count: int, first: int, output: Path, jobs: int, only_draw
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="How many runs at once.")
 @click.option("--json", "as_json", is_flag=True, help="Write the result as JSON.")
 def lift(name: str, output: Path, kernel: str | None, jobs: int, as_json: bool) -> None:
-    """Run a scenario as it is, and once more with each limit alone lifted: what does each gain?
+    """Run a scenario unchanged, and once with each limit lifted alone: what does each gain?
 
-    SCENARIO is a name that `tcpwin lab list` lists, or the path of a file. A run whose bundle is in the folder already
-    is not repeated, so that an interrupted call goes on.
+    SCENARIO is a name from `tcpwin lab list`, or the path of a file. A run whose bundle is already in the folder
+    is not repeated, so an interrupted call continues.
     """
     from tcpwin.lab import (
         check_kernel,
@@ -206,7 +207,7 @@ def _show(result: LiftResult) -> None:
     width = max(len(each.lift.name) for each in result.gains)
     click.echo(f"  {'lifted alone':<{width}}  {'takes':>10}  {'gains':>10}")
     for each in sorted(result.gains, key=lambda each: -each.gain_ns):
-        # Rounded first: a gain that rounds to nothing has no sign.
+        # Round first: a gain that rounds to zero has no sign.
         gain_s, percent = round(each.gain_ns / 1e9, 3) or 0.0, round(100 * each.gain_share) or 0
         seconds = f"{each.times.completion_ns / 1e9:>8.3f} s  {gain_s:>8.3f} s"
         title = each.lift.title
@@ -224,9 +225,9 @@ def _show(result: LiftResult) -> None:
 @click.option("--again", is_flag=True, help="Build although it is there.")
 @click.option("--needs", "only_needs", is_flag=True, help="Only say what it needs.")
 def build(series: str, source: Path | None, again: bool, only_needs: bool) -> None:
-    """Build a kernel of the lab: Debian's linux-source as a program that runs as any user.
+    """Build a kernel for the lab: Debian's linux-source as a program that runs as any user.
 
-    It is kept in $XDG_CACHE_HOME/tcpwin (~/.cache/tcpwin).
+    It is stored in $XDG_CACHE_HOME/tcpwin (~/.cache/tcpwin).
     """
     from tcpwin.lab import build as build_kernel
     from tcpwin.lab import build_needs, kernel_path

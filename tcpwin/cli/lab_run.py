@@ -1,4 +1,4 @@
-"""`tcpwin lab run`: scenarios, each to a bundle; with --like, one made from a capture and compared with it."""
+"""`tcpwin lab run`: scenarios, each into a bundle; with --like, a run made from a capture and compared with it."""
 
 from __future__ import annotations
 
@@ -78,17 +78,17 @@ def run(
 ) -> int:
     """Run scenarios and write a bundle of each: SCENARIO-stock.zip, SCENARIO-patched.zip.
 
-    A bundle that is there, of the same scenario by the same kernel, is left as it is: an interrupted set goes on.
-    Exit status 1: a run did not come out as its scenario expects, or one of several gave no result.
+    An existing bundle of the same scenario and kernel is kept: an interrupted set continues. Exit status 1: a run did
+    not come out as its scenario expects, or one of several gave no result.
 
-    With --kernel 7.3 it is SCENARIO-7.3-stock.zip, and expected is only what the scenario says of 7.3: what was
-    published is of kernels before 6.6. So it is with 6.12.
+    With --kernel 7.3, the bundle is SCENARIO-7.3-stock.zip, and only the scenario's expectations for 7.3 apply: the
+    published results are for kernels before 6.6. The same holds for 6.12.
 
     With --engine uml a run happens in the lab's own kernel, as any user. With --engine netns it happens in three
-    network namespaces of this host, as root: what it changes is printed first, and set back at the end.
+    network namespaces of this host, as root: the changes to the host are printed first, and undone at the end.
 
-    With --like CAPTURE the run is put beside the connection that it was made like: what was captured, what the model of
-    receive memory predicts, and what the run's kernel did. --as lab-bulk-300ms/512m2-stock tries that run's settings.
+    With --like CAPTURE the run is compared with the connection that it imitates: the capture, the prediction of the
+    receive-memory model, and the run's kernel. --as lab-bulk-300ms/512m2-stock uses that run's settings.
     """
     from tcpwin.lab import (
         DEFAULT_SERIES,
@@ -161,7 +161,7 @@ def run(
 
 
 def _which_kernel(kernel: str | None) -> tuple[str | None, str | None]:
-    """Which Linux was asked for, and which of stock and patched; None where neither was."""
+    """Return the requested Linux series, and which of stock and patched; None for either if not given."""
     if kernel is None or kernel in ("stock", "patched"):
         return None, kernel
     series, _, only = kernel.partition("-")
@@ -169,7 +169,7 @@ def _which_kernel(kernel: str | None) -> tuple[str | None, str | None]:
 
 
 def _announce(runs: list[tuple[Scenario, str]], yes: bool) -> None:
-    """Show what the run will change on this host as root."""
+    """Show the changes that the run will make to this host as root."""
     from tcpwin.lab import plan
 
     for scenario, kernel in runs:
@@ -181,7 +181,7 @@ def _announce(runs: list[tuple[Scenario, str]], yes: bool) -> None:
 
 
 class _Progress:
-    """On a terminal, how far the run's own clock is."""
+    """Progress of the run's own clock, on a terminal."""
 
     def __init__(self, scenario: Scenario, kernel: str) -> None:
         self._label = f"{scenario.name} ({kernel})"
@@ -210,12 +210,12 @@ def _report(outcome: Outcome) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A scenario that was made like a connection.
+    """A scenario made like a connection.
 
     Attributes:
         captured: the connection.
-        prediction: of the run, where it has other settings.
-        series: which Linux it runs on.
+        prediction: of the run, if it has other settings.
+        series: the Linux series it runs on.
     """
 
     scenario: Scenario

@@ -1,4 +1,4 @@
-"""`tcpwin lab serve` and `drive`: the two ends of a workload on hosts of your own."""
+"""`tcpwin lab serve` and `drive`: the two ends of a workload on separate hosts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TYPES: dict[str, Any] = {"int": int, "float": float, "bool": bool, "tuple[int, 
 
 
 class WorkloadGroup(click.Group):
-    """A command for each workload, made by `make` when it is asked for."""
+    """A command for each workload, created by `make` on demand."""
 
     def __init__(self, *args: Any, make: Callable[[Workload], click.Command], **more: Any) -> None:
         super().__init__(*args, **more)
@@ -40,7 +40,7 @@ class WorkloadGroup(click.Group):
 def make_command(
     workload: Workload, kind: type, run: Callable[[Any, Log, dict[str, Any]], None], *others: click.Parameter
 ) -> click.Command:
-    """A command with the settings of one end as options, its log on standard output or in a file."""
+    """Create a command with the settings of one end as options, and its log on standard output or in a file."""
 
     def call(**values: Any) -> None:
         mine = {each.name: values.pop(each.name) for each in fields(kind)}

@@ -1,4 +1,4 @@
-"""A group of commands whose code is imported when one is called."""
+"""A command group that imports the code of a command when it is called."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import click
 
 
 class LazyGroup(click.Group):
-    """A group by its commands' one-line helps: each command is an object of its name in `tcpwin.cli.GROUP`.
+    """A group with the one-line help of each command; the command is the object of that name in `tcpwin.cli.GROUP`.
 
-    `homes` has the commands of other modules; `objects` the names of those whose own is Python's, or the group's.
+    `homes` lists the commands in other modules; `objects` the object names that differ because Python or the group uses
+    the command's name.
     """
 
     subcommands: Mapping[str, str] = {}

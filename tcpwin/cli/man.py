@@ -22,7 +22,7 @@ _EXIT = "Exit status:"
 
 
 def manual_pages(group: click.Group, name: str, version: str) -> Iterator[tuple[str, str]]:
-    """The file name and the text of the page of a group, and of each command below it."""
+    """Yield the file name and the text of the page of a group, and of each command below it."""
     top = click.Context(group, info_name=name, **group.context_settings)
     status = next(part for part in _paragraphs(group) if part.startswith(_EXIT))
     for context in _contexts(top):
@@ -70,7 +70,7 @@ def _page(context: click.Context, version: str, status: str) -> Iterator[str]:
 
 
 def _near(context: click.Context) -> Iterator[str]:
-    """The pages above and below."""
+    """Return the pages above and below."""
     if context.parent is not None:
         yield _file_name(context.parent)
     if isinstance(context.command, click.Group):
@@ -89,10 +89,10 @@ def _paragraphs(command: click.Command) -> list[str]:
 
 
 def _text(text: str) -> str:
-    """A paragraph, whose code is bold."""
+    """Render a paragraph, with its code in bold."""
     marked = re.sub(r"`([^`]+)`", "\\\\fB\\1\\\\fR", _escaped(" ".join(text.split())))
     lines = wrap(marked, MOST_COLUMNS, break_long_words=False, break_on_hyphens=False)
-    # A line that begins so would be a request.
+    # A line that begins like this would be a request.
     return "\n".join(f"\\&{line}" if line.startswith((".", "'")) else line for line in lines)
 
 
@@ -112,9 +112,9 @@ _BELOW = Path("share") / "man" / f"man{SECTION}"
     help="Folder for the pages; default: share/man/man1 beside the folder in which tcpwin is, or of ~/.local.",
 )
 def man(folder: str | None) -> None:
-    """Write a manual page of each command, for `man tcpwin` and `man tcpwin-check`.
+    """Write a manual page for each command, for `man tcpwin` and `man tcpwin-check`.
 
-    The pages say what --help says. Packagers write them to their own folder with --to.
+    The pages contain the text of --help. Packagers write them to their own folder with --to.
     """
     from tcpwin.units import count_text, name_text
     from tcpwin.version import __version__
@@ -132,7 +132,7 @@ def man(folder: str | None) -> None:
 
 
 def _default() -> Path:
-    """Return the folder where man looks for the pages of a folder of the PATH."""
+    """Return the folder where man looks for pages, given a folder of the PATH."""
     called = shutil.which("tcpwin")
     beside = None if called is None else Path(called).absolute().parent.parent
     return (beside if beside is not None and os.access(beside, os.W_OK) else Path.home() / ".local") / _BELOW

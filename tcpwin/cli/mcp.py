@@ -22,8 +22,8 @@ from tcpwin.errors import OutputError
 def mcp(folder: str, out: str | None) -> None:
     """Serve the captures of FOLDER to an agent, by the Model Context Protocol on standard input and output.
 
-    FOLDER is the current one by default; nothing outside of it is read. An agent is told of the command line
-    `tcpwin mcp FOLDER`, and starts it by itself.
+    FOLDER is the current one by default; nothing outside of it is read. Configure the agent with the command line
+    `tcpwin mcp FOLDER`, which it then starts itself.
     """
     if find_spec("mcp") is None:
         raise OutputError("agents are served by the mcp package: pip install 'tcpwin[mcp]'")

@@ -1,4 +1,4 @@
-"""`tcpwin nstat`: how much the counters of the network stack grew, and what they count."""
+"""`tcpwin nstat`: the growth of the network stack's counters, and their meanings."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def nstat(
     form: str | None,
     out: str | None,
 ) -> None:
-    """Show how much counters grew between the first and the last sample, the rate per second, and what they count.
+    """Show the growth of counters between the first and the last sample, the rate per second, and their meanings.
 
     FILE is nstat output (text or JSON), /proc/net/netstat or snmp, a CSV table of counters, a recording of `tcpwin
     snap`, or a bundle of one host with such files: a folder, .zip or .tar.gz. Several files must be from one host; they
-    are sorted by time, else by "before" and "after" in their names. - reads standard input.
+    are sorted by time, otherwise by "before" and "after" in their names. - reads standard input.
     """
     from tcpwin.hosts import CounterSteps
 
@@ -63,9 +63,9 @@ def nstat(
 
 
 class _Reading:
-    """The counter samples of some files, in order of time where all of them have one, else one file after the other.
+    """The counter samples of some files, in order of time if all of them have one, otherwise file by file.
 
-    A sample whose time is before that of another ahead of it loses it: no time and no rate can be told from it.
+    The time of a sample that is earlier than a preceding one is dropped, as no rate can be derived from it.
     """
 
     def __init__(self, files: list[SnapshotFile]) -> None:
@@ -98,18 +98,18 @@ class _Reading:
             raise SnapshotError(f"no counters of the network stack in it ({more})", self.name)
 
     def facts(self) -> list[dict[str, Any]]:
-        """The files as objects of the JSON document."""
+        """Return the files as objects of the JSON document."""
         return [describe_file(file, count) for file, count in zip(self._files, self._samples, strict=True)]
 
     def warn(self) -> None:
-        """Say on stderr what was not understood."""
+        """Report on stderr what was not understood."""
         warn_of(self._files, self._samples, "counters of the network stack", self._ended)
         if self._is_backwards:
             complain("note: the samples are not in order of time: those before an earlier one count as without a time")
 
 
 def _by_one_clock(files: list[SnapshotFile]) -> list[SnapshotFile]:
-    """Return a bundle's files with times, if only some have them: the others hold the same counters without times."""
+    """Return a bundle's files with times if only some have them: the others hold the same counters without times."""
     if len(files) < 2:
         return files
     firsts = [_first_of(file) for file in files]
@@ -123,9 +123,9 @@ def _by_one_clock(files: list[SnapshotFile]) -> list[SnapshotFile]:
 
 
 def _in_order(files: list[SnapshotFile]) -> list[SnapshotFile]:
-    """Sort files by their first times, or by before and after in their names; else keep the given order."""
+    """Sort files by their first times, or by before and after in their names; otherwise keep the given order."""
     if len(files) < 2 or any(file.is_stream for file in files):
-        # A pipe can be read only once, so its times are not read ahead.
+        # A pipe can be read only once, so do not read its times ahead.
         return files
     from tcpwin.hosts import names_in_order
 
@@ -149,7 +149,7 @@ def _first_of(file: SnapshotFile) -> CounterSample | None:
 def _check_following(
     before: SnapshotFile, last: CounterSample, file: SnapshotFile, first: CounterSample, latest_ns: int | None
 ) -> None:
-    """Refuse to subtract what two files counted at the same time, or in an order that nobody knows."""
+    """Reject a difference of files counted at the same time, or in an unknown order."""
     from tcpwin.hosts import falls
 
     if (last.time_ns is None) is not (first.time_ns is None):
@@ -195,7 +195,7 @@ def _write_steps(reading: _Reading, steps: CounterSteps, is_all: bool, output: O
     checked = _checked(reading, steps)
     if output.form == "table":
         lines = (line for step in checked for line in render_step(step, counter_rows(step, is_all=is_all)))
-        # A generator: what it says is known once the steps were read.
+        # A generator: its facts are known once the steps have been read.
         end = render_steps_end(steps)
         write_lines(chain(lines, end), output)
     elif output.form == "json":
@@ -207,7 +207,7 @@ def _write_steps(reading: _Reading, steps: CounterSteps, is_all: bool, output: O
 
 
 def _checked(reading: _Reading, steps: CounterSteps) -> Iterator[CounterDelta]:
-    """The steps; there has to be one."""
+    """Return the steps; raise an error if there are none."""
     yield from steps
     if not steps.count:
         what = "it has one sample" if steps.samples == 1 else "its samples have no counter in common"
@@ -215,7 +215,7 @@ def _checked(reading: _Reading, steps: CounterSteps) -> Iterator[CounterDelta]:
 
 
 def _explained(row: CounterRow) -> dict[str, Any]:
-    """A counter as an object of the JSON document."""
+    """Return a counter as an object of the JSON document."""
     from tcpwin.hosts import MEANINGS
 
     meaning = MEANINGS.get(row.name)
@@ -228,7 +228,7 @@ def _explained(row: CounterRow) -> dict[str, Any]:
 
 
 def _step_object(step: CounterDelta, rows: list[CounterRow]) -> dict[str, Any]:
-    """A step as an object of the JSON document."""
+    """Return a step as an object of the JSON document."""
     return {
         "start_ns": step.start_ns,
         "end_ns": step.end_ns,
@@ -240,7 +240,7 @@ def _step_object(step: CounterDelta, rows: list[CounterRow]) -> dict[str, Any]:
 
 
 def _facts(reading: _Reading, steps: CounterSteps) -> dict[str, Any]:
-    """The end of the JSON document."""
+    """Return the end of the JSON document."""
     first, last, total = steps.first, steps.last, steps.total
     return {
         "samples": steps.samples,

@@ -1,6 +1,6 @@
-"""The options of commands that read captures, as one object, and the analysis that it asks for.
+"""The options of commands that read captures, as one object, and the analysis that they request.
 
-A new option of every such command is an entry of `_OPTIONS` and a field of `CaptureOptions`.
+A new option for all of these commands is an entry of `_OPTIONS` and a field of `CaptureOptions`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class WithSnapshots(click.Command):
 
 
 class Offset(click.ParamType):  # type: ignore[type-arg]
-    """A signed time with its unit, as ``-1.5s``; in nanoseconds."""
+    """A signed time with its unit, such as ``-1.5s``; in nanoseconds."""
 
     name = "time"
 
@@ -69,7 +69,7 @@ class Offset(click.ParamType):  # type: ignore[type-arg]
 
 
 class WindowScale(click.ParamType):  # type: ignore[type-arg]
-    """An address and its shift, as ``10.0.0.1=7``."""
+    """An address and its shift, such as ``10.0.0.1=7``."""
 
     name = "window scale"
 
@@ -87,7 +87,7 @@ class WindowScale(click.ParamType):  # type: ignore[type-arg]
 
 
 class CaptureMoment(click.ParamType):  # type: ignore[type-arg]
-    """A time since the first packet, a time of day or a date with its time; as it was written."""
+    """A time since the first packet, a time of day, or a date with its time; kept as written."""
 
     name = "time"
 
@@ -165,14 +165,14 @@ SNAPSHOTS = ("snapshots", "clock_offset", "member", "window_scales", "threads")
 
 @dataclass(frozen=True, slots=True)
 class CaptureOptions:
-    """What a command line asks of the captures that it names.
+    """The options for the captures that a command line names.
 
     Attributes:
-        snapshots: files of what hosts recorded.
+        snapshots: files recorded on hosts.
         clock_offset: the capture's clock minus that of the snapshots, in nanoseconds.
         member: the capture of a bundle.
         window_scales: shifts by address.
-        filter, start, end: which packets are read.
+        filter, start, end: select the packets to read.
     """
 
     snapshots: tuple[str, ...] = ()
@@ -186,7 +186,7 @@ class CaptureOptions:
 
     @property
     def selection(self) -> Selection:
-        """The packets that are read.
+        """The packets to read.
 
         Raises:
             UsageError: the span ends before it begins.
@@ -199,7 +199,7 @@ class CaptureOptions:
             raise click.UsageError(str(error)) from None
 
     def select(self, source: Source) -> Source:
-        """Return the packets of a source that are read."""
+        """Return the selected packets of a source."""
         from tcpwin.sources import SelectedSource
 
         selection = self.selection
@@ -219,7 +219,7 @@ class CaptureOptions:
         Args:
             keep: standard input will be read again, as it always is with snapshots.
             warn: called with each warning about the captures and snapshots.
-            shows: draw a progress bar for a long file.
+            shows: show a progress bar for a long file.
         """
         from tcpwin.limits import analyze
 
@@ -249,7 +249,7 @@ class CaptureOptions:
 
 
 def capture_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add options to a command, which gets them together as `options`; all of `_OPTIONS` unless some are named."""
+    """Add options to a command, which gets them as one object `options`; all of `_OPTIONS` unless some are named."""
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
@@ -266,7 +266,7 @@ def capture_options(*names: str) -> Callable[[Callable[..., Any]], Callable[...,
 
 
 def connection_span(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options `--from` and `--to` for a span of a connection: `first` and `last`, as they were written."""
+    """Add the options `--from` and `--to` for a span of a connection: `first` and `last`, as written."""
     for option, name, end in (("--to", "last", "End"), ("--from", "first", "Start")):
         command = click.option(
             option,
@@ -280,7 +280,7 @@ def connection_span(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_span(first: str | None, last: str | None) -> None:
-    """Refuse a span that ends before it begins, where that is known without the capture.
+    """Reject a span that ends before it begins, if that is known without the capture.
 
     Raises:
         UsageError: it does.
@@ -296,13 +296,13 @@ def check_span(first: str | None, last: str | None) -> None:
 def resolve_span(
     first: str | None, last: str | None, *, origin_ns: int, capture_ns: int
 ) -> tuple[int | None, int | None]:
-    """A span's ends in nanoseconds since the epoch.
+    """Return a span's ends in nanoseconds since the epoch.
 
     Args:
-        first: its start, as it was written.
+        first: its start, as written.
         last: its end.
-        origin_ns: what seconds are counted from.
-        capture_ns: a time of the day that times of day are of.
+        origin_ns: the zero of times in seconds.
+        capture_ns: a time on the day that times of day refer to.
 
     Raises:
         UsageError: the span ends before it begins.
@@ -321,7 +321,7 @@ def resolve_span(
 
 
 def _source(captures: tuple[str, ...], member: str | None, *, keep: bool) -> Source | str:
-    """The packets to read, or the bundle that they are in."""
+    """Return the packets to read, or the bundle that contains them."""
     from tcpwin.hosts import is_bundle
 
     bundles = [path for path in captures if is_bundle(path)]
@@ -333,7 +333,7 @@ def _source(captures: tuple[str, ...], member: str | None, *, keep: bool) -> Sou
 
 
 def _named(text: str) -> str | tuple[str, str]:
-    """A path, or a host's name and a path."""
+    """Split a word into a host's name, if any, and a path."""
     host, equals, path = text.partition("=")
     is_named = equals and path and not Path(text).exists() and "/" not in host
     return (host, path) if is_named else text

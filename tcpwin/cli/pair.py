@@ -1,4 +1,4 @@
-"""`tcpwin pair`: two captures of the same traffic, and what became of each packet between them."""
+"""`tcpwin pair`: two captures of the same traffic, and the fate of each packet between them."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ def pair(
 ) -> None:
     """Show where packets were lost between two captures of the same traffic.
 
-    A and B were captured at two points, as at the client and at the server. A alone is a bundle with both, or one file
-    into which both were merged. Packets are matched one by one, also through address translation and segmentation
-    offload: lost, late, duplicated or delivered, what was changed on the way, delays each way, how far the two clocks
-    are apart, and what limited each connection by both captures.
+    A and B were captured at two points, such as client and server. A alone is a bundle with both, or one file
+    into which both were merged. Packets are matched one by one, even through address translation and segmentation
+    offload: lost, late, duplicated or delivered, fields changed on the path, one-way delays, the offset of the two
+    clocks, and the limit of each connection by both captures.
 
     `tcpwin pair client.pcap server.pcap` prints it; `-o ladder.html` draws it with the lost packets marked.
     """
@@ -131,7 +131,7 @@ def _source(name: str) -> str | Source:
 
 
 def _check_chosen(a: str, b: str | None, capture_a: str | None, capture_b: str | None) -> None:
-    """Refuse --capture-a and --capture-b for a source with a single capture."""
+    """Reject --capture-a and --capture-b for a source with a single capture."""
     if capture_a is None and capture_b is None:
         return
     from tcpwin.hosts import is_bundle
@@ -172,7 +172,7 @@ def _is_page(out: str) -> bool:
 
 
 def _report(pairing: Pairing, connection: int | None, out: str, *, limit: int, theme: str) -> None:
-    """Write all as a page, or one connection as a figure."""
+    """Write everything as a page, or one connection as a figure."""
     from tcpwin.figures import draw_ladder
     from tcpwin.figures.drawing import write
     from tcpwin.output import open_whole

@@ -38,7 +38,7 @@ def _list_figures(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 def _figures() -> Any:
-    """Import the package of figures, or say in one sentence what it needs."""
+    """Import the package of figures, or name its requirements in one sentence."""
     try:
         import plotly  # noqa: F401
         import tsdownsample  # noqa: F401
@@ -161,10 +161,10 @@ def plot(
 
 
 def _refuse_unused(name: str, given: list[str]) -> None:
-    """Refuse choices that a figure takes no account of: it would seem to show what was asked for.
+    """Reject options that the figure ignores: it would seem to show what was requested.
 
     Raises:
-        UsageError: there is one.
+        UsageError: an option does not apply.
     """
     kind = None if name == TIMELINE else _figures().get(name)
     unused = {"--field": "has no fields to choose from"} if kind is None or not kind.has_fields else {}
@@ -180,7 +180,7 @@ def _refuse_unused(name: str, given: list[str]) -> None:
 
 
 def _chosen(analysis: Analysis, number: int | None) -> Connection:
-    """The connection asked for; else the worst, which is said where there are several."""
+    """Return the connection given; otherwise the worst, which is reported if there are several."""
     if number is not None:
         return analysis.connections[number]
     if not len(analysis):

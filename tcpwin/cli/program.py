@@ -45,23 +45,23 @@ COMMANDS = {
     "whatif": "Predict what would come of a change: a setting, a limit lifted, another path.",
     "wireshark": "Bring what was found into Wireshark, as fields of its packets.",
 }
-"""Each command's one-line help; its code is that object of the module of its name, or of `_HOMES`."""
+"""The one-line help of each command; its code is the object of that name in the module of that name, or in `_HOMES`."""
 _HOMES = {"annotate": "slice", "explain": "rules", "fields": "rules"}
 
 CONFIGURED = ("check", "compare")
-"""Those whose defaults a file of settings may give."""
+"""Commands whose defaults a settings file may give."""
 
 COMMAND_GROUP = "tcpwin.commands"
-"""Entry points by which other packages add commands: the command's name, and a click command."""
+"""Entry points through which other packages add commands: the command's name, and a click command."""
 
-# numpy's library of linear algebra, which nothing here asks for, starts a thread for each core: a third of its import.
+# numpy's linear algebra library, which is not used here, starts a thread for each core: a third of its import time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 EXIT_PROBLEM = 1
 EXIT_USAGE = 2
 EXIT_UNREADABLE = 3
 EXIT_TERMINATED = 128 + signal.SIGTERM
-"""As a shell says it of a process that a signal ended."""
+"""Exit status as a shell reports it for a process ended by a signal."""
 
 
 SCHEMA = "tcpwin/version/1"
@@ -90,10 +90,10 @@ def keep_json(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 def print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    """Print the version and end.
+    """Print the version and exit.
 
     Raises:
-        UsageError: JSON is asked for, and no version.
+        UsageError: JSON is requested without the version.
     """
     if ctx.resilient_parsing:
         return
@@ -153,7 +153,7 @@ def _added() -> tuple[EntryPoint, ...]:
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-# The eager option is seen first: the other one ends the program.
+# The eager option is handled first: the other one ends the program.
 @click.option("--json", is_flag=True, expose_value=False, is_eager=True, callback=keep_json, help="Version as JSON.")
 @click.option("--version", is_flag=True, expose_value=False, callback=print_version, help="Show the version.")
 @click.option(
@@ -184,7 +184,7 @@ def _terminate(*_: object) -> None:
 
 
 def _run(arguments: list[str] | None) -> Any:
-    """Run a command, and write what standard output still holds; help and the version, too, must be whole."""
+    """Run a command, and flush standard output; help and version must be complete, too."""
     try:
         return cli.main(arguments, prog_name="tcpwin", standalone_mode=False)
     finally:
@@ -193,7 +193,9 @@ def _run(arguments: list[str] | None) -> Any:
 
 @contextmanager
 def _reader_may_leave() -> Iterator[None]:
-    """End well where the reader of our output left, as `head` does: click would exit with 1, for a problem found."""
+    """End normally if the reader of our output left, as `head` does: click would exit with 1, which means a problem
+    found.
+    """
     try:
         yield
     except BrokenPipeError:
@@ -205,7 +207,7 @@ def _flush_output() -> None:
     """Write out what is buffered.
 
     Raises:
-        OutputError: standard output cannot be written, as on a full disk.
+        OutputError: standard output cannot be written, such as on a full disk.
     """
     if sys.stdout is None or sys.stdout.closed:
         return
@@ -219,13 +221,13 @@ def _flush_output() -> None:
 
 
 def _drop_output() -> None:
-    """Let what is still buffered go nowhere: Python would try to write it at exit, complain, and end with 120."""
+    """Discard buffered output: Python would try to write it at exit, complain, and exit with 120."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and leave the process with its exit status."""
-    # Unpacked files must be deleted and changes to the host undone: the default handler ends the process at once.
+    """Run the command line and exit with its status."""
+    # Unpacked files must be deleted and changes to the host undone: the default handler would end the process at once.
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _leave)
     # A terminal that was closed; Windows has no such signal.

@@ -1,4 +1,4 @@
-"""`tcpwin report`: the answer as one self-contained file."""
+"""`tcpwin report`: the analysis as one self-contained file."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def report(
     is the analysis with findings and time budgets; Markdown is for tickets. Without -o the report goes to standard
     output.
 
-    FILE is a capture, a bundle, or - for standard input; of several, or a folder of them, each has a report of its own,
-    and --merge reads them as one, as in `tcpwin analyze`. A report on captures of both ends is
+    FILE is a capture, a bundle, or - for standard input. Several captures, or a folder of them, get one report each,
+    and --merge reads them as one, as in `tcpwin analyze`. For a report on captures of both ends, use
     `tcpwin pair A B -o OUT.html`.
     """
     out = None if out == "-" else out
@@ -94,7 +94,7 @@ def report(
     if form == "pdf":
         from tcpwin.render.report import find_browser
 
-        # Before a long capture is read for nothing.
+        # Check before a long capture is read in vain.
         find_browser()
     analysis = options.analyze(captures, keep=True)
     for number in chosen:
@@ -138,7 +138,7 @@ def _report_each(files: list[str], options: CaptureOptions, out: str | None, for
 
 
 def _names(files: list[str], form: str) -> dict[str, str]:
-    """Names of the reports, by capture: its own, and a number where another has that already."""
+    """Return the names of the reports by capture: its own, with a number if it is taken."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     for file in files:

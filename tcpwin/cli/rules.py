@@ -1,4 +1,4 @@
-"""`tcpwin rules`, `explain` and `fields`: what `check` looks for and what documents contain."""
+"""`tcpwin rules`, `explain` and `fields`: the rules of `check` and the contents of documents."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ _EXAMPLES = {"ns": "500ms", "bytes": "64KiB", "bps": "10Mbit", "share": "0.1 or 
 
 
 def load_rules() -> dict[str, Rule]:
-    """All rules by code.
+    """Return all rules by code.
 
     Raises:
-        TcpwinError: the module of a rule cannot be used, whatever it raised; where another package brings it, the
-            package is named.
+        TcpwinError: the module of a rule cannot be used, for any reason; the package is named if the rule is from
+            another one.
     """
     from tcpwin.limits import all_rules
 
@@ -76,7 +76,7 @@ def load_rules() -> dict[str, Rule]:
 
 
 def _culprit() -> str:
-    """The first entry point that cannot be loaded or brings no rule."""
+    """Return the first entry point that cannot be loaded or has no rule."""
     from importlib.metadata import entry_points
 
     from tcpwin.limits import ENTRY_POINTS, Rule
@@ -96,14 +96,14 @@ def _culprit() -> str:
 
 
 def find_rule(name: str) -> Rule | None:
-    """The rule of a code or name, whatever its case."""
+    """Return the rule with a code or name, in any letter case."""
     rules = load_rules()
     by_name = {rule.name: rule for rule in rules.values()}
     return rules.get(name.upper()) or by_name.get(name.lower())
 
 
 def nearest(name: str) -> str:
-    """Rules whose code or name resembles a word, as an ending of a sentence."""
+    """Name the rules whose code or name resembles a word, as the end of a sentence."""
     from difflib import get_close_matches
 
     rules = load_rules().values()
@@ -116,7 +116,7 @@ def nearest(name: str) -> str:
 
 
 def chosen_rules(select: Iterable[str], ignore: Iterable[str]) -> list[Rule]:
-    """Rules that `--select` and `--ignore` leave; each value may hold several words, separated by commas."""
+    """Return the rules that `--select` and `--ignore` leave; each value may hold several words, separated by commas."""
     from tcpwin.limits import choose
 
     load_rules()
@@ -138,7 +138,7 @@ def _words(texts: Iterable[str]) -> Iterator[str]:
 
 
 def parse_thresholds(texts: Iterable[str]) -> dict[str, float]:
-    """``TW201.stall_ns=500ms`` by code and name; a rule may be named by its name too."""
+    """Parse ``TW201.stall_ns=500ms`` into values by code and name; a rule may also be given by its name."""
     found = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -193,7 +193,7 @@ EXIT_USAGE = 2
 def explain(name: str, as_json: bool) -> int:
     """Explain a rule: what it finds, why that matters, how it is judged, when it is wrong, what to do.
 
-    RULE is a code or a name that `tcpwin rules` lists: TW201 or zero-window-stall.
+    RULE is a code or a name from `tcpwin rules`: TW201 or zero-window-stall.
     """
     rule = find_rule(name)
     if rule is None:

@@ -1,7 +1,7 @@
-"""Budgets as code: what `tcpwin check` and `tcpwin compare` are asked by default, from a file in the project.
+"""Budgets as code: the defaults of `tcpwin check` and `tcpwin compare`, from a file in the project.
 
-In: `tcpwin.toml`, or `[tool.tcpwin]` of `pyproject.toml`, here or in the nearest folder above. Out: defaults of
-options, as click takes them. A word on the command line takes the place of its setting.
+In: `tcpwin.toml`, or `[tool.tcpwin]` of `pyproject.toml`, here or in the nearest parent folder. Out: defaults of
+options for click. The command line overrides them.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _TEXTS = {
     "compare": {"fail-on": "fail_on", "tolerance": "tolerance"},
 }
 _PATHS = {"check": {"baseline": "baseline"}, "compare": {}}
-"""Of files, which are named from the folder of the settings."""
+"""Options that are files, relative to the folder of the settings."""
 _LISTS = {"check": {"select": "select", "ignore": "ignore"}, "compare": {}}
 
 
 def read_settings(named: str | None = None) -> dict[str, dict[str, Any]]:
-    """Defaults of the options of each command, by their parameters' names; none without a file.
+    """Return the defaults of each command's options, by parameter name; none without a file.
 
     Args:
-        named: the file, where it is not to be looked for.
+        named: the file to use instead of searching.
 
     Raises:
-        UsageError: it cannot be read, or holds what is no setting.
+        UsageError: the file cannot be read, or has an invalid setting.
     """
     path = _find() if named is None else Path(named)
     if path is None:
@@ -48,7 +48,7 @@ def read_settings(named: str | None = None) -> dict[str, dict[str, Any]]:
 
 
 def _find() -> Path | None:
-    """The nearest file that has settings, upwards from here."""
+    """Find the nearest file with settings, upwards from here."""
     try:
         here = Path.cwd()
     except OSError:
@@ -62,7 +62,7 @@ def _find() -> Path | None:
 
 
 def _tables(path: Path) -> dict[str, Any] | None:
-    """The settings of a file; None of a `pyproject.toml` of other tools only."""
+    """Return the settings of a file; None for a `pyproject.toml` with settings of other tools only."""
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
@@ -117,7 +117,7 @@ def _text(where: str, value: Any) -> str:
 
 
 def _thresholds(where: str, value: Any) -> dict[str, str]:
-    """``TW201.stall_ns = "500ms"``, with the name in quotes or without."""
+    """Return thresholds such as ``TW201.stall_ns = "500ms"``, with the name in quotes or without."""
     if not isinstance(value, Mapping):
         raise click.UsageError(f'{where} is no table, such as TW201.stall_ns = "500ms"')
     found: dict[str, str] = {}

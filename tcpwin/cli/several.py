@@ -37,9 +37,9 @@ T = TypeVar("T")
 Answer = Callable[["Analysis", str, Callable[[str], None]], T]
 SCHEMA = "tcpwin/captures/1"
 AHEAD = 4
-"""Files given to each process at a time: answers that are done are kept until their turn."""
+"""Files given to each process at a time: finished answers wait for their turn."""
 NEXT_PIECE_NS = 10_000_000_000
-"""A piece of a capture begins no later after the one before it."""
+"""Largest gap between two pieces of one capture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,12 @@ def merge_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def separate(captures: tuple[str, ...], options: CaptureOptions, *, merge: bool) -> list[str]:
-    """The captures to read each by itself; none where there is one alone, or where they are pieces of one.
+    """Return the captures to read separately; none for a single capture, or for pieces of one.
 
-    A folder that holds several captures, and no snapshot, stands for these.
+    A folder with several captures and no snapshot represents these.
 
     Raises:
-        UsageError: an option that goes with one capture.
+        UsageError: an option that is for a single capture.
     """
     if merge:
         return []
@@ -92,7 +92,7 @@ def separate(captures: tuple[str, ...], options: CaptureOptions, *, merge: bool)
 
 
 def _within(path: str, member: str | None) -> list[str]:
-    """Return the captures of a folder that is not a bundle, in order of their names; else the path."""
+    """Return the captures of a folder that is not a bundle, in order of their names; otherwise the path."""
     if member is not None or path == "-" or not Path(path).is_dir():
         return [path]
     from tcpwin.hosts import Bundle
@@ -103,13 +103,13 @@ def _within(path: str, member: str | None) -> list[str]:
             if bundle.snapshots or len(captures) < 2:
                 return [path]
     except TcpwinError:
-        # Reading it says why, and leaves the others.
+        # Reading it gives the reason, and does not affect the others.
         return [path]
     return [str(Path(path, name)) for name in sorted(captures)]
 
 
 def _is_called_one(member: Member) -> bool:
-    """Return whether a file that is not a capture has the name of one: it is reported, not skipped."""
+    """Return true for a file that is named like a capture but is not one: it is reported, not skipped."""
     return member.kind == "unknown" and re.search(r"\.p?cap(ng)?\d*(\.(gz|zst|lz4))?$", member.name) is not None
 
 
@@ -131,7 +131,7 @@ def answer_each(files: Sequence[str], answer: Answer[T], options: CaptureOptions
     # The processes share the cores: each reads with one thread.
     work = _Work(answer, replace(options, threads=1))
     processes = min(options.threads or cores(), len(files))
-    # Imported before forking, so that no process has to.
+    # Import before forking, so that no process has to.
     for stage in ("tcpwin.hosts", "tcpwin.limits", "tcpwin.render"):
         import_module(stage)
     with _shown(len(files)) as tick, pool(processes) as readers:
@@ -142,7 +142,7 @@ def answer_each(files: Sequence[str], answer: Answer[T], options: CaptureOptions
                 file = left.pop()
                 waiting.append((file, readers.submit(work, file)))
             if not waiting:
-                # Its processes are gone, with one of those that were read side by side.
+                # The pool is broken, as one of the processes ended.
                 readers.renew()
                 continue
             file, future = waiting.pop(0)
@@ -159,7 +159,7 @@ def answer_each(files: Sequence[str], answer: Answer[T], options: CaptureOptions
 
 @dataclass(frozen=True)
 class _Work(Generic[T]):
-    """A process's work on a file."""
+    """The work of a process on a file."""
 
     answer: Answer[T]
     options: CaptureOptions
@@ -183,7 +183,7 @@ class _Work(Generic[T]):
 
 
 def _alone(work: _Work[T], file: str) -> Answered[T]:
-    """A file that was read as a process ended, once more."""
+    """Read a file again whose process ended, by itself."""
     from concurrent.futures.process import BrokenProcessPool
 
     from tcpwin.processes import alone
@@ -201,7 +201,7 @@ def _alone(work: _Work[T], file: str) -> Answered[T]:
 
 @contextmanager
 def _shown(count: int) -> Iterator[Callable[[], object]]:
-    """A bar on a terminal's stderr."""
+    """Show a bar on a terminal's stderr."""
     if not sys.stderr.isatty():
         yield lambda: None
         return
@@ -210,7 +210,7 @@ def _shown(count: int) -> Iterator[Callable[[], object]]:
 
 
 def warn_of(answered: Answered[Any]) -> None:
-    """Say on stderr what was odd about a capture, under its name."""
+    """Report a capture's warnings on stderr, under its name."""
     for line in answered.warnings:
         named = line if answered.file in line else f"{answered.file}: {line}"
         complain(named)
@@ -220,7 +220,8 @@ def warn_of(answered: Answered[Any]) -> None:
 
 @contextmanager
 def captures_document(output: Output) -> Iterator[Callable[[Answered[Any], Path | None], None]]:
-    """Write one JSON document of several captures; what it yields adds one, with the document of its own in a file.
+    """Write one JSON document of several captures; call the yielded function to add one, given its own document as a
+    file.
 
     The file is removed.
     """
@@ -248,13 +249,13 @@ def captures_document(output: Output) -> Iterator[Callable[[Answered[Any], Path 
 
 
 def exit_status(is_problem: bool, failures: int) -> int:
-    """Return the status of all captures: an unreadable one counts more than a problem in another."""
+    """Return the status of all captures: an unreadable one takes precedence over a problem in another."""
     return EXIT_UNREADABLE if failures else int(is_problem)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Name and times of a capture, which show whether several are pieces of one."""
+    """Name and times of a capture, which reveal whether several are pieces of one."""
 
     file: str
     first_ns: int
@@ -270,7 +271,7 @@ class Piece:
 
 
 def hint_of_pieces(pieces: Sequence[Piece]) -> None:
-    """Say how to read as one what looks like one capture that was cut."""
+    """Suggest --merge for files that look like pieces of one capture."""
     ordered = sorted(pieces, key=lambda piece: piece.first_ns)
     names = {re.sub(r"\d+", "#", Path(piece.file).name) for piece in ordered}
     follow = all(

@@ -79,11 +79,11 @@ def slice(
     as_json: bool,
     out: str,
 ) -> None:
-    """Write packets of a connection, of a span of time, or those that prove a finding, to a file for Wireshark.
+    """Write packets of a connection, of a time span, or those that prove a finding, to a file for Wireshark.
 
-    Packets keep their payload, times, interfaces and comments. Further comments say what was found at each: why it was
-    sent again, zero windows, full windows, the findings that it proves, and at the first of a connection what limited
-    it. With a span, the handshakes of the connections come along.
+    Packets keep their payload, times, interfaces and comments. Added comments explain each packet: the cause of a
+    retransmission, zero windows, full windows, the findings that it proves, and on a connection's first packet its
+    limit. With a time span, the handshakes of the connections are included.
 
     FILE is a capture, several captures, a bundle, or - for standard input, as in `tcpwin analyze`.
     """
@@ -121,10 +121,10 @@ def slice(
 
 
 def refuse_output(captures: tuple[str, ...], out: str, *, as_json: bool) -> None:
-    """Refuse to write over what is read, or two things to one place.
+    """Reject an output that is an input, or two outputs to one place.
 
     Raises:
-        UsageError: one of these is asked for.
+        UsageError: either is the case.
     """
     if out == "-" and as_json:
         raise click.UsageError("--json and -o - exclude each other: both write to standard output")
@@ -139,7 +139,7 @@ def destination(out: str) -> str | IO[bytes]:
 
 
 def say_written(written: Slice, schema: str, analysis: Analysis, out: str, *, as_json: bool) -> None:
-    """Say what was written, where standard output is free for it."""
+    """Report what was written, if standard output is free for that."""
     from dataclasses import asdict
 
     from tcpwin.units import count_text, name_text
@@ -152,10 +152,10 @@ def say_written(written: Slice, schema: str, analysis: Analysis, out: str, *, as
 
 
 def _findings(analysis: Analysis, codes: set[str], connections: tuple[int, ...]) -> list[Finding]:
-    """What these rules found, of the connections or of all.
+    """Return the findings of these rules, of the connections or of all.
 
     Raises:
-        OutputError: nothing.
+        OutputError: there are none.
     """
     found = [each for each in analysis.findings if each.code in codes]
     if connections:
@@ -195,11 +195,11 @@ def annotate(
     as_json: bool,
     out: str,
 ) -> None:
-    """Write a whole capture to a file for Wireshark, whose comments say what was found at each packet.
+    """Write a whole capture to a file for Wireshark, with comments on the packets that have events.
 
-    Every packet is there, TCP or not, under its number and with its own comments; FILE is not changed. In Wireshark
-    the display filter `frame.comment contains "tcpwin"` shows those with something to say. With --filter, --from or
-    --to the other packets are left out, and comments name the frames of FILE where they differ.
+    All packets are included, TCP or not, under their numbers and with their own comments; FILE is not changed. In
+    Wireshark the display filter `frame.comment contains "tcpwin"` shows the commented packets. With --filter, --from or
+    --to the other packets are left out, and comments give the frame numbers of FILE if they differ.
 
     FILE is a capture, several captures, a bundle, or - for standard input, as in `tcpwin analyze`.
     """

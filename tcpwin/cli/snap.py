@@ -1,4 +1,4 @@
-"""`tcpwin snap`: record the TCP sockets of this host, its counters and memory, and packet headers beside them."""
+"""`tcpwin snap`: record this host's TCP sockets, counters and memory, with packet headers on request."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ PACKETS = "packets.pcap"
 
 
 def parse_every(text: str) -> int:
-    """The time from sample to sample, in nanoseconds: ``200ms``, ``1s``."""
+    """Parse the sampling interval into nanoseconds: ``200ms``, ``1s``."""
     return _parse(text, _TIMES_NS, LEAST_EVERY_NS, 3600 * _SECOND_NS, "200ms or 1s", "between 10 ms and 1 hour")
 
 
 def parse_duration(text: str) -> int:
-    """How long to record, in nanoseconds: ``60s``, ``10min``, ``2h``."""
+    """Parse the recording time into nanoseconds: ``60s``, ``10min``, ``2h``."""
     return _parse(text, _TIMES_NS, 10**6, 10**7 * _SECOND_NS, "60s, 10min or 2h", "between 1 ms and 10,000,000 s")
 
 
 def parse_size(text: str) -> int:
-    """The size of a file in bytes: ``64M`` and ``64MiB`` are 67,108,864, ``64MB`` is 64,000,000."""
+    """Parse a file size into bytes: ``64M`` and ``64MiB`` are 67,108,864, ``64MB`` is 64,000,000."""
     bounds = "between 64 KiB and 1 TiB"
     return _parse(text, _SIZES, LEAST_SIZE_BYTES, MOST_SIZE_BYTES, "64MiB, 64M (the same) or 64MB", bounds)
 
 
 def parse_filter(text: str) -> Filter:
-    """A filter; the error says at which character it is wrong."""
+    """Parse a filter; an error names the wrong character's position."""
     from tcpwin.hosts.collect import Filter, FilterError
 
     try:
@@ -161,7 +161,7 @@ def _paths(out: str) -> tuple[Path, Path]:
 
 @contextmanager
 def _waiting() -> Iterator[Callable[[float], bool]]:
-    """Wait for seconds, or for one of the signals that end a program; they are held back in between."""
+    """Return a function that waits for seconds, or for a signal to end; signals are blocked in between."""
     ends = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
     handled = {each for each in ends if signal.getsignal(each) is not signal.SIG_IGN}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, handled)

@@ -1,4 +1,4 @@
-"""The snapshot files that a command line names: paths, standard input, and what of bundles the command reads.
+"""The snapshot files of a command line: paths, standard input, and the relevant files of bundles.
 
 In: words. Out: SnapshotFiles, recognised but not read. Bundles stay open until the command ends.
 """
@@ -24,15 +24,15 @@ _NAMED = 10
 def open_snapshots(
     paths: tuple[str, ...], *, what: str, only: str | None = None, one_host: bool = False
 ) -> list[SnapshotFile]:
-    """The files, recognised; ``-`` is standard input; of a bundle those that may hold what is asked for.
+    """Open and recognise the files; ``-`` is standard input; of a bundle, those that may hold the requested samples.
 
     Args:
         what: ``sockets`` or ``counters``.
-        only: the host, or the file, that is taken of bundles.
-        one_host: several hosts in a bundle are wrong usage where `only` names none.
+        only: the host or file to use of bundles.
+        one_host: reject a bundle of several hosts if `only` names none.
 
     Raises:
-        SnapshotError: a bundle has no such file, or a file is no snapshot.
+        SnapshotError: a bundle has no such file, or a file is not a snapshot.
         OSError: a path that cannot be read.
     """
     if paths.count("-") > 1:
@@ -97,7 +97,7 @@ FORMS = ("table", "json", "jsonl", "csv", "arrow", "parquet")
 
 
 def describe_file(file: SnapshotFile, samples: int) -> dict[str, Any]:
-    """A file that was read, as an object of the JSON document."""
+    """Return a file that was read, as an object of the JSON document."""
     return {
         "name": file.name,
         "format": file.format,
@@ -109,10 +109,11 @@ def describe_file(file: SnapshotFile, samples: int) -> dict[str, Any]:
 
 
 def warn_of(files: Sequence[SnapshotFile], samples: Sequence[int], wanted: str, ended: Iterable[str]) -> None:
-    """Say on stderr which files have nothing that was wanted, what was not understood, assumed, or ended them early.
+    """Report on stderr which files have no samples, what was not understood or assumed, and errors that ended them
+    early.
 
     Args:
-        samples: how many of what was wanted each file has.
+        samples: number of samples in each file.
         ended: sentences on files that were read in part.
     """
     for file, count in zip(files, samples, strict=True):
@@ -136,7 +137,7 @@ Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options `--json`, `--format` and `-o`."""
+    """Add the options `--json`, `--format` and `-o`."""
     options: tuple[Option, ...] = (
         click.option("--json", "as_json", is_flag=True, help="Write a JSON document; same as --format json."),
         click.option(

@@ -1,6 +1,6 @@
 """`tcpwin ss`: sockets of snapshot files alone, as a table, JSON or columns; distributions over many of them.
 
-What it shares with `tcpwin nstat` stands first: where and how results are written.
+The parts shared with `tcpwin nstat` come first: the destination and format of results.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SCHEMA = "tcpwin/ss/1"
 
 
 def _field_names(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG001
-    """Names of fields, several of them separated by commas; the usage is wrong where a socket has none such."""
+    """Parse field names, separated by commas; a name that no socket has is a usage error."""
     names = tuple(dict.fromkeys(name.strip() for text in value for name in text.split(",")))
     if not names:
         return ()
@@ -118,8 +118,8 @@ def ss(
 ) -> None:
     """Show sockets as their kernel saw them: the last sample of each.
 
-    FILE is text of `ss -tmi`, with any of its options, once or many times, what `tcpwin snap` wrote, or a bundle that
-    has such files: a folder, .zip or .tar.gz; - is standard input: ss -tmi | tcpwin ss -
+    FILE is output of `ss -tmi`, with any of its options, one or more times, a recording of `tcpwin snap`, or a bundle
+    of such files: a folder, .zip or .tar.gz; - is standard input: ss -tmi | tcpwin ss -
     """
     if measured and (fields or sort or limit is not None):
         raise click.UsageError("--distribution is of all sockets: it goes without --field, --sort and --limit")
@@ -134,7 +134,7 @@ def ss(
 
 
 Labelled = tuple[str, "SocketSample"]
-"""A sample, and the name of its file where there are several."""
+"""A sample, and the name of its file if there are several."""
 
 
 class _Reading:
@@ -175,7 +175,7 @@ class _Reading:
             raise SnapshotError(f"no TCP socket in it ({what})", first.name)
 
     def bounded(self) -> Iterator[Labelled]:
-        """The same, as many as may be held at once."""
+        """Yield the same, as many as may be held at once."""
         from tcpwin.hosts import KEPT_SOCKETS
 
         for number, each in enumerate(self):
@@ -201,7 +201,7 @@ class _Reading:
             yield sample
 
     def facts(self) -> dict[str, Any]:
-        """The end of the JSON document."""
+        """Return the end of the JSON document."""
         return {
             "files": [describe_file(file, count) for file, count in zip(self._files, self._samples, strict=True)],
             "samples_wanted": self.wanted,
@@ -212,7 +212,7 @@ class _Reading:
         }
 
     def summary(self) -> Iterator[str]:
-        """The end of the table."""
+        """Return the lines below the table."""
         from tcpwin.render import span_text
         from tcpwin.units import count_text, name_text
 
@@ -225,11 +225,11 @@ class _Reading:
                 yield f"file {number}: {name_text(file.name)}"
 
     def label_numbers(self) -> dict[str, str]:
-        """The number of each file by its name, for a table."""
+        """Number the files by name, for a table."""
         return {file.name: str(number) for number, file in reversed(list(enumerate(self._files, 1)))}
 
     def warn(self) -> None:
-        """Say on stderr what was not understood or left out."""
+        """Report on stderr what was not understood or left out."""
         warn_of(self._files, self._samples, "TCP socket", self._ended)
         if self.left_out:
             complain(f"warning: {self.left_out} samples left out: there are more sockets than can be held at once")
@@ -277,7 +277,7 @@ def _write_distributions(reading: _Reading, measured: tuple[str, ...], output: O
     samples = [sample for _, sample in reading.bounded()]
     found = {name: distribution(samples, name, last_only=False) for name in measured}
     if measured == AMOUNTS:
-        # Asked for all, nobody wants a line for each field that no socket says.
+        # For "all", omit the lines of fields without values.
         found = {name: each for name, each in found.items() if each is not None}
     if output.form == "table":
         lines = render_distributions(found, sockets=len(samples))
@@ -292,7 +292,7 @@ def _write_distributions(reading: _Reading, measured: tuple[str, ...], output: O
 
 
 def _distribution_object(name: str, found: Distribution | None) -> dict[str, Any]:
-    """A distribution by its field; a count of 0 and nothing else where no socket says it."""
+    """Return a distribution as an object by its field; only a count of 0 if no socket has a value."""
     from tcpwin.hosts import Distribution as Measured
 
     if found is None:
@@ -320,18 +320,18 @@ def _order(field: str) -> Callable[[Labelled], tuple[bool, Any]]:
 
 
 def _limited(found: Iterable[Labelled], limit: int) -> Iterator[Labelled]:
-    """The first of them; the rest is read, for the summary is of all."""
+    """Yield the first of them; read the rest too, as the summary covers all."""
     for number, each in enumerate(found):
         if number < limit:
             yield each
 
 
 _MESSAGE = struct.Struct("=BB2x2s2s16s16s")
-"""The fields of `struct inet_diag_msg` that a filter looks at (include/uapi/linux/inet_diag.h)."""
+"""The fields of `struct inet_diag_msg` that a filter examines (include/uapi/linux/inet_diag.h)."""
 
 
 def _is_wanted(wanted: Filter, sample: SocketSample) -> bool:
-    """Whether a filter, which judges the kernel's messages, takes a sample."""
+    """Return true if a filter, which matches kernel messages, accepts a sample."""
     is_v6 = _is_v6(sample.local_address) or _is_v6(sample.peer_address)
     message = _MESSAGE.pack(
         AF_INET6 if is_v6 else AF_INET,

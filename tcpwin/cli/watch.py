@@ -1,4 +1,4 @@
-"""`tcpwin watch`: a recorder that waits for the stall, and keeps its packets."""
+"""`tcpwin watch`: a recorder that waits for a stall, and keeps its packets."""
 
 from __future__ import annotations
 
@@ -99,10 +99,10 @@ def watch(
     as_json: bool,
     colour: str,
 ) -> None:
-    """Watch an interface, or a file that grows, until something limits a connection; keep the packets around it.
+    """Watch an interface, or a growing file, until something limits a connection; keep the packets around it.
 
-    Headers of the newest packets are held in memory and judged again and again. When a finding of at least a warning
-    is new, FOLDER gets a bundle: the packets before and after, and this host's sockets, counters and settings, which
+    Headers of the newest packets are held in memory and judged repeatedly. A new finding of at least a warning puts a
+    bundle into FOLDER: the packets before and after, and this host's sockets, counters and settings, which
     every other command reads. On a terminal the worst connections are shown. Needs CAP_NET_RAW to capture.
     """
     if (interface is None) == (follow is None):
@@ -129,7 +129,7 @@ def watch(
     settings = Settings(
         recent_ns, recent_bytes, every_ns, after_ns, cost_ns, duration_ns, rules, parse_thresholds(thresholds)
     )
-    # The kernel's buffer is half as large as ours.
+    # The kernel's buffer is half the size of ours.
     blocks = max(recent_bytes // 2 // BLOCK_BYTES, 1)
     with ExitStack() as stack:
         is_ended = stack.enter_context(_end_requested())
@@ -162,7 +162,7 @@ def watch(
 
 @contextmanager
 def _end_requested() -> Iterator[Callable[[], bool]]:
-    """Whether a signal asked for the end; the second one ends at once."""
+    """Return a function that is true once a signal requested the end; a second signal ends the program at once."""
     signals: list[int] = []
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
@@ -202,7 +202,7 @@ def _as_lines(what: Notice) -> None:
 
 
 def alert_line(alert: Alert) -> str:
-    """When, who, and what."""
+    """Format time, finding, connection and cost of an alert."""
     finding = alert.finding
     now = datetime.now(UTC).strftime("%H:%M:%SZ")
     return (
@@ -212,7 +212,7 @@ def alert_line(alert: Alert) -> str:
 
 
 def head_line(name: str, round: Round) -> str:
-    """Return a line on the interface or file that is watched and what is known of it."""
+    """Return a line on the interface or file being watched, and its connections."""
     analysis = round.analysis
     dropped = f", {round.dropped:,} dropped" if round.dropped else ""
     line = f"{name_text(name)}: {count_text(round.packets, 'packet')}{dropped}"
@@ -226,7 +226,7 @@ def head_line(name: str, round: Round) -> str:
 
 
 class _Screen:
-    """The newest round, and what struck lately, in place of the round before."""
+    """A terminal screen with the newest round and recent alerts, redrawn each round."""
 
     def __init__(self, name: str, colour: str) -> None:
         self._name = name
@@ -257,7 +257,7 @@ class _Screen:
 
 
 def _with_sketches(table: ConnectionTable, analysis: Analysis, ids: Sequence[int]) -> ConnectionTable:
-    """The same table, where it has room with window and flight of the direction that each verdict is of."""
+    """Return the table with window and flight of each verdict's direction, if there is room."""
     if get_terminal_size().columns < WIDE_COLUMNS:
         return table
     from tcpwin.figures import SKETCH_BUCKETS, draw_blocks

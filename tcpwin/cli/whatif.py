@@ -1,4 +1,4 @@
-"""`tcpwin whatif`: the path of a connection as its capture shows it, and what would come of a change."""
+"""`tcpwin whatif`: a connection's path as its capture shows it, and the predicted effect of a change."""
 
 from __future__ import annotations
 
@@ -108,11 +108,11 @@ def whatif(
 ) -> None:
     """Predict throughput and duration of a connection after a change.
 
-    Without a change: its path as the capture shows it, and every limit lifted alone. Predictions are the cost model of
-    the verdict, with an interval. Exit status 3: the capture cannot say.
+    Without a change: its path as the capture shows it, and every limit lifted alone. Predictions use the cost model of
+    the verdict, with an interval. Exit status 3: the capture is insufficient.
 
-    With --twin a run like the connection is made in the lab's kernel (`tcpwin lab build`), and one with the change. A
-    run that does not do as the connection did is no twin, and predicts nothing.
+    With --twin, the lab's kernel (`tcpwin lab build`) runs the connection once unchanged and once with the change. If
+    the unchanged run does not behave like the capture, nothing is predicted.
 
     `tcpwin whatif case.zip --set receiver.tcp_rmem=32M --set sender.tcp_wmem=32M`
     """
@@ -177,7 +177,7 @@ _WIDTH = 120
 def try_twin(
     analysis: Analysis, connection: Connection, changes: Changes, folder: Path, name: str, series: str | None
 ) -> Twin:
-    """Run the twin, saying on the terminal how far it is."""
+    """Run the twin, with progress on the terminal."""
     from tcpwin.lab import check_kernel, series_like
     from tcpwin.lab.twin import run_twin
 
@@ -195,7 +195,7 @@ def _tick(name: str, elapsed_ns: int) -> None:
 
 
 def render_twin(twin: Twin) -> Iterator[str]:
-    """Yield the results of the runs and what follows from them."""
+    """Yield the results of the runs and their conclusion."""
     from tcpwin.units import rate_text, share_text, time_text
 
     yield ""

@@ -35,7 +35,7 @@ class _Group(LazyGroup):
 
 @click.group(cls=_Group)
 def wireshark() -> None:
-    """Bring what was found into Wireshark: fields as tcpwin.limit, for display filters, columns and I/O graphs."""
+    """Show results in Wireshark as fields such as tcpwin.limit, for display filters, columns and I/O graphs."""
 
 
 SCHEMA = "tcpwin/wireshark-index/1"
@@ -54,10 +54,10 @@ def index(
     as_json: bool,
     out: str | None,
 ) -> None:
-    """Write the index of a capture: of each packet its connection, bytes in flight, window, cause and events.
+    """Write the index of a capture: connection, bytes in flight, window, cause and events of each packet.
 
-    It stands beside FILE, which is not changed, as FILE.tcpwin; of several, each has its own. When Wireshark or tshark
-    opens FILE on this machine, the plugin finds the index.
+    The index is FILE.tcpwin, next to FILE, which is not changed; each of several files gets its own. When Wireshark or
+    tshark opens FILE on this machine, the plugin finds the index.
     """
     from tcpwin.render.wireshark import ENDING, make_known, write_index
     from tcpwin.units import count_text, name_text
@@ -96,9 +96,9 @@ _NAME = "tcpwin.lua"
     "--to", "folder", type=click.Path(file_okay=False), metavar="FOLDER", help="Folder; default: your plugins in Lua."
 )
 def install(is_printed: bool, folder: str | None) -> None:
-    """Write the plugin where Wireshark and tshark look for a user's plugins.
+    """Write the plugin to the folder where Wireshark and tshark look for a user's plugins.
 
-    It starts the tcpwin that wrote it: install it again after tcpwin has moved, and after an upgrade.
+    It starts the tcpwin that wrote it: install it again after moving or upgrading tcpwin.
     """
     from tcpwin.render.wireshark import default_folder, plugin_text
     from tcpwin.units import name_text
@@ -120,7 +120,7 @@ def install(is_printed: bool, folder: str | None) -> None:
 @click.argument("index", type=click.Path(exists=True, dir_okay=False), metavar="INDEX")
 @click.argument("connection", type=ConnectionNumber(), metavar="N")
 def open_(index: str, connection: int) -> None:
-    """Write a report on connection N of the capture that INDEX is of, and open it in the browser."""
+    """Write a report on connection N of the capture that INDEX belongs to, and open it in the browser."""
     import webbrowser
 
     from tcpwin.render.report import Report

@@ -55,7 +55,7 @@ def test_impossible_requests_are_refused(tmp_path: Path) -> None:
 def test_without_a_browser_pdf_is_refused_before_anything_is_read(tmp_path: Path) -> None:
     environment = {**os.environ, "BROWSER_PATH": "no-such-browser"}
     said = refused("report", TEXT, "-o", tmp_path / "r.pdf", env=environment)
-    assert "a report as PDF is printed by Chromium or Chrome" in said
+    assert "printing a PDF needs Chromium or Chrome" in said
 
 
 def test_connections_are_chosen(tmp_path: Path) -> None:

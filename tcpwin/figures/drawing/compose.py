@@ -327,8 +327,7 @@ def _meta(request: Request, kinds: Sequence[FigureKind]) -> dict[str, Any]:
     """Return what a page needs to draw the figure again, for another span or theme.
 
     ``legend_height`` is the space that the height reserves for the legend: on a page so narrow that the legend takes
-    one
-    column, the page makes the figure higher by the difference.
+    one column, the page makes the figure higher by the difference.
     """
     names = [kind.name for kind in kinds]
     if request.only is None:
