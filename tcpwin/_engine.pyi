@@ -137,6 +137,16 @@ def verdict_columns(
 ) -> tuple[dict[str, NDArray[Any]], list[tuple[Any, ...]]]:
     """Verdicts by packets alone as columns of codes and numbers, and the statements that `place` points to."""
 
+def judged_members(
+    result: Result,
+    start: int,
+    stop: int,
+    is_capture_lossy: bool,
+    describe_statement: Callable[..., tuple[str, str]],
+    describe_algorithm: Callable[..., str],
+) -> list[str]:
+    """Verdicts, budgets and congestion control by packets alone, as members of one JSON object per connection."""
+
 def rank_connections(result: Result, most: int) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
     """By packets alone the connections that lost most, and all with a problem: lost time, payload and number."""
 

@@ -5,12 +5,10 @@ In: a connection, or rows of many. Out: `Algorithm` with name, confidence and ev
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tcpwin.analysis import DIRECTIONS
-from tcpwin.limits.analysis import Analysis
 from tcpwin.limits.connection import Connection
 from tcpwin.units import count_text, share_text
 
@@ -50,7 +48,7 @@ def algorithms_of(connection: Connection) -> dict[str, Algorithm | None]:
     sockets = connection.socket_samples
     both = (connection.a_to_b, connection.b_to_a)
     return {
-        side: by_samples(sockets.get(side[0], ())) or _by_packets(*(getattr(data, name) for name in FIELDS))
+        side: by_samples(sockets.get(side[0], ())) or by_packets(*(getattr(data, name) for name in FIELDS))
         for side, data in zip(DIRECTIONS, both, strict=True)
     }
 
@@ -61,17 +59,8 @@ def by_samples(samples: Sequence[SocketSample]) -> Algorithm | None:
     return Algorithm(named[-1], "certain", "ss", "a snapshot of its socket names it") if named else None
 
 
-def algorithm_rows(analysis: Analysis, start: int, stop: int) -> Iterator[dict[str, Algorithm | None]]:
-    """Yield the algorithms of connections `start` to before `stop`, from packets alone."""
-    names = [f"{side}.{field}" for side in DIRECTIONS for field in FIELDS]
-    table = analysis.connections.table(names, start=start, stop=stop)
-    columns = [table[name].tolist() for name in names]
-    for row in zip(*columns, strict=True):
-        values = (row[: len(FIELDS)], row[len(FIELDS) :])
-        yield {side: _by_packets(*own) for side, own in zip(DIRECTIONS, values, strict=True)}
-
-
-def _by_packets(name: str | None, confidence: str | None, cuts: int, left: Any, probes: int) -> Algorithm | None:
+def by_packets(name: str | None, confidence: str | None, cuts: int, left: Any, probes: int) -> Algorithm | None:
+    """Infer a congestion control from the values of `FIELDS`; None if the packets show none."""
     if name is None or confidence is None:
         return None
     if name == "bbr" and probes:

@@ -3,9 +3,11 @@
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::result::Result;
+use crate::output::field::DirectionView;
 use crate::tables::budget_item::{SenderState, SENDER_STATES};
 use crate::tables::limit::{Limit, LIMITS};
 use crate::verdict::budget::{self, Items};
@@ -13,8 +15,9 @@ use crate::verdict::columns::{verdict_columns as judge_all, NO_CODE};
 use crate::verdict::confidence::Confidence;
 use crate::verdict::crossing::Crossing;
 use crate::verdict::division::{Loss, Times};
-use crate::verdict::facts::Facts;
+use crate::verdict::facts::{AlgorithmFacts, Facts};
 use crate::verdict::gain::{silent_by_limit, Carried, Life};
+use crate::verdict::json::{self, Sentences};
 use crate::verdict::judge::{judge as judge_direction, Claim, Evidence, Finding};
 use crate::verdict::opinion;
 use crate::verdict::owner::{End, Owner};
@@ -25,6 +28,7 @@ use crate::verdict::traits::{is_growing, is_slow};
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(judge, module)?)?;
     module.add_function(wrap_pyfunction!(verdict_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(judged_members, module)?)?;
     module.add_function(wrap_pyfunction!(rank_connections, module)?)?;
     module.add_function(wrap_pyfunction!(life, module)?)?;
     module.add_function(wrap_pyfunction!(gain, module)?)?;
@@ -34,40 +38,35 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(only_stop_ns, module)?)
 }
 
-type FindingArgument = (String, Option<String>, String, bool, i64, bool);
+type FindingArgument = (Owner, Option<End>, Confidence, bool, i64, bool);
 type CarriedArgument = (i64, f64, i64, i64, i64, i64, i64);
 
-fn known<T>(found: Option<T>, what: &str, name: &str) -> PyResult<T> {
-    found.ok_or_else(|| PyValueError::new_err(format!("no {what} {name}")))
+/// Values of tables, by their names in Python.
+macro_rules! by_name {
+    ($($code:ident $what:literal $name:expr;)*) => {
+        $(impl<'py> FromPyObject<'_, 'py> for $code {
+            type Error = PyErr;
+
+            fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+                let wanted: PyBackedStr = given.extract()?;
+                let mut all = $code::ALL.iter();
+                let found = all.find(|each| $name(**each) == &*wanted).copied();
+                found.ok_or_else(|| PyValueError::new_err(format!("no {} {wanted}", $what)))
+            }
+        })*
+    };
 }
 
-fn limit_of(name: &str) -> PyResult<Limit> {
-    known(Limit::named(name), "limit", name)
+by_name! {
+    Limit "limit" limit_name;
+    SenderState "item" |item: SenderState| item.row().name;
+    Owner "owner" Owner::name;
+    End "end" End::name;
+    Confidence "confidence" Confidence::name;
 }
 
-fn end_of(name: &str) -> PyResult<End> {
-    known(
-        End::ALL.into_iter().find(|end| end.name() == name),
-        "end",
-        name,
-    )
-}
-
-fn finding_of(given: FindingArgument) -> PyResult<Finding> {
-    let (owner, side, confidence, is_warning, cost_ns, has_remedy) = given;
-    let named = |each: &Confidence| each.name() == confidence;
-    Ok(Finding {
-        owner: known(Owner::named(&owner), "owner", &owner)?,
-        side: side.as_deref().map(end_of).transpose()?,
-        confidence: known(
-            Confidence::ALL.into_iter().find(named),
-            "confidence",
-            &confidence,
-        )?,
-        is_warning,
-        cost_ns,
-        has_remedy,
-    })
+fn limit_name(limit: Limit) -> &'static str {
+    limit.row().name
 }
 
 fn crossing_of(given: &Bound<'_, PyAny>) -> PyResult<Crossing> {
@@ -109,29 +108,30 @@ fn judge<'py>(
     packets_ns: Items,
     kernel_window_ns: Option<i64>,
     findings: Vec<FindingArgument>,
-    claims: Vec<(usize, String, String, i64)>,
+    claims: Vec<(usize, SenderState, Limit, i64)>,
     crossing: Option<Bound<'py, PyAny>>,
     is_capture_lossy: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let facts = Facts::read(id, result.get().get(id)?, is_back);
-    let findings = findings
-        .into_iter()
-        .map(finding_of)
-        .collect::<PyResult<Vec<_>>>()?;
-    let claim = |(finding, item, limit, ns): (usize, String, String, i64)| {
-        let named = |each: &SenderState| each.row().name == item;
-        let is_known = finding < findings.len();
-        Ok(Claim {
-            finding: known(is_known.then_some(finding), "finding", "of the claim")?,
-            item: known(SenderState::ALL.into_iter().find(named), "item", &item)?,
-            limit: limit_of(&limit)?,
-            ns,
-        })
+    let finding = |(owner, side, confidence, is_warning, cost_ns, has_remedy)| Finding {
+        owner,
+        side,
+        confidence,
+        is_warning,
+        cost_ns,
+        has_remedy,
     };
-    let claims = claims
-        .into_iter()
-        .map(claim)
-        .collect::<PyResult<Vec<_>>>()?;
+    let findings: Vec<_> = findings.into_iter().map(finding).collect();
+    if claims.iter().any(|(place, ..)| *place >= findings.len()) {
+        return Err(PyValueError::new_err("no finding of the claim"));
+    }
+    let claim = |(finding, item, limit, ns)| Claim {
+        finding,
+        item,
+        limit,
+        ns,
+    };
+    let claims = claims.into_iter().map(claim).collect();
     let evidence = Evidence {
         items_ns,
         packets_ns,
@@ -147,10 +147,9 @@ fn judge<'py>(
     macro_rules! set {
         ($($name:literal: $value:expr),* $(,)?) => { $(dict.set_item($name, $value)?;)* };
     }
-    let name = |limit: Limit| limit.row().name;
     set! {
-        "limit": name(division.first),
-        "second_limit": division.second.map(name),
+        "limit": limit_name(division.first),
+        "second_limit": division.second.map(limit_name),
         "share": judged.share(),
         "cost_ns": judged.cost_ns,
         "cost_low_ns": judged.cost_low_ns,
@@ -162,7 +161,7 @@ fn judge<'py>(
         "time_ns": division.also.map_or(division.first_ns, |also| division.lost_to_ns[also as usize]),
         "lost_ns": division.loss.lost_ns,
         "lost_share": judged.lost_share(),
-        "also": division.also.map(name),
+        "also": division.also.map(limit_name),
         "also_ns": judged.also_ns,
         "is_problem": division.loss.is_problem,
         "reason": judged.reason.name(),
@@ -179,11 +178,10 @@ fn judge<'py>(
 
 /// What a verdict's sentences depend on, in the order of `Statement` in Python.
 fn statement_to_python<'py>(py: Python<'py>, said: &Statement) -> PyResult<Bound<'py, PyTuple>> {
-    let name = |limit: Limit| limit.row().name;
     let names = (
-        name(said.limit),
-        said.second.map(name),
-        said.also.map(name),
+        limit_name(said.limit),
+        said.second.map(limit_name),
+        said.also.map(limit_name),
         said.confidence.name(),
         said.standing.name(),
         said.sender.name(),
@@ -257,6 +255,62 @@ fn verdict_columns<'py>(
     Ok((dict, statements))
 }
 
+/// Verdict, budgets and congestion control of connections `start` to before `stop`, by packets alone, as members of a JSON
+/// object each.
+///
+/// `describe_statement` writes the text and the fix of a statement as JSON, `describe_algorithm` a congestion control, by
+/// what shows it.
+#[pyfunction]
+fn judged_members(
+    py: Python<'_>,
+    result: &Bound<'_, Result>,
+    start: u32,
+    stop: u32,
+    is_capture_lossy: bool,
+    describe_statement: &Bound<'_, PyAny>,
+    describe_algorithm: &Bound<'_, PyAny>,
+) -> PyResult<Vec<String>> {
+    let connections = result.get().all()?;
+    let numbers = start.min(connections.len())..stop.min(connections.len());
+    let columns = py.detach(|| judge_all(connections, numbers.clone(), is_capture_lossy));
+    let sentences = columns.statements.iter().map(|said| {
+        let written = describe_statement.call1(statement_to_python(py, said)?)?;
+        let (text, fix) = written.extract()?;
+        Ok(Sentences { text, fix })
+    });
+    let sentences = sentences.collect::<PyResult<Vec<_>>>()?;
+    let algorithm = |view: &DirectionView| {
+        let shown = AlgorithmFacts::read(view);
+        if shown.sender_algorithm.is_empty() {
+            return Ok(None);
+        }
+        let written = describe_algorithm.call1((
+            shown.sender_algorithm,
+            shown.sender_algorithm_confidence,
+            shown.window_cuts,
+            shown.window_cut_mean,
+            shown.rate_probes,
+        ))?;
+        written.extract().map(Some)
+    };
+    let mut length = 0;
+    let members = connections.range(numbers).enumerate();
+    let members = members.map(|(row, connection)| {
+        let mut out = String::with_capacity(length);
+        let [there, back] =
+            [true, false].map(|is_from_a| DirectionView::new(connection, is_from_a));
+        let place = columns.place[row] as usize;
+        json::write_verdict(&mut out, &columns, row, &sentences[place]);
+        out.push_str(", ");
+        json::write_budgets(&mut out, &[there.budget(), back.budget()]);
+        out.push_str(", ");
+        json::write_algorithms(&mut out, [algorithm(&there)?, algorithm(&back)?]);
+        length = length.max(out.len());
+        Ok(out)
+    });
+    members.collect()
+}
+
 /// Lost time, payload and number.
 type RankedRow = (i64, u64, u32);
 
@@ -305,7 +359,7 @@ fn life(
 /// What lifting a limit alone would have gained: likely, at least, at most, and the bytes that came through in its time.
 #[pyfunction]
 fn gain(
-    limit: &str,
+    limit: Limit,
     times_ns: Times,
     silent_ns: Times,
     carried: CarriedArgument,
@@ -335,7 +389,7 @@ fn gain(
         carried,
         is_growing,
     };
-    let gain = life.gain(limit_of(limit)?);
+    let gain = life.gain(limit);
     Ok((
         gain.likely_ns,
         gain.low_ns,

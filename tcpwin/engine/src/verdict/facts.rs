@@ -61,7 +61,7 @@ macro_rules! facts {
         pub struct $facts { $(pub $name: $kind),* }
 
         impl $facts {
-            fn read(view: &$view) -> $facts {
+            pub fn read(view: &$view) -> $facts {
                 static FIELDS: OnceLock<Vec<&'static $field>> = OnceLock::new();
                 let fields = FIELDS.get_or_init(|| {
                     let names = [$(stringify!($name)),*];
@@ -127,6 +127,16 @@ facts! {
     BackFacts DirectionView DirectionField direction_field;
     syn_retransmissions: i64,
     last_data_ns: Option<i64>,
+}
+
+facts! {
+    /// Facts about the sender's congestion control.
+    AlgorithmFacts DirectionView DirectionField direction_field;
+    sender_algorithm: &'static str,
+    sender_algorithm_confidence: &'static str,
+    window_cuts: i64,
+    window_cut_mean: Option<f64>,
+    rate_probes: i64,
 }
 
 /// Facts of a connection, seen from one direction.

@@ -12,6 +12,7 @@ pub mod division;
 pub mod facts;
 pub mod fields;
 pub mod gain;
+pub mod json;
 pub mod judge;
 pub mod opinion;
 pub mod owner;

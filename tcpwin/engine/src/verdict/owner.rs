@@ -68,13 +68,6 @@ owners! {
 }
 
 impl Owner {
-    pub fn named(name: &str) -> Option<Owner> {
-        Owner::ALL
-            .iter()
-            .find(|owner| owner.name() == name)
-            .copied()
-    }
-
     /// Return whether it is an application or host of both ends, or of an unknown end. Only findings have such an owner.
     pub const fn is_of_either_end(self) -> bool {
         matches!(self, Owner::Application | Owner::Host)
