@@ -32,7 +32,7 @@ def test_from_upload_to_delete(host: Host, tmp_path: Path, capture: bytes) -> No
         assert client.connection(id, 0)["a_to_b"]["payload_bytes"] == 2000
         window = polars.read_ipc_stream(io.BytesIO(client.series(id, 0, "receive_window")))
         assert set(window["last"]) == {0, 2000}
-        with pytest.raises(ServiceError, match="no series") as missing:
+        with pytest.raises(ServiceError, match="unknown series") as missing:
             client.series(id, 0, "nothing")
         assert (missing.value.status, missing.value.problem["status"]) == (422, 422)
         client.delete(id)
