@@ -51,9 +51,9 @@ class ClockOffset:
     Attributes:
         offset_ns: added to a sample's time, gives the capture's time.
         least_ns, most_ns: its bounds from the first sample to the last, including a drift of up to 200 ppm and stamps
-        in whole seconds; None if the samples set no bound.
+            in whole seconds; None if the samples set no bound.
         method: ``given``; ``estimated``; ``same_clock``, if the bounds allow zero, as for a capture made on the host
-        itself; or ``assumed`` zero, if the samples say nothing, bound only one side, or contradict each other.
+            itself; or ``assumed`` zero, if the samples say nothing, bound only one side, or contradict each other.
         samples: number of samples that set bounds.
         agreeing: number of them that allow the offset.
     """

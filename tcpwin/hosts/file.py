@@ -57,7 +57,7 @@ class SnapshotFile:
 
     Raises:
         SnapshotError: a folder, empty, binary, compressed by anything but gzip, or of unknown format; or, possibly
-        after some samples, larger than `max_inflated_bytes`.
+            after some samples, larger than `max_inflated_bytes`.
         OSError: the path cannot be read.
     """
 

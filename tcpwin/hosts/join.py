@@ -36,7 +36,7 @@ class Limits:
 
     Attributes:
         window_limited_ns: how long, according to the packets, a full segment did not fit the peer's window meanwhile;
-        None if the capture does not span that time.
+            None if the capture does not span that time.
     """
 
     elapsed_ns: int

@@ -71,7 +71,7 @@ class Host:
         thinned: whether samples were dropped to bound memory.
         kernel, settings: the most recent ones, by time if known.
         disputed: settings that differ between two files without times, with the files' names. It is unknown whether the
-        files belong to one host, or which value applies, so `settings` has none of them.
+            files belong to one host, or which value applies, so `settings` has none of them.
         counters: samples of the source that covers the most time (see `counter_sources`), in time order.
         counter_sources: all sources, that one first. Two may have counted the same events: never add them.
         memory, others: in time order; those without a time come last.

@@ -136,7 +136,7 @@ class StampStyle:
         prefix: of each line: epoch, syslog, iso, bracket, ctime or clock (hours, minutes and seconds of no day); None
             where lines have none.
         origin: text between the prefix and the content, as in a system log: host and program (``logged``), or one of
-        them (``program``, ``host``); None without any.
+            them (``program``, ``host``); None without any.
         is_bare: whether a line with only a number of seconds is a time.
         is_trailing: whether the time of a sample follows it, before a separator, as flent's ``ss_iterate.sh`` does.
         is_border: of times that follow: whether they end the sample themselves, without a separator.

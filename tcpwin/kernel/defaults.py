@@ -69,7 +69,7 @@ def kernel_defaults(kernel: Kernel | None = None, *, memory_bytes: int | None = 
     Args:
         kernel: the version; older than 2.6 counts as 2.6.
         memory_bytes: memory free at boot. If given, it bounds the largest buffers at 1/128 of it, like `tcp_init`: at
-        least the initial value for tcp_rmem, at least 64 KiB for tcp_wmem.
+            least the initial value for tcp_rmem, at least 64 KiB for tcp_wmem.
     """
     wanted = UNKNOWN_KERNEL if kernel is None else kernel
     found = next((era for era in _ERAS if wanted >= era.since), _ERAS[-1])

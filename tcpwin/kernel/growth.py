@@ -45,7 +45,7 @@ def grown_buffer_bytes(
         model: the kernel's model: before 6.6 the buffer is counted in whole segments, from 6.6 on in bytes of window.
         buffer_bytes: previous buffer.
         taken_bytes: bytes read in this round trip. From 6.16 on, and in later stable releases of 6.12, minus unread
-        data, so that a slow reader's buffer does not grow.
+            data, so that a slow reader's buffer does not grow.
         before_bytes: bytes read in the fastest round trip so far (`rcv_space` of ss); initially ten segments.
         mss_bytes: MSS announced by this end (`advmss` of ss).
         rmem_max_bytes: the third value of tcp_rmem.

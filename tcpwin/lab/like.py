@@ -87,7 +87,7 @@ def scenario_like(
 
     Raises:
         ScenarioError: there is no connection, it has no data or no round trip, the run states no buffer, or the run
-        lacks a limit to lift.
+            lacks a limit to lift.
     """
     if connection is None:
         worst = analysis.worst(1)

@@ -74,7 +74,7 @@ def reader_trace(
 
     Args:
         held_share: unread bytes per byte by which the window is smaller, in the kernel that replays the trace; it then
-        offers the captured windows, whatever memory packets took originally.
+            offers the captured windows, whatever memory packets took originally.
     """
     view = connection.view(buckets=BUCKETS)
     edge, window = (view.series(name, direction=direction) for name in ("right_edge", "receive_window"))

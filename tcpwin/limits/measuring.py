@@ -44,27 +44,27 @@ def analyze(
             open binary file, a file's bytes, scapy packets or a dpkt reader; or a bundle, or the path of one (a folder,
             .zip or .tar.gz): its capture with its snapshots.
         snapshots: output of `ss`, `nstat`, `sockstat`, `sysctl` and so on, recognised by content; bundles; or pairs of
-        a host's name and a file.
+            a host's name and a file.
         capture: the capture to use if a bundle has several.
         filter: select packets, in libpcap's language: ``host 10.0.0.1 and port 443``. Frames keep their numbers. It
-        applies to the packets' bytes: only the first IP fragment has ports.
+            applies to the packets' bytes: only the first IP fragment has ports.
         start: ignore earlier packets: seconds since the first packet, text such as ``250ms``, ``10:05:30`` or
-        ``2026-11-25T10:05:30Z``, or a datetime. A connection with earlier SYNs is measured like one that began before
-        the capture.
+            ``2026-11-25T10:05:30Z``, or a datetime. A connection with earlier SYNs is measured like one that began
+            before the capture.
         end: ignore packets from this time on; same forms as `start`.
         clock_offset_ns: the capture's clock minus the hosts', if known; otherwise it is estimated.
         window_scales: known shifts by address, such as ``{"10.0.0.1": 7}``, for hosts whose SYNs the capture lacks. A
-        captured handshake is never overridden.
+            captured handshake is never overridden.
         follow: numbers of connections whose series and events are kept in this first pass; others are read on demand.
         events: keep events and stalls of all connections in this pass, if none are followed, at some hundred bytes
-        each; useful if rules will be applied.
+            each; useful if rules will be applied.
         buckets: maximum number of buckets per series.
         rows: maximum rows of a whole connection's view without reading the source again.
         index: a file that locates each connection's packets, eight bytes per packet. This pass writes it if it is
-        missing or does not match the capture; details are then read without the rest of the capture. Only a single
-        uncompressed file can have one; it is ignored for others.
+            missing or does not match the capture; details are then read without the rest of the capture. Only a single
+            uncompressed file can have one; it is ignored for others.
         threads: threads that track connections in parallel; by default the available cores, if that helps. Results are
-        identical. With `follow`, `events` or `index` only one is used.
+            identical. With `follow`, `events` or `index` only one is used.
         progress: called periodically with the bytes read so far.
 
     Raises:

@@ -16,7 +16,7 @@ class ClockPiece:
         offset_ns: b's clock minus a's at `from_ns`.
         drift_ppm: how much faster b's clock runs.
         uncertainty_ns: maximum error of the offset at `from_ns`; None if only packets of one direction were paired. At
-        least half the round trip between the points, because packets do not show how it is divided.
+            least half the round trip between the points, because packets do not show how it is divided.
         drift_uncertainty_ppm: maximum error of the drift.
     """
 

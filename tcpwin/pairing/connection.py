@@ -13,7 +13,7 @@ class Delay:
 
     Attributes:
         before_loss_ns: mean delay of the last packets before losses; None without loss, or if nothing followed. If it
-        is near `most_ns`, a full queue dropped them.
+            is near `most_ns`, a full queue dropped them.
     """
 
     least_ns: int
@@ -56,7 +56,7 @@ class Change:
         packets: number of changed packets; None if the change applies to all.
         frame_a, frame_b: the first changed packet; 0 if no packet is known in both captures.
         left_as, came_as: values in that packet; None if absent. For ``source`` and ``destination`` address and port as
-        text; for ``sequence`` and ``acknowledgment`` the added amount.
+            text; for ``sequence`` and ``acknowledgment`` the added amount.
     """
 
     field: str
@@ -87,7 +87,7 @@ class PairedDirection:
         unit: ``frame``, or ``segment`` if offload split the bytes differently in the two captures.
         sent: packets that passed the first point.
         delivered: of these, packets that also passed the second, proved by its capture or the receiver's
-        acknowledgments.
+            acknowledgments.
         lost: packets that did not.
         late: arrived after a packet that had left later.
         duplicated: passed the second point more often than the first.

@@ -30,7 +30,7 @@ class View:
         capture: ``a`` or ``b``.
         flight_max_bytes, flight_mean_bytes: data in flight at that point.
         window_min_bytes, window_max_bytes, window_mean_bytes: the receiver's offered window, scaled by that point's
-        SYNs.
+            SYNs.
         zero_window_ns: time with a closed window.
     """
 

@@ -36,7 +36,7 @@ def pair(
 
     Args:
         a: a capture, as for :func:`tcpwin.analyze`; or alone, a bundle with two captures (a folder, .zip or .tar), or a
-        capture with the packets of two points, as found by rule TW610, whose frame numbers are kept.
+            capture with the packets of two points, as found by rule TW610, whose frame numbers are kept.
         b: the other capture.
         capture_a: capture to read if `a` is a bundle with several.
         capture_b: the same for `b`, or for `a` if given alone.
@@ -44,14 +44,14 @@ def pair(
         start: ignore earlier packets; seconds count from each capture's first packet.
         end: ignore packets from this time on.
         progress: called periodically with the bytes read so far; each capture is read twice, or three times if times
-        alone do not show which point is nearer to which host.
+            alone do not show which point is nearer to which host.
 
     Raises:
         CaptureError: a capture cannot be read.
         FilterError: libpcap rejects the filter.
         SnapshotError: a bundle cannot be read.
         SourceError: a single bundle does not have two captures and none were chosen, a single capture has one point
-        only, or a capture name is given without a bundle.
+            only, or a capture name is given without a bundle.
         ArgumentError: the span ends before it begins, or has an invalid end.
     """
     from tcpwin import _engine

@@ -58,7 +58,7 @@ class Numbers:
     Attributes:
         window_bytes: the largest window the receiver allows after the change; infinite if unbounded.
         send_bytes: data in flight that the send buffer allows after the change; `send_now_bytes` before; None if
-        unknown.
+            unknown.
         path_factor: factor for the measured path rate.
         is_cubic: whether the sender responds to loss and round trip like CUBIC, else like Reno.
     """

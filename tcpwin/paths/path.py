@@ -48,7 +48,7 @@ class Path:
         round_trip_ns: the minimum; `queue_ns` is the additional queueing delay, on average and up to `high`.
         jitter_ns: mean deviation of the round trip, queues included.
         loss_share: share of the data segments; `loss_kind` is ``random``, ``queue`` (a queue overflowed), or None
-        without loss or if unknown.
+            without loss or if unknown.
         ack_loss_share: share of the receiver's packets.
         reader_bps, writer_bps: the pace of an application that was the limit; None if it kept up.
         send_buffer_bytes: payload in flight that the sender's buffer allows.

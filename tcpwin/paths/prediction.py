@@ -121,7 +121,7 @@ def whatif(
         loss_share: the path's new loss.
         round_trip_ns: the path's new round trip.
         rate_bps: the path's new link rate, including headers. If the capture does not show the path's rate, it is the
-        rate before and after.
+            rate before and after.
         each: also lift every limit alone.
 
     Raises:

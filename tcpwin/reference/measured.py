@@ -54,7 +54,7 @@ class Measured:
         rtt_ns: minimum round trip of the path.
         path_rate_bps: the path's rate, if given or visible in the packets; else None.
         loss_share: share of data segments lost randomly or because of other traffic; 0 without loss, or if its own
-        queue dropped them.
+            queue dropped them.
         goodput_bps: over the whole transfer.
         best_second_bps: rate of its best second; None for connections too long to know single seconds.
         volume_bytes, duration_ns: payload, and its duration; without handshake and close if visible.

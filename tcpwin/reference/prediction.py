@@ -60,7 +60,7 @@ class Prediction:
         allowed: what these settings allow on the user's kernel; None without any gain.
         lines: sysctl lines for the receiver.
         goodput_bps: expected rate: window-limited time shrinks with the larger window, other time stays, and no
-        transfer is faster than slow start.
+            transfer is faster than slow start.
         ceiling_bps: the smaller of one window per round trip and the path's rate, if known.
         assumptions: its assumptions, one sentence each.
         text: summary, or why nothing is gained.

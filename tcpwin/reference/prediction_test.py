@@ -31,10 +31,10 @@ class Against:
     Attributes:
         rows: name, captured, predicted, run; None if unknown or not predicted.
         is_window_right: whether the run's largest window matches the model, or is smaller if the window was not the
-        limit; from Linux 6.6 on, no more than its buffer. None if the settings are unknown.
+            limit; from Linux 6.6 on, no more than its buffer. None if the settings are unknown.
         is_rate_right: whether the run's rate is within 25 % of the prediction; None without one.
         is_twin: whether a run with the same settings came within 15 % of the captured rate, with the same limit; None
-        for others.
+            for others.
         verdict: in words.
     """
 
@@ -52,7 +52,7 @@ def against(captured: Measured, run: Measured, prediction: Prediction | None = N
         captured: the transfer that the run imitates.
         run: the run's transfer.
         prediction: rate prediction, if the run's settings differ from the capture's. Without it the captured rate is
-        expected, at most the path's.
+            expected, at most the path's.
     """
     allowed = own_window(run)
     goodput = prediction.goodput_bps if prediction is not None else _same(captured)

@@ -305,7 +305,7 @@ def test_a_source_read_once_cannot_be_pickled(part: str) -> None:
     with SMALL.open("rb") as file:
         analysis = tcpwin.analyze(file)
     of = {"analysis": analysis, "connection": analysis.connections[0]}
-    with pytest.raises(TypeError, match=r"cannot be pickled: it reads its capture again.*to_json"):
+    with pytest.raises(TypeError, match=r"cannot be pickled: unpickling reads the capture again.*to_json"):
         pickle.dumps(of[part])
 
 

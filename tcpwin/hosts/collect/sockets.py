@@ -47,7 +47,7 @@ class Sockets:
         count: number of matching sockets.
         whole: full records of sockets that are new, or whose rarely changing fields changed.
         changes: for other sockets, JSON objects with the cookie and the changed fields; null for values that became
-        unknown.
+            unknown.
         gone: cookies of sockets that disappeared since the previous dump; empty in a full sample.
     """
 
