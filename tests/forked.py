@@ -62,6 +62,8 @@ def _become(
                 signal.signal(ignored, signal.SIG_IGN)
             warnings.resetwarnings()
             warnings.simplefilter("ignore")
+            # It reads its environment when it is first used.
+            sys.modules.pop("webbrowser", None)
             if environment is not None:
                 os.environ.clear()
                 os.environ.update(environment)

@@ -32,7 +32,7 @@ class Quoting:
 
 
 def find_quoting(head: Sequence[str]) -> Quoting:
-    """Detect the modification from the first lines: a mark precedes at least two thirds of them."""
+    """Detect from the first lines whether the file was quoted, commented out or sent as quoted-printable."""
     lines = [line.rstrip("\r\n") for line in head]
     is_broken = any(_is_soft_break(line) for line in lines) and max(map(len, lines)) <= _LONGEST
     filled = [line for line in (_joined(lines) if is_broken else lines) if line.strip()]

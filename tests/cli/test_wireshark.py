@@ -63,7 +63,7 @@ def test_a_connection_is_opened(capture: Path, tmp_path: Path) -> None:
 def test_captures_that_cannot_be_opened(capture: Path) -> None:
     index = Path(f"{capture}.tcpwin")
     tcpwin("wireshark", "index", capture)
-    assert "is no index of tcpwin" in refused("wireshark", "open", capture, 0)
+    assert "is not a tcpwin index" in refused("wireshark", "open", capture, 0)
     assert "no connection 7: the capture has 1" in refused("wireshark", "open", index, 7)
     whole = index.read_bytes()
     for data, words in (

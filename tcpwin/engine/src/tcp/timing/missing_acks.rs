@@ -10,7 +10,7 @@ const STEP_MAX: i16 = 64;
 const LATE_MAX: i16 = -STEP_MAX;
 /// Steps of one that make a counter credible.
 const STEPS_MIN: u32 = 16;
-/// No identification to compare with: neither it nor its successor is one.
+/// Sentinel for "no previous IP ID": neither this value nor the next is a valid 16-bit ID.
 const NONE: u32 = 1 << 20;
 
 #[derive(Clone, Debug)]

@@ -9,7 +9,8 @@ use crate::tcp::timing::timestamp_echo::Echo;
 use crate::tcp::tracker::time_charge::open_state;
 use crate::tcp::window::sender_view::{Known, SenderView};
 
-/// Share of the path between the capture point and an end from which the two count as apart.
+/// A capture point is remote from the sender if its round trip to the sender is at least this fraction (one tenth) of the
+/// whole path's.
 const AWAY_SHARE: i64 = 10;
 const AWAY_MIN_NS: i64 = 200_000;
 /// Number of rounds after which the path is checked only every so many rounds.
