@@ -97,7 +97,7 @@ def document_schema(path: Path) -> str:
         for group in ("connection", "direction"):
             entry = definitions[group]
             fields = {row[0]: field_schema(row) for row in _engine.field_table(group)}
-            # What is nested, and what is only written on request, is described by hand.
+            # Nested members, and those written only on request, are described by hand.
             nested = {name: value for name, value in entry["properties"].items() if not _is_plain(value)}
             always = [name for name in entry["required"] if name in nested]
             entry["required"] = [*fields, *always]
@@ -285,7 +285,7 @@ def outputs() -> dict[Path, str]:
 
 
 def stale(files: dict[Path, str]) -> Iterable[Path]:
-    """Yield the files that differ from what the tables imply."""
+    """Yield the files that no longer match the tables."""
     for path, text in files.items():
         if not path.exists() or path.read_text(encoding="utf8") != text:
             yield path

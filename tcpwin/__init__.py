@@ -10,7 +10,7 @@ from tcpwin.lazy import attach, provide
 
 __getattr__, __dir__ = attach(__name__)
 
-# What methods of Analysis and Connection call of the stages after their own.
+# Functions of later stages that methods of Analysis and Connection call.
 provide(
     draw="tcpwin.figures:draw",
     draw_timeline="tcpwin.figures:timeline",

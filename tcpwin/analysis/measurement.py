@@ -95,7 +95,7 @@ class Measurement:
 
         Raises:
             CaptureError: nothing can be read at all.
-            SourceError: it is no source of packets.
+            SourceError: the source is of an unsupported type.
             ArgumentError: `threads` is less than one.
         """
         if threads is not None and threads < 1:

@@ -61,7 +61,7 @@ class Table(Mapping[str, NDArray[Any]]):
         return 0
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield each row as a dictionary of plain Python values; None where there is no value."""
+        """Yield each row as a dictionary of plain Python values; None for a missing value."""
         columns = [_plain(column) for column in self.values()]
         for values in zip(*columns, strict=True):
             yield dict(zip(self._columns, values, strict=True))

@@ -49,7 +49,7 @@ class Dataset:
         """Open a data set to read it.
 
         Raises:
-            SourceError: there is none, or it has another version.
+            SourceError: the folder holds no data set, or one of another version.
         """
         _check_description(Path(folder))
         return cls(Path(folder))

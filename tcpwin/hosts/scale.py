@@ -43,7 +43,7 @@ class ScaleClaim:
 
 
 def find_scale(side: str, samples: list[SocketSample]) -> list[ScaleClaim]:
-    """Return the shifts according to one side's socket: of its peer's windows and of its own."""
+    """Return the shifts that one side's socket reports: the peer's and its own."""
     peer = "b" if side == "a" else "a"
     told = [
         each

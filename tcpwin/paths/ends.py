@@ -80,7 +80,7 @@ def ends_of(connection: Connection, direction: DirectionName) -> tuple[End, End,
 
 
 def host_of(connection: Connection, direction: DirectionName, role: str) -> Host | None:
-    """Return the host at an end, ``sender`` or ``receiver`` of a direction; None if there is none, or several."""
+    """Return the host at an end, ``sender`` or ``receiver`` of a direction; None unless exactly one is known."""
     hosts = _homes(connection, direction)[0][_sides(direction)[role]]
     return hosts[0][0] if len(hosts) == 1 else None
 

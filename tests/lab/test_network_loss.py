@@ -66,7 +66,7 @@ def test_both_ends_tables_differ_by_the_segments_lost(run: Run) -> None:
 
 @on(ends=["snd"])
 def test_the_senders_capture_misses_nothing(run: Run) -> None:
-    """Loss beyond the capture point is no gap of the capture; a late one misses the packets sent before."""
+    """Loss beyond the capture point is not a gap in the capture; a capture that starts late misses earlier packets."""
     data = run.data
     assert (data.acked_unseen, data.out_of_order) == (0, 0)
     if run.scenario not in LATE:

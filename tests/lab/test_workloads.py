@@ -172,7 +172,7 @@ def test_a_wrong_setting_is_one_sentence(options: str, said: str) -> None:
 def test_messages_end_in_words_where_the_reader_leaves_or_the_disk_is_full(
     options: str, answers: bool, status: int, said: str
 ) -> None:
-    """A thread reads the answers: its failures are reported like any other, and a missing answer is no round trip."""
+    """A thread reads the answers: its failures are reported like any other, and a missing answer gives no sample."""
     server = subprocess.Popen(
         [TCPWIN, "lab", "serve", "messages", "--port", "0", "--message-bytes", "20", *options.split()],
         stdout=subprocess.PIPE,

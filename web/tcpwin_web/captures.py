@@ -109,7 +109,7 @@ class Captures:
         """Return a capture with its files and tags.
 
         Raises:
-            NotFoundError: there is none with this id.
+            NotFoundError: no capture has this id.
         """
         async with self._database.begin() as session:
             return await self._load(session, capture_id)

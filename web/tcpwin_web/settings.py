@@ -161,7 +161,7 @@ class Settings(BaseSettings):
 
     @property
     def secret(self) -> str | None:
-        """The token in clear text; None if there is none."""
+        """The token in clear text, or None if it is not set."""
         return None if self.token is None else self.token.get_secret_value()
 
     @property

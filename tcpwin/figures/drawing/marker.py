@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _LINKED = ("original_frame", "age_ns", "trigger_frame")
-"""Evidence with words of its own in hover texts; the rest has its heading."""
+"""Evidence with special wording in hover texts; the rest uses its heading."""
 
 
 def event_text(event: Event) -> str:

@@ -68,7 +68,7 @@ def describe_page(file_set: FileSet, connection: int, query: WhatIfQuery) -> dic
 
 
 def _found(file_set: FileSet, number: int, query: WhatIfQuery) -> WhatIf | str:
-    """Return the prediction, or why there is none."""
+    """Return the prediction, or the reason why none is possible."""
     analysis = open_connections(file_set, [number])
     try:
         return whatif(

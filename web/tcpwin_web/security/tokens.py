@@ -91,7 +91,7 @@ class Tokens:
         return self._by_id[row.id], secret
 
     async def revoke(self, token_id: str) -> bool:
-        """Revoke a token; return False if there is no valid one with this id."""
+        """Revoke a token; return False if no valid token has this id."""
         async with self._database.change() as session:
             row = await session.get(ApiToken, token_id)
             if row is None or row.revoked_ns is not None:

@@ -74,7 +74,7 @@ class Links:
             return (await session.scalars(query.order_by(Share.created_ns))).all()
 
     async def revoke(self, share_id: str) -> bool:
-        """Revoke a link; return False if there is none with this id."""
+        """Revoke a link; return False if no link has this id."""
         async with self._database.change() as session:
             share = await session.get(Share, share_id)
             if share is None:
