@@ -10,6 +10,7 @@ mod fast;
 mod fork;
 mod handshake;
 mod journal;
+mod loss_reports;
 mod on_segment;
 pub mod out_of_window;
 mod prefetch;

@@ -14,6 +14,7 @@ use crate::tcp::recovery::holes::{lateness, Hole, Lateness, REORDER_DEFAULT_NS};
 use crate::tcp::recovery::resent::{judge, shows_probing, ResendContext};
 use crate::tcp::timing::estimator::RTO_MAX_NS;
 use crate::tcp::timing::sent::Sent;
+use crate::tcp::tracker::loss_reports::{has_reached, loss_reports_at_sender, LossReports};
 use crate::tcp::tracker::probe::{is_too_late, take_keep_alive, take_probe};
 use crate::wire::{Segment, FIN};
 
@@ -351,55 +352,6 @@ fn last_sent_ns(sent: &Direction, seq: Seq, old_end: Seq) -> Option<i64> {
         .or_else(|| Some(cold_state?.holes.at(seq, old_end)?.time_ns))
 }
 
-/// Reports of loss that had reached the sender when it sent the segment.
-struct Reported {
-    duplicate_acks: u32,
-    sacked_above: u32,
-    sacked_ranges: u32,
-}
-
-/// Return true if the reaction to an ACK captured at `time_ns` may show by now: one round trip to the sender later.
-fn has_reached(time_ns: i64, rtt_to_sender_ns: i64, now_ns: i64) -> bool {
-    time_ns.saturating_add(rtt_to_sender_ns / 5 * 4) <= now_ns
-}
-
-fn reported_to(sent: &Direction, seq: Seq, rtt_to_sender_ns: i64, now_ns: i64) -> Reported {
-    let cold_state = sent.cold_state.as_deref();
-    let mut reported = Reported {
-        duplicate_acks: u32::from(sent.duplicate_acks),
-        sacked_above: 0,
-        sacked_ranges: 0,
-    };
-    let ranges = cold_state
-        .into_iter()
-        .flat_map(|cold_state| cold_state.sacked.iter());
-    for (left, right) in ranges.filter(|range| range.0.is_after(seq)) {
-        let bytes = left.to(right).max(0) as u32;
-        reported.sacked_above = reported.sacked_above.saturating_add(bytes);
-        reported.sacked_ranges += 1;
-    }
-    let first_report = cold_state.and_then(|cold_state| cold_state.loss_report);
-    if first_report.is_some_and(|(time_ns, _)| has_reached(time_ns, rtt_to_sender_ns, now_ns)) {
-        return reported;
-    }
-    let is_first_on_the_way = cold_state
-        .and_then(|cold_state| cold_state.first_report_ns)
-        .is_some_and(|time_ns| !has_reached(time_ns, rtt_to_sender_ns, now_ns));
-    if is_first_on_the_way {
-        return Reported {
-            duplicate_acks: 0,
-            sacked_above: 0,
-            sacked_ranges: 0,
-        };
-    }
-    // Still on the way: the sender did not yet know enough to start a repair.
-    Reported {
-        duplicate_acks: reported.duplicate_acks.min(2),
-        sacked_above: reported.sacked_above.min(sent.segment_size()),
-        sacked_ranges: reported.sacked_ranges.min(1),
-    }
-}
-
 /// Gather the facts about bytes from `seq` to `old_end` that are captured a second time.
 fn resend_context(
     sent: &Direction,
@@ -432,11 +384,11 @@ fn resend_context(
         .saturating_add(rtt_to_sender_ns);
     let has_sack = sent.syn.has(syn_kind::SACK_PERMITTED) && peer.syn.has(syn_kind::SACK_PERMITTED)
         || cold_state.is_some_and(|cold_state| !cold_state.sacked.is_empty());
-    let Reported {
+    let LossReports {
         duplicate_acks,
         sacked_above,
         sacked_ranges,
-    } = reported_to(sent, seq, rtt_to_sender_ns, now_ns);
+    } = loss_reports_at_sender(sent, seq, rtt_to_sender_ns, now_ns);
     ResendContext {
         phase: episode.map_or(Phase::Open, |episode| episode.phase),
         is_head: !una.is_before(seq),
