@@ -6,7 +6,7 @@ TcpwinError
 ├── FilterError     a filter that libpcap does not understand
 ├── SourceError     something that is no source of packets, or cannot be read again
 ├── OutputError     a result that cannot be written as asked
-└── ArgumentError   an argument that is none: a span that ends before it begins, a figure that there is not
+└── ArgumentError   an invalid argument: a span that ends before it begins, an unknown figure
 
 A bad packet is data: it is counted and shown, never raised.
 """

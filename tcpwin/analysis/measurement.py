@@ -276,7 +276,7 @@ class Measurement:
             return []
         for name, time_ns in (("begins", start_ns), ("ends", end_ns)):
             if time_ns is not None and not FIRST_NS <= time_ns <= LAST_NS:
-                raise ArgumentError(f"the span {name} at {time_ns} ns, which is no time")
+                raise ArgumentError(f"the span {name} at {time_ns} ns, which is not a valid time")
         if start_ns is not None and end_ns is not None and end_ns < start_ns:
             raise ArgumentError(f"the span ends at {end_ns} ns, before it begins at {start_ns} ns")
         buckets = self._buckets if buckets is None else buckets

@@ -78,7 +78,7 @@ class View:
         """How ``receive_window``, ``flight`` or ``pipe`` was distributed over the time of the span.
 
         Raises:
-            KeyError: there are no percentiles of that.
+            KeyError: unknown name.
         """
         if name not in ("receive_window", "flight", "pipe"):
             raise KeyError(f"no percentiles of {name}; there are receive_window, flight, pipe")

@@ -20,7 +20,7 @@ def _tolerance(ctx: click.Context, param: click.Parameter, value: str) -> float:
     found = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)(%?)", value)
     share = None if found is None else float(found[1]) / (100 if found[2] else 1)
     if share is None or share > 1:
-        raise click.BadParameter(f"{value[:40]!r} is no share such as 10% or 0.1.")
+        raise click.BadParameter(f"{value[:40]!r} is not a share such as 10% or 0.1.")
     return share
 
 

@@ -87,7 +87,7 @@ def _sockets() -> str:
     from tcpwin.hosts.collect import SocketDump
 
     if not hasattr(socket, "AF_NETLINK"):
-        raise SnapshotError("only Linux tells of its sockets by netlink", "snap")
+        raise SnapshotError("sockets can be listed by netlink on Linux only", "snap")
     SocketDump().close()
     return "netlink"
 

@@ -52,7 +52,7 @@ def check_set(wanted: str | None, found: Iterable[Scenario]) -> None:
     """Reject a set without scenarios."""
     sets = sorted({name for each in found for name in each.sets})
     if wanted is not None and wanted not in sets:
-        raise click.UsageError(f"there is no set {wanted}; there are {', '.join(sets)}")
+        raise click.UsageError(f"unknown set {wanted}: choose one of {', '.join(sets)}")
 
 
 def chosen(names: Sequence[str], wanted: str | None, *, every: bool) -> list[Scenario]:

@@ -20,7 +20,7 @@ from tcpwin.errors import OutputError
     help="Let slices be written to this folder; without it nothing is written.",
 )
 def mcp(folder: str, out: str | None) -> None:
-    """Serve the captures of FOLDER to an agent, by the Model Context Protocol on standard input and output.
+    """Serve the captures in FOLDER to an agent over the Model Context Protocol, on standard input and output.
 
     FOLDER is the current one by default; nothing outside of it is read. Configure the agent with the command line
     `tcpwin mcp FOLDER`, which it then starts itself.

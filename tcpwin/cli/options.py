@@ -17,6 +17,7 @@ import click
 
 from tcpwin.cli import completion
 from tcpwin.cli.io import complain, open_captures, progress
+from tcpwin.cli.snapshot_files import unknown_lines_text
 from tcpwin.sources import Source
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Offset(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         match = re.fullmatch(r"([+-]?\d{1,12}(?:\.\d{1,9})?)(ns|us|ms|s|min|h)", str(value))
         if match is None:
-            self.fail(f"{value!r} is no time with a unit, such as -1.5s or 300ms", param, ctx)
+            self.fail(f"{value!r} is not a time with a unit, such as -1.5s or 300ms", param, ctx)
         offset_ns = int(Fraction(match[1]) * _UNITS_NS[match[2]])
         if abs(offset_ns) > _MAX_OFFSET_NS:
             self.fail(f"{value!r} is more than a century", param, ctx)
@@ -78,7 +79,7 @@ class WindowScale(click.ParamType):  # type: ignore[type-arg]
 
         host, _, shift = str(value).rpartition("=")
         if not host or not re.fullmatch(r"\d{1,3}", shift):
-            self.fail(f"{value!r} is no host with its shift, such as 10.0.0.1=7", param, ctx)
+            self.fail(f"{value!r} is not a host with its shift, such as 10.0.0.1=7", param, ctx)
         try:
             [pair] = read_scales({host: int(shift)}).items()
         except ValueError as error:
@@ -243,8 +244,7 @@ class CaptureOptions:
             warn(f"warning: {warning}")
         for file in (file for host in analysis.hosts for file in host.files):
             if file.unknown_lines:
-                first = file.first_unknown[0].number
-                warn(f"warning: {file.name}: {file.unknown_lines} lines not understood, the first is line {first}")
+                warn(f"warning: {unknown_lines_text(file.name, file.unknown_lines, file.first_unknown)}")
         return analysis
 
 

@@ -29,7 +29,7 @@ def _columns(_: click.Context, __: click.Parameter, names: str | None) -> tuple[
     chosen = tuple(filter(None, names.split(",")))
     for name in chosen:
         if name not in _engine.ROW_COLUMNS:
-            raise click.BadParameter(f"there is no column {name[:60]}: {', '.join(_engine.ROW_COLUMNS)}")
+            raise click.BadParameter(f"unknown column {name[:60]}: choose from {', '.join(_engine.ROW_COLUMNS)}")
     if not chosen:
         raise click.BadParameter("name at least one")
     return chosen

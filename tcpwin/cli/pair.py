@@ -139,7 +139,7 @@ def _check_chosen(a: str, b: str | None, capture_a: str | None, capture_b: str |
     for letter, name, path in (("a", capture_a, a), ("b", capture_b, a if b is None else b)):
         if name is not None and not is_bundle(path):
             raise click.UsageError(
-                f"--capture-{letter} names a capture in a bundle, and {path} is none: give a folder, .zip or .tar.gz"
+                f"--capture-{letter} needs a bundle (a folder, .zip or .tar.gz), and {path} is not one"
             )
 
 

@@ -144,7 +144,7 @@ def _write_one(name: str, as_json: bool, colour: str) -> None:
     wanted, _, run_name = name.partition("/")
     found = references().get(wanted)
     if found is None:
-        raise click.UsageError(f"there is no reference {wanted[:80]!r}{_hint(wanted, list(references()))}")
+        raise click.UsageError(f"unknown reference {wanted[:80]!r}{_hint(wanted, list(references()))}")
     runs = [run for run in found.runs if run_name in ("", run.name)]
     if not runs:
         names = ", ".join(run.name for run in found.runs)
@@ -174,7 +174,7 @@ def _write_nearest(
 
     workloads = sorted({run.workload for each in references().values() for run in each.runs})
     if workload is not None and workload not in workloads:
-        raise click.UsageError(f"there is no workload {workload[:80]!r}; there are {', '.join(workloads)}")
+        raise click.UsageError(f"unknown workload {workload[:80]!r}: choose one of {', '.join(workloads)}")
     try:
         found = nearest(
             rtt_ns=None if rtt is None else round(rtt),

@@ -112,7 +112,7 @@ def report(
 
 
 def _report_each(files: list[str], options: CaptureOptions, out: str | None, form: str, limit: int, theme: str) -> int:
-    """Write a report of each capture into a folder, and show the captures as a table."""
+    """Write a report on each capture to a folder, and show the captures as a table."""
     if out is None or Path(out).is_file():
         raise click.UsageError(
             f"{len(files)} captures: name a folder for their reports with -o OUT (--merge reads them as one)"

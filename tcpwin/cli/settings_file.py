@@ -43,7 +43,7 @@ def read_settings(named: str | None = None) -> dict[str, dict[str, Any]]:
         raise click.UsageError(f"{path} has no table [tool.tcpwin]")
     unknown = sorted(tables.keys() - {*CONFIGURED})
     if unknown:
-        raise click.UsageError(f"{path}: there is no table {unknown[0]!r}: there are {', '.join(CONFIGURED)}")
+        raise click.UsageError(f"{path}: unknown table {unknown[0]!r}: choose one of {', '.join(CONFIGURED)}")
     return {command: _defaults(path, command, table) for command, table in tables.items()}
 
 
@@ -75,17 +75,17 @@ def _tables(path: Path) -> dict[str, Any] | None:
     except OSError as error:
         raise click.UsageError(f"{path}: {error.strerror}") from None
     except ValueError as error:
-        raise click.UsageError(f"{path} is no TOML: {error}") from None
+        raise click.UsageError(f"{path} is not valid TOML: {error}") from None
     tool = document.get("tool")
     found = (tool.get("tcpwin") if isinstance(tool, dict) else None) if is_project else document
     if found is not None and not isinstance(found, dict):
-        raise click.UsageError(f"{path}: tool.tcpwin is no table")
+        raise click.UsageError(f"{path}: tool.tcpwin is not a table")
     return found
 
 
 def _defaults(path: Path, command: str, table: Any) -> dict[str, Any]:
     if not isinstance(table, dict):
-        raise click.UsageError(f"{path}: {command} is no table")
+        raise click.UsageError(f"{path}: {command} is not a table")
     found: dict[str, Any] = {}
     for name, value in table.items():
         where = f"{path}: {command}.{name}"
@@ -95,7 +95,7 @@ def _defaults(path: Path, command: str, table: Any) -> dict[str, Any]:
             found[_PATHS[command][name]] = str(path.parent / _text(where, value))
         elif name in _LISTS[command]:
             if not isinstance(value, list):
-                raise click.UsageError(f'{where} is no list, such as ["TW201", "TW3"]')
+                raise click.UsageError(f'{where} is not a list, such as ["TW201", "TW3"]')
             found[_LISTS[command][name]] = [_text(where, each) for each in value]
         elif name == "threshold" and command == "check":
             found["thresholds"] = [f"{key}={each}" for key, each in _thresholds(where, value).items()]
@@ -106,26 +106,26 @@ def _defaults(path: Path, command: str, table: Any) -> dict[str, Any]:
                 *_LISTS[command],
                 *(["threshold"] if command == "check" else []),
             ]
-            raise click.UsageError(f"{where} is no setting: there are {', '.join(known)}")
+            raise click.UsageError(f"{where} is not a setting: choose one of {', '.join(known)}")
     return found
 
 
 def _text(where: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise click.UsageError(f"{where} is no text in quotes")
+        raise click.UsageError(f"{where} is not a quoted string")
     return value
 
 
 def _thresholds(where: str, value: Any) -> dict[str, str]:
     """Return thresholds such as ``TW201.stall_ns = "500ms"``, with the name in quotes or without."""
     if not isinstance(value, Mapping):
-        raise click.UsageError(f'{where} is no table, such as TW201.stall_ns = "500ms"')
+        raise click.UsageError(f'{where} is not a table, such as TW201.stall_ns = "500ms"')
     found: dict[str, str] = {}
     for name, each in value.items():
         if isinstance(each, Mapping):
             found |= _thresholds(where, {f"{name}.{inner}": deeper for inner, deeper in each.items()})
         elif isinstance(each, bool) or not isinstance(each, str | int | float):
-            raise click.UsageError(f'{where}.{name} is no amount, such as "500ms"')
+            raise click.UsageError(f'{where}.{name} is not an amount, such as "500ms"')
         else:
             found[name] = str(each)
     return found

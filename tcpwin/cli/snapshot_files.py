@@ -16,7 +16,7 @@ from tcpwin.cli.io import complain
 from tcpwin.errors import SnapshotError
 
 if TYPE_CHECKING:
-    from tcpwin.hosts import Bundle, Member, SnapshotFile
+    from tcpwin.hosts import Bundle, Member, SnapshotFile, UnknownLine
 
 _NAMED = 10
 
@@ -108,9 +108,15 @@ def describe_file(file: SnapshotFile, samples: int) -> dict[str, Any]:
     }
 
 
+def unknown_lines_text(name: str, count: int, first: Sequence[UnknownLine]) -> str:
+    """Return a sentence about a file's lines that were not understood."""
+    from tcpwin.units import count_text
+
+    return f"{name}: {count_text(count, 'line')} not understood (first: line {first[0].number})"
+
+
 def warn_of(files: Sequence[SnapshotFile], samples: Sequence[int], wanted: str, ended: Iterable[str]) -> None:
-    """Report on stderr which files have no samples, what was not understood or assumed, and errors that ended them
-    early.
+    """Print to stderr which files have no samples, which lines were not parsed, what was assumed, and early ends.
 
     Args:
         samples: number of samples in each file.
@@ -120,10 +126,7 @@ def warn_of(files: Sequence[SnapshotFile], samples: Sequence[int], wanted: str, 
         if not count:
             complain(f"warning: {file.name}: no {wanted} in it ({file.format})")
         if file.unknown.count:
-            from tcpwin.units import count_text
-
-            first, lines = file.unknown.first[0].number, count_text(file.unknown.count, "line")
-            complain(f"warning: {file.name}: {lines} not understood, the first is line {first}")
+            complain(f"warning: {unknown_lines_text(file.name, file.unknown.count, file.unknown.first)}")
         for note in sorted(file.notes):
             complain(f"note: {file.name}: {note}")
     for sentence in ended:

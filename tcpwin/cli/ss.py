@@ -78,7 +78,7 @@ def _states(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) 
     callback=_field_names,
     metavar="FIELD",
     shell_complete=completion.socket_fields,
-    help="Show these fields, as rtt_ns.",
+    help="Fields to show, such as rtt_ns.",
 )
 @click.option(
     "--distribution",

@@ -32,7 +32,7 @@ class Loss(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         found = re.fullmatch(r"(\d{1,3}(?:\.\d{1,9})?) ?%|0(?:\.0*)?", str(value))
         if found is None or float(found[1] or 0) >= 100:
-            self.fail(f"{value!r} is no loss from 0 to below 100 %: write 0, 0.5% or 2%", param, ctx)
+            self.fail(f"{value!r} is not a loss from 0 to below 100 %: write 0, 0.5% or 2%", param, ctx)
         return float(found[1] or 0) / 100
 
 
@@ -44,7 +44,7 @@ class Setting(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
         name, equals, wanted = str(value).partition("=")
         if not equals or not wanted.strip():
-            self.fail(f"{value!r} is no setting with its value, such as receiver.tcp_rmem=32M", param, ctx)
+            self.fail(f"{value!r} is not a setting with its value, such as receiver.tcp_rmem=32M", param, ctx)
         return name.strip(), wanted.strip()
 
 

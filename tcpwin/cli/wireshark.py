@@ -63,7 +63,7 @@ def index(
     from tcpwin.units import count_text, name_text
 
     if out is not None and len(captures) > 1:
-        raise click.UsageError("-o is for one capture: each of several has an index beside it")
+        raise click.UsageError("-o is for one capture: with several, each index is written next to its capture")
     written: list[dict[str, Any]] = []
     for capture in captures:
         place = Path(out or f"{capture}{ENDING}")

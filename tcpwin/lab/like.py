@@ -103,7 +103,7 @@ def scenario_like(
     path = fit_path(connection, "a_to_b" if is_a_sender else "b_to_a")
     assert path is not None, "a direction was given"
     life = life_of(connection, path.direction)
-    left_out = [f"# Not taken over: {name_text(note)}" for note in path.notes]
+    left_out = [f"# Not carried over: {name_text(note)}" for note in path.notes]
     for end in (path.sender, path.receiver):
         for setting in _SETTINGS:
             value = end.settings.get(f"net.ipv4.{setting}")

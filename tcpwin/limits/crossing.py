@@ -55,7 +55,7 @@ class Crossing:
     receiver: Budget | None = None
 
     def corrected(self, budget: Budget) -> Budget:
-        """Divide the sender's wait as the receiver's capture does, which has the windows' true times."""
+        """Redistribute the sender's wait as in the receiver's capture, which alone sees window updates on time."""
         if self.receiver is None:
             return budget
         shown_ns = list(self.receiver.items_ns.values())

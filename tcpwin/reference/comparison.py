@@ -301,7 +301,7 @@ def _messages_verdict(measured: Measured, near: Sequence[Run]) -> str:
     switch = measured.sender_settings.get("net.ipv4.tcp_slow_start_after_idle")
     yours += f" with tcp_slow_start_after_idle {switch}" if switch is not None else ""
     cost = (
-        f"; restarts after idle cost {time_text(measured.idle_restart_ns)} in all, which 0 would save"
+        f"; restarts after idle cost {time_text(measured.idle_restart_ns)} in total; setting it to 0 would avoid that"
         if measured.idle_restart_ns
         else "; no restart after idle cost it anything"
     )

@@ -179,7 +179,7 @@ class Watch:
             self._bundle(is_last=True)
 
     def _is_passing(self) -> bool:
-        """Whether unjudged packets are about to leave the buffer, since a file delivers as fast as it is read."""
+        """Whether unjudged packets are about to be evicted: only a file delivers packets as fast as they are read."""
         return not self._source.is_live and self._unjudged_bytes >= self._settings.recent_bytes // 2
 
     def _is_over(self, begin_ns: int) -> bool:

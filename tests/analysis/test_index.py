@@ -94,7 +94,7 @@ def check(capture: Path, index: Path) -> int:
     assert index.exists()
     facts, counters = whole.facts(), whole.counters()
     few = list(range(count))[:: max(count // ALONE, 1)]
-    # All together, which are looked up by bits; a few, which are compared; each alone.
+    # All connections (looked up in a bitmap), a few (compared one by one), and each one alone.
     for group in [set(range(count)), set(few[:3]), *({id} for id in few)]:
         opened = _engine.reopen(source, index, group, facts=facts, counters=counters, rows=MOST_ROWS)
         assert (len(opened), opened.facts(), opened.counters()) == (count, facts, counters)

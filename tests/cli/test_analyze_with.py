@@ -138,8 +138,8 @@ def test_words_of_with(words: tuple[object, ...]) -> None:
         ((SLOW_READER, "--with"), "Option '--with' requires an argument"),
         ((SLOW_READER, "--with", "--check"), "Option '--with' requires an argument"),
         (("--with", SND, SLOW_READER), "Missing argument 'FILE...'"),
-        ((SLOW_READER, "--clock-offset", "5"), "'5' is no time with a unit"),
-        ((SLOW_READER, "--clock-offset", "1e3s"), "'1e3s' is no time with a unit"),
+        ((SLOW_READER, "--clock-offset", "5"), "'5' is not a time with a unit"),
+        ((SLOW_READER, "--clock-offset", "1e3s"), "'1e3s' is not a time with a unit"),
         ((SLOW_READER, "--clock-offset", "999999999999h"), "more than a century"),
         ((SLOW_READER, "--capture", "x.pcap"), "--capture names a capture in a bundle"),
     ],
@@ -224,7 +224,7 @@ def test_lines_that_are_not_understood_are_a_warning(tmp_path: Path) -> None:
     done = tcpwin("analyze", SLOW_READER, "--with", path)
     lines = len(SND.read_bytes().splitlines())
     assert done.returncode == 0
-    assert done.stderr.decode() == (f"tcpwin: warning: {path}: 2 lines not understood, the first is line {lines + 1}\n")
+    assert done.stderr.decode() == (f"tcpwin: warning: {path}: 2 lines not understood (first: line {lines + 1})\n")
 
 
 # Bundles.

@@ -279,7 +279,7 @@ def test_bundle_and_snapshots(tmp_path: Path) -> None:
     snapshot.write_text("net.ipv4.tcp_rmem = 4096 131072 6291456\nwhat is this\n", encoding="utf8")
     done = tcpwin("check", *TW201, "--with", snapshot, "--format", "json")
     assert done.returncode == 1
-    assert done.stderr.decode() == f"tcpwin: warning: {snapshot}: 1 lines not understood, the first is line 2\n"
+    assert done.stderr.decode() == f"tcpwin: warning: {snapshot}: 1 line not understood (first: line 2)\n"
     assert refused("check", *TW201, "--with", tmp_path / "absent").startswith(f"tcpwin: {tmp_path}/absent: ")
 
 

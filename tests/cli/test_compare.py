@@ -146,7 +146,7 @@ def test_bundles_and_snapshots_of_either_side(tmp_path: Path) -> None:
     done = tcpwin("compare", "--with-old", snapshots[0], "--with-new", snapshots[1], "--", SLOW, FAST)
     assert done.returncode == 0
     assert done.stderr.decode() == "".join(
-        f"tcpwin: warning: {path}: 1 lines not understood, the first is line 2\n" for path in snapshots
+        f"tcpwin: warning: {path}: 1 line not understood (first: line 2)\n" for path in snapshots
     )
     one = tcpwin("compare", SLOW, FAST, "--with-new", snapshots[0], snapshots[1])
     assert one.stderr.count(b"\n") == 2
@@ -164,9 +164,9 @@ def test_standard_input_is_one_of_them() -> None:
         ([SLOW], "Missing argument 'NEW'"),
         (["-", "-"], "standard input (-) can be read once"),
         ([SLOW, FAST, "--capture", "x"], "--capture names a capture in a bundle"),
-        ([SLOW, FAST, "--tolerance", "much"], "'much' is no share such as 10% or 0.1."),
-        ([SLOW, FAST, "--tolerance", "1.5"], "'1.5' is no share such as 10% or 0.1."),
-        ([SLOW, FAST, "--tolerance", "-5%"], "'-5%' is no share such as 10% or 0.1."),
+        ([SLOW, FAST, "--tolerance", "much"], "'much' is not a share such as 10% or 0.1."),
+        ([SLOW, FAST, "--tolerance", "1.5"], "'1.5' is not a share such as 10% or 0.1."),
+        ([SLOW, FAST, "--tolerance", "-5%"], "'-5%' is not a share such as 10% or 0.1."),
         ([SLOW, FAST, "--fail-on", "better"], "'better' is not one of 'worse', 'never'"),
         ([SLOW, FAST, "--format", "sarif"], "'sarif' is not one of 'text', 'json'"),
     ],

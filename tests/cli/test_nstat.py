@@ -143,7 +143,7 @@ def counter_of(name: str, increase: int, rate: float, is_reset: bool, printed: i
 def test_the_table(runs: Path) -> None:
     done = tcpwin("nstat", runs)
     assert (done.returncode, done.stdout.decode()) == (0, TABLE)
-    assert done.stderr.decode() == f"tcpwin: warning: {runs}: 1 line not understood, the first is line 11\n"
+    assert done.stderr.decode() == f"tcpwin: warning: {runs}: 1 line not understood (first: line 11)\n"
     assert max(map(len, TABLE.splitlines())) <= 120
 
 

@@ -65,7 +65,7 @@ def test_wrong_usage() -> None:
     assert "slow-reader.zip" in refused("pair", CAPTURES / "bundles")
     assert "packets.csv" in refused("pair", *BOTH, "--packets", "packets.csv", status=2)
     assert "ladder.txt has no known extension" in refused("pair", *BOTH, "-o", "ladder.txt", status=2)
-    assert "--capture-a names a capture in a bundle" in refused("pair", *BOTH, "--capture-a", "x", status=2)
+    assert "--capture-a needs a bundle" in refused("pair", *BOTH, "--capture-a", "x", status=2)
     assert "no-such" in refused("pair", BOTH[0], "no-such.pcap")
     assert "no connection 7" in refused("pair", *BOTH, "--connection", 7)
 

@@ -146,11 +146,11 @@ def test_a_comparison_as_json() -> None:
 @all_cases(
     ("arguments", "told"),
     [
-        (["cloudflare-osci"], "there is no reference 'cloudflare-osci': did you mean cloudflare-oscil-"),
-        (["x"], "there is no reference 'x'; `tcpwin reference` lists them"),
+        (["cloudflare-osci"], "unknown reference 'cloudflare-osci': did you mean cloudflare-oscil-"),
+        (["x"], "unknown reference 'x'; `tcpwin reference` lists them"),
         (["passt-ramps/1ms"], "passt-ramps has no run '1ms'; it has 500us, 5ms"),
         (["passt-ramps", "--rtt", "1ms"], "NAME shows one reference"),
-        (["--workload", "x"], "there is no workload 'x'; there are autotuning-level,"),
+        (["--workload", "x"], "unknown workload 'x': choose one of autotuning-level,"),
         (["--kernel", "new"], "new"),
         (["x", "--like", "y"], "--like takes path, settings and workload from FILE"),
         (["--with", "y"], "go with --like"),

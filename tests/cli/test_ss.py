@@ -176,7 +176,7 @@ def document_of(*arguments: object) -> Any:
 def test_the_table(runs: Path) -> None:
     done = tcpwin("ss", runs)
     assert (done.returncode, done.stdout.decode()) == (0, TABLE)
-    assert done.stderr.decode() == f"tcpwin: warning: {runs}: 1 line not understood, the first is line 9\n"
+    assert done.stderr.decode() == f"tcpwin: warning: {runs}: 1 line not understood (first: line 9)\n"
     assert max(map(len, TABLE.splitlines())) <= 120
 
 

@@ -54,7 +54,7 @@ def test_what_the_capture_cannot_say_is_one_sentence() -> None:
 def test_an_invalid_change_is_wrong_usage() -> None:
     for words, said in (
         (("--set", "sender.tcp_rmem=1M"), "bounds nothing here"),
-        (("--set", "receiver.tcp_rmem"), "no setting with its value"),
+        (("--set", "receiver.tcp_rmem"), "not a setting with its value"),
         (("--loss", "1"), "write 0, 0.5% or 2%"),
         (("--loss", "100%"), "below 100 %"),
         (("--rtt", "83"), "not understood"),

@@ -1,4 +1,4 @@
-"""Lifting limits: what another run changes, what its time is worth; one real run where the lab's kernel is built."""
+"""Lifting limits: what the second run changes and how its time counts; one real run if the lab's kernel is built."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def test_the_list_and_a_scenario_can_be_shown() -> None:
 
 def test_wrong_names_are_errors() -> None:
     assert "unknown scenario x" in refused("lab", "show", "x")
-    assert "there is no set x; there are" in refused("lab", "list", "--set", "x", status=2)
+    assert "unknown set x: choose one of" in refused("lab", "list", "--set", "x", status=2)
     assert "name a scenario" in refused("lab", "run", status=2)
     assert "go with --like" in refused("lab", "run", "zero-window-5s", "--rate", "5", status=2)
     assert "none of these runs on the patched kernel" in refused(

@@ -1,4 +1,4 @@
-"""Drawn worlds: the same by the same seed, within what is stated, of every story, and run once each."""
+"""Random worlds: reproducible from the seed, within the stated ranges, covering every story, each run once."""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ def test_fires_on_a_shift_of_2_without_timestamps(tmp_path: Path) -> None:
     finding = one(filled(scaled(2)).analyze(tmp_path), "TW106")
     assert blame(finding) == ("a_to_b", "server", "server_host", "possible")
     assert finding.cost_ns == 800_000_000
-    # 65,536 bytes are 44 segments and one of 1,296. The first flight met the SYN/ACK's 65,535; of rounds 1 to 19, six.
+    # 65,536 bytes are 44 segments and one of 1,296. The SYN/ACK's 65,535 limited the first flight; the evidence lists
+    # six of rounds 1 to 19.
     assert finding.evidence.frames == (1, *(3 + 45 + 46 * number for number in (1, 4, 8, 11, 15, 19)))
     assert finding.evidence.values == {
         "shift": 2,

@@ -79,10 +79,10 @@ def test_short_segments_are_counted_whatever_ends_them(near: str, tmp_path: Path
 
 @pytest.mark.parametrize("near", ["a", "b"])
 def test_a_short_segment_left_by_offload_does_not_end_a_write(near: str, tmp_path: Path) -> None:
-    """Super-segments, captured before the card cuts them: the last of a flight is what deferral left of the window.
+    """Super-segments captured before the NIC splits them: the last of a flight is short.
 
-    Linux holds a send back until it is worth a burst (tcp_tso_should_defer, net/ipv4/tcp_output.c): there is room for
-    more, and less than a segment went last.
+    Linux defers a send until it is worth a burst (tcp_tso_should_defer, net/ipv4/tcp_output.c): the window has room
+    for more although less than a segment was sent last.
     """
     story = Story().handshake(ROUND_TRIP, scaled=(502, 4000), near=near)
     for number in range(ROUNDS):

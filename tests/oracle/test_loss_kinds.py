@@ -179,7 +179,8 @@ def test_acknowledged_by_a_damaged_number(look: Look) -> None:
 
 
 def test_not_all_was_acknowledged(look: Look) -> None:
-    # 35 of fuzz-72 has [464, 476); 34 acknowledged 468: eight bytes are new. Neither tool has it spurious.
+    # Frame 35 of fuzz-72 carries [464, 476) and frame 34 acknowledged 468, so eight bytes are new: not spurious for
+    # either tool.
     row, segment, found = look("fuzz-72.pcap", 35, SPURIOUS)
     assert look("fuzz-72.pcap", 34)[1].ack - segment.seq == 4
     assert SPURIOUS not in events_of(row) | segment.events

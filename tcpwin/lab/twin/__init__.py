@@ -133,7 +133,9 @@ def run_twin(
     series: str | None = None,
     tick: Callable[[str, int], None] = lambda name, elapsed_ns: None,  # noqa: ARG005
 ) -> Twin:
-    """Run a connection's twin unchanged and, if it is a twin, with changes. Existing bundles are not run again.
+    """Run a connection's twin unchanged and, if it behaves like the connection, with the changes.
+
+    Runs whose bundles exist are not repeated.
 
     Args:
         changes: from `read_changes`; if empty, only the first run is made.

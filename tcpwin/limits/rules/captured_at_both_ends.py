@@ -45,7 +45,7 @@ def judge(case: Case) -> Iterator[Finding]:
     pairs = [(event.original_frame, event.frame) for event in events_of(case, "syn_retransmission")]
     yield case.finding(
         f"The capture holds this connection twice (both SYNs again within {time_text(after_ns)}): captures of two "
-        f"points were merged. The {data.retransmissions:,} apparent retransmissions of {case.the_sender} are copies:  "
+        f"points were merged. The {data.retransmissions:,} apparent retransmissions of {case.the_sender} are copies: "
         "loss and bytes in flight cannot be determined",
         owner="nobody",
         confidence="certain",

@@ -97,7 +97,7 @@ def measures(connection: Facts) -> list[tuple[str, list[Measure]]]:
 
 
 def percentiles(connection: Facts) -> list[Percentiles]:
-    """Return the known distributions over time of windows and flight, and of round trips over their ACKs."""
+    """Return the percentiles that are known: of window and flight over time, and of round trips over ACKs."""
     found: list[Percentiles] = []
     for side in DIRECTIONS:
         direction = " → ".join(connection["roles"][end] for end in (side[0], side[-1]))

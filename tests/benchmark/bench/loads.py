@@ -154,7 +154,7 @@ def series(served: Served, capture: Path, rounds: int) -> list[Row]:
         Row("a span of a series, CPU of the service on average", "ms", (cpu_ms,), None, None),
         Row("the first opening of a connection", "ms", tuple(opened_ms), None, 100),
         p95("the first opening of a connection", opened_ms, None),
-        p95("its first opening by a figure of a span", figures_ms, None),
+        p95("the first opening of a connection, by a figure of a span", figures_ms, None),
     ]
 
 

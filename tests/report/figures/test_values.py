@@ -66,7 +66,7 @@ def test_delays_of_messages_are_those_of_the_frames() -> None:
     [(0, 6 + 5, 0.003935 - 0.003805), (1, 3 + 4, 0.012965 - 0.012889), (2, 4 + 3, 0.021455 - 0.021367)],
 )
 def test_connections_lie_at_their_round_trip_and_goodput(number: int, trip_us: int, seconds: float) -> None:
-    """Least of data to ACK on both sides of the capture point; 1,422 bytes from the first to the last one's ACK."""
+    """x: the least times from data to ACK on both sides of the capture point; y: 1,422 bytes over the transfer."""
     points = trace(drawn("overview", MANY_SHORT), "nothing to send")
     place = [int(each) for each in points.customdata].index(number)
     assert float(points.x[place]) * 1e3 == pytest.approx(trip_us, rel=1e-6)

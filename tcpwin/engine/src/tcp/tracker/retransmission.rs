@@ -497,7 +497,8 @@ fn trigger_frame(
     let cold_state = sent.cold_state.as_deref()?;
     let rtt_to_sender_ns = peer.rtt_to_receiver_ns()?;
     let answers = cold_state.episode().map(|episode| &episode.answers);
-    // The newest ACK that can have reached the sender: within the minimum round trip to it, or nearly if that varies.
+    // The newest ACK that can have reached the sender: at least one minimum round trip old or, failing that, 80 % of
+    // one, to allow for jitter.
     let heard = || {
         [rtt_to_sender_ns, rtt_to_sender_ns / 5 * 4]
             .into_iter()
