@@ -42,6 +42,10 @@ LimitName: TypeAlias = Literal[
     "delayed_ack",
     "handshake",
     "peer_silent",
+    "path_mtu",
+    "path_outage",
+    "middlebox",
+    "receiver_memory",
     "capture",
     "none",
 ]

@@ -72,6 +72,10 @@ limits! {
     DelayedAck          "delayed_ack"          "delayed ACKs"      "the {receiver}'s delayed ACKs"                  Application      SenderApplication   mendable [Application WindowFull SmallWindow Congestion SlowStart Path SendBuffer];
     Handshake           "handshake"            "handshake"         "the handshake"                                  Handshake        Nobody              designed [Handshake];
     PeerSilent          "peer_silent"          "silent peer"       "a silent peer, the {receiver}"                  SilentPeer       Network             mendable [PeerSilent FastRecovery Tail Timeout AfterLoss ZeroWindow SmallWindow WindowFull Unknown];
+    PathMtu             "path_mtu"             "path MTU"          "packets larger than the path carries"           Loss             Network             mendable [FastRecovery Tail Timeout AfterLoss PeerSilent Congestion Application SlowStart Unknown Path SendBuffer];
+    PathOutage          "path_outage"          "path outage"       "an outage of the path"                          Loss             Network             mendable [Timeout Tail FastRecovery AfterLoss PeerSilent ZeroWindow WindowFull SmallWindow Application Unknown];
+    Middlebox           "middlebox"            "middlebox"         "a device on the path"                           SilentPeer       Network             mendable [PeerSilent Timeout Tail FastRecovery AfterLoss WindowFull SmallWindow ZeroWindow Reader Application Congestion SlowStart SendBuffer Path Handshake Unknown Closed];
+    ReceiverMemory      "receiver_memory"      "receiver's memory" "data that the {receiver}'s kernel dropped"      Receiver         ReceiverHost        mendable [FastRecovery Timeout Tail AfterLoss PeerSilent ZeroWindow WindowFull SmallWindow Reader];
     Capture             "capture"              "not known"         "what was not captured"                          Unknown          Nobody              designed [Unknown];
     None                "none"                 "nothing"           "nothing"                                        Closed           Nobody              designed [];
 }
