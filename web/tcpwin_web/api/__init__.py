@@ -2,7 +2,7 @@
 
 import re
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 
 from tcpwin_web import problems
 from tcpwin_web.api import (
@@ -23,6 +23,7 @@ from tcpwin_web.api import (
     uploads,
     whatif,
 )
+from tcpwin_web.api.strict import refuse_unknown
 
 PREFIX = "/api/v1"
 UPLOADS = re.compile(r".*/(uploads|files|upload)|.*/uploads/[^/]+")
@@ -32,7 +33,7 @@ STREAM_ENDINGS = ("/progress",)
 
 def routes() -> APIRouter:
     """Return all routes of the API."""
-    router = APIRouter(prefix=PREFIX, responses=problems.RESPONSES)
+    router = APIRouter(prefix=PREFIX, responses=problems.RESPONSES, dependencies=[Depends(refuse_unknown)])
     for each in (
         captures,
         uploads,

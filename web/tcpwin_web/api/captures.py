@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tcpwin_web.api.model import Verdict
 from tcpwin_web.api.parts import Analysed, CaptureId, Limit, Offset, ServiceOf, Words, as_json, plain
+from tcpwin_web.api.strict import Body
 from tcpwin_web.captures import NotFoundError
 from tcpwin_web.jobs import answers, both_ends
 from tcpwin_web.results import layout, queries
@@ -189,23 +190,23 @@ class CaptureList(BaseModel):
     ]
 
 
-class NewCapture(BaseModel):
+class NewCapture(Body):
     """Name and settings of a new capture."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "the slow backup", "tags": ["backup"]}]})
 
     name: Annotated[Words, Field(min_length=1, max_length=255)]
-    tags: Tags = []
+    tags: Tags = []  # noqa: RUF012 - pydantic copies it
     window_scales: Annotated[
         list[Annotated[Words, Field(max_length=64)]],
         Field(max_length=MAX_SCALES, description="shifts of hosts whose SYNs the capture lacks, each as HOST=N"),
-    ] = []
+    ] = []  # noqa: RUF012 - as above
     filter: Filter | None = None
     start: Annotated[Begin | None, Field(alias="from")] = None
     end: Annotated[End | None, Field(alias="to")] = None
 
 
-class CaptureChange(BaseModel):
+class CaptureChange(Body):
     """Changes to a capture; absent fields stay as they are."""
 
     name: Annotated[Words, Field(min_length=1, max_length=255)] | None = None

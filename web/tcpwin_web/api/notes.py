@@ -6,6 +6,7 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from tcpwin_web.api.parts import CaptureId, RowId, ServiceOf, plain, storable
+from tcpwin_web.api.strict import Body
 from tcpwin_web.notes import About, UnknownPlaceError
 from tcpwin_web.storage.models import Note
 
@@ -23,7 +24,7 @@ Author = Annotated[
 Number = Annotated[int, Field(ge=0, lt=1 << 62)]
 
 
-class NewNote(BaseModel):
+class NewNote(Body):
     """A note and its subject: the whole capture unless something is named."""
 
     model_config = ConfigDict(

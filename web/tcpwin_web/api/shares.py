@@ -7,6 +7,7 @@ from fastapi import APIRouter, HTTPException, Path, Request, Response
 from pydantic import BaseModel, Field
 
 from tcpwin_web.api.parts import CaptureId, RowId, ServiceOf, as_json
+from tcpwin_web.api.strict import Body
 from tcpwin_web.results import layout, queries
 from tcpwin_web.service import Service
 from tcpwin_web.sharing.links import Opened
@@ -22,7 +23,7 @@ GONE = "This link has been revoked, has expired, or never existed."
 Secret = Annotated[str, Path(max_length=128)]
 
 
-class NewShare(BaseModel):
+class NewShare(Body):
     """Settings of a new link."""
 
     days: Annotated[float, Field(gt=0, le=3650, examples=[7])] = 7

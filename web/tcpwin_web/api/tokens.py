@@ -6,6 +6,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
 from tcpwin_web.api.parts import RowId, ServiceOf, storable
+from tcpwin_web.api.strict import Body
 from tcpwin_web.captures import ConflictError
 from tcpwin_web.security.scopes import Scope
 from tcpwin_web.security.tokens import Token
@@ -20,7 +21,7 @@ ScopeField = Annotated[
 ]
 
 
-class NewToken(BaseModel):
+class NewToken(Body):
     """Name, scope and lifetime of a new token."""
 
     name: Annotated[Name, Field(examples=["CI of the web shop"])]
