@@ -1,4 +1,4 @@
-"""Generate Python types, JSON Schema and tables of the documentation from the engine's tables.
+"""Generate Python types, JSON Schema and tables of the documentation from the engine's tables and the rules.
 
 The tables in Rust are the only hand-written lists of fields, events, series, limits and budget items. `just model`
 writes everything derived from them; with ``--check`` the script writes nothing, lists the stale files and exits with 1.
@@ -11,6 +11,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tcpwin import _engine
 
 ROOT = Path(__file__).resolve().parents[1]
 MODEL = ROOT / "tcpwin" / "model"
+RULE_MODULES = ROOT / "tcpwin" / "limits" / "rules"
 SCHEMAS = [ROOT / "tcpwin" / stage / "schema.json" for stage in ("analysis", "limits", "pairing")]
 DOCUMENTS = [ROOT / "tcpwin" / "docs" / name for name in ("commands.md", "time-budget.md")]
 DASHBOARD = ROOT / "web" / "tcpwin_web" / "api" / "model.py"
@@ -270,6 +272,39 @@ def page_text(path: Path) -> str:
     return marked.sub(lambda found: found[1] + parts[found[2]] + found[3], path.read_text(encoding="utf8"))
 
 
+def rules_module() -> str:
+    """Return the module of the rules' outlines."""
+    outlines = [
+        (import_module(f"tcpwin.limits.rules.{path.stem}").RULE.outline, path.stem)
+        for path in RULE_MODULES.glob("[!_]*.py")
+    ]
+    lines = ['"""What decides whether each rule is judged: generated from the rules by `just model`."""', ""]
+    lines += ["from typing import Any", "", "RULES: tuple[dict[str, Any], ...] = ("]
+    for outline, module in sorted(outlines, key=lambda each: each[0].code):
+        row = {name: getattr(outline, name) for name in outline.__slots__} | {"source": module}
+        lines.append("    {")
+        lines += [f'        "{name}": {_literal(value, len(name) + 12)},' for name, value in row.items()]
+        lines.append("    },")
+    return "\n".join([*lines, ")"]) + "\n"
+
+
+def _literal(value: Any, column: int, indent: int = 8) -> str:
+    """Return a value as the formatter writes it from a column on, in a block with an indent."""
+    if isinstance(value, tuple):
+        opening, closing, parts = "(", ")", [("", each) for each in value]
+    elif isinstance(value, dict):
+        opening, closing, parts = "{", "}", [(f"{json.dumps(key)}: ", each) for key, each in value.items()]
+    else:
+        return json.dumps(value) if isinstance(value, str) else repr(value)
+    one_line = ", ".join(f"{key}{_literal(each, -9999)}" for key, each in parts)
+    one_line += "," * (isinstance(value, tuple) and len(value) == 1)
+    if column + len(f"{opening}{one_line}{closing},") <= WIDTH:
+        return f"{opening}{one_line}{closing}"
+    inner = indent + 4
+    lines = [f"{' ' * inner}{key}{_literal(each, inner + len(key), inner)}," for key, each in parts]
+    return "\n".join([opening, *lines, f"{' ' * indent}{closing}"])
+
+
 def outputs() -> dict[Path, str]:
     """Return the text of every generated file."""
     return {
@@ -278,6 +313,7 @@ def outputs() -> dict[Path, str]:
         MODEL / "connection.py": connection_class(),
         MODEL / "names.py": names_module(),
         MODEL / "columns.py": columns_module(),
+        MODEL / "rules.py": rules_module(),
         DASHBOARD: dashboard_module(),
         **{path: document_schema(path) for path in SCHEMAS},
         **{path: page_text(path) for path in DOCUMENTS},

@@ -37,20 +37,16 @@ def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
 
 
 def _homes(package: str) -> dict[str, str]:
-    """Return the module that each public name of a package is imported from, by its stub."""
-    import ast
-    from pathlib import Path
+    """Return the module that each public name of a package is imported from, by its stub.
 
+    Each line of a stub is ``from MODULE import NAME as NAME``: splitting it takes a tenth of the time of parsing it.
+    """
     file = sys.modules[package].__file__
     assert file is not None
-    stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
-    return {
-        each.name: node.module
-        for node in stub.body
-        if isinstance(node, ast.ImportFrom) and node.module is not None
-        for each in node.names
-        if each.asname == each.name
-    }
+    # pathlib takes longer to import than all stubs to read.
+    with open(file[: -len("py")] + "pyi", encoding="utf-8") as stub:  # noqa: PTH123
+        lines = [line.split() for line in stub]
+    return {words[3]: words[1] for words in lines if words}
 
 
 _later: dict[str, str] = {}

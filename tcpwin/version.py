@@ -1,5 +1,3 @@
-"""The installed version of tcpwin."""
+"""The version of tcpwin."""
 
-from importlib.metadata import version
-
-__version__ = version("tcpwin")
+__version__ = "0.1.0"

@@ -210,6 +210,35 @@ def test_importing_tcpwin_loads_little_of_the_standard_library(tmp_path: Path) -
     assert set(done.stdout.split()) == {"tcpwin", "tcpwin.lazy", "__future__"}, done.stderr
 
 
+def loaded_by(*arguments: object, cwd: Path) -> set[str]:
+    """Return the modules that a command leaves loaded."""
+    code = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); "
+    done = run(sys.executable, "-c", code + "from tcpwin.cli import main; main()", *map(str, arguments), cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.split())
+
+
+def test_the_version_loads_no_command_line(tmp_path: Path) -> None:
+    for option in ("--version", "-V"):
+        loaded = loaded_by(option, cwd=tmp_path)
+        assert {name for name in loaded if name.startswith("tcpwin")} == {
+            "tcpwin",
+            "tcpwin.cli",
+            "tcpwin.lazy",
+            "tcpwin.version",
+        }
+        assert not loaded & {"click", "importlib.metadata", "pathlib", "typing"}
+
+
+def test_a_small_capture_loads_no_more_than_its_answer_needs(tmp_path: Path) -> None:
+    """Its connections have no trouble, so no rule is judged."""
+    loaded = loaded_by("analyze", ROOT / "captures" / "wild" / "keep-alive.pcap", cwd=tmp_path)
+    assert "tcpwin.render.text.analysis" in loaded
+    assert not loaded & {"importlib.metadata", "numpy", "rich", "shutil", "tempfile"}
+    unused = ("tcpwin.figures", "tcpwin.hosts.", "tcpwin.limits.rules.", "tcpwin.render.kernel", "tcpwin.render.report")
+    assert [name for name in sorted(loaded) if name.startswith(unused)] == ["tcpwin.hosts.bundle_capture"]
+
+
 @pytest.mark.parametrize("command", ["tcpwin", "tcpwin-web"])
 def test_command_prints_the_version_of_its_distribution(command: str, tmp_path: Path) -> None:
     done = run(SCRIPTS / command, "--version", cwd=tmp_path)

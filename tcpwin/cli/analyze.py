@@ -6,7 +6,6 @@ import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import click
 
@@ -138,6 +137,8 @@ def _write_documents(files: list[str], options: CaptureOptions) -> tuple[int, in
 
 
 def _document(analysis: Analysis, _file: str, _: object, *, folder: Path) -> tuple[int, Path]:
+    from uuid import uuid4
+
     path = folder / uuid4().hex
     with path.open("w", encoding="utf-8", errors="surrogateescape") as document:
         analysis.write_json(document)

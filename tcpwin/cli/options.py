@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from fractions import Fraction
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +62,8 @@ class Offset(click.ParamType):  # type: ignore[type-arg]
         match = re.fullmatch(r"([+-]?\d{1,12}(?:\.\d{1,9})?)(ns|us|ms|s|min|h)", str(value))
         if match is None:
             self.fail(f"{value!r} is not a time with a unit, such as -1.5s or 300ms", param, ctx)
+        from fractions import Fraction
+
         offset_ns = int(Fraction(match[1]) * _UNITS_NS[match[2]])
         if abs(offset_ns) > _MAX_OFFSET_NS:
             self.fail(f"{value!r} is more than a century", param, ctx)

@@ -155,7 +155,7 @@ def _added() -> tuple[EntryPoint, ...]:
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 # The eager option is handled first: the other one ends the program.
 @click.option("--json", is_flag=True, expose_value=False, is_eager=True, callback=keep_json, help="Version as JSON.")
-@click.option("--version", is_flag=True, expose_value=False, callback=print_version, help="Show the version.")
+@click.option("-V", "--version", is_flag=True, expose_value=False, callback=print_version, help="Show the version.")
 @click.option(
     "--config", metavar="FILE", help="Settings of `check` and `compare`; default: tcpwin.toml or pyproject.toml above."
 )

@@ -6,7 +6,6 @@ ends, does not affect the others.
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -225,6 +224,7 @@ def captures_document(output: Output) -> Iterator[Callable[[Answered[Any], Path 
 
     The file is removed.
     """
+    import json
     import shutil
 
     with output.opened() as out:

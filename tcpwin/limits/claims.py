@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tcpwin.analysis import DirectionName
 from tcpwin.limits.budget import Budget
 from tcpwin.limits.finding import Finding
-from tcpwin.limits.rule import Rule
+from tcpwin.limits.rule import Outline
 from tcpwin.limits.tables import HELD_BY, ITEM_LIMITS, ITEMS
 from tcpwin.units import time_text
 
@@ -58,7 +58,7 @@ def is_part_of(finding: Finding, verdict: Verdict) -> bool:
     return is_about(finding, verdict) and sum(finding.items_ns.values()) < verdict.time_ns
 
 
-def narrow_first(rules: Iterable[Rule]) -> list[Rule]:
+def narrow_first(rules: Iterable[Outline]) -> list[Outline]:
     """Sort rules so that each follows those it yields to, and rules without limits come last.
 
     Raises:
@@ -66,7 +66,7 @@ def narrow_first(rules: Iterable[Rule]) -> list[Rule]:
     """
     by_code = {rule.code: rule for rule in sorted(rules, key=lambda rule: rule.code)}
     order = TopologicalSorter({code: [to for to in rule.yields_to if to in by_code] for code, rule in by_code.items()})
-    return sorted((by_code[code] for code in order.static_order()), key=lambda rule: not rule.limits)
+    return sorted((by_code[code] for code in order.static_order()), key=lambda rule: not rule.has_limits)
 
 
 @dataclass

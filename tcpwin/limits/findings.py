@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tcpwin.analysis import DirectionName
 from tcpwin.errors import ArgumentError, TcpwinError
@@ -20,7 +20,7 @@ from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.prices import excused, price
 from tcpwin.limits.reading import reading_of
 from tcpwin.limits.roles import main_direction
-from tcpwin.limits.rule import Rule, all_rules
+from tcpwin.limits.rule import Outline, Rule, all_outlines, all_rules
 
 if TYPE_CHECKING:
     import pandas
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from tcpwin.analysis import Table
 
+Described = TypeVar("Described", Rule, Outline)
 Picked = Sequence[Picks]
 """The selection for each question of a rule."""
 
@@ -157,9 +158,9 @@ def check(
         ArgumentError: a threshold does not exist.
         ValueError: rules yield to each other in a cycle.
     """
-    rules = list(all_rules().values()) if chosen is None else list(chosen)
+    outlines = all_outlines() if chosen is None else [rule.outline for rule in chosen]
     wanted = dict(thresholds or {})
-    known = {f"{rule.code}.{name}" for rule in all_rules().values() for name in rule.thresholds}
+    known = {f"{each.code}.{name}" for each in all_outlines() for name in each.defaults}
     if unknown := sorted(set(wanted) - known):
         raise ArgumentError(f"no rule has a threshold {unknown[0]}: `tcpwin explain CODE` lists a rule's")
     found: list[Finding] = []
@@ -167,15 +168,18 @@ def check(
     failed: list[str] = []
     worst = 0
     shared = _Shared(analysis)
-    ordered = applicable_rules(analysis, narrow_first(rules))
-    settings = {rule.code: _settings(rule, wanted) for rule in ordered}
+    ordered = applicable_rules(analysis, narrow_first(outlines))
+    settings = {each.code: _settings(each, wanted) for each in ordered}
     picked = _pick(analysis, ordered, settings)
-    scoped = [rule.code for rule in ordered if rule.scope != "capture" and rule.code in picked]
+    scoped = [each.code for each in ordered if each.scope != "capture" and each.code in picked]
     reading = reading_of(analysis)
     if not rereads:
         reading.forbid()
     reading.expect(lambda: (id for code in scoped for chosen in picked[code] for id, _ in chosen))
-    for rule in ordered:
+    for outline in ordered:
+        if not _may_apply(outline, analysis, picked):
+            continue
+        rule = outline.rule
         judged: list[Finding] = []
         try:
             for case in _cases(analysis, rule, settings[rule.code], picked, shared):
@@ -189,7 +193,7 @@ def check(
             if len(judged) > KEPT_PER_RULE:
                 worst = max(worst, *(each.severity for each in judged))
             found += heapq.nlargest(KEPT_PER_RULE, judged, key=rank)
-    found = _settle(found, analysis, {rule.code: rule.yields_to for rule in ordered})
+    found = _settle(found, analysis, {each.code: each.yields_to for each in ordered})
     worst = max(worst, *(each.severity for each in found), 0)
     # At equal rank the lower code comes first, whatever the order of the rules.
     found.sort(key=lambda finding: finding.code)
@@ -222,7 +226,7 @@ def _settle(found: Sequence[Finding], analysis: Analysis, yields_to: Mapping[str
     return settled
 
 
-def applicable_rules(analysis: Analysis, rules: Iterable[Rule]) -> list[Rule]:
+def applicable_rules(analysis: Analysis, rules: Iterable[Described]) -> list[Described]:
     """Return the rules that apply to an analysis: without host snapshots, those that need them do not."""
     return [rule for rule in rules if analysis.hosts or not rule.needs_hosts]
 
@@ -233,22 +237,32 @@ def rank(finding: Finding) -> tuple[int, int, float, int]:
     return (finding.cost_ns, finding.severity, finding.lost_bps or 0.0, -number)
 
 
-def _settings(rule: Rule, wanted: Mapping[str, float]) -> dict[str, float]:
+def _settings(outline: Outline, wanted: Mapping[str, float]) -> dict[str, float]:
     """Return the rule's thresholds in effect."""
-    return {name: wanted.get(f"{rule.code}.{name}", each.default) for name, each in rule.thresholds.items()}
+    return {name: wanted.get(f"{outline.code}.{name}", default) for name, default in outline.defaults.items()}
 
 
-def _pick(analysis: Analysis, rules: Iterable[Rule], settings: Mapping[str, Mapping[str, float]]) -> dict[str, Picked]:
+def _pick(
+    analysis: Analysis, outlines: Iterable[Outline], settings: Mapping[str, Mapping[str, float]]
+) -> dict[str, Picked]:
     """Select the subjects of all rules, by code, in one walk over the connections.
 
     Returns nothing if the condition of any rule is invalid, which prevents the walk.
     """
     try:
-        questions = {rule.code: rule.questions(settings[rule.code]) for rule in rules}
+        questions = {each.code: each.questions(settings[each.code]) for each in outlines}
         found = iter(analysis.select_all(each for own in questions.values() for each in own))
     except (KeyError, ValueError, TypeError):
         return {}
     return {code: list(islice(found, len(own))) for code, own in questions.items()}
+
+
+def _may_apply(outline: Outline, analysis: Analysis, picked: Mapping[str, Picked]) -> bool:
+    """Return whether a rule has anything to judge; True if its selections could not be made."""
+    selections = picked.get(outline.code)
+    if selections is None or (outline.scope == "capture" and not outline.asks and not outline.counts):
+        return True
+    return any(map(len, selections)) or any(getattr(analysis.capture, name) for name in outline.counts)
 
 
 def _cases(
@@ -260,7 +274,7 @@ def _cases(
 ) -> Iterator[Case]:
     selections = picked.get(rule.code)
     if selections is None:
-        selections = analysis.select_all(rule.questions(settings))
+        selections = analysis.select_all(rule.outline.questions(settings))
     if rule.scope == "capture":
         return iter((Case(analysis, rule, settings, asked=selections),))
     (chosen,) = selections

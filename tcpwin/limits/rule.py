@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.plugins import load_plugins
+from tcpwin.model import RULES
 
 if TYPE_CHECKING:
     from tcpwin.limits.case import Case
@@ -60,6 +61,8 @@ class Rule:
             threshold's name in braces is replaced by its value: ``("zero_window_ns", ">=", "{stall_ns}")``.
         asks: selections of a rule of the capture: scope and conditions of each of `Case.asked`, evaluated for all rules
             in one walk over the connections.
+        counts: attributes of the capture (`Analysis.capture`). A rule of the capture with `asks` or `counts` is judged
+            only if one of them selects or counts something.
         thresholds: thresholds by name.
         judge: the function from a case to findings.
         page: the module's docstring, in Markdown.
@@ -78,10 +81,57 @@ class Rule:
     page: str
     when: tuple[Condition, ...] = ()
     asks: tuple[tuple[str, tuple[Condition, ...]], ...] = ()
+    counts: tuple[str, ...] = ()
     thresholds: Mapping[str, Threshold] = field(default_factory=dict)
     limits: tuple[str, ...] = ()
     yields_to: tuple[str, ...] = ()
     needs_hosts: bool = False
+
+    @property
+    def outline(self) -> Outline:
+        """What decides whether the rule is judged."""
+        return Outline(
+            code=self.code,
+            scope=self.scope,
+            when=self.when,
+            asks=self.asks,
+            counts=self.counts,
+            defaults={name: each.default for name, each in self.thresholds.items()},
+            has_limits=bool(self.limits),
+            yields_to=self.yields_to,
+            needs_hosts=self.needs_hosts,
+            source=self,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What decides whether a rule is judged, without its module.
+
+    Attributes:
+        defaults: the default of each threshold.
+        has_limits: whether `Rule.limits` names any.
+        source: the rule, or the name of its module in `tcpwin.limits.rules`.
+    """
+
+    code: str
+    scope: str
+    when: tuple[Condition, ...]
+    asks: tuple[tuple[str, tuple[Condition, ...]], ...]
+    counts: tuple[str, ...]
+    defaults: Mapping[str, float]
+    has_limits: bool
+    yields_to: tuple[str, ...]
+    needs_hosts: bool
+    source: Rule | str
+
+    @property
+    def rule(self) -> Rule:
+        """The rule, whose module is imported if it has not been."""
+        if not isinstance(self.source, str):
+            return self.source
+        rule: Rule = import_module(f"tcpwin.limits.rules.{self.source}").RULE
+        return rule
 
     def questions(self, settings: Mapping[str, float]) -> list[tuple[str, list[Condition]]]:
         """Return `when` or `asks` with the thresholds in effect, as scope and conditions of each question."""
@@ -105,13 +155,7 @@ def all_rules() -> dict[str, Rule]:
     Raises:
         ValueError: two rules have the same code or name, or a code is malformed.
     """
-    from tcpwin.limits import rules as package
-
-    modules: list[Any] = [
-        import_module(f"{package.__name__}.{module.name}")
-        for module in iter_modules(package.__path__)
-        if not module.name.startswith("_")
-    ]
+    modules: list[Any] = [import_module(f"tcpwin.limits.rules.{name}") for name in _module_names()]
     modules += load_plugins(ENTRY_POINTS)
     found: dict[str, Rule] = {}
     for module in modules:
@@ -124,3 +168,22 @@ def all_rules() -> dict[str, Rule]:
             raise ValueError(f"two rules are called {rule.code} or {rule.name}")
         found[rule.code] = rule
     return dict(sorted(found.items()))
+
+
+@cache
+def all_outlines() -> list[Outline]:
+    """Return the outlines of all rules, sorted by code, without importing the modules of rules if `just model` has run.
+
+    Raises:
+        ValueError: as for `all_rules`.
+    """
+    plugins = load_plugins(ENTRY_POINTS)
+    if plugins or {row["source"] for row in RULES} != set(_module_names()):
+        return [rule.outline for rule in all_rules().values()]
+    return [Outline(**row) for row in RULES]
+
+
+def _module_names() -> list[str]:
+    from tcpwin.limits import rules as package
+
+    return [each.name for each in iter_modules(package.__path__) if not each.name.startswith("_")]

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from decimal import Decimal
-from typing import IO, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 KEPT_BYTES = 512
 """Enough for the headers of all supported tunnels."""
@@ -26,6 +28,8 @@ class RawPacket(NamedTuple):
 
 def nanoseconds(seconds: float | Decimal) -> int:
     """Convert scapy's and dpkt's seconds: decimals are exact, floats have microsecond resolution."""
+    from decimal import Decimal
+
     if isinstance(seconds, Decimal):
         return int(seconds * 1_000_000_000)
     return round(seconds * 1_000_000) * 1000

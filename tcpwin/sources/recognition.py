@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
-import tempfile
-import weakref
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -57,6 +54,10 @@ def of_paths(paths: Sequence[str | os.PathLike[str]]) -> Source:
     if len(paths) == 1:
         address = str(paths[0])
         return FileSource(fetch(address), name=public_name(address), owned=True)
+    import shutil
+    import tempfile
+    import weakref
+
     folder = tempfile.mkdtemp(prefix="tcpwin-")
     try:
         source = PathSource([_copied(path, folder, number) for number, path in enumerate(paths)])
@@ -70,6 +71,7 @@ def of_paths(paths: Sequence[str | os.PathLike[str]]) -> Source:
 def _copied(path: str | os.PathLike[str], folder: str, number: int) -> str | os.PathLike[str]:
     if not isinstance(path, str) or not is_address(path):
         return path
+    import shutil
     from urllib.parse import urlsplit
 
     from tcpwin.sources.fetching import fetch

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -17,9 +18,10 @@ from cases import all_cases
 from live import HANG_S
 
 from tcpwin import _engine
+from tcpwin.analysis import Capture
 from tcpwin.limits import Rule, Severity, all_rules
 from tcpwin.limits import rules as package
-from tcpwin.limits.rule import SCOPES
+from tcpwin.limits.rule import SCOPES, all_outlines
 
 TESTS = Path(__file__).parent
 TCPWIN = Path(sys.executable).with_name("tcpwin")
@@ -48,6 +50,14 @@ def test_all_are_found_in_the_order_of_their_codes() -> None:
     assert {rule.code for rule in OWN.values()} <= set(found)
     assert list(found) == sorted(found)
     assert all(code == rule.code for code, rule in found.items())
+
+
+def test_outlines_are_those_of_the_rules() -> None:
+    """`just model` writes them."""
+    rules = {rule.code: rule.outline for rule in OWN.values()}
+    outlines = {each.code: each for each in all_outlines() if each.code in rules}
+    assert {code: each.rule for code, each in outlines.items()} == {rule.code: rule for rule in OWN.values()}
+    assert {code: replace(each, source=each.rule) for code, each in outlines.items()} == rules
 
 
 def test_codes_and_names_are_unique() -> None:
@@ -88,6 +98,8 @@ def test_conditions_are_on_fields_of_the_engine(name: str) -> None:
     # Without a condition every connection of the capture would be looked at from Python.
     assert bool(rule.when) == (rule.scope != "capture")
     assert not rule.asks or rule.scope == "capture"
+    assert not rule.counts or rule.scope == "capture"
+    assert all(hasattr(Capture, each) or each in Capture.__dataclass_fields__ for each in rule.counts)
     for scope, field, operator, value in asked_by(rule):
         group, _, bare = field.rpartition(".")
         assert group in ("", "connection")
@@ -109,7 +121,7 @@ def test_conditions_take_the_thresholds_in_force(name: str) -> None:
     expected = [
         (scope, field, operator, named.get(str(value), value)) for scope, field, operator, value in asked_by(rule)
     ]
-    questions = rule.questions(settings)
+    questions = rule.outline.questions(settings)
     assert [(scope, *condition) for scope, conditions in questions for condition in conditions] == expected
     assert len(questions) == (len(rule.asks) if rule.scope == "capture" else 1)
 

@@ -87,6 +87,7 @@ RULE = Rule(
     title="a damaged file, or headers cut by the snapshot length",
     severity=Severity.WARNING,
     scope="capture",
+    counts=("warnings", "options_cut", "header_cut"),
     judge=judge,
     page=__doc__,
     thresholds={

@@ -83,6 +83,7 @@ RULE = Rule(
     title="the capture lost packets",
     severity=Severity.WARNING,
     scope="capture",
+    counts=("interface_drops", "missed_bytes"),
     judge=judge,
     page=__doc__,
     thresholds={

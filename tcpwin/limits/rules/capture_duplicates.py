@@ -82,6 +82,7 @@ RULE = Rule(
     title="the capture holds packets twice",
     severity=Severity.INFO,
     scope="capture",
+    counts=("capture_duplicates",),
     judge=judge,
     page=__doc__,
     thresholds={

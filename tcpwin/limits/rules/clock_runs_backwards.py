@@ -77,6 +77,7 @@ RULE = Rule(
     title="times in the capture run backwards",
     severity=Severity.INFO,
     scope="capture",
+    counts=("time_backwards",),
     judge=judge,
     page=__doc__,
     thresholds={

@@ -77,6 +77,7 @@ RULE = Rule(
     title="connections that began before the capture",
     severity=Severity.INFO,
     scope="capture",
+    counts=("connections_without_syn",),
     judge=judge,
     page=__doc__,
     thresholds={

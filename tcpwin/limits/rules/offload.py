@@ -104,6 +104,7 @@ RULE = Rule(
     title="segments larger than packets: captured where offload splits or merges them",
     severity=Severity.INFO,
     scope="capture",
+    counts=("super_segments",),
     judge=judge,
     page=__doc__,
     thresholds={

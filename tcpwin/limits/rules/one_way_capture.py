@@ -89,6 +89,7 @@ RULE = Rule(
     severity=Severity.WARNING,
     scope="capture",
     asks=(("direction", (("stall_at_end", "==", "peer_silent"),)),),
+    counts=("connections_one_way",),
     judge=judge,
     page=__doc__,
     thresholds={

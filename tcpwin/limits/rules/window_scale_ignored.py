@@ -42,30 +42,20 @@ from tcpwin.units import count_text
 _ROW = ("frame", "length", "bytes_in_flight", "window_raw")
 MOST_OF_MANY = 8
 """Most connections for which a large capture is read again: more candidates than this are chance matches."""
+BOUNDED = (("window_scale_shift", ">", 0), ("flight_max_bytes", ">", 0), ("flight_max_bytes", "<=", MAX_FIELD))
+"""A sender that does not shift the 16-bit field never has more than its maximum in flight."""
 REMEDY = Remedy(
     "Compare the options of both SYNs at both ends. Update the stack, proxy or firewall that misreads the windows.",
 )
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    times = case.settings["times"]
-    least = ("data_segments", ">=", times)
-    for id, way in case.asked[0]:
+    reverse, wide = case.asked
+    for id, way in reverse:
         yield from _judge_reverse(replace(case, subject=case.analysis.connections[id], direction=way))
-    if not case.may_read:
-        return
-    # A sender that does not shift the 16-bit field never has more than its maximum in flight.
-    bounded = [
-        ("window_scale_shift", ">", 0),
-        least,
-        ("flight_max_bytes", ">", 0),
-        ("flight_max_bytes", "<=", MAX_FIELD),
-    ]
-    wide, all_bounded = case.analysis.select_all(
-        ("direction", conditions) for conditions in ([*bounded, ("window_utilisation", "<", 0.5)], bounded)
-    )
-    if wide:
-        cases = (replace(case, subject=case.analysis.connections[id], direction=way) for id, way in all_bounded)
+    if wide and case.may_read:
+        bounded = case.analysis.select("direction", [*BOUNDED, ("data_segments", ">=", case.settings["times"])])
+        cases = (replace(case, subject=case.analysis.connections[id], direction=way) for id, way in bounded)
         possible = [each for each in cases if _is_possible(each)]
         if len(possible) > MOST_OF_MANY and not case.are_few:
             return
@@ -196,7 +186,10 @@ RULE = Rule(
     title="the sender reads scaled windows as unscaled, or the reverse",
     severity=Severity.ERROR,
     scope="capture",
-    asks=(("direction", (("window_scale_shift", ">=", 0.0), ("window_overrun", ">=", "{times}"))),),
+    asks=(
+        ("direction", (("window_scale_shift", ">=", 0.0), ("window_overrun", ">=", "{times}"))),
+        ("direction", (*BOUNDED, ("data_segments", ">=", "{times}"), ("window_utilisation", "<", 0.5))),
+    ),
     limits=("receiver_window",),
     judge=judge,
     page=__doc__,

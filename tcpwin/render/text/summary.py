@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from tcpwin.limits import Analysis, Budget, Connection, Summary, roles_of
 from tcpwin.render.view.budget import budget_rows, kernel_lines
-from tcpwin.render.view.connection import longest_stalls
 from tcpwin.render.view.verdict import VerdictView, view_verdict
 from tcpwin.units import count_text, name_text
 
@@ -59,6 +58,8 @@ def _render_budget(sender: str, budget: Budget) -> Iterator[str]:
 
 def render_stalls(connection: Connection) -> Iterator[str]:
     """Render the longest silences: when, how long, whose, why, in flight, between which frames."""
+    from tcpwin.render.view.connection import longest_stalls
+
     shown, left = longest_stalls(connection)
     if not shown:
         return

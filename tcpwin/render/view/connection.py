@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from tcpwin.analysis import Direction, Event, Stall
 from tcpwin.limits import Connection, Finding, Verdict, role_of
-from tcpwin.render.kernel.hosts import render_sockets
 from tcpwin.render.view.budget import BarPart, BudgetRow, budget_bar, budget_rows, compare_budgets, kernel_lines
 from tcpwin.render.view.direction import close_text, render_direction
 from tcpwin.render.view.resent import EVIDENCE, evidence_texts
@@ -117,8 +116,16 @@ def view_connection(connection: Connection, verdict: Verdict, findings: Sequence
             for (reason, confidence), count in Counter((each.reason, each.confidence) for each in again).most_common()
         ],
         happened=Counter(name.replace("_", " ") for each in events for name in each.names).most_common(),
-        sockets=[name_text(line) for line in render_sockets(connection)] if connection.socket_samples else [],
+        sockets=_socket_lines(connection),
     )
+
+
+def _socket_lines(connection: Connection) -> list[str]:
+    if not connection.socket_samples:
+        return []
+    from tcpwin.render.kernel.hosts import render_sockets
+
+    return [name_text(line) for line in render_sockets(connection)]
 
 
 def _directions(connection: Connection) -> Iterator[DirectionView]:
