@@ -35,7 +35,7 @@ LOCKED = ROOT / ".ci" / "locked"
 def test_locked_requirements_have_hashes(name: str) -> None:
     """As `pip --require-hashes` reads it: each requirement is one version, and says which files may be it."""
     lines = (LOCKED / name).read_text(encoding="utf8").replace("\\\n", " ").splitlines()
-    assert len(lines) > 5
+    assert lines
     for line in lines:
         assert re.fullmatch(
             r"[\w.-]+(\[[\w,-]+\])?==[\w.!+]+( ; [^#]+?)?(\s+--hash=sha256:[0-9a-f]{64})+", line.rstrip()
