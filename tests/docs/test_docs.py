@@ -263,7 +263,7 @@ def test_bytes_sent_again_are_those_of_the_page() -> None:
 def test_the_largest_flight_and_pipe_are_those_of_the_page() -> None:
     """Segments of the largest flight and of the largest pipe in loss-1-percent."""
     page = " ".join(PAGES["messages.md"].split())
-    told = re.search(r"it is (\d+) segments, where `pipe`, which leaves it out, has (\d+)", page)
+    told = re.search(r"the field has (\d+) segments, while `pipe`, which excludes SACKed data, has (\d+)", page)
     assert told is not None
     connection = tcpwin.analyze(ROOT / "captures" / "lab" / "loss-1-percent.pcap.gz").connections[0]
     data = connection.b_to_a
