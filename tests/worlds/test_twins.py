@@ -1,4 +1,4 @@
-"""The page of twins holds what the runs came to, and none of them is off without saying so."""
+"""The page about twins has the tables of the recorded runs, and no inaccurate run passes as reliable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from worlds.predictions import FAR
 PAGE = (ROOT / "tcpwin" / "docs" / "lab" / "twins.md").read_text(encoding="utf8")
 
 
-def test_the_page_has_every_capture_and_its_twin() -> None:
+def test_the_page_has_the_captures_without_a_twin() -> None:
     rows = [json.loads(line) for line in twins.FILE.read_text().splitlines()]
     assert twins.table(rows) in PAGE
     off = [row for row in rows if abs(twins.ratio_of(row) - 1) > twins.CLOSE or not twins.is_alike(row)]
@@ -19,7 +19,7 @@ def test_the_page_has_every_capture_and_its_twin() -> None:
     assert not any(row["is_twin"] for row in off)
 
 
-def test_the_page_has_every_change_and_what_came_of_it() -> None:
+def test_the_page_has_the_inaccurate_predictions() -> None:
     rows = [json.loads(line) for line in twin_changes.FILE.read_text().splitlines()]
     assert twin_changes.table(rows) in PAGE
     for row in rows:

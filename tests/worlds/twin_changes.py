@@ -96,17 +96,17 @@ def predicted(line: dict[str, Any], bundle: Path, folder: Path) -> dict[str, Any
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """A line a change, then what they come to."""
+    """Return a line for each change without a prediction or with one off by more than a tenth, and the totals of all."""
     lines = [
-        "| capture | change | was | came to | model | off by | said to be | twin | off by | said to be |",
+        "| capture | change | before | after | model | off by | confidence | twin | off by | confidence |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for row in rows:
+    for row in (row for row in rows if not _is_close(row)):
         model, twin = row["model"], row["twin"]
         cells = [row["name"], f"`{' '.join(row['asked'])}`", time_text(row["before_ns"])]
         cells.append(time_text(row["completion_ns"]))
-        cells += [time_text(model["ns"]), _off(model, row), model["confidence"]] if model else ["not said", "", ""]
-        refused = "no twin" if row.get("is_twin") is False else "not said"
+        cells += [time_text(model["ns"]), _off(model, row), model["confidence"]] if model else ["none", "", ""]
+        refused = "no twin" if row.get("is_twin") is False else "none"
         cells += [time_text(twin["ns"]), _off(twin, row), twin["confidence"]] if twin else [refused, "", ""]
         lines.append(f"| {' | '.join(cells)} |")
     for who in ("model", "twin"):
@@ -116,11 +116,16 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         trusted = [row for row in given if row[who]["confidence"] == "likely"]
         lines += [
             "",
-            f"The {who}: {len(given)} of {len(rows)} said, median error {_median(given, who)}; {len(trusted)} of them "
-            f"not flagged, median error {_median(trusted, who)}; off by more than {FAR}: {len(far)}, of these not "
-            f"flagged: {len(unflagged)}.",
+            f"The {who} predicted {len(given)} of {len(rows)}, with a median error of {_median(given, who)}; {len(trusted)} "
+            f"were likely, with a median error of {_median(trusted, who)}; {len(far)} were off by a factor of more than "
+            f"{FAR}, of these {len(unflagged)} likely.",
         ]
     return "\n".join(lines)
+
+
+def _is_close(row: dict[str, Any]) -> bool:
+    predictions = (row["model"], row["twin"])
+    return all(each and abs(each["ns"] / row["completion_ns"] - 1) <= 0.1 for each in predictions)
 
 
 def _off(said: dict[str, Any], row: dict[str, Any]) -> str:

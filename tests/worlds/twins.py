@@ -104,20 +104,19 @@ def _facts(measured: Measured) -> dict[str, Any]:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """A line a capture, and what they come to."""
+    """Return a line for each capture that was no twin, and the totals of all."""
     lines = [
-        "| capture | what it is | throughput | limit | twin's throughput | limit | off by | said to be |",
-        "|---|---|---|---|---|---|---|---|",
+        "| capture | content | throughput | limit | run's throughput | limit | off by |",
+        "|---|---|---|---|---|---|---|",
     ]
-    for row in rows:
+    for row in (row for row in rows if not row.get("is_twin")):
         if "refused" in row:
-            lines.append(f"| {row['name']} | {row['what']} | | | | | | {row['refused']} |")
+            lines.append(f"| {row['name']} | {row['what']} | | | {row['refused']} | | |")
             continue
         captured, twin = row["captured"], row["twin"]
         cells = (
             *(row["name"], row["what"], rate_text(captured["goodput_bps"]), _limits(captured)),
             *(rate_text(twin["goodput_bps"]), _limits(twin), f"{100 * (ratio_of(row) - 1):+.0f} %"),
-            "a twin" if row["is_twin"] else "no twin",
         )
         lines.append(f"| {' | '.join(cells)} |")
     ran = [row for row in rows if "refused" not in row]
@@ -126,8 +125,8 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     unflagged = sum(row["is_twin"] and abs(ratio_of(row) - 1) > CLOSE for row in ran)
     lines += [
         "",
-        f"{len(rows)} captures, {len(ran)} ran: {close} within 15 %, {alike} by the same limit, "
-        f"{sum(row['is_twin'] for row in ran)} both; off and not flagged: {unflagged}.",
+        f"{len(rows)} captures, {len(ran)} ran: {close} within 15 %, {alike} with the same limit, "
+        f"{sum(row['is_twin'] for row in ran)} both; wrongly accepted as twins: {unflagged}.",
     ]
     return "\n".join(lines)
 
