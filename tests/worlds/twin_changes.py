@@ -96,7 +96,7 @@ def predicted(line: dict[str, Any], bundle: Path, folder: Path) -> dict[str, Any
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Return a line for each change without a prediction or with one off by more than a tenth, and the totals of all."""
+    """Return a line for each change whose prediction is missing or off by more than a tenth, and the totals."""
     lines = [
         "| capture | change | before | after | model | off by | confidence | twin | off by | confidence |",
         "|---|---|---|---|---|---|---|---|---|---|",
@@ -116,9 +116,9 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         trusted = [row for row in given if row[who]["confidence"] == "likely"]
         lines += [
             "",
-            f"The {who} predicted {len(given)} of {len(rows)}, with a median error of {_median(given, who)}; {len(trusted)} "
-            f"were likely, with a median error of {_median(trusted, who)}; {len(far)} were off by a factor of more than "
-            f"{FAR}, of these {len(unflagged)} likely.",
+            f"The {who} predicted {len(given)} of {len(rows)}, with a median error of {_median(given, who)}. "
+            f"{len(trusted)} were likely, with a median error of {_median(trusted, who)}. "
+            f"{len(far)} were off by a factor of more than {FAR}, {len(unflagged)} of them likely.",
         ]
     return "\n".join(lines)
 
