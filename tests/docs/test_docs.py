@@ -37,6 +37,7 @@ LINUX = {
     "cong_control",
     "rto_min",
     "rwnd_limited",
+    "sndbuf_limited",
     "sack_rtt_us",
     "tcp_ack_update_rtt",
     "tcp_rtt_tsopt_us",
