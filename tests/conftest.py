@@ -1,7 +1,7 @@
-"""What every test stands under: where tcpwin comes from, what may be skipped, where other captures lie.
+"""Shared set-up of all tests: which tcpwin is tested, which skips are allowed, and where other captures are.
 
-In CI (the variable CI is set) a test may be skipped for absent reference captures, or for what the process's rights
-or the kernel do not allow, or for a lab's kernel that is not built, only; any other skip fails.
+In CI (the variable CI is set) a test may be skipped only if reference captures are absent, if permissions or the kernel
+do not allow it, or if a lab kernel is not built. Any other skip fails.
 """
 
 import fcntl
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 PACKAGES = {"initdb": "postgresql", "java": "default-jre-headless", "man": "man-db", "ss": "iproute2"}
-"""Debian's packages of programs that have other names."""
+"""Debian's packages of programs with other names."""
 
 MOST_ANALYSES, MOST_CONNECTIONS = 20, 10
-"""Analyses that each test makes, and connections of each, whose invariants are checked."""
+"""How many of a test's analyses are checked for impossible statements, and how many connections of each."""
 
 UNSEEN = (
     *("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "SpareRendererForSitePerProcess"),
@@ -40,9 +40,9 @@ UNSEEN = (
     *("AvoidCorsURLLoaderRestartOnRedirect", "OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled"),
     "PreconnectToSearch",
 )
-"""Features of Chromium that no test sees: lists of the address bar, pages of their own, take a third of a page's cost.
+"""Chromium features that no test needs: address-bar lists and built-in pages take a third of a page's cost.
 
-Chromium obeys the last list of them that it is given: so it holds Playwright's, too.
+Chromium obeys only the last such list, so this one includes Playwright's.
 """
 
 BROWSER = pytest.StashKey[tuple["Browser", ExitStack]]()
@@ -50,16 +50,16 @@ BROWSED = pytest.StashKey[set[Path]]()
 """Files with tests that use the browser."""
 
 SLOW = ("browser", "wheel", "make_server", "make_client")
-"""Fixtures that take time, the one of the longest files first."""
+"""Slow fixtures; the one of the longest files comes first."""
 
-# A shell's background job ignores Ctrl-C, and whatever it starts does: tests that send it would wait for ever.
+# A shell's background job ignores Ctrl-C, and its children inherit that: tests that send it would wait forever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 EXAMPLES_BY_DAY = 25
-"""Hypothesis tries no more of a property by day; `pytest -m nightly` tries as many as the test says, or 100."""
+"""Hypothesis tries at most this many examples by day; `pytest -m nightly` tries as many as the test says, or 100."""
 
-# No example fails for being slow on a busy machine; in CI all runs try the same ones.
+# No example fails for being slow on a busy machine; in CI all runs try the same examples.
 settings.register_profile(
     "tcpwin",
     deadline=None,
@@ -70,7 +70,7 @@ settings.register_profile(
 )
 settings.load_profile("tcpwin")
 
-# Processes that tests start behave as people's do: output in buffers, modules compiled once.
+# Processes started by tests behave as for users: buffered output, modules compiled once.
 for variable in ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"):
     os.environ.pop(variable, None)
 
@@ -82,7 +82,7 @@ if not list((ROOT / "tcpwin").glob("_engine*.so")):
 
 @pytest.fixture(autouse=True)
 def never_said(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing that a test's analyses say may be what cannot be: checked of the first connections of each."""
+    """Fail if an analysis made by the test states something impossible about its first connections."""
     from never import violations
 
     from tcpwin import Analysis
@@ -97,7 +97,7 @@ def never_said(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(Analysis, "__init__", noted)
     yield
     for analysis in filter(None, (each() for each in made[:MOST_ANALYSES])):
-        # Rules may read the capture again, which may be gone: only what they found already is looked at.
+        # Rules may read the capture again, but it may be gone: check only existing findings.
         assert not violations(analysis, MOST_CONNECTIONS, findings="findings" in vars(analysis))
 
 
@@ -111,7 +111,7 @@ def reference_captures() -> Path:
 
 @pytest.fixture
 def loopback() -> Iterator[None]:
-    """Tests that capture the loopback device, and those that fill it, take turns, in whichever process they run."""
+    """Serialise tests that capture the loopback device or fill it, across processes."""
     with (Path(tempfile.gettempdir()) / f"tcpwin-tests-loopback-{os.getuid()}").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -160,9 +160,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Files that use a browser take longest, then those that start services or build wheels, as `SLOW` names them.
+    """Start files that use a browser first, then those that start services or build wheels (`SLOW`).
 
-    They come first, or one process would work alone in the end.
+    They take longest; started late, one process would work alone at the end.
     """
     places: dict[Path, int] = {}
     for item in items:
@@ -173,16 +173,16 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests outlive every garbage collection: looking through them each time takes a fifth of a run."""
+    """Freeze the collected tests: scanning these thousands of objects takes a fifth of a run's garbage collection."""
     keep_for_good()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None]:
-    """Keep to the end what a file leaves behind: imported modules and cached captures."""
+    """Keep imported modules and cached captures of a finished file until the end."""
     yield
     if nextitem is None or nextitem.path != item.path:
-        # The browser's event loop runs in this thread: other files could not run theirs.
+        # The browser's event loop runs in this thread, so other files could not run theirs.
         if BROWSER in item.session.stash and (nextitem is None or nextitem.path not in item.session.stash[BROWSED]):
             item.session.stash[BROWSER][1].close()
             del item.session.stash[BROWSER]
@@ -190,13 +190,13 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def keep_for_good() -> None:
-    """Collect what is garbage, and never look through the rest again."""
+    """Collect garbage, then exclude the remaining objects from later collections."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Name bytes by their length: compressed ones hold the second of their making, and every worker makes its own."""
+    """Name bytes by their length: compressed bytes contain the time of compression, which differs between workers."""
     return f"{len(val)}_bytes" if isinstance(val, bytes) else None
 
 
@@ -214,7 +214,7 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None]:
-    """Say after the reasons how many tests were skipped, and what would let them run."""
+    """Print how many tests were skipped after the reasons, and what would let them run."""
     yield
     reports = terminalreporter.stats.get("skipped", [])
     if not reports:

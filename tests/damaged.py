@@ -1,4 +1,4 @@
-"""Damage valid texts: change, cut, double bytes and lines, or mix in lines of another text."""
+"""Damage valid texts: change, cut or double bytes and lines, or mix in lines of another text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ODD = [
 
 @st.composite
 def damaged(draw: st.DrawFn, truths: Sequence[bytes]) -> bytes:
-    """One of these, damaged in a few places."""
+    """Return one of these texts, damaged in a few places."""
     data = draw(st.sampled_from(truths))
     for _ in range(draw(st.integers(1, 4))):
         lines = data.split(b"\n")

@@ -1,8 +1,7 @@
-"""Run `tcpwin` as a process forked from this one: starting Python and its imports cost ten times as much.
+"""Run `tcpwin` as a process forked from this one: starting Python and its imports costs ten times as much.
 
-The child has the streams, folder, environment and signals of a process of its own, but this interpreter's modules.
-Whatever depends on the start of Python, on its memory or on libraries with threads (polars, pyarrow, duckdb) must start
-a real process.
+The child has separate streams, folder, environment and signals, but shares this interpreter's modules. Tests that
+depend on Python's start, its memory, or libraries with threads (polars, pyarrow, duckdb) must start a real process.
 """
 
 from __future__ import annotations
@@ -54,15 +53,15 @@ def _become(
         try:
             if prepare is not None:
                 prepare()
-            # The parent takes the closed pipe of errors as the start of the program.
+            # The parent takes the closing of the error pipe as the start of the program.
             os.closerange(3, os.sysconf("SC_OPEN_MAX"))
             atexit._clear()
-            # As Python does at its start.
+            # As at Python's start.
             for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
                 signal.signal(ignored, signal.SIG_IGN)
             warnings.resetwarnings()
             warnings.simplefilter("ignore")
-            # It reads its environment when it is first used.
+            # Click reads its environment when it is first used.
             sys.modules.pop("webbrowser", None)
             if environment is not None:
                 os.environ.clear()

@@ -70,11 +70,11 @@ DIRECTION_FACTS = [
 
 
 class LadderError(ValueError):
-    """The ladder itself is wrong."""
+    """The ladder itself is invalid."""
 
 
 class LadderMismatchError(AssertionError):
-    """tcpwin says something else than the ladder."""
+    """tcpwin disagrees with the ladder."""
 
 
 @dataclass
@@ -101,7 +101,7 @@ class Ladder:
     last_window: dict[str, int] = field(default_factory=dict)
 
     def packets(self) -> list[Packet]:
-        """The packets as `rdpcap` would hand them over."""
+        """Return the packets as `rdpcap` would."""
         from scapy.layers.l2 import Ether
         from scapy.utils import EDecimal
 
@@ -128,7 +128,7 @@ NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(s|ms|us|)")
 
 
 def parse(text: str, name: str = "ladder") -> Ladder:
-    """Read a ladder; every packet is built on the way."""
+    """Read a ladder and build its packets."""
     ladder = Ladder(name=name, lines=text.splitlines())
     for number, line in enumerate(ladder.lines, 1):
         if not line.strip() or not line[0].isspace():
@@ -242,19 +242,19 @@ def _ends(version: int, src: str, dst: str) -> bytes:
 
 
 def _order(version: int, protocol: int, length: int) -> tuple[int, int]:
-    """The last two numbers of a pseudo header: RFC 9293 §3.1 has the protocol first, RFC 8200 §8.1 the length."""
+    """Order the last two numbers of a pseudo header: RFC 9293 §3.1 has the protocol first, RFC 8200 §8.1 the length."""
     return (length, protocol) if version == 6 else (protocol, length)
 
 
 def _summed(data: bytes, place: int, before: bytes = b"") -> bytes:
-    """With its checksum (RFC 1071), that of a pseudo header included: the words are added modulo 65535."""
+    """Fill in the checksum (RFC 1071) including a pseudo header: the words are added modulo 65535."""
     words = before + data[:place] + bytes(2) + data[place + 2 :]
     total = int.from_bytes(words + bytes(len(words) % 2)) % 0xFFFF
     return data[:place] + struct.pack(">H", 0xFFFF - (total or 0xFFFF)) + data[place + 2 :]
 
 
 def _framed(ladder: Ladder, src: str, dst: str, protocol: int, data: bytes, *, ttl: int, ip_id: int) -> bytes:
-    """In an IP packet (never a fragment) in an Ethernet frame."""
+    """Wrap a packet in IP (never a fragment) and Ethernet."""
     ends = _ends(ladder.version, src, dst)
     if ladder.version == 6:
         header, kind = struct.pack(">IHBB", 6 << 28, len(data), protocol, ttl) + ends, 0x86DD
@@ -300,7 +300,7 @@ def _copy(previous: bytes, fields: Mapping[str, str]) -> bytes:
 
 
 def _icmp(ladder: Ladder, src: str, dst: str) -> bytes:
-    """Destination unreachable quoting the other side's last packet (RFC 792; RFC 4443 §3.1)."""
+    """Build "destination unreachable", which quotes the other side's last packet (RFC 792; RFC 4443 §3.1)."""
     ip_id = ladder.next_ip_id[src]
     ladder.next_ip_id[src] += 1
     quoted = ladder.last_packet[dst][14:]
@@ -313,7 +313,7 @@ def _icmp(ladder: Ladder, src: str, dst: str) -> bytes:
 
 
 def check(ladder: Ladder, folder: Path) -> None:
-    """Judge the packets twice, as scapy packets and as a pcap; both must say what the ladder says."""
+    """Judge the packets twice, as scapy packets and as a pcap; both results must match the ladder."""
     import tcpwin
 
     path = folder / f"{ladder.name}.pcap"
@@ -385,7 +385,7 @@ def names_of(analysis: Any, **more: Any) -> dict[str, Any]:
 def _compare_claims(ladder: Ladder, analysis: Any) -> list[tuple[int, str]]:
     names = names_of(analysis)
     if len(analysis.connections):
-        # By address, so that a claim holds whoever is taken for the initiator.
+        # By address, so that a claim does not depend on who counts as the initiator.
         first = analysis.connections[0]
         a_is_a = str(first.a.address) in (ADDRESSES[4]["a"], ADDRESSES[6]["a"])
         names["from_a"], names["from_b"] = (first.a_to_b, first.b_to_a)[:: 1 if a_is_a else -1]
@@ -393,7 +393,7 @@ def _compare_claims(ladder: Ladder, analysis: Any) -> list[tuple[int, str]]:
 
 
 def evaluate(claim: str, names: Mapping[str, Any]) -> str | None:
-    """None if the claim (a Python expression) holds, else why not."""
+    """Return None if the claim (a Python expression) holds, otherwise the reason."""
     tree = ast.parse(claim, mode="eval")
     scope = dict(names)
     try:

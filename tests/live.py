@@ -1,4 +1,4 @@
-"""Wait for a condition instead of a time, and reserve ports that nobody else has."""
+"""Wait for a condition instead of a time, and reserve ports that nobody else uses."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tcpwin.hosts.collect.sockets import SocketDump
 T = TypeVar("T")
 
 HANG_S = 600
-"""A guard against what never ends, on machines however slow; never what a test is about."""
+"""Timeout against hangs, long enough for slow machines; no test depends on it."""
 
 
 def until(condition: Callable[[], T], *, every_s: float = 0.02) -> T:
-    """Ask again and again; return the first answer that counts as true."""
+    """Poll until an answer counts as true, and return it."""
     end = time.monotonic() + HANG_S
     while time.monotonic() < end:
         if answer := condition():
@@ -32,13 +32,15 @@ def until(condition: Callable[[], T], *, every_s: float = 0.02) -> T:
 
 
 def wait_for_hand_over(tcpdump: subprocess.Popen[bytes]) -> None:
-    """Wait until tcpdump has read what was captured: the kernel hands over within a second, then it must have run."""
+    """Wait until tcpdump has read the captured packets: the kernel hands them over within a second, then it must have
+    run.
+    """
     time.sleep(1.2)
     until(lambda: tcpdump.poll() is not None or is_asleep(tcpdump.pid))
 
 
 def is_asleep(process: int) -> bool:
-    """Whether a process waits for something, and not for a processor (proc(5), the third word of stat)."""
+    """Return whether a process waits for something other than a CPU (proc(5), the third word of stat)."""
     return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "S"
 
 
@@ -51,13 +53,13 @@ def need_right_to_capture() -> None:
 
 
 def sockets_of(wanted: Filter) -> int:
-    """Return how many sockets of this host there are of a kind."""
+    """Return the number of sockets of a kind on this host."""
     with SocketDump(wanted=wanted.matches) as dump:
         return dump.look().count
 
 
 def make_listener() -> socket.socket:
-    """Listen on a port of 127.0.0.1 that no socket of this host has, not even one that has just been closed."""
+    """Listen on a port of 127.0.0.1 that no socket of this host uses, including recently closed ones."""
     while True:
         listener = socket.create_server(("127.0.0.1", 0))
         port = listener.getsockname()[1]
@@ -67,6 +69,6 @@ def make_listener() -> socket.socket:
 
 
 def only(client: socket.socket) -> str:
-    """Return the filter of both ends of one connection over loopback; a port alone may be that of others too."""
+    """Return the filter of both ends of one loopback connection; a port alone may match others too."""
     near, far = client.getsockname()[1], client.getpeername()[1]
     return f"(sport = :{near} and dport = :{far}) or (sport = :{far} and dport = :{near})"

@@ -1,7 +1,7 @@
-"""What may never be said of a connection, whatever the capture: checks of an analysis against itself.
+"""Impossible statements about a connection, whatever the capture: checks of an analysis against itself.
 
 The engine compares its own numbers with the packets (`tcpwin/engine/src/output/invariants`); these checks compare a
-connection's verdict, findings and rates with its time and its bytes.
+connection's verdict, findings and rates with its time and data.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from tcpwin.limits import LIMITS, Connection, Finding, Verdict
 
 NS = 1e-9
 MOST_CONNECTIONS = 50
-"""Limit for one analysis: an error in one connection usually shows in others too."""
+"""Limit for one analysis: an error in one connection usually occurs in others too."""
 WAYS = ("a_to_b", "b_to_a")
 SETTING = re.compile(r'sysctl -w ([\w.]+)="?([^"]*)"?')
 RECEIVE_MEMORY = "net.ipv4.tcp_rmem"
 
 
 def violations(analysis: Analysis, most: int = MOST_CONNECTIONS, *, findings: bool = True) -> list[str]:
-    """Return the impossible statements of an analysis; `findings` checks the rules, too."""
+    """Return the impossible statements of an analysis; with `findings`, also those of its rules."""
     found = []
     for connection in islice(analysis.connections, most):
         found += [f"connection {connection.id}: {each}" for each in of_connection(connection, findings)]
@@ -51,7 +51,7 @@ def of_connection(connection: Connection, findings: bool) -> Iterator[str]:
         for each in of_remedy(connection, finding):
             yield f"{finding.code}: {each}"
         for item, ns in finding.items_ns.items():
-            # No other finding's cost is of the same time.
+            # No other finding counts the same time.
             spent[finding.direction, item] = spent.get((finding.direction, item), 0) + ns
     for direction in {direction for direction, _ in spent} - {None}:
         together = sum(ns for (other, _), ns in spent.items() if other == direction)
@@ -65,7 +65,7 @@ def of_connection(connection: Connection, findings: bool) -> Iterator[str]:
 
 
 def of_remedy(connection: Connection, finding: Finding) -> Iterator[str]:
-    """A remedy names nothing that is so already, nor a window that would not raise the rate."""
+    """Reject remedies that name a current setting, or a window that would not raise the rate."""
     if finding.remedy is None:
         return
     host = connection.hosts.get({"client": "a", "server": "b"}.get(finding.side or "", ""))
@@ -96,7 +96,7 @@ def of_direction(data: Direction, life_ns: int) -> Iterator[str]:
     if data.segments and data.acked_bytes > data.unique_bytes + lacking + 2:
         yield f"{data.acked_bytes} B acknowledged, {data.unique_bytes} B captured, {lacking} B missing"
     if data.goodput_bps is not None and data.throughput_bps is not None and data.unique_bytes and data.segments:
-        # Bytes carried by the capture and missing from it.
+        # Data carried by the capture and missing from it.
         most = data.throughput_bps * (data.unique_bytes + lacking + 2) / max(data.payload_bytes, 1)
         if data.goodput_bps > max(most, data.throughput_bps) * (1 + NS) + 1:
             yield f"goodput {data.goodput_bps} above {most}"

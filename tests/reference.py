@@ -1,4 +1,4 @@
-"""Captures of the lab's runs, and those that are not the project's own; reasons for which CI may skip a test."""
+"""Captures of the lab's runs and reference captures; reasons for which CI may skip a test."""
 
 from __future__ import annotations
 

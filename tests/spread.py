@@ -1,4 +1,4 @@
-"""Repeats of one check: some of them by day, the others at night (CONTRIBUTING, "Tests that run at night")."""
+"""Spread repeated checks: some of them by day, the others at night (CONTRIBUTING, "Nightly tests")."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 
 def some_by_day(repeats: Iterable[Any], *, of: int = 3, first: int = 0) -> list[Any]:
-    """Parameters of a test, spread: by day one of so many, from the given one on; `pytest -m nightly` has the others.
+    """Return a test's parameters, of which one in `of` runs by day; `pytest -m nightly` runs the others.
 
-    Tests of the same captures begin elsewhere each, so that by day most captures are asked by one of them.
+    Tests of the same captures start at different ones, so most captures are in some test by day.
     """
     return [
         each if place % of == first else pytest.param(*_values(each), marks=pytest.mark.nightly)

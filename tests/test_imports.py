@@ -1,4 +1,4 @@
-"""A stage is imported from its packages, never from a file in them: what a stage offers is what its packages name."""
+"""Stages import each other from packages, never from a file in them."""
 
 import ast
 from collections.abc import Iterator
@@ -16,18 +16,18 @@ FILES = sorted([*LIBRARY.rglob("*.py"), *SERVICE.rglob("*.py")])
 
 
 def stage_of(path: Path) -> str:
-    """The folder of the library that a file is in, or the service."""
+    """Return the folder of the library that contains a file, or the service."""
     return path.relative_to(LIBRARY).parts[0] if path.is_relative_to(LIBRARY) else "tcpwin_web"
 
 
 def is_package(module: str) -> bool:
-    """Whether a name is that of a folder of modules."""
+    """Return whether a name is that of a folder of modules."""
     spec = find_spec(module)
     return spec is not None and spec.submodule_search_locations is not None
 
 
 def imports_of_files(source: str, stage: str) -> Iterator[str]:
-    """The modules of other stages that are imported by their files' names."""
+    """Return imports of other stages' modules by their file names."""
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("tcpwin."):
             continue
@@ -62,6 +62,6 @@ def test_exported_names_exist(package: Path) -> None:
 
 @all_cases("stub", sorted(LIBRARY.rglob("__init__.pyi")), ids=lambda stub: stub.parent.name)
 def test_no_lazy_name_is_that_of_a_file(stub: Path) -> None:
-    """Whoever imports the file would find it under the name of what the package offers."""
+    """An import of the file would hide the package's attribute of that name."""
     names = {each.name for node in ast.parse(stub.read_text()).body for each in getattr(node, "names", ())}
     assert names.isdisjoint(path.stem for path in stub.parent.iterdir())

@@ -1,7 +1,7 @@
 """Damaged and odd captures from elsewhere: an analysis with warnings, or one line and exit status 3.
 
-Truth is what capinfos and tshark counted, where they read the file (NAME.expect.json), and what follows from the bytes
-where they did not or disagree. Each such file stands below with its reason.
+The truth is what capinfos and tshark counted (NAME.expect.json), or follows from the bytes if they could not read the
+file or disagree. Each such file is listed below with its reason.
 """
 
 import json
@@ -25,7 +25,7 @@ EXPECTED = REFERENCE_CAPTURES / "malformed-expect"
 FILES = sorted(path for path in MALFORMED.rglob("*") if path.is_file()) or [MALFORMED / "absent"]
 MEBIBYTE = 1 << 20
 BASE_BYTES = 150 * MEBIBYTE
-"""Python, the engine and what they load; beyond it, memory may grow by a small multiple of the file."""
+"""Memory of Python, the engine and their libraries; beyond it, memory may grow by a small multiple of the file."""
 
 REFUSED = {
     "test__pcapng.org__bad__icmp.ntar": "begins with ff d8 ff e0 .. JFIF: a picture; tshark dissects it as one frame",
@@ -95,15 +95,15 @@ for path in sys.argv[1:]:
         most_kib = next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
     print(json.dumps([path, done, most_kib]))
 """
-"""Three commands on each file, and the process's peak memory so far, in kibibytes.
+"""Run three commands on each file, and print the process's peak memory in KiB.
 
-Not `ru_maxrss`: a process started with vfork inherits the peak of the one that started it.
+Not `ru_maxrss`: a process started with vfork inherits its parent's peak.
 """
 
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended on a file."""
+    """The outcome of a command on a file."""
 
     status: int
     stdout: str
@@ -112,7 +112,7 @@ class Done:
 
 @cache
 def results() -> dict[Path, tuple[list[Done], int]]:
-    """Run the commands on every file, smallest first, as the peak of memory only grows; return memory in bytes."""
+    """Run the commands on every file, smallest first because peak memory only grows; return memory in bytes."""
     files = sorted(FILES, key=lambda path: path.stat().st_size)
     command = [sys.executable, "-c", MEASURE, *files]
     told = subprocess.run(command, capture_output=True, check=True, timeout=HANG_S).stdout
@@ -123,7 +123,7 @@ def results() -> dict[Path, tuple[list[Done], int]]:
 
 
 def expected_packets(path: Path) -> int | None:
-    """As capinfos counted; where it gave up, the frames that tshark showed before it did so too."""
+    """Return the count of capinfos, or, if it gave up, the frames that tshark showed before it gave up too."""
     entry = json.loads((EXPECTED / f"{path.relative_to(MALFORMED)}.expect.json").read_text(encoding="utf8"))
     counted = re.search(r"^Number of packets:\s+(\d+)$", entry["capinfos"]["out"], re.MULTILINE)
     if counted:
@@ -171,7 +171,7 @@ def test_damage_found_by_others_is_reported(path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["analyze", "packets"])
 def test_all_together_within_memory(command: str) -> None:
-    """The readable ones as one capture, with the address space bounded."""
+    """Read all readable files as one capture with a limited address space."""
     readable = [path for path in FILES if not exception(REFUSED, path) and (expected_packets(path) or 0) > 0]
     limit = 2048 * MEBIBYTE
 

@@ -1,4 +1,4 @@
-"""Sequence numbers and ranges of them, interpreted by Miri, which ends at whatever Rust leaves undefined."""
+"""Run the tests of sequence numbers and ranges in Miri, which stops at undefined behaviour."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ import pytest
 from reference import ROOT
 
 ASKED = ("sequence", "recovery::ranges")
-"""Tests of the engine that open no files and do not compress, which Miri cannot do or takes hours for."""
+"""Engine tests that open no files and do not compress, which Miri cannot do or takes hours for."""
 
 
 @pytest.mark.nightly
@@ -18,7 +18,7 @@ def test_sequence_numbers_and_ranges_under_miri() -> None:
         or subprocess.run(["cargo", "+nightly", "miri", "--version"], capture_output=True, check=False).returncode
     ):
         pytest.skip("a nightly Rust toolchain with Miri is not installed")
-    # Drawn cases cost a thousand times of what they do without it.
+    # Property tests would take a thousand times as long.
     environment = {**os.environ, "PROPTEST_CASES": "4", "MIRIFLAGS": "-Zmiri-disable-isolation"}
     command = ["cargo", "+nightly", "miri", "test", "-q", "--locked", "--no-default-features", "--lib", "--"]
     done = subprocess.run(

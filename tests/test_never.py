@@ -1,4 +1,4 @@
-"""Nothing is said of any capture that cannot be."""
+"""No analysis of any capture states something impossible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that commands and the library write: whole, or not there, and what was there before stays."""
+"""Files written by commands and the library are complete or absent, and a failure keeps the previous file."""
 
 from __future__ import annotations
 
@@ -48,16 +48,17 @@ WRITERS: dict[tuple[str, str], list[tuple[object, ...]]] = {
     ("ss", "out"): [(SOCKETS, "-o", f"out.{form}") for form in ("csv", "json", "jsonl", "parquet", "arrow")],
     ("wireshark index", "out"): [(SLOW_READER, "-o", "out.tcpwin")],
 }
-"""Each command's options that name a file to write, and what writes more than the room to it. Of those without: bundles
-have `tests/lab/test_bundle_writing.py` and `tests/watch`, data sets have `tests/fleet`, a sweep appends lines (below),
-and so does `snap` (`tests/hosts/collect`).
+"""Each command's options that name an output file, and input that produces more than fits.
+
+Other outputs are tested elsewhere: bundles in `tests/lab/test_bundle_writing.py` and `tests/watch`, data sets in
+`tests/fleet`, `snap` in `tests/hosts/collect`; sweeps append lines (below).
 """
 
 
 @pytest.fixture
 def full_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No file becomes larger than that: the rest fails, as on a full disk."""
-    # Python takes what it could write of a compiled module for all of it.
+    """Limit the size of files, so that writing fails as on a full disk."""
+    # Python would load a partially written compiled module.
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM_BYTES, before[1]))
@@ -84,7 +85,7 @@ def test_each_option_that_writes_is_tested() -> None:
 
 
 PRINTED = ("out.png", "out.pdf")
-"""Printed by a browser, which writes larger files."""
+"""Written by a browser, whose files exceed the limit."""
 ASKED = [
     (*name.split(), *arguments)
     for (name, _), calls in WRITERS.items()
@@ -117,16 +118,16 @@ def test_a_full_disk_leaves_no_half(
 
 
 class Interrupting:
-    """Ctrl-C at the moment at which this process does something to a file that is not whole yet."""
+    """Send Ctrl-C when this process performs a given operation on an incomplete file."""
 
     def __init__(self) -> None:
         self.at = ""
         self.has_come = False
-        # A hook stays as long as the process (sys.addaudithook).
+        # An audit hook lasts as long as the process (sys.addaudithook).
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, arguments: tuple[object, ...]) -> None:
-        # A new file is given to the owner of the one before by its descriptor (fchown(2)).
+        # A new file gets the owner of the previous one through its descriptor (fchown(2)).
         if self.at == event and (".tcpwin-" in str(arguments[0]) or event == "os.chown"):
             self.at, self.has_come = "", True
             signal.raise_signal(signal.SIGINT)
@@ -139,7 +140,7 @@ def interrupting() -> Interrupting:
 
 @pytest.fixture
 def ctrl_c(interrupting: Interrupting) -> Iterator[Interrupting]:
-    # Whoever starts the tests in the background of a shell has them ignore SIGINT.
+    # Tests started in the background of a shell ignore SIGINT.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield interrupting
     interrupting.at, interrupting.has_come = "", False
@@ -151,7 +152,7 @@ def ctrl_c(interrupting: Interrupting) -> Iterator[Interrupting]:
 def test_ctrl_c_leaves_no_half(
     arguments: tuple[object, ...], at: str, ctrl_c: Interrupting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fail while the temporary file is created, just after it, and when it is renamed."""
+    """Interrupt while the temporary file is created, just after that, and during the rename."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     out = Path(str(arguments[-1]))
@@ -193,7 +194,7 @@ def test_ctrl_c_leaves_the_old_file(tmp_path: Path) -> None:
 
 
 def test_a_reader_who_leaves_takes_no_file_along(tmp_path: Path) -> None:
-    """Standard output is closed by its reader; the file that the same command writes is whole."""
+    """The reader closes standard output, but the file written by the same command is complete."""
     out = tmp_path / "out.parquet"
     read, write_end = os.pipe()
     os.close(read)
@@ -267,7 +268,7 @@ def test_a_new_file_has_the_permissions_of_any(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() == 0, reason=f"{AS_ROOT}, which may write everywhere")
 @pytest.mark.parametrize("prepare", [lambda path: path.chmod(0o444), lambda path: path.parent.chmod(0o555)])
 def test_protected_files_are_refused_or_written_in_place(tmp_path: Path, prepare: Callable[[Path], None]) -> None:
-    """A file that may not be written stays; one in a folder that takes nothing new is written in place."""
+    """A read-only file stays; a file in a folder that allows no new files is written in place."""
     path = tmp_path / "file"
     path.write_text("old")
     prepare(path)
@@ -342,7 +343,7 @@ def commands(group: click.Group = cli, above: str = "") -> Iterator[str]:
     context = click.Context(group)
     for name in COMMANDS if group is cli else group.list_commands(context):
         command = group.get_command(context, name)
-        # A workload's end is the command of its group.
+        # The end of a workload is a command of its group.
         if isinstance(command, click.Group) and not above:
             yield from commands(command, f"{name} ")
         else:
@@ -355,7 +356,7 @@ def test_each_command_prints() -> None:
 
 @pytest.mark.parametrize("command", PRINTERS)
 def test_a_closed_pipe_is_not_a_failure(command: str, tmp_path: Path) -> None:
-    """What `| head` leaves behind: no message, no file, and 0 or what was found."""
+    """With `| head`: no message, no partial file, and exit status 0 or that of a finding."""
     read, write_end = os.pipe()
     os.close(read)
     call = [str(each) for each in (TCPWIN, *command.split(), *PRINTERS[command])]
@@ -374,7 +375,7 @@ def test_a_closed_pipe_is_not_a_failure(command: str, tmp_path: Path) -> None:
 
 
 def test_a_system_without_owners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What Windows' Python lacks."""
+    """Windows' Python lacks these functions."""
     for name in ("fchown", "fchmod", "O_CLOEXEC"):
         monkeypatch.delattr(f"os.{name}")
     file = tmp_path / "out"

@@ -33,7 +33,7 @@ LOCKED = ROOT / ".ci" / "locked"
 
 @pytest.mark.parametrize("name", ["build.txt", "checks.txt", "container.txt"])
 def test_locked_requirements_have_hashes(name: str) -> None:
-    """As `pip --require-hashes` reads it: each requirement is one version, and says which files may be it."""
+    """`pip --require-hashes` needs one version per requirement and the hashes of its files."""
     lines = (LOCKED / name).read_text(encoding="utf8").replace("\\\n", " ").splitlines()
     assert lines
     for line in lines:
@@ -43,7 +43,7 @@ def test_locked_requirements_have_hashes(name: str) -> None:
 
 
 def test_the_lock_matches_the_requirements() -> None:
-    """After a requirement is added or raised, `just lock` must have been run."""
+    """Fails if `just lock` was not run after a requirement changed."""
     lock = runpy.run_path(str(ROOT / ".ci" / "lock"))
     for name, needs in lock["lists"]().items():
         found = re.findall(
@@ -69,7 +69,7 @@ def build(folder: Path, out: Path, *command: str) -> Path:
 
 @pytest.fixture(scope="module")
 def built_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build a wheel with the profile of editable installs: its engine is compiled already."""
+    """Build a wheel with the profile of editable installs, whose engine is already compiled."""
     built = build(ROOT, tmp_path_factory.mktemp("wheel"), "maturin", "build", "--profile", "editable", "--out")
     assert "-cp311-abi3-" in built.name
     return built
@@ -81,7 +81,7 @@ def wheel(built_wheel: Path) -> set[str]:
 
 
 def boms(built: Path) -> dict[str, dict[str, Any]]:
-    """The bills of materials of a wheel, by the name of what each is about (PEP 770)."""
+    """Return the bills of materials of a wheel by their subject (PEP 770)."""
     with zipfile.ZipFile(built) as archive:
         found = [name for name in archive.namelist() if re.match(r"[^/]+\.dist-info/sboms/", name)]
         told = [json.loads(archive.read(name)) for name in found]
@@ -175,7 +175,7 @@ def test_web_wheel_holds_its_package_with_templates_and_assets(tmp_path: Path) -
     names = set(zipfile.ZipFile(built).namelist())
     told = boms(built)["tcpwin-web"]
     assert told["metadata"]["component"]["version"] == version("tcpwin-web")
-    # Compare the container's versions of packages that run with it.
+    # Compare versions of packages that also run in the container.
     pinned = re.findall(
         r"^([\w.-]+)(?:\[[\w,-]+\])?==(\S+)", (LOCKED / "container.txt").read_text("utf8"), re.MULTILINE
     )
@@ -204,7 +204,7 @@ def test_importing_tcpwin_loads_no_heavy_package(tmp_path: Path) -> None:
 
 
 def test_importing_tcpwin_loads_little_of_the_standard_library(tmp_path: Path) -> None:
-    """Importing typing alone costs as much as the start of the interpreter."""
+    """Importing typing alone takes as long as starting the interpreter."""
     code = "import sys; before = set(sys.modules); import tcpwin; print(*set(sys.modules) - before)"
     done = run(sys.executable, "-S", "-c", f"import sys; sys.path += {sys.path!r}; {code}", cwd=tmp_path)
     assert set(done.stdout.split()) == {"tcpwin", "tcpwin.lazy", "__future__"}, done.stderr
@@ -231,7 +231,7 @@ def test_the_version_loads_no_command_line(tmp_path: Path) -> None:
 
 
 def test_a_small_capture_loads_no_more_than_its_answer_needs(tmp_path: Path) -> None:
-    """Its connections have no trouble, so no rule is judged."""
+    """No connection of this capture has a problem, so no rule is judged."""
     loaded = loaded_by("analyze", ROOT / "captures" / "wild" / "keep-alive.pcap", cwd=tmp_path)
     assert "tcpwin.render.text.analysis" in loaded
     assert not loaded & {"importlib.metadata", "numpy", "rich", "shutil", "tempfile"}
@@ -295,7 +295,7 @@ def test_readme_commands_install_what_exists() -> None:
 
 @pytest.mark.parametrize(("ci", "failures"), [("true", 2), ("", 0)])
 def test_a_skip_fails_in_ci(tmp_path: Path, ci: str, failures: int) -> None:
-    """Unless reference captures are absent; in a test as in a module."""
+    """Except if reference captures are absent; applies to tests and modules."""
     for name in ("conftest.py", "never.py", "reference.py"):
         (tmp_path / name).write_text((ROOT / "tests" / name).read_text())
     for place, reason in enumerate(("tshark is not installed", "reference captures are absent: none")):

@@ -1,4 +1,4 @@
-"""Parquet written some rows at a time."""
+"""Parquet is written in batches of rows."""
 
 import gc
 import io

@@ -1,4 +1,4 @@
-"""Numbers as people read them: one form for a value, whoever writes it."""
+"""Formatting of numbers for people: one form for a value on every surface."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def read(text: str, units: dict[str, float]) -> float:
 
 
 def assert_reads_as(value: float, text: str, units: dict[str, float]) -> None:
-    """Three significant digits, within half a unit of the last, of a unit that leaves no more than needed."""
+    """Check three significant digits, rounding to half a unit of the last, and the largest suitable unit."""
     number, unit = re.fullmatch(r"([\d,.]+) (\S+)", text).groups()  # type: ignore[union-attr]
     assert len(number.replace(",", "").replace(".", "").strip("0")) <= 3, text
     assert read(text, units) == pytest.approx(value, rel=0.005, abs=0.5 * min(units.values())), text

@@ -1,8 +1,8 @@
-"""After slow start overshot its path: what the sender does then tells whether the path is what limits it.
+"""The flight after slow start overshoots the path shows whether the path is the limit.
 
-Slow start lost a segment with 120 in flight on a path that holds 50. A sender that has 60 or 90 in flight since keeps
-it full, below the flight at which the loss struck. One that has 20 for good does not: no congestion window stays that
-far below it, and four times the rate would gain nothing.
+Slow start lost a segment with 120 in flight on a path that holds 50. A sender with 60 or 90 in flight afterwards keeps
+the path full. One that stays at 20 does not: no congestion window stays that far below the loss, and four times the
+rate would gain nothing.
 """
 
 from __future__ import annotations
@@ -21,19 +21,16 @@ SERVICE = 0.002
 """Serialization time of a segment on the bottleneck, in seconds: without a queue, 50 are in flight."""
 OVERSHOT, SEGMENTS = 120, 2500
 PLACES = {"sender": 0.0, "middle": 0.5, "receiver": 1.0}
-"""Capture point, as the share of the path between it and the sender. The queue is at the sender's end."""
+"""Capture point as the share of the path between it and the sender, whose end has the queue."""
 
 
 def after_an_overshoot(
     held: Callable[[float], int], place: str = "sender", *, every: float = 0.0, loses: bool = True
 ) -> Story:
-    """The client's upload: slow start to 120 segments, of which the oldest is lost; then a flight of its own.
+    """The client's upload: slow start to 120 segments, of which the oldest is lost; then a constant flight.
 
-    Args:
-        held: segments in flight, by the round trips since the loss.
-        place: one of `PLACES`.
-        every: seconds between two segments, from the loss on, that the sender keeps at least.
-        loses: without, slow start ends of itself where it would have lost.
+    Args: held: segments in flight, by round trips since the loss. place: one of `PLACES`. every: minimum seconds
+    between two segments after the loss. loses: if false, slow start ends without a loss.
     """
     share = PLACES[place]
     way = ROUND_TRIP / 2
@@ -45,7 +42,7 @@ def after_an_overshoot(
         heard.append((at, len(heard), side, number, rest))
 
     def send(number: int, *, is_lost: bool = False) -> float:
-        """One segment, from now on; gives when it comes to the receiver."""
+        """Send a segment; return its arrival time at the receiver."""
         nonlocal free_at
         free_at = max(free_at, now) + SERVICE
         if not is_lost or share == 0:
@@ -64,7 +61,7 @@ def after_an_overshoot(
         if ends_at >= 0 and lost >= 0:
             allowed = 0
         while sent < SEGMENTS and sent - una < allowed and (ends_at < 0 or now >= paced_at):
-            # The first segment of slow start's last round trip: the flight doubles until its loss shows.
+            # The first segment of slow start's last round trip: the flight doubles until the loss is visible.
             is_lost = loses and ends_at < 0 and lost < 0 and una > 0 and cwnd >= OVERSHOT // 2
             at = send(sent, is_lost=is_lost)
             if is_lost:
@@ -99,7 +96,7 @@ def after_an_overshoot(
 
 
 def told(heard: list[tuple[float, int, str, int, str]], share: float) -> Story:
-    """Return the segments heard at a capture point, with a handshake before and a close after them."""
+    """Return the segments seen at a capture point, between a handshake and a close."""
     story = Story()
     way = ROUND_TRIP / 2
     options = "<mss 1460,sackOK,ws 7>"
@@ -145,7 +142,7 @@ def test_a_path_that_is_full_below_the_overshoot_is_the_limit(held: int, place: 
 def test_a_flight_kept_far_below_the_path_is_not_blamed_on_it(
     held: int, loses: bool, place: str, tmp_path: Path
 ) -> None:
-    """Packets do not show what keeps the sender below: never more than possible."""
+    """The packets do not show the sender's limit: at most possible."""
     connection = analyzed(after_an_overshoot(lambda _: held, place, loses=loses), tmp_path)
     data, verdict = connection.a_to_b, connection.verdict
     assert data.path_rate_bps == pytest.approx(MSS * 8 / SERVICE, rel=0.05)
@@ -156,7 +153,7 @@ def test_a_flight_kept_far_below_the_path_is_not_blamed_on_it(
 
 @pytest.mark.parametrize("place", PLACES)
 def test_one_segment_every_so_often_after_the_overshoot_is_not_the_path(place: str, tmp_path: Path) -> None:
-    """Paced at 40 % of the path's rate, with 20 in flight: by the application, or by the sender's card."""
+    """Pacing at 40 % of the path's rate with 20 in flight: by the application or the sender's card."""
     connection = analyzed(after_an_overshoot(lambda _: 100, place, every=SERVICE * 2.5), tmp_path)
     assert connection.verdict.limit not in ("path_rate", "path_loss")
     assert connection.verdict.confidence == "possible"
@@ -164,14 +161,14 @@ def test_one_segment_every_so_often_after_the_overshoot_is_not_the_path(place: s
 
 @pytest.mark.parametrize("place", PLACES)
 def test_pacing_at_the_paths_rate_above_a_small_queue_is_the_path(place: str, tmp_path: Path) -> None:
-    """As BBR does, with two times rate and delay as its window."""
+    """BBR paces at the path's rate, with a window of twice rate × delay."""
     connection = analyzed(after_an_overshoot(lambda _: 100, place, every=SERVICE), tmp_path)
     assert connection.verdict.limit == "path_rate"
     assert connection.verdict.share > 0.75
 
 
 def test_a_window_that_grows_back_is_the_paths_and_does_not_use_it_all(tmp_path: Path) -> None:
-    """Reno behind delayed ACKs, from 10 segments: the queue took the rest, and four times the rate has a longer one."""
+    """Reno with delayed ACKs, from 10 segments: the queue takes the rest, and four times the rate makes it longer."""
     connection = analyzed(after_an_overshoot(lambda rounds: int(10 + rounds / 2)), tmp_path)
     verdict = connection.verdict
     assert (verdict.limit, verdict.owner) == ("path_rate", "nobody")
@@ -182,6 +179,8 @@ def test_a_window_that_grows_back_is_the_paths_and_does_not_use_it_all(tmp_path:
 
 @pytest.mark.parametrize("place", PLACES)
 def test_slow_start_that_ends_early_and_grows_on_is_the_congestion_window(place: str, tmp_path: Path) -> None:
-    """HyStart left at 20 of the 50 segments that the path holds; half a segment a round trip follows, and no loss."""
+    """HyStart ended at 20 of the path's 50 segments; the window then grows by half a segment per round trip without
+    loss.
+    """
     connection = analyzed(after_an_overshoot(lambda rounds: int(20 + rounds / 2), place, loses=False), tmp_path)
     assert connection.verdict.limit == "congestion_control"

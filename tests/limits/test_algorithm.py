@@ -1,4 +1,4 @@
-"""The sender's congestion control: by a snapshot, else by its moves; and what is advised against loss then."""
+"""The sender's congestion control, from a snapshot or its behaviour, and the advice against loss that follows."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ ROUNDS = 6
 
 
 def saw(after: Callable[[int, int], int]) -> Story:
-    """A sender that loses one segment of its window again and again.
+    """A sender that repeatedly loses one segment of its window.
 
-    Args:
-        after: the window so many rounds after the loss, by the window before it.
+    Args: after: window after each round since the loss, as a function of the window before it.
     """
     story = Story().handshake(RTT)
     window = WINDOW
@@ -110,7 +109,7 @@ def test_several_connections_are_recognised_together(tmp_path: Path, monkeypatch
     [
         ("loss1_cubic_sack1", "cubic"),
         ("loss1_reno_sack0", "reno"),
-        # What SACK reports out of order counts as in flight, and looks like a probe that falls back.
+        # Out-of-order data reported by SACK counts as in flight and looks like a probe that falls back.
         ("loss1_reorder_cubic_sack1", "cubic"),
     ],
 )
@@ -119,6 +118,6 @@ def test_agrees_with_the_kernel_in_lab_runs(run: str, name: str) -> None:
     assert f" {name} " in (folder / "ss_snd.txt").read_text(encoding="utf8")
     sent = tcpwin.analyze(folder / "snd.pcap.gz")
     assert name in {each.sender_algorithm for each in (sent.connections[0].a_to_b, sent.connections[0].b_to_a)}
-    # Behind the path's queue the flight is not the window.
+    # Behind the path's queue, the flight is not the window.
     received = tcpwin.analyze(folder / "rcv.pcap.gz").connections[0]
     assert {received.a_to_b.sender_algorithm, received.b_to_a.sender_algorithm} == {None}

@@ -1,6 +1,6 @@
-"""The time budget: that it adds up on every capture, and what the kernel's counters change.
+"""The time budget adds up on every capture; kernel counters correct it.
 
-The exact budgets of short connections stand in tests/scenarios/budget-*.ladder.
+Exact budgets of short connections are in tests/scenarios/budget-*.ladder.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SEGMENT = 1460
 
 
 def assert_adds_up(analysis: tcpwin.Analysis) -> int:
-    """Every instant of every direction belongs to one item; returns how many connections there were."""
+    """Check that every instant of every direction belongs to one item; return the number of connections."""
     for connection in analysis.connections:
         for direction in (connection.a_to_b, connection.b_to_a):
             items = [getattr(direction, f"budget_{item}_ns") for item in ITEMS]
@@ -51,7 +51,7 @@ def test_adds_up_to_the_duration(path: Path) -> None:
 
 
 def test_adds_up_in_every_scenario(tmp_path: Path) -> None:
-    """Among them: one way only, clocks that step back, resets, no data."""
+    """Includes one-way captures, clocks that step back, resets, and connections without data."""
     counted = 0
     for path in LADDERS:
         told = ladder.parse(path.read_text(encoding="utf8"), path.stem)
@@ -61,7 +61,7 @@ def test_adds_up_in_every_scenario(tmp_path: Path) -> None:
 
 
 def rounds(count: int, *, segments: int) -> Story:
-    """Round trips of 100 ms: two bursts half of that apart, each sent with the ACK of the burst before it."""
+    """Round trips of 100 ms: two bursts 50 ms apart, each sent with the ACK of the previous one."""
     story = Story().handshake(0.1, options=("<mss 1460>", "<mss 1460>"), scaled=(64_240, 65_160))
     sizes = (4, segments - 4)
     for size in sizes:
@@ -77,13 +77,13 @@ def rounds(count: int, *, segments: int) -> Story:
 
 
 def items_of(story: Story, folder: Path) -> dict[str, int]:
-    """The items of a's data that have time, in milliseconds."""
+    """Return the non-zero items of a's data in milliseconds."""
     items = draw_up(story.analyze(folder).connections[0].a_to_b).items_ns
     return {item: ns // MS for item, ns in items.items() if ns}
 
 
 def test_a_flight_that_stays_the_same_for_long_is_perhaps_the_send_buffers(tmp_path: Path) -> None:
-    """The first round is slow start's; sixteen of the same flight may be chance, the four after them count."""
+    """The first round is slow start; sixteen equal flights may be chance, the next four count."""
     assert items_of(rounds(20, segments=8), tmp_path) == {
         "handshake": 100,
         "slow_start": 100,
@@ -97,7 +97,7 @@ def test_seven_segments_are_the_same_by_chance(tmp_path: Path) -> None:
 
 
 def full_windows() -> Story:
-    """Twice three segments into a window of three: the window's for 200 ms of 300."""
+    """Twice three segments into a window of three: limited by the window for 200 ms of 300."""
     windows = (64_240, 3 * SEGMENT)
     story = Story(window=dict(zip("ab", windows, strict=True)))
     story.handshake(0.1, options=("<mss 1460>", "<mss 1460>"), scaled=windows)
@@ -140,7 +140,7 @@ def test_the_kernel_waited_less_for_the_window(tmp_path: Path) -> None:
 
 
 def test_the_kernel_waited_more_than_the_packets_show(tmp_path: Path) -> None:
-    """The difference comes from what a busy sender may have waited for, never from the application or recovery."""
+    """The difference comes from items of a busy sender, never from the application or recovery."""
     direction = rounds(10, segments=7).analyze(tmp_path).connections[0].a_to_b
     assert direction.budget_congestion_ns == 900 * MS
     budget = draw_up(direction, [sample(1000, 300, 200, acked=direction.acked_bytes)])
@@ -152,7 +152,7 @@ def test_the_kernel_waited_more_than_the_packets_show(tmp_path: Path) -> None:
 
 
 def test_the_kernels_count_of_the_send_buffer_only_adds(tmp_path: Path) -> None:
-    """It counts while the writer sleeps and all is in flight (tcp_chrono_start), which is part of the time at most."""
+    """The kernel counts only while the writer sleeps and everything is in flight (tcp_chrono_start)."""
     direction = rounds(20, segments=8).analyze(tmp_path).connections[0].a_to_b
     assert direction.budget_send_buffer_ns > 0
     budget = draw_up(direction, [sample(2000, 0, 100, acked=direction.acked_bytes)])
@@ -161,7 +161,7 @@ def test_the_kernels_count_of_the_send_buffer_only_adds(tmp_path: Path) -> None:
 
 
 def test_time_of_the_path_is_not_charged_to_buffer_or_window() -> None:
-    """With a standing queue, window and buffer are full as well: larger ones would only lengthen the queue."""
+    """Above a standing queue, window and buffer are full too: larger ones would only lengthen the queue."""
     direction = tcpwin.analyze(FULL_PATH).connections[0].b_to_a
     path_ns = direction.budget_path_ns
     assert path_ns > 0
@@ -176,7 +176,7 @@ def test_samples_that_end_before_the_data_say_nothing(tmp_path: Path) -> None:
 
 
 def late() -> Story:
-    """A capture that began in the middle of a connection."""
+    """A capture that began mid-connection."""
     story = Story(window={"a": 500, "b": 500}, next={"a": 1, "b": 1}, acked={"a": 1, "b": 1})
     for _ in range(2):
         story.burst("a", 3, spacing=0).wait(0.1)
@@ -190,14 +190,14 @@ def test_counts_from_before_the_capture_are_subtracted(tmp_path: Path) -> None:
     budget = draw_up(direction, [before, sample(5200, 4000, 0, time_ns=ladder.START_NS + 200 * MS)])
     assert budget.kernel == KernelLimits(200 * MS, 0, 0)
     assert sum(budget.items_ns[item] for item in ("zero_window", "small_window", "window_full")) == 0
-    # A single sample does not show which part belongs to the capture.
+    # A single sample does not show which part of its counts is within the capture.
     assert draw_up(direction, [before]).kernel is None
 
 
 def test_each_direction_has_its_samples(tmp_path: Path) -> None:
     connection = full_windows().analyze(tmp_path).connections[0]
     assert set(connection.budget) == {"a_to_b", "b_to_a"}
-    # b sent nothing: all but the handshake it had nothing to send.
+    # b sent nothing: except for the handshake, it had nothing to send.
     back = connection.budget["b_to_a"].items_ns
     assert {item: ns for item, ns in back.items() if ns} == {"handshake": 100 * MS, "application": 200 * MS}
 

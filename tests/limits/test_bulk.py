@@ -1,4 +1,4 @@
-"""Verdicts on all connections as columns: the same as the judge gives one by one."""
+"""Verdicts computed for columns of connections equal those for single connections."""
 
 from pathlib import Path
 
@@ -26,7 +26,6 @@ def differences(analysis: Analysis, table: Table) -> list[tuple[int, str, object
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_columns_say_what_the_judge_says(folder: str) -> None:
-    """Whether connections are judged one by one, or by their columns as many are."""
     judged = 0
     for path in sorted((CAPTURES / folder).glob("*.pcap*")):
         try:

@@ -43,7 +43,7 @@ def test_unknown_threshold_is_refused() -> None:
 
 
 def many(case: Case) -> Iterator[Finding]:
-    """Find as many as `count`, the costliest in the middle, as rules come upon them."""
+    """Yield `count` findings with the costliest in the middle, in the order of discovery."""
     count = int(case.settings["count"])
     for number in range(count):
         yield case.finding(f"{number}", owner="nobody", confidence="possible", cost_ns=(number * 7) % count)
@@ -56,7 +56,7 @@ def test_most_findings_of_a_rule_are_kept_and_all_counted() -> None:
     found = check(bundled("keep-alive.pcap"), chosen=[MANY])
     assert found.counts == {"TW901": 1500}
     assert len(found) == KEPT_PER_RULE == 1000
-    # 7 and 1500 have no common factor: every cost from 0 to 1499 is there once.
+    # 7 and 1500 are coprime, so every cost from 0 to 1499 occurs once.
     assert [each.cost_ns for each in found] == list(range(1499, 499, -1))
 
 
@@ -67,7 +67,7 @@ def test_rule_without_findings_is_not_counted() -> None:
 
 
 def asked(case: Case) -> Iterator[Finding]:
-    """Say what is asked about."""
+    """Yield a finding about the subject."""
     connection = None if case.subject is None else case.subject.id
     yield case.finding(f"{connection} {case.direction} {case.settings}", owner="nobody", confidence="possible")
 
@@ -116,7 +116,7 @@ def test_findings_of_one_connection() -> None:
 
 
 def breaking(case: Case) -> Iterator[Finding]:
-    """Find something, then fail as a rule with a fault does."""
+    """Yield a finding, then fail like a faulty rule."""
     yield case.finding("found before the fault", owner="nobody", confidence="possible")
     raise ZeroDivisionError("division by zero")
 

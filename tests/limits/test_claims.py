@@ -1,4 +1,4 @@
-"""Time that several findings claim: counted under the narrower one, with a text that says where; else left alone."""
+"""Time claimed by several findings counts under the narrower one, and the other finding says so."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SECOND = 1_000_000_000
 
 
 def claim(case: Case) -> Iterator[Finding]:
-    """Claim so many seconds."""
+    """Claim this many seconds."""
     cost_ns = int(case.settings["cost_ns"])
     yield case.finding(f"{case.rule.name} found", owner="nobody", confidence="possible", cost_ns=cost_ns)
 
 
 def claiming(code: str, seconds: float, *yields_to: str, scope: str = "direction") -> Rule:
-    """A made rule that claims that time of every direction with data."""
+    """Return a rule that claims this time in every direction with data."""
     return replace(
         rule(code, f"made-{code.lower()}"),
         judge=claim,
@@ -63,7 +63,7 @@ def test_nothing_is_left_of_time_that_another_claims_whole(one_way: tcpwin.Analy
 
 
 def test_time_the_narrower_rule_yields_is_subtracted_once(one_way: tcpwin.Analysis) -> None:
-    """Of 10 s 4 are the second's, and 1 of those is the third's: the first keeps 6."""
+    """Of 10 s, 4 belong to the second rule, and 1 of those to the third: the first keeps 6."""
     rules = (claiming("TW901", 10, "TW902", "TW903"), claiming("TW902", 4, "TW903"), claiming("TW903", 1))
     assert told(one_way, *rules) == [
         ("TW901", "a_to_b", 6 * SECOND, "made-tw901 found (4 s of it counted under TW902 and TW903)"),
@@ -84,7 +84,7 @@ def test_a_finding_without_cost_takes_nothing(one_way: tcpwin.Analysis) -> None:
 
 
 def test_other_places_keep_their_time(one_way: tcpwin.Analysis) -> None:
-    """A finding of the capture claims nothing of a direction's time."""
+    """A finding about the capture does not claim time of a direction."""
     assert told(one_way, claiming("TW901", 5, "TW902"), claiming("TW902", 2, scope="capture")) == [
         ("TW901", "a_to_b", 5 * SECOND, "made-tw901 found"),
         ("TW902", None, 2 * SECOND, "made-tw902 found"),

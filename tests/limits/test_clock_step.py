@@ -1,4 +1,4 @@
-"""A capture clock that is set: the time that only it counts limited nobody, and is in no round trip, rate or gap."""
+"""A capture clock that is set: the step limits nobody, and is in no round trip, rate or gap."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import tcpwin
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures" / "lab"
 STEP_S = 30
-"""Longer than any of the captures lasts."""
+"""Longer than any of the captures."""
 
 
 def stepped(
     folder: Path, name: str, *, way: str | None = None, silence_s: int = 0, step_s: int = STEP_S
 ) -> tcpwin.Analysis:
-    """A capture whose clock jumps by `step_s` in its middle; that of TCP's timestamps by `silence_s`."""
+    """Return a capture whose clock jumps by `step_s` halfway, and TCP's timestamp clock by `silence_s`."""
     capture = incomplete.read(CAPTURES / name)
     records = list(capture.records) if way is None else incomplete.WAYS[way](capture)
     half = next(number for number in range(len(records) // 2, len(records)) if records[number].port == capture.sender)
@@ -27,7 +27,7 @@ def stepped(
         seconds = struct.unpack_from("<I", record.head)[0] + (step_s if number >= half else 0)
         packet = bytearray(record.packet)
         if silence_s and number >= half and record.tcp is not None:
-            # Linux ticks once in a millisecond; two bytes of padding precede the option (RFC 7323, appendix A).
+            # Linux ticks once per millisecond; two bytes of padding precede the option (RFC 7323, appendix A).
             at = record.tcp + 24
             tsval = struct.unpack_from(">I", packet, at)[0]
             struct.pack_into(">I", packet, at, (tsval + 1000 * silence_s) % (1 << 32))
@@ -69,7 +69,7 @@ def test_pauses_are_not_steps() -> None:
 @pytest.mark.parametrize("name", ["window-scaling.pcap.gz", "loss-1-percent.pcap.gz", "receive-buffer-64k.pcap.gz"])
 @pytest.mark.parametrize("way", [None, "without SYNs"])
 def test_no_round_trip_gap_or_stall_contains_a_step(tmp_path: Path, name: str, way: str | None) -> None:
-    """They are those of the same capture without the step, but for what was in flight during it."""
+    """They equal those of the capture without the step, except for data in flight during it."""
     connection = stepped(tmp_path, name, way=way).connections[0]
     whole = tcpwin.analyze(CAPTURES / name).connections[0]
     for direction in ("a_to_b", "b_to_a"):

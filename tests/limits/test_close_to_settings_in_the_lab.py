@@ -1,4 +1,4 @@
-"""Findings of rules on close, capture and settings over the lab's runs, with snapshots of both hosts."""
+"""Findings of the rules on close, capture and settings in the lab's runs, with snapshots of both hosts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tcpwin.limits import check, choose
 ABORTED: dict[str, str | None] = {"TW501": "client"}
 FOUND: dict[str, dict[str, str | None]] = {
     "idle_restart_ssai1": {"TW705": "server"},
-    # iperf3's client (a) sends; its server closes first and resets with 720 kB under way.
+    # iperf3's client (a) sends; its server closes first and resets with 720 kB in flight.
     "iperf3_300ms_20mbit_512m2": {"TW501": "server"},
     "loss1_reno_sack0": {"TW704": "client", "TW704 too": "server"},
     "mid_connection_noSYN": {"TW607": None},
@@ -32,7 +32,7 @@ FOUND: dict[str, dict[str, str | None]] = {
     "slow_reader": ABORTED,
     "zero_window_stall5s": {"TW705": "server"},
 }
-"""The side at which to change something, by code; a run that is not here is clean for these rules."""
+"""The side that has to change something, by code. Runs not listed are clean for these rules."""
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

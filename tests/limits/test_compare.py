@@ -1,4 +1,4 @@
-"""The same workload before and after: which connections are partners, what differs, and whether it is better."""
+"""The same workload before and after a change: matching connections, differences, and the overall result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEGMENT = 1460
 def transfer(
     port: int = 40_000, *, rounds: int = 8, segments: int = 10, rtt: float = 0.04, start: float = 0.0
 ) -> Story:
-    """A sends rounds of segments, each acknowledged a round trip after its first: 116,800 bytes in 320 ms."""
+    """a sends rounds of segments, each acknowledged a round trip after its first segment: 116,800 bytes in 320 ms."""
     story = Story(now=start).setting(f"port a {port}").handshake(rtt)
     for _ in range(rounds):
         began = story.now
@@ -33,7 +33,7 @@ def transfer(
 
 
 def capture(folder: Path, *stories: Story) -> tcpwin.Analysis:
-    """Return the analysis of several connections at once."""
+    """Analyse several connections that run at the same time."""
     folder.mkdir(exist_ok=True)
     return tcpwin.analyze([story.write(folder, f"story{number}") for number, story in enumerate(stories)])
 
@@ -50,7 +50,7 @@ def compared(
 
 
 def test_every_change_of_one_pair(tmp_path: Path) -> None:
-    """Twice as much in each round trip: 116,800 bytes in 320 ms, then in 160 ms."""
+    """Twice the data in each round trip: 116,800 bytes in 320 ms, then in 160 ms."""
     found = compared(tmp_path, [transfer()], [transfer(segments=20, rounds=4)])
     [each] = found.pairs
     assert each.match == Match(0, 0, is_similar=True)
@@ -61,7 +61,7 @@ def test_every_change_of_one_pair(tmp_path: Path) -> None:
         "better",
     )
     # The handshake takes 40 ms. The last of 10 segments leaves 0.9 ms after the first (of 20: 1.9 ms), and is
-    # acknowledged 39.1 (38.1) ms later, the least round trip; the message ends half of one after its last segment.
+    # acknowledged 39.1 (38.1) ms later, the minimum round trip; the message ends half of that after its last segment.
     assert each.changes == (
         Change("goodput_bps", 2_920_000.0, 5_840_000.0, "better"),
         Change("message_delay_p95_ns", 280_900_000 + 39_100_000 // 2, 121_900_000 + 38_100_000 // 2),
@@ -98,7 +98,7 @@ def test_the_reverse_is_worse_and_itself_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("rtt", "verdict"), [(0.044, "same"), (0.045, "worse"), (0.0365, "same"), (0.036, "better")])
 def test_a_tenth_is_the_same(tmp_path: Path, rtt: float, verdict: str) -> None:
-    """40 ms a round against 44 ms: 9.1 % less; 45 ms: 11.1 % less; 36.5 ms: 9.6 % more; 36 ms: 11.1 % more."""
+    """40 ms per round against 44 ms: 9.1 % less; 45 ms: 11.1 % less; 36.5 ms: 9.6 % more; 36 ms: 11.1 % more."""
     assert compared(tmp_path, [transfer()], [transfer(rtt=rtt)]).verdict == verdict
 
 
@@ -110,13 +110,13 @@ def test_tolerance_can_be_set(tmp_path: Path) -> None:
 
 
 def test_a_different_path_is_reported(tmp_path: Path) -> None:
-    """The round trip grows from 40 to 60 ms, by half and more than 5 ms; from 4 to 8 ms it is by less than 5 ms."""
+    """The round trip grows from 40 to 60 ms, by half and by more than 5 ms; from 4 to 8 ms it is less than 5 ms."""
     assert compared(tmp_path, [transfer()], [transfer(rtt=0.06)]).path_changes == 1
     assert compared(tmp_path, [transfer(rtt=0.004)], [transfer(rtt=0.008)]).path_changes == 0
 
 
 def test_rates_of_small_transfers_are_not_compared(tmp_path: Path) -> None:
-    """14,600 bytes in one round and in two: half the rate, and nothing that can be judged."""
+    """14,600 bytes in one round and in two: half the rate, but too little data to judge."""
     found = compared(tmp_path, [transfer(rounds=1)], [transfer(rounds=2, segments=5)])
     goodput = found.pairs[0].change("goodput_bps")
     assert goodput == Change("goodput_bps", 2_920_000.0, 1_460_000.0, None)
@@ -124,7 +124,7 @@ def test_rates_of_small_transfers_are_not_compared(tmp_path: Path) -> None:
 
 
 def messages(rounds: int, *, count: int = 12, segments: int = 20) -> Story:
-    """Messages of 29,200 bytes a second apart, each in so many round trips of 40 ms."""
+    """Messages of 29,200 bytes, a second apart, each taking this many round trips of 40 ms."""
     story = Story().handshake()
     for _ in range(count):
         for _ in range(rounds):
@@ -137,7 +137,7 @@ def messages(rounds: int, *, count: int = 12, segments: int = 20) -> Story:
 
 
 def test_delay_of_messages_is_judged(tmp_path: Path) -> None:
-    """Idle restarts cost a round trip a message: the rate hardly changes, for the pauses are much longer."""
+    """Idle restarts cost a round trip per message; the rate hardly changes, because the pauses are much longer."""
     found = compared(tmp_path, [messages(2)], [messages(1)])
     [each] = found.pairs
     assert each.change("goodput_bps").verdict == "same"
@@ -159,7 +159,7 @@ def test_delay_of_few_or_other_messages_is_not_judged(tmp_path: Path, old: Story
 
 
 def closed_for(seconds: float) -> Story:
-    """40 segments, 58,400 bytes; the window is closed between the halves."""
+    """40 segments, 58,400 bytes; the window closes between the halves."""
     story = Story().handshake()
     story.burst("a", 20).wait(0.04)
     story.ack("b", window=0)
@@ -174,7 +174,7 @@ def closed_for(seconds: float) -> Story:
 def test_lost_time_is_judged_where_no_rate_is(tmp_path: Path, seconds: float, verdict: str) -> None:
     found = compared(tmp_path, [closed_for(0.0)], [closed_for(seconds)])
     [each] = found.pairs
-    # A window that opens at the moment at which it closed was closed for 0 ns.
+    # A window that opens at the moment it closed was closed for 0 ns.
     assert each.change("zero_window_ns") == Change("zero_window_ns", 0, round(seconds * 1e9))
     assert each.change("lost_ns").verdict == verdict
     if seconds == 1.0:
@@ -183,7 +183,7 @@ def test_lost_time_is_judged_where_no_rate_is(tmp_path: Path, seconds: float, ve
 
 
 def resent(times: int) -> Story:
-    """200 segments, of which so many are sent again 300 ms after all was sent."""
+    """200 segments, of which this many are retransmitted 300 ms after all were sent."""
     story = Story().handshake()
     for number in range(200):
         story.data("a")
@@ -200,7 +200,7 @@ def resent(times: int) -> Story:
 
 @pytest.mark.parametrize(("times", "verdict"), [(1, "worse"), (0, "same")])
 def test_bytes_sent_again_are_a_share(tmp_path: Path, times: int, verdict: str) -> None:
-    """One of 200 segments is the half percent from which it counts."""
+    """One of 200 segments is the threshold of 0.5 %."""
     change = compared(tmp_path, [resent(0)], [resent(times)]).pairs[0].change("resent_share")
     assert change == Change("resent_share", 0.0, times / 200, verdict)
 
@@ -224,12 +224,12 @@ def test_findings_gone_new_and_changed(tmp_path: Path) -> None:
     assert (comparison.pairs[0].verdict, comparison.verdict) == ("mixed", "same")
     whole = {each.code: each for each in comparison.findings}
     assert list(whole) == ["TW903", "TW901", "TW904", "TW902", "TW905"]
-    # Information is shown and not judged.
+    # Severity info is shown but not judged.
     assert whole["TW902"] == FindingChange("TW902", "made-note", None, 1, 0, 0, 0, 93_500_000.0, 0.0, None)
 
 
 def test_rate_goes_before_findings(tmp_path: Path) -> None:
-    """A faster transfer with a new finding is better: what is left is found because it is the limit now."""
+    """A faster transfer with a new finding is better: the finding is the new limit."""
     comparison = compared(
         tmp_path, [transfer()], [transfer(segments=20, rounds=4)], NOBODY, found(replace(STALL, direction="a_to_b"))
     )
@@ -256,12 +256,12 @@ def shape(volume_bytes: int, direction: str = "a_to_b", duration_ns: int = 10**9
         (shape(100), shape(40_001), False),
         (shape(200_000), shape(50_000), True),
         (shape(200_000), shape(49_999), False),
-        # A test of set time: sixteen times as much in the same time.
+        # A test of fixed duration: sixteen times the data in the same time.
         (shape(200_000), shape(3_200_000), True),
         (shape(200_000), shape(3_200_000, duration_ns=2 * 10**9), True),
         (shape(200_000), shape(3_200_000, duration_ns=2 * 10**9 + 1), False),
         (shape(200_000), shape(3_200_000, "b_to_a"), False),
-        # The control connection lives as long as the data connection that it is for.
+        # The control connection lasts as long as its data connection.
         (shape(99_999), shape(3_200_000), False),
         (shape(0, duration_ns=0), shape(0, duration_ns=0), True),
         (shape(200_000, duration_ns=0), shape(3_200_000), False),
@@ -273,7 +273,7 @@ def test_similar(old: Shape, new: Shape, expected: bool) -> None:
 
 
 def test_partners_have_the_same_server(tmp_path: Path) -> None:
-    """Ports 9000 and 8080 of b; client ports do not matter."""
+    """Ports 9000 and 8080 of b; client ports are ignored."""
     old = capture(tmp_path / "old", transfer(1001), transfer(1002, start=1.0).setting("port b 8080"))
     elsewhere = Story(now=0.5).setting("port b 8080").setting("port a 2001").handshake()
     elsewhere.burst("a", 10).wait(0.04).ack("b")
@@ -283,7 +283,7 @@ def test_partners_have_the_same_server(tmp_path: Path) -> None:
 
 
 def test_partners_of_several_are_found_in_order(tmp_path: Path) -> None:
-    """Two requests and a download in another order; one request more before, one download more after."""
+    """Two requests and a download in another order; one more request before, one more download after."""
     old = [
         transfer(1, rounds=1, segments=2),
         transfer(2, start=1.0),
@@ -302,7 +302,7 @@ def test_partners_of_several_are_found_in_order(tmp_path: Path) -> None:
 
 
 def test_bulk_transfers_that_nothing_resembles_are_paired_in_order(tmp_path: Path) -> None:
-    """116,800 bytes in 320 ms before; 584,000 bytes in 2 s after: five times as much, more than twice as long."""
+    """116,800 bytes in 320 ms before, 584,000 bytes in 2 s after: five times the data, more than twice as long."""
     found = compared(tmp_path, [transfer()], [transfer(rounds=40, rtt=0.05)])
     assert [each.match for each in found.pairs] == [Match(0, 0, is_similar=False)]
 
@@ -314,7 +314,7 @@ def test_nothing_to_compare(tmp_path: Path) -> None:
 
 
 def test_many_that_nothing_resembles_hide_no_partner() -> None:
-    """More strangers than are looked at together, and behind them the partner of the last."""
+    """More unmatched connections than are compared at once, followed by the partner of the last."""
     from tcpwin.limits.pairs import _pair_group
 
     strangers = [shape(1_000, id=number) for number in range(3 * LOOK_AHEAD)]
@@ -326,7 +326,7 @@ def test_many_that_nothing_resembles_hide_no_partner() -> None:
 
 
 def test_verdict_of_all_is_by_bytes(tmp_path: Path) -> None:
-    """One transfer of 1.17 MB got better, three of 117 kB worse: 77 % of the bytes against 23 %."""
+    """One transfer of 1.17 MB is better, three of 117 kB are worse: 77 % of the data against 23 %."""
     ports = range(3)
     old = [transfer(9, rounds=80), *(transfer(port, segments=20, rounds=4, start=5.0 + port) for port in ports)]
     new = [transfer(9, segments=20, rounds=40), *(transfer(port, start=5.0 + port) for port in ports)]
@@ -339,7 +339,7 @@ def test_verdict_of_all_is_by_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("rounds", "verdict"), [(150, "worse"), (160, "same")])
 def test_less_than_a_twentieth_of_the_bytes_is_the_same(tmp_path: Path, rounds: int, verdict: str) -> None:
-    """116,800 bytes got worse: 5.06 % of 2,190,000 bytes, but 4.76 % of 2,336,000 bytes."""
+    """116,800 worse bytes: 5.06 % of 2,190,000 bytes, but 4.76 % of 2,336,000 bytes."""
     same = transfer(9, rounds=rounds)
     found = compared(tmp_path, [same, transfer(1, segments=20, rounds=4, start=9.0)], [same, transfer(1, start=9.0)])
     assert found.counts == {"better": 0, "worse": 1, "same": 1, "mixed": 0}

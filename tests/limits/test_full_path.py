@@ -1,7 +1,7 @@
-"""A path that is full, told from what is full or lost because of it: transfers through one queue, packet by packet.
+"""A full path, distinguished from windows that are full or losses that occur because of it.
 
-Each segment takes its time on the bottleneck, and waits for those before it; each is acknowledged when it arrives. So
-the rate, the queue and the round trips follow from a few numbers, and so does what a larger window would gain.
+Each segment takes its serialization time on the bottleneck, waits for earlier ones, and is acknowledged on arrival. The
+rate, the queue, the round trips and the gain of a larger window therefore follow from a few numbers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ S = 1_000_000_000
 
 
 def through_a_queue(folder: Path, *, rate_bps: float, round_trip: float, window: int, segments: int) -> tcpwin.Analysis:
-    """The client's upload, captured at its side: slow start up to the server's window, which never changes."""
+    """The client's upload, captured at the client: slow start up to the server's constant window."""
     story = Story().handshake(round_trip, scaled=(502, window // 128))
     service = (MSS + HEADERS) * 8 / rate_bps
     free_at, cwnd, sent, acked = story.now, 10, 0, 0
@@ -40,7 +40,7 @@ def through_a_queue(folder: Path, *, rate_bps: float, round_trip: float, window:
 
 
 def test_a_window_above_a_standing_queue_is_not_the_limit(tmp_path: Path) -> None:
-    """44 segments wait for 1 Mbit/s, 530 ms above a round trip of 14 ms. A larger window makes it longer."""
+    """44 segments wait for 1 Mbit/s, 530 ms above a round trip of 14 ms. A larger window lengthens the queue."""
     analysis = through_a_queue(tmp_path, rate_bps=1e6, round_trip=0.014, window=65_280, segments=500)
     [connection] = analysis
     data, verdict = connection.a_to_b, connection.verdict
@@ -55,7 +55,7 @@ def test_a_window_above_a_standing_queue_is_not_the_limit(tmp_path: Path) -> Non
 
 
 def test_the_same_window_without_a_queue_is_the_limit(tmp_path: Path) -> None:
-    """65 kB in 140 ms are 3.7 Mbit/s of a path of 100."""
+    """65 kB in 140 ms are 3.7 Mbit/s on a path of 100."""
     analysis = through_a_queue(tmp_path, rate_bps=100e6, round_trip=0.14, window=65_280, segments=1000)
     [connection] = analysis
     verdict = connection.verdict
@@ -66,7 +66,7 @@ def test_the_same_window_without_a_queue_is_the_limit(tmp_path: Path) -> None:
 
 
 def test_a_window_without_gain_has_no_warning_or_remedy(tmp_path: Path) -> None:
-    """65 kB in 140 ms are 3.7 Mbit/s: a path of 3.5 Mbit/s is full, and a larger window makes a queue."""
+    """65 kB in 140 ms are 3.7 Mbit/s: a path of 3.5 Mbit/s is full, and a larger window only queues."""
     analysis = through_a_queue(tmp_path, rate_bps=3.5e6, round_trip=0.14, window=65_280, segments=1000)
     [connection] = analysis
     assert (connection.verdict.limit, connection.verdict.fix) == ("path_rate", None)
@@ -78,7 +78,7 @@ def test_a_window_without_gain_has_no_warning_or_remedy(tmp_path: Path) -> None:
 
 
 def test_what_fills_the_path_is_drawn_above_a_window_that_is_a_quarter_of_it(tmp_path: Path) -> None:
-    """The distance to the line is the answer: the figure does not put it out of view, as it does for a tenth."""
+    """The distance to the line is the answer, so the figure keeps the line in view; at a tenth it does not."""
     [of] = through_a_queue(tmp_path, rate_bps=15e6, round_trip=0.14, window=65_280, segments=1000)
     figure = figures.draw("path", of)
     [fill] = [each for each in figure.data if each.name == "fills the path"]

@@ -1,4 +1,4 @@
-"""Gains from lifting a limit, compared with times that follow from bytes and rates."""
+"""Gains from lifting a limit, compared with times that follow from sizes and rates."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -8,7 +8,7 @@ import pytest
 from tcpwin.limits.life import Carried, Gain, Life
 
 S = 1_000_000_000
-# 100 MB over a path of 10 MB a second and 100 ms, with a window of 32 MB.
+# 100 MB over a path of 10 MB/s and 100 ms, with a window of 32 MB.
 CARRIED = Carried(100_000_000, 80e6, 32_000_000, 65_536, 14_480, S // 10)
 
 
@@ -33,12 +33,12 @@ def test_lifting_a_limit_leaves_the_path(limit: str) -> None:
 
 
 def test_what_the_path_carried_is_not_the_limits() -> None:
-    """The path took 6 s for 60 MB; 40 MB are left for the 20 s of the window, and 4 s at the path's rate."""
+    """The path took 6 s for 60 MB; the other 40 MB took 20 s at the window's pace, and need 4 s at the path's."""
     assert lifted({"receiver_window": 20, "path_rate": 6}).likely_ns == pytest.approx(16 * S)
 
 
 def test_where_bytes_may_be_anybodys_the_bounds_are_apart() -> None:
-    """50 MB in each of 10 s if sent evenly; all 100 MB for the smallest gain."""
+    """50 MB in each of 10 s if spread evenly; all 100 MB for the smallest gain."""
     gain = lifted({"path_loss": 10.1, "congestion_control": 10})
     assert gain.likely_ns == pytest.approx(5.1 * S, rel=0.02)
     assert gain.low_ns == pytest.approx(0.1 * S, rel=0.02)
@@ -58,7 +58,7 @@ def test_an_application_that_pauses_carries_nothing_then() -> None:
 
 
 def test_a_ramp_meets_the_window_that_begins_small() -> None:
-    """From 14,480 to 57,920 bytes in two doublings: the window doubles from there, as the ramp does."""
+    """From 14,480 to 57,920 bytes in two doublings: the window doubles from there, like the ramp."""
     short = CARRIED._replace(bytes=1_000_000, first_window_bytes=57_920)
     assert lifted({"congestion_control": 0.8}, short, is_growing=True).likely_ns == pytest.approx(0.2 * S)
     between = short._replace(first_window_bytes=86_880)
@@ -69,7 +69,7 @@ def test_a_ramp_meets_the_window_that_begins_small() -> None:
 
 @pytest.mark.parametrize("limit", ["sender_application", "send_buffer", "path_policer"])
 def test_without_the_paths_rate_what_holds_a_sender_costs_two_thirds_of_its_time(limit: str) -> None:
-    """Whether it gains 44 % or 100 % of it, that is within a factor of 1.5."""
+    """Two thirds is within a factor of 1.5 of a gain of 44 % and of 100 %."""
     unknown = CARRIED._replace(path_bps=0)
     assert lifted({limit: 39}, unknown) == Gain(26 * S, 0, 39 * S)
     assert lifted({limit: 39}, unknown, silent_ns={limit: 9 * S}) == Gain(29 * S, 9 * S, 39 * S)
@@ -84,14 +84,14 @@ def test_without_the_paths_rate_four_times_of_it_gains_three_quarters() -> None:
 
 
 def test_pauses_of_an_application_are_gained_whatever_the_path() -> None:
-    """20 s in pauses, and 39 s in which it wrote slowly."""
+    """20 s of pauses, and 39 s of slow writing."""
     unknown = CARRIED._replace(path_bps=0, paused_ns=20 * S)
     assert lifted({"sender_application": 59}, unknown).likely_ns == 46 * S
     assert lifted({"send_buffer": 39}, unknown).likely_ns == 26 * S, "its pauses are another limit's"
 
 
 def test_all_of_a_time_in_which_nothing_came_through_is_gained() -> None:
-    """40 s of closed windows, and 20 s of full ones in which 100 MB came, which take 10 s at the path's rate."""
+    """40 s of closed windows, and 20 s of full ones in which 100 MB passed, which take 10 s at the path's rate."""
     times_s = {"receiver_application": 60.0}
     silent = {"receiver_application": 40 * S}
     assert lifted(times_s, silent_ns=silent).likely_ns == pytest.approx(50 * S)
@@ -102,7 +102,7 @@ def test_all_of_a_time_in_which_nothing_came_through_is_gained() -> None:
 
 
 def test_slow_start_cannot_be_gained() -> None:
-    """From ten segments 10 MB take ten round trips of 85 ms, the handshake one more."""
+    """From ten segments 10 MB take ten round trips of 85 ms, plus one for the handshake."""
     scaled = Carried(10_000_000, 1e9, 65_535, 65_535, 14_480, 85_000_000)
     gain = lifted({"receiver_window": 12.6, "handshake": 0.085}, scaled)
     assert gain.likely_ns == pytest.approx(12.6 * S - 10 * 85_000_000)

@@ -1,21 +1,18 @@
-"""What limited each of the lab's runs, told by captures that are not whole: the same cause, or that it is not known.
+"""Verdicts on incomplete captures of the lab's runs name the same limit, or say that it is unknown.
 
-Written down from what each way of being incomplete hides, not from what is told of it:
+The acceptable verdicts follow from what each kind of incompleteness hides:
 
-- Half of each exchange (`BLIND`) has no flight, and no window beside it: nothing is told.
-- Without a SYN/ACK or every 50th packet all that a sender waits for still shows: the cause is told. A capture that
-  lacks 2 % of the data is never sure of it.
-- Without a's SYN, or all options (`UNSCALED`), a's windows have no scale (RFC 7323 §2.2). It is inferred from flights
-  that the windows held, and so late or in part: an open window is suspected at most, and where another cause has half
-  as much time or more, that may seem to be the first. A closed window is closed at every scale, and in the run
-  without scaling the SYN/ACK alone tells that there is none.
-- Without both SYNs no MSS is agreed (`NO_MSS`). Full segments show it, but not where the host's offload merged them
-  to any size: there, whether a sender had more to send is not known.
-- Of the second half alone what limited the first is no part: the cause is that of the whole capture's time from there
-  on.
+- Half of each exchange (`BLIND`) shows no flight together with its window: no limit. - Without a SYN/ACK, or without
+every 50th packet, everything a sender waits for is still visible: the same limit. A capture that lacks 2 % of the data
+is never certain. - Without a's SYN, or all options (`UNSCALED`), a's windows have no scale (RFC 7323 §2.2). It is
+inferred from flights that filled the windows, so late or only in part: an open window is at most possible, and another
+cause with at least half of its time may come first. A closed window is closed at every scale, and in the run without
+scaling the SYN/ACK alone shows that there is none. - Without both SYNs there is no MSS (`NO_MSS`). Full segments show
+it, unless the host's offload merged them: then it is unknown whether a sender had more to send. - The second half alone
+does not show what limited the first: the limit is that of the second half of the whole capture.
 
-What is hidden never makes another cause likely or sure. Where the packets still show the cause it is to be named:
-beside the sender wherever nothing above hides it.
+Hidden facts never make another limit likely or certain. If the packets still show the limit at the sender, it must be
+named.
 """
 
 from __future__ import annotations
@@ -39,14 +36,14 @@ from tcpwin.limits.verdict import judge_connection
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures" / "lab"
 BLIND = ("data only", "ACKs only")
-"""Half of each exchange says nothing of a flight."""
+"""Half of each exchange shows nothing about a flight."""
 UNSCALED = ("without SYN", "without SYNs", "second half", "options cut")
 """The window scale is unknown; in the run without scaling the SYN/ACK alone still shows it."""
 BESIDE_RECEIVER = ("without SYN/ACK", "every 50th dropped")
-"""Judged there as well. Without the handshake, timestamps show the delay to the sender, but late."""
+"""Judged there as well. Without the handshake, timestamps show the distance to the sender, but late."""
 NO_MSS = ("without SYNs", "second half", "options cut")
 CLOSES = ("zero_window_stall5s",)
-"""Runs in which most of what the window cost is while it is closed."""
+"""Runs in which most of the window's cost occurs while it is closed."""
 PLAIN = ("no_wscale_85ms",)
 MERGED = ("offload_on_bigframes",)
 LIMITS_OF = {
@@ -60,16 +57,16 @@ LIMITS_OF = {
     "path": {"path_rate"},
     "unknown": {"capture"},
 }
-"""The limits that a group's time may be."""
+"""The limits to which a group's time may belong."""
 CLOSE = 0.1
-"""Shares this close may change places: the measured rounds are coarse."""
+"""Shares this close may swap places: rounds are coarse."""
 NEAR = 0.5
-"""Share of the window's time above which another cause with more may seem to be the first."""
+"""Share of the window's time above which another, larger cause may come first."""
 
 
 @dataclass(frozen=True)
 class Whole:
-    """Budget of the largest connection in the whole capture: nanoseconds by group, of all and of its second half."""
+    """Budget of the largest connection in the whole capture: nanoseconds by group, in total and in its second half."""
 
     groups_ns: Mapping[str, int]
     second_half_ns: Mapping[str, int]
@@ -109,7 +106,7 @@ def causes(scenario: str, end: str, way: str, whole: Whole) -> set[str]:
 
 
 def judged(folder: Path, capture: incomplete.Capture, way: str) -> tuple[Verdict, Verdict]:
-    """Return the verdicts on the largest connection by its budget alone and with findings."""
+    """Return the verdicts on the largest connection, by its budget alone and with findings."""
     path = folder / "incomplete.pcap"
     path.write_bytes(incomplete.incomplete(capture, way))
     analysis = tcpwin.analyze(path)
@@ -148,7 +145,7 @@ def expect_all(folder: Path, path: Path, scenario: str, end: str) -> None:
 
 @pytest.mark.parametrize(
     ("scenario", "end", "copy"),
-    # All but those that are cut hold the packets of a run, of which the next test asks.
+    # All but the truncated ones contain the packets of a run, which the next test uses.
     [pytest.param(*each, marks=() if each[2] in CUT_COPIES else pytest.mark.nightly) for each in COPIES],
     ids=[copy for _, _, copy in COPIES],
 )
@@ -158,7 +155,7 @@ def test_the_projects_captures(tmp_path: Path, scenario: str, end: str, copy: st
 
 @pytest.mark.parametrize(
     ("scenario", "end"),
-    # By day each run at one of its ends, the next one at the other.
+    # By day each run at one end, the next run at the other.
     some_by_day(((each, end) for place, each in enumerate(SCENARIOS) for end in ENDS[:: 1 - place % 2 * 2]), of=2),
 )
 def test_the_labs_captures(tmp_path: Path, scenario: str, end: str) -> None:

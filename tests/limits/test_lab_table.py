@@ -1,6 +1,6 @@
-"""Limits of each of the lab's runs: the budget's largest item and the first finding against the table of causes.
+"""Limits of each lab run: the budget's largest item and the first finding against the table of causes.
 
-Each capture of a run is judged by its packets alone, and with what both hosts said.
+Each capture is judged by packets alone and with snapshots of both hosts.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ HOSTS = {"snd": "sender", "rcv": "receiver"}
 
 @pytest.fixture(scope="module")
 def settings_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for what meta.json holds and no file of a run does."""
+    """A folder for data that is only in meta.json."""
     return tmp_path_factory.mktemp("settings")
 
 
 @pytest.fixture
 def judged(scenario: str, cell: Cell, settings_folder: Path) -> tcpwin.Analysis:
-    """The analysis of one capture of a run."""
+    """Return the analysis of one capture of a run."""
     return _analyze(LAB_RUNS / scenario, cell, settings_folder)
 
 
@@ -71,7 +71,7 @@ def _told(folder: Path, written: Path) -> list[tuple[str, Path]]:
 
 
 def _data_of(analysis: tcpwin.Analysis) -> tuple[Connection, str]:
-    """The connection with most data (iperf3 has one for control as well), and its direction."""
+    """Return the connection with most data (iperf3 also has a control connection), and its direction."""
     ways = [(each, way) for each in analysis.connections for way in ("a_to_b", "b_to_a")]
     connection, way = max(ways, key=lambda pair: int(getattr(pair[0], pair[1]).unique_bytes))
     assert isinstance(connection, Connection)
@@ -121,7 +121,7 @@ def test_the_projects_copies_give_the_same_verdict(scenario: str, end: str, copy
 @EACH_CELL
 @pytest.mark.parametrize("scenario", CLEAN)
 def test_nothing_is_wrong_with_a_clean_run(scenario: str, cell: Cell, judged: tcpwin.Analysis) -> None:
-    """Nothing lost, nobody slow: what is found explains, and costs nothing."""
+    """Without loss or slow ends, findings are informational and cost nothing."""
     row = RUNS[scenario]
     expected = () if row.top is None else (row.top.code, *(() if cell[1] else row.besides))
     assert tuple(each.code for each in judged.findings) == expected

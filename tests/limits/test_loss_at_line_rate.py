@@ -1,8 +1,8 @@
-"""Losses at random that cost nothing: a sender that keeps the path full whatever is lost, as BBR does.
+"""Random losses that cost nothing, because the sender (like BBR) keeps the path full.
 
-80 segments in flight on a path that holds 40: a queue stands, from which 1 % of the segments are lost. Each is sent
-again once three that followed it were reported, and nothing slows down for it. Most of the time is spent in recovery;
-without the losses the transfer would have ended hardly sooner.
+80 segments are in flight on a path that holds 40, so a queue stands, and 1 % of the segments are lost. Each is
+retransmitted once three later ones were reported, and nothing slows down. Most of the time is recovery, but without the
+losses the transfer would have ended hardly sooner.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ FLIGHT, SEGMENTS = 80, 6000
 
 
 def through_losses(lost_of: int, *, flight: int = FLIGHT) -> Story:
-    """The client's upload of 6,000 segments, captured at its side.
+    """The client's upload of 6,000 segments, captured at the client.
 
-    Args:
-        lost_of: of so many segments one is lost at random, the first time that it is sent; 0 loses none.
-        flight: segments on the way, once slow start is over.
+    Args: lost_of: one of this many segments is lost at random on its first transmission; 0 loses none. flight: segments
+    in flight after slow start.
     """
     story = Story().handshake(ROUND_TRIP, scaled=(502, 16_000))
     free_at = story.now
@@ -61,7 +60,7 @@ def through_losses(lost_of: int, *, flight: int = FLIGHT) -> Story:
         for hole in holes(held, una, resent):
             reported[hole] = reported.get(hole, 0) + 1
             if reported[hole] >= 3 + 1:
-                # Three that followed it were reported.
+                # Three later segments were reported.
                 resent.add(hole)
                 pipe -= 1
                 story.step("a", "A", f"len {MSS}", seq=1 + hole * MSS)
@@ -70,7 +69,7 @@ def through_losses(lost_of: int, *, flight: int = FLIGHT) -> Story:
 
 
 def runs(held: set[int], newest: int) -> list[tuple[int, int]]:
-    """Blocks of SACK, that of the newest segment first; three at most."""
+    """Return SACK blocks, that of the newest segment first; at most three."""
     found: list[tuple[int, int]] = []
     for number in sorted(held):
         if found and found[-1][1] == number:
@@ -81,7 +80,7 @@ def runs(held: set[int], newest: int) -> list[tuple[int, int]]:
 
 
 def holes(held: set[int], una: int, resent: set[int]) -> list[int]:
-    """Return the numbers missing below the newest reported one that were not retransmitted."""
+    """Return the missing numbers below the newest reported one that were not retransmitted."""
     return [number for number in range(una, max(held, default=una)) if number not in held and number not in resent]
 
 
@@ -93,12 +92,12 @@ def test_recovery_on_a_full_path_is_not_the_limit(tmp_path: Path) -> None:
     assert (verdict.limit, verdict.owner, verdict.fix) == ("path_rate", "nobody", None)
     assert data.budget_fast_recovery_ns < 0.05 * connection.duration_ns
     assert not [each for each in connection.findings if each.remedy and "bbr" in str(each.remedy.settings)]
-    # The loss costs what it truly takes: the same transfer without any.
+    # The true cost of the losses: the same transfer without any.
     [free] = through_losses(0).analyze(tmp_path)
     assert connection.duration_ns == pytest.approx(free.duration_ns, rel=0.03)
 
 
 def test_the_same_losses_far_below_the_path_are_not_the_paths(tmp_path: Path) -> None:
-    """With 10 segments in flight nothing waits, and the path has room for four times the rate."""
+    """With 10 segments in flight nothing queues, and the path has room for four times the rate."""
     [connection] = through_losses(100, flight=10).analyze(tmp_path)
     assert connection.verdict.limit != "path_rate"

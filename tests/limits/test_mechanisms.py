@@ -1,7 +1,7 @@
-"""What verdicts and counts were once wrong by, and the test that fails where that comes back.
+"""Past errors in verdicts and counts, each with a test that fails if it returns.
 
-Each was seen to fail: on commit b2a1c20, the last before one judge told every limit, or with the line taken out that
-keeps the mechanism away (recovery, sizes and ends of writes, stalls at the end, sums, surfaces).
+Each test was seen to fail on commit b2a1c20, or with the line removed that prevents the error (recovery, sizes and ends
+of writes, stalls at the end, sums, surfaces).
 """
 
 from __future__ import annotations

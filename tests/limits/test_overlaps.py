@@ -1,4 +1,4 @@
-"""Times of a direction are unions: a timeout that strikes within recovery is recovery once, and a timeout once."""
+"""Overlapping times in a direction count once: a timeout within recovery is one recovery and one timeout."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MSS = 1460
 
 
 def test_a_timeout_within_recovery_is_one_time(tmp_path: Path) -> None:
-    """Fast recovery's retransmission is lost, and the timer sends it twice more; then all arrives."""
+    """Fast recovery's retransmission is lost; the timer resends it twice, then everything arrives."""
     story = Story().handshake()
     story.burst("a", 10, spacing=0).wait(0.04)
     story.ack("b")

@@ -1,7 +1,7 @@
-"""A sender that paces below one segment a round trip, beside applications that send as little: who is certain.
+"""A sender that paces below one segment per round trip, compared with applications that send as little.
 
 At 2.5 Mbit/s a segment of 1,460 bytes takes 4.7 ms. Over a round trip of 1 ms nothing is in flight for most of that,
-whatever waits in the send buffer.
+whatever the send buffer contains.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MSS = 1460
 
 
 def one_by_one(folder: Path, sizes: list[int], gap: float, *, pause: tuple[int, float] = (-1, 0.0)) -> tcpwin.Verdict:
-    """The client's upload as it sees it: a segment of each size every `gap` seconds, acknowledged after 1 ms."""
+    """The client's upload as captured there: a segment of each size every `gap` seconds, acknowledged after 1 ms."""
     story = Story().handshake(0.001)
     for number, size in enumerate(sizes):
         story.data("a", size)
@@ -37,13 +37,13 @@ def test_full_segments_one_by_one_may_be_paced(tmp_path: Path, gap: float) -> No
 
 
 def test_writes_that_end_within_a_segment_are_the_applications(tmp_path: Path) -> None:
-    """Each third segment is short: 3,620 bytes were written, and then nothing for as long."""
+    """Every third segment is short: 3,620 bytes were written, followed by an equally long pause."""
     verdict = one_by_one(tmp_path, [MSS, MSS, 700] * 67, 0.0047)
     assert (verdict.limit, verdict.confidence) == ("sender_application", "certain")
 
 
 def test_a_pause_longer_than_the_timeout_is_the_applications(tmp_path: Path) -> None:
-    """No pacing rate is a segment in twenty seconds."""
+    """No pacing rate sends one segment in twenty seconds."""
     verdict = one_by_one(tmp_path, [MSS] * 200, 0.0047, pause=(100, 20.0))
     assert (verdict.limit, verdict.confidence) == ("sender_application", "certain")
 

@@ -1,4 +1,4 @@
-"""Every rule's page: its headings in their order, something under each, thresholds named, lines that fit a terminal."""
+"""Every rule's page has its headings in order, content under each, its thresholds, and lines that fit a terminal."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_thresholds_are_named_where_it_is_judged(code: str) -> None:
 
 @EACH
 def test_measured_names_in_backticks_exist(code: str) -> None:
-    """A name with a unit is a threshold, a field of the engine, a value of the evidence, or an option of `analyze`."""
+    """A name with a unit is a threshold, an engine field, a value of the evidence, or an option of `analyze`."""
     rule = RULES[code]
     fields = {name for group in ("connection", "direction") for name, _, _ in _engine.fields(group)}
     said = set(re.findall(r"`([a-z][a-z0-9]*(?:_[a-z0-9]+)*_(?:ns|bytes|bps|share))`", rule.page))

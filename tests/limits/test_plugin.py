@@ -1,4 +1,6 @@
-"""A rule of another package, installed by its entry point: it moves verdicts everywhere, and its failure is its own."""
+"""A rule from another package, installed by its entry point, changes verdicts on every surface; its failure affects no
+other rule.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,7 @@ def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_rule_of_another_package_moves_the_verdict(tmp_path: Path) -> None:
-    """5.6 s in which the server's application had nothing to send; the rule says that it waited for ACKs."""
+    """The server's application had nothing to send for 5.6 s; the rule attributes this to waiting for ACKs."""
     bare = run(tmp_path, "analyze", KEEP_ALIVE, "--json", "--check")
     install(tmp_path, RULE.replace("    FAILURE\n", ""))
     told = run(tmp_path, "analyze", KEEP_ALIVE, "--json", "--check")

@@ -1,6 +1,6 @@
-"""Findings of captures that nobody here made: tshark opens the frames of each; of forty they were opened by hand.
+"""Findings in reference captures: tshark checks the frames of each; forty were checked by hand.
 
-`shown.py` holds what must be seen there; `hand_checks.toml` what was seen by hand.
+`shown.py` defines what the frames must show; `hand_checks.toml` records the manual checks.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from tcpwin.limits import Analysis, Finding, all_rules
 HAND_CHECKS = Path(__file__).parent / "hand_checks.toml"
 FEWEST = 40
 DIFFERENT = {
-    # a's acknowledged 364 bytes are in frames but for 286 (frame 34, fuzzed, lies elsewhere), and b's but for 252,
-    # which this reckoning finds alone. tcpwin is right.
-    # tshark passes over frame 4, whose bytes the fuzzed sequence number of frame 2 seems to hold. tcpwin is right.
+    # The frames contain a's acknowledged 364 bytes except 286 (frame 34, fuzzed, has another position), and b's except
+    # 252. Only this calculation counts them; tcpwin is right. tshark ignores frame 4, because the fuzzed sequence
+    # number of frame 2 seems to cover its bytes; tcpwin is right.
     ("testing__btest__Traces__modbus__fuzz-72.pcap", "TW601"): [
         "frame 4 acknowledges nothing that was not captured",
         "252 bytes were acknowledged that no frame holds, not 538",
     ]
 }
-"""Known differences between tcpwin and tshark, by capture and rule, with who is right."""
+"""Known differences between tcpwin and tshark, by capture and rule, with a judgement."""
 
 
 @dataclass(frozen=True)
 class Real:
-    """The real captures, analyzed."""
+    """The reference captures, analysed."""
 
     folder: Path
 
     @cached_property
     def analyses(self) -> dict[str, Analysis]:
-        """By the path in the folder."""
+        """Return the analyses by path in the folder."""
         files = sorted(path for path in self.folder.rglob("*") if path.is_file())
         return {str(path.relative_to(self.folder)): analyze(path) for path in files}
 
     @cached_property
     def findings(self) -> dict[str, list[Finding]]:
-        """By the path in the folder, of those that have any."""
+        """Return the findings by path in the folder, for captures that have any."""
         return {name: list(analysis.findings) for name, analysis in self.analyses.items() if len(analysis.findings)}
 
 
@@ -101,7 +101,7 @@ def test_every_rule_that_fires_was_checked_by_hand(real: Real) -> None:
 
 
 def hand_checks() -> list[dict[str, Any]]:
-    """Those of the file, and those that a rule's own test brings as `HAND_CHECKS`, with the same keys."""
+    """Return the checks of the file and those that rules' tests define as `HAND_CHECKS`, with the same keys."""
     checks: list[dict[str, Any]] = tomllib.loads(HAND_CHECKS.read_text(encoding="utf-8"))["check"]
     for code in all_rules():
         checks += [{**check, "code": code} for check in own(code, "HAND_CHECKS") or []]
@@ -109,13 +109,13 @@ def hand_checks() -> list[dict[str, Any]]:
 
 
 def own(code: str, name: str) -> Any:
-    """Return an object from the test of a rule, if it defines one."""
+    """Return an object from a rule's test, if it defines one."""
     module = f"limits.test_{code.lower()}"
     return getattr(import_module(module), name, None) if find_spec(module) else None
 
 
 def check_of(code: str) -> Callable[[Shown], Iterator[str]]:
-    """Return the check of a rule's findings: `check_shown` of its own test, or an entry of the table."""
+    """Return the check of a rule's findings: `check_shown` of its test, or an entry of the table."""
     return own(code, "check_shown") or CHECKS[code]
 
 

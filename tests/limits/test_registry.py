@@ -1,4 +1,4 @@
-"""Rules as a set: codes, names, thresholds and conditions; rules that other packages bring, sound and broken."""
+"""Rules as a set: codes, names, thresholds and conditions; valid and faulty rules of other packages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TCPWIN = Path(sys.executable).with_name("tcpwin")
 CAPTURES = TESTS.parents[1] / "captures"
 KEEP_ALIVE = CAPTURES / "wild" / "keep-alive.pcap"
 SLOW_READER = CAPTURES / "lab" / "slow-reader.pcap.gz"
-# tcpwin's rules only: other packages installed here may add more.
+# Only tcpwin's rules: other installed packages may add more.
 OWN = {
     name: import_module(f"{package.__name__}.{name}").RULE
     for _, name, _ in iter_modules(package.__path__)
@@ -40,7 +40,7 @@ EACH = all_cases("name", OWN)
 
 
 def asked_by(rule: Rule) -> list[tuple[str, str, str, float | str | bool | None]]:
-    """Scope, field, sign and value of every condition of a rule."""
+    """Return scope, field, sign and value of every condition of a rule."""
     questions = (*rule.asks, (rule.scope, rule.when))
     return [(scope, *condition) for scope, conditions in questions for condition in conditions]
 
@@ -53,7 +53,6 @@ def test_all_are_found_in_the_order_of_their_codes() -> None:
 
 
 def test_outlines_are_those_of_the_rules() -> None:
-    """`just model` writes them."""
     rules = {rule.code: rule.outline for rule in OWN.values()}
     outlines = {each.code: each for each in all_outlines() if each.code in rules}
     assert {code: each.rule for code, each in outlines.items()} == {rule.code: rule for rule in OWN.values()}
@@ -95,7 +94,7 @@ def test_thresholds_have_units_and_reasons(name: str) -> None:
 @EACH
 def test_conditions_are_on_fields_of_the_engine(name: str) -> None:
     rule = OWN[name]
-    # Without a condition every connection of the capture would be looked at from Python.
+    # Without a condition, Python would look at every connection of the capture.
     assert bool(rule.when) == (rule.scope != "capture")
     assert not rule.asks or rule.scope == "capture"
     assert not rule.counts or rule.scope == "capture"
@@ -148,7 +147,7 @@ RULE = Rule("ACME001", "acme-capture", "there is a capture", Severity.ERROR, "ca
 
 
 def other_package(folder: Path, source: str | None, *, point: str = "acme = acme_rules") -> None:
-    """Install a package with one entry point as pip does: a module, and what its distribution says of itself."""
+    """Install a package with one entry point as pip does: a module and its distribution's metadata."""
     if source is not None:
         (folder / "acme_rules.py").write_text(source, encoding="utf8")
     info = folder / "acme_tcp-1.0.dist-info"
@@ -205,7 +204,7 @@ def after_the_summary(text: str) -> list[str]:
 
 
 def test_rule_of_the_page_about_rules_works(tmp_path: Path) -> None:
-    """SLOW_READER's handshake took 40 ms: below the default, above 30 ms."""
+    """The handshake of SLOW_READER took 40 ms: below the default, above 30 ms."""
     page = (TESTS.parents[1] / "tcpwin" / "docs" / "findings.md").read_text(encoding="utf8")
     _, source = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     other_package(tmp_path, source)

@@ -1,4 +1,4 @@
-"""Rules that may not read a capture again say what the first reading kept, and open nothing."""
+"""Rules that may not read a capture again use what the first reading kept, and open nothing."""
 
 from __future__ import annotations
 

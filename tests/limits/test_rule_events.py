@@ -1,4 +1,4 @@
-"""Reading events for rules: many connections at a time, and no more than so often."""
+"""Reading events for rules: many connections at a time, with a bounded number of readings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPTIONS = ("<mss 1460>", "<mss 1460>")
 
 
 def timeouts(connections: int, folder: Path) -> Path:
-    """So many connections, one after the other, each with a segment that times out."""
+    """Consecutive connections, each with a segment that times out."""
     story = Story()
     for number in range(connections):
         story.setting(f"port a {40_000 + number}")
@@ -46,7 +46,7 @@ def test_packets_read_again_are_bounded(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(reading, "MOST_READ_PACKETS", 3 * (72 + 1000))
     analysis = tcpwin.analyze(timeouts(12, tmp_path))
     readings = count_readings(monkeypatch)
-    # The first reading kept enough events to judge the others.
+    # The first reading kept enough events to judge the other connections.
     assert len(judged(analysis, "TW301")) == 12
     assert readings == [2, 2, 2]
 
@@ -71,7 +71,7 @@ def test_a_source_that_is_gone_is_judged_by_them_too(tmp_path: Path) -> None:
 
 
 def count_readings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many connections each reading follows, from here on."""
+    """Record how many connections each reading follows."""
     readings: list[int] = []
     follow = tcpwin.Analysis.follow
 
@@ -87,7 +87,7 @@ def count_readings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_events_of_both_readings_are_selected_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pick events by name, by side and by cause; so few events are kept completely."""
+    """Select events by name, side and cause; few events are kept completely."""
     path = timeouts(2, tmp_path)
     analysis = tcpwin.analyze(path)
     rule = all_rules()["TW301"]

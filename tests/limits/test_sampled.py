@@ -1,7 +1,7 @@
-"""A flow monitor's samples are no capture: what lies between two of them looks like loss, and nothing is sure.
+"""sFlow samples are not a capture: gaps between samples look like loss, and nothing is certain.
 
-Every fifth packet of a capture of the lab, as an sFlow agent sends its header to the collector (sFlow version 5, flow
-samples with raw packet headers of 128 bytes).
+Every fifth packet of a lab capture, as an sFlow agent sends its header to the collector (sFlow version 5, flow samples
+with raw packet headers of 128 bytes).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ONE_IN, HEADER_BYTES, SFLOW_PORT = 5, 128, 6343
 
 
 def datagram(number: int, packet: bytes) -> bytes:
-    """An Ethernet frame with the sample of one."""
+    """Wrap an Ethernet frame's sample in a datagram."""
     header = packet[:HEADER_BYTES] + bytes(-len(packet[:HEADER_BYTES]) % 4)
     record = struct.pack(">IIII", 1, len(packet), 0, len(packet[:HEADER_BYTES])) + header
     records = struct.pack(">II", 1, len(record)) + record

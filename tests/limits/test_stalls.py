@@ -1,6 +1,6 @@
-"""Stalls on captures whose truth is known; each cause and its near miss stand in tests/scenarios/stall-*.ladder.
+"""Stalls in captures with known truth; tests/scenarios/stall-*.ladder has each cause and a near miss.
 
-In: captures of the project and of the lab. Out: causes with times and frames, and what holds for every stall.
+Checks causes, times and frames, and invariants of every stall.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ CAPTURES = sorted(
 )
 MS = 1_000_000
 PAUSES = {"handshake_delay", "response", "application", "idle"}
-"""Causes in which nobody waited for the other, the path or a timer."""
+"""Causes in which nobody waited for the other side, the path or a timer."""
 LEAST_NS = 200 * MS
-"""Linux's shortest retransmission timeout: no silence up to it is a stall."""
+"""Linux's shortest retransmission timeout: a shorter silence is not a stall."""
 
 
 def assert_consistent(connection: tcpwin.Connection) -> None:
-    """The sums are those of the list; each stall is a silence between two neighbours of the table."""
+    """Check that the sums match the list, and that each stall is a silence between neighbouring rows of the table."""
     stalls = connection.stalls
     waits = [stall.duration_ns for stall in stalls if stall.cause not in PAUSES]
     pauses = [stall.duration_ns for stall in stalls if stall.cause in PAUSES]
@@ -57,7 +57,7 @@ def test_sums_and_frames_hold_in_the_lab(run: Run) -> None:
 
 
 def told(run: Run) -> list[tuple[str, str, int, int, int]]:
-    """Cause, sender, the frames around it, and whole milliseconds of each stall."""
+    """Return cause, sender, surrounding frames and whole milliseconds of each stall."""
     return [
         (stall.cause, stall.sender, stall.before_frame, stall.after_frame, round(stall.duration_ns / MS))
         for stall in run.connection.stalls
@@ -66,7 +66,7 @@ def told(run: Run) -> list[tuple[str, str, int, int, int]]:
 
 @on(["zero_window_stall5s"], ends=["snd"])
 def test_a_reader_that_stalls_five_seconds(run: Run) -> None:
-    """The window shrinks below a segment, then is closed; the probes' timer doubles: 0.3, 0.6 and 1.2 s."""
+    """The window shrinks below a segment, then closes; the probe timer doubles: 0.3, 0.6 and 1.2 s."""
     assert told(run) == [
         ("window_full", "b", 13655, 13656, 290),
         ("zero_window", "b", 13657, 13658, 280),
@@ -75,7 +75,7 @@ def test_a_reader_that_stalls_five_seconds(run: Run) -> None:
         ("zero_window", "b", 13663, 13664, 2033),
     ]
     closed = [stall for stall in run.connection.stalls if stall.cause == "zero_window"]
-    # The silences are the episode but for the answers to the probes, one round trip of 40 ms each.
+    # The silences add up to the episode minus the answers to the probes, one round trip of 40 ms each.
     assert run.data.zero_window_ns - sum(stall.duration_ns for stall in closed) == pytest.approx(
         3 * 40 * MS, abs=2 * MS
     )
@@ -84,12 +84,12 @@ def test_a_reader_that_stalls_five_seconds(run: Run) -> None:
 
 @on(["idle_restart_ssai1", "idle_restart_ssai0"], ends=["snd"])
 def test_messages_two_seconds_apart(run: Run) -> None:
-    """19 pauses of the application, then the close; a restart of the window lasts a round trip and is not a stall."""
+    """19 pauses of the application, then the close; an idle restart lasts a round trip and is not a stall."""
     stalls = run.connection.stalls
     assert [(stall.cause, stall.sender) for stall in stalls[:19]] == [("application", "b")] * 19
     assert {stall.cause for stall in stalls[19:]} <= PAUSES
     assert (run.connection.stall_count, run.connection.stall_ns) == (0, 0)
-    # The message and its ACK take 361 ms with two flights, 182 ms with one.
+    # A message and its ACK take 361 ms with two flights, 182 ms with one.
     lengths = {round(stall.duration_ns / MS) for stall in stalls[1:19]}
     assert lengths == ({1639} if run.scenario == "idle_restart_ssai1" else {1818})
 
@@ -98,7 +98,8 @@ def test_messages_two_seconds_apart(run: Run) -> None:
 def test_the_timeouts_of_a_lossy_path(run: Run) -> None:
     """The kernel counts two timeouts: one after a silence, one during duplicate ACKs, which is not a stall."""
     assert run.counter("snd", "TcpExt.TCPTimeouts") == 2
-    # At the receiver the second one follows its duplicates too closely to distinguish it from a fast retransmission.
+    # At the receiver the second timeout follows its duplicates too closely to distinguish it from a fast
+    # retransmission.
     assert run.data.rto_retransmissions == (2 if run.end == "snd" else 1)
     expected = ("timeout", "b", 3488, 3489, 213) if run.end == "snd" else ("timeout", "b", 3461, 3462, 263)
     assert told(run) == [expected]
@@ -106,7 +107,7 @@ def test_the_timeouts_of_a_lossy_path(run: Run) -> None:
 
 @on(["oscil_10mbit_300ms_170p2_guard"], ends=["snd"])
 def test_tail_loss_probes_into_a_receiver_that_refuses(run: Run) -> None:
-    """Each is a probe that the table names, after two round trips and more; the others wait for the window."""
+    """Each is a probe in the table, after at least two round trips; the other stalls wait for the window."""
     stalls = [stall for stall in run.connection.stalls if stall.cause not in PAUSES]
     assert {stall.cause for stall in stalls} == {"tail_loss_probe", "window_full"}
     probes = [stall for stall in stalls if stall.cause == "tail_loss_probe"]
@@ -120,7 +121,7 @@ def test_tail_loss_probes_into_a_receiver_that_refuses(run: Run) -> None:
 
 @on(["oscil_10mbit_300ms_170p2_guard"], ends=["rcv"])
 def test_the_same_probes_at_the_receiver(run: Run) -> None:
-    """Their silences of 0.7 to 0.9 s are there too, whatever the SYN's single sample made of the back direction."""
+    """Their silences of 0.7 to 0.9 s are listed although the return direction has only the SYN's sample."""
     assert sum(stall.cause == "tail_loss_probe" for stall in run.connection.stalls) >= 10
 
 
@@ -131,7 +132,7 @@ def test_no_stall_in_a_transfer_that_never_stops(name: str) -> None:
 
 
 def test_the_lost_update_at_both_ends() -> None:
-    """The reader slept 1.7 s; the update that followed was dropped by the relay, and a probe found the window open."""
+    """The reader slept 1.7 s; the relay dropped the following update, and a probe found the window open."""
     sender, receiver = (
         tcpwin.analyze(ROOT / "captures" / "wild" / name).connections[0]
         for name in ("lost-window-update.pcap.gz", "lost-window-update-receiver.pcap.gz")
@@ -139,7 +140,7 @@ def test_the_lost_update_at_both_ends() -> None:
     causes = [(stall.cause, stall.before_frame, stall.after_frame) for stall in sender.stalls]
     closed = [("window_full", 83, 84), ("zero_window", 85, 86), ("zero_window", 87, 88), ("zero_window", 89, 90)]
     assert causes == closed
-    # Only the receiver's end shows that the window was open for the last 440 ms.
+    # Only the receiver's capture shows that the window was open for the last 440 ms.
     causes = [(stall.cause, stall.before_frame, stall.after_frame) for stall in receiver.stalls]
     assert causes == [*closed, ("window_update_lost", 90, 91)]
 
@@ -148,7 +149,7 @@ PAGE = (ROOT / "tcpwin" / "docs" / "stalls.md").read_text(encoding="utf8")
 
 
 def causes() -> list[str]:
-    """The engine's names, all but the one that stands for none of them."""
+    """Return the engine's names except the one for no cause."""
     source = (ROOT / "tcpwin" / "engine" / "src" / "tcp" / "connection" / "stalls.rs").read_text(encoding="utf8")
     names = re.findall(r'^    "(\w+)",$', source, re.MULTILINE)
     return [name for name in names if name != "unknown"]

@@ -1,6 +1,6 @@
-"""The summary of a capture, by hand from what the labs and programs did: which limit, how many, in which order.
+"""Summaries of captures against results derived by hand: limits, their number and order.
 
-Sizes, counts and times are those of the TOML beside each capture.
+Sizes, counts and times are those of the TOML next to each capture.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def test_summary_names_the_costliest_findings() -> None:
 
 
 def test_summary_of_many_connections() -> None:
-    """90,504 bytes, by the columns."""
+    """90,504 bytes in the columns."""
     analysis = bundled("many-short.pcap.gz")
     total = sum(int(analysis.connections.column(f"{name}.unique_bytes").sum()) for name in ("a_to_b", "b_to_a"))
     assert f"{total / 1e3:.1f}" == "90.5"

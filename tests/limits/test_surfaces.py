@@ -1,7 +1,7 @@
-"""Every surface states the same verdict of a connection: the same limit, share, cost and confidence.
+"""Every surface states the same verdict on a connection: limit, share, cost and confidence.
 
-Each test checks one surface, on a third of the captures by day and on the others at night: those of the project first,
-then the reference captures.
+Each test checks one surface, on a third of the captures by day and on the others at night: bundled captures first, then
+reference captures.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ TOLD = 3
 
 
 def captures() -> Iterator[Path]:
-    """Those of the project, then names of reference captures until there are enough."""
+    """Return the bundled captures, then names of reference captures until there are enough."""
     own = [path for path in READABLE if path.stat().st_size <= MAX_BYTES]
     yield from own[:COUNT]
     others = sorted(
@@ -69,7 +69,7 @@ def captures() -> Iterator[Path]:
 
 
 class Told:
-    """A capture, its verdicts, and the report on it."""
+    """A capture, its verdicts and its report."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -81,9 +81,9 @@ class Told:
         return self.analysis.connections[id].duration_ns
 
     def weight(self, finding: Finding) -> tuple[str, str]:
-        """What every form has to say of a finding's cost, empty without one, and of how sure it is.
+        """Return the text that every form must give for a finding's cost and confidence.
 
-        What was seen may be surer than that it was the limit: a cost is as sure as the verdict on it.
+        An observation may be more certain than its role as the limit: a cost has the verdict's confidence.
         """
         verdict = None if finding.connection is None else self.verdicts[finding.connection]
         lost, sure = time_text(finding.cost_ns) if finding.cost_ns else "", finding.confidence
@@ -111,25 +111,25 @@ def one_line(text: str) -> str:
 
 
 def run(told: Told, *arguments: str) -> tuple[str, int]:
-    """Output and exit code of `tcpwin analyze`."""
+    """Return output and exit status of `tcpwin analyze`."""
     done = CliRunner().invoke(analyze_command, [str(told.path), *arguments], standalone_mode=False)
     assert done.exception is None
     return done.output, done.return_value
 
 
 def says(text: str, words: str) -> bool:
-    """Whether a text says words, however it is wrapped."""
+    """Return whether a text contains words, however it is wrapped."""
     return one_line(words) in one_line(text)
 
 
 def test_the_words_hold_the_machine_fields(told: Told) -> None:
-    """Text surfaces are asked for words; so the words themselves must say limit, share, cost and confidence."""
+    """Text surfaces are searched for these words, so they must contain limit, share, cost and confidence."""
     for verdict in told.verdicts.values():
         words = view_verdict(verdict)
         if verdict.limit not in ("none", "capture"):
             share, confidence = re.findall(r"\((\d+) ?% of the time, (\w+)\)", words.answer)[0]
             assert (int(share), confidence) == (round(verdict.share * 100), verdict.confidence)
-        # A cost is said once, with the limit that it is about.
+        # A cost is stated once, with its limit.
         is_said = f"cost {time_text(verdict.named_ns)} (" in words.beside
         assert (bool(words.cost) or is_said) == verdict.is_problem
         assert not (words.cost and is_said)
@@ -156,7 +156,7 @@ def test_text(told: Told) -> None:
 
 
 def test_weight_of_findings_as_text(told: Told, checked: Callable[[str], str]) -> None:
-    """In the terminal, in annotations and in XML: the same cost, and no surer than the verdict on it."""
+    """Terminal, annotations and XML state the same cost, with at most the verdict's confidence."""
     [run_told] = json.loads(checked("sarif"))["runs"]
     junit = one_line("\n".join(ElementTree.fromstring(checked("junit")).itertext()))
     texts = [one_line(checked("text")), one_line(unescape(checked("github"))).replace("%25", "%"), junit]
@@ -185,7 +185,7 @@ def test_weight_of_findings_in_the_report(told: Told, monkeypatch: pytest.Monkey
 
 
 def test_summary(told: Told) -> None:
-    """The paragraph is of the worst connection, or of the only one."""
+    """The summary describes the worst or only connection."""
     worst = told.analysis.worst(1)
     verdict = told.analysis.summary.verdict
     assert verdict == told.analysis.verdict
@@ -222,12 +222,12 @@ def test_report_as_json(told: Told) -> None:
 
 
 def in_json(verdict: Verdict | None) -> Any:
-    """A verdict as programs read it."""
+    """Return a verdict as in JSON."""
     return None if verdict is None else {name: getattr(verdict, name) for name in VERDICT_FIELDS}
 
 
 def in_table(verdict: Verdict | None) -> Any:
-    """A verdict as columns have it: with the cost that tables show."""
+    """Return a verdict as in columns, with the cost shown in tables."""
     return None if verdict is None else {**in_json(verdict), "named_ns": verdict.named_ns}
 
 
@@ -244,7 +244,7 @@ def test_analysis_as_json(told: Told) -> None:
 
 
 def test_columns_of_many(told: Told) -> None:
-    """Read as many connections are, a few at a time."""
+    """Read verdicts in batches, as for many connections."""
     table: dict[str, list[Any]] = {name: [] for name in VERDICT_COLUMNS}
     for part in verdict_parts(told.analysis, rows=7):
         for name, values in part.items():
@@ -255,7 +255,7 @@ def test_columns_of_many(told: Told) -> None:
 
 @pytest.fixture
 def checked(told: Told, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
-    """Run `tcpwin check` in a form, on the existing analysis."""
+    """Run `tcpwin check` in a format on the existing analysis."""
     monkeypatch.setattr(CaptureOptions, "analyze", lambda *_, **__: told.analysis)
 
     def run_check(form: str) -> str:
@@ -310,7 +310,7 @@ def test_github(told: Told, checked: Callable[[str], str]) -> None:
 
 
 def test_rows_of_the_service(told: Told, tmp_path: Path) -> None:
-    """Lists, their filters and their order read the right values."""
+    """Lists, filters and sort orders use the right values."""
     columns.write_connections(told.analysis, tmp_path / layout.CONNECTIONS)
 
     def rows(*where: str) -> list[dict[str, Any]]:
@@ -338,7 +338,7 @@ def test_markdown(told: Told) -> None:
 
 
 def test_page(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its text; figures are drawn elsewhere."""
+    """Checks the page's text; figures have other tests."""
     leave_figures_out(monkeypatch)
     page = told.report.html()
     for id in told.report.shown_ids:
@@ -355,7 +355,7 @@ def leave_figures_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def assert_article(page: str, id: int, sentences: list[str]) -> None:
-    """The page's part on a connection says these; its first letter may be a capital."""
+    """Check the page's section on a connection; its first letter may be a capital."""
     article = page.partition(f'id="connection-{id}"')[2].partition("</article>")[0]
     text = one_line(unescape(re.sub(r"<[^>]+>", " ", article)))
     for words in sentences:
@@ -381,7 +381,7 @@ def test_table_of_all_connections(told: Told) -> None:
 
 
 def test_overview(told: Told) -> None:
-    """Each point has the name of its connection's limit."""
+    """Each point is named after its connection's limit."""
     drawn = figures.plain("overview", told.analysis, direction=None, **drawn_figures.OPTIONS)
     for trace in drawn["data"]:
         for id in trace.get("customdata", ()):
@@ -389,7 +389,7 @@ def test_overview(told: Told) -> None:
 
 
 def test_comparison(told: Told) -> None:
-    """Compare a capture with itself: each pair has its connection's limits, and nothing is better or worse."""
+    """Comparing a capture with itself, each pair has its connection's limits and nothing changes."""
     comparison = compare(told.analysis, told.analysis, old_findings=None, new_findings=None)
     for pair in comparison.pairs:
         assert pair.old_verdict == told.verdicts[pair.match.old]
@@ -403,7 +403,7 @@ def test_comparison(told: Told) -> None:
 
 @pytest.mark.parametrize("told", some_by_day(captures()), ids=name_of, indirect=True)
 def test_pdf(told: Told, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check the printed report's text; figures have their own tests, and one browser prints all."""
+    """Check the printed report's text; figures have separate tests, and one browser prints all."""
 
     def print_page(html: str) -> bytes:
         page = browser.new_page()
@@ -428,12 +428,12 @@ def assert_printed(told: Told, printed: bytes) -> None:
     """Check that a PDF contains the verdict of each connection described in full."""
 
     def letters(text: str) -> str:
-        """Without spaces, which are where lines end, the marks of code, and ligatures."""
+        """Remove spaces (lines may break there), code marks and ligatures."""
         return re.sub(r"[\s`]", "", normalize("NFKC", text))
 
     text, missing = "", {letters(words)[1:] for id in told.report.shown_ids for words in told.words(id)}
     for page in PdfReader(BytesIO(printed)).pages:
-        # A page takes half a second to read: none is read behind the last words that are looked for.
+        # A page takes half a second to read: stop after the last words searched for.
         if not missing:
             break
         text += letters(page.extract_text())
@@ -450,7 +450,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 @pytest.mark.parametrize("told", some_by_day(captures(), first=1), ids=name_of, indirect=True)
 def test_pages_of_the_service(told: Told, service: TestClient) -> None:
-    """Badges and cells, and the API's rows, of a capture that was uploaded."""
+    """Check badges, cells and the API's rows of an uploaded capture."""
     id = analysed(service, told.path.read_bytes(), told.path.name)
     entry = service.get(f"{API}/captures/{id}").json()
     expected = in_table(told.analysis.verdict)

@@ -1,4 +1,4 @@
-"""TW101 window-scaling-not-negotiated: 65,535 bytes that hold a sender back, and smaller windows that do so too."""
+"""TW101 window-scaling-not-negotiated: windows of 65,535 bytes, and smaller ones, that limit a sender."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def unscaled(window: int = 65_535, *, count: int = 20, options: tuple[str, str] 
 
 def test_fires_where_neither_syn_has_the_option(tmp_path: Path) -> None:
     finding = one(unscaled().analyze(tmp_path), "TW101")
-    # The capture is a's own, and b may not offer what the SYN did not (RFC 7323 section 2.2).
+    # The capture was made at a, and b may not offer an option that the SYN lacked (RFC 7323 §2.2).
     assert blame(finding) == ("a_to_b", "client", "client_host", "certain")
-    # 20 rounds of 40 ms, each waited for whole.
+    # 20 rounds of 40 ms, each limited completely.
     assert finding.cost_ns == 800_000_000
-    # The SYN; 3 frames of handshake, then 44 full segments, one that fills the window, and an ACK in each round. Of the
-    # 20 that fill it, six from all the time: rounds 0, 3, 7, 11, 15, 19.
+    # The SYN; 3 frames of handshake, then each round has 44 full segments, one that fills the window, and an ACK. Of
+    # the 20 that fill it, six are listed: rounds 0, 3, 7, 11, 15, 19.
     assert finding.evidence.frames == (1, *(3 + 45 + 46 * number for number in (0, 3, 7, 11, 15, 19)))
     assert finding.evidence.start_ns == START_NS + 40_000_000
     assert finding.evidence.end_ns == START_NS + 40_000_000 + 19 * 40_000_000
@@ -47,9 +47,9 @@ def test_fires_where_neither_syn_has_the_option(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On a smaller window: 32,768 bytes could have been 65,535 without the option: the buffer is small.
+    # Smaller window: 32,768 bytes would be possible without the option, so the buffer is small.
     assert not judged(unscaled(32_768).analyze(tmp_path), "TW101")
-    # If the window was not filled.
+    # The window was not filled.
     story = Story(window={"a": 64_240, "b": 65_535}).handshake(options=NO_SCALE, scaled=(64_240, 65_535))
     assert not judged(rounds(story, 20, full(60_000)).close().analyze(tmp_path), "TW101")
     # Below the threshold.
@@ -89,8 +89,8 @@ def test_the_labs_run_without_scaling() -> None:
     finding = one(tcpwin.analyze(CAPTURES / "no-window-scaling.pcap.gz"), "TW101")
     # Captured at b, the sender; 85 ms; its kernel counted rwnd_limited 12,920 ms of busy 13,180 ms.
     assert blame(finding) == ("b_to_a", "client", "client_host", "likely")
-    # By packets it is less: from when data is in flight, not from the write on (see tests/lab/test_held_back.py). And
-    # slow start's round trips would have stayed.
+    # The packets show less: they count from the data in flight, not from the write (tests/lab/test_held_back.py). Slow
+    # start's round trips would also remain.
     assert 0.89 * 12_920_000_000 <= finding.cost_ns <= 12_920_000_000
     # 65,535 x 8 bits in 85 ms.
     assert finding.evidence.values["ceiling_bps"] == 6_168_000

@@ -1,4 +1,4 @@
-"""TW102 window-scale-stripped: one answer without the option among others with it, and one among too few."""
+"""TW102 window-scale-stripped: one answer without the option among others with it, and among too few."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WITHOUT = ("<mss 1460,sackOK,ws 7>", "<mss 1460,sackOK>")
 
 
 def connections(options: list[tuple[str, str]]) -> Story:
-    """One connection after the other, of a to the same port of b: a request of one segment each."""
+    """Consecutive connections from a to the same port of b, each with a request of one segment."""
     story = Story()
     for number, each in enumerate(options):
         story.setting(f"port a {40_000 + number}")
@@ -26,16 +26,16 @@ def connections(options: list[tuple[str, str]]) -> Story:
 def test_fires_on_one_answer_without_the_option_among_others_with_it(tmp_path: Path) -> None:
     finding = one(connections([WITHOUT, scaled(7), scaled(7), scaled(7)]).analyze(tmp_path), "TW102")
     assert (finding.connection, finding.direction, finding.side) == (0, None, None)
-    # SACK in the answer: no SYN cookie, which would keep the MSS only.
+    # The answer has SACK, so it is no SYN cookie, which would keep only the MSS.
     assert (finding.owner, finding.confidence, finding.cost_ns) == ("network", "likely", 0)
     assert finding.evidence.frames == (1,)
     assert finding.evidence.values == {"without_in_answer": 1, "with_in_both": 3}
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # If too few others have it.
+    # Too few others have the option.
     assert not judged(connections([WITHOUT, scaled(7), scaled(7)]).analyze(tmp_path), "TW102")
-    # If the SYN lacks it.
+    # The SYN lacks the option.
     neither = ("<mss 1460,sackOK>", "<mss 1460,sackOK>")
     assert not judged(connections([neither, scaled(7), scaled(7), scaled(7)]).analyze(tmp_path), "TW102")
 

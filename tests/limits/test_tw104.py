@@ -1,4 +1,4 @@
-"""TW104 window-scale-unknown: a capture that began late, with and without a word of the sockets."""
+"""TW104 window-scale-unknown: a capture that began late, with and without samples of the sockets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_fires_on_a_capture_that_began_late() -> None:
     assert (finding.direction, finding.side, finding.owner, finding.confidence) == ("b_to_a", None, "nobody", "certain")
     assert str(finding.severity) == "info"
     assert finding.evidence.frames == (1,)
-    # 354,760 bytes in flight do not fit the raw window below a shift of 5.
+    # 354,760 bytes in flight do not fit the raw window with a shift below 5.
     assert finding.evidence.values == {
         "shift_min": 5,
         "shift_max": 14,
@@ -29,9 +29,9 @@ def test_fires_on_a_capture_that_began_late() -> None:
 
 
 def test_does_not_fire_otherwise() -> None:
-    # A socket's sample gives the scale.
+    # A sample of the socket gives the scale.
     assert not judged(tcpwin.analyze(CAPTURES / "bundles" / "without-syn.zip"), "TW104")
-    # On less data.
+    # Less data.
     assert not judged(tcpwin.analyze(LATE), "TW104", {"TW104.least_bytes": 5_430_001})
-    # If the SYNs were captured.
+    # The SYNs were captured.
     assert not judged(tcpwin.analyze(CAPTURES / "lab" / "window-scaling.pcap.gz"), "TW104")

@@ -1,4 +1,4 @@
-"""TW106 windows-autotuning-restricted: a shift of 2 that fits, one of a Linux host, and what netsh says."""
+"""TW106 windows-autotuning-restricted: a matching shift of 2, a Linux host's, and netsh's level."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def test_fires_on_a_shift_of_2_without_timestamps(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # With timestamps, as Linux sends them.
+    # With timestamps, as from Linux.
     options = ("<mss 1460,sackOK,ts 1000 0,ws 7>", "<mss 1460,sackOK,ts 500 1000,ws 2>")
     assert not judged(filled(options).analyze(tmp_path), "TW106")
-    # On another shift.
+    # Another shift.
     assert not judged(filled(scaled(3), 8_192, shift=3).analyze(tmp_path), "TW106")
 
 

@@ -1,4 +1,4 @@
-"""TW201 zero-window-stall: a closed window that lasts, and one that does not."""
+"""TW201 zero-window-stall: a long closed window, and a short one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stories.story import Story, blame, judged
 
 
 def closed_for(seconds: float) -> Story:
-    """A sends 20 segments, b acknowledges them with a closed window, and opens it again."""
+    """a sends 20 segments; b acknowledges them with a closed window, and opens it later."""
     story = Story().handshake()
     story.burst("a", 20).wait(0.04)
     story.ack("b", window=0)
@@ -24,7 +24,7 @@ def test_fires_on_a_window_closed_for_a_second(tmp_path: Path) -> None:
     [finding] = judged(story.analyze(tmp_path), "TW201")
     assert blame(finding) == ("a_to_b", "server", "server_application", "certain")
     assert finding.cost_ns == 1_000_000_000
-    # SYN, SYN/ACK, ACK, 20 segments, then the closing and the opening ACK.
+    # SYN, SYN/ACK, ACK, 20 segments, then the ACKs that close and open the window.
     assert finding.evidence.frames == (24, 25)
     assert finding.evidence.values == {"zero_window_ns": 1_000_000_000, "episodes": 1, "longest_ns": 1_000_000_000}
 

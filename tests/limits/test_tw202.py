@@ -1,4 +1,4 @@
-"""TW202 receive-window-limited: a small window, a drained one, a full path, and a kernel that knows better."""
+"""TW202 receive-window-limited: a small window, a shrinking one, a full path, and the kernel's counter."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def test_fires_on_a_window_filled_each_round_trip(tmp_path: Path) -> None:
     finding = one(grown().analyze(tmp_path), "TW202")
     assert blame(finding) == ("a_to_b", "server", "server_host", "certain")
     assert finding.cost_ns == 800_000_000
-    # 32,768 bytes are 22 segments and one of 648; the first flight overran the SYN/ACK's window, six of rounds 1 to 19.
+    # 32,768 bytes are 22 segments and one of 648; the first flight exceeded the SYN/ACK's window; six of rounds 1 to
+    # 19.
     assert finding.evidence.frames == tuple(3 + 23 + 24 * number for number in (1, 4, 8, 11, 15, 19))
     values = finding.evidence.values
     assert {**values, "window_mean_bytes": 0, "ceiling_bps": 0} == {
@@ -44,14 +45,13 @@ def test_fires_on_a_window_filled_each_round_trip(tmp_path: Path) -> None:
         "goodput_bps": 6_553_600,
         "held_back_ns": 800_000_000,
     }
-    # For the first of 21 round trips the SYN/ACK's window was in force.
+    # In the first of 21 round trips the SYN/ACK's window applied.
     assert 31_000 < float(values["window_mean_bytes"]) < 32_768
     assert finding.remedy.settings == ('sysctl -w net.ipv4.tcp_rmem="4096 131072 6291456"',)
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # If the path was full.
-    # The same windows, filled; but the ACKs take 51 ms on a path of 40 ms: the rest is a queue.
+    # The path was full: the windows are filled, but the ACKs take 51 ms on a path of 40 ms, so the rest is a queue.
     assert not judged(grown(rtt=0.051).analyze(tmp_path), "TW202")
     assert judged(grown(rtt=0.051).analyze(tmp_path), "TW202", {"TW202.fill": 0.75})
     assert judged(grown(rtt=0.043).analyze(tmp_path), "TW202")
@@ -64,13 +64,13 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
 def test_a_window_that_falls_is_a_slow_readers(tmp_path: Path) -> None:
     finding = one(drained().analyze(tmp_path), "TW202")
     assert (finding.side, finding.owner, finding.confidence) == ("server", "server_application", "likely")
-    # Of 30 rounds all but one: what was sent while the window was large was not held back.
+    # All but one of 30 rounds: data sent while the window was large was not limited.
     assert finding.cost_ns == 29 * 40_000_000
     assert finding.remedy.settings == ()
 
 
 def test_a_window_that_rarely_falls_is_not_a_slow_reader(tmp_path: Path) -> None:
-    # 7 of 31 round trips are 23 %, below the threshold of 30 %; and the rate is that of the window.
+    # 7 of 31 round trips are 23 %, below the threshold of 30 %; the rate is that of the window.
     assert one(drained(22, 8).analyze(tmp_path), "TW202").owner == "server_host"
 
 
@@ -91,13 +91,13 @@ def test_the_labs_slow_reader_from_either_end(name: str, view: str) -> None:
     assert analysis.connections[0].b_to_a.view == view
     finding = one(analysis, "TW202")
     assert blame(finding) == ("b_to_a", "client", "client_application", "likely")
-    # Its kernel counted rwnd_limited 26.7 s, the closed windows of 6.1 s among them.
+    # Its kernel counted rwnd_limited 26.7 s, including closed windows of 6.1 s.
     assert abs(sum(finding.items_ns.values()) - 20_600_000_000) < 200_000_000
-    # Data that came through meanwhile would also have taken its time at the path's rate.
+    # Data that passed meanwhile would also have taken its time at the path's rate.
     assert 19_000_000_000 < finding.cost_ns <= sum(finding.items_ns.values())
 
 
 def test_less_sure_where_much_was_lost() -> None:
-    # The receiver refuses segments: b is in recovery for 14.6 s, and held back for 25.0 s.
+    # The receiver refuses segments: b is in recovery for 14.6 s and limited by the window for 25.0 s.
     finding = one(tcpwin.analyze(LAB_RUNS / "oscil_10mbit_300ms_170p2_guard" / "snd.pcap.gz"), "TW202")
     assert (finding.side, finding.owner, finding.confidence) == ("client", "client_application", "possible")

@@ -1,4 +1,4 @@
-"""TW203 zero-window-dead: a window that is never opened again, one that is soon, and one for which nobody waits."""
+"""TW203 zero-window-dead: a window that never opens again, one that opens soon, and one nobody waits for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ START_NS = 1_600_000_000_000_000_000
 
 
 def closed(seconds: float, *, ending: str, probes: bool = True, times_before: int = 0) -> Story:
-    """b takes 20 segments and closes its window; a probes from 0.2 s on, each time twice as late, and b answers."""
+    """b takes 20 segments and closes its window; a probes from 0.2 s on, doubling each time, and b answers."""
     story = Story().handshake()
     for _ in range(times_before):
         story.burst("a", 1, spacing=0).wait(0.02)
@@ -72,10 +72,10 @@ def test_is_a_warning_sooner(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # Before a timer would.
+    # Before a timer would expire.
     story = closed(0.19, ending="reset")
     assert not judged(story.analyze(tmp_path), "TW203")
-    # If the window opened again.
+    # The window opened again.
     assert not judged(closed(12.7, ending="opened").analyze(tmp_path), "TW203")
-    # If nobody waited.
+    # Nobody waited.
     assert not judged(closed(12.7, ending="reset", probes=False).analyze(tmp_path), "TW203")

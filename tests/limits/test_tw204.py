@@ -1,4 +1,4 @@
-"""TW204 window-update-late: an update lost on the way, the same at the receiver, and an update between two probes."""
+"""TW204 window-update-late: a lost update, the same at the receiver, and an update between two probes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ WILD = Path(__file__).parents[2] / "captures" / "wild"
 
 def test_fires_on_an_update_that_was_lost() -> None:
     finding = one(tcpwin.analyze(WILD / "lost-window-update.pcap.gz"), "TW204")
-    # The receiver's IP identification jumps by one ACK.
+    # The receiver's IP identification skips one ACK.
     assert (finding.direction, finding.side, finding.owner, finding.confidence) == ("a_to_b", None, "network", "likely")
-    # Probes at 0.685036, 1.201030 and 2.161001 s; the last was answered with a window. At the receiver it had opened
-    # 0.44 s before.
+    # Probes at 0.685036, 1.201030 and 2.161001 s; the last was answered with an open window. At the receiver it had
+    # opened 0.44 s before.
     assert sum(finding.items_ns.values()) == 959_971_000
-    # While the window was closed nothing came through; before it closed, little.
+    # Nothing passed while the window was closed, and little before.
     assert finding.items_ns["zero_window"] < finding.cost_ns < 959_971_000
     assert finding.evidence.frames == (85, 91)
     assert finding.evidence.values == {
@@ -32,15 +32,14 @@ def test_fires_on_an_update_that_was_lost() -> None:
 
 
 def test_does_not_fire_otherwise() -> None:
-    # At the receiver that sent the update.
+    # At the receiver, which sent the update.
     assert not judged(tcpwin.analyze(WILD / "lost-window-update-receiver.pcap.gz"), "TW204")
-    # On an update long after a probe.
-    # Loopback; frame 16 opens the window 134 ms after the probe in frame 15, which was not answered.
+    # An update long after a probe. Loopback; frame 16 opens the window 134 ms after the unanswered probe in frame 15.
     assert not judged(tcpwin.analyze(WILD / "aborted-by-reader.pcapng"), "TW204")
 
 
 def opened_by_a_probe(near: str) -> Story:
-    """b closes its window; the probe 0.2 s later is answered with zero, the one 0.4 s after it with a window."""
+    """b closes its window; the probe after 0.2 s is answered with zero, the one 0.4 s later with a window."""
     story = Story().handshake(near=near)
     there_and_back = 0.04 if near == "a" else 0.0
     story.burst("a", 20, spacing=0).wait(there_and_back)
@@ -63,7 +62,7 @@ def test_near_the_receiver_none_was_sent(tmp_path: Path) -> None:
 def test_near_the_sender_it_is_not_known_who(tmp_path: Path) -> None:
     story = opened_by_a_probe("a")
     finding = one(story.analyze(tmp_path), "TW204")
-    # From probe to probe: 0.4 s and the round trip of 40 ms.
+    # From probe to probe: 0.4 s plus the round trip of 40 ms.
     assert (finding.side, finding.owner, finding.confidence) == (None, "nobody", "possible")
     assert finding.cost_ns == 440_000_000
     assert not judged(story.analyze(tmp_path), "TW204", {"TW204.late_ns": 440_000_001})

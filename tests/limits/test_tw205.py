@@ -1,4 +1,4 @@
-"""TW205 window-shrunk: an edge that moves back by a unit of the scale, and one that only rounding moves."""
+"""TW205 window-shrunk: an edge that moves back by a unit of the scale, and one that moves by rounding only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ START_NS = 1_600_000_000_000_000_000
 
 
 def acked_with(*windows: int) -> Story:
-    """b, at first with 509 << 7 bytes, acknowledges a segment of 1,460 bytes with each of these windows."""
+    """b, which first offers 509 << 7 bytes, acknowledges a segment of 1,460 bytes with each of these windows."""
     story = Story(window={"a": 64_240, "b": 65_160}).handshake(options=scaled(7), scaled=(502, 509))
     story.data("a")
     story.wait(0.04).ack("b")
@@ -26,7 +26,7 @@ def test_fires_on_an_edge_that_moves_back(tmp_path: Path) -> None:
     finding = one(acked_with(400, 380, 360).analyze(tmp_path), "TW205")
     assert blame(finding) == ("a_to_b", "server", "server_host", "likely")
     assert finding.cost_ns == 0
-    # Handshake, a segment and its ACK; then frames 6 and 7, ... The others move it by 20 x 128 - 1,460 bytes.
+    # Handshake, a segment and its ACK; then frames 6 and 7, ... The others move the edge by 20 x 128 - 1,460 bytes.
     assert finding.evidence.frames == (7, 9, 11)
     assert str(finding.severity) == "info"
     assert finding.evidence.start_ns == START_NS + 120_000_000

@@ -1,4 +1,4 @@
-"""TW206 silly-window: windows of less than a segment with small segments, and with full ones."""
+"""TW206 silly-window: windows below a segment with small segments, and with full ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CAPTURES = Path(__file__).parents[2] / "captures"
 
 
 def pieces(size: int, count: int = 20) -> Story:
-    """Round trip 40 ms. After a full segment b offers so few bytes each time, and a sends them."""
+    """Round trip 40 ms. After a full segment b offers this many bytes each time, and a sends them."""
     story = Story(window={"a": 64_240, "b": 65_160}).handshake(options=NO_SCALE, scaled=(64_240, 65_160))
     story.data("a")
     story.wait(0.04).ack("b", window=size)
@@ -24,7 +24,7 @@ def test_fires_on_pieces_of_500_bytes(tmp_path: Path) -> None:
     finding = one(pieces(500).analyze(tmp_path), "TW206")
     assert blame(finding) == ("a_to_b", "server", "server_host", "likely")
     assert finding.cost_ns == 800_000_000
-    # Windows of 500 bytes come in frames 5, 7, ... 45: 21 of them, six of all the time.
+    # Windows of 500 bytes are in frames 5, 7, ... 45: 21 of them, six of which are listed.
     assert finding.evidence.values == {
         "sub_mss_windows": 21,
         "mss_bytes": 1460,
@@ -37,14 +37,14 @@ def test_fires_on_pieces_of_500_bytes(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On larger pieces.
+    # Larger pieces.
     assert not judged(pieces(800).analyze(tmp_path), "TW206")
-    # On a few windows.
+    # Few windows.
     story = pieces(500, 8)
     assert not judged(story.analyze(tmp_path), "TW206")
     assert judged(story.analyze(tmp_path), "TW206", {"TW206.sub_mss": 9})
-    # On a window that runs out while data fill it.
-    # 65 accepted windows are smaller than a segment, and the segments are full.
+    # A window that fills up with data in flight. 65 accepted windows are smaller than a segment, but the segments are
+    # full.
     analysis = tcpwin.analyze(CAPTURES / "lab" / "slow-reader.pcap.gz")
     assert analysis.connections[0].b_to_a.sub_mss_windows == 65
     assert not judged(analysis, "TW206")

@@ -1,4 +1,4 @@
-"""TW207 autotuning-stuck: a window that never grows, why the receiver's snapshots say so, and one that grows."""
+"""TW207 autotuning-stuck: a window that never grows, the reason in the receiver's snapshots, and one that grows."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ RELEASE = "kernel.osrelease = 6.1.0\n"
 
 
 def stuck(first: int = 32_768, then: int = 256, *, count: int = 20) -> Story:
-    """b's window is 32,768 bytes and stays so; a fills it each round trip of 40 ms."""
+    """b's window stays at 32,768 bytes; a fills it each round trip of 40 ms."""
     story = Story(window={"a": 64_240, "b": first}).handshake(options=scaled(7), scaled=(502, then))
     return rounds(story, count, full(then << 7)).close()
 
 
 def ss(*buffers: int) -> str:
-    """Samples of b's socket 100 ms apart, with these receive buffers, while data come in."""
+    """Samples of b's socket 100 ms apart, with these receive buffers, while data arrives."""
     return "".join(
         sample(
             "b",
@@ -38,7 +38,7 @@ def test_fires_on_a_window_that_never_grows(tmp_path: Path) -> None:
     finding = one(stuck().analyze(tmp_path), "TW207")
     assert blame(finding) == ("a_to_b", "server", "server_host", "likely")
     assert finding.cost_ns == 800_000_000
-    # 22 segments and one of 648 bytes: with an ACK 24 frames a round; six of all 20.
+    # 22 segments and one of 648 bytes; with an ACK, 24 frames per round; six of all 20.
     assert finding.evidence.frames == tuple(3 + 23 + 24 * number for number in (0, 3, 7, 11, 15, 19))
     assert finding.evidence.values == {
         "window_first_bytes": 32_768,
@@ -54,7 +54,7 @@ def test_fires_on_a_window_that_never_grows(tmp_path: Path) -> None:
 
 
 def test_the_rate_is_that_of_the_window_that_is_named() -> None:
-    """The window grew in slow start, and its mean is 789 kB; 1,047,808 x 8 bits in 300 ms are 27.9 Mbit/s."""
+    """The window grew in slow start to a mean of 789 kB; 1,047,808 x 8 bits in 300 ms are 27.9 Mbit/s."""
     bundle = CAPTURES.parent / "reference" / "bulk-300ms-4m2-stock.zip"
     finding = one(tcpwin.analyze(bundle, capture="sender.pcap.gz"), "TW207")
     assert "stopped at 1,047,808 bytes" in finding.text
@@ -63,16 +63,16 @@ def test_the_rate_is_that_of_the_window_that_is_named() -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On a window that grew.
+    # A window that grew.
     assert not judged(stuck(first=28_000).analyze(tmp_path), "TW207")
     assert judged(stuck(first=30_000).analyze(tmp_path), "TW207")
-    # Before ten round trips: 9 and 10 from the first to the last data.
+    # Fewer than ten round trips: 9 and 10 from the first to the last data.
     assert not judged(stuck(count=10).analyze(tmp_path), "TW207")
     assert judged(stuck(count=11).analyze(tmp_path), "TW207")
 
 
 def test_the_setting_that_bounds_it_is_named(tmp_path: Path) -> None:
-    # Half of 65,536 bytes is 32,768. The line allows four times the window, and the default at least.
+    # Half of 65,536 bytes is 32,768. The setting allows four times the window, and at least the default.
     snapshots = {"ss_b.txt": ss(65_536), "sysctl_b.txt": RMEM.format(65_536, 65_536, 1) + RELEASE}
     finding = one(stuck().analyze(tmp_path, snapshots=snapshots), "TW207")
     assert (finding.owner, finding.confidence) == ("server_host", "certain")
@@ -106,7 +106,7 @@ def test_autotuning_that_is_off(tmp_path: Path) -> None:
     }
     finding = one(stuck().analyze(tmp_path, snapshots=snapshots), "TW207")
     assert (finding.owner, finding.confidence) == ("server_host", "certain")
-    # The memory that autotuning may use is set already.
+    # The memory for autotuning is already set.
     assert finding.remedy.settings == ("sysctl -w net.ipv4.tcp_moderate_rcvbuf=1",)
 
 

@@ -1,4 +1,4 @@
-"""TW208 reader-too-slow: a receive buffer that stays full, one that does not, and one full of data out of order."""
+"""TW208 reader-too-slow: a receive buffer that stays full, one that does not, and one full of out-of-order data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def held_back() -> Story:
 
 
 def ss(*fills: tuple[int, int]) -> str:
-    """Samples of b's socket with (Recv-Q, r), of a buffer of 100,000 bytes."""
+    """Samples of b's socket with (Recv-Q, r) and a buffer of 100,000 bytes."""
     return "".join(
         sample(
             "b",
@@ -57,7 +57,7 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     analysis = held_back().analyze(tmp_path, snapshots={"ss_b.txt": rarely})
     assert not judged(analysis, "TW208")
     assert judged(analysis, "TW208", {"TW208.full": 0.1})
-    # On data out of order: the memory is in use, but little of it is payload in order.
+    # Out-of-order data: the memory is in use, but little of it is in-order payload.
     text = ss((20_000, 95_000), (20_000, 95_000))
     assert not judged(held_back().analyze(tmp_path, snapshots={"ss_b.txt": text}), "TW208")
     # Without the receiver's samples.
@@ -67,5 +67,5 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
 def test_the_labs_slow_reader() -> None:
     finding = one(tcpwin.analyze(BUNDLES / "slow-reader.zip"), "TW208")
     assert blame(finding) == ("b_to_a", "client", "client_application", "certain")
-    # The sender's kernel counted rwnd_limited 26.71 s at the last.
+    # The sender's kernel finally counted rwnd_limited 26.71 s.
     assert abs(finding.cost_ns - 26_710_000_000) < 200_000_000

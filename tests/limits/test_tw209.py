@@ -1,4 +1,4 @@
-"""TW209 receive-queue-collapsed: counters that grew enough, too little, and of a host with several connections."""
+"""TW209 receive-queue-collapsed: counters that grew enough, too little, and on a host with several connections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HEAD = "t,PruneCalled,TCPRcvCollapsed,TCPRcvQDrop,TCPOFODrop,RcvPruned,OfoPruned
 
 
 def transfer(size: int = 100_000) -> Story:
-    """a sends so many bytes, and b acknowledges them."""
+    """a sends this much data, and b acknowledges it."""
     story = Story().handshake(options=scaled(7), scaled=(502, 2_000))
     return rounds(story, 1, full(size)).close()
 
@@ -26,10 +26,10 @@ def test_fires_on_five_calls(tmp_path: Path) -> None:
     told = {"ss_b.txt": SS, "nstat_b.csv": counters((7, 100, 0, 0, 0, 0), (10, 600, 0, 0, 0, 0), (12, 900, 0, 0, 0, 0))}
     finding = one(transfer().analyze(tmp_path, snapshots=told), "TW209")
     assert (finding.connection, finding.direction, finding.side) == (0, "a_to_b", "server")
-    # The counters are the host's: they are likely this connection's.
+    # The counters are the host's, and likely caused by this connection.
     assert (finding.owner, finding.confidence, finding.cost_ns) == ("server_host", "likely", 0)
     assert finding.evidence.values == {"host": "b", "TcpExtPruneCalled": 5, "TcpExtTCPRcvCollapsed": 800}
-    # Half of 6 MiB is the window; at -2 four times as much memory gives it.
+    # Half of 6 MiB is window; -2 needs four times as much memory.
     assert finding.remedy.settings == (
         "sysctl -w net.ipv4.tcp_adv_win_scale=-2",
         'sysctl -w net.ipv4.tcp_rmem="4096 131072 12582912"',
@@ -37,13 +37,13 @@ def test_fires_on_five_calls(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On four calls.
+    # Only four calls.
     told = {"ss_b.txt": SS, "nstat_b.csv": counters((7, 100, 0, 0, 0, 0), (11, 1_099, 0, 0, 0, 0))}
     analysis = transfer().analyze(tmp_path, snapshots=told)
     assert not judged(analysis, "TW209")
     assert judged(analysis, "TW209", {"TW209.prunes": 4})
     assert judged(analysis, "TW209", {"TW209.collapsed": 999})
-    # On counts from before the capture.
+    # Counts from before the capture.
     told = {"ss_b.txt": SS, "nstat_b.csv": counters((70, 9_000, 0, 0, 0, 0), (70, 9_000, 0, 0, 0, 0))}
     assert not judged(transfer().analyze(tmp_path, snapshots=told), "TW209")
 

@@ -33,7 +33,7 @@ def test_fires_on_five_packets_of_any_kind(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On four cases.
+    # Only four cases.
     told = {"ss_b.txt": SS, "nstat_b.csv": f"{HEAD}{FIRST}1600000001.0,1900,1900,1001,1001,1001,1001\n"}
     analysis = transfer().analyze(tmp_path, snapshots=told)
     assert not judged(analysis, "TW210")

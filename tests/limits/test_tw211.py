@@ -1,4 +1,4 @@
-"""TW211 window-over-advertised: segments that reached the receiver and had to come again, and some that did not."""
+"""TW211 window-over-advertised: segments that reached the receiver but had to be retransmitted, and others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ START_NS = 1_600_000_000_000_000_000
 
 
 def dropped(times: int, *, arrived: bool = True) -> Story:
-    """Captured at b, round trip 40 ms. Of four segments b takes three; the first comes again a round trip later."""
+    """Captured at b, round trip 40 ms. b keeps three of four segments; the first is resent a round trip later."""
     story = Story().handshake(options=scaled(7), scaled=(502, 509), near="b")
     for _ in range(times):
         first = story.next["a"]
@@ -31,21 +31,22 @@ def dropped(times: int, *, arrived: bool = True) -> Story:
 def test_fires_on_segments_that_reached_the_receiver(tmp_path: Path) -> None:
     finding = one(dropped(5).analyze(tmp_path), "TW211")
     assert blame(finding) == ("a_to_b", "server", "server_host", "likely")
-    # Handshake, then nine frames each time: the segment, three pairs, the segment again, its ACK.
+    # After the handshake nine frames each time: the segment, three pairs, the retransmission, its ACK.
     assert finding.evidence.frames == (4, 11, 13, 20, 22, 29)
     assert finding.evidence.start_ns == START_NS + 40_000_000 + 40_300_000
     assert finding.evidence.end_ns == START_NS + 40_000_000 + 4 * 80_300_000 + 40_300_000
     values = dict(finding.evidence.values)
     assert values.pop("recovery_ns") == finding.cost_ns
     assert values == {"sent_again": 5, "resent_segments": 5}
-    # As a saw it: each time from the ACK that made it send again, a round trip before that came, to the next ACK.
+    # As seen by a: each time from the ACK that triggered the retransmission, a round trip before it arrived, to the
+    # next ACK.
     assert 5 * 40_000_000 <= finding.cost_ns <= 5 * 45_000_000
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On segments lost before the receiver.
+    # Segments lost before the receiver.
     assert not judged(dropped(5, arrived=False).analyze(tmp_path), "TW211")
-    # On four cases.
+    # Only four cases.
     story = dropped(4)
     assert not judged(story.analyze(tmp_path), "TW211")
     assert judged(story.analyze(tmp_path), "TW211", {"TW211.dropped": 4})

@@ -1,4 +1,4 @@
-"""TW212 receive-memory-overhead: memory for a byte of payload above and below what the scale reckons with."""
+"""TW212 receive-memory-overhead: memory per byte of payload above and below the scale's assumption."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def transfer() -> Story:
 
 
 def told(overheads: list[float], *, release: str = "6.1.0", unread: int = 100_000) -> dict[str, str]:
-    """Samples of b's socket with these overheads, of a buffer of 200,000 bytes, and its settings."""
+    """Samples of b's socket with these overheads and a buffer of 200,000 bytes, and its settings."""
     ss = "".join(
         sample(
             "b",
@@ -49,7 +49,7 @@ def test_fires_on_1_47_where_1_33_are_reckoned_with(tmp_path: Path) -> None:
         "samples": 3,
         "rcvbuf_bytes": 200_000,
     }
-    # Three quarters of 6 MiB are the window; with 2 bytes for one it needs 9 MiB.
+    # Three quarters of 6 MiB are window; with 2 bytes per byte it needs 9 MiB.
     assert finding.remedy.settings == (
         "sysctl -w net.ipv4.tcp_adv_win_scale=1",
         'sysctl -w net.ipv4.tcp_rmem="4096 131072 9437184"',
@@ -68,9 +68,9 @@ def test_above_2_bytes_the_scale_of_cloudflare(tmp_path: Path) -> None:
         ([1.39, 1.39, 1.39], "6.1.0", 100_000),
         # A hole for a moment.
         ([1.2, 1.2, 3.0], "6.1.0", 100_000),
-        # The kernel measures it itself.
+        # The kernel measures the overhead.
         ([1.47, 1.47, 1.47], "6.6.0", 100_000),
-        # Too few samples, and too little in them.
+        # Too few samples with too little data.
         ([1.47, 1.47], "6.1.0", 100_000),
         ([1.8, 1.8, 1.8], "6.1.0", 65_000),
     ],
@@ -88,7 +88,7 @@ def test_does_not_fire_where_the_kernel_is_not_known(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("scenario", "measured"), [("oscil_10mbit_300ms_170p2_guard", 1.49), ("slow_reader", None)])
 def test_the_labs_runs(tmp_path: Path, scenario: str, measured: float | None) -> None:
-    # The first run accounts each frame with 3,328 bytes; plain veth takes 1.07 for a byte of payload.
+    # The first run charges 3,328 bytes per frame; plain veth takes 1.07 per byte of payload.
     folder = LAB_RUNS / scenario
     settings = tmp_path / "sysctl_rcv.txt"
     settings.write_text(SETTINGS.format("6.1.192"), encoding="ascii")

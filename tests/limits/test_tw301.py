@@ -1,4 +1,4 @@
-"""TW301 retransmission-timeouts: a lost tail that the timer repairs; and a timeout that was needless."""
+"""TW301 retransmission-timeouts: a lost tail repaired by the timer, and an unnecessary timeout."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STAMPED = ("<mss 1460,ts 1000 0>", "<mss 1460,ts 500 1000>")
 
 
 def timed_out(after: float) -> Story:
-    """Round trip 40 ms. Four segments; the last is lost, no SACK. It is sent again `after` it was last sent."""
+    """Round trip 40 ms. Four segments without SACK; the last is lost and retransmitted `after` seconds."""
     story = Story().handshake(options=PLAIN, scaled=(64_240, 65_160))
     story.wait(0.001).burst("a", 4, spacing=0)
     story.wait(0.04).ack("b", 1 + 3 * 1460)
@@ -30,7 +30,7 @@ def test_fires_on_a_lost_tail(tmp_path: Path) -> None:
     [finding] = judged(timed_out(0.3).analyze(tmp_path), "TW301")
     assert isinstance(finding, Finding)
     assert blame(finding) == ("a_to_b", "client", "network", "certain")
-    # 300 ms since it was sent, less the round trip of 40 ms.
+    # 300 ms since it was sent, minus the round trip of 40 ms.
     assert finding.cost_ns == 260_000_000
     # Frames 1 to 3 are the handshake, 4 to 7 the data, 8 the ACK.
     assert finding.evidence.frames == (7, 9)
@@ -61,18 +61,18 @@ def late_ack() -> Story:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On a needless timeout.
+    # An unnecessary timeout.
     analysis = late_ack().analyze(tmp_path)
     assert analysis.connections[0].a_to_b.rto_retransmissions == 1
     assert not judged(analysis, "TW301", {"TW301.cost_ns": 0, "TW301.share": 0})
-    # If it had closed before.
+    # The connection had closed before.
     analysis = left_alone(is_closed=True).analyze(tmp_path)
     assert analysis.connections[0].a_to_b.rto_retransmissions == 2
     assert not judged(analysis, "TW301", {"TW301.cost_ns": 0, "TW301.share": 0})
 
 
 def test_does_not_fire_where_the_share_is_small(tmp_path: Path) -> None:
-    """260 ms of 20 s are 1.3 %; the gaps between messages, sometimes with data in flight, do not count as pauses."""
+    """260 ms of 20 s are 1.3 %; gaps between messages, some with data in flight, do not count as pauses."""
     story = Story().handshake(options=PLAIN, scaled=(64_240, 65_160))
     story.wait(0.001).burst("a", 4, spacing=0)
     story.wait(0.04).ack("b", 1 + 3 * 1460)
@@ -88,7 +88,7 @@ def test_does_not_fire_where_the_share_is_small(tmp_path: Path) -> None:
 
 
 def test_does_not_count_retransmissions_too_late_for_a_timer(tmp_path: Path) -> None:
-    """The timeout is 240 ms: 3 s are more than twelve of it, 1.5 s six."""
+    """The timeout is 240 ms: 3 s are more than twelve times that, 1.5 s six times."""
     assert judged(timed_out(1.5).analyze(tmp_path), "TW301")
     analysis = timed_out(3.0).analyze(tmp_path)
     assert not judged(analysis, "TW301")
@@ -96,7 +96,7 @@ def test_does_not_count_retransmissions_too_late_for_a_timer(tmp_path: Path) -> 
 
 
 def test_does_not_fire_on_data_that_a_syn_ack_left_out(tmp_path: Path) -> None:
-    """TCP Fast Open refused (RFC 7413 §4.2): the SYN's data are sent again after the handshake; nothing was lost."""
+    """TCP Fast Open refused (RFC 7413 §4.2): the SYN's data is sent again after the handshake; nothing was lost."""
     story = Story()
     story.step("a", "S", "<mss 1460> len 500", seq=0)
     story.wait(1.0).step("a", "S", "<mss 1460>", seq=0)
@@ -111,7 +111,7 @@ def test_does_not_fire_on_data_that_a_syn_ack_left_out(tmp_path: Path) -> None:
 
 
 def left_alone(*, is_closed: bool) -> Story:
-    """b acknowledges, closes or not, and never speaks again; a's last segment goes out three times."""
+    """b acknowledges, closes or not, and is silent from then on; a sends its last segment three times."""
     story = Story().handshake(options=PLAIN, scaled=(64_240, 65_160))
     story.wait(0.001).burst("a", 4, spacing=0)
     story.wait(0.04).ack("b")
@@ -134,7 +134,7 @@ def test_leaves_a_receiver_that_never_answers_again_to_another_rule(tmp_path: Pa
 
 
 def test_two_timeouts_of_a_lab_run() -> None:
-    """The sender's kernel counted 2 TCPTimeouts, but of 27.6 s: too small a share to report."""
+    """The sender's kernel counted 2 TCPTimeouts in 27.6 s: too small a share to report."""
     analysis = tcpwin.analyze(LAB_RUNS / "loss1_reno_sack0" / "snd.pcap.gz")
     assert not judged(analysis, "TW301")
     [finding] = judged(analysis, "TW301", {"TW301.share": 0.001})

@@ -1,4 +1,4 @@
-"""TW302 tail-loss: a probe that repairs a lost tail, and one that a late ACK made needless."""
+"""TW302 tail-loss: a probe that repairs a lost tail, and one that a late ACK made unnecessary."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SACK = ("<mss 1460,sackOK>", "<mss 1460,sackOK>")
 
 
 def probed(*, is_lost: bool) -> Story:
-    """Round trip 40 ms. One segment is lost, or its ACK late; 240 ms after it was sent it is sent again as a probe."""
+    """Round trip 40 ms. One segment is lost, or its ACK late; after 240 ms it is sent again as a probe."""
     story = Story().handshake(options=SACK, scaled=(64_240, 65_160))
     story.wait(0.001).data("a", 1000)
     story.wait(0.2405)
@@ -26,7 +26,7 @@ def probed(*, is_lost: bool) -> Story:
 def test_fires_on_a_lost_tail(tmp_path: Path) -> None:
     [finding] = judged(probed(is_lost=True).analyze(tmp_path), "TW302")
     assert blame(finding) == ("a_to_b", "client", "network", "likely")
-    # 240.5 ms since it was sent, less the round trip of 40 ms.
+    # 240.5 ms since it was sent, minus the round trip of 40 ms.
     assert finding.cost_ns == 200_500_000
     assert finding.evidence.frames == (4, 5)
     assert finding.evidence.values == {
@@ -48,7 +48,7 @@ def test_threshold_can_be_set(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_on_data_that_a_syn_ack_left_out(tmp_path: Path) -> None:
-    """TCP Fast Open refused (RFC 7413 §4.2): the SYN's data are sent again after the handshake; nothing was lost."""
+    """TCP Fast Open refused (RFC 7413 §4.2): the SYN's data is sent again after the handshake; nothing was lost."""
     story = Story()
     story.step("a", "S", "<mss 1460,sackOK> len 500", seq=0)
     story.next["a"], story.acked["b"] = 1, 1

@@ -1,4 +1,4 @@
-"""TW303 spurious-retransmissions: a reordering path that looks lossy; and real losses."""
+"""TW303 spurious-retransmissions: a reordering path that looks lossy, and real losses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OPTIONS = ("<mss 1460,sackOK>", "<mss 1460,sackOK>")
 
 
 def doubled(times: int, *, full: int = 20) -> Story:
-    """Each round: 5 segments, three duplicate ACKs, the first sent again; then a DSACK of it."""
+    """Each round: 5 segments, three duplicate ACKs, the first segment again, then its DSACK."""
     story = Story().handshake(options=OPTIONS, scaled=(64_240, 65_160)).wait(0.001)
     for _ in range(times):
         first = story.next["a"]
@@ -36,7 +36,7 @@ def test_fires_on_segments_that_had_arrived(tmp_path: Path) -> None:
     [finding] = judged(doubled(3).analyze(tmp_path), "TW303")
     assert blame(finding) == ("a_to_b", "client", "network", "certain")
     assert (finding.cost_ns, finding.severity) == (0, Severity.INFO)
-    # 3 + 5 + 4 segments, then the retransmission of frame 4 and, behind an ACK, its DSACK; each round has 12 frames.
+    # 3 + 5 + 4 segments, then the retransmission of frame 4 and, after an ACK, its DSACK; each round has 12 frames.
     assert finding.evidence.frames == (13, 15, 25, 27, 37, 39)
     assert finding.evidence.values == {
         "spurious_by_dsack": 3,
@@ -47,16 +47,16 @@ def test_fires_on_segments_that_had_arrived(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On two cases.
+    # Only two cases.
     analysis = doubled(2).analyze(tmp_path)
     assert not judged(analysis, "TW303")
     assert judged(analysis, "TW303", {"TW303.segments": 2})
-    # If the share is small: 3 of 318 segments are 0.94 %.
+    # Small share: 3 of 318 segments are 0.94 %.
     assert not judged(doubled(3, full=60).analyze(tmp_path), "TW303")
-    # On real loss.
+    # Real loss.
     for name in ("lab/loss-1-percent.pcap.gz", "wild/lossy-path.pcapng.gz"):
         assert not judged(tcpwin.analyze(ROOT / "captures" / name), "TW303")
-    # Three segments of 4,380 bytes; of 40,000 acknowledged bytes the capture holds fewer than it lacks.
+    # Three segments of 4,380 bytes; the capture lacks more of the 40,000 acknowledged bytes than it contains.
     [finding] = judged(acknowledged_first(4380).analyze(tmp_path), "TW303")
     assert finding.evidence.frames == (11, 12, 13)
     analysis = acknowledged_first(40_000).analyze(tmp_path)
@@ -65,7 +65,7 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
 
 
 def acknowledged_first(missing: int) -> Story:
-    """b acknowledges `missing` bytes that the capture lacks, then three segments of them come."""
+    """b acknowledges `missing` bytes that the capture lacks; then three segments of them arrive."""
     story = Story().handshake(options=OPTIONS, scaled=(64_240, 65_160)).wait(0.001)
     story.burst("a", 5)
     story.wait(0.04).ack("b")
@@ -78,7 +78,7 @@ def acknowledged_first(missing: int) -> Story:
 
 
 def test_a_retransmitted_fin_without_data_does_not_count(tmp_path: Path) -> None:
-    """No data segment to take a share of: the FIN, acknowledged each time, goes out four times."""
+    """There is no data segment to take a share of: the FIN, acknowledged each time, is sent four times."""
     story = Story().handshake(options=OPTIONS, scaled=(64_240, 65_160)).wait(0.001)
     first = story.next["a"]
     story.step("a", "FA")

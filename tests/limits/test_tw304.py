@@ -1,4 +1,4 @@
-"""TW304 burst-loss: ten neighbours lost; and as many spread over a long flight."""
+"""TW304 burst-loss: ten adjacent losses, and as many spread over a long flight."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LENGTH = 1460
 
 
 def lose(numbers: list[int], *, flight: int, delay: float = 0.04) -> Story:
-    """A flight of which some segments are lost; SACKs, then all of them sent again 0.1 ms apart."""
+    """A flight loses some segments; after SACKs all are retransmitted 0.1 ms apart."""
     story = Story().handshake(options=OPTIONS).wait(0.001)
     start = story.next["a"]
     story.burst("a", flight, spacing=0.0).wait(delay)
@@ -48,11 +48,11 @@ def test_recognises_a_queue_by_the_time_segments_were_in_flight(tmp_path: Path) 
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On nine cases.
+    # Only nine cases.
     analysis = lose(list(range(2, 11)), flight=20).analyze(tmp_path)
     assert not judged(analysis, "TW304")
     assert judged(analysis, "TW304", {"TW304.segments": 9, "TW304.others": 8})
-    # On scattered losses: ten of 42, each fourth: 10 of 37 from the first to the last are 27 %.
+    # Scattered losses: ten of 42, every fourth; 10 of 37 from the first to the last are 27 %.
     analysis = lose(list(range(2, 39, 4)), flight=42).analyze(tmp_path)
     assert analysis.connections[0].a_to_b.recovery_retransmissions == 9
     assert not judged(analysis, "TW304")

@@ -36,7 +36,7 @@ def test_fires_on_two_lost_syns(tmp_path: Path) -> None:
 
 
 def test_blames_the_responder_at_its_end(tmp_path: Path) -> None:
-    """Captured at b: SYN/ACK at once, the ACK a round trip later."""
+    """Captured at b: an immediate SYN/ACK, and the ACK a round trip later."""
     story = Story()
     story.step("a", "S", OPTIONS, seq=0)
     story.wait(1.0).step("a", "S", OPTIONS, seq=0)
@@ -56,7 +56,7 @@ def test_blames_the_responder_at_its_end(tmp_path: Path) -> None:
 
 
 def test_blames_the_path_where_the_responder_answered_at_once(tmp_path: Path) -> None:
-    """Captured at b: its SYN/ACK is lost; a retransmits, and so does b."""
+    """Captured at b: its SYN/ACK is lost, and both a and b retransmit."""
     story = Story()
     story.step("a", "S", OPTIONS, seq=0)
     story.acked["b"] = 1
@@ -76,15 +76,15 @@ def test_blames_the_path_where_the_responder_answered_at_once(tmp_path: Path) ->
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On a slow path: round trip 1.2 s: the answer comes 0.2 s after the second SYN, but answers the first.
+    # Slow path, round trip 1.2 s: the answer arrives 0.2 s after the second SYN, but answers the first.
     analysis = syn_again(2, answer=0.2, rtt=1.2).analyze(tmp_path)
     assert analysis.connections[0].a_to_b.syn_retransmissions == 1
     assert not judged(analysis, "TW305")
-    # 0.1 s are less than half of a round trip of 2.1 s, so that nothing was lost; of 0.1 s they are all.
+    # 0.1 s is less than half of a round trip of 2.1 s, so nothing was lost; if the round trip is 0.1 s, the SYN was.
     assert not judged(both_again(2.1).analyze(tmp_path), "TW305")
     [finding] = judged(both_again(0.1).analyze(tmp_path), "TW305")
     assert (finding.direction, finding.evidence.frames) == ("a_to_b", (1, 4))
-    # On a SYN/ACK repeated afterwards.
+    # A SYN/ACK repeated afterwards.
     story = Story().handshake()
     story.wait(1.0).step("b", "SA", OPTIONS, seq=0, ack=1)
     story.step("a", "A")
@@ -94,7 +94,7 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
 
 
 def both_again(rtt: float) -> Story:
-    """Captured at b: each SYN/ACK is sent at once, and repeated; the ACK comes 0.1 s after the last of them."""
+    """Captured at b: each SYN/ACK is sent immediately, and repeated; the ACK arrives 0.1 s after the last."""
     story = Story()
     story.step("a", "S", OPTIONS, seq=0)
     story.acked["b"] = 1
@@ -127,7 +127,7 @@ def test_fires_on_a_lost_syn_ack(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_on_a_syn_ack_whose_first_copy_was_answered(tmp_path: Path) -> None:
-    """Captured at b: the round trip is 2.5 s, and b repeats its SYN/ACK 0.3 s before the ACK comes."""
+    """Captured at b: the round trip is 2.5 s, and b repeats its SYN/ACK 0.3 s before the ACK arrives."""
     story = Story()
     story.step("a", "S", OPTIONS, seq=0)
     story.acked["b"] = 1

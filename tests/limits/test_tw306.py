@@ -1,4 +1,4 @@
-"""TW306 persistent-reordering: seen, inferred at the sender, and loss that is not reordering."""
+"""TW306 persistent-reordering: observed, inferred at the sender, and loss without reordering."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def test_fires_where_it_is_seen(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On a few.
+    # Few cases.
     analysis = swapped(29).analyze(tmp_path)
     assert analysis.connections[0].a_to_b.out_of_order == 29
     assert not judged(analysis, "TW306")
     assert judged(analysis, "TW306", {"TW306.segments": 29})
-    # On loss.
+    # Loss.
     for name in ("lab/loss-1-percent.pcap.gz", "wild/lossy-path.pcapng.gz", "wild/lossy-path-receiver.pcap.gz"):
         assert not judged(tcpwin.analyze(ROOT / "captures" / name), "TW306")
 
@@ -83,7 +83,7 @@ def test_a_lab_run_that_reorders_and_loses_nothing(end: str) -> None:
 
 
 def test_does_not_fire_on_the_duplicate_acks_of_one_loss_beside_the_receiver(tmp_path: Path) -> None:
-    """One segment never comes before the capture ends; each of the hundred after it draws a duplicate ACK."""
+    """One segment is missing until the capture ends; each of the next hundred triggers a duplicate ACK."""
     story = Story().handshake(near="b")
     story.data("a")
     story.ack("b")

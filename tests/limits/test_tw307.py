@@ -1,4 +1,4 @@
-"""TW307 loss-limits-rate: the lab's run with 1 % loss, a relay that drops, and what only looks alike."""
+"""TW307 loss-limits-rate: the lab's run with 1 % loss, a relay that drops, and similar-looking captures."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ LOSSY = ROOT / "captures" / "lab" / "loss-1-percent.pcap.gz"
 def test_fires_on_one_per_cent_of_loss() -> None:
     [finding] = judged(tcpwin.analyze(LOSSY), "TW307")
     assert blame(finding) == ("b_to_a", None, "network", "certain")
-    # The sender's kernel: RetransSegs 59, TCPSackRecovery 48. The lab without the loss: 22.8 s sooner. Of them 2.65 s
-    # passed in recovery; the rest went into the smaller window that it left.
+    # The sender's kernel: RetransSegs 59, TCPSackRecovery 48. The lab without the loss: 22.8 s sooner, of which 2.65 s
+    # are recovery and the rest the smaller window after it.
     assert finding.items_ns["fast_recovery"] == 2_650_002_000
     assert finding.cost_ns == pytest.approx(22_800_000_000, rel=0.01)
-    # Original and retransmission, as tests/scenarios and `tcpwin packets` show them.
+    # Original and retransmission, as in tests/scenarios and `tcpwin packets`.
     assert finding.evidence.frames[:4] == (60, 127, 262, 336)
     values = dict(finding.evidence.values)
     # MSS 1448, smoothed round trip 55.245 ms, 48 recoveries in 5,584 segments.
@@ -59,7 +59,9 @@ def test_does_not_fire_on_apparent_loss() -> None:
 
 
 def test_blames_a_receiver_that_refuses_what_arrives() -> None:
-    """Nothing was lost on this path (tc): the receiver's kernel refused segments. At the sender that stays open."""
+    """Nothing was lost on this path (tc): the receiver's kernel refused segments, which the sender's capture does not
+    show.
+    """
     folder = LAB_RUNS / "oscil_10mbit_300ms_170p2_guard"
     [beside_receiver] = judged(tcpwin.analyze(folder / "rcv.pcap.gz"), "TW307")
     assert (beside_receiver.owner, beside_receiver.side, beside_receiver.confidence) == (
@@ -92,7 +94,7 @@ def counted(folder: Path, text: str) -> Path:
     ],
 )
 def test_the_receivers_counters_decide(tmp_path: Path, counters: str, owner: str, confidence: str) -> None:
-    """59 segments were sent again: a tenth of them discarded as too old make a path that reorders."""
+    """59 segments were retransmitted; if a tenth were discarded as too old, the path reorders."""
     ss = ROOT / "tests" / "lab" / "truth" / "loss1_cubic_sack1" / "ss_rcv.txt"
     analysis = tcpwin.analyze(LOSSY, snapshots=[("rcv", ss), ("rcv", counted(tmp_path, counters))])
     [finding] = judged(analysis, "TW307")
@@ -105,7 +107,7 @@ def test_no_rate_without_a_round_trip_or_loss(rtt_ns: int, loss: float) -> None:
 
 
 def test_time_that_timers_waited_is_not_counted_again(reference_captures: Path) -> None:
-    """The last segment was never acknowledged before the reset: by the budget 1,752 ms are fast recovery alone."""
+    """The last segment was not acknowledged before the reset: by the budget 1,752 ms are fast recovery alone."""
     [capture] = (reference_captures / "real").rglob("tests__Traces__tcp__forwardacknowledgement__fack018.trace")
     analysis = tcpwin.analyze(capture)
     budget = analysis.connections[0].budget["b_to_a"]

@@ -1,4 +1,4 @@
-"""TW308 local-drops: holes at the sender's own end that retransmissions fill; and the network's loss."""
+"""TW308 local-drops: holes at the sender filled by retransmissions, and the network's loss."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LENGTH = 1460
 
 
 def dropped(times: int, *, is_captured: bool = False, is_filled: bool = True, distance: float = 0.0) -> Story:
-    """Captured at a: the first of five segments is never captured; SACKs miss it, it is retransmitted 40 ms later."""
+    """Captured at a: the first of five segments is never captured; SACKs lack it, and it is resent 40 ms later."""
     story = Story()
     story.step("a", "S", OPTIONS[0], seq=0)
     story.next.update(a=1, b=1)
@@ -61,23 +61,23 @@ def test_fires_on_holes_that_are_filled(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On one case.
+    # Only one case.
     analysis = dropped(1).analyze(tmp_path)
     assert not judged(analysis, "TW308")
     assert judged(analysis, "TW308", {"TW308.segments": 1})
-    # If the originals left.
+    # The originals left.
     assert not judged(dropped(3, is_captured=True).analyze(tmp_path), "TW308")
-    # If the capture lost them: acknowledged without a retransmission, so b had them.
+    # The capture lost them: acknowledged without a retransmission, so b had received them.
     analysis = dropped(3, is_filled=False).analyze(tmp_path)
     assert analysis.connections[0].a_to_b.missed_bytes == 3 * LENGTH
     assert not judged(analysis, "TW308", {"TW308.segments": 0})
-    # On a lossy path.
+    # A lossy path.
     for name in ("lab/loss-1-percent.pcap.gz", "wild/lossy-path.pcapng.gz"):
         assert not judged(tcpwin.analyze(ROOT / "captures" / name), "TW308")
 
 
 def test_does_not_fire_on_a_link_away(tmp_path: Path) -> None:
-    """A millisecond from a: a switch or router between may have dropped them."""
+    """A millisecond from a: a switch or router in between may have dropped them."""
     analysis = dropped(2, distance=0.001).analyze(tmp_path)
     assert (analysis.connections[0].a_to_b.view, analysis.connections[0].a_to_b.sender_shift_ns) == (
         "sender",
@@ -89,7 +89,7 @@ def test_does_not_fire_on_a_link_away(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("flight", "found"), [(3000, [2]), (5000, [])])
 def test_is_silent_where_originals_are_not_known(tmp_path: Path, flight: int, found: list[int]) -> None:
-    """Two segments never left, ten were lost on the path; above 4,096 in flight frames are not kept apart."""
+    """Two segments never left, ten were lost on the path; above 4,096 in flight, frames are not tracked singly."""
     story, options = Story(), "<mss 1460,sackOK,ws 10>"
     story.handshake(0.04, options=(options, options), scaled=(16_000, 16_000)).wait(0.001)
     first, missing, lost = story.next["a"], (20, 21), range(100, 110)

@@ -1,4 +1,4 @@
-"""TW309 lost-retransmission: the third copy of the same bytes; and losses that one retransmission repairs."""
+"""TW309 lost-retransmission: a third copy of the same data, and losses repaired by one retransmission."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LENGTH = 1460
 
 
 def lost_twice(times: int, rtt: float = 0.1) -> Story:
-    """Five segments, the first lost; its retransmission is lost too: SACK of later data sets off a third copy."""
+    """Five segments, the first lost; its retransmission is lost too: SACK of later data triggers a third copy."""
     story = Story().handshake(rtt, options=OPTIONS, scaled=(64_240, 65_160)).wait(0.001)
     for _ in range(times):
         first = story.next["a"]
@@ -44,7 +44,7 @@ def test_fires_on_two(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_where_dsack_takes_them_back(tmp_path: Path) -> None:
-    """Each third copy comes back as a DSACK (RFC 2883 §4): the second copies were late, and none was lost again."""
+    """A DSACK reports each third copy (RFC 2883 §4): the second copies were late, and none was lost again."""
     story = lost_twice(3)
     for first in (1, 1 + 7 * LENGTH, 1 + 14 * LENGTH):
         story.step("b", "A", f"<sack {first}:{first + LENGTH}>")
@@ -54,21 +54,21 @@ def test_does_not_fire_where_dsack_takes_them_back(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On one case.
+    # Only one case.
     analysis = lost_twice(1).analyze(tmp_path)
     assert analysis.connections[0].a_to_b.lost_retransmissions == 1
     assert not judged(analysis, "TW309", {"TW309.cost_ns": 0})
-    # If it costs little.
+    # A small cost.
     analysis = lost_twice(2, rtt=0.07).analyze(tmp_path)
     assert not judged(analysis, "TW309")
     assert judged(analysis, "TW309", {"TW309.cost_ns": 140e6})
-    # On single losses.
+    # Single losses.
     for name in ("lab/loss-1-percent.pcap.gz", "wild/lossy-path.pcapng.gz", "wild/iperf3-loopback.pcap.lz4"):
         assert not judged(tcpwin.analyze(ROOT / "captures" / name), "TW309")
 
 
 def test_segments_that_wait_at_the_same_time_cost_it_once(tmp_path: Path) -> None:
-    """Two neighbours are lost twice: 100.6 ms between second and third copy, those of one 0.1 ms later."""
+    """Two adjacent segments are lost twice: 100.6 ms between second and third copy, the other pair 0.1 ms later."""
     story = Story().handshake(0.1, options=OPTIONS, scaled=(64_240, 65_160)).wait(0.001)
     first = story.next["a"]
     story.burst("a", 6).wait(0.1)

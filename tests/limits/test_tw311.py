@@ -1,4 +1,4 @@
-"""TW311 path-marks: marks that the path set, by the header, the echo, or the sender's word that it has slowed down."""
+"""TW311 path-marks: congestion marks shown by the header, the echo, or the sender's CWR."""
 
 from __future__ import annotations
 

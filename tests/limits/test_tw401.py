@@ -1,4 +1,4 @@
-"""TW401 idle-restart: the lab's run with the sysctl on, off, with BBR named by ss; and a shorter cost."""
+"""TW401 idle-restart: the lab's run with the sysctl on, off, with BBR according to ss; and a smaller cost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SETTING = "net.ipv4.tcp_slow_start_after_idle"
 def test_fires_on_nineteen_pauses() -> None:
     [finding] = judged(tcpwin.analyze(CAPTURE), "TW401")
     assert blame(finding) == ("b_to_a", "server", "server_host", "certain")
-    # 19 messages of 20, one round trip of 180 ms each; the application measured 19 x 178.8 ms.
+    # 19 of 20 messages, one round trip of 180 ms each; the application measured 19 x 178.8 ms.
     assert finding.cost_ns == 19 * 180_000_000
     assert len(finding.evidence.frames) == 6
     assert finding.evidence.frames[0] == 59
@@ -57,12 +57,12 @@ def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     assert not judged(beside(tmp_path, SS.replace(" cubic ", " bbr "), None), "TW401")
     # With the sysctl off.
     assert not judged(beside(tmp_path, SS, 0), "TW401")
-    # On a pause below the timeout.
+    # A pause below the timeout.
     assert not judged(restarted(0.15).analyze(tmp_path), "TW401", {"TW401.cost_ns": 0, "TW401.share": 0})
 
 
 def restarted(silence: float) -> Story:
-    """Round trip 100 ms, timeout 300 ms. A message of 20 segments leaves at once; after a silence ten and ten."""
+    """Round trip 100 ms, timeout 300 ms. A message of 20 segments leaves at once; after a silence, ten and ten."""
     story = Story().handshake(0.1, options=("<mss 1460,ws 7>", "<mss 1460,ws 7>"))
     story.wait(0.001).data("a", 14_600)
     story.wait(0.1).ack("b")
@@ -84,7 +84,7 @@ def test_one_pause_is_only_likely(tmp_path: Path) -> None:
     story = restarted(1.7)
     [finding] = judged(story.analyze(tmp_path), "TW401", {"TW401.cost_ns": 90e6})
     assert (finding.side, finding.confidence) == ("client", "likely")
-    # 3 + 6 frames before the pause; then ten segments in one frame, their ACK, and what had waited.
+    # 3 + 6 frames before the pause; then ten segments in one frame, their ACK, and the waiting data.
     assert finding.evidence.frames == (11,)
     assert finding.cost_ns == pytest.approx(100e6, rel=0.01)
     assert not judged(story.analyze(tmp_path), "TW401", {"TW401.cost_ns": 110e6})

@@ -1,4 +1,4 @@
-"""TW402 application-limited: by long and short pauses, by the kernel's flag; not where a window made the pause."""
+"""TW402 application-limited: by long and short pauses, by the kernel's flag; not if a window caused the pause."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OPTIONS = ("<mss 1460,ws 7>", "<mss 1460,ws 7>")
 
 
 def paused(pause: float, *, is_closed: bool = False) -> Story:
-    """Eleven bursts of 10,220 bytes, one round trip of 40 ms each, and a pause after each."""
+    """Eleven bursts of 10,220 bytes, one round trip of 40 ms each, with a pause after each."""
     story = Story().handshake(options=OPTIONS).wait(0.001)
     for _ in range(11):
         story.burst("a", 7, spacing=0.0).wait(0.04)
@@ -31,7 +31,7 @@ def test_fires_on_pauses(tmp_path: Path) -> None:
     [finding] = judged(paused(0.3).analyze(tmp_path), "TW402")
     assert blame(finding) == ("a_to_b", "client", "client_application", "certain")
     assert (finding.cost_ns, finding.severity) == (0, Severity.INFO)
-    # Frames 1 to 3 are the handshake; a burst has seven segments and an ACK. All pauses are as long.
+    # Frames 1 to 3 are the handshake; a burst has seven segments and an ACK. All pauses are equally long.
     assert finding.evidence.frames == (11, 12, 19, 20, 27, 28)
     assert finding.evidence.values == {
         "idle_ns": 10 * 300_000_000,
@@ -42,13 +42,13 @@ def test_fires_on_pauses(tmp_path: Path) -> None:
 
 
 def test_fires_on_pauses_shorter_than_the_timeout(tmp_path: Path) -> None:
-    """The timeout is 240 ms: 0.1 s leaves no idle gap, but in each round trip a ran out of data."""
+    """The timeout is 240 ms: 0.1 s is no idle gap, but a ran out of data in each round trip."""
     [finding] = judged(paused(0.1).analyze(tmp_path), "TW402")
     assert blame(finding) == ("a_to_b", "client", "client_application", "likely")
     # Frames 1 to 3 are the handshake; a burst has seven segments and an ACK.
     assert finding.evidence.frames == (10, 12, 18, 20, 26, 28)
-    # Of the 1,481 ms, 40 are the handshake's and 40 the first flight's, which may be slow start; also subtract
-    # the 41 before the first data and the 40 after the last.
+    # Of the 1,481 ms, 40 are the handshake's and 40 the first flight's, which may be slow start; also subtract 41
+    # before the first data and 40 after the last.
     assert finding.evidence.values == {
         "idle_ns": 0,
         "window_closed_or_full_ns": 0,
@@ -59,11 +59,11 @@ def test_fires_on_pauses_shorter_than_the_timeout(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On pauses of less than a quarter of the time: 13 ms of 53 ms are less than a quarter; 14 ms of 54 ms are more.
+    # Pauses below a quarter of the time: 13 ms of 53 ms are less than a quarter; 14 ms of 54 ms are more.
     anyhow = {"TW402.duration_ns": 0.0}
     assert not judged(paused(0.013).analyze(tmp_path), "TW402", anyhow)
     assert judged(paused(0.014).analyze(tmp_path), "TW402", anyhow)
-    # If the window was closed.
+    # The window was closed.
     analysis = paused(0.3, is_closed=True).analyze(tmp_path)
     assert analysis.connections[0].a_to_b.zero_window_ns >= 3_000_000_000
     assert not judged(analysis, "TW402")
@@ -87,7 +87,7 @@ def test_share_can_be_set(tmp_path: Path) -> None:
 
 
 def test_by_the_kernels_flag() -> None:
-    """64 KB each 100 ms over 80 ms: no pause is longer than the timeout, but the kernel had nothing left to send."""
+    """64 KB every 100 ms over 80 ms: no pause exceeds the timeout, but the kernel had nothing left to send."""
     folder = LAB_RUNS / "app_limited"
     [alone] = judged(tcpwin.analyze(folder / "snd.pcap.gz"), "TW402")
     assert alone.confidence == "likely"

@@ -1,4 +1,4 @@
-"""TW403 send-buffer-limited: by the kernel's own time; silent without it, and where it is small."""
+"""TW403 send-buffer-limited: by the kernel's counter; silent without it, and for a small share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_fires_on_the_kernels_counter(tmp_path: Path) -> None:
     [finding] = judged(tcpwin.analyze(CAPTURE, snapshots=[("snd", SS), ("snd", settings)]), "TW403")
     assert blame(finding) == ("b_to_a", "server", "server_host", "certain")
     assert sum(finding.items_ns.values()) == 1_400_000_000
-    # A larger buffer alone meets the receive window, which allows little more: 32 kB in 196 ms.
+    # A larger buffer alone reaches the receive window, which allows little more: 32 kB in 196 ms.
     assert 0 < finding.cost_ns < 100_000_000
     assert finding.evidence.values == {
         "sndbuf_limited_ns": 1_400_000_000,
@@ -34,7 +34,7 @@ def test_fires_on_the_kernels_counter(tmp_path: Path) -> None:
 
 
 def test_names_no_setting_that_the_host_has_already(tmp_path: Path) -> None:
-    """The kernel keeps it in a signed int, and this is its largest: the application chose its buffer itself."""
+    """The kernel stores the buffer in a signed int, and this is its maximum: the application chose its buffer."""
     settings = tmp_path / "snd-sysctl.txt"
     settings.write_text("net.ipv4.tcp_wmem = 4096 65535 2147483647\n", encoding="ascii")
     [finding] = judged(tcpwin.analyze(CAPTURE, snapshots=[("snd", SS), ("snd", settings)]), "TW403")
@@ -54,10 +54,10 @@ def test_numbers_beyond_all_sense_do_no_harm(tmp_path: Path) -> None:
 def test_does_not_fire_otherwise() -> None:
     # Without the kernel's counter.
     assert not judged(tcpwin.analyze(CAPTURE), "TW403")
-    # On a smaller share: 1,400 of 18,910 ms are 7.4 %.
+    # Smaller share: 1,400 of 18,910 ms are 7.4 %.
     analysis = tcpwin.analyze(CAPTURE, snapshots=[SS])
     assert judged(analysis, "TW403", {"TW403.share": 0.074})
     assert not judged(analysis, "TW403", {"TW403.share": 0.075})
-    # If another limit held.
+    # Another limit applied.
     capture = ROOT / "captures" / "lab" / "no-window-scaling.pcap.gz"
     assert not judged(tcpwin.analyze(capture, snapshots=[TRUTH / "no_wscale_85ms" / "ss_snd.txt"]), "TW403")

@@ -1,4 +1,4 @@
-"""TW404 send-buffer-bloated: the lab's pair with and without tcp_notsent_lowat, and its near misses."""
+"""TW404 send-buffer-bloated: the lab's pair with and without tcp_notsent_lowat, and near misses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_fires_on_seconds_of_unsent_data() -> None:
     values = finding.evidence.values
     assert values["notsent_median_bytes"] == unsent[len(unsent) // 2]
     assert values["samples"] == len(samples)
-    # The reader takes 40,000 bytes each 200 ms: 1.6 Mbit/s and some that its buffer holds.
+    # The reader takes 40,000 bytes every 200 ms: 1.6 Mbit/s plus what its buffer holds.
     assert values["goodput_bps"] == 1_756_172
     assert values["delay_ns"] == round(unsent[len(unsent) // 2] * 8e9 / analysis.connections[0].b_to_a.goodput_bps)  # type: ignore[operator]
 
@@ -33,7 +33,7 @@ def test_fires_on_seconds_of_unsent_data() -> None:
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
     # Without samples.
     assert not judged(tcpwin.analyze(CAPTURE), "TW404")
-    # If the buffer is bounded already.
+    # The buffer is already bounded.
     settings = tmp_path / "snd-sysctl.txt"
     settings.write_text("net.ipv4.tcp_notsent_lowat = 131072\nnet.ipv4.tcp_sack = 1\n", encoding="ascii")
     assert not judged(tcpwin.analyze(CAPTURE, snapshots=[("snd", SS), ("snd", settings)]), "TW404")

@@ -1,4 +1,4 @@
-"""TW405 nagle-delayed-ack: small writes that wait for delayed ACKs, and the same at the path's own pace."""
+"""TW405 nagle-delayed-ack: small writes that wait for delayed ACKs, and the same at the path's pace."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ OPTIONS = ("<mss 1460>", "<mss 1460>")
 
 
 def written_in_parts(times: int, ack_after: float, *, gap: float = 0.1) -> Story:
-    """Round trip 40 ms: a writes 100 bytes, then 50 that leave with the ACK of the first; b's ACK comes late."""
+    """Round trip 40 ms: a writes 100 bytes, then 50 that leave with the ACK of the first; b delays its ACK."""
     story = Story().handshake(options=OPTIONS, scaled=(64_240, 65_160)).wait(0.06)
     for _ in range(times):
         story.data("a", 100, flags="PA")
@@ -24,7 +24,7 @@ def written_in_parts(times: int, ack_after: float, *, gap: float = 0.1) -> Story
 def test_fires_on_three_messages_in_two_parts(tmp_path: Path) -> None:
     [finding] = judged(written_in_parts(3, 0.081).analyze(tmp_path), "TW405")
     assert blame(finding) == ("a_to_b", "client", "client_application", "certain")
-    # Each ACK came 81 ms after its segment, 41 ms later than the fastest.
+    # Each ACK arrived 81 ms after its segment, 41 ms later than the fastest.
     assert finding.cost_ns == 3 * 41_000_000
     # Frames 1 to 3 are the handshake; each message has its first part, the delayed ACK, the second part, an ACK.
     assert finding.evidence.frames == (5, 9, 13)
@@ -37,17 +37,17 @@ def test_fires_on_three_messages_in_two_parts(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On two cases.
+    # Only two cases.
     analysis = written_in_parts(2, 0.081).analyze(tmp_path)
     assert not judged(analysis, "TW405")
     [finding] = judged(analysis, "TW405", {"TW405.cost_ns": 80e6})
     assert finding.confidence == "likely"
-    # If the ACK is in time: Nagle at the path's pace, since 40 ms are the round trip.
+    # The ACK is on time: Nagle at the path's pace, because 40 ms is the round trip.
     assert not judged(written_in_parts(5, 0.04).analyze(tmp_path), "TW405", {"TW405.cost_ns": 0, "TW405.share": 0})
 
 
 def test_does_not_fire_where_the_share_is_small(tmp_path: Path) -> None:
-    """123 ms of 7.3 s of which nothing is a pause longer than the timeout."""
+    """123 ms of 7.3 s, without a pause longer than the timeout."""
     analysis = written_in_parts(3, 0.081, gap=2.3).analyze(tmp_path)
     direction = analysis.connections[0].a_to_b
     assert direction.nagle_delays == 3

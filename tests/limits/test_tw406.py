@@ -1,4 +1,4 @@
-"""TW406 small-initial-window: three segments at first; ten; and three that the application wrote."""
+"""TW406 small-initial-window: an initial flight of three segments, of ten, and of three that the application wrote."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OPTIONS = ("<mss 1460,ws 7>", "<mss 1460,ws 7>")
 
 
 def begun_with(segments: int, *, total: int = 45, last: int = 1460, wait: float = 0.0001) -> Story:
-    """Round trip 100 ms; flights of so many segments, then twice as many each, until all are sent."""
+    """Round trip 100 ms; a flight of this many segments, then twice as many each, until all are sent."""
     story = Story().handshake(0.1, options=OPTIONS).wait(0.001)
     left, flight = total, segments
     while left:
@@ -45,14 +45,14 @@ def test_fires_on_three_segments(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On ten segments.
+    # Ten segments.
     assert not judged(begun_with(10).analyze(tmp_path), "TW406", {"TW406.cost_ns": 0})
-    # If ten would take as long: 9 + 18 = 27 segments are two flights; so are 10 + 17.
+    # Ten would take as long: 9 + 18 = 27 segments are two flights; so are 10 + 17.
     assert not judged(begun_with(9, total=27).analyze(tmp_path), "TW406", {"TW406.cost_ns": 0})
-    # If the application wrote no more: a short segment ends the flight.
+    # The application wrote no more: a short segment ends the flight.
     assert not judged(begun_with(3, last=700).analyze(tmp_path), "TW406")
-    # If the sender continued later.
+    # The sender continued later.
     assert not judged(begun_with(3, wait=0.005).analyze(tmp_path), "TW406")
-    # On Linux.
+    # Linux.
     for name in ("lab/idle-restart.pcap.gz", "lab/window-scaling.pcap.gz", "wild/lossy-path.pcapng.gz"):
         assert not judged(tcpwin.analyze(ROOT / "captures" / name), "TW406", {"TW406.cost_ns": 0})

@@ -1,4 +1,4 @@
-"""TW407 small-segments: a hundred pieces; ninety-nine; and pieces that a small window cut."""
+"""TW407 small-segments: a hundred pieces, ninety-nine, and pieces cut by a small window."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def test_fires_on_a_hundred_pieces(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On ninety-nine.
+    # Only ninety-nine.
     assert not judged(pieces(99).analyze(tmp_path), "TW407")
-    # If most are full: 100 of 201 segments are small, but the mean payload is above half of the MSS.
+    # Most are full: 100 of 201 segments are small, but the mean payload is above half of the MSS.
     assert not judged(pieces(100, full=100).analyze(tmp_path), "TW407")
-    # If the window cut them.
+    # The window cut them.
     assert not judged(pieces(100, window=700).analyze(tmp_path), "TW407")
-    # On bulk transfers.
+    # Bulk transfers.
     for name in ("lab/no-window-scaling.pcap.gz", "lab/slow-reader.pcap.gz", "wild/iperf3-loopback.pcap.lz4"):
         assert not judged(tcpwin.analyze(ROOT / "captures" / name), "TW407")

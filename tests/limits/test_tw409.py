@@ -1,4 +1,4 @@
-"""TW409 congestion-window-limited: four doubling flights; a steady transfer; and a pause."""
+"""TW409 congestion-window-limited: four doubling flights, a steady transfer, and a pause."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OPTIONS = ("<mss 1460,ws 9>", "<mss 1460,ws 9>")
 
 
 def flights(*sizes: int, pause: float = 0.0001) -> Story:
-    """Round trip 100 ms; one flight for each size, each sent with the ACK of the one before."""
+    """Round trip 100 ms; a flight of each size, sent with the ACK of the previous one."""
     story = Story().handshake(0.1, options=OPTIONS, scaled=(502, 509)).wait(0.001)
     for size in sizes:
         story.burst("a", size, spacing=0.0).wait(0.1)
@@ -41,10 +41,10 @@ def test_fires_on_doubling_flights(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On a steady transfer.
+    # A steady transfer.
     assert not judged(flights(10, 20, 40, 40, 40, 40, 40, 40).analyze(tmp_path), "TW409")
-    # On one doubling.
+    # Only one doubling.
     assert not judged(flights(10, 20).analyze(tmp_path), "TW409")
-    # On the lab bulk transfers: the one at 1 Gbit/s spends 680 of 942 ms in slow start, and then fills its window.
+    # The lab's bulk transfers: the one at 1 Gbit/s spends 680 of 942 ms in slow start, and then fills its window.
     for name in ("window-scaling", "cooked-any", "offload-big-frames", "no-window-scaling"):
         assert not judged(tcpwin.analyze(ROOT / "captures" / "lab" / f"{name}.pcap.gz"), "TW409")

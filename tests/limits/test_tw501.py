@@ -1,4 +1,4 @@
-"""TW501 connection-aborted: data lost by a reset, data left unread, and a reset that loses nothing."""
+"""TW501 connection-aborted: data lost by a reset, unread data, and a reset that loses nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ESTAB 29200  0      10.0.0.2:9000      10.0.0.1:40000
 
 
 def reset_by_receiver(*, acknowledged: bool, wait: float = 0.0, window: int = 509) -> Story:
-    """A sends 20 segments; b acknowledges ten, or all, and resets."""
+    """a sends 20 segments; b acknowledges ten, or all, and resets."""
     story = Story().handshake(options=SYNS)
     story.burst("a", 20).wait(0.04)
     story.ack("b", None if acknowledged else 1 + 10 * 1460, window=window)
@@ -79,8 +79,8 @@ def test_fires_on_own_data_that_was_never_acknowledged(tmp_path: Path) -> None:
 def test_fires_on_a_reader_that_closed_with_data_unread() -> None:
     [finding] = judged(tcpwin.analyze(CAPTURES / "wild" / "aborted-by-reader.pcapng"), "TW501")
     assert blame(finding) == ("a_to_b", "server", "server_application", "likely")
-    # Frame 18 ends at the window's edge; frame 19, the RST, names its end 86 µs later. That acknowledges nothing: the
-    # last ACK, frame 16, ends before frames 17 and 18 of 47,616 and 18,944 bytes.
+    # Frame 18 ends at the window's edge; frame 19, the RST, has its end as sequence number 86 µs later. That
+    # acknowledges nothing: the last ACK, frame 16, ends before frames 17 and 18 of 47,616 and 18,944 bytes.
     assert finding.evidence.frames == (19, 11, 17, 18)
     assert finding.evidence.values == {
         "reset_by": "b",
@@ -126,17 +126,17 @@ def test_does_not_fire_on_a_goodbye(tmp_path: Path) -> None:
 
 
 def test_fires_on_what_the_kernel_held_unread() -> None:
-    # The last sample before the RST at 515.883786 s is of 515.736103 s: CLOSE-WAIT with Recv-Q 37,105.
+    # The last sample before the RST at 515.883786 s is from 515.736103 s: CLOSE-WAIT with Recv-Q 37,105.
     [finding] = judged(tcpwin.analyze(CAPTURES / "bundles" / "slow-reader.zip"), "TW501")
     assert blame(finding) == ("b_to_a", "client", "client_application", "likely")
     assert says(finding, "The client reset", "the server's data unread", "37.1 kB", "148 ms")
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On an old reset with all acknowledged: the last data was 2.8 s before the RST.
+    # A late reset with everything acknowledged: the last data was 2.8 s before the RST.
     path = CAPTURES / "lab" / "slow-reader.pcap.gz"
     assert not judged(tcpwin.analyze(path), "TW501")
-    # On a close.
+    # A close.
     story = Story().handshake(options=SYNS)
     story.burst("a", 20).wait(0.04)
     story.ack("b")

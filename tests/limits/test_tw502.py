@@ -11,7 +11,7 @@ import tcpwin
 
 
 def refused(count: int, *, accepted: int = 0) -> list[Story]:
-    """Make connections from separate ports, a second apart, each refused after 40 ms; then some that are accepted."""
+    """Connections from separate ports, a second apart, each refused after 40 ms; then some that are accepted."""
     stories = []
     for number in range(count + accepted):
         story = Story(now=float(number)).setting(f"port a {41_000 + number}")

@@ -1,4 +1,4 @@
-"""TW503 connection-unanswered: SYNs into silence, and one that the capture's end cut off."""
+"""TW503 connection-unanswered: unanswered SYNs, and one cut off by the end of the capture."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def silence(times: tuple[float, ...], port: int = 41_000) -> Story:
 
 
 def other(end: float) -> Story:
-    """Make a connection to another port, to show that the capture continues."""
+    """Add a connection to another port, to show that the capture continues."""
     story = Story(now=end - 0.08).setting("port a 45000").setting("port b 9001")
     return story.handshake(0.04, options=SYNS).close(0.04)
 

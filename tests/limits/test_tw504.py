@@ -20,7 +20,7 @@ CLOSE-WAIT 1      0      10.0.0.2:9000      10.0.0.1:40000
 
 
 def half_closed() -> Story:
-    """A sends a segment and its FIN at 0.08 s; b acknowledges both at 0.12 s."""
+    """a sends a segment and its FIN at 0.08 s; b acknowledges both at 0.12 s."""
     story = Story().handshake(0.04, options=SYNS)
     story.data("a")
     story.wait(0.04).step("a", "FA")

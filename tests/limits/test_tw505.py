@@ -12,7 +12,7 @@ from tcpwin.limits import Severity
 
 
 def closed(*, all_acknowledged: bool = True, reset: bool = True, port: int = 41_000) -> Story:
-    """A closes; b sends three segments and its FIN, which a acknowledges or not; then a resets."""
+    """a closes; b sends three segments and its FIN, which a acknowledges or not; then a resets."""
     story = Story().setting(f"port a {port}").handshake(0.04, options=SYNS)
     story.step("a", "FA")
     story.next["a"] += 1

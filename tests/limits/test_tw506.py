@@ -1,4 +1,4 @@
-"""TW506 peer-silent: what was never answered, to the end or to a reset, and what was."""
+"""TW506 peer-silent: unanswered data, to the end or to a reset, and answered data."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from stories.story import Story, judged
 
 
 def told(story: Story, folder: Path) -> tuple[str, str, int]:
-    """Severity, confidence and cost of the one finding."""
+    """Return severity, confidence and cost of the only finding."""
     [finding] = judged(story.analyze(folder), "TW506")
     assert (finding.direction, finding.side, finding.owner) == ("a_to_b", "server", "network")
     return str(finding.severity), finding.confidence, finding.cost_ns
 
 
 def test_fires_on_retransmissions_without_an_answer(tmp_path: Path) -> None:
-    # Timeouts after 240 ms, then twice as late each: 0.24 · (2^5 − 1).
+    # Timeouts after 240 ms, doubling each time: 0.24 · (2^5 − 1).
     assert told(unanswered(5), tmp_path) == ("error", "certain", 7_440_000_000)
 
 
 def test_evidence_shows_what_was_asked(tmp_path: Path) -> None:
     [finding] = judged(unanswered(5).analyze(tmp_path), "TW506")
-    # The last of three segments, then five times the first.
+    # The last of three segments, then the first five times.
     assert finding.evidence.frames == (27, 28, 29, 30, 31, 32)
     assert finding.evidence.values["tries"] == 5
     assert finding.evidence.values["unacknowledged_bytes"] == 3 * 1460
@@ -51,20 +51,20 @@ def test_fires_on_a_reset_with_data_unanswered(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On data of a moment ago.
+    # Recent data.
     assert not judged(transfer().burst("a", 3).analyze(tmp_path), "TW506")
     assert not judged(tail_probe().analyze(tmp_path), "TW506")
-    # If it was answered.
+    # The data was answered.
     story = unanswered(5)
     story.wait(0.04)
     story.ack("b")
     assert not judged(story.analyze(tmp_path), "TW506")
     assert not judged(keep_alives(5, answered=5).analyze(tmp_path), "TW506")
-    # On a closed window.
+    # A closed window.
     analysis = closed(6).analyze(tmp_path)
     assert not judged(analysis, "TW506")
     assert judged(analysis, "TW203")
-    # If nothing was retransmitted for minutes.
+    # Nothing was retransmitted for minutes.
     story = unanswered(0)
     story.wait(100)
     story.step("b", "A", ack=1)
@@ -76,7 +76,7 @@ def test_threshold_can_be_set(tmp_path: Path) -> None:
 
 
 def test_is_possible_where_no_timer_sent_it_again(tmp_path: Path) -> None:
-    # Sent once, and nine seconds later somebody else's ACK: a timer would have sent it again.
+    # Sent once, and nine seconds later an ACK for other data: a timer would have retransmitted it.
     story = unanswered(0)
     story.wait(9)
     story.step("b", "A", ack=1)
@@ -84,7 +84,7 @@ def test_is_possible_where_no_timer_sent_it_again(tmp_path: Path) -> None:
 
 
 def test_counts_all_tries_since_the_last_acknowledgment(tmp_path: Path) -> None:
-    # b speaks between two retransmissions, and acknowledges nothing.
+    # b sends between two retransmissions, and acknowledges nothing.
     story = transfer()
     first = story.next["a"]
     story.burst("a", 1)

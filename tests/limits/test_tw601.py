@@ -1,4 +1,4 @@
-"""TW601 capture-drops: data acknowledged that the capture lacks, drops of the interface, and neither."""
+"""TW601 capture-drops: acknowledged data that the capture lacks, drops of the interface, and neither."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import tcpwin
 
 
 def transfer(missing: int = 0) -> Story:
-    """A sends 20 segments, of which the capture misses some after the tenth; b acknowledges all."""
+    """a sends 20 segments, of which the capture lacks some after the tenth; b acknowledges all."""
     story = Story().handshake(options=SYNS)
     story.burst("a", 10)
     story.next["a"] += missing * 1460
@@ -51,7 +51,7 @@ def test_counts_the_drops_of_the_interface(tmp_path: Path, drops: int, found: in
 
 
 def test_does_not_fire_otherwise() -> None:
-    # On loss that was repaired.
+    # Loss that was repaired.
     assert not judged(tcpwin.analyze(CAPTURES / "lab" / "loss-1-percent.pcap.gz"), "TW601")
-    # On a capture that began late.
+    # A capture that began late.
     assert not judged(tcpwin.analyze(CAPTURES / "lab" / "mid-connection.pcap.gz"), "TW601")

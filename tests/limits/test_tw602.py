@@ -20,7 +20,7 @@ def test_fires_on_a_capture_of_both_sides_of_a_router() -> None:
 
 
 def copies(count: int) -> Story:
-    """A handshake, 96 segments, of which the first ones come twice, and an ACK."""
+    """A handshake, 96 segments, of which the first ones appear twice, and an ACK."""
     story = Story().handshake(options=SYNS)
     for number in range(96):
         story.data("a")

@@ -33,7 +33,7 @@ def test_does_not_fire_on_single_packets(name: str) -> None:
 
 
 def long_segments(count: int) -> Story:
-    """A handshake, 96 segments, of which the first are two in one, and an ACK."""
+    """A handshake, 96 segments, the first of which contain two each, and an ACK."""
     story = Story().handshake(options=SYNS)
     for number in range(96):
         story.data("a", 2920 if number < count else 1460)
@@ -50,7 +50,7 @@ def test_fires_from_one_in_a_hundred(tmp_path: Path, count: int, found: int) -> 
 
 
 def test_does_not_fire_on_segments_that_are_a_little_longer(tmp_path: Path) -> None:
-    # A middlebox lowered the MSS that the capture shows from 1500 to 1460.
+    # A middlebox lowered the MSS in the capture from 1500 to 1460.
     story = Story().handshake(options=SYNS)
     story.burst("a", 20, length=1500).wait(0.04)
     story.ack("b")
@@ -65,7 +65,7 @@ def test_threshold_can_be_set(tmp_path: Path) -> None:
 
 
 def test_explains_an_absent_mss(tmp_path: Path) -> None:
-    """Neither SYN has the option: 536 bytes (RFC 9293 §3.7.1), and no SYN says otherwise."""
+    """Neither SYN has the option: 536 bytes (RFC 9293 §3.7.1)."""
     story = Story().handshake(options=("", ""), scaled=(64_240, 65_160))
     story.burst("a", 4, length=1200).wait(0.04)
     story.ack("b")

@@ -1,4 +1,4 @@
-"""TW604 one-way-capture: connections of which one side is missing, and hosts that do not answer."""
+"""TW604 one-way-capture: connections with only one captured side, and hosts that do not answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import tcpwin
 
 
 def exchange(number: int) -> Story:
-    """Make a connection from its own port, starting in its own second, with 3 segments of a."""
+    """A connection with a separate port and second, with 3 segments of a."""
     story = Story(now=float(number)).setting(f"port a {41_000 + number}").handshake(options=SYNS)
     story.burst("a", 3).wait(0.04)
     story.ack("b")
@@ -20,7 +20,7 @@ def exchange(number: int) -> Story:
 
 
 def several(count: int) -> list[Story]:
-    """Connections of which the first has one side only."""
+    """Connections, the first ones with one side only."""
     return [one_way(exchange(0)), *(exchange(number) for number in range(1, count))]
 
 
@@ -55,7 +55,7 @@ def test_threshold_can_be_set(tmp_path: Path) -> None:
 
 
 def test_a_receiver_alone_counts_as_answered(tmp_path: Path) -> None:
-    """A host that only acknowledges was answered, though it has no handshake or refusal."""
+    """A host that only acknowledges was answered, although it has no handshake or refusal."""
     story = Story(now=0.0).handshake(options=SYNS)
     for _ in range(5):
         story.burst("b", 2)

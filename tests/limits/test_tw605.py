@@ -1,4 +1,4 @@
-"""TW605 capture-cut-short: a damaged file, cut options, and cut payload, which does not matter."""
+"""TW605 capture-cut-short: a damaged file, truncated options, and truncated payload, which does not matter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TW606 clock-runs-backwards: packets with an earlier time than the one before, and packets in order."""
+"""TW606 clock-runs-backwards: packets earlier than the previous one, and packets in order."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def test_fires_on_files_joined_in_the_wrong_order(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On segments in order.
+    # Segments in order.
     assert not judged(tcpwin.analyze(joined(tmp_path, [exchange(0.0, 41_000), exchange(5.0, 41_001)])), "TW606")
-    # On reordering on the network.
+    # Reordering by the network.
     assert not judged(tcpwin.analyze(CAPTURES / "wild" / "lossy-path.pcapng.gz"), "TW606")
 
 

@@ -1,4 +1,4 @@
-"""TW607 connections-without-handshake: a capture that began late, and one cut connection among many."""
+"""TW607 connections-without-handshake: a capture that began late, and one incomplete connection among many."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import tcpwin
 
 
 def exchange(number: int, *, late: bool = False) -> Story:
-    """Make a connection from its own port, starting in its own second, with or without its handshake."""
+    """A connection with a separate port and second, with or without its handshake."""
     story = Story(now=float(number)).setting(f"port a {41_000 + number}").handshake(options=SYNS)
     if late:
         story.lines = story.lines[:1]

@@ -1,4 +1,4 @@
-"""TW608 clocks-disagree: samples that contradict the packets, a clock that is seconds off, and one that fits."""
+"""TW608 clocks-disagree: samples that contradict the packets, a clock that is seconds off, and a matching one."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ def samples(shift: float, *, wrong: bool = False) -> str:
     """Return sent and acknowledged bytes of a's socket every 200 ms, by a clock that is `shift` seconds behind."""
     texts = []
     for number in range(2, 98, 2):
-        # 90 ms after segment `number` was sent it and all before it had been acknowledged.
+        # 90 ms after segment `number` was sent, it and all earlier ones had been acknowledged.
         time = START + 0.04 + 0.1 * number + 0.09 - shift
-        # In the wrong ones as many bytes as at a time that jumps to and fro by seconds.
+        # The wrong samples have the byte counts of times that jump back and forth by seconds.
         count = (number * 37 % 97 if wrong else number) + 1
         texts.append(ss(A, B, f"bytes_sent:{1460 * count} bytes_acked:{1460 * count + 1}", times=(time,)))
     return "".join(texts)
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On one clock.
+    # The same clock.
     analysis = transfer().analyze(tmp_path, snapshots={"ss_client.txt": samples(0.0)})
     assert analysis.hosts[0].clock.method == "same_clock"
     assert not judged(analysis, "TW608")
-    # On a clock that is off by little.
+    # A clock that is slightly off.
     analysis = transfer().analyze(tmp_path, snapshots={"ss_client.txt": samples(0.5)})
     assert analysis.hosts[0].clock.method == "estimated"
     assert not judged(analysis, "TW608")
     assert judged(analysis, "TW608", {"TW608.offset_ns": 0.3 * SECOND})
-    # On the lab's runs.
+    # The lab's runs.
     assert not judged(tcpwin.analyze(CAPTURES / "bundles" / "slow-reader.zip"), "TW608")
 
 

@@ -25,7 +25,7 @@ def transfer() -> Story:
 
 
 def samples(wrong: int) -> str:
-    """27 samples of a's socket between the segments, the first of which have another window."""
+    """27 samples of a's socket between the segments, the first of which have a different window."""
     texts = []
     for number in range(2, 29):
         sent = 1460 * (number + 1)

@@ -1,4 +1,4 @@
-"""TW610 captured-at-both-ends: captures of the two ends of one path, merged by time."""
+"""TW610 captured-at-both-ends: captures of both ends of a path, merged by time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RECORD = struct.Struct("<IIII")
 
 
 def merged(folder: Path, name: str, delay_ns: int) -> Path:
-    """Merge a capture made at b with one as seen at a, `delay_ns` away."""
+    """Merge a capture made at b with the same packets as seen at a, `delay_ns` away."""
     raw = gzip.decompress((CAPTURES / "lab" / name).read_bytes())
     unit_ns = 1 if struct.unpack_from("<I", raw)[0] == 0xA1B23C4D else 1000
     packets, position = [], 24
@@ -59,11 +59,11 @@ def test_fires_on_two_ends_without_counting_copies_as_loss(tmp_path: Path, name:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On copies later than a stack would repeat its SYN.
+    # Copies later than a stack would repeat its SYN.
     path = merged(tmp_path, "window-scaling.pcap.gz", 1_000_000_000)
     analysis = tcpwin.analyze(path)
     assert sum(connection.b_to_a.syn_retransmissions for connection in analysis.connections) > 0
     assert not judged(analysis, "TW610")
-    # On one end.
+    # Only one end.
     for name in ("window-scaling.pcap.gz", "loss-1-percent.pcap.gz"):
         assert not judged(tcpwin.analyze(CAPTURES / "lab" / name), "TW610")

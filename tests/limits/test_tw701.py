@@ -32,7 +32,7 @@ def analyze(
 
 
 def test_the_rate_is_that_of_the_window_that_is_allowed() -> None:
-    """4 MiB at -2 allow 1,048,576 bytes: 28 Mbit/s over 300 ms, whatever the window was while it grew."""
+    """4 MiB at -2 allow 1,048,576 bytes: 28 Mbit/s over 300 ms, independent of the window while it grew."""
     bundle = CAPTURES / "reference" / "bulk-300ms-4m2-stock.zip"
     [finding] = judged(tcpwin.analyze(bundle, capture="sender.pcap.gz"), "TW701")
     assert "net.ipv4.tcp_rmem allows a window of at most 1.05 MB, which is 28 Mbit/s over 300 ms" in finding.text
@@ -42,7 +42,8 @@ def test_fires_at_the_setting(tmp_path: Path) -> None:
     [finding] = judged(analyze(tmp_path), "TW701")
     assert blame(finding) == ("b_to_a", "client", "client_host", "certain")
     assert finding.items_ns == {"window_full": 16_384_528_000}
-    # 3 MB, which the path would have carried in a tenth of a second; but slow start's five round trips of 19.2 s stay.
+    # 3 MB, which the path would have carried in a tenth of a second; but slow start's five round trips of 19.2 s
+    # remain.
     assert 15_400_000_000 < finding.cost_ns < 15_800_000_000
     assert finding.lost_bps is None
     assert finding.evidence.values == {
@@ -55,7 +56,7 @@ def test_fires_at_the_setting(tmp_path: Path) -> None:
         "best_goodput_bps": pytest.approx(1_262_336.18),
         "largest_rcvbuf_bytes": 65_536,
     }
-    # Twice 1,262,336.18 bit/s × 196 ms ÷ 8 = 61,854.5 bytes, of which tcp_adv_win_scale 1 wants twice the memory.
+    # Twice 1,262,336.18 bit/s × 196 ms ÷ 8 = 61,854.5 bytes, of which tcp_adv_win_scale 1 needs twice the memory.
     assert finding.remedy.settings == ('sysctl -w net.ipv4.tcp_rmem="4096 65535 6291456"',)
     segments = tcpwin.analyze(CAPTURES / "lab" / "receive-buffer-64k.pcap.gz").segments()
     full = {
@@ -80,7 +81,7 @@ def test_is_less_sure_without_the_buffer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("most", "buffer"),
     [
-        (131_072, 65_536),  # SO_RCVBUF, say, came first
+        (131_072, 65_536),  # for example SO_RCVBUF applied first
         (131_072, None),  # the window is half of what the setting allows
     ],
 )
@@ -89,7 +90,7 @@ def test_does_not_fire_where_the_setting_allows_more(tmp_path: Path, most: int, 
 
 
 def test_does_not_fire_otherwise() -> None:
-    # On a slow reader.
+    # A slow reader.
     assert not judged(tcpwin.analyze(CAPTURES / "bundles" / "slow-reader.zip"), "TW701")
     # Without settings.
     assert not judged(tcpwin.analyze(CAPTURES / "lab" / "receive-buffer-64k.pcap.gz"), "TW701")
@@ -102,7 +103,7 @@ def test_threshold_can_be_set(tmp_path: Path) -> None:
 
 
 def test_one_setting_is_named_with_one_value(tmp_path: Path) -> None:
-    """Every rule on a small window that fires here names the same line."""
+    """All rules on a small window that fire here name the same line."""
     analyses = [
         analyze(tmp_path),
         tcpwin.analyze(CAPTURES / "reference" / "bulk-300ms-4m2-stock.zip", capture="sender.pcap.gz"),

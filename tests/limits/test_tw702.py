@@ -32,7 +32,7 @@ def test_fires_at_the_setting(tmp_path: Path) -> None:
     [finding] = judged(analyze(tmp_path), "TW702")
     assert blame(finding) == ("b_to_a", "server", "server_host", "certain")
     assert sum(finding.items_ns.values()) == 1_400_000_000
-    # A larger buffer alone meets the receive window, which allows little more: 32 kB in 196 ms.
+    # A larger buffer alone reaches the receive window, which allows little more: 32 kB in 196 ms.
     assert (0 < finding.cost_ns < 100_000_000, finding.lost_bps) == (True, None)
     assert finding.evidence.values == {
         "tcp_wmem_max_bytes": 65_536,
@@ -43,7 +43,7 @@ def test_fires_at_the_setting(tmp_path: Path) -> None:
         "goodput_bps": pytest.approx(1_262_336.18),
         "best_goodput_bps": pytest.approx(1_262_336.18),
     }
-    # The kernel's default: more than twice the buffer. It is one setting: TW403 names the same value.
+    # The kernel's default: more than twice the buffer. TW403 names the same setting and value.
     assert finding.remedy.settings == ('sysctl -w net.ipv4.tcp_wmem="4096 65535 4194304"',)
     [other] = judged(analyze(tmp_path), "TW403")
     assert other.remedy.settings == finding.remedy.settings
@@ -58,9 +58,9 @@ def test_fires_from_a_twentieth_of_the_time(tmp_path: Path, limited_ms: int, fou
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # On a buffer that a program chose.
+    # A buffer chosen by a program.
     assert not judged(analyze(tmp_path, most=4_194_304), "TW702")
-    # On a setting that is enough.
+    # A sufficient setting.
     assert not judged(analyze(tmp_path, most=4_194_304, buffer=4_194_304), "TW702")
     # Without the kernel's counter.
     assert not judged(tcpwin.analyze(CAPTURES / "lab" / "receive-buffer-64k.pcap.gz"), "TW702")

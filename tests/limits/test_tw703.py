@@ -15,7 +15,7 @@ UNSCALED = ("<mss 1460,sackOK>", "<mss 1460,sackOK>")
 
 
 def analyze(folder: Path, *, value: int = 0, options: tuple[str, str] = UNSCALED, rtt: float = 0.1) -> tcpwin.Analysis:
-    """A sends 40 segments to b, whose host says its settings."""
+    """a sends 40 segments to b, whose host provides its settings."""
     story = Story().handshake(rtt, options=options, scaled=(64_240, 65_160))
     story.burst("a", 40).wait(rtt)
     story.ack("b")
@@ -40,9 +40,9 @@ def test_fires_where_it_is_off(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # If it is on.
+    # The setting is on.
     assert not judged(analyze(tmp_path, value=1), "TW703")
-    # If the SYN offers it.
+    # The SYN offers scaling.
     assert not judged(analyze(tmp_path, options=SYNS), "TW703")
 
 

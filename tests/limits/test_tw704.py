@@ -1,4 +1,4 @@
-"""TW704 sack-or-timestamps-off: settings off with loss and without, on, and off while the SYNs offer the options."""
+"""TW704 sack-or-timestamps-off: settings off with loss and without, on, and off although the SYNs offer the options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FULL = ("<mss 1460,sackOK,ts 100 0,ws 7>", "<mss 1460,sackOK,ts 200 100,ws 7>")
 def analyze(
     folder: Path, settings: dict[str, str], *, again: int = 0, options: tuple[str, str] = BARE
 ) -> tcpwin.Analysis:
-    """A sends 20 segments to b, the first ones twice (the timer sends them again)."""
+    """a sends 20 segments to b, the first ones twice (retransmitted by the timer)."""
     story = Story().handshake(options=options)
     story.burst("a", 20)
     for number in range(again):
@@ -59,7 +59,7 @@ def test_says_that_timestamps_are_off(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # If they are on.
+    # The settings are on.
     assert not judged(analyze(tmp_path, {"tcp_sack": "1", "tcp_timestamps": "1"}, again=3), "TW704")
-    # If the SYN offers them.
+    # The SYN offers the options.
     assert not judged(analyze(tmp_path, {"tcp_sack": "0", "tcp_timestamps": "0"}, options=FULL), "TW704")

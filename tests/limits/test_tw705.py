@@ -16,7 +16,7 @@ SENDER, RECEIVER = "10.9.1.1:5201", "10.9.2.2:47512"
 
 
 def analyze(folder: Path, *, value: int = 1, control: str = "cubic") -> tcpwin.Analysis:
-    """The lab's messages with pauses, and what the sender's host says."""
+    """The lab's messages with pauses, and the settings of the sender's host."""
     text = ss(SENDER, RECEIVER, "wscale:7,7 rtt:60/30", times=(1_795_226_193.5,)).replace("cubic", control)
     (folder / "ss_sender.txt").write_text(text, encoding="utf8")
     (folder / "sysctl_sender.txt").write_text(sysctl(tcp_slow_start_after_idle=str(value)), encoding="utf8")

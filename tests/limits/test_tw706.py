@@ -1,4 +1,4 @@
-"""TW706 autotuning-off: the setting off, on, of no effect, and off where it does not matter."""
+"""TW706 autotuning-off: the setting off, on, without effect, and off where it does not matter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RMEM = "4096 131072 6291456"
 def analyze(
     folder: Path, *, value: int = 0, buffer: int = 131_072, segments: int = 46, rmem: str = RMEM
 ) -> tcpwin.Analysis:
-    """A sends segments to b, whose host says its settings; 46 segments have 67,160 bytes."""
+    """a sends segments to b, whose host provides its settings; 46 segments have 67,160 bytes."""
     story = Story().handshake(0.1, options=SYNS)
     for _ in range(segments // 23):
         story.burst("a", 23).wait(0.1)
@@ -49,13 +49,13 @@ def test_fires_where_it_is_off(tmp_path: Path) -> None:
 
 
 def test_does_not_fire_otherwise(tmp_path: Path) -> None:
-    # If it is on.
+    # The setting is on.
     assert not judged(analyze(tmp_path, value=1), "TW706")
-    # On a buffer that grew.
+    # A buffer that grew.
     assert not judged(analyze(tmp_path, buffer=262_144), "TW706")
-    # On little data.
+    # Little data.
     assert not judged(analyze(tmp_path, segments=23), "TW706")
-    # On a large buffer: half of 6 MiB is window, the most that autotuning would allow.
+    # A large buffer: half of 6 MiB is window, the maximum of autotuning.
     analysis = analyze(tmp_path, rmem="4096 6291456 6291456", buffer=6_291_456)
     assert not judged(analysis, "TW706")
 

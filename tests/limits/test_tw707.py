@@ -1,4 +1,4 @@
-"""TW707 tcp-memory-pressure: memory above tcp_mem, pressure that the kernel counted, and memory below."""
+"""TW707 tcp-memory-pressure: memory above tcp_mem, pressure counted by the kernel, and memory below."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COUNTER = "TcpExtTCPMemoryPressures"
 
 
 def analyze(folder: Path, *pages: int, pressures: tuple[int, int] = (0, 0)) -> tcpwin.Analysis:
-    """A short transfer, and what b's host says: tcp_mem is 750, 1000 and 1500 pages."""
+    """A short transfer, and data of b's host: tcp_mem is 750, 1000 and 1500 pages."""
     story = Story().handshake(options=SYNS)
     story.burst("a", 5).wait(0.04)
     story.ack("b")

@@ -15,7 +15,7 @@ OVERFLOWS, DROPS = "TcpExtListenOverflows", "TcpExtListenDrops"
 
 
 def analyze(folder: Path, *counts: tuple[int, int]) -> tcpwin.Analysis:
-    """A short transfer, and what b's host counts."""
+    """A short transfer, and the counters of b's host."""
     story = Story().handshake(options=SYNS)
     story.burst("a", 5).wait(0.04)
     story.ack("b")
@@ -39,7 +39,7 @@ def test_fires_on_growth(tmp_path: Path) -> None:
 
 
 def test_leaves_out_what_was_counted_before_the_first_sample(tmp_path: Path) -> None:
-    # Numbers that fall are increments, the first of them since a run of nstat that nobody knows.
+    # Falling numbers are increments, the first of them since an unknown earlier run of nstat.
     [finding] = judged(analyze(tmp_path, (90, 91), (1, 1), (2, 2), (0, 1), (0, 0)), "TW708")
     assert (finding.evidence.values[OVERFLOWS], finding.evidence.values[DROPS]) == (3, 4)
 

@@ -1,6 +1,6 @@
-"""Verdicts: of the project's captures by hand from what the labs and programs did, and of budgets made for the purpose.
+"""Verdicts on bundled captures, against results derived by hand, and on constructed budgets.
 
-Shares are those of the budget, whose own tests hold it against the kernel's.
+Shares are those of the budget, whose tests compare it with the kernel's counters.
 """
 
 from __future__ import annotations
@@ -80,13 +80,13 @@ def test_kernel_decides() -> None:
         "client_application",
         "certain",
     )
-    # The application read the data that had arrived for another 1.4 s.
+    # The application took another 1.4 s to read the received data.
     assert 26.7e9 < verdict.cost_ns < 28.2e9
     assert verdict.cost_low_ns <= verdict.cost_ns <= verdict.cost_high_ns
 
 
 def made(name: str = "keep-alive.pcap", **items_ms: int) -> Connection:
-    """A connection with data from b, whose sender spent so many milliseconds in each item."""
+    """A connection with data from b, whose sender spent this many milliseconds in each item."""
     connection = bundled(name).connections[0]
     items = {item: items_ms.get(item, 0) * MS for item in ITEMS}
     idle = {**dict.fromkeys(ITEMS, 0), "application": sum(items.values())}
@@ -95,14 +95,14 @@ def made(name: str = "keep-alive.pcap", **items_ms: int) -> Connection:
 
 
 def claiming(items_ms: Mapping[str, int], *limits: str, **others: object) -> Finding:
-    """A finding on the data of b that claims so many milliseconds of each item."""
+    """A finding on the data of b that claims this many milliseconds of each item."""
     items = {item: ms * MS for item, ms in items_ms.items()}
     finding = replace(STALL, direction="b_to_a", limits=limits, items_ns=items, cost_ns=sum(items.values()))
     return replace(finding, **others)  # type: ignore[arg-type]
 
 
 TWO_THIRDS = ("send_buffer", "application", "policer")
-"""Items of whose time so much is gained where the path's rate does not show (`Life.gain`)."""
+"""Items that gain this share of their time if the path's rate is unknown (`Life.gain`)."""
 
 
 @all_cases("item", [item for item in ITEMS if item != "closed"])
@@ -130,7 +130,7 @@ def test_items_of_one_limit_are_added_up() -> None:
 
 @pytest.mark.parametrize(
     ("second_ms", "is_told"),
-    # 10 % of the life apart, or two thirds of the first.
+    # 10 % of the duration apart, or two thirds of the first.
     [(650, True), (601, True), (467, True), (466, False)],
 )
 def test_a_second_limit_of_similar_size_is_named(second_ms: int, is_told: bool) -> None:
@@ -139,7 +139,7 @@ def test_a_second_limit_of_similar_size_is_named(second_ms: int, is_told: bool) 
 
 
 def test_of_two_similar_limits_the_path_comes_last_but_before_a_window_growing_to_it() -> None:
-    """A path that carries more carries it to the other limit."""
+    """A faster path carries more only up to the other limit."""
     lossy = judge_connection(made(path=700, timeout=500))
     assert (lossy.limit, lossy.second_limit) == ("path_loss", "path_rate")
     grown = judge_connection(made(path=500, congestion=700))
@@ -170,7 +170,7 @@ def test_a_problem_is_a_fifth_of_a_second_and_a_tenth_of_the_work(lost_ms: int, 
 
 
 def test_a_finding_says_which_limit_the_time_is() -> None:
-    """A rule, also another package's, that is about the timer, moves the verdict from the path to it."""
+    """A rule about the timer, also from another package, moves the verdict from the path to the timer."""
     finding = claiming({"timeout": 800}, "retransmission_timer", owner="server_host", side="server")
     verdict = judge_connection(made(timeout=900, path=100), [finding])
     assert (verdict.limit, verdict.owner, verdict.share) == ("retransmission_timer", "server_host", 0.8)
@@ -179,7 +179,7 @@ def test_a_finding_says_which_limit_the_time_is() -> None:
 
 
 def test_a_finding_makes_a_pause_a_loss() -> None:
-    """Time in which nothing was sent for want of an ACK is the receiver's, not the application's own."""
+    """A pause spent waiting for an ACK belongs to the receiver, not to the application."""
     finding = claiming({"application": 700}, "delayed_ack", owner="server_application", side="server")
     verdict = judge_connection(made(application=1000), [finding])
     assert (verdict.limit, verdict.is_problem, verdict.lost_ns) == ("delayed_ack", True, 700 * MS)
@@ -190,7 +190,7 @@ def test_a_finding_of_the_same_owner_makes_it_surer_and_of_another_moves_it() ->
     alone = judge_connection(made(fast_recovery=900, path=100))
     surer = claiming({"fast_recovery": 900}, "path_loss", owner="network", side=None, confidence="certain")
     assert (alone.owner, alone.confidence) == ("network", "likely")
-    # A certain finding of losses does not say what dropped them; of a buffer, it does say whose it is.
+    # A certain finding of losses does not show what dropped them; one about a buffer shows whose it is.
     assert judge_connection(made(fast_recovery=900, path=100), [surer]).confidence == "likely"
     buffer = made(send_buffer=900, path=100)
     full = claiming({"send_buffer": 900}, "send_buffer", owner="server_host", side="server", confidence="certain")
@@ -235,7 +235,7 @@ def test_the_direction_that_lost_most_speaks() -> None:
 
 
 def test_window_that_holds_all_of_the_data_limits_nothing() -> None:
-    """On loopback a second segment of the MSS, 65,483 bytes, does not fit 65,536: answers of 1,422 need none."""
+    """On loopback a second segment of the MSS, 65,483 bytes, does not fit 65,536; answers of 1,422 bytes need none."""
     connection = bundled("many-short.pcap.gz").connections[32]
     verdict = judge_connection(connection)
     assert (verdict.limit, verdict.is_problem) == ("sender_application", False)
@@ -294,7 +294,7 @@ def test_every_capture_has_verdicts_that_hold_together(path: Path) -> None:
             assert 0 <= verdict.also_ns <= verdict.lost_ns <= budget.total_ns
             assert not (verdict.is_problem and verdict.owner == "nobody" and verdict.also is None)
             assert "None" not in verdict.text
-        # Many connections are ranked by the cost judged here for those without more evidence.
+        # Many connections are ranked by the cost computed here for those without more evidence.
         if not analysis.hosts:
             by_budget = judge_connection(connection)
             assert by_packets[connection.id] == by_budget.lost_ns
@@ -343,7 +343,7 @@ def pausing(folder: Path, *, is_multipath: bool) -> tcpwin.Analysis:
 
 
 def test_a_subflow_that_is_silent_may_have_others(tmp_path: Path) -> None:
-    """The application may have written to another subflow meanwhile: this one's silence is possible, never certain."""
+    """The application may have written to another subflow meanwhile: this one's silence is at most possible."""
     for is_multipath in (False, True):
         analysis = pausing(tmp_path, is_multipath=is_multipath)
         [connection] = analysis.connections
@@ -359,7 +359,9 @@ def test_a_subflow_that_is_silent_may_have_others(tmp_path: Path) -> None:
 
 
 def test_an_analysis_is_freed_once_nobody_uses_it() -> None:
-    """The inputs of a verdict's sentences keep no analysis: the garbage collector does not see the engine's memory."""
+    """The inputs of a verdict's sentences keep no analysis alive: the garbage collector does not see the engine's
+    memory.
+    """
     analysis = tcpwin.analyze(CAPTURES / "lab" / "slow-reader.pcap.gz")
     verdict, seen = analysis.connections[0].verdict, weakref.ref(analysis)
     gc.disable()

@@ -1,8 +1,8 @@
-"""A receiver that takes back the window for what is on the way drops it: the path lost nothing.
+"""A receiver that takes back its window drops data already under way, although the path loses nothing.
 
-As Linux from 6.5 on does with net.ipv4.tcp_shrink_window = 1 (`__tcp_select_window`, net/ipv4/tcp_output.c): data
-beyond the new right edge is refused (`tcp_data_queue` at a window of zero), and the sender takes that for loss. Told
-beside it is the same exchange with the window left open, where the same segments are lost on the way.
+Linux from 6.5 on with net.ipv4.tcp_shrink_window = 1 (`__tcp_select_window`, net/ipv4/tcp_output.c) refuses data beyond
+the new right edge (`tcp_data_queue` at a window of zero), and the sender takes that for loss. The comparison is the
+same exchange with an open window, in which the path loses the same segments.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ import tcpwin
 
 MSS, WAY, SHIFT = 1460, 0.05, 7
 FULL, ARRIVED, CYCLES = 40, 10, 8
-"""Segments of a flight, of which so many are taken, and how often that happens."""
+"""Segments of a flight, number accepted, and number of flights."""
 CLOSED = 0.4
-"""Seconds until the window opens again."""
+"""Seconds until the window opens."""
 PLACES = {"sender": 0.0, "receiver": 1.0}
 
 
 class Exchange:
-    """The client's upload, as heard at a place between it and the server."""
+    """The client's upload, as seen at a point between it and the server."""
 
     def __init__(self, share: float) -> None:
         self.share = share
         self.heard: list[tuple[float, int, str, int, str, int]] = []
 
     def data(self, at: float, number: int, *, comes: bool = True) -> None:
-        """A segment sent at that time. `comes`: not lost on the way."""
+        """Send a segment at a time. `comes`: it is not lost on the path."""
         if comes or self.share == 0:
             self.heard.append((round(at + WAY * self.share, 6), len(self.heard), "a", number, f"len {MSS}", 0))
 
     def ack(self, at: float, upto: int, window: int, sack: tuple[int, int] | None = None) -> None:
-        """An ACK that comes to the sender at that time."""
+        """Deliver an ACK to the sender at a time."""
         rest = "" if sack is None else f"<sack {1 + sack[0] * MSS}:{1 + sack[1] * MSS}>"
         self.heard.append((round(at - WAY * self.share, 6), len(self.heard), "b", upto, rest, window))
 
@@ -64,10 +64,9 @@ OPEN = 60 * MSS >> SHIFT
 
 
 def told(place: str, *, refused: bool, window: int) -> Story:
-    """Flights of which the end is dropped: by the receiver, or else on the way.
+    """Flights whose end is dropped by the receiver, or else on the path.
 
-    Args:
-        window: as the field says it, in the first ACK of a flight.
+    Args: window: raw field in the first ACK of a flight.
     """
     exchange, now, una = Exchange(PLACES[place]), 4 * WAY, 0
     for _ in range(CYCLES):
@@ -80,7 +79,7 @@ def told(place: str, *, refused: bool, window: int) -> Story:
         if window == 0:
             now += CLOSED
             exchange.ack(now, left, OPEN)
-        # Segments sent now arrive, and are reported above the missing ones.
+        # Segments sent now arrive and are reported above the missing ones.
         for number in range(top, top + 4):
             exchange.data(now, number)
             exchange.ack(now + 2 * WAY, left, OPEN, (top, number + 1))
@@ -125,7 +124,7 @@ def test_the_same_segments_lost_on_the_path_are_path_loss(place: str, shrinks: i
     window = OPEN - (ARRIVED + 5) * MSS // 128 if shrinks else OPEN
     connection = analyzed(told(place, refused=False, window=window), tmp_path)
     data = connection.a_to_b
-    # The edge before the first is the handshake's, which is nearer.
+    # The edge before the first flight is the handshake's, which is nearer.
     assert data.window_shrinks == max(shrinks - 1, 0)
     assert connection.verdict.limit in ("path_loss", "path_policer")
     assert data.budget_reader_ns == 0

@@ -1,6 +1,6 @@
-"""What the rules on scaling and on the receiver say of every capture of the project, and of the lab's runs.
+"""Findings of the rules on scaling and the receiver in every bundled capture and the lab's runs.
 
-In: captures whose truth their TOML or meta.json tells. Out: the codes found, and whose the costliest is.
+The truth is in each capture's TOML or meta.json. Checks the codes found, and the owner of the costliest.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FOUND = {
     "bundles/slow-reader.zip": ["TW201", "TW208"],
     "bundles/without-syn.zip": [],
 }
-# By scenario of the lab: what both ends' captures show with all snapshots, and whose the costliest is.
+# By lab scenario: the findings in both ends' captures with all snapshots, and the owner of the costliest.
 RUNS = {
     "app_limited": ([], None),
     "cooked_any": ([], None),
@@ -65,8 +65,8 @@ RUNS = {
     "wscale_85ms": ([], None),
     "zero_window_stall5s": (["TW201", "TW208"], "client_application"),
 }
-# Only the receiver's capture shows that what was dropped had arrived. The reader still costs most: the sender's kernel
-# says rwnd_limited for 18.8 of 60.3 s (ss), and recovery from the 153 drops took 14.6 s.
+# Only the receiver's capture shows that the dropped data had arrived. The reader still costs most: the sender's kernel
+# counted rwnd_limited for 18.8 of 60.3 s (ss), and recovery from the 153 drops took 14.6 s.
 AT_THE_RECEIVER = {"oscil_10mbit_300ms_170p2_guard": ["TW211"]}
 
 

@@ -1,7 +1,7 @@
-"""A short segment that no PSH ends is no end of a write: what was allowed cut it, and more is to be sent.
+"""A short segment without PSH does not end a write: a limit cut it, and more data follows.
 
-A stack sets PSH on the segment that empties its buffer (RFC 9293 section 3.9.1.2). Congestion windows that are counted
-in bytes, as BSD's and Windows' are, leave each flight a short last segment without it.
+A stack sets PSH on the segment that empties its buffer (RFC 9293 §3.9.1.2). Congestion windows counted in bytes, as in
+BSD and Windows, leave each flight a short last segment without PSH.
 """
 
 from __future__ import annotations
@@ -19,12 +19,10 @@ FLIGHT = 13 * MSS + 1020
 
 
 def flights(near: str, *, grows_by: int = 0, pushes: bool = False) -> Story:
-    """The client's upload in 40 flights, each one round trip after the one before.
+    """The client's upload in 40 flights, one per round trip.
 
-    Args:
-        near: the host at which the capture is made.
-        grows_by: bytes by which each flight is larger than the one before.
-        pushes: each flight ends a write; else only the last one does.
+    Args: near: the host at which the capture is made. grows_by: bytes by which each flight exceeds the previous one.
+    pushes: each flight ends a write; otherwise only the last one does.
     """
     story = Story().handshake(ROUND_TRIP, scaled=(502, 4000), near=near)
     for number in range(ROUNDS):
@@ -48,7 +46,7 @@ def analyzed(story: Story, folder: Path) -> tcpwin.Connection:
 @pytest.mark.parametrize("near", ["a", "b"])
 @pytest.mark.parametrize("grows_by", [0, MSS // 2, MSS])
 def test_flights_that_end_short_are_not_the_applications(grows_by: int, near: str, tmp_path: Path) -> None:
-    """Their limit is the sender's: its buffer where they stay the same, else its congestion window."""
+    """The limit is the sender's: its buffer if flights are constant, otherwise its congestion window."""
     connection = analyzed(flights(near, grows_by=grows_by), tmp_path)
     data, verdict = connection.a_to_b, connection.verdict
     assert data.budget_application_ns <= 2.1 * ROUND_TRIP * 1e9, "the end of its last write, and the FIN"
@@ -64,7 +62,7 @@ def test_flights_that_end_a_write_are_the_applications(near: str, tmp_path: Path
 
 @pytest.mark.parametrize("near", ["a", "b"])
 def test_short_segments_are_counted_whatever_ends_them(near: str, tmp_path: Path) -> None:
-    """A tinygram is one that more data followed before its ACK: none of a flight's last ones is."""
+    """A tinygram is followed by more data before its ACK, unlike the last segment of a flight."""
     connection = analyzed(flights(near), tmp_path)
     assert connection.a_to_b.tinygrams == 0
     story = Story().handshake(ROUND_TRIP, near=near)
@@ -79,10 +77,10 @@ def test_short_segments_are_counted_whatever_ends_them(near: str, tmp_path: Path
 
 @pytest.mark.parametrize("near", ["a", "b"])
 def test_a_short_segment_left_by_offload_does_not_end_a_write(near: str, tmp_path: Path) -> None:
-    """Super-segments captured before the NIC splits them: the last of a flight is short.
+    """Super-segments captured before the card splits them: the last of a flight is short.
 
     Linux defers a send until it is worth a burst (tcp_tso_should_defer, net/ipv4/tcp_output.c): the window has room
-    for more although less than a segment was sent last.
+    although less than a segment was sent last.
     """
     story = Story().handshake(ROUND_TRIP, scaled=(502, 4000), near=near)
     for number in range(ROUNDS):
@@ -100,15 +98,14 @@ def test_a_short_segment_left_by_offload_does_not_end_a_write(near: str, tmp_pat
 
 
 SIZES = (1460, 1460, 728, 732, 1460, 4)
-"""Segments of a Linux sender into a small window; short ones end in PSH, but more follows at once."""
+"""Segments of a Linux sender into a small window; short ones have PSH, but more data follows immediately."""
 
 
 def into_a_small_window(window: int, *, round_trip: float = 0.008, silent: float = 0.0, segments: int = 3000) -> Story:
-    """The client's upload, of which a segment less than the window holds is in flight: its card has the next one.
+    """The client's upload with less than a segment of window left: its card splits the next one.
 
-    Args:
-        window: of the server, in bytes, all the time.
-        silent: seconds for which the application writes nothing once all that the window holds was sent.
+    Args: window: of the server, in bytes, constant. silent: seconds without a write after everything that fits the
+    window was sent.
     """
     story = Story().handshake(round_trip, scaled=(502, window // 128))
     on_the_way: deque[tuple[float, int]] = deque()
