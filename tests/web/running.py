@@ -39,20 +39,22 @@ def hosted(data: Path, shown: Sequence[Path] = (), **settings: Any) -> Iterator[
 
 
 def start_server(
-    stack: ExitStack, data: Path, *arguments: Any, niceness: int = 0, **environment: str
+    stack: ExitStack, data: Path, *arguments: Any, niceness: int = 0, files: int = 0, **environment: str
 ) -> tuple[subprocess.Popen[str], str]:
     """Start the real server; return its process and its address. It ends with the stack.
 
     Args:
         arguments: captures to show from the start, and options; without captures it would show the bundled ones.
+        files: descriptors that it may open; 0: as many as this process.
     """
     nothing = data.with_name("nothing")
     nothing.mkdir(parents=True, exist_ok=True)
     program = Path(sys.executable).parent / "tcpwin-web"
     nice = ["nice", "-n", str(niceness)] if niceness else []
+    limit = ["prlimit", f"--nofile={files}:{files}"] if files else []
     server = stack.enter_context(
         subprocess.Popen(
-            [*nice, program, nothing, *arguments, "--port", "0", "--data", data, "--log-json"],
+            [*nice, *limit, program, nothing, *arguments, "--port", "0", "--data", data, "--log-json"],
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, **environment},

@@ -23,7 +23,7 @@ from web.running import Host, MakeServer
 from web.workers import CONNECTIONS, held_analysis
 
 from tcpwin_web import Settings, create_app
-from tcpwin_web.api.captures import MAX_WATCHED
+from tcpwin_web.ledger import STREAMS
 from tcpwin_web.results import layout
 from tcpwin_web.server import main
 
@@ -79,11 +79,14 @@ def test_the_number_of_progress_streams_is_limited(host: Host, tmp_path: Path) -
     with held_analysis(os.getpid(), tmp_path / "served", send) as (id, _), ExitStack() as streams:
         first = streams.enter_context(ExitStack())
         assert watch(first, id).status == 200
-        assert {watch(streams, id).status for _ in range(MAX_WATCHED - 1)} == {200}
+        assert {watch(streams, id).status for _ in range(STREAMS - 1)} == {200}
         refused = watch(streams, id)
         assert (refused.status, refused.headers["content-type"]) == (503, "application/problem+json")
         assert refused.headers["retry-after"] == "5"
-        assert json.loads(refused.read())["detail"] == "256 analyses are being watched already."
+        assert (
+            json.loads(refused.read())["detail"]
+            == "You have too many progress streams open already: close one, or try again later."
+        )
         # Everybody else is answered, and who goes away makes room.
         assert httpx2.get(f"{address}/captures/{id}", timeout=HANG_S).status_code == 200
         first.close()

@@ -8,7 +8,6 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-import structlog
 from fastapi import Request
 from sqlalchemy import delete, func, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -42,8 +41,6 @@ READ = {
 NOT_READ = ("watch_analysis",)
 COMPARED = ("old", "new", "a", "b")
 """Query parameters of comparisons of two captures."""
-
-log = structlog.get_logger("tcpwin.audit")
 
 
 class AuditLog:
@@ -98,7 +95,7 @@ class AuditLog:
             try:
                 await self.write()
             except SQLAlchemyError as error:
-                log.warning("reads could not be logged yet", reason=type(error).__name__)
+                self._database.note_failure(error)
             await asyncio.sleep(WRITE_SECONDS)
 
     async def list(self, *, offset: int, limit: int) -> Sequence[Audit]:

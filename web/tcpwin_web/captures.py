@@ -13,12 +13,13 @@ from pathlib import Path
 
 import structlog
 from sqlalchemy import ColumnElement, func, or_, select, update
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import selectinload
 
 from tcpwin.sources import Selection
 from tcpwin_web import bundles, shown
-from tcpwin_web.jobs.queue import Queue
+from tcpwin_web.jobs.queue import OWNER, Queue
 from tcpwin_web.results import layout
 from tcpwin_web.selecting import check_filter
 from tcpwin_web.settings import Settings
@@ -35,6 +36,7 @@ NO_CAPTURE = (
     "no capture among the files, only host snapshots: add their capture, or read them with tcpwin ss and tcpwin nstat"
 )
 INTERRUPTED = "the service stopped during an upload: send the missing files again"
+LOST = "the database failed during an upload: send again what is missing"
 SORTS = {
     "created": Capture.created_ns,
     "name": Capture.name,
@@ -74,6 +76,10 @@ class Captures:
         self._queue = queue
         # Between a file's arrival and the insertion of its row, it must not be deleted as unused.
         self._files = asyncio.Lock()
+        self._lost: set[str] = set()
+        """Captures whose upload lost the database."""
+        self._doubtful: set[str] = set()
+        """Files that such uploads may have left."""
 
     async def create(
         self,
@@ -202,9 +208,16 @@ class Captures:
                 )
                 async with self._files:
                     return await self._store(capture_id, received, file.received_bytes)
-            except BaseException:
-                async with self._files:
-                    await self._forget_unused(incoming.kept)
+            except BaseException as error:
+                if isinstance(error, SQLAlchemyError):
+                    self._lost.add(capture_id)
+                try:
+                    async with self._files:
+                        await self._forget_unused(incoming.kept)
+                except (SQLAlchemyError, OSError) as failure:
+                    # Which files are unused shows once the database responds.
+                    self._database.note_failure(failure)
+                    self._doubtful.update(incoming.kept)
                 raise
 
     async def require_open(self, capture_id: str) -> None:
@@ -225,6 +238,7 @@ class Captures:
             capture.files.extend(files)
             capture.uploaded_bytes += received_bytes
             capture.status, capture.failure = "open", None
+        self._lost.discard(capture_id)
         return files
 
     async def start(self, capture_id: str) -> Sequence[Capture]:
@@ -245,7 +259,7 @@ class Captures:
             session.add_all(started)
             await session.flush()
             for each in started:
-                session.add(Job(capture_id=each.id, owner=current_caller().name))
+                session.add(Job(capture_id=each.id, owner=_owner()))
                 each.status, each.failure = "queued", None
         self._queue.wake()
         return started
@@ -258,7 +272,7 @@ class Captures:
             for job in jobs:
                 if job.status == "queued":
                     job.status, job.finished_ns = "cancelled", now_ns()
-                    capture.status = "cancelled"
+                    capture.status = "done" if capture.has_results else "cancelled"
         self._queue.end(capture_id)
         return capture
 
@@ -305,7 +319,7 @@ class Captures:
             is_old = or_(Capture.results_version.is_(None), Capture.results_version != layout.VERSION)
             for capture in await session.scalars(select(Capture).where(Capture.status == "done", is_old)):
                 session.add(Job(capture_id=capture.id))
-                capture.status = "queued"
+                capture.status, capture.results_version = "queued", None
         for capture_id in set(ids) - there:
             await asyncio.to_thread(self._data.forget_results, capture_id)
         await asyncio.to_thread(self._data.clear_incoming)
@@ -316,6 +330,32 @@ class Captures:
             capture = await self.get(capture_id)
             if capture.status == "open" and not capture.files:
                 await self.delete(capture_id)
+
+    async def give_up(self, capture_id: str) -> None:
+        """Delete a capture whose upload failed; if the database does not respond, mark it as failed later."""
+        try:
+            await self.delete(capture_id)
+        except NotFoundError:
+            pass
+        except (SQLAlchemyError, OSError) as error:
+            self._database.note_failure(error)
+            self._lost.add(capture_id)
+
+    async def settle_lost(self) -> None:
+        """Mark captures as failed whose upload lost the database, and delete files that it left."""
+        if not self._lost and not self._doubtful:
+            return
+        lost, doubtful = set(self._lost), set(self._doubtful)
+        async with self._database.change() as session:
+            await session.execute(
+                update(Capture)
+                .where(Capture.id.in_(lost), Capture.status == "open")
+                .values(status="failed", failure=LOST)
+            )
+        self._lost -= lost
+        async with self._files:
+            await self._forget_unused(list(doubtful))
+        self._doubtful -= doubtful
 
     async def sweep(self) -> int:
         """Delete expired captures; return their number."""
@@ -373,8 +413,13 @@ class Captures:
         return capture
 
 
+def _owner() -> str:
+    caller = current_caller()
+    return f"{OWNER}{caller.name}"[:128] if caller.is_owner else caller.name
+
+
 def _check_open(capture: Capture) -> None:
-    if capture.status != "open" and capture.failure != INTERRUPTED:
+    if capture.status != "open" and capture.failure not in (INTERRUPTED, LOST):
         raise ConflictError(f"files can only be added to an open capture; this one is {capture.status}")
 
 

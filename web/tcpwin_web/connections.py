@@ -15,8 +15,12 @@ from typing import Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from tcpwin_web.crowding import Crowd
 from tcpwin_web.headers import HEADERS
+from tcpwin_web.limiting import network_of
 from tcpwin_web.problems import MEDIA_TYPE
+from tcpwin_web.security.calling import DROP
+from tcpwin_web.security.scopes import Scope
 
 HEAD_SECONDS = 10.0
 """Maximum time for the head of a request, from its first byte or from the start of the connection."""
@@ -33,8 +37,6 @@ DETAILS = {
     408: "The request's head did not arrive in time.",
     431: "The request's head is too long.",
 }
-MAX_OF_ADDRESS = 512
-"""Maximum number of concurrent connections from one address; proxies, which serve many people, are exempt."""
 
 
 def _refusal(status: int) -> bytes:
@@ -54,8 +56,9 @@ class Connection(HttpToolsProtocol):
     stall_seconds: float = 30.0
     """Time after which a client that does not read its response, or finish its request's head, is disconnected."""
     proxies: tuple[str, ...] = ()
-    """Addresses and networks whose connections do not count towards `MAX_OF_ADDRESS`."""
-    _of_address: dict[str, int] = {}  # noqa: RUF012 - shared by all connections of the process
+    """Addresses and networks that may have any number of connections."""
+    crowd = Crowd()
+    """All connections of the service."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -66,27 +69,20 @@ class Connection(HttpToolsProtocol):
         self._is_in_head = True
         self._requests: list[RequestResponseCycle] = []
         """Requests being answered or waiting for it."""
-        self._counted: str | None = None
+        self._address = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES, low=0)
         address = self.client[0] if self.client else ""
-        if not _is_among(address, self.proxies):
-            self._counted = address
-            self._of_address[address] = self._of_address.get(address, 0) + 1
-            if self._of_address[address] > MAX_OF_ADDRESS:
-                transport.abort()
-                return
-        self._await_head()
+        self._address = network_of(address)
+        self.crowd.add(self, self._address, is_proxy=_is_among(address, self.proxies))
+        if not transport.is_closing():
+            self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_timers()
-        if self._counted is not None:
-            self._of_address[self._counted] -= 1
-            if not self._of_address[self._counted]:
-                del self._of_address[self._counted]
-            self._counted = None
+        self.crowd.remove(self, self._address)
         super().connection_lost(exc)
         # uvicorn notifies only the latest request; with pipelining, that is not the one being answered.
         for each in self._requests:
@@ -121,6 +117,8 @@ class Connection(HttpToolsProtocol):
             raise ValueError("the head is too long")
         self._take_authority()
         super().on_headers_complete()
+        # For `Calling`, which knows when a caller loses access.
+        self.scope[DROP] = self.drop  # type: ignore[literal-required]
         self._requests = [*(each for each in self._requests if not each.response_complete), self.cycle]
 
     def _take_authority(self) -> None:
@@ -160,6 +158,21 @@ class Connection(HttpToolsProtocol):
         if self._read_timer is not None:
             self._read_timer.cancel()
             self._read_timer = None
+
+    @property
+    def rank(self) -> int:
+        """How much the connection matters, as `Crowd` counts it."""
+        if not self._requests:
+            return 0
+        state = self._requests[-1].scope.get("state", {})
+        # Where no token is set, everyone has full access, and only what is in progress counts.
+        if state.get("scope") is Scope.ADMIN and state.get("actor") != "local":
+            return 3
+        return 0 if not self._is_answering else 2 if state.get("credential") or state.get("actor") == "local" else 1
+
+    def drop(self) -> None:
+        """Close the connection at once, with what it is sending or receiving."""
+        self._reset()
 
     @property
     def _is_answering(self) -> bool:

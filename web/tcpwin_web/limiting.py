@@ -75,7 +75,11 @@ def _counted(request: Request) -> list[str]:
 
 def counted_address(request: Request) -> str:
     """Return the caller's address; addresses of one IPv6 network count as one."""
-    address = address_of(request)
+    return network_of(address_of(request))
+
+
+def network_of(address: str) -> str:
+    """Return an address as it is counted: the network of an IPv6 address."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

@@ -6,7 +6,6 @@ A failure to start is reported in one sentence, never as a traceback.
 import gc
 import ipaddress
 import os
-import resource
 import sys
 import threading
 import time
@@ -21,14 +20,16 @@ from fastapi import FastAPI
 from starlette.types import Message, Receive, Scope, Send
 
 from tcpwin_web.connections import Connection
+from tcpwin_web.crowding import Crowd
+from tcpwin_web.ledger import ACCEPTED_AT_ONCE, allow_files
 from tcpwin_web.service import Service
-from tcpwin_web.settings import Settings
 
 GRACE_SECONDS = 4
 """Time for requests in progress when the server is asked to stop."""
 END_SECONDS, BROWSER_SECONDS = 8.5, 0.5
 """Time until the process exits unconditionally: service managers kill it after ten seconds."""
-OPEN_FILES = 65_536
+BACKLOG = 2048
+"""Connections that the kernel accepts before the service does."""
 SWITCH_SECONDS = 0.0005
 """Python's thread switch interval. Each step of a query goes to a thread and back, and waits this long each time while
 the event loop renders pages: Python's default, 5 ms, would be most of a busy service's time."""
@@ -43,7 +44,7 @@ def listen(app: FastAPI, host: str, port: int, *, opens: bool) -> int:
     server = _Server(server_config(app, host, port), service, opens=opens)
     # Files written by this process and its workers are for their owner only.
     os.umask(0o077)
-    _allow_many_connections()
+    allow_files()
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
         server.run()
@@ -71,7 +72,9 @@ def server_config(app: FastAPI, host: str, port: int) -> uvicorn.Config:
         lifespan="on",
         log_config=None,
         server_header=False,
-        http=_connection_class(service.settings),
+        http=_connection_class(service),
+        loop="asyncio" if service.ledger.is_scarce else "auto",
+        backlog=ACCEPTED_AT_ONCE if service.ledger.is_scarce else BACKLOG,
         ws="none",
         # The application has its own setting for trusted proxies.
         proxy_headers=False,
@@ -89,6 +92,10 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if not self.started:
             return
+        # The event loop accepts as many at once as its backlog says; the kernel may hold more.
+        for each in self.servers[0].sockets:
+            with socket(fileno=os.dup(each.fileno())) as listening:
+                listening.listen(BACKLOG)
         # Loaded modules stay for good: keep the garbage collector from scanning them each time.
         gc.collect()
         gc.freeze()
@@ -110,10 +117,13 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def _connection_class(settings: Settings) -> type[Connection]:
+def _connection_class(service: Service) -> type[Connection]:
+    settings = service.settings
+
     class Limited(Connection):
         proxies = settings.trusted_proxies
         stall_seconds = settings.stall_seconds
+        crowd = Crowd(service.ledger)
 
     return Limited
 
@@ -124,12 +134,6 @@ def _end(sig: int, service: Service) -> None:
     service.give_up_prints()
     time.sleep(BROWSER_SECONDS)
     os._exit(128 + sig)
-
-
-def _allow_many_connections() -> None:
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(most, OPEN_FILES)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _address(host: str, port: int) -> str:

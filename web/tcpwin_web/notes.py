@@ -60,7 +60,7 @@ class Notes:
             capture = await session.get(Capture, capture_id)
             if capture is None:
                 raise NotFoundError(capture_id)
-            if capture.status != "done":
+            if not capture.has_results:
                 raise ConflictError(f"notes need a finished analysis; this one is {capture.status}")
             if about.connection is not None and about.connection >= (capture.connections or 0):
                 raise UnknownPlaceError(f"The capture has no connection {about.connection}.")

@@ -22,7 +22,7 @@ from tcpwin_web.captures import ConflictError, NotFoundError
 from tcpwin_web.headers import HEADERS, NOT_STORED
 from tcpwin_web.history import AddressError
 from tcpwin_web.jobs import JobError
-from tcpwin_web.jobs.executor import NoRoomError
+from tcpwin_web.jobs.executor import SCARCE, NoRoomError
 from tcpwin_web.results.queries import QueryError
 from tcpwin_web.slots import RETRY_SECONDS, BusyError, GoneError
 from tcpwin_web.storage.database import is_full, is_read_only
@@ -30,6 +30,7 @@ from tcpwin_web.uploads.stream import UploadError
 
 MEDIA_TYPE = "application/problem+json"
 CLOSED = "The service's data folder cannot be written to; nothing was stored. Ask its operator."
+SHORT = "The service has too few free descriptors or too little memory; try again soon."
 FULL = "The service's disk is full; nothing was stored. Ask its operator to free space."
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -130,6 +131,9 @@ def install(app: FastAPI) -> None:
             return respond(request, 507, FULL)
         if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
             return respond(request, 503, CLOSED)
+        if error.errno in SCARCE:
+            log.warning("the system has run out", reason=error.strerror)
+            return respond(request, 503, SHORT, headers={"Retry-After": str(RETRY_SECONDS)})
         raise error
 
     @app.exception_handler(IntegrityError)
@@ -142,11 +146,10 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(InterfaceError)
     @app.exception_handler(PoolTimeoutError)
     def database_failed(request: Request, error: SQLAlchemyError) -> Response:
-        log.error("the database failed", error=str(error))
-        if is_full(error):
-            return respond(request, 507, FULL)
-        if is_read_only(error):
-            return respond(request, 503, CLOSED)
+        if is_full(error) or is_read_only(error):
+            log.error("the database failed", error=str(error))
+            return respond(request, 507, FULL) if is_full(error) else respond(request, 503, CLOSED)
+        request.app.state.service.database.note_failure(error)
         return respond(request, 503, "The service's database does not respond.")
 
     @app.exception_handler(Exception)

@@ -81,13 +81,15 @@ class Resumable:
 class Resumables:
     """All unfinished uploads of the service, and the last finished ones."""
 
-    def __init__(self, settings: Settings, captures: Captures) -> None:
+    def __init__(self, settings: Settings, captures: Captures, most: int) -> None:
+        """Create the collection. `most`: unfinished uploads, of which one caller may have three quarters."""
         self._captures = captures
         self._seconds = settings.resume_minutes * 60
         self._max_bytes = settings.max_upload_bytes
-        self._most = settings.uploads
-        self._each = max(settings.uploads * 3 // 4, 1)
-        self._threads = ThreadPoolExecutor(settings.uploads, thread_name_prefix="resumable")
+        self._most = most
+        self._each = max(most * 3 // 4, 1)
+        self._reserved = -(-most // 8)
+        self._threads = ThreadPoolExecutor(most, thread_name_prefix="resumable")
         self._known: dict[str, Resumable] = {}
         self._is_closed = False
 
@@ -105,8 +107,9 @@ class Resumables:
         await self._captures.require_open(capture_id)
         await self.sweep()
         caller = current_caller().name
+        allowed = self._most - (0 if current_caller().is_owner else self._reserved)
         unfinished = [each.caller for each in self._known.values() if not each.is_finished]
-        if self._is_closed or len(unfinished) >= self._most or unfinished.count(caller) >= self._each:
+        if self._is_closed or len(unfinished) >= max(allowed, 1) or unfinished.count(caller) >= self._each:
             raise BusyError("too many uploads are unfinished: resume or delete one of them, or try again later")
         file = Arriving(max_bytes=length_bytes)
         storing = asyncio.create_task(self._captures.add(capture_id, file, name, kind, threads=self._threads))

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import errno
 import os
+import shutil
 import threading
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ from tcpwin_web.captures import Captures
 from tcpwin_web.history import History
 from tcpwin_web.jobs import Executor, ProcessExecutor
 from tcpwin_web.jobs.queue import Queue
+from tcpwin_web.ledger import FOLLOWERS, OWNER_DISK_BYTES, OWNER_DISK_SHARE, STREAMS, Account, Ledger
 from tcpwin_web.limiting import Rates
 from tcpwin_web.notes import Notes
 from tcpwin_web.readiness import WORKER_SECONDS, Readiness
@@ -29,7 +31,7 @@ from tcpwin_web.security.tokens import Tokens
 from tcpwin_web.settings import Settings
 from tcpwin_web.sharing.keys import AddressKeys
 from tcpwin_web.sharing.links import Links
-from tcpwin_web.slots import FairSemaphore
+from tcpwin_web.slots import FairSemaphore, current_caller
 from tcpwin_web.storage import Database, DataFolder
 from tcpwin_web.storage.clock import Clock
 from tcpwin_web.storage.database import InUseError
@@ -40,7 +42,6 @@ SWEEP_SECONDS = 600
 CLAIM_SECONDS = 5
 UPLOAD_WAIT_SECONDS = 60.0
 """Maximum wait for a slot: then the upload is refused, and may be tried again."""
-PAGE_THREADS = 32
 LOOKS = 4
 """Concurrent database queries of progress streams: however many there are, pages find the database free."""
 PRINTS = 2
@@ -66,26 +67,38 @@ class Service:
         self.settings = settings
         self.shown = tuple(shown)
         self.data = DataFolder(settings.data)
-        self.database = Database(settings.url)
+        self.ledger = Ledger.of(settings)
+        self.database = Database(settings.url, sessions=self.ledger.sessions)
         limits: dict[str, Any] = {"memory_bytes": settings.job_memory_bytes, "seconds": settings.job_seconds}
         workers = settings.workers
         self.executor = executor or _analyses_of(settings, **limits, niceness=ANALYSIS_NICENESS)
         # Readers of a page do not wait for the analysis of another capture.
         self.answers = executor or ProcessExecutor(workers + 1, **limits, niceness=ANSWER_NICENESS)
         self.prober = ProcessExecutor(1, memory_bytes=settings.job_memory_bytes, seconds=WORKER_SECONDS)
-        self.upload_threads = ThreadPoolExecutor(settings.uploads, thread_name_prefix="upload")
+        self.upload_threads = ThreadPoolExecutor(self.ledger.uploads, thread_name_prefix="upload")
         self.printing: set[threading.Event] = set()
         """One event per printing browser; setting it ends the browser."""
         self.print_threads = ThreadPoolExecutor(PRINTS, thread_name_prefix="print")
-        self._page_threads = ThreadPoolExecutor(PAGE_THREADS, thread_name_prefix="page")
+        self._page_threads = ThreadPoolExecutor(self.ledger.threads, thread_name_prefix="page")
+        uploads = self.ledger.uploads
         self._uploads = FairSemaphore(
-            settings.uploads, each=max(settings.uploads * 3 // 4, 1), guests=0, each_waiting=256, guests_waiting=0
+            uploads,
+            each=max(uploads * 3 // 4, 1),
+            guests=0,
+            each_waiting=256,
+            guests_waiting=0,
+            reserved=-(-uploads // 8),
         )
         answers = FairSemaphore(
-            workers + 1, each=workers, guests=max((workers + 1) // 2, 1), each_waiting=256, guests_waiting=32
+            workers + 1,
+            each=workers,
+            guests=max((workers + 1) // 2, 1),
+            each_waiting=256,
+            guests_waiting=32,
+            reserved=1,
         )
         # A browser takes hundreds of megabytes.
-        self.prints = FairSemaphore(PRINTS, each=1, guests=1, each_waiting=64, guests_waiting=16)
+        self.prints = FairSemaphore(PRINTS, each=1, guests=1, each_waiting=64, guests_waiting=16, reserved=1)
         self.shared_pages = FairSemaphore(
             SHARED_PAGES, each=SHARED_PAGES, guests=SHARED_PAGES, each_waiting=256, guests_waiting=256
         )
@@ -98,7 +111,7 @@ class Service:
         self.queue = Queue(self.database, self.data, self.executor, self.answers, workers=workers, slots=answers)
         self.captures = Captures(settings, self.database, self.data, self.queue, self.upload_threads)
         self.twins = Twins(settings, self.data, self.queue)
-        self.resumables = Resumables(settings, self.captures)
+        self.resumables = Resumables(settings, self.captures, self.ledger.uploads)
         self.keys = AddressKeys(self.data.keys)
         self.links = Links(self.database, self.keys)
         self.history = History(self.database)
@@ -122,8 +135,8 @@ class Service:
         """Why the service could not start, in words."""
         self.is_ending = False
         """Whether the service was asked to stop: open streams end, so that nobody waits for them."""
-        self.watched = 0
-        """Number of open streams of progress."""
+        self.streams = Account("progress streams", STREAMS)
+        self.followers = Account("pages that follow the recorder", FOLLOWERS)
         self.looks = asyncio.Semaphore(LOOKS)
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -143,7 +156,7 @@ class Service:
             # Its text may contain the URL's password; the driver's message does not.
             self.failure = f"the database cannot be used: {getattr(error, 'orig', None) or type(error).__name__}"
             raise
-        work = (self._add_shown(), self._sweep(), self._keep_claim(), self.audit.keep_writing())
+        work = (self._add_shown(), self._sweep(), self._keep_claim(), self._settle_lost(), self.audit.keep_writing())
         self._tasks = [asyncio.create_task(each) for each in work]
         self.is_ready = True
 
@@ -178,9 +191,18 @@ class Service:
     async def uploads(self) -> AsyncIterator[None]:
         """Hold a slot for an upload. The disk space reserved for deleting is not available to it."""
         async with self._uploads.take(UPLOAD_WAIT_SECONDS):
-            if await asyncio.to_thread(lambda: self.data.reserve.is_short):
+            if await asyncio.to_thread(self._is_short):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             yield
+
+    def _is_short(self) -> bool:
+        """Whether the remaining disk space is reserved: for deleting, or for the owner."""
+        if self.data.reserve.is_short:
+            return True
+        if current_caller().is_owner:
+            return False
+        usage = shutil.disk_usage(self.data.path)
+        return usage.free < min(usage.total // OWNER_DISK_SHARE, OWNER_DISK_BYTES)
 
     async def stop(self) -> None:
         """Stop in order: running analyses start again with the next service."""
@@ -227,9 +249,19 @@ class Service:
                     await self.data.reserve.spend(self.tokens.sweep)
                     await self.data.reserve.spend(self.audit.sweep)
                 self.data.reserve.keep()
+            except (SQLAlchemyError, OSError) as error:
+                self.database.note_failure(error)
             except Exception:
                 log.exception("expired data could not be deleted yet")
             await asyncio.sleep(SWEEP_SECONDS)
+
+    async def _settle_lost(self) -> None:
+        while True:
+            await asyncio.sleep(CLAIM_SECONDS)
+            try:
+                await self.captures.settle_lost()
+            except (SQLAlchemyError, OSError) as error:
+                self.database.note_failure(error)
 
     async def _keep_claim(self) -> None:
         """Work only while no other service has the database: PostgreSQL forgets the claim when it restarts."""
@@ -244,7 +276,7 @@ class Service:
                 await self.queue.stop()
                 return
             except (SQLAlchemyError, OSError) as error:
-                log.warning("the database does not respond", reason=type(error).__name__)
+                self.database.note_failure(error)
 
 
 def _analyses_of(settings: Settings, **limits: Any) -> Executor:

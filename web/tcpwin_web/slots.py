@@ -34,11 +34,15 @@ class Caller:
     Attributes:
         name: the same for all requests that share turns; never shown.
         is_guest: uses a share link. All guests together get a share of the slots.
+        is_owner: has full access, and a reserve of everything.
+        credential: the login or token shown, whatever the address.
         gone: set when nobody waits any more.
     """
 
     name: str
     is_guest: bool = False
+    is_owner: bool = False
+    credential: str | None = None
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def await_unless_gone(self, future: "asyncio.Future[T]") -> T:
@@ -64,7 +68,7 @@ _caller: ContextVar[Caller | None] = ContextVar("caller", default=None)
 
 def current_caller() -> Caller:
     """Return the caller of the current context."""
-    return _caller.get() or Caller("service")
+    return _caller.get() or Caller("service", is_owner=True)
 
 
 def set_caller(caller: Caller) -> None:
@@ -82,7 +86,9 @@ class _Waiting:
 class FairSemaphore:
     """A semaphore whose slots are shared fairly among callers."""
 
-    def __init__(self, count: int, *, each: int, guests: int, each_waiting: int, guests_waiting: int) -> None:
+    def __init__(
+        self, count: int, *, each: int, guests: int, each_waiting: int, guests_waiting: int, reserved: int = 0
+    ) -> None:
         """Create the semaphore.
 
         Args:
@@ -90,10 +96,13 @@ class FairSemaphore:
             guests: maximum number of slots of all guests together.
             each_waiting: maximum number of waiting requests per caller; further ones are refused.
             guests_waiting: the same for all guests together.
+            reserved: slots that only the owner may hold.
         """
         self.count = count
         self._each, self._guests = each, guests
         self._each_waiting, self._guests_waiting = each_waiting, guests_waiting
+        self._others = max(count - reserved, 1)
+        self._held_by_owner = 0
         self._numbers = itertools.count()
         self._held: Counter[str] = Counter()
         self._held_by_guests = 0
@@ -179,17 +188,21 @@ class FairSemaphore:
             self._waiting.remove(chosen)
             self._held[chosen.caller.name] += 1
             self._held_by_guests += chosen.caller.is_guest
+            self._held_by_owner += chosen.caller.is_owner
             self._served[chosen.caller.name] = next(self._numbers)
             chosen.granted.set_result(None)
 
     def _may_hold_more(self, caller: Caller) -> bool:
         if caller.is_guest and self._held_by_guests >= self._guests:
             return False
+        if not caller.is_owner and self.taken - self._held_by_owner >= self._others:
+            return False
         return self._held[caller.name] < self._each
 
     def _give_back(self, caller: Caller) -> None:
         self._held[caller.name] -= 1
         self._held_by_guests -= caller.is_guest
+        self._held_by_owner -= caller.is_owner
         self._grant()
         self._forget(caller)
 

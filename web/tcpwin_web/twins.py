@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +23,8 @@ from tcpwin_web.jobs import JobError, ProcessExecutor
 from tcpwin_web.jobs.queue import Queue
 from tcpwin_web.jobs.twin import CANCELLED, PROGRESS, Limits, try_twin
 from tcpwin_web.jobs.whatif import WhatIfQuery
+from tcpwin_web.ledger import TWINS, Account
+from tcpwin_web.results import layout
 from tcpwin_web.settings import Settings
 from tcpwin_web.storage import DataFolder
 
@@ -31,7 +34,6 @@ KERNEL_BYTES = 2 << 30
 """Address space of a kernel and of the program that starts it, besides its hosts' memory."""
 GRACE_SECONDS = 20.0
 """Time for a cancelled or overdue run to end by itself and clean up."""
-MOST_WAITING = 16
 
 Status = Literal["none", "waiting", "running", "done", "failed"]
 
@@ -93,6 +95,7 @@ class Twins:
             niceness=NICENESS,
         )
         self._wanted: dict[Key, _Wanted] = {}
+        self._account = Account("twins", TWINS)
 
     @staticmethod
     def kernels() -> tuple[str, ...]:
@@ -106,7 +109,8 @@ class Twins:
             kernel: a kernel of the lab; empty: the one that accounts receive memory as the receiver's does.
 
         Raises:
-            ConflictError: the lab is not set up here, or too many twins wait.
+            ConflictError: the lab is not set up here.
+            BusyError: too many twins wait.
         """
         there = await asyncio.to_thread(self.kernels)
         if not there or (kernel and kernel not in there):
@@ -116,11 +120,12 @@ class Twins:
             )
         key = _key(capture_id, connection, query, kernel)
         if key not in self._wanted:
-            if len(self._wanted) >= MOST_WAITING:
-                raise ConflictError(f"{MOST_WAITING} twins wait already")
+            held = ExitStack()
+            held.enter_context(self._account.hold())
             # Before the first await: a concurrent request finds it.
             self._wanted[key] = wanted = _Wanted()
             wanted.task = asyncio.create_task(self._run(key, wanted, query, kernel))
+            wanted.task.add_done_callback(lambda _: held.close())
         return await self.state(capture_id, connection, query, kernel)
 
     async def state(self, capture_id: str, connection: int, query: WhatIfQuery, kernel: str = "") -> TwinState:
@@ -142,7 +147,7 @@ class Twins:
         return await self.state(capture_id, connection, query, kernel)
 
     def forget(self, capture_id: str) -> None:
-        """Cancel the twins of a capture that is deleted or analysed again."""
+        """Cancel the twins of a capture that is deleted."""
         for key, wanted in self._wanted.items():
             if key[0] == capture_id:
                 wanted.cancel()
@@ -183,7 +188,7 @@ class Twins:
 
     def _stored(self, key: Key) -> Path:
         capture_id, connection, digest = key
-        return self._data.results(capture_id) / "twins" / f"{connection}-{digest}.json"
+        return self._data.results(capture_id) / layout.TWINS / f"{connection}-{digest}.json"
 
     def _store(self, key: Key, outcome: dict[str, Any]) -> None:
         path = self._stored(key)

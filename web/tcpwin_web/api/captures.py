@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from sqlalchemy.exc import SQLAlchemyError
@@ -18,14 +18,13 @@ from tcpwin_web.results import layout, queries
 from tcpwin_web.scales import MAX_SCALES, scales_of
 from tcpwin_web.selecting import MOST_FILTER, MOST_MOMENT, selection_of
 from tcpwin_web.service import Service
+from tcpwin_web.slots import current_caller
 from tcpwin_web.storage.database import unbroken
 from tcpwin_web.storage.models import Capture, File
 
 router = APIRouter(tags=["captures"])
 
 WATCH_SECONDS = 0.2
-MAX_WATCHED = 256
-"""Streams of progress open at the same time; each polls the database every `WATCH_SECONDS`, or less often."""
 QUERIES_PER_SECOND = 50
 """Database queries per second of all streams together, so that they do not slow down other users."""
 WAITING = ("open", "queued", "running")
@@ -286,12 +285,11 @@ async def delete_capture(service: ServiceOf, request: Request, capture_id: Captu
 
 @router.post("/captures/{capture_id}/analysis", status_code=202)
 async def start_analysis(service: ServiceOf, request: Request, capture_id: CaptureId) -> CaptureEntry:
-    """Start the analysis of a capture, or start it again.
+    """Start the analysis of a capture, or start it again: existing results stay until the new ones replace them.
 
     A bundle with several captures becomes several captures, each with the bundle's snapshots, linked by `bundle_id`.
     """
     started = await service.captures.start(capture_id)
-    service.twins.forget(capture_id)
     for each in started:
         await service.audit.note(request, "analysis.start", each.id)
     return CaptureEntry.of(started[0])
@@ -299,7 +297,7 @@ async def start_analysis(service: ServiceOf, request: Request, capture_id: Captu
 
 @router.delete("/captures/{capture_id}/analysis")
 async def cancel_analysis(service: ServiceOf, request: Request, capture_id: CaptureId) -> CaptureEntry:
-    """Cancel the analysis of a capture, queued or running."""
+    """Cancel the analysis of a capture, queued or running; results of an earlier one stay."""
     capture = await service.captures.cancel(capture_id)
     await service.audit.note(request, "analysis.cancel", capture_id)
     return CaptureEntry.of(capture)
@@ -313,13 +311,8 @@ async def show_analysis(service: ServiceOf, capture: Analysed) -> Response:
 
 
 async def _watching(service: ServiceOf) -> AsyncIterator[None]:
-    if service.watched >= MAX_WATCHED:
-        raise HTTPException(503, f"{MAX_WATCHED} analyses are being watched already.", {"Retry-After": "5"})
-    service.watched += 1
-    try:
+    with service.streams.hold():
         yield
-    finally:
-        service.watched -= 1
 
 
 @router.get("/captures/{capture_id}/progress", response_class=EventSourceResponse, dependencies=[Depends(_watching)])
@@ -329,7 +322,8 @@ async def watch_analysis(service: ServiceOf, capture_id: CaptureId) -> AsyncIter
     If the service stops, the stream ends without `end`; browsers then reconnect.
     """
     before = None
-    while not service.is_ending:
+    caller = current_caller()
+    while not service.is_ending and not caller.gone.is_set():
         try:
             # A client may disconnect at any moment.
             capture = await unbroken(_look(service, capture_id))
@@ -354,7 +348,7 @@ async def watch_analysis(service: ServiceOf, capture_id: CaptureId) -> AsyncIter
         if now != before:
             yield ServerSentEvent(event="progress", data=now)
             before = now
-        await service.queue.wait(max(WATCH_SECONDS, service.watched / QUERIES_PER_SECOND))
+        await service.queue.wait(max(WATCH_SECONDS, service.streams.taken / QUERIES_PER_SECOND))
 
 
 async def _look(service: Service, capture_id: str) -> Capture:

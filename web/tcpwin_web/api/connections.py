@@ -214,7 +214,7 @@ async def find_elsewhere(service: Service, capture: Capture, document: Mapping[s
     """Find a connection in the other captures of its bundle: captures with the connection's number there."""
     found = []
     for other in await service.captures.of_bundle(capture):
-        if other.status == "done":
+        if other.has_results:
             folder = service.data.results(other.id)
             number = await asyncio.to_thread(queries.find_connection, folder, document)
             if number is not None:

@@ -75,9 +75,9 @@ def check_span(start_ns: int | None, end_ns: int | None) -> None:
 
 
 async def analysed(service: ServiceOf, capture_id: CaptureId) -> Capture:
-    """Return a capture with results; answer 404 or 409 otherwise."""
+    """Return a capture with results, also while they are made again; answer 404 or 409 otherwise."""
     capture = await service.captures.get(capture_id)
-    if capture.status == "done":
+    if capture.has_results:
         return capture
     if capture.status == "failed":
         raise ConflictError(f"its analysis failed: {capture.failure}")

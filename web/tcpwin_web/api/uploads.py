@@ -73,7 +73,7 @@ async def upload(
         await take(service, request, capture.id, name, kind)
         started = await service.captures.start(capture.id)
     except BaseException:
-        await asyncio.shield(service.captures.delete(capture.id))
+        await asyncio.shield(service.captures.give_up(capture.id))
         raise
     for each in started:
         await service.audit.note(request, "capture.upload", each.id)

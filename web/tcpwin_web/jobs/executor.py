@@ -20,6 +20,8 @@ from multiprocessing.context import ForkServerContext, ForkServerProcess, SpawnC
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
+import structlog
+
 from tcpwin.errors import CaptureError, SnapshotError, TcpwinError
 
 T = TypeVar("T")
@@ -33,6 +35,12 @@ DYING_SECONDS = 0.1
 SAFE_PATH = "PYTHONSAFEPATH"
 PR_SET_PDEATHSIG = 1
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+SCARCE = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
+"""Errors of a system that has run out of descriptors, processes or memory for a while."""
+SCARCE_SECONDS, MOST_SCARCE_SECONDS = 0.1, 5.0
+"""First and longest time to wait until there may be enough again."""
+
+log = structlog.get_logger("tcpwin.jobs")
 
 
 class JobError(Exception):
@@ -51,6 +59,10 @@ class NoRoomError(JobError):
 
 class LostError(JobError):
     """The process ended without a result; another try may succeed."""
+
+
+class ScarceError(LostError):
+    """The system had too few descriptors, processes or memory; another try may succeed."""
 
 
 class Executor(Protocol):
@@ -131,20 +143,11 @@ class ProcessExecutor(CallExecutor):
     def _run(self, call: "Call") -> None:
         if call.done():
             return
-        here, there = self._context.Pipe(duplex=False)
-        process = self._context.Process(
-            target=_work,
-            args=(there, self._memory_bytes, self._niceness, call.fn, call.args, call.kwargs),
-            daemon=True,
-        )
+        started = self._start(call)
+        if started is None:
+            return
+        process, here = started
         with here:
-            try:
-                _start(process)
-            except (OSError, EOFError, RuntimeError) as error:
-                call.settle(error=LostError(f"no process could be started: {error}"))
-                there.close()
-                return
-            there.close()
             call.process = process
             if call.cancelled():
                 process.kill()
@@ -156,6 +159,32 @@ class ProcessExecutor(CallExecutor):
                     process.kill()
                     process.join()
                 process.close()
+
+    def _start(self, call: "Call") -> tuple[ForkServerProcess | SpawnProcess, Any] | None:
+        """Start the process of a call, waiting for descriptors, memory and processes; None if the call is cancelled."""
+        seconds = SCARCE_SECONDS
+        while not call.done():
+            try:
+                here, there = self._context.Pipe(duplex=False)
+                with there:
+                    process = self._context.Process(
+                        target=_work,
+                        args=(there, self._memory_bytes, self._niceness, call.fn, call.args, call.kwargs),
+                        daemon=True,
+                    )
+                    try:
+                        _start(process)
+                    except BaseException:
+                        here.close()
+                        raise
+            except (OSError, EOFError, RuntimeError) as error:
+                if seconds == SCARCE_SECONDS:
+                    log.warning("no process could be started yet", reason=str(error) or type(error).__name__)
+                time.sleep(seconds)
+                seconds = min(2 * seconds, MOST_SCARCE_SECONDS)
+            else:
+                return process, here
+        return None
 
     def _await(self, call: "Call", process: ForkServerProcess | SpawnProcess, here: Any) -> None:
         if not here.poll(self._seconds):
@@ -258,7 +287,10 @@ def _in_words(error: Exception) -> JobError | str:
     if is_full or any(f"(os error {number})" in str(error) for number in FULL):
         return NoRoomError()
     if isinstance(error, OSError):
-        return os.strerror(error.errno) if error.errno else str(error)
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        return ScarceError(reason) if error.errno in SCARCE else reason
+    if any(f"(os error {number})" in str(error) for number in SCARCE):
+        return ScarceError(str(error))
     import traceback
 
     traceback.print_exc()

@@ -6,7 +6,9 @@ Analyses that were running when a service ended start again with the next one. N
 import asyncio
 import contextlib
 import contextvars
+import errno
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine
@@ -25,7 +27,7 @@ from tcpwin_web import metrics
 from tcpwin_web.jobs import work
 from tcpwin_web.jobs.answers import own_names, prepare_shared
 from tcpwin_web.jobs.detail import detail_connections, prepare_capture, write_series_of
-from tcpwin_web.jobs.executor import Executor, JobError, LostError
+from tcpwin_web.jobs.executor import Executor, JobError, LostError, ScarceError
 from tcpwin_web.results import layout
 from tcpwin_web.slots import Caller, FairSemaphore, GoneError, current_caller, set_caller
 from tcpwin_web.storage import Database, DataFolder
@@ -38,6 +40,11 @@ MOST_ATTEMPTS = 3
 """Maximum number of starts of one analysis: beyond, it may be what kills the service."""
 POLL_SECONDS = 2.0
 MAX_REASON = 2000
+KEPT = "the last analysis failed, and these results are from an earlier one"
+MOST_LOST = 2
+OWNER = "owner "
+"""Prefix of a job's owner with full access."""
+MOST_SCARCE_SECONDS = 30.0
 MOST_WAIT_SECONDS = 300.0
 """Maximum wait for a slot among the answers that people wait for."""
 
@@ -78,6 +85,7 @@ class Queue:
         self._answers = answers
         self._slots = slots
         self._workers = asyncio.Semaphore(workers)
+        self._worker_count = workers
         self._wake = asyncio.Event()
         self._ended = asyncio.Event()
         # None until the analysis of a capture is submitted to a worker.
@@ -277,8 +285,11 @@ class Queue:
             await self._workers.acquire()
             try:
                 job = await self._take()
-            except Exception:
+            except (SQLAlchemyError, OSError) as error:
                 # The database may be full or unavailable for a while: the row is still there.
+                self._database.note_failure(error)
+                job = None
+            except Exception:
                 log.exception("no analysis could be taken")
                 job = None
             if job is None:
@@ -302,6 +313,9 @@ class Queue:
             if not since:
                 return None
             held = Counter(self._owners.values())
+            since = {each: at for each, at in since.items() if self._may_run_more(each, held)}
+            if not since:
+                return None
             owner = min(since, key=lambda each: (held[each], self._served.get(each, 0.0), since[each]))
             oldest = select(Job).where(Job.status == "queued", Job.owner == owner).order_by(Job.created_ns).limit(1)
             job = await session.scalar(oldest)
@@ -315,6 +329,13 @@ class Queue:
             self._served[owner] = time.monotonic()
             await session.execute(update(Capture).where(Capture.id == job.capture_id).values(status="running"))
             return job
+
+    def _may_run_more(self, owner: str, held: Counter[str]) -> bool:
+        """Whether a caller may have another worker: one of several is reserved for the owner."""
+        if owner.startswith(OWNER) or not owner:
+            return True
+        others = sum(count for each, count in held.items() if each and not each.startswith(OWNER))
+        return others < max(self._worker_count - 1, 1)
 
     async def _work(self, job: Job) -> None:
         capture_id, began = job.capture_id, time.monotonic()
@@ -352,11 +373,7 @@ class Queue:
         try:
             await self._settle_details(capture_id)
             file_set = await self._file_set_when_there(capture_id)
-            try:
-                return "done", None, await self._analyze(capture_id, file_set)
-            except LostError as error:
-                log.warning("a process was lost; its analysis is run again", capture=capture_id, reason=str(error))
-            return "done", None, await self._analyze(capture_id, file_set)
+            return "done", None, await self._analyze_again(capture_id, file_set)
         except JobError as error:
             return "failed", str(error)[:MAX_REASON], {}
         except asyncio.CancelledError:
@@ -372,6 +389,22 @@ class Queue:
             self._running.pop(capture_id, None)
             self._unwanted.discard(capture_id)
 
+    async def _analyze_again(self, capture_id: str, file_set: work.FileSet) -> dict[str, Any]:
+        """Analyse a capture; once more if its process is lost, and until the system has what it needs."""
+        attempts, seconds = 0, POLL_SECONDS
+        while True:
+            try:
+                return await self._analyze(capture_id, file_set)
+            except LostError as error:
+                # Memory may be short because of this analysis: then it ends.
+                attempts += not isinstance(error, ScarceError) or os.strerror(errno.ENOMEM) in str(error)
+                if attempts >= MOST_LOST:
+                    raise
+                log.warning("a process was lost; its analysis is run again", capture=capture_id, reason=str(error))
+                if isinstance(error, ScarceError):
+                    await asyncio.sleep(seconds)
+                    seconds = min(2 * seconds, MOST_SCARCE_SECONDS)
+
     async def _analyze(self, capture_id: str, file_set: work.FileSet) -> dict[str, Any]:
         folder, unfinished = self._data.results(capture_id), self._data.unfinished(capture_id)
         submitted = self._executor.submit(work.analyze_file_set, file_set, str(folder), str(unfinished))
@@ -386,8 +419,8 @@ class Queue:
         while True:
             try:
                 return await self.file_set(capture_id)
-            except SQLAlchemyError:
-                log.exception("the files of a capture could not be loaded yet", capture=capture_id)
+            except (SQLAlchemyError, OSError) as error:
+                self._database.note_failure(error)
                 await asyncio.sleep(POLL_SECONDS)
 
     async def _record(self, job: Job, status: str, reason: str | None, shown: dict[str, Any]) -> bool:
@@ -399,8 +432,8 @@ class Queue:
                     self._data.forget_results(job.capture_id)
                 else:
                     await _finish(session, row, status, reason, **shown)
-        except SQLAlchemyError:
-            log.exception("the outcome of an analysis could not be stored yet", capture=job.capture_id)
+        except (SQLAlchemyError, OSError) as error:
+            self._database.note_failure(error)
             return False
         return True
 
@@ -452,6 +485,10 @@ async def _finish(session: AsyncSession, job: Job, status: str, reason: str | No
     if status == "done":
         await session.execute(delete(HostPair).where(HostPair.capture_id == job.capture_id))
         session.add_all(HostPair(capture_id=job.capture_id, **each) for each in shown.pop("pairs"))
+    capture = await session.get(Capture, job.capture_id)
+    if status != "done" and capture is not None and capture.has_results:
+        # The results of an earlier analysis stay until a later one succeeds.
+        status, reason = "done", reason and f"{KEPT}: {reason}"[:MAX_REASON]
     await session.execute(
         update(Capture).where(Capture.id == job.capture_id).values(status=status, failure=reason, **shown)
     )

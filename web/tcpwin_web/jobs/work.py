@@ -114,6 +114,9 @@ def analyze_file_set(file_set: FileSet, folder: str, unfinished: str) -> dict[st
             raise
         index.unlink()
         shown = _write(file_set, analysis, new)
+    # Twins do not depend on the analysis.
+    if (place / layout.TWINS).is_dir():
+        shutil.copytree(place / layout.TWINS, new / layout.TWINS, dirs_exist_ok=True)
     put_in_place(new, place)
     return shown
 

@@ -130,7 +130,7 @@ def routes(templates: Jinja2Templates) -> APIRouter:
     ) -> Response:
         capture = await service.captures.get(capture_id)
         others = await service.captures.of_bundle(capture)
-        if capture.status != "done":
+        if not capture.has_results:
             return show(templates, request, "waiting.html", capture=capture, others=others)
         folder = service.data.results(capture_id)
         document, mark = await asyncio.to_thread(_read_marked, folder)
@@ -224,7 +224,7 @@ async def _take_form(request: Request, service: Service) -> Response:
                 await _store(service, capture.id, "pasted.txt", _once(pasted.encode()), "snapshot")
             started = await service.captures.start(capture.id)
         except BaseException:
-            await asyncio.shield(service.captures.delete(capture.id))
+            await asyncio.shield(service.captures.give_up(capture.id))
             raise
     for made in started:
         await service.audit.note(request, "capture.upload", made.id)

@@ -7,19 +7,19 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import Response, StreamingResponse
 from fastapi.templating import Jinja2Templates
 
 from tcpwin_web.api.parts import service_of
 from tcpwin_web.pages.parts import show
 from tcpwin_web.service import Service
+from tcpwin_web.slots import current_caller
 
 ANSWER_SECONDS = 5.0
 LOOK_SECONDS = 1.0
 """Interval at which a stream checks whether the service ends."""
 MOST_LINE_BYTES = 1 << 20
-MOST_FOLLOWERS = 16
 AWAY = b"event: away\ndata: {}\n\n"
 """The recorder does not answer, or has ended; browsers reconnect by themselves."""
 
@@ -27,28 +27,21 @@ AWAY = b"event: away\ndata: {}\n\n"
 def routes(templates: Jinja2Templates) -> APIRouter:
     """Create the routes."""
     router = APIRouter()
-    followers: set[object] = set()
 
     @router.get("/watch")
     def show_watch(request: Request) -> Response:
         return show(templates, request, "watch.html", address=_address(request))
 
-    @router.get("/watch/events")
+    async def holding(request: Request) -> AsyncIterator[None]:
+        with service_of(request).followers.hold():
+            yield
+
+    @router.get("/watch/events", dependencies=[Depends(holding)])
     async def follow(request: Request) -> Response:
         _address(request)
-        if len(followers) >= MOST_FOLLOWERS:
-            raise HTTPException(503, f"{MOST_FOLLOWERS} pages already follow the recorder.", {"Retry-After": "5"})
-
-        async def events() -> AsyncIterator[bytes]:
-            follower = object()
-            followers.add(follower)
-            try:
-                async for data in _events(service_of(request)):
-                    yield data
-            finally:
-                followers.discard(follower)
-
-        return StreamingResponse(events(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        return StreamingResponse(
+            _events(service_of(request)), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
+        )
 
     return router
 
@@ -74,7 +67,8 @@ async def _events(service: Service) -> AsyncIterator[bytes]:
         head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), ANSWER_SECONDS)
         if head.split(maxsplit=2)[1:2] == [b"200"]:
             reading = asyncio.ensure_future(reader.readline())
-            while not service.is_ending:
+            caller = current_caller()
+            while not service.is_ending and not caller.gone.is_set():
                 await asyncio.wait((reading,), timeout=LOOK_SECONDS)
                 if reading.done():
                     line = reading.result()

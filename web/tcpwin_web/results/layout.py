@@ -21,6 +21,9 @@ SHARED = "shared"
 VIEW = "view.json"
 """Texts of a capture's or a connection's page."""
 
+TWINS = "twins"
+"""Folder of the twins' results, which later analyses take over."""
+
 CONNECTION = "connection.json"
 EVENTS = "events.json"
 SNAPSHOTS = "snapshots.json"

@@ -1,30 +1,55 @@
-"""ASGI middleware: set the caller, for fair scheduling, and notice clients that leave before the answer."""
+"""ASGI middleware: set the caller, for fair scheduling, and notice clients that leave or lose their access.
+
+An open stream, upload or print ends soon after its token or login is revoked, has expired, or is logged out.
+"""
 
 import asyncio
 
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tcpwin_web.security.access import Gate
+from tcpwin_web.security.scopes import Scope as Rights
 from tcpwin_web.slots import Caller, set_caller
+
+DROP = "tcpwin.drop"
+"""Key of an ASGI scope: closes the client's connection."""
+CHECK_SECONDS = 0.25
+"""Interval at which the access of open requests is checked again."""
 
 
 class Calling:
     """Gives every request its `Caller`, as identified by `Access`."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, gate: Gate) -> None:
         self._app = app
+        self._gate = gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         state = scope["state"]
-        caller = Caller(state["caller"], state["is_guest"])
+        is_owner = state["scope"] is Rights.ADMIN
+        caller = Caller(state["caller"], state["is_guest"], is_owner, state["credential"])
         set_caller(caller)
         listening = _Listening(receive, caller, has_body=_has_body(scope))
+        checking = asyncio.create_task(self._watch(scope, caller)) if state["credential"] else None
         try:
             await self._app(scope, listening.receive, send)
         finally:
             listening.end()
+            if checking is not None:
+                checking.cancel()
+
+    async def _watch(self, scope: Scope, caller: Caller) -> None:
+        """End a request whose caller loses access."""
+        while True:
+            await asyncio.sleep(CHECK_SECONDS)
+            if self._gate.identify(Request(scope)) is None:
+                caller.gone.set()
+                scope.get(DROP, lambda: None)()
+                return
 
 
 class _Listening:

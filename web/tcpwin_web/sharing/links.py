@@ -50,7 +50,7 @@ class Links:
             capture = await session.get(Capture, capture_id)
             if capture is None:
                 raise NotFoundError(capture_id)
-            if capture.status != "done":
+            if not capture.has_results:
                 raise ConflictError(f"only a finished analysis can be shared; this one is {capture.status}")
             share = Share(
                 capture_id=capture_id,
@@ -89,7 +89,7 @@ class Links:
             if share is None or share.expires_ns < now_ns():
                 return None
             capture = await session.get(Capture, share.capture_id)
-        if capture is None or capture.status != "done":
+        if capture is None or not capture.has_results:
             return None
         address_key = self._keys.of(share.id).hex() if share.is_anonymised else None
         return Opened(capture, share.expires_ns, share.id, address_key)

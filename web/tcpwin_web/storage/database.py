@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from importlib.resources import files
 from typing import Any, TypeVar
 
+import structlog
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, event, text
@@ -18,6 +19,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_sessionmaker, create_async_engine
 
 T = TypeVar("T")
+
+log = structlog.get_logger("tcpwin.storage")
 
 BUSY_MS = 10_000
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -35,14 +38,15 @@ class InUseError(Exception):
 class Database:
     """Sessions of one database."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, sessions: int = 30) -> None:
+        """Create the engine. `sessions`: connections to the database at most."""
         self._is_sqlite = url.startswith("sqlite")
         options: dict[str, Any] = (
-            {}
+            {"pool_size": sessions - sessions * 2 // 3, "max_overflow": sessions * 2 // 3}
             if self._is_sqlite
             else {
-                "pool_size": 10,
-                "max_overflow": 20,
+                "pool_size": sessions - sessions * 2 // 3,
+                "max_overflow": sessions * 2 // 3,
                 "pool_pre_ping": True,
                 "connect_args": {"connect_timeout": CONNECT_SECONDS},
             }
@@ -60,6 +64,13 @@ class Database:
         self._may_open = asyncio.Event()
         self._may_open.set()
         self._all_closed = asyncio.Event()
+        self._is_away = False
+
+    def note_failure(self, error: Exception) -> None:
+        """Log that the database does not respond: one line until it responds again."""
+        if not self._is_away:
+            log.warning("the database does not respond", reason=type(getattr(error, "orig", None) or error).__name__)
+        self._is_away = True
 
     async def claim(self) -> None:
         """Claim the database for this service until it is closed; may be called again.
@@ -138,6 +149,9 @@ class Database:
         try:
             async with self._sessions() as session, session.begin():
                 yield session
+            if self._is_away:
+                self._is_away = False
+                log.info("the database responds again")
         finally:
             self._open_sessions -= 1
             self._all_closed.set()

@@ -22,6 +22,7 @@ from tcpwin_web.storage.reserve import Reserve
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _DOUBTFUL = "doubtful"
+UNFINISHED = ".new"
 
 log = structlog.get_logger("tcpwin.storage")
 
@@ -67,6 +68,11 @@ class DataFolder:
             _keep_private(folder)
         self._take_lock()
         self.reserve.keep()
+        for old in self._results.glob(f"*{layout.replaced(Path(UNFINISHED))}"):
+            # The earlier service ended while it replaced these results.
+            place = old.with_name(old.name.removesuffix(str(layout.replaced(Path(UNFINISHED)))))
+            if not place.exists():
+                old.rename(place)
         for pattern in ("*.new*", "*/details/*.*", "*/series/*.*"):
             for folder in self._results.glob(pattern):
                 shutil.rmtree(folder, ignore_errors=True)
@@ -161,7 +167,7 @@ class DataFolder:
     def unfinished(self, capture_id: str) -> Path:
         """Return the folder for a capture's results while a worker writes them."""
         folder = self.results(capture_id)
-        return folder.with_name(f"{folder.name}.new")
+        return folder.with_name(f"{folder.name}{UNFINISHED}")
 
     def forget_unfinished(self, capture_id: str) -> None:
         """Delete unfinished results."""

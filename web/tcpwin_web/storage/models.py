@@ -70,6 +70,11 @@ class Capture(Base):
     notes: Mapped[list["Note"]] = relationship(cascade="all, delete-orphan")
 
     @property
+    def has_results(self) -> bool:
+        """Whether there are results, of this analysis or of an earlier one that has not been replaced yet."""
+        return self.results_version is not None
+
+    @property
     def is_damaged(self) -> bool:
         """Whether the file is damaged and only the part before the damage was read, according to its summary."""
         return DAMAGED in (self.summary or "")

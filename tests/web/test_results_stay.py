@@ -1,0 +1,116 @@
+"""Results stay while an analysis is repeated or fails; an upload that loses its database ends as failed."""
+
+import logging
+import signal
+import socket
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from fastapi.testclient import TestClient
+from live import HANG_S, until
+from web.conftest import MakeClient
+from web.crafted import API, analysed, settle
+from web.postgres import ON_BOTH, Postgres
+from web.running import Host
+from web.test_bad_days import held_by
+
+from tcpwin_web.results import layout
+from tcpwin_web.storage import DataFolder
+
+
+def is_shown(client: TestClient, id: str, link: str) -> bool:
+    """Whether a capture's page, its result, its connection and its share link are there."""
+    paths = (f"/captures/{id}", f"{API}/captures/{id}/analysis", f"{API}/captures/{id}/connections/0", link)
+    return all(client.get(path, headers={"accept": "text/html"}).status_code == 200 for path in paths)
+
+
+@ON_BOTH
+def test_results_stay_until_new_ones_replace_them(make_client: MakeClient, capture: bytes) -> None:
+    client = make_client(workers=1)
+    id = analysed(client, capture)
+    link = client.post(f"{API}/captures/{id}/shares", json={}).json()["path"]
+    place = f"{API}/captures/{id}/analysis"
+    with held_by(client):
+        assert client.post(place).json()["status"] == "queued"
+        assert is_shown(client, id, link)
+        assert "being analysed again" in client.get(f"/captures/{id}", headers={"accept": "text/html"}).text
+        assert client.delete(place).json()["status"] == "done"
+        assert is_shown(client, id, link)
+        assert client.post(place).status_code == 202
+    assert settle(client, id)["failure"] is None
+    assert is_shown(client, id, link)
+
+
+def test_results_stay_if_a_later_analysis_fails(client: TestClient, capture: bytes, tmp_path: Path) -> None:
+    id = analysed(client, capture)
+    link = client.post(f"{API}/captures/{id}/shares", json={}).json()["path"]
+    (file,) = (tmp_path / "data" / "files").glob("*/*")
+    hidden = file.rename(tmp_path / "hidden")
+    assert client.post(f"{API}/captures/{id}/analysis").status_code == 202
+    entry = settle(client, id)
+    assert (entry["status"], "these results are from an earlier one" in entry["failure"]) == ("done", True), entry
+    assert client.get(link).status_code == 200
+    hidden.rename(file)
+    assert client.post(f"{API}/captures/{id}/analysis").status_code == 202
+    assert settle(client, id)["failure"] is None
+    assert is_shown(client, id, link)
+
+
+def test_a_kill_while_results_are_replaced(tmp_path: Path) -> None:
+    """The old ones have been moved away, the new ones not yet into place (`put_in_place`)."""
+    data = DataFolder(tmp_path / "data")
+    data.prepare()
+    data.release()
+    unfinished = data.unfinished("a")
+    for folder, text in ((unfinished, "new"), (layout.replaced(unfinished), "old")):
+        folder.mkdir()
+        (folder / layout.CAPTURE).write_text(text)
+    data.prepare()
+    assert (data.results("a") / layout.CAPTURE).read_text() == "old"
+    assert [path.name for path in data.results("a").parent.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("sig", [signal.SIGQUIT, pytest.param(signal.SIGINT, marks=pytest.mark.nightly)])
+def test_an_upload_that_loses_postgresql(
+    postgres: Postgres, host: Host, capture: bytes, sig: signal.Signals, caplog: pytest.LogCaptureFixture, capfd: Any
+) -> None:
+    address = host(database_url=postgres.new_database())
+    place = urlsplit(address)
+    with (
+        httpx2.Client(base_url=address, timeout=HANG_S) as client,
+        socket.create_connection((place.hostname, place.port), timeout=HANG_S) as opened,
+        caplog.at_level(logging.WARNING),
+    ):
+        head = (
+            f"POST {API}/uploads?name=half.pcap HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(capture)}\r\n\r\n"
+        )
+        opened.sendall(head.encode() + capture[:100])
+        until(lambda: client.get(f"{API}/captures").json()["total"])
+        capfd.readouterr()
+        postgres.stop(sig)
+        try:
+            opened.sendall(capture[100:])
+            assert opened.recv(1 << 16).startswith(b"HTTP/1.1 503")
+            assert client.get(f"{API}/captures").status_code == 503
+        finally:
+            postgres.start()
+
+        def failed() -> Any:
+            answer = client.get(f"{API}/captures")
+            found = answer.json()["captures"] if answer.status_code == 200 else []
+            return found and found[0]["status"] == "failed" and found[0]
+
+        entry = until(failed)
+        assert entry["failure"].endswith("send again what is missing")
+        out, err = capfd.readouterr()
+        said = out + err + caplog.text
+        assert "Traceback" not in said, said
+        assert said.count("the database does not respond") == 1, said
+        # What is missing is sent again.
+        files = f"{API}/captures/{entry['id']}/files?name=whole.pcap"
+        assert client.put(files, content=capture).status_code == 201
+        assert client.post(f"{API}/captures/{entry['id']}/analysis").status_code == 202
+        assert settle(client, entry["id"])["status"] == "done"

@@ -1,0 +1,76 @@
+"""Open connections by address: when there are too many, those that do nothing are closed, of the address with most.
+
+A new connection may be the owner's, which shows only with its first request. It is therefore accepted, and the oldest
+idle connection of the most crowded address is closed instead.
+"""
+
+from typing import Protocol
+
+from tcpwin_web.ledger import MOST_CONNECTIONS, MOST_OF_ADDRESS, Ledger
+
+
+class Client(Protocol):
+    """A connection."""
+
+    @property
+    def rank(self) -> int:
+        """0: idle; 1: answering somebody without a token; 2: answering a token of limited scope; 3: the owner's."""
+        ...
+
+    def drop(self) -> None:
+        """Close it at once."""
+        ...
+
+
+class Crowd:
+    """All open connections of a service."""
+
+    def __init__(self, ledger: Ledger | None = None) -> None:
+        self._most = MOST_CONNECTIONS if ledger is None else ledger.connections
+        self._of_address = MOST_OF_ADDRESS if ledger is None else ledger.of_address
+        self._open: dict[str, dict[Client, None]] = {}
+        self._count = 0
+
+    def add(self, client: Client, address: str, *, is_proxy: bool = False) -> None:
+        """Add a new connection; close another one, or this one, if there are too many.
+
+        Args:
+            is_proxy: serves many people: any number of connections from its address is accepted.
+        """
+        of_address = self._open.setdefault(address, {})
+        of_address[client] = None
+        self._count += 1
+        if not is_proxy and len(of_address) > self._of_address:
+            self._close(_oldest(of_address, 0) or client)
+        elif self._count > self._most:
+            self._close(self._choose() or client)
+
+    def remove(self, client: Client, address: str) -> None:
+        """Remove a connection that has ended or is ending; does nothing if it was removed before."""
+        of_address = self._open.get(address, {})
+        if client in of_address:
+            del of_address[client]
+            self._count -= 1
+            if not of_address:
+                del self._open[address]
+
+    def _close(self, client: Client) -> None:
+        for address, clients in self._open.items():
+            if client in clients:
+                self.remove(client, address)
+                break
+        client.drop()
+
+    def _choose(self) -> Client | None:
+        """Return the connection that matters least, of the address with most connections; None if all are needed."""
+        crowded = sorted(self._open.values(), key=len, reverse=True)
+        for rank in (0, 1, 2):
+            for clients in crowded:
+                # The only request of an address is answered.
+                if (rank == 0 or len(clients) > 1) and (found := _oldest(clients, rank)):
+                    return found
+        return None
+
+
+def _oldest(clients: dict[Client, None], rank: int) -> Client | None:
+    return next((each for each in clients if each.rank <= rank), None)
