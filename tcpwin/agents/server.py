@@ -17,8 +17,9 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from tcpwin.agents.answers import connection_of, tell_capture, tell_connection, tell_evidence, tell_pair
-from tcpwin.agents.folder import Folder, check_filter
+from tcpwin.agents.folder import Folder
 from tcpwin.errors import OutputError, SourceError, TcpwinError
+from tcpwin.offline import deny_sockets
 from tcpwin.pairing import pair
 from tcpwin.paths import describe_whatif, whatif
 from tcpwin.units import name_text
@@ -74,6 +75,8 @@ def serve(folder: Folder, out: Folder | None = None) -> None:
     Args:
         out: folder for slices; None omits that tool.
     """
+    # Figures are drawn by a browser, which needs sockets of this machine.
+    deny_sockets(local=True, all_threads=True)
     make_server(folder, out).run("stdio")
 
 
@@ -180,7 +183,6 @@ class _Tools:
 
     def pair_captures(self, a: Capture, b: Capture, filter: Filter = None, limit: Limit = 10) -> dict[str, Any]:
         """Compare two captures of the same traffic, taken at two points: which packets were lost between them."""
-        check_filter(filter)
         paths = [os.fspath(self._folder.path(name)) for name in (a, b)]
         return tell_pair((a, b), pair(paths[0], paths[1], filter=filter), limit)
 

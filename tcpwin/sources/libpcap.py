@@ -1,8 +1,12 @@
-"""libpcap, which compiles filters; the engine runs them."""
+"""libpcap, which compiles filters; the engine runs them.
+
+libpcap would ask name servers for host names. It compiles where it cannot open a socket: only /etc/hosts is left.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,9 +14,21 @@ from pathlib import Path
 from typing import Any
 
 from tcpwin.errors import FilterError, SourceError
+from tcpwin.offline import run_offline
 
 _SNAPLEN_BYTES = 262_144
 """tcpdump's default: the return value of a program for a matching packet."""
+NOT_RESOLVED = "names are not looked up, as that would send them to name servers: use an address"
+_WORD = re.compile(r"[\w.:\\-]*[^\W\d_][\w.:\\-]*")
+_NUMBER = re.compile(r"0x[0-9a-f]+|[0-9a-f]*:[0-9a-f:.]*|[0-9a-f]{2}(?:-[0-9a-f]{2}){5}", re.ASCII | re.IGNORECASE)
+_LANGUAGE = frozenset(
+    "and or not host net mask port portrange src dst gateway proto protochain ether ip ip6 arp rarp tcp udp icmp icmp6 "  # noqa: SIM905
+    "sctp igmp ah esp vrrp pim vlan mpls pppoed pppoes geneve less greater len broadcast multicast inbound outbound "
+    "link wlan tr fddi atalk aarp decnet iso stp ipx netbeui lat moprc mopdl ra ta addr1 addr2 addr3 addr4 type "
+    "subtype tcpflags tcp-fin tcp-syn tcp-rst tcp-push tcp-ack tcp-urg tcp-ece tcp-cwr icmptype icmpcode icmp6type "
+    "icmp6code icmp-echo icmp-echoreply icmp-unreach".split()
+)
+"""Words of pcap-filter(7)."""
 _JUMP, _BACK = 0x05, 1 << 31
 
 
@@ -24,15 +40,27 @@ def compile_filter(expression: str, link_type: int) -> Sequence[tuple[int, int, 
         SourceError: libpcap is missing.
     """
     cypcap = _libpcap()
-    try:
+
+    def compile() -> list[tuple[int, int, int, int]]:
         with _empty_capture(link_type) as path, cypcap.open_offline(path) as capture:
-            program: list[tuple[int, int, int, int]] = list(capture.compile(expression))
+            return list(capture.compile(expression))
+
+    try:
+        program = run_offline(compile, instead=lambda: _refuse_names(expression))
     except cypcap.Error as error:
         reason = str(error.args[-1]).removeprefix("can't parse filter expression: ")
+        reason += f"; {NOT_RESOLVED}" if reason.startswith("unknown host") else ""
         raise FilterError(f"filter {expression!r}: {reason} (for packets of link type {link_type})") from None
     if any(code == _JUMP and skip >= _BACK for code, _, _, skip in program):
         raise FilterError(f"filter {expression!r}: its program loops, as protochain's does, and is not run")
     return program
+
+
+def _refuse_names(expression: str) -> None:
+    """Refuse words that libpcap might look up."""
+    for word in _WORD.findall(expression):
+        if word.lower() not in _LANGUAGE and not _NUMBER.fullmatch(word):
+            raise FilterError(f"filter {expression!r}: unknown word {word!r}; {NOT_RESOLVED}")
 
 
 def _libpcap() -> Any:

@@ -24,7 +24,7 @@ def selection_of(filter: str | None, start: str | None, end: str | None) -> Sele
 
 
 def check_filter(expression: str) -> None:
-    """Compile a filter. Run it in a worker: libpcap may take long, and resolves host names.
+    """Compile a filter. Run it in a worker: libpcap may take long.
 
     Raises:
         FilterError: it does not compile for any usual link type.

@@ -23,6 +23,7 @@ from typing import Any, Protocol, TypeVar
 import structlog
 
 from tcpwin.errors import CaptureError, SnapshotError, TcpwinError
+from tcpwin.offline import deny_sockets
 
 T = TypeVar("T")
 
@@ -121,19 +122,28 @@ class ProcessExecutor(CallExecutor):
     """Runs up to `workers` calls at the same time in processes; others wait."""
 
     def __init__(
-        self, workers: int, *, memory_bytes: int, seconds: float, niceness: int = 0, is_forked: bool = True
+        self,
+        workers: int,
+        *,
+        memory_bytes: int,
+        seconds: float,
+        niceness: int = 0,
+        is_forked: bool = True,
+        is_offline: bool = True,
     ) -> None:
         """Create the executor.
 
         Args:
             workers: maximum number of calls at the same time.
             niceness: of its processes (nice(2)).
+            is_offline: deny network sockets to its processes where the kernel can (`tcpwin.offline`).
             is_forked: fork from a server that has imported everything. Otherwise each process is a new child of this
                 one, and ends with it in any case.
         """
         self._memory_bytes = memory_bytes
         self._seconds = seconds
         self._niceness = niceness
+        self._is_offline = is_offline
         self._context: ForkServerContext | SpawnContext = multiprocessing.get_context("spawn")
         if is_forked:
             self._context = multiprocessing.get_context("forkserver")
@@ -169,7 +179,15 @@ class ProcessExecutor(CallExecutor):
                 with there:
                     process = self._context.Process(
                         target=_work,
-                        args=(there, self._memory_bytes, self._niceness, call.fn, call.args, call.kwargs),
+                        args=(
+                            there,
+                            self._memory_bytes,
+                            self._niceness,
+                            self._is_offline,
+                            call.fn,
+                            call.args,
+                            call.kwargs,
+                        ),
                         daemon=True,
                     )
                     try:
@@ -298,10 +316,18 @@ def _in_words(error: Exception) -> JobError | str:
 
 
 def _work(
-    there: Any, memory_bytes: int, niceness: int, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
+    there: Any,
+    memory_bytes: int,
+    niceness: int,
+    is_offline: bool,
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Any,
 ) -> None:
     """Run one call in this process and send back its result, or the error in words."""
     _end_with_the_service()
+    if is_offline:
+        deny_sockets(all_threads=True)
     # The service decides when to end; an interrupt at its terminal reaches this process too.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
