@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from tcpwin.errors import SourceError
 from tcpwin.sources import Selection
+from tcpwin.units import name_text
 
 if TYPE_CHECKING:
     from tcpwin.limits import Analysis
@@ -30,7 +31,7 @@ _BUNDLE = re.compile(r".+\.(?:zip|tar|tar\.gz|tgz)", re.IGNORECASE | re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A capture, or a bundle of captures and snapshots."""
+    """A capture, or a bundle of captures and snapshots; its name as shown to agents."""
 
     name: str
     kind: str
@@ -59,7 +60,7 @@ class Folder:
                 return found, False
             kind = _kind(path)
             if kind is not None and self._is_inside(path) and path.is_file():
-                found.append(Entry(path.relative_to(self.root).as_posix(), kind, path.stat().st_size))
+                found.append(Entry(name_text(path.relative_to(self.root).as_posix()), kind, path.stat().st_size))
         return found, True
 
     def _files(self) -> Iterator[Path]:
@@ -81,13 +82,21 @@ class Folder:
         Raises:
             SourceError: the folder has no such capture.
         """
+        path: Path | None
         try:
             path = (self.root / name).resolve(strict=True)
         except (OSError, ValueError, RuntimeError):
-            path = None
+            path = self._shown_as(name)
         if path is None or not path.is_relative_to(self.root) or not path.is_file() or _kind(path) is None:
             raise SourceError(f"no capture {name!r} in this folder: list_captures lists the available ones")
         return path
+
+    def _shown_as(self, name: str) -> Path | None:
+        """Return the file whose name is shown like this because it has control characters or is not text."""
+        for path in self._files():
+            if name_text(path.relative_to(self.root).as_posix()) == name:
+                return path.resolve()
+        return None
 
     def analyse(
         self, name: str, filter: str | None = None, start: str | None = None, end: str | None = None

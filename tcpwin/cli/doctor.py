@@ -212,7 +212,8 @@ def _state(feature: Feature, failures: dict[str, str | None]) -> State:
 
 def _import_failure(module: str) -> str | None:
     """Return the last line of Python's message on an import that fails."""
-    command = [sys.executable, "-c", f"import {module}"]
+    # Without -P the current folder, where a stranger's captures may be, is searched for modules first.
+    command = [sys.executable, "-P", "-c", f"import {module}"]
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=IMPORT_SECONDS, check=False

@@ -27,6 +27,7 @@ from typing import IO, Any, Protocol
 from tcpwin.errors import SnapshotError
 from tcpwin.hosts.file import SnapshotFile
 from tcpwin.hosts.format import formats
+from tcpwin.hosts.zip_directory import zip_holds_more
 
 MAX_BYTES = 8 << 30
 MAX_MEMBERS = 10_000
@@ -324,7 +325,10 @@ class _Folder:
 class _Zip:
     """The members of a .zip."""
 
-    def __init__(self, path: Path, max_ratio: int) -> None:
+    def __init__(self, path: Path, max_members: int, max_ratio: int) -> None:
+        # zipfile makes an object of every entry before the first can be seen.
+        if zip_holds_more(path, max_members):
+            raise SnapshotError(f"more than {max_members:,} members", str(path))
         self._archive_bytes = path.stat().st_size
         self._max_ratio = max_ratio
         self._name = str(path)
@@ -429,7 +433,7 @@ def _find_archive(path: Path, max_bytes: int, max_members: int, max_ratio: int) 
         raw.seek(0)
         if start[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
             raw.close()
-            return _Zip(path, max_ratio)
+            return _Zip(path, max_members, max_ratio)
         if start[:4] in _FRAMES:
             raise SnapshotError(f"compressed by {_FRAMES[start[:4]]}, of which only gzip is read", str(path))
         overhead = 1 << 20  # Headers and the padding at the end.

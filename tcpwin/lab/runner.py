@@ -210,7 +210,7 @@ def _options(settings: Any) -> list[str]:
 
 
 def _start(end: str, out: Path, *arguments: str) -> subprocess.Popen[str]:
-    program = [sys.executable, "-c", "from tcpwin.cli import main; main()", "lab", *arguments]
+    program = [sys.executable, "-P", "-c", "from tcpwin.cli import main; main()", "lab", *arguments]
     argv = ["ip", "netns", "exec", SPACES[end], *program, "--log", str(out / f"log_{end}.jsonl")]
     return subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=os.environ)
 

@@ -136,5 +136,5 @@ def _compiled() -> Path:
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(folder), "PYTHONPATH": str(_LIBRARY)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     code = "import tcpwin.lab.first_process, tcpwin.lab.runner, tcpwin.lab.workload as w; w.workloads()"
-    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    subprocess.run([sys.executable, "-P", "-c", code], env=environment, check=True)
     return folder

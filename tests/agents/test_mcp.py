@@ -263,3 +263,36 @@ def test_without_the_sdk_the_error_names_it() -> None:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=HANG_S, check=False)
     assert done.returncode == 3
     assert done.stderr == b"tcpwin: agents are served by the mcp package: pip install 'tcpwin[mcp]'\n"
+
+
+def test_hostile_names_are_shown_escaped_and_can_be_read(tmp_path: Path) -> None:
+    names = {"new\nline.pcap": "new\\nline.pcap", "-dash.pcap": "-dash.pcap", "red\x1b[31m.pcap": "red\\x1b[31m.pcap"}
+    for name in names:
+        shutil.copy(KEEP_ALIVE, tmp_path / name)
+    calls = [("analyze_capture", {"capture": shown}) for shown in names.values()]
+    listed, *answers = ask(tmp_path, ("list_captures", {}), *calls)
+    assert {each["name"] for each in listed["captures"]} == set(names.values())
+    assert [answer["capture"] for answer in answers] == list(names.values())
+
+
+def test_wrong_arguments_get_a_sentence(tmp_path: Path) -> None:
+    shutil.copy(KEEP_ALIVE, tmp_path / "a.pcap")
+    written = {"capture": "a.pcap", "connection": 0}
+    said = refusals(
+        tmp_path,
+        ("analyze_capture", {"capture": "a.pcap", "filters": "port 1"}),
+        ("show_connection", {"capture": "a.pcap", "connection": -1}),
+        ("show_connection", {"capture": "a.pcap"}),
+        ("slice_capture", {**written, "name": "-x.pcapng"}),
+        ("slice_capture", {**written, "name": "a\nb.pcapng"}),
+        options=("--write", tmp_path),
+    )
+    assert said[0].endswith("filters: did you mean filter?"), said
+    assert said[1] == "connection: input should be greater than or equal to 0"
+    assert said[2] == "connection: field required"
+    assert all(text.endswith("is not a valid file name such as stall.pcapng") for text in said[3:]), said
+
+
+def test_a_figures_data_is_structured() -> None:
+    [drawn] = ask(CAPTURES, ("draw_figure", {"capture": SLOW, "connection": 0, "form": "spec"}))
+    assert drawn["plotly"]["data"]

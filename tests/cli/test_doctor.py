@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import sysconfig
@@ -12,7 +14,9 @@ import pytest
 from cli.command import refused, tcpwin
 from live import HANG_S
 
+from tcpwin.cli import doctor
 from tcpwin.cli.doctor import FEATURES
+from tcpwin.render.wireshark.plugin import plugin_text
 
 PACKAGES = Path(sysconfig.get_path("purelib"))
 MAIN = "from tcpwin.cli import main; main()"
@@ -124,3 +128,18 @@ def test_programs_that_are_not_there(name: str, tmp_path: Path) -> None:
     feature = told(done)[name]
     assert (done.returncode, feature["state"]) == (1, "missing"), feature
     assert feature["reason"]
+
+
+def test_nothing_is_imported_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stranger's modules lie next to captures; the siblings start Python for Wireshark and in the lab."""
+    seen = tmp_path / "seen"
+    for name in ("polars", "tcpwin"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(seen)!r}, 'w')")
+    monkeypatch.chdir(tmp_path)
+    assert doctor._import_failure("polars") is None
+    command = re.search(r'^local COMMAND = "(.*)"$', plugin_text(), re.MULTILINE)
+    assert command is not None
+    words = [*shlex.split(command[1]), "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("tcpwin")
+    assert not seen.exists()

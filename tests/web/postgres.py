@@ -101,12 +101,12 @@ class Postgres:
     def _address(self, database: str) -> str:
         return f"host={self._folder} user=tests dbname={database}"
 
-    def new_database(self) -> str:
-        """Make an empty database and return its URL."""
+    def new_database(self, options: str = "") -> str:
+        """Make an empty database, with these options of CREATE DATABASE, and return its URL."""
         self._count += 1
         name = f"test{self._count}"
         with psycopg.connect(self._address("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
+            connection.execute(f"CREATE DATABASE {name} {options}")
         return f"postgresql+psycopg://tests@/{name}?host={self._folder}"
 
 

@@ -120,6 +120,14 @@ class Captures:
         async with self._database.begin() as session:
             return await self._load(session, capture_id)
 
+    async def exists(self, capture_id: str) -> bool:
+        """Whether there is such a capture; True if the database does not respond."""
+        try:
+            async with self._database.begin() as session:
+                return await session.get(Capture, capture_id) is not None
+        except SQLAlchemyError:
+            return True
+
     async def of_bundle(self, capture: Capture) -> Sequence[Capture]:
         """Return the other captures of the same bundle, such as the one from the other end."""
         if capture.bundle_id is None:

@@ -18,6 +18,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm.exc import StaleDataError
 from starlette.exceptions import HTTPException
 
+from tcpwin_web.audit import COMPARED
 from tcpwin_web.captures import ConflictError, NotFoundError
 from tcpwin_web.headers import HEADERS, NOT_STORED
 from tcpwin_web.history import AddressError
@@ -30,6 +31,7 @@ from tcpwin_web.uploads.stream import UploadError
 
 MEDIA_TYPE = "application/problem+json"
 CLOSED = "The service's data folder cannot be written to; nothing was stored. Ask its operator."
+DELETED = "The capture has just been deleted."
 SHORT = "The service has too few free descriptors or too little memory; try again soon."
 FULL = "The service's disk is full; nothing was stored. Ask its operator to free space."
 
@@ -122,7 +124,12 @@ def install(app: FastAPI) -> None:
         return respond(request, 507, _sentence(error))
 
     @app.exception_handler(JobError)
-    def give_up(request: Request, error: JobError) -> Response:
+    async def give_up(request: Request, error: JobError) -> Response:
+        # A worker cannot know why files are missing.
+        for name in ("capture_id", *COMPARED):
+            capture_id = request.path_params.get(name) or request.query_params.get(name)
+            if capture_id and not await request.app.state.service.captures.exists(capture_id):
+                return respond(request, 404, DELETED)
         return respond(request, 422, _sentence(error))
 
     @app.exception_handler(OSError)
@@ -162,7 +169,7 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(FileNotFoundError)
     def deleted(request: Request, error: Exception) -> Response:
         log.warning("results were deleted while they were read", path=request.url.path, error=str(error))
-        return respond(request, 404, "The capture has just been deleted.")
+        return respond(request, 404, DELETED)
 
 
 def _phrase(status: int) -> str:

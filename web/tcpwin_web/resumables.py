@@ -132,12 +132,16 @@ class Resumables:
         await self._settle(found)
         return found
 
-    async def write(self, upload: Resumable, chunks: AsyncIterator[bytes]) -> None:
-        """Receive a part; if the connection is lost, keep what arrived.
+    async def write(self, upload: Resumable, offset: int, chunks: AsyncIterator[bytes]) -> None:
+        """Receive a part that begins at this offset; if the connection is lost, keep what arrived.
 
         Raises:
-            UploadError: 423, another request is sending a part; or the reason why it was refused.
+            UploadError: 409, another part has arrived or is arriving; 423, another request took over; or the reason
+                why it was refused.
         """
+        require_offset(upload, offset)
+        if upload.taking is not None:
+            raise UploadError(409, "another request is sending a part of this upload")
         before = upload.offset_bytes
         taking = upload.taking = asyncio.create_task(upload.file.take(_at_most(upload, chunks)))
         try:
@@ -200,6 +204,12 @@ class Resumables:
         except BaseException:
             self._known.pop(upload.id, None)
             raise
+
+
+def require_offset(upload: Resumable, offset: int) -> None:
+    """Raise UploadError (409) unless the next part begins at this offset."""
+    if offset != upload.offset_bytes:
+        raise UploadError(409, f"The upload continues at byte {upload.offset_bytes:,}.")
 
 
 _ENDS = UploadError(503, "the service is stopping: send the file again later")

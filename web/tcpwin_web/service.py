@@ -34,7 +34,7 @@ from tcpwin_web.sharing.links import Links
 from tcpwin_web.slots import FairSemaphore, current_caller
 from tcpwin_web.storage import Database, DataFolder
 from tcpwin_web.storage.clock import Clock
-from tcpwin_web.storage.database import InUseError
+from tcpwin_web.storage.database import EncodingError, InUseError
 from tcpwin_web.twins import Twins
 from tcpwin_web.uploads.receive import text_name
 
@@ -146,7 +146,7 @@ class Service:
         asyncio.get_running_loop().set_default_executor(self._page_threads)
         try:
             await self._open()
-        except InUseError as error:
+        except (InUseError, EncodingError) as error:
             self.failure = str(error)
             raise
         except OSError as error:

@@ -30,7 +30,7 @@ def default_folder() -> Path:
 
 def plugin_text() -> str:
     """Return the plugin, set up to start this Python's tcpwin and to look for indexes in this user's cache."""
-    words = [sys.executable, "-c", _START]
+    words = [sys.executable, "-P", "-c", _START]
     command = subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
     text = Path(__file__).with_name("tcpwin.lua").read_text(encoding="utf8")
     return text.replace("@COMMAND@", _escaped(command)).replace("@KNOWN@", _escaped(_known_folder().as_posix()))

@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tcpwin_web.api.parts import CaptureId, RowId, ServiceOf, storable
-from tcpwin_web.resumables import Resumable
+from tcpwin_web.resumables import Resumable, require_offset
 from tcpwin_web.service import Service
 from tcpwin_web.uploads.kinds import Kind
 from tcpwin_web.uploads.stream import UploadError
@@ -135,13 +135,12 @@ async def go_on_with_upload(
     if upload_offset is None:
         raise HTTPException(400, "Upload-Offset is missing.")
     found = await service.resumables.get(capture_id, upload_id)
-    if upload_offset != found.offset_bytes:
-        raise HTTPException(409, f"The upload continues at byte {found.offset_bytes:,}.")
+    require_offset(found, upload_offset)
     if upload_offset == found.length_bytes:
         return Response(status_code=204, headers=_state(service, found))
     async with service.uploads():
         try:
-            await service.resumables.write(found, request.stream())
+            await service.resumables.write(found, upload_offset, request.stream())
         except ClientDisconnect:
             raise UploadError(499, "the upload was interrupted") from None
     if found.offset_bytes == found.length_bytes:
@@ -166,6 +165,9 @@ def _metadata(header: str) -> dict[str, str]:
     metadata = {}
     for pair in filter(None, map(str.strip, header.split(","))):
         key, _, value = pair.partition(" ")
+        if key in metadata:
+            # The protocol requires unique keys.
+            raise HTTPException(400, f"Upload-Metadata: {key} is repeated.")
         try:
             metadata[key] = storable(base64.b64decode(value, validate=True).decode())
         except (binascii.Error, ValueError):

@@ -31,6 +31,10 @@ CLAIM = int.from_bytes(b"tcpwin")
 """Number of the advisory lock by which a service claims a PostgreSQL database."""
 
 
+class EncodingError(Exception):
+    """The database cannot hold every text."""
+
+
 class InUseError(Exception):
     """Another service uses the same data: two would run each other's jobs and delete each other's files."""
 
@@ -48,7 +52,8 @@ class Database:
                 "pool_size": sessions - sessions * 2 // 3,
                 "max_overflow": sessions * 2 // 3,
                 "pool_pre_ping": True,
-                "connect_args": {"connect_timeout": CONNECT_SECONDS},
+                # Without an encoding, SQL_ASCII, the driver returns bytes for text.
+                "connect_args": {"connect_timeout": CONNECT_SECONDS, "client_encoding": "utf8"},
             }
         )
         self._file = make_url(url).database if self._is_sqlite else None
@@ -79,6 +84,7 @@ class Database:
 
         Raises:
             InUseError: another service has claimed it.
+            EncodingError: its encoding is not UTF-8.
             SQLAlchemyError, OSError: the database does not answer.
         """
         if self._file is not None:
@@ -100,6 +106,12 @@ class Database:
         connection = await self._engine.connect()
         try:
             await connection.execution_options(isolation_level="AUTOCOMMIT")
+            encoding = await connection.scalar(text("SHOW server_encoding"))
+            if encoding != "UTF8":
+                raise EncodingError(
+                    f"the database has the encoding {encoding}, which cannot hold every name: create it with "
+                    "CREATE DATABASE tcpwin ENCODING 'UTF8' TEMPLATE template0"
+                )
             if not await connection.scalar(text("SELECT pg_try_advisory_lock(:number)"), {"number": CLAIM}):
                 raise InUseError("another service works on this database")
         except BaseException:
