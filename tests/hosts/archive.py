@@ -1,6 +1,6 @@
-"""Records as M-Lab's tcp-info archives them, of this host's own kernel.
+"""Records in the format of M-Lab's tcp-info archive, from this host's kernel.
 
-Written after github.com/m-lab/tcp-info, netlink/archival-record.go (MakeArchivalRecord), without tcpwin's own reader.
+Written after github.com/m-lab/tcp-info, netlink/archival-record.go (MakeArchivalRecord), without tcpwin's reader.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterable
 
 HEADER_BYTES = 72
-"""Of `struct inet_diag_msg`."""
+"""Size of `struct inet_diag_msg`."""
 
 
 def metadata(uuid: str = "host_1795288970_0000000000000001") -> str:

@@ -1,7 +1,7 @@
-"""Captures and texts of `ss` that are made to be joined: of the lab, with their clocks, addresses and SYNs changed;
-and Transfer, of which capture and kernel are known to the nanosecond.
+"""Captures and `ss` texts made for joining: lab runs with changed clocks, addresses and SYNs; and Transfer, whose
+capture and kernel are known to the nanosecond.
 
-In: bytes of a pcap or text of `ss`. Out: the same. It knows nothing of tcpwin.
+Works on bytes of a pcap or text of `ss`, independently of tcpwin.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ SCALE = bytes([1, 3, 3, 7])
 
 
 def copied_run(name: str) -> Run:
-    """Return the run of a capture of the project."""
+    """Return the run from which a bundled capture was copied."""
     [(scenario, end)] = [(scenario, end) for scenario, end, copy in COPIES if copy == name]
     return Run(scenario, end, LAB_TRUTH / scenario, LAB_CAPTURES / f"{name}.pcap.gz")
 
 
 def ss_text(run: Run, end: str) -> str:
-    """Return what `ss` said at one end of a run."""
+    """Return the `ss` text at one end of a run."""
     return (run.truth / f"ss_{end}.txt").read_text(encoding="ascii")
 
 
 def write_stamp(time_ns: int) -> str:
-    """Return the line with the time of a sample."""
+    """Return the timestamp line of a sample."""
     return f"{MARK}{time_ns // SECOND_NS}.{time_ns % SECOND_NS:09}\n"
 
 
 def moved(text: str, by_ns: int, *, drift_ppm: int = 0) -> str:
-    """Return the text as a host would have written it whose clock is ahead, and gains on the true one."""
+    """Return the text as written by a host whose clock is ahead and runs fast."""
     lines, first_ns = [], None
     for line in text.splitlines(keepends=True):
         if line.startswith(MARK):
@@ -58,7 +58,7 @@ def moved(text: str, by_ns: int, *, drift_ppm: int = 0) -> str:
 
 
 def records(capture: Path) -> tuple[bytes, list[bytes]]:
-    """Return the header of a little-endian pcap, and its records."""
+    """Return the header and the records of a little-endian pcap."""
     content = gzip.decompress(capture.read_bytes())
     found = []
     offset = FILE_HEADER.size
@@ -79,7 +79,7 @@ def without_start(capture: Path, tmp_path: Path, packets: int = 3) -> Path:
 
 @dataclass(frozen=True)
 class Packet:
-    """A segment as it came past the capture point."""
+    """A segment as it passed the capture point."""
 
     time_ns: int
     from_client: bool
@@ -93,10 +93,10 @@ class Packet:
 
 @dataclass(frozen=True)
 class Transfer:
-    """A server sends segments of 1000 bytes, one every 10 ms from 100 ms on; each is acknowledged alone.
+    """A server sends segments of 1000 bytes every 10 ms from 100 ms on; each is acknowledged separately.
 
-    The path takes 10 ms each way, without any change. Both windows are always 512 × 128 = 65,536 bytes. The capture
-    was made at the server, or at the client.
+    The path takes a constant 10 ms each way. Both windows are always 512 × 128 = 65,536 bytes. The capture was made at
+    the server, or at the client.
     """
 
     start_ns: int = 1_700_000_000 * SECOND_NS
@@ -114,13 +114,14 @@ class Transfer:
 
     @property
     def end_ns(self) -> int:
-        """When the server sends its FIN: 50 ms after it could have sent one more segment."""
+        """Return when the server sends its FIN: 50 ms after the next segment would be due."""
         return self.start_ns + self.FIRST_NS + self.segments * self.EVERY_NS + 50 * MS_NS
 
     def packets(self) -> list[Packet]:
         """Return all packets, in the order in which they passed the capture point."""
         client_isn, server_isn = self.isn
-        # Times as the server sees them; the client sees what it sends a way earlier, what it receives a way later.
+        # Times at the server; the client's packets leave one path delay earlier, and its received packets arrive one
+        # later.
         sent = [
             Packet(0, True, SYN, client_isn, 0, 65_535, 0, SCALE),
             Packet(0, False, SYN | ACK, server_isn, client_isn + 1, 65_535, 0, SCALE),
@@ -149,27 +150,27 @@ class Transfer:
         ]
 
     def acked_bytes(self, time_ns: int) -> int:
-        """Return what the server's kernel has acknowledged."""
+        """Return the bytes acknowledged according to the server's kernel."""
         return self.LENGTH * self._count(time_ns - 2 * self.WAY_NS)
 
     def sent_bytes(self, time_ns: int) -> int:
-        """Return what the server's kernel has sent."""
+        """Return the bytes sent according to the server's kernel."""
         return self.LENGTH * self._count(time_ns)
 
     def received_bytes(self, time_ns: int) -> int:
-        """Return what the client's kernel has received."""
+        """Return the bytes received according to the client's kernel."""
         return self.LENGTH * self._count(time_ns - self.WAY_NS)
 
     def _count(self, time_ns: int) -> int:
         return min(max((time_ns - self.start_ns - self.FIRST_NS) // self.EVERY_NS + 1, 0), self.segments)
 
     def sample_times(self, every_ns: int = 50 * MS_NS) -> list[int]:
-        """Return times 3 ms after a packet and 7 ms before the next, while data flow."""
+        """Return times 3 ms after a packet and 7 ms before the next, while data flows."""
         first_ns = self.start_ns + self.FIRST_NS + 43 * MS_NS
         return list(range(first_ns, self.start_ns + self.FIRST_NS + self.segments * self.EVERY_NS, every_ns))
 
     def server_ss(self, times: Iterable[int] | None = None, *, offset_ns: int = 0, extra: str = "") -> str:
-        """Return the server's sockets at times, by a clock that is ahead of the capture's."""
+        """Return the server's sockets at these times, by a clock that is ahead of the capture's."""
         return "".join(
             write_stamp(time_ns + offset_ns)
             + socket_text(
@@ -183,7 +184,7 @@ class Transfer:
         )
 
     def client_ss(self, times: Iterable[int] | None = None, *, offset_ns: int = 0) -> str:
-        """Return the client's sockets at times. The client connected: its bytes_acked counts the SYN."""
+        """Return the client's sockets at these times. The client connected: its bytes_acked counts the SYN."""
         return "".join(
             write_stamp(time_ns + offset_ns)
             + socket_text(
@@ -205,7 +206,7 @@ def socket_text(
 
 
 def write_pcap(path: Path, *transfers: Transfer) -> Path:
-    """Write captures of transfers, one after the other, as a pcap with nanoseconds."""
+    """Write captures of consecutive transfers as a pcap with nanoseconds."""
     content = [FILE_HEADER.pack(0xA1B23C4D, 2, 4, 0, 0, 65_535, 1)]
     for transfer in transfers:
         for packet in transfer.packets():

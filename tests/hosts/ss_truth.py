@@ -1,4 +1,4 @@
-"""Truths of `ss` lines: text as a version of iproute2 prints it, and every field that was read off it by hand."""
+"""Ground truth for `ss` lines: text as printed by a version of iproute2, and every field, read by hand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRUTH = Path(__file__).parent / "truth" / "ss"
 
 @dataclass(frozen=True)
 class Case:
-    """Text, the sockets that it holds as plain values, and how many of its lines are not understood."""
+    """Text, its sockets as plain values, and the number of lines that are not understood."""
 
     name: str
     text: str
@@ -47,7 +47,7 @@ def read_lines(text: Iterable[str]) -> tuple[list[SocketSample], Unknown]:
 
 
 def plain(sample: SocketSample) -> dict[str, Any]:
-    """Return every field that says something, as values of TOML."""
+    """Return every field with a value, as TOML values."""
     found = {}
     for field in dataclasses.fields(sample):
         value = getattr(sample, field.name)

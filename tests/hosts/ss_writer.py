@@ -1,6 +1,6 @@
-"""Sockets as each version of iproute2's `ss` prints them, written from its misc/ss.c and not from the reader.
+"""Print sockets like each version of iproute2's `ss`, written from its misc/ss.c rather than the reader.
 
-In: raw values of the kernel (microseconds, bytes, packets) and the options of `ss`. Out: the lines that it prints.
+Takes raw kernel values (microseconds, bytes, packets) and the options of `ss`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ WINDOW_ORDER: tuple[tuple[str, str, Version], ...] = (
 
 @dataclass(frozen=True)
 class Options:
-    """How `ss` was called, and which it is."""
+    """Options and version of `ss`."""
 
     version: Version
     numeric: bool = False
@@ -68,13 +68,13 @@ class Options:
 
     @property
     def show_options(self) -> bool:
-        """-e shows what -o shows."""
+        """-e includes the output of -o."""
         return self.timer or self.details
 
 
 @dataclass(frozen=True)
 class State:
-    """A socket of the kernel; `info` holds the fields of tcp_info that are not zero."""
+    """A kernel socket; `info` has the non-zero fields of tcp_info."""
 
     state: str
     queues: tuple[int, int]
@@ -271,7 +271,7 @@ def _algorithm_tokens(info: Info, options: Options) -> Iterator[str]:
 
 
 def send_rate(info: Info) -> float:
-    """Return cwnd × MSS over the round trip in bits a second, 0 where `ss` does not say it."""
+    """Return cwnd × MSS ÷ round trip in bits per second, 0 if `ss` omits it."""
     if not (info.get("rtt") and info.get("mss") and info.get("snd_cwnd")):
         return 0
     rate: float = info["snd_cwnd"] * float(info["mss"]) * 8_000_000.0 / info["rtt"]

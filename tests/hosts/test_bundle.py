@@ -1,4 +1,4 @@
-"""Bundles: what they list, whose it is, and that a hostile one neither writes nor unpacks more than it may."""
+"""Bundles: their members and hosts; a hostile one neither writes nor unpacks more than allowed."""
 
 from __future__ import annotations
 
@@ -284,7 +284,7 @@ def test_a_bomb_is_refused_before_it_goes_off(write: Writer, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("kind", ["cut", "nearly whole", "damaged"])
 def test_a_tar_with_half_a_header(tmp_path: Path, kind: str) -> None:
-    """Python's tarfile takes it for the end."""
+    """Python's tarfile takes it for the end of the archive."""
     whole = tar_with({"a.txt": NETSH, "b.txt": NETSH})
     second = whole.index(b"b.txt")
     left = {
@@ -299,7 +299,7 @@ def test_a_tar_with_half_a_header(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_tar_header_that_would_fill_the_memory(tmp_path: Path) -> None:
-    """A pax header is read as a whole: here it says that it has 4 GiB."""
+    """A pax header is read as a whole; this one claims 4 GiB."""
     info = tarfile.TarInfo("header")
     info.type, info.size = tarfile.XHDTYPE, 4 << 30
     (tmp_path / "b").write_bytes(info.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
@@ -308,7 +308,7 @@ def test_a_tar_header_that_would_fill_the_memory(tmp_path: Path) -> None:
 
 
 def test_a_sparse_member_is_refused(tmp_path: Path) -> None:
-    """A few bytes that stand for 8 GiB of zeros."""
+    """A few bytes that represent 8 GiB of zeros."""
     info = tarfile.TarInfo("sparse")
     info.type, info.size = tarfile.GNUTYPE_SPARSE, 0
     header = bytearray(info.tobuf(tarfile.GNU_FORMAT))
@@ -391,7 +391,7 @@ def test_names_that_cannot_be_printed(tmp_path: Path) -> None:
 
 
 def pcap(number: int) -> bytes:
-    """A capture that differs from others by its link type."""
+    """A capture with a distinct link type."""
     return struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, number)
 
 
@@ -399,9 +399,9 @@ def pcap(number: int) -> bytes:
 @pytest.mark.parametrize(
     ("names", "wanted", "expected"),
     [
-        # What `tcpwin snap` writes: the highest number is the oldest.
+        # Files of `tcpwin snap`: the highest number is the oldest.
         (["x.pcap", "x.pcap.1", "x.pcap.2", "x.pcap.10"], None, ["x.pcap.10", "x.pcap.2", "x.pcap.1", "x.pcap"]),
-        # Names that `tcpdump -C` writes. The files have one time, so only the number gives their order.
+        # Files of `tcpdump -C`. They have the same time, so only the number gives their order.
         (["x.pcap", "x.pcap1", "x.pcap2"], None, ["x.pcap", "x.pcap1", "x.pcap2"]),
         (["x.pcap00", "x.pcap01", "x.pcap02"], None, ["x.pcap00", "x.pcap01", "x.pcap02"]),
         (["x.CAP.1.gz", "x.CAP.2.gz", "x.CAP"], None, ["x.CAP.2.gz", "x.CAP.1.gz", "x.CAP"]),
@@ -415,7 +415,7 @@ def pcap(number: int) -> bytes:
 def test_the_files_of_a_ring_are_one_capture(
     write: Writer, names: list[str], wanted: str | None, expected: list[str], tmp_path: Path
 ) -> None:
-    """Oldest first, and readable when the bundle is closed."""
+    """They are read oldest first, and remain readable after the bundle is closed."""
     files = {name: pcap(number) for number, name in enumerate(names)}
     path = write(tmp_path, files)
     for each in tmp_path.rglob("*"):
@@ -440,7 +440,7 @@ def test_a_ring_of_tcpdump_that_began_again_is_ordered_by_time(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        # Hosts, not a ring: no ending of captures before the number.
+        # Hosts, not a ring: there is no capture extension before the number.
         (["snd1", "snd2"], "2 captures; choose one (--capture NAME): snd1, snd2"),
         (["10.0.0.1", "10.0.0.2"], "2 captures; choose one (--capture NAME): 10.0.0.1, 10.0.0.2"),
         (["web1.pcap", "web2.pcap"], "2 captures; choose one (--capture NAME): web1.pcap, web2.pcap"),
@@ -472,7 +472,7 @@ def test_the_files_of_a_ring_go_with_their_source(
 
 
 def open_when_read(fifo: Path, process: subprocess.Popen[bytes]) -> int:
-    """Return the end of a named pipe to write to, once a process has opened the other (fifo(7))."""
+    """Return the writing end of a named pipe once a process has opened the reading end (fifo(7))."""
 
     def attempt() -> int | None:
         assert process.poll() is None
@@ -487,7 +487,7 @@ def open_when_read(fifo: Path, process: subprocess.Popen[bytes]) -> int:
 
 
 def test_a_process_that_is_terminated_leaves_no_private_folder(tmp_path: Path) -> None:
-    """A reader waits on a FIFO that nobody writes to, with the capture unpacked next to it."""
+    """A reader waits on a FIFO without a writer, next to the unpacked capture."""
     path = write_zip(tmp_path, {"x.pcap": PCAP, "x.pcap.1": PCAP})
     path = path.rename(tmp_path / "b.zip")
     private, fifo = tmp_path / "private", tmp_path / "ss.txt"
@@ -503,7 +503,8 @@ def test_a_process_that_is_terminated_leaves_no_private_folder(tmp_path: Path) -
     try:
         descriptor = open_when_read(fifo, process)
         assert list(private.iterdir()) != []
-        # Python looks for signals before a read and when one is broken off: one that comes just between waits with it.
+        # Python checks for signals before a read and when one is interrupted; a signal just in between waits for the
+        # read.
         until(lambda: is_asleep(process.pid))
         process.send_signal(signal.SIGTERM)
         said = process.communicate(timeout=HANG_S)

@@ -1,4 +1,4 @@
-"""What the collector says of a socket that it knows: applied to what was known, it gives what is there now.
+"""The collector's changes, applied to the previous state of a socket, give its present state.
 
 Layouts of include/uapi/linux/inet_diag.h and tcp.h.
 """
@@ -30,7 +30,7 @@ def attribute(kind: int, data: bytes) -> bytes:
 
 
 def message(*, info_bytes: int = 240, memory_bytes: int = 36, congestion: bytes = b"cubic\0", state: int = 1) -> bytes:
-    """Return the message of a socket that has a round trip and two queues."""
+    """Return a message of a socket with a round trip and two queues."""
     head = HEADER.pack(2, state, 0, 0, b"\x00\x50", b"\xc0\x00", bytes(16), bytes(16), 0, 9, 1, 0, 11, 12, 1000, 77)
     info = bytearray(info_bytes)
     info[0] = state
@@ -39,12 +39,12 @@ def message(*, info_bytes: int = 240, memory_bytes: int = 36, congestion: bytes 
 
 
 def info_at(data: bytes) -> int:
-    """Return where `struct tcp_info` begins in a message."""
+    """Return the offset of `struct tcp_info` in a message."""
     return read_socket(data)[1].info
 
 
 def edited(data: bytes, edits: dict[int, int]) -> bytes:
-    """Return the message with other bytes at some places."""
+    """Return the message with some bytes replaced."""
     changed = bytearray(data)
     for at, value in edits.items():
         changed[at] = value
@@ -52,14 +52,14 @@ def edited(data: bytes, edits: dict[int, int]) -> bytes:
 
 
 def changes(before: bytes, after: bytes) -> dict[str, Any] | None:
-    """Return the changes in `after`; None if it must be written whole."""
+    """Return the changes in `after`; None if a complete record is needed."""
     _, parts = read_socket(before)
     members = comparison_of(len(before), parts).changes(before, after)
     return None if members is None else json.loads(f"{{{members}}}")
 
 
 def told(edits: dict[int, int]) -> dict[str, Any] | None:
-    """Return the changes that these edits cause, without running times, which must be present."""
+    """Return the changes caused by these edits without running times, which must be present."""
     found = changes(message(), edited(message(), edits))
     if found:
         assert found.keys() >= RUNNING
@@ -70,7 +70,7 @@ def told(edits: dict[int, int]) -> dict[str, Any] | None:
 def test_unchanged_values_are_left_out() -> None:
     assert told({}) == {}
     info = info_at(message())
-    # Times that run by themselves: since data was sent, since it came, since an ACK did; until the timer ends.
+    # Times that advance without events: since data was sent, received or acknowledged, and until the timer expires.
     assert told({info + 44: 1, info + 48: 1, info + 52: 1, info + 56: 1, EXPIRES_AT: 200}) == {}
 
 
@@ -130,7 +130,7 @@ def test_of_a_listener_any_change_needs_the_whole() -> None:
 def test_changes_lead_from_one_message_to_the_next(data: st.DataObject, info_bytes: int, memory_bytes: int) -> None:
     base = message(info_bytes=info_bytes, memory_bytes=memory_bytes)
     _, parts = read_socket(base)
-    # Types and lengths of the attributes stay; the state is not that of a listener.
+    # Types and lengths of the attributes stay, and the state is not LISTEN.
     places = [
         2, 3, *range(EXPIRES_AT, USER_AT), *range(parts.meminfo, parts.meminfo_end), *range(parts.info, parts.info_end)
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The offset between two clocks: bounds by hand, the lab's files with clocks that are wrong, and files that lie."""
+"""The offset between two clocks: bounds by hand, lab files with wrong clocks, and files with false times."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SKEWS_NS = {
     "half a second ahead": 500 * MS_NS,
     "a day ahead": 24 * HOUR_NS,
 }
-# A socket is read up to this much after its stamp: every lower bound is that much lower.
+# A socket is read up to this long after its timestamp, which lowers every lower bound by as much.
 READ_NS = 200_000
 STAMP_NS = 1_700_000_000_123_456_789
 # Clocks may drift by 200 ppm: add this share of the span, either way, to the estimated offset.
@@ -43,7 +43,7 @@ def clock_of(host: Host) -> ClockOffset:
     return host.clock
 
 
-# By hand.
+# Derived by hand.
 
 
 def test_nothing_is_known_without_bounds() -> None:
@@ -65,23 +65,24 @@ def test_given_is_certain() -> None:
     ("bounds", "expected", "uncertainty_ns"),
     [
         ([(-5 * MS_NS, 3 * MS_NS)], (0, -5 * MS_NS - READ_NS, 3 * MS_NS, "same_clock"), 5 * MS_NS + READ_NS),
-        # Each bound is the narrowest of those that samples set.
+        # Each bound is the tightest of the samples' bounds.
         (
             [(-5 * MS_NS, 3 * MS_NS), (-2 * MS_NS, 9 * MS_NS)],
             (0, -2 * MS_NS - READ_NS, 3 * MS_NS, "same_clock"),
             3 * MS_NS,
         ),
-        # Nothing is sure where one side is open.
+        # Nothing is certain if one side is unbounded.
         ([(-5 * MS_NS, None)], (0, -5 * MS_NS - READ_NS, None, "assumed"), None),
         ([(None, 4 * MS_NS)], (0, None, 4 * MS_NS, "assumed"), None),
-        # Half of 900 and 1000 ms, less half of the time of reading.
+        # Half of 900 and 1000 ms, minus half of the reading time.
         ([(900 * MS_NS, 1000 * MS_NS)], (949_900_000, 899_800_000, 1_000_000_000, "estimated"), 50_100_000),
         ([(900 * MS_NS, None)], (0, 899_800_000, None, "assumed"), None),
         ([(None, -900 * MS_NS)], (0, None, -900 * MS_NS, "assumed"), None),
-        # A lower bound this near to zero is the time that reading took.
+        # A lower bound this near to zero is explained by the reading time.
         ([(MS_NS + READ_NS, 5 * MS_NS)], (0, MS_NS, 5 * MS_NS, "same_clock"), 5 * MS_NS),
         ([(MS_NS + READ_NS + 2, 5 * MS_NS)], (3_000_001, 1_000_002, 5 * MS_NS, "estimated"), 1_999_999),
-        # 3 ms beyond each other: sockets were read up to 5 ms late, 9 to 11 ms, and so much is in doubt either way.
+        # The bounds contradict each other by 3 ms: sockets were read up to 5 ms late, 9 to 11 ms, which adds that
+        # uncertainty on both sides.
         (
             [(10 * MS_NS, 11 * MS_NS), (14 * MS_NS, 15 * MS_NS)],
             (10 * MS_NS, 4 * MS_NS, 16 * MS_NS, "estimated"),
@@ -101,14 +102,14 @@ def test_samples_that_contradict_each_other_leave_the_clock_assumed() -> None:
     bounds = [Bounds(place * SECOND_NS, place * SECOND_NS + MS_NS, STAMP_NS) for place in range(1, 11)]
     assert estimate(bounds) == ClockOffset(0, None, None, "assumed", 10, 1)
     assert estimate([CONTRADICTION] * 5) == ClockOffset(0, None, None, "assumed", 5, 0)
-    # Nine of ten are enough, eight are not.
+    # Nine of ten samples suffice, eight do not.
     good = Bounds(-MS_NS, MS_NS, STAMP_NS)
     assert estimate([good] * 9 + [CONTRADICTION]) == ClockOffset(0, -MS_NS - READ_NS, MS_NS, "same_clock", 10, 9)
     assert estimate([good] * 8 + [CONTRADICTION] * 2) == ClockOffset(0, None, None, "assumed", 10, 8)
 
 
 def test_two_stretches_as_good_are_both_named() -> None:
-    """Neither is taken for the other: a few samples between make no offset sure."""
+    """Neither is preferred: the few samples in between do not make an offset certain."""
     wide = [Bounds(SECOND_NS, 9 * SECOND_NS, STAMP_NS)] * 18
     two = [Bounds(2 * SECOND_NS, 3 * SECOND_NS, STAMP_NS), Bounds(6 * SECOND_NS, 7 * SECOND_NS, STAMP_NS)]
     clock = estimate(wide + two)
@@ -117,7 +118,7 @@ def test_two_stretches_as_good_are_both_named() -> None:
 
 
 def test_clocks_that_drift_are_within_the_bounds_from_first_to_last() -> None:
-    """A hundred samples in 100 s, each known to 0.5 ms, of a clock that gains 100 µs a second."""
+    """A hundred samples in 100 s, each known to 0.5 ms, with a clock that gains 100 µs per second."""
     bounds = [
         Bounds(
             SECOND_NS + 100_000 * second - 500_000,
@@ -130,7 +131,7 @@ def test_clocks_that_drift_are_within_the_bounds_from_first_to_last() -> None:
     assert (clock.method, clock.samples, clock.agreeing) == ("estimated", 100, 100)
     assert clock.least_ns is not None
     assert clock.most_ns is not None
-    # From 1 s to 1.0099 s, and not much more than that.
+    # From 1 s to 1.0099 s, and not much wider.
     assert SECOND_NS - 3 * MS_NS <= clock.least_ns <= SECOND_NS
     assert SECOND_NS + 9_900_000 <= clock.most_ns <= SECOND_NS + 13 * MS_NS
 
@@ -139,7 +140,7 @@ def test_clocks_that_drift_are_within_the_bounds_from_first_to_last() -> None:
 @all_cases("seconds", [10, 60, 600, 3600])
 @all_cases("width_ns", [300_000, 2 * MS_NS, 40 * MS_NS])
 def test_no_drift_makes_the_bounds_lie(ppm: float, seconds: int, width_ns: int) -> None:
-    """Rather nothing is said than a wrong number. Sockets are read up to 0.1 ms late."""
+    """No offset is better than a wrong one. Sockets are read up to 0.1 ms late."""
     chance = random.Random(1)
     truths, bounds = [], []
     for place in range(300):
@@ -159,27 +160,29 @@ def test_no_drift_makes_the_bounds_lie(ppm: float, seconds: int, width_ns: int) 
 
 
 def test_stamps_of_whole_seconds_are_up_to_a_second_early() -> None:
-    """Two samples, taken 0.3 and 0.9 s after their stamps by a clock that is right, each known to 10 ms."""
+    """Two samples, taken 0.3 and 0.9 s after their timestamps by a correct clock, each known to 10 ms."""
     bounds = [
         Bounds(300 * MS_NS, 310 * MS_NS, 1_700_000_000 * SECOND_NS),
         Bounds(900 * MS_NS, 910 * MS_NS, 1_700_000_001 * SECOND_NS),
     ]
-    # Stamps and offset are less than a second before the samples: -100.2 to 310 ms; the samples up to a second later.
+    # Timestamps and offset are less than a second before the samples: -100.2 to 310 ms; the samples up to a second
+    # later.
     assert estimate(bounds) == ClockOffset(0, -100_200_000, 1_310 * MS_NS, "same_clock", 2, 2)
 
 
-# Runs of the lab with wrong clocks.
+# Lab runs with wrong clocks.
 
 
 def first_stamp(text: str) -> int:
-    """Return the time of the first stamp."""
+    """Return the time of the first timestamp."""
     return int(Decimal(text.split("\n", 1)[0].removeprefix("### ")).scaleb(9))
 
 
 def check_skewed(run: Run, by_ns: int, drift_ppm: int = 0) -> None:
-    """Whatever the host's clock, the truth lies within what is stated; and that is a round trip, and what flow allows.
+    """The stated interval contains the truth, whatever the host's clock, and is as narrow as round trip and data flow
+    allow.
 
-    Where a clock drifts, each sample has a different true offset.
+    With a drifting clock each sample has a different true offset.
     """
     texts = {end: ss_text(run, end) for end in ("snd", "rcv")}
     files = [(end, of(moved(text, by_ns, drift_ppm=drift_ppm))) for end, text in texts.items()]
@@ -192,11 +195,11 @@ def check_skewed(run: Run, by_ns: int, drift_ppm: int = 0) -> None:
         assert clock.method in ("same_clock", "estimated")
         assert clock.least_ns is not None
         assert clock.most_ns is not None
-        # Two clocks that are the same do not drift: a drift that is smaller than the bounds cannot be seen.
+        # Identical clocks do not drift; a drift smaller than the bounds is invisible.
         unseen_ns = max(truths) - min(truths) if clock.method == "same_clock" else 0
         assert clock.least_ns - unseen_ns <= min(truths)
         assert max(truths) <= clock.most_ns + unseen_ns
-        # Samples are 200 ms apart. A transfer without SYN and without any rhythm fits at many offsets.
+        # Samples are 200 ms apart. A transfer without SYN and rhythm fits many offsets.
         if not run.is_late:
             span_ns = max(times) - min(times) + SECOND_NS
             assert clock.most_ns - clock.least_ns <= run.rtt_ns + 210 * MS_NS + 2 * DRIFT * span_ns
@@ -222,7 +225,7 @@ def test_a_clock_that_drifts_does_not_make_it_lie(run: Run) -> None:
 @all_cases("by_ns", [0, SKEWS_NS["half a second ahead"]], ids=["right", "half a second ahead"])
 @all_cases("name", [name for scenario, _, name in COPIES if scenario not in LATE])
 def test_stamps_of_whole_seconds_do_not_lie(name: str, by_ns: int) -> None:
-    """As `date` prints them. What the kernel said is then within the range of more than a second."""
+    """With timestamps from `date`, the kernel's values are within a range of more than a second."""
     run = copied_run(name)
     files = [(end, of(re.sub(r"(### \d+)\.\d+", r"\1", moved(ss_text(run, end), by_ns)))) for end in ("snd", "rcv")]
     analysis = analyze(run.capture, snapshots=files)
@@ -273,7 +276,7 @@ def test_joined_values_are_as_without_skew_within_the_doubt(name: str) -> None:
     ),
 )
 def test_counts_are_tied_where_no_syn_tells_where_they_begin(skew: str, name: str, tmp_path: Path) -> None:
-    """The rhythm of the transfer ties them: acknowledged bytes are then as the full capture has them."""
+    """The rhythm of the transfer aligns them: acknowledged bytes then equal those of the full capture."""
     run, by_ns = copied_run(name), SKEWS_NS.get(skew, 0)
     text = moved(ss_text(run, "snd"), by_ns)
     capture = without_start(run.capture, tmp_path)
@@ -290,7 +293,7 @@ def test_counts_are_tied_where_no_syn_tells_where_they_begin(skew: str, name: st
 
 
 def test_the_fin_ties_the_counts_of_a_transfer_without_any_rhythm(tmp_path: Path) -> None:
-    """In FIN-WAIT-1, acknowledged and queued bytes (the FIN as one) add up to all bytes."""
+    """In FIN-WAIT-1, acknowledged and queued bytes (the FIN counts as one) add up to all bytes."""
     transfer = Transfer()
     capture = write_pcap(tmp_path / "c.pcap", transfer)
     whole = capture.read_bytes()
@@ -306,7 +309,7 @@ def test_the_fin_ties_the_counts_of_a_transfer_without_any_rhythm(tmp_path: Path
     exact = clock_of(analyze(late, snapshots=[of(steady + last)]).hosts[0])
     assert vague.least_ns is None or vague.least_ns < -by_ns - 100 * MS_NS
     assert vague.most_ns is None or vague.most_ns > -by_ns + 100 * MS_NS
-    # As where the SYN was captured: 3.2 ms below, 7 ms above, and the drift of 1.2 s.
+    # As with the SYN: 3.2 ms below, 7 ms above, and the drift over 1.2 s.
     assert exact.method == "estimated"
     assert exact.least_ns is not None
     assert exact.most_ns is not None
@@ -326,7 +329,7 @@ OTHERS = (
 
 
 def relabelled(name: str, other: str) -> tuple[Run, str]:
-    """Return a run, and another run's samples of its sender with the first one's four-tuple and time."""
+    """Return a run, and samples of another run's sender with the first run's four-tuple and time."""
     run, from_run = copied_run(name), copied_run(other)
     text = ss_text(from_run, "snd")
     first, there = run.samples("snd")[0].time_ns, from_run.samples("snd")[0].time_ns

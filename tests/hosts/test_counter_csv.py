@@ -1,4 +1,4 @@
-"""Tables of counters: short names completed where it is clear, rows that do not fit left out."""
+"""Tables of counters: unambiguous short names are completed, invalid rows are omitted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Increases between samples: exact where nothing started again, never too much where something did."""
+"""Increases between samples are exact without a restart, and never too large with one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tcpwin.hosts.lines import Lines
 
 SECOND = 1_000_000_000
 PAGE = Path(tcpwin.__file__).parent / "docs" / "hosts" / "counters.md"
-# From the sections TcpExt and Tcp, as the kernel writes them.
+# From the sections TcpExt and Tcp, as in the kernel.
 WANTED = """
     PruneCalled RcvPruned OfoPruned TCPRcvCollapsed TCPRcvQDrop TCPOFODrop TCPOFOQueue TCPOFOMerge TCPZeroWindowDrop
     BeyondWindow TCPBacklogDrop TCPRcvCoalesce TCPToZeroWindowAdv TCPFromZeroWindowAdv TCPWantZeroWindowAdv TCPWinProbe
@@ -144,7 +144,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 1 << 34), st.booleans()), max_size=12)
 def test_an_increase_is_exact_and_after_a_restart_or_a_wrap_never_too_much(
     steps: dict[str, list[tuple[int, bool]]], is_32_bit: bool
 ) -> None:
-    """Each step counts on, after a restart in between where it says so; a 32-bit kernel wraps at 2^32."""
+    """Each step counts, also after a restart; a 32-bit kernel wraps at 2^32."""
     length = min(map(len, steps.values()))
     totals = dict.fromkeys(steps, 0)
     samples = [sample(0, dict(totals))]
@@ -203,7 +203,7 @@ def test_the_page_says_the_same_words() -> None:
 
 
 def test_before_and_after_of_the_lab_frame_its_table() -> None:
-    """The table cannot grow more during a run than the texts before and after it."""
+    """During a run the table grows at most as much as the texts before and after it."""
     folders = sorted(path.parent for path in LAB_RUNS.glob("*/nstat_rcv.csv"))
     assert len(folders) >= 20
     grown = 0

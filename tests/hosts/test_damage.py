@@ -1,4 +1,4 @@
-"""Damaged snapshots of every format: what can be read is read, or one error says what is wrong."""
+"""Damaged snapshots of every format: readable parts are read, or one error names the problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distributions over sockets: nearest rank, sockets counted once, zeros that `ss` leaves out, listening sockets."""
+"""Distributions over sockets: nearest rank, one sample per socket, zeros that `ss` omits, listening sockets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tcpwin.hosts import Distribution, SnapshotFile, SocketSample, distribution,
 from tcpwin.hosts.field_distribution import AMOUNTS, FIELDS, LastSamples, number_of
 
 HUGE = 1 << 70
-# ceil(p × n ÷ 100), by hand: of 10,000 values in order the 2500th, of 7 the 2nd, 4th, 6th, 6th, 7th, 7th.
+# ceil(p × n ÷ 100) by hand: number 2500 of 10,000 sorted values, and numbers 2, 4, 6, 6, 7, 7 of 7.
 TRUTHS: list[tuple[list[float], Distribution]] = [
     (
         list(range(10_000, 0, -1)),
@@ -47,7 +47,7 @@ def test_percentiles_are_numpys_inverted_distribution(values: list[int]) -> None
     found = distribution(values)
     assert found is not None
     percents = [25, 50, 75, 85, 95, 99]
-    # As exact fractions of n: 0.85 of 20 in floats may be above 17.
+    # Exact fractions of n: 0.85 × 20 in floating point may exceed 17.
     expected = [sorted(values)[max(0, (percent * len(values) + 99) // 100 - 1)] for percent in percents]
     assert [getattr(found, f"p{percent}") for percent in percents] == expected
     quartiles = np.percentile(values, [25, 50, 75], method="inverted_cdf").tolist()
@@ -76,11 +76,11 @@ def test_sockets_that_do_not_say_a_field_are_left_out() -> None:
 def test_an_omitted_counter_is_zero_if_another_socket_has_it() -> None:
     full = {"congestion_control": "cubic"}
     assert counts(sockets({**full, "retrans_total": 4}, full, full), "retrans_total") == (3, 0, 4)
-    # A socket without TCP information is counted as unknown.
+    # A socket without TCP information counts as unknown.
     assert counts(sockets({**full, "retrans_total": 4}, {}), "retrans_total") == (1, 4, 4)
-    # Said by none, it may be zero in all or unknown to the kernel.
+    # If no socket has the field, it may be zero everywhere or unknown to the kernel.
     assert counts(sockets(full, full), "retrans_total") is None
-    # This one is never left out.
+    # This one is never omitted.
     assert counts(sockets({**full, "rtt_ns": 4}, full), "rtt_ns") == (1, 4, 4)
 
 
@@ -188,7 +188,7 @@ def test_ten_thousand_sockets() -> None:
         LINE.format(n >> 8, n & 255, 1024 + n, n * 7, n % 90 + 1) for n in range(10_000)
     )
     found = distributions(SnapshotFile(text.encode()))
-    # w is 7 × n: the 2500th value is 7 × 2499.
+    # w is 7 × n: value number 2500 is 7 × 2499.
     assert found["wmem_queued_bytes"] == Distribution(
         10_000, 0, 69_993, 34_996.5, 349_965_000, 17_493, 34_993, 52_493, 59_493, 66_493, 69_293
     )

@@ -1,4 +1,4 @@
-"""Files as they come: compressed, in other encodings, cut, binary, huge, from a pipe."""
+"""Files in practice: compressed, in other encodings, truncated, binary, huge, from a pipe."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_gzip_with_a_wrong_checksum_gives_all() -> None:
 
 
 def test_the_size_of_an_unpacked_file_can_be_limited() -> None:
-    """It has 20 samples of 100,000 bytes; the limit lies in the fourth, the samples before it are given."""
+    """The file has 20 samples of 100,000 bytes; the limit is within the fourth, so three are returned."""
     sample = TEXT.encode() + b" " * (100_000 - len(TEXT.encode()) - 16) + b"\n"
     text = b"".join(b"### %d\n" % (1795288970 + number) + sample for number in range(20))
     assert len(text) == 20 * 100_000
@@ -146,7 +146,7 @@ def test_the_size_of_an_unpacked_file_can_be_limited() -> None:
 
 
 def test_a_compressed_member_of_a_bundle_is_limited_too(tmp_path: Path) -> None:
-    """200 times its size, above 64 MiB for all members; the largest of the two holds."""
+    """The limit is the larger of 200 times its size and its share of 64 MiB."""
     part = f"{TEXT}{' ' * 1_000_000}\n".encode()
     with gzip.open(tmp_path / "netsh.txt.gz", "wb", compresslevel=9) as out:
         for _ in range(70):
@@ -213,7 +213,7 @@ def test_the_year_of_a_file_is_that_of_its_last_change(tmp_path: Path) -> None:
 
 
 class EndlessLine(io.RawIOBase):
-    """30 MiB without the end of a line, never in memory as a whole."""
+    """A line of 30 MiB, never completely in memory."""
 
     left_bytes = 30 << 20
 
@@ -228,7 +228,7 @@ class EndlessLine(io.RawIOBase):
 
 
 def peak_bytes(samples: Iterator[Any]) -> tuple[int, int]:
-    """Return how many samples there are, and the most memory that reading them took."""
+    """Return the number of samples, and the peak memory of reading them."""
     tracemalloc.start()
     try:
         count = sum(1 for _ in samples)

@@ -1,4 +1,4 @@
-"""A window scale given by hand, for a host whose SYN the capture lacks."""
+"""A window scale set by hand for a host whose SYN the capture lacks."""
 
 from __future__ import annotations
 

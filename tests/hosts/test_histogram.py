@@ -1,4 +1,4 @@
-"""Histograms of bpftrace and of the bcc tools: whole samples against their texts, and percentiles by hand."""
+"""Histograms of bpftrace and bcc: complete samples against their texts, and percentiles by hand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def histogram(line: int, name: str, *buckets: tuple[int | None, int | None, int]
 
 
 def cloudflare(*lines: int) -> list[HistogramSample]:
-    """The three of the article, which begin at these lines."""
+    """The article's three histograms, which begin at these lines."""
     by_two = ((0, 1, 27093), (1, 2, 0), (2, 4, 0), (4, 8, 0), (8, 16, 0), (16, 32, 0), (32, 64, 16))
     counts_146p3 = (0, 0, 0, 0, 0, 0, 1, 6, 6, 3)
     counts_137p4 = (0, 0, 0, 0, 0, 1, 8, 2)
@@ -94,7 +94,7 @@ def test_linear_rows_and_stamps() -> None:
 
 
 def test_rows_of_an_older_bpftrace() -> None:
-    """Before 0.10 some ranges were closed: ``(...,0]`` and ``[0, 1]`` hold their upper bound."""
+    """Before 0.10 some ranges were closed: ``(...,0]`` and ``[0, 1]`` include their upper bound."""
     samples, unknown = read_text("histogram", "@x:\n(...,0]   2 |@@|\n[0, 1]   3 |@@@|\n[100,...)    1 |@|\n")
     assert samples == [histogram(1, "x", (None, 1, 2), (0, 2, 3), (100, None, 1))]
     assert unknown == []
@@ -115,7 +115,7 @@ def test_a_counter_is_not_a_histogram() -> None:
 @all_cases(
     ("share", "expected"),
     [
-        # 26,000 in all: 25,984 are below 16 ms, then 1, 6, 6 and 3.
+        # 26,000 in total: 25,984 are below 16 ms, then 1, 6, 6 and 3.
         (0, Bucket(None, 16, 25984)),
         (0.5, Bucket(None, 16, 25984)),
         (0.9993, Bucket(None, 16, 25984)),  # rank ⌈25981.8⌉ = 25,982
@@ -131,12 +131,12 @@ def test_percentiles_are_buckets(share: float, expected: Bucket) -> None:
 
 
 def test_a_tenth_of_ten_is_the_first() -> None:
-    """In binary 0.1 is a little more than a tenth."""
+    """In binary, 0.1 is slightly more than a tenth."""
     assert histogram(1, "", (0, 1, 1), (1, 2, 9)).percentile(0.1) == Bucket(0, 1, 1)
 
 
 def test_the_spikes_of_the_article() -> None:
-    """16 of 170p2 at 32 ms and more; 16 of 146p3 and 11 of 137p4 at 36 ms and more."""
+    """16 calls of 170p2 took 32 ms or more; 16 of 146p3 and 11 of 137p4 took 36 ms or more."""
     first, second, third = cloudflare(1, 1, 1)
     assert (first.at_least(32), second.at_least(36), third.at_least(36)) == (16, 16, 11)
     assert (first.unit_ns, histogram(1, "x").unit_ns, histogram(1, "x", unit="kbytes").unit_ns) == (10**6, None, None)

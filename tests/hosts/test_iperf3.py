@@ -1,4 +1,4 @@
-"""Text of iperf3: whole samples against what its rows say. Units: KBytes is 1024 bytes, Kbits 1000 bits (units.c)."""
+"""Text of iperf3: complete samples against its rows. Units: KBytes is 1024 bytes, Kbits 1000 bits (units.c)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SEED = ROOT.parent / "shared" / "seeds" / "passt-throughput.txt"
 
 
 def row(line: int, span: tuple[float, float], transferred_bytes: int, rate_bps: float, **rest: Any) -> ThroughputSample:
-    """A sample of stream 5 in the first run, without a time, unless the rest says otherwise."""
+    """Return a sample of stream 5 in the first run, without a time unless given."""
     start_ns, end_ns = (round(seconds * SECOND) for seconds in span)
     values = {"time_ns": None, "run": 0, "stream": 5, **rest}
     return ThroughputSample(
@@ -45,7 +45,7 @@ def test_parallel_streams_with_a_stamp_and_an_omitted_second() -> None:
     samples, unknown = read("iperf3", "parallel.txt")
     # 1.10 MB = 1153433.6, 1.25 GB = 1342177280, 1.36 GB = 1460288880.64.
     omitted: dict[str, Any] = {"time_ns": 1795288971_250_000_000, "is_omitted": True}
-    # iperf3 counts from 0 again after the omitted second: two seconds after it began.
+    # iperf3 counts from 0 again after the omitted second, two seconds after the start.
     counted: dict[str, Any] = {"time_ns": 1795288972_250_000_000}
     summary = {**counted, "stream": None, "is_summary": True}
     assert samples == [
@@ -86,7 +86,7 @@ def test_both_ways_at_once() -> None:
 
 
 def test_a_prefix_is_the_time_of_its_row() -> None:
-    """--timestamps prints a row when its interval is over."""
+    """--timestamps prints a row at the end of its interval."""
     samples, unknown = read("iperf3", "timestamps.txt")
     first, second = 1795288971_000_000_000, 1795288972_000_000_000
     assert samples == [
@@ -158,7 +158,7 @@ def test_iperf3_says_itself_when_a_test_began() -> None:
 
 
 def test_every_interval_of_the_mailing_list() -> None:
-    """Against an independent look at the text: numbers by position, in the order of the text."""
+    """Compared with an independent reading of the text: numbers by position, in order."""
     if not SEED.is_file():
         pytest.skip(ABSENT)
     text = SEED.read_text(encoding="utf8")
@@ -181,7 +181,7 @@ def test_every_interval_of_the_mailing_list() -> None:
     ]
     assert len(expected) == 73
     assert found == [(*each[:3], pytest.approx(each[3]), *each[4:]) for each in expected]
-    # One test for each round trip: 0.5, 5, 10, 24, 40, 100, 114, 153, 186, 271, 292 and 327 ms.
+    # One test per round trip: 0.5, 5, 10, 24, 40, 100, 114, 153, 186, 271, 292 and 327 ms.
     assert max(each.run for each in samples) == 11
 
 

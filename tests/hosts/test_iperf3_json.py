@@ -1,4 +1,4 @@
-"""iperf3's JSON: whole samples against what the documents say."""
+"""iperf3's JSON: complete samples against the documents."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FIRST = ThroughputSample(
 
 
 def plain(**values: Any) -> ThroughputSample:
-    """A sample of the first second, without what only an interval of a sender has."""
+    """Return a sample of the first second without the fields of a sender's interval."""
     start: dict[str, Any] = {"time_ns": BEGIN_NS + 1_000_087_000, "line": 1, "run": 0, "stream": 5, "start_ns": 0}
     return ThroughputSample(**{**start, "end_ns": 1_000_087_000, **values})
 
@@ -147,7 +147,7 @@ def test_nonsense_is_unknown_and_soon_over(text: str) -> None:
 
 
 def test_the_labs_client() -> None:
-    """Every interval of a run, against the JSON as json reads it."""
+    """Every interval of a run, against the JSON read by the json module."""
     document = json.loads(LAB.read_text(encoding="utf8"))["ground_truth"]["reader"]
     file = SnapshotFile(json.dumps(document, indent="\t").encode())
     intervals = [each for each in file if not each.is_summary]

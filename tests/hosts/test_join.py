@@ -1,4 +1,4 @@
-"""Socket samples joined to packets: every run of the lab at either end, and a transfer known by hand."""
+"""Socket samples joined to packets: every lab run at either end, and a transfer with known values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tcpwin.hosts import ClockOffset, Limits, Seen, SnapshotFile
 from tcpwin.limits import Analysis, analyze
 
 OWN_SHARE = 0.95
-# The others were read by `ss` up to 89 µs after their stamp.
+# `ss` read the others up to 89 µs after their timestamp.
 READ_LATE = 3
 
 
@@ -40,7 +40,7 @@ def test_every_sample_of_a_run_joins_its_side(run: Run) -> None:
     for end, side in (("snd", run.sender), ("rcv", receiver)):
         found = [each for each in connection.snapshots if each.side == side]
         states = {each.sample.state for each in found}
-        # run.samples leaves SYN-SENT out.
+        # run.samples omits SYN-SENT.
         known = [each for each in found if each.sample.state != "SYN-SENT"]
         assert [
             (
@@ -75,7 +75,7 @@ def test_every_sample_of_a_run_joins_its_side(run: Run) -> None:
 
 @on()
 def test_clocks_of_a_run_are_one_and_nothing_disagrees(run: Run) -> None:
-    """The lab's hosts have the clock of the machine that runs them all, the captures too."""
+    """The lab's hosts and captures share the clock of the machine that runs them."""
     analysis = joined(run)
     for host in analysis.hosts:
         clock = host.clock
@@ -124,7 +124,7 @@ def test_sums_of_the_limits_are_the_kernels_last_counters(run: Run) -> None:
 
 @on([*SLOW_READER, *STALL, "rmem_64k_196ms", "loss1_cubic_sack1"], ends=["snd"])
 def test_packets_and_kernel_agree_how_long_the_window_limited(run: Run) -> None:
-    """`rwnd_limited` counts in steps of 10 ms (HZ=100), and while what is out is less than a round trip old."""
+    """`rwnd_limited` counts in steps of 10 ms (HZ=100), and while the data in flight is less than a round trip old."""
     found = [each for each in joined(run).connections[run.connection.id].snapshots if each.side == run.sender]
     spans = [each.limits for each in found if each.limits is not None and each.limits.window_limited_ns is not None]
     assert len(spans) >= 10
@@ -141,8 +141,9 @@ def test_values_of_a_transfer_at_either_end(tmp_path: Path, at_client: bool) -> 
     texts = [("client", of(transfer.client_ss())), ("server", of(transfer.server_ss()))]
     analysis = analyze(capture, snapshots=texts)
     hosts = {host.label: host.clock for host in analysis.hosts}
-    # A sample comes 3 ms after what it counts and 7 ms before what it does not. Across the path the first comes a way
-    # earlier past the capture point, the second a way later. A socket is read up to 0.2 ms after its stamp.
+    # A sample follows counted data by 3 ms and precedes the next by 7 ms. Across the path the counted data passed the
+    # capture point one path delay earlier, the next passes one later. A socket is read up to 0.2 ms after its
+    # timestamp.
     near = ClockOffset(0, -3_200_000, 7_000_000, "same_clock", 20, 20)
     far = ClockOffset(0, -13_200_000, 17_000_000, "same_clock", 20, 20)
     assert hosts == ({"client": near, "server": far} if at_client else {"client": far, "server": near})
@@ -168,11 +169,11 @@ def test_values_of_a_transfer_at_either_end(tmp_path: Path, at_client: bool) -> 
 
 
 def test_ranges_of_a_sample_at_the_capture_point(tmp_path: Path) -> None:
-    """The offset may be 7 ms off: what the kernel said may be what the capture has from 7 ms before to 8 ms after."""
+    """The offset may be 7 ms off: the kernel's value may be the capture's from 7 ms before to 8 ms after."""
     transfer = Transfer()
     capture = write_pcap(tmp_path / "c.pcap", transfer)
     [first, second, *_] = analyze(capture, snapshots=[of(transfer.server_ss())]).connections[0].snapshots
-    # 43 ms after the first segment: ACKs came at 20, 30 and 40 ms; the one before -7 ms is the second's.
+    # 43 ms after the first segment: ACKs arrived at 20, 30 and 40 ms; the one before -7 ms is the second.
     assert first.acked_bytes == Seen(3000, 2000, 4000)
     assert first.flight_bytes == Seen(2000, 1000, 2000)
     assert first.received_bytes == Seen(0, 0, 0)
@@ -195,7 +196,7 @@ def test_a_kernel_that_says_otherwise_disagrees(tmp_path: Path) -> None:
 
 
 def test_limits_are_the_growth_of_the_kernels_counters(tmp_path: Path) -> None:
-    """Times in `ss` are whole milliseconds; a counter that ran backwards is of another socket."""
+    """Times in `ss` are whole milliseconds; a counter that ran backwards belongs to another socket."""
     transfer = Transfer()
     times = transfer.sample_times()[:4]
     said = (
@@ -216,7 +217,7 @@ def test_limits_are_the_growth_of_the_kernels_counters(tmp_path: Path) -> None:
 
 
 def test_a_kernel_without_the_counters_says_nothing_about_them(tmp_path: Path) -> None:
-    """Before Linux 4.1 there is no bytes_acked: `ss` omits it, which does not mean zero."""
+    """Before Linux 4.1 there is no bytes_acked: its absence does not mean zero."""
     transfer = Transfer()
     capture = write_pcap(tmp_path / "c.pcap", transfer)
     tokens = "wscale:7,7 rto:220 rtt:20/1 mss:1000 cwnd:10"
@@ -242,7 +243,7 @@ def test_an_offset_that_is_given_is_taken(tmp_path: Path) -> None:
     found = analysis.connections[0].snapshots
     assert [each.time_ns for each in found] == transfer.sample_times()
     assert [each.disagreements for each in found] == [()] * 20
-    # Every sample shows an offset that is wrong by a second.
+    # Every sample contradicts an offset that is wrong by a second.
     wrong = analyze(capture, snapshots=[of(text)], clock_offset_ns=-ahead_ns - 300 * MS_NS).connections[0].snapshots
     assert all([d.name for d in each.disagreements] == ["bytes_acked"] for each in wrong if each.acked_bytes)
 

@@ -1,4 +1,4 @@
-"""False `ss` text next to a capture: never a traceback, never an absurd number called certain."""
+"""False `ss` text next to a capture causes no traceback, and no absurd number is certain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEMA = json.loads(files("tcpwin.analysis").joinpath("schema.json").read_text(e
 
 
 def document(capture: Path, snapshot: Path) -> dict[str, Any]:
-    """Return the document of the connection; it must keep to the schema, and there must be a text."""
+    """Return the connection's document, which must match the schema and include a text."""
     analysis = analyze(capture, snapshots=[snapshot])
     file = io.StringIO()
     analysis.write_json(file, connection=0, events=True)

@@ -1,4 +1,4 @@
-"""Snapshots of a capture by host: labels, bundles, kinds of samples, and the bound on memory."""
+"""Snapshots of a capture by host: labels, bundles, kinds of samples, and memory limits."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_a_bundle_beside_a_capture_is_read_by_host(tmp_path: Path, kind: str) ->
 
 @pytest.mark.parametrize("kind", ["folder", "zip", "tar.gz"])
 def test_a_bundle_is_a_capture_with_its_snapshots(tmp_path: Path, kind: str) -> None:
-    """Values read later are still available, though the bundle was unpacked only briefly."""
+    """Values read later are still available although the bundle was unpacked only briefly."""
     run = copied_run("slow-reader")
     path = write_bundle(tmp_path, kind)
     with pytest.raises(tcpwin.SnapshotError, match="2 captures"):
@@ -246,11 +246,11 @@ def test_lines_that_no_reader_knows_are_counted_beside_the_samples(capture: Path
     assert [(line.number, line.text) for line in facts.first_unknown] == [(62, "what is this?")]
 
 
-# Bounds.
+# Memory limits.
 
 
 class Everything(Matcher):
-    """Each socket is a connection by its peer's port."""
+    """Make each socket a connection, by its peer's port."""
 
     def __init__(self) -> None:
         pass
@@ -274,13 +274,13 @@ def test_stored_samples_are_bounded_and_even_in_time(monkeypatch: pytest.MonkeyP
     take(host, [7] * 101 * 8)
     [kept] = host.found.values()
     times = [sample.time_ns or 0 for sample in kept]
-    # The 101st of every eighth sample exceeded the bound, which dropped every second one.
+    # Sample 101 of every eighth sample exceeded the limit, so every second one was dropped.
     assert times == list(range(0, 808, 16))
     assert (host.thinned, host.sockets, host.matched) == (True, 808, 808)
 
 
 def test_one_sample_of_each_of_many_sockets_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their number is bounded by the capture's connections. What is thinned is not thinned again at each of them."""
+    """Their number is limited by the capture's connections. Thinned samples are not thinned again per connection."""
     monkeypatch.setattr(load_module, "KEPT_SAMPLES", 1000)
     host = Host("h", _limit=1000)
     take(host, list(range(20_000)))
@@ -318,7 +318,7 @@ def test_counters_beyond_the_bound_are_thinned_evenly_and_keep_their_last(
         f"{write_stamp(START_NS + place * SECOND_NS)}Tcp: RetransSegs\nTcp: {place * place}\n" for place in range(12)
     )
     [host] = analyze(capture, snapshots=[("h", SnapshotFile(text.encode(), format="proc_net"))]).hosts
-    # 0 1 2 3 → 0 2 (3); 0 2 4 6 → 0 4 (6); at every fourth from then on; the last is always there.
+    # 0 1 2 3 → 0 2 (3); 0 2 4 6 → 0 4 (6); then every fourth; the last is always kept.
     assert [sample.values["TcpRetransSegs"] for sample in host.counters] == [0, 16, 64, 121]
     assert (host.thinned, [facts.samples for facts in host.files]) == (True, [12])
 
@@ -327,7 +327,7 @@ def test_increments_of_dropped_samples_are_added_to_the_next() -> None:
     kept = Kept()
     for place in range(9):
         kept.append(CounterSample(place, 1, {"TcpRetransSegs": 10**place}, True, {}), 3)
-    # The first stands alone: it counts what came before the file.
+    # The first is separate: it counts events before the file.
     assert [(sample.time_ns, sample.values["TcpRetransSegs"]) for sample in kept.samples] == [
         (0, 1),
         (4, 11_110),
@@ -349,7 +349,7 @@ START_NS = 1_700_000_000 * SECOND_NS
 
 
 def counters(*runs: tuple[int | None, int]) -> bytes:
-    """/proc/net/snmp at some seconds, with its retransmissions."""
+    """Return /proc/net/snmp at some seconds, with its retransmissions."""
     return "".join(
         f"{'' if second is None else write_stamp(START_NS + second * SECOND_NS)}Tcp: RetransSegs\nTcp: {count}\n"
         for second, count in runs
@@ -496,7 +496,7 @@ def test_standard_files_of_a_lab_run_are_not_named(tmp_path: Path) -> None:
 
 
 def test_each_connection_has_the_samples_of_its_time(tmp_path: Path) -> None:
-    """A connection finds its samples without a walk over all sockets; times separate reused four-tuples."""
+    """A connection finds its samples without scanning all sockets; times separate reused four-tuples."""
     samples = {second: SocketSample(time_ns=second * SECOND_NS) for second in (1, 5, 9)}
     untimed = SocketSample()
     analysis = analyze(write_pcap(tmp_path / "c.pcap", Transfer()))
@@ -540,7 +540,7 @@ def test_connections_whose_scale_is_known_are_not_asked_for_it(monkeypatch: pyte
 
 
 def long_gzip(text: str) -> bytes:
-    """Compressed `ss` text that inflates to far more than 200 times its size, and more than 64 MiB."""
+    """Compressed `ss` text that inflates to far more than 200 times its size and 64 MiB."""
     part = f"{text}{' ' * 1_000_000}\n".encode()
     out = io.BytesIO()
     with gzip.GzipFile(fileobj=out, mode="wb", compresslevel=9) as file:
@@ -569,7 +569,7 @@ def test_an_error_in_a_file_ends_that_file_only(tmp_path: Path, capture: Path) -
 def test_a_damaged_member_of_a_bundle_leaves_the_others(tmp_path: Path, capture: Path) -> None:
     transfer = Transfer()
     path = tmp_path / "case.zip"
-    # The damage is after the first bytes, from which the format is recognised.
+    # The damage follows the first bytes, by which the format is recognised.
     long = NSTAT + "".join(f"TcpExtX{number} {number} 0.0\n" for number in range(20_000))
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("nstat_server.txt", long)
@@ -586,7 +586,7 @@ def test_a_damaged_member_of_a_bundle_leaves_the_others(tmp_path: Path, capture:
 
 
 def test_a_host_shows_itself_in_a_line() -> None:
-    """A notebook shows what a cell ends with: a hundred thousand numbers are nothing to read."""
+    """A notebook displays the last value of a cell, and a hundred thousand numbers would be unreadable."""
     bundle = Path(__file__).parents[2] / "captures" / "bundles" / "slow-reader.zip"
     host = tcpwin.analyze(bundle).connections[0].hosts["a"]
     assert repr(host) == "<Host receiver: 5 files, 151 of 151 samples of sockets are of the capture, Linux 6.1.192>"

@@ -1,4 +1,4 @@
-"""Match sockets to connections: four-tuples from either side, other spellings of addresses, and NAT."""
+"""Match sockets to connections: four-tuples from either side, other notations of addresses, and NAT."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ def test_an_unconnected_socket_matches_nothing(matcher: Matcher, sample: SocketS
 @pytest.mark.parametrize(
     ("sample", "expected"),
     [
-        # Behind a translator the client has another address than the server's capture shows.
+        # Behind a translator the client's address differs from that in the server's capture.
         (
             socket("192.168.1.7", 40000, "10.0.0.2", 5201),
             Translated("192.168.1.7:40000", "10.0.0.2:5201", 0, "local_address"),
         ),
-        # A load balancer's address stands for the server's.
+        # A load balancer's address replaces the server's.
         (
             socket("10.0.0.1", 40000, "172.16.0.9", 5201),
             Translated("10.0.0.1:40000", "172.16.0.9:5201", 0, "peer_address"),
@@ -116,14 +116,14 @@ def test_a_run_behind_a_translator_is_reported_not_joined() -> None:
     [host] = analysis.hosts
     assert (host.matched, host.sides, host.clock, host.found) == (0, set(), None, {})
     port = run.receiver_port
-    # One four-tuple, however many samples of it there are.
+    # One four-tuple, whatever the number of its samples.
     assert host.translated == [Translated(f"192.168.77.5:{port}", "10.9.1.1:5201", 0, "local_address")]
     assert analysis.connections[0].snapshots == ()
     assert analysis.connections[0].scale_claims == ()
 
 
 def through_napt(text: str) -> str:
-    """Return what the client's `ss` says where its address and port are others than outside."""
+    """Return the client's `ss` text with address and port before translation."""
     return text.replace("10.0.0.1:40000", "192.168.77.5:51515")
 
 
@@ -136,10 +136,10 @@ def test_a_run_behind_a_translator_of_ports_is_reported_not_joined(capture: Path
     ends = ("192.168.77.5:51515", "10.0.0.2:5201")
     [host] = analyze(capture, snapshots=[("inside", of(through_napt(client)))]).hosts
     assert (host.matched, host.translated) == (0, [Translated(*ends, 0, "local_end")])
-    # The server saw the inner addresses, the capture those outside.
+    # The server saw the inner addresses, the capture the outer ones.
     [host] = analyze(capture, snapshots=[("server", of(through_napt(server)))]).hosts
     assert (host.matched, host.translated) == (0, [Translated(*reversed(ends), 0, "peer_end")])
-    # The server's own socket has the connection: the client's is still not known.
+    # The connection belongs to the server's socket; the client's remains unknown.
     known, inside = analyze(capture, snapshots=[("a", of(server)), ("inside", of(through_napt(client)))]).hosts
     assert (known.translated, inside.translated) == ([], [Translated(*ends, 0, "local_end")])
 
@@ -148,7 +148,7 @@ def test_sockets_of_a_known_host_and_several_alike_are_not_called_translated(cap
     transfer = Transfer()
     times = transfer.sample_times()
     other = socket_text(("192.168.77.5", 51515), ("10.0.0.2", 5201), "mss:1000")
-    # The client has the connection's socket: another one to the same server is just another one.
+    # The client has the connection's socket, so another one to the same server is unrelated.
     client = "".join(transfer.client_ss([time_ns]) + other for time_ns in times)
     [host] = analyze(capture, snapshots=[of(client)]).hosts
     assert (host.matched, host.translated) == (len(times), [])
@@ -188,7 +188,7 @@ def test_listening_sockets_and_others_are_counted_only(capture: Path) -> None:
 
 
 def test_both_ends_on_one_host(capture: Path) -> None:
-    """Over loopback one file has both sockets."""
+    """Over loopback, one file contains both sockets."""
     transfer = Transfer()
     text = "".join(
         transfer.server_ss([time_ns]) + transfer.client_ss([time_ns]).split("\n", 1)[1]
@@ -208,7 +208,7 @@ def test_both_ends_on_one_host(capture: Path) -> None:
 
 
 def reused(tmp_path: Path) -> tuple[Transfer, Transfer, Path]:
-    """A client that uses its port again, ten seconds later."""
+    """A client that reuses its port ten seconds later."""
     first = Transfer()
     second = replace(first, start_ns=first.start_ns + 10 * SECOND_NS, isn=(700_000_000, 900_000_000), segments=60)
     return first, second, write_pcap(tmp_path / "c.pcap", first, second)

@@ -1,4 +1,4 @@
-"""M-Lab's tcp-info: records of this host's kernel, against what its own sockets say of themselves."""
+"""M-Lab's tcp-info: records of this host's kernel, compared with its own sockets' values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tcpwin.hosts.collect import SocketDump
 from tcpwin.hosts.lines import KEPT_CHARACTERS
 
 MS, US = 1_000_000, 1_000
-# Returned by `getsockopt(TCP_INFO)` of the same socket for each record, read by offsets in the struct.
+# Values of `getsockopt(TCP_INFO)` of the same socket for each record, read by offsets in the struct.
 ALWAYS = {"local_port": 55972, "peer_port": 42733, "mss_bytes": 47_616, "snd_wscale": 10, "rcv_wscale": 10}
 TOLD = (
     ALWAYS
@@ -32,7 +32,7 @@ TOLD = (
 
 
 def test_records_that_a_kernel_gave() -> None:
-    """Two records of a loopback connection, Linux 6.18; the second while its receiver had no room."""
+    """Two records of a loopback connection, Linux 6.18; the second while its receiver had no space."""
     samples, unknown = read("mlab_tcp_info", "two-records.jsonl")
     assert unknown == []
     first, second = samples
@@ -64,7 +64,7 @@ def test_a_socket_as_it_says_itself() -> None:
     assert file.format == "mlab_tcp_info"
     [sample] = file
     assert (sample.local_port, sample.state, sample.netid) == (port, "ESTAB", "tcp")
-    # Places in `struct tcp_info`, include/uapi/linux/tcp.h.
+    # Offsets in `struct tcp_info`, include/uapi/linux/tcp.h.
     numbers = {
         "mss_bytes": (16, "I", 1),
         "rto_ns": (8, "I", US),

@@ -1,4 +1,4 @@
-"""M-Lab's ndt7: results as servers write them, and messages as clients get them."""
+"""M-Lab's ndt7: results of servers, and messages received by clients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tcpwin.hosts.lines import KEPT_CHARACTERS
 
 MS, US = 1_000_000, 1_000
 START_NS = 1_563_305_165_987_853_779
-# Laid out as github.com/m-lab/ndt-server, spec/data-format.md; members as github.com/m-lab/tcp-info, tcp/tcpinfo.go.
+# Layout of github.com/m-lab/ndt-server, spec/data-format.md; members of github.com/m-lab/tcp-info, tcp/tcpinfo.go.
 FIRST = {
     "State": 1,
     "CAState": 0,
@@ -96,7 +96,7 @@ RESULT = {
         ],
     },
 }
-# As in the documentation of M-Lab's clients: https://github.com/m-lab/ndt7-client-ios, NDT7Measurement.
+# From the documentation of M-Lab's clients: https://github.com/m-lab/ndt7-client-ios, NDT7Measurement.
 MESSAGE = {
     "AppInfo": {"ElapsedTime": 1234, "NumBytes": 1234},
     "ConnectionInfo": {"Client": "1.2.3.4:5678", "Server": "[2001:db8::1]:2345", "UUID": "x"},
@@ -134,7 +134,7 @@ def read(text: str) -> tuple[list[Any], int]:
 def test_a_result(name: str) -> None:
     (first, second), unknown = read(TRUTHS[name])
     assert unknown == 0
-    # The server's socket: it is its kernel that speaks.
+    # The server's socket: the data comes from its kernel.
     ends = ("192.0.2.1", 443, "198.51.100.7", 40910)
     assert (first.local_address, first.local_port, first.peer_address, first.peer_port) == ends
     assert first.time_ns == START_NS + 250_407 * US
@@ -189,7 +189,7 @@ def test_messages_have_few_members_and_no_time() -> None:
         assert (sample.local_address, sample.local_port, sample.peer_address, sample.peer_port) == ends
         assert (sample.time_ns, sample.busy_ns, sample.rwnd_limited_share) == (None, 1_234 * US, 0.5)
         assert (sample.bytes_retrans, sample.sndbuf_limited_ns) == (0, 0)
-        # Fields that were not sent are unknown, not 0.
+        # Missing fields are unknown, not 0.
         assert (sample.cwnd_segments, sample.retrans_total, sample.lastsnd_ns, sample.timestamps) == (None,) * 4
     assert read(TRUTHS["printed"])[0] == [first]
 

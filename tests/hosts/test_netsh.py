@@ -1,4 +1,4 @@
-"""netsh and Get-NetTCPSetting: whole samples compared with the texts, and the values of each level."""
+"""netsh and Get-NetTCPSetting: complete samples compared with the texts, and the values of each level."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_the_article_has_both_outputs() -> None:
 @all_cases(
     ("level", "shift", "field", "initial_bytes", "largest_bytes"),
     [
-        # techjourney: 256 with a factor of 8, 16,384 with a factor of 2, 65536 where disabled; 16 MB for normal.
+        # techjourney: 256 with a factor of 8, 16,384 with a factor of 2, 65536 if disabled; 16 MB for normal.
         # Microsoft: 2, 4, 8, 14. The largest is 65,535 shifted.
         ("disabled", None, None, 65_536, 65_535),
         ("highlyrestricted", 2, 16_384, 65_536, 262_140),

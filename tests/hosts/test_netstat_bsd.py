@@ -1,4 +1,4 @@
-"""`netstat` of macOS and FreeBSD: tables laid out as the programs print them."""
+"""`netstat` of macOS and FreeBSD: tables in the programs' layout."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Active Internet connections (including servers)
 Proto Recv-Q Send-Q  Local Address          Foreign Address        (state)      rxbytes      txbytes  rhiwat  shiwat    process:pid    state  options           gencnt    flags   flags1 usecnt rtncnt fltrs
 tcp4       0      0  127.0.0.1.50823        127.0.0.1.631          ESTABLISHED           10           20  131072  146808  Code Helper (Plu:113  00180 00000006 000000000000001e 00000000 00000800      1      0 000000
 """  # noqa: E501 - as it is printed
-# The columns of FreeBSD's usr.bin/netstat/inet.c with -x: sockets' buffers, then timers in seconds; no state.
+# Columns of FreeBSD's usr.bin/netstat/inet.c with -x: socket buffers, then timers in seconds; no state.
 FREEBSD = """\
 Active Internet connections
 Proto Recv-Q Send-Q Local Address          Foreign Address        R-MBUF S-MBUF R-CLUS S-CLUS R-HIWA S-HIWA R-LOWA S-LOWA R-BCNT S-BCNT R-BMAX S-BMAX   rexmt persist    keep    2msl  delack rcvtime

@@ -1,4 +1,4 @@
-"""`netstat -s`: each sentence gives its counter, printed by the real program from distinct numbers."""
+"""`netstat -s`: each sentence, printed by the real program from distinct numbers, gives its counter."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tcpwin.hosts.formats.netstat_s import SENTENCES
 
 TRUTH = Path(__file__).parent / "truth" / "netstat_s"
 
-# From a CentOS 6 host (net-tools 1.60), cut to what has other words than today's; the counters by RFC 1213's and the
-# kernel's own description of each (net/ipv4/proc.c, snmp4_net_list).
+# From a CentOS 6 host (net-tools 1.60), reduced to sentences that differ from today's; counters by RFC 1213's and the
+# kernel's descriptions (net/ipv4/proc.c, snmp4_net_list).
 OLDER = """\
 Tcp:
     9 active connections openings
@@ -48,7 +48,7 @@ def test_every_counter_that_the_program_prints() -> None:
     assert printed.unknown.count == 0
     assert read.is_increment is False
     assert read.values.items() <= told.values.items()
-    # It prints no settings, and of ICMP the same words both ways.
+    # It prints no settings, and the same ICMP sentences for both directions.
     left_out = {name for name in told.values.keys() - read.values.keys() if not name.startswith("Icmp")}
     assert left_out == {"IpDefaultTTL", "TcpRtoAlgorithm", "TcpRtoMin", "TcpRtoMax", "TcpMaxConn"}
 

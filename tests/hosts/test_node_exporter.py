@@ -1,4 +1,4 @@
-"""node_exporter: names as nstat's, the kernel's memory and release, times by stamp, by line and by the host's clock."""
+"""node_exporter: nstat's names, the kernel's memory and release, times by timestamp, line and host clock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tcpwin.hosts import CounterSample, KernelSample, MemorySample, SnapshotFile
 
 TRUTH = Path(__file__).parent / "truth" / "node_exporter"
 
-# As the OpenMetrics text format has it: seconds behind a value, and an end.
+# OpenMetrics text: a time in seconds after each value, and an end marker.
 OPENMETRICS = """\
 # TYPE node_netstat_Tcp_RetransSegs untyped
 node_netstat_Tcp_RetransSegs 7 1700000000.25
@@ -28,7 +28,7 @@ def counters(text: str) -> list[CounterSample]:
 
 
 def test_output_of_the_program() -> None:
-    """Of node_exporter 1.5.0 (Debian 12), cut to what is read and a few lines more."""
+    """From node_exporter 1.5.0 (Debian 12), reduced to the metrics that are read and some others."""
     file = SnapshotFile(TRUTH / "text.txt")
     assert file.format == "node_exporter"
     counted, memory, kernel = file

@@ -1,4 +1,4 @@
-"""nstat: text and JSON read whole; increments separated from counts since boot only where the numbers show it."""
+"""nstat: text and JSON; increments are distinguished from counts since boot only if the numbers show it."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def test_counts_since_boot_are_known_by_ten_counts_that_did_not_fall() -> None:
         "IpExtInOctets": 18446744073709551615,
     }
     second = {**first, "IpInReceives": 7002, "IpInDelivers": 7001, "TcpInSegs": 6991, "TcpExtPruneCalled": 2}
-    # Nine counts that are not 0: too few to be sure of.
+    # Nine non-zero counts: too few.
     assert samples == [CounterSample(None, 1, first, None, {}), CounterSample(None, 12, second, None, {})]
     assert unknown == Unknown()
     samples, _ = read(truth("since_boot.txt") + "#kernel\nTcpInSegs 6991 0.0\n")
-    assert [sample.is_increment for sample in samples] == [True, True, True]  # Names that vanish were 0.
+    assert [sample.is_increment for sample in samples] == [True, True, True]  # Missing names were 0.
     samples, _ = read(truth("since_boot.txt") + "#kernel\nTcpInSegs 6991 0.0\nTcpInErrs 0 0.0\n")
     assert [sample.is_increment for sample in samples] == [False, False, False]
 
@@ -138,18 +138,18 @@ def test_broken_rows_are_kept_as_unknown_and_the_rest_is_read() -> None:
     [
         ("#kernel\nTcpInSegs 5 0.0\n", [None]),
         ("#kernel\n#kernel\n", [None, None]),
-        # One fall in three, and three counts that did not: either is possible.
+        # One of three falls, and three counts do not: either is possible.
         ("".join(f"#kernel\nTcpInSegs {i} 0.0\n" for i in (5, 6, 1, 2, 3)), [None] * 5),
-        # One pair, and a count fell: a restart would be rarer.
+        # A pair in which a count fell: a restart would be rarer.
         ("#kernel\nTcpInSegs 5 0.0\n#kernel\nTcpInSegs 4 0.0\n", [True, True]),
-        # Ten counts that stayed or grew.
+        # Ten counts stayed or grew.
         ("".join(f"#kernel\nTcpInSegs {5 + i // 2} 0.0\n" for i in range(11)), [None] * 11),
         ("".join(f"#kernel\nTcpInSegs {5 + i} 0.0\nIpInReceives 7 0.0\n" for i in range(6)), [False] * 6),
-        # One restart among many that did not fall.
+        # One restart among many steps without a fall.
         ("".join(f"#kernel\nTcpInSegs {i % 5 + 1} 0.0\nIpInReceives 7 0.0\n" for i in range(10)), [False] * 10),
         # A current number may fall.
         ("#kernel\nMPTcpExtMPCurrEstab 5 0.0\n#kernel\nMPTcpExtMPCurrEstab 4 0.0\n", [None, None]),
-        # A mark after the samples that are held back is still seen.
+        # A mark after the buffered samples is still noticed.
         ("#kernel\nTcpInSegs 5 0.0\n" * 9 + "#kernel\nTcpInSegs 0 0.0 (overflow)\n", [None] * 9 + [True]),
     ],
 )

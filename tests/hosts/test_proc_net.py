@@ -1,4 +1,4 @@
-"""/proc/net/netstat, snmp and snmp6: names as nstat's, samples apart, pairs of lines that do not fit left out."""
+"""/proc/net/netstat, snmp and snmp6: nstat's names, separate samples, mismatched pairs of lines omitted."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_text_written_like_the_kernel_is_read_back(samples: list[dict[str, dict[
         for section, counters in sections.items():
             text += f"{section}: {' '.join(counters)}\n{section}: {' '.join(map(str, counters.values()))}\n"
     found, unknown = read(text)
-    # TcpExt with A is Tcp with ExtA: such a sample falls into two.
+    # TcpExt with A equals Tcp with ExtA: such a sample is split.
     expected = [
         {section + name: value for section, counters in sections.items() for name, value in counters.items()}
         for sections in samples

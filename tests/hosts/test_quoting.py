@@ -76,7 +76,7 @@ def test_a_line_keeps_its_number() -> None:
 
 
 def test_a_file_that_was_not_pasted_is_left_as_it_is() -> None:
-    """No snapshot of the lab, nor of any format's samples, is taken for a pasted one."""
+    """No lab snapshot and no sample of any format is taken for pasted text."""
     texts = [*sorted(LAB_RUNS.glob("*/*.txt")), *sorted((Path(__file__).parent / "truth").glob("*/*.txt"))]
     assert texts
     for path in texts:
@@ -102,7 +102,7 @@ def test_what_only_looks_like_it(text: str) -> None:
     st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=200), min_size=1)
 )
 def test_lines_broken_by_a_mailer_are_joined(lines: list[str]) -> None:
-    """Python's own quoted-printable writes it: another program than the reader."""
+    """Python's quoted-printable writer is independent of the reader."""
     text = "".join(f"{line}\n" for line in lines)
     read = [line for line in unquoted(encoded(text).splitlines(keepends=True), Quoting(is_broken=True)) if line != "\n"]
     assert "".join(read) == text

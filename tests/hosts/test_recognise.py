@@ -1,4 +1,4 @@
-"""Each truth of each format is recognised as its format, whatever timestamps it contains."""
+"""Each sample is recognised as its format, whatever timestamps it contains."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def truths() -> list[Truth]:
 
 
 def test_every_format_has_a_truth() -> None:
-    """Each has a test of its fields, and inputs for it: files in `truth/FORMAT`, or `TRUTHS` in that test."""
+    """Each format needs a test of its fields with inputs: files in `truth/FORMAT`, or `TRUTHS` in that test."""
     given = {truth.format for truth in truths()} | {path.parent.name for path in TRUTH.glob("*/*.toml")}
     assert given == set(formats())
     assert [name for name in formats() if not find_spec(f"hosts.test_{name}")] == []
@@ -58,7 +58,7 @@ def test_a_truth_is_recognised(truth: Truth) -> None:
 
 @all_cases("truth", truths(), ids=lambda truth: f"{truth.format}-{truth.name}")
 def test_only_one_format_is_sure_of_a_truth(truth: Truth) -> None:
-    """A second one that is as sure would win or lose by its name."""
+    """With two equally confident formats, the name would decide."""
     stamps = Stamps()
     raw_lines = truth.content.decode("utf8").splitlines()
     head = list(islice(Lines(stamps.ahead(raw_lines), stamps=stamps), HEAD_LINES))

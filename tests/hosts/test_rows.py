@@ -1,4 +1,4 @@
-"""Rows as csv, JSON lines, Arrow and Parquet: the same in each, and never all of them in memory."""
+"""Rows as csv, JSON lines, Arrow and Parquet are equal, and never all in memory."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ def test_text_that_is_not_unicode_is_escaped(form: str) -> None:
 
 
 class Row(dict[str, int]):
-    """A row that the garbage collector knows."""
+    """A row tracked by the garbage collector."""
 
 
 @pytest.mark.parametrize("form", ["arrow", "parquet"])
 def test_rows_are_written_while_they_are_read(form: str) -> None:
-    """No more of them are there at once than some batches."""
+    """Only a few batches exist at a time."""
     count = 12 * BATCH_ROWS + 5
     most = 0
 

@@ -1,4 +1,4 @@
-"""`sar -n TCP,ETCP`: what sysstat 12.6.1 printed while a host opened 38 connections a second, and its other forms."""
+"""`sar -n TCP,ETCP`: output of sysstat 12.6.1 on a host with 38 new connections a second, and other forms."""
 
 from __future__ import annotations
 

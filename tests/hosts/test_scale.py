@@ -1,4 +1,4 @@
-"""Window scales of captures without SYN: exact by `wscale:`, a range that holds the truth without it."""
+"""Window scales of captures without SYN: exact with `wscale:`, otherwise a range that contains the truth."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def of(text: str) -> SnapshotFile:
 
 
 def truth_of(run: Run) -> dict[str, int]:
-    """Return the shifts of each side's windows, by the SYNs' own option as `ss` shows it at the sender."""
+    """Return the shifts of both sides' windows from the SYNs' option, which `ss` shows at the sender."""
     [shifts] = {sample.window_scales for sample in run.samples("snd")}
     peer, own = shifts or (0, 0)
     return {run.sender: own, "b" if run.sender == "a" else "a": peer}
@@ -78,13 +78,13 @@ def test_windows_without_the_syns_are_those_of_the_full_capture(name: str, end: 
     [whole] = analyze(run.capture, buckets=1 << 16).connections
     [connection] = analyze(capture, snapshots=[of(ss_text(run, end))], buckets=1 << 16).connections
     assert scales(connection) == {side: ("given", shift) for side, shift in truth_of(run).items()}
-    # A capture without SYN may take the other side for the initiator.
+    # Without a SYN, a capture may confuse initiator and responder.
     swapped = connection.a != whole.a
     for way in ("a_to_b", "b_to_a"):
         other = {"a_to_b": "b_to_a", "b_to_a": "a_to_b"}[way] if swapped else way
         full = whole.series("receive_window", direction=way)
         cut = connection.series("receive_window", direction=other)
-        # The cut capture lacks the SYNs, and values for the first ten segments, sent before any ACK.
+        # The truncated capture lacks the SYNs and the values of the first ten segments, sent before any ACK.
         shared = np.isin(full.time_ns, cut.time_ns)
         assert full.width_ns == cut.width_ns == 1
         assert len(full) - 12 <= shared.sum() <= len(cut) <= shared.sum() + 2
@@ -101,7 +101,7 @@ def test_claims_of_samples() -> None:
         socket(state="SYN-SENT", line=1),
         socket(snd_wscale=7, rcv_wscale=9, line=3),
         socket(snd_wscale=7, rcv_wscale=9, line=5),
-        # Without TCP information nothing is said of scaling.
+        # Without TCP information the scale remains unknown.
         SocketSample(state="ESTAB", line=7),
     ]
     assert find_scale("a", said) == [ScaleClaim("b", 7, "a", 2, 0, 3), ScaleClaim("a", 9, "a", 2, 0, 3)]
@@ -117,7 +117,7 @@ def test_tcp_information_without_wscale_says_that_nothing_is_scaled() -> None:
 
 @all_cases("shifts", [(15, 7), (7, 15), (99, 99), (255, 300), (-1, 7), (10**30, 10**30)])
 def test_a_shift_above_14_is_ignored(shifts: tuple[int, int]) -> None:
-    """RFC 7323 2.3: the largest is 14."""
+    """RFC 7323 §2.3: the maximum is 14."""
     assert find_scale("a", [socket(snd_wscale=shifts[0], rcv_wscale=shifts[1])]) == []
 
 
@@ -128,7 +128,7 @@ def test_many_different_shifts_take_no_longer() -> None:
 
 
 def cut_transfer(tmp_path: Path) -> tuple[Transfer, Path]:
-    """A transfer's capture without its handshake: records of 74, 74 and 70 bytes."""
+    """Return a transfer's capture without its handshake: records of 74, 74 and 70 bytes."""
     transfer = Transfer()
     capture = write_pcap(tmp_path / "c.pcap", transfer)
     content = capture.read_bytes()
@@ -155,7 +155,7 @@ def test_an_absurd_shift_is_ignored(tmp_path: Path, wscale: str) -> None:
 
 
 def test_a_shift_that_contradicts_the_packets_is_ignored(tmp_path: Path) -> None:
-    """2000 bytes in flight do not fit into a window of 512 unscaled: the shift is 2 or more."""
+    """2000 bytes in flight do not fit an unscaled window of 512: the shift is at least 2."""
     transfer, capture = cut_transfer(tmp_path)
     assert analyze(capture).connections[0].b_to_a.window_scale.shift_min == 2
     [connection] = analyze(capture, snapshots=[said_of(transfer, "wscale:1,7")]).connections

@@ -1,4 +1,4 @@
-"""Files of `tcpwin snap`: what each record means, and what happens to what is cut, lost, wrong or hostile."""
+"""Files of `tcpwin snap`: the meaning of each record, and truncated, lost, wrong or hostile data."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read(data: bytes) -> tuple[list[Any], int]:
 
 
 def told(sample: Any) -> Any:
-    """Return a sample with its values in a form that can be compared in full."""
+    """Return a sample with its values in a form that can be compared completely."""
     return {name: value for name, value in asdict(sample).items() if value is not None and value not in ((), {})}
 
 
@@ -88,11 +88,11 @@ LISTENER = {
 
 
 def at(ms: int, line: int, index: int) -> dict[str, int]:
-    """Return what places a sample."""
+    """Return the position fields of a sample."""
     return {"time_ns": START_NS + ms * MS, "line": line, "index": index}
 
 
-# 200 ms later, nothing changed but the times that run.
+# 200 ms later, with only the running times changed.
 LATER = {**ESTAB, "lastsnd_ns": 204 * MS, "lastack_ns": 208 * MS, "timer": asdict(SocketTimer("on", 0, 0))}
 CHANGED = {
     **{name: value for name, value in ESTAB.items() if name != "timer"},
@@ -150,7 +150,7 @@ def test_a_cut_last_line_takes_no_more_than_itself() -> None:
 
 
 def test_without_its_second_part_a_sample_gives_its_first() -> None:
-    """Sockets that were not written may be gone: give no others until a complete sample."""
+    """Sockets that were not written may be gone: return no others until a complete sample."""
     samples, unknown = read(b"".join([*LINES[:2], *LINES[3:]]))
     assert sockets_of(samples) == [{**ESTAB, **at(100, 2, 0)}, {**LATER, **at(300, 3, 1)}, {**CHANGED, **at(500, 4, 2)}]
     assert unknown == 0
@@ -232,7 +232,7 @@ def test_a_wrong_socket_is_left_out_and_its_line_counted(socket: Any) -> None:
 
 
 def test_a_small_file_cannot_ask_for_endless_work() -> None:
-    """Only so many samples may say that nothing changed; the next must say everything."""
+    """Only a limited number of samples may report no change; the next must be complete."""
     empty = b'{"type":"sample","time_ns":1700000000300000000,"parts":1}\n'
     samples, unknown = read(b"".join(LINES[:3]) + empty * 1200)
     assert len(sockets_of(samples)) == 2 + 2 * 1000

@@ -1,4 +1,4 @@
-"""/proc/net/sockstat and sockstat6: every number by section and name, TCP's by their own names."""
+"""/proc/net/sockstat and sockstat6: every number by section and name, TCP's with separate fields."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_each_file_of_the_lab_is_read_whole() -> None:
         samples, unknown = read("\n".join(rows))
         assert unknown == Unknown(), file
         assert len(samples) == len(rows) // 2, file
-        # The stamps have six decimals; a line is "TCP: inuse 0 orphan 0 tw 0 alloc 0 mem 57".
+        # Timestamps have six decimals; a line is "TCP: inuse 0 orphan 0 tw 0 alloc 0 mem 57".
         assert [sample.time_ns for sample in samples] == [
             int(row.removeprefix("### ").replace(".", "")) * 1000 for row in rows[::2]
         ], file

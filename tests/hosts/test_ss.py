@@ -1,4 +1,4 @@
-"""What `ss` printed, read field by field against truths by hand and against the lab's own reader."""
+"""Output of `ss`, compared field by field with values read by hand and by the lab's reader."""
 
 from __future__ import annotations
 
@@ -192,11 +192,11 @@ LISTENING = "LISTEN 0      128    0.0.0.0:22          0.0.0.0:*\n"
 @all_cases(
     ("text", "states"),
     [
-        # ss -uam: a UDP socket that is not connected is UNCONN; one that is connected looks as one of TCP does.
+        # ss -uam: an unconnected UDP socket is UNCONN; a connected one looks like TCP's.
         (HEADER + CONNECTED + UDP + CONNECTED, []),
-        # ss -ta --bound-inactive: what only TCP has shows first, so the closed one is TCP's too.
+        # ss -ta --bound-inactive: values that only TCP has come first, so the closed socket is TCP's too.
         (HEADER + CONNECTED + LISTENING + UDP, ["ESTAB", "LISTEN", "UNCONN"]),
-        # Nothing shows which it is.
+        # The protocol cannot be determined.
         (HEADER + CONNECTED + CONNECTED, ["ESTAB", "ESTAB"]),
         # ss -ua; ss -ta: each table has one protocol.
         (HEADER + UDP + HEADER + CONNECTED, ["ESTAB"]),

@@ -1,4 +1,4 @@
-"""Random sockets, printed as each iproute2 prints them, come back; random text and broken lines never do harm."""
+"""Random sockets, printed like each iproute2, are read back; random text and broken lines cause no error."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def _details(socket: State, how: Options) -> dict[str, Any]:
 def _timer(timer: tuple[int, int, int], how: Options) -> SocketTimer:
     number, left_ms, retransmissions = timer
     names = ("", "on", "keepalive", "timewait", "persist", "delack" if how.version >= (7, 1) else "unknown", "unknown")
-    # ss drops milliseconds from ten seconds on and seconds from ten minutes on.
+    # ss omits milliseconds from ten seconds on and seconds from ten minutes on.
     kept_ms = 60_000 if left_ms >= 600_000 else 1000 if left_ms >= 10_000 else 1
     return SocketTimer(names[number], (left_ms - left_ms % kept_ms) * 1_000_000, retransmissions)
 
@@ -269,7 +269,7 @@ def _compare_rough(sample: SocketSample, socket: State, how: Options) -> None:
     if how.version < (4, 6):
         shown["min_rtt"] = 0
     for field, source in _TIMES.items():
-        # %g keeps six digits.
+        # %g prints six digits.
         _near(getattr(sample, field), shown.get(source, 0) * 1000, relative=5.1e-6)
     if info.get("rtt"):
         assert sample.rttvar_ns == pytest.approx(info.get("rttvar", 0) * 1000, rel=5.1e-6)
@@ -366,7 +366,7 @@ def _no_harm(text: list[str]) -> None:
 
 
 class NoStamps(Stamps):
-    """Takes no line for a stamp."""
+    """Takes no line for a timestamp."""
 
     def take(self, line: str) -> Stamp | None:
         del line

@@ -1,4 +1,4 @@
-"""A series as a function of time: where each sample stands alone, and where a bucket holds several."""
+"""A series as a function of time: single samples, and buckets with several samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tcpwin.hosts.steps import Steps
 
 
 def series(rows: list[tuple[int, int, int, int]], width_ns: int = 1) -> Steps:
-    """Return steps of rows (time, least, greatest, last)."""
+    """Return steps of rows (time, minimum, maximum, last)."""
     times, least, most, last = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
     return Steps(Series("sequence", times, least, most, last, last, width_ns))
 
@@ -29,17 +29,17 @@ def test_ends() -> None:
 @all_cases(
     ("steps", "value", "reached_ns", "exceeded_ns"),
     [
-        # It began there, and left with the second sample.
+        # The value began there and ended with the second sample.
         (ALONE, 0, None, 200),
         (ALONE, -5, None, 100),
         (ALONE, 1, 200, 200),
         (ALONE, 10, 200, 400),
         (ALONE, 24, 400, 400),
         (ALONE, 25, 400, None),
-        # Never: no earlier than the end.
+        # Never: not before the end.
         (ALONE, 26, 400, None),
         (ALONE, 10**18, 400, None),
-        # At the bucket's begin at the earliest, at its end at the latest.
+        # At the beginning of the bucket at the earliest, at its end at the latest.
         (BUCKETS, 8, None, 2999),
         (BUCKETS, 9, 2000, 2999),
         (BUCKETS, 15, 2000, 5999),
@@ -54,7 +54,7 @@ def test_when_a_growing_quantity_reaches_a_value_and_leaves_it(
 
 
 def test_a_first_value_that_was_not_known_yet_is_below_the_second() -> None:
-    """SND.UNA before the first ACK of a capture without SYN is 0; the ACK shows that it was less."""
+    """Without a SYN, SND.UNA before the first ACK is 0; the ACK shows that it was lower."""
     late = series([(100, 0, 0, 0), (200, -500, -500, -500), (300, -400, -400, -400), (400, 50, 50, 50)])
     assert [late.reached_ns(value) for value in (-500, -450, 0, 50)] == [None, 300, 400, 400]
     assert [late.exceeded_ns(value) for value in (-501, -500, -1, 50)] == [100, 300, 400, None]
@@ -84,7 +84,7 @@ def test_values_between_two_times(first_ns: int, at_ns: int, last_ns: int, expec
 @all_cases(
     ("first_ns", "at_ns", "last_ns", "expected"),
     [
-        # Anywhere in the bucket: all that it had.
+        # Anywhere in the bucket: all its values.
         (2500, 2600, 2700, Seen(15, 8, 15)),
         (2500, 2600, 5000, Seen(15, 8, 40)),
         (3500, 4000, 4500, Seen(15, 8, 15)),

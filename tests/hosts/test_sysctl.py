@@ -123,7 +123,7 @@ def test_settings_of_a_sample_are_bounded() -> None:
     samples, unknown = read("".join(f"net.key{i} = {value}\n" for i in range(20)))
     assert sum(map(len, samples[0].values.values())) <= MAX_CHARACTERS
     assert unknown.count == 20 - MAX_CHARACTERS // 1_000_008
-    # Each line of one file makes its value longer: that is bounded as well.
+    # Each line of one file extends its value: that is bounded too.
     samples, unknown = read("==> /proc/sys/kernel/x <==\n" + "y\n" * 200_000)
     assert len(samples[0].values["kernel.x"]) < 20_000
     assert unknown.count > 190_000

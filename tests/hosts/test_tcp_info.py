@@ -1,4 +1,4 @@
-"""struct tcp_info and sk_meminfo by their length. Offsets are those of include/uapi/linux/tcp.h, written by hand."""
+"""struct tcp_info and sk_meminfo decoded by length. Offsets are written by hand from include/uapi/linux/tcp.h."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ NEVER_HAPPENED = {"lastsnd_ns": 0, "lastrcv_ns": 0, "lastack_ns": 0}
 
 
 def info(length: int, **values: int) -> bytes:
-    """Return a struct of this length, 0 but for some members."""
+    """Return a struct of this length, zero except for some members."""
     data = bytearray(1024)
     for name, value in values.items():
         offset, code = OFFSETS[name]
@@ -91,11 +91,11 @@ def info(length: int, **values: int) -> bytes:
 
 
 def values_of(length: int, **members: int) -> dict[str, Any]:
-    """Return what is decoded of a struct of this length."""
+    """Return the decoded values of a struct of this length."""
     return decode_tcp_info(info(length, **members))
 
 
-# A sender with losses: timestamps, SACK, window scaling and ECN seen; limited by the application.
+# A sender with losses: timestamps, SACK, window scaling and ECN negotiated; limited by the application.
 SENDER = {
     "state": 1,
     "ca_state": 3,
@@ -221,7 +221,7 @@ AT_232 = {
     "rcv_ooopack": 8,
     "snd_wnd_bytes": 2_097_152,
 }
-# Linux 6.17 and later; what comes after tcpi_rehash has no field.
+# Linux 6.17 and later; members after tcpi_rehash have no field.
 AT_280 = {**AT_232, "rcv_wnd_bytes": 65_536, "rehash": 4}
 
 
@@ -253,7 +253,7 @@ def test_zeros_are_left_out() -> None:
     ("members", "expected"),
     [
         ({"rtt": 1, "rttvar": 0}, {"rtt_ns": 1000, "rttvar_ns": 0}),
-        # The kernel's first deviation, before any round trip.
+        # The kernel's initial deviation, before any round trip.
         ({"rtt": 0, "rttvar": 250_000}, {}),
         ({"snd_ssthresh": 0x7FFF_FFFF}, {}),
         ({"snd_ssthresh": 65_534}, {"ssthresh_segments": 65_534}),
@@ -262,7 +262,7 @@ def test_zeros_are_left_out() -> None:
         ({"min_rtt": 0xFFFF_FFFE}, {"minrtt_ns": 4_294_967_294_000}),
         ({"pacing_rate": 0xFFFF_FFFF_FFFF_FFFF}, {}),
         ({"max_pacing_rate": 125_000_000}, {"max_pacing_rate_bps": 1_000_000_000}),
-        # A shift of 0 on either side counts as a shift; without the option there is no shift.
+        # A shift of 0 counts as a shift; without the option there is none.
         ({"options": 0x04, "wscale": 0x00}, {"snd_wscale": 0, "rcv_wscale": 0}),
         ({"options": 0x04, "wscale": 0xE0}, {"snd_wscale": 0, "rcv_wscale": 14}),
         ({"options": 0x00, "wscale": 0x77}, {}),
@@ -278,7 +278,7 @@ def test_special_values(members: dict[str, int], expected: dict[str, Any]) -> No
 
 
 def test_a_listener_has_a_window_and_no_more() -> None:
-    """A listener's accept queue is reported in `unacked` and `sacked`, which otherwise count segments."""
+    """A listener reports its accept queue in `unacked` and `sacked`, which otherwise count segments."""
     assert values_of(280, state=10, unacked=3, sacked=128, snd_cwnd=10, reordering=3, pacing_rate=1) == {
         "cwnd_segments": 10
     }

@@ -1,4 +1,4 @@
-"""Stamps in every form that people use. 1795288970 is 2026-11-21 19:22:50 UTC, a Saturday."""
+"""Timestamps in all common forms. 1795288970 is 2026-11-21 19:22:50 UTC, a Saturday."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_ZONE = "the times name no time zone: they are read as UTC"
 
 
 def read(text: str, **options: object) -> tuple[list[tuple[str, int | None, int]], Stamps]:
-    """Return each line that is left with its time and its block, in the style that the text has."""
+    """Return each remaining line with its time and block, in the text's style."""
     raw = text.splitlines(keepends=True)
     stamps = Stamps(style=find_style(raw), **options)  # type: ignore[arg-type]
     lines = Lines(stamps.ahead(raw), stamps=stamps)
@@ -133,7 +133,7 @@ def test_a_zone_of_two_meanings_or_none_that_is_known_is_noted() -> None:
         "### 179528897033",
         "### tcp",
         "### 7289654400",
-        "### 9999999999999999999",  # More than 64 bits hold.
+        "### 9999999999999999999",  # More than 64 bits.
         "### 0000000001",
         "1970-12-31T23:59:59Z",
         "#kernel",
@@ -215,7 +215,7 @@ def test_one_sample_and_the_time_behind_it() -> None:
 @pytest.mark.parametrize(
     "raw",
     [
-        # A remark, then times before their samples, stopped after a time.
+        # A remark, then times before their samples, ending after a time.
         ["Dear all", "### 1795288970", "State", "ESTAB a", "ESTAB b", "### 1795288971"],
         ["$ sh loop.sh", "### 1795288970", "State", "### 1795288971"],
         ["### 1795288970", "State", "### 1795288971"],
@@ -270,7 +270,7 @@ def test_a_file_without_times_is_read_as_it_comes_and_its_separators_hold() -> N
 @all_cases("end", [".", ".N", ".%N", "N", "%N", ".3N", ".%3N"])
 @all_cases("mark", ["### ", "# ", "Time: ", ""])
 def test_a_date_that_knows_no_nanoseconds(mark: str, end: str) -> None:
-    """BusyBox and macOS: %N is left out, or a part of it stays."""
+    """BusyBox and macOS omit %N or print part of it."""
     text = f"{mark}1795288970{end}\na\n{mark}1795288971{end}\nb\n"
     found, stamps = read(text)
     assert found == [("a", NOW, 1), ("b", NOW + SECOND, 2)]
@@ -287,7 +287,7 @@ def test_a_bare_number_of_milli_micro_or_nanoseconds(digits: str) -> None:
 
 
 def test_hours_minutes_and_seconds_of_ts_give_the_order_only() -> None:
-    """Written by ts -s and ts -i, and with '%.S'."""
+    """From ts -s and ts -i, and with '%.S'."""
     for part in ("", ".123456"):
         text = f"00:00:00{part} State\n00:00:00{part} ESTAB a\n00:00:01{part} \t skmem:(r0)\n00:00:01{part}\n"
         assert find_style(text.splitlines()) == StampStyle(prefix="clock")
@@ -362,7 +362,7 @@ def test_a_prefix_of_every_line(prefix: str, kind: str, time_ns: int, notes: set
 @all_cases(
     ("prefix", "kind", "time_ns"),
     [
-        # journalctl -o short-precise, short-iso, short-iso-precise, short-unix; the third is rsyslog's, too.
+        # journalctl -o short-precise, short-iso, short-iso-precise, short-unix; the third is also rsyslog's.
         ("Nov 21 19:22:50.336046 ", "syslog", NOW + 336_046_000),
         ("2026-11-21T19:22:50+0000 ", "iso", NOW),
         ("2026-11-21T19:22:50.336046+00:00 ", "iso", NOW + 336_046_000),
@@ -388,7 +388,7 @@ def test_host_and_program_of_a_log_are_removed(prefix: str, kind: str, time_ns: 
 
 
 def test_words_that_look_like_a_log_are_text_where_one_line_is_none() -> None:
-    """A line of `ss` has a word, a space and a colon, too."""
+    """A line of `ss` also has a word, a space and a colon."""
     text = "1795288970 ESTAB 0 0 a:1 b:2\n1795288970 cubic wscale:7,7\n"
     assert find_style(text.splitlines()) == StampStyle(prefix="epoch")
     assert [line for line, _, _ in read(text)[0]] == ["ESTAB 0 0 a:1 b:2", "cubic wscale:7,7"]
@@ -406,7 +406,7 @@ def test_words_that_look_like_a_log_are_text_where_one_line_is_none() -> None:
     ],
 )
 def test_a_host_or_a_program_alone_is_taken_off(origin: str, head: str) -> None:
-    """Of `journalctl --no-hostname`, and of what writes the host without a program."""
+    """From `journalctl --no-hostname`, and from programs that write only the host."""
     text = f"{head} State Recv-Q\n{head} ESTAB 0 0\n{head} \t cubic wscale:7,7\n"
     assert find_style(text.splitlines()).origin == origin
     found, _ = read(text, year=2026)
@@ -422,7 +422,7 @@ def test_a_word_shared_by_all_lines_is_not_a_host() -> None:
 
 
 def test_the_default_of_ts_has_no_year() -> None:
-    """The last year in which the first time was before the file was written."""
+    """The latest year in which the first time precedes the file's modification."""
     text = "Nov 21 19:22:50 a\nNov 21 19:22:51 b\n"
     note = "the times have no year: 2026 is assumed, from when the file was written"
     for latest in (datetime(2026, 11, 21, 20, tzinfo=UTC), datetime(2027, 3, 1, tzinfo=UTC)):
@@ -458,7 +458,7 @@ def test_one_line_without_a_prefix_means_that_none_is_one() -> None:
 
 
 def test_a_bare_number_is_a_time_where_the_file_begins_with_one() -> None:
-    """date +%s.%N; and a number of another form, earlier, or of another month is data."""
+    """date +%s.%N; a number of another form, earlier, or of another month is data."""
     text = "1795288970.25\na\n1732217370\n1795288971.25\nb\n1.5\n1795288970.5\n1999999999.5\n"
     assert find_style(text.splitlines()) == StampStyle(is_bare=True)
     found, _ = read(text)

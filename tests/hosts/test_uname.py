@@ -38,7 +38,7 @@ def test_everything_of_one_host() -> None:
         )
     ]
     assert samples[0].version == (6, 1)
-    # getconf CLK_TCK is 100 everywhere; it is not CONFIG_HZ.
+    # getconf CLK_TCK is 100 everywhere and differs from CONFIG_HZ.
     assert unknown.first == [UnknownLine(8, "100")]
     assert unknown.count == 1
 
@@ -82,7 +82,7 @@ def test_forms_of_uname(text: str, release: str, hostname: str | None) -> None:
 @all_cases(
     ("text", "lines"),
     [
-        ("4096\n", [1]),  # Of which host is not said.
+        ("4096\n", [1]),  # The host is not named.
         ("Darwin mac 23.4.0 Darwin Kernel Version 23.4.0: arm64\n", [1]),
         ("192.168.1.10\n", [1]),
         ("12.5\n", [1]),

@@ -1,4 +1,4 @@
-"""Truth files of a snapshot format, and their values as read."""
+"""Truth files of a snapshot format, and the values read from them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tcpwin.hosts import SnapshotFile
 
 TRUTH = Path(__file__).resolve().parent / "truth"
 
-# Text without a zero, which makes a file binary.
+# Text without NUL bytes, which would make a file binary.
 ANY_TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=300)
 
 
 def read(format: str, name: str) -> tuple[list[Any], list[tuple[int, str]]]:
-    """Return the samples of a truth file, and the lines that were not understood; it must be recognised."""
+    """Return the samples of a truth file, which must be recognised, and the lines not understood."""
     file = SnapshotFile(TRUTH / format / name)
     assert file.format == format
     samples = list(file)
@@ -24,7 +24,7 @@ def read(format: str, name: str) -> tuple[list[Any], list[tuple[int, str]]]:
 
 
 def read_text(format: str, text: str) -> tuple[list[Any], list[tuple[int, str]]]:
-    """Return the same of a text, in a format that is said and not recognised."""
+    """Return the same for a text, in a given format."""
     file = SnapshotFile(text.encode(), format=format)
     samples = list(file)
     return samples, [(line.number, line.text) for line in file.unknown.first]

@@ -1,7 +1,6 @@
-"""What the path did to each segment, by the captures of both ends of one run: the truth of loss and of order.
+"""The fate of each segment on the path, from the captures of both ends of a run: the truth of loss and order.
 
-In: the segments that left one end and those that arrived at the other, from their bytes. Out: Passage, in the order
-in which they left. A segment is known again by what the path does not change.
+Segments are read from the captures' bytes, and recognised by fields that the path does not change.
 """
 
 from __future__ import annotations
@@ -20,12 +19,10 @@ Mark = tuple[object, ...]
 
 @dataclass(frozen=True)
 class Passage:
-    """One segment on its way.
+    """One segment's passage.
 
-    Attributes:
-        index: in the order in which this way's segments left, so that a lower one left earlier.
-        start, end: of its payload, counted from the first that this way's captures hold.
-        arrived: the same segment at the other end; None where it never came.
+    Attributes: index: in the order of departure. start, end: of its payload, from the first payload that this
+    direction's captures contain. arrived: the same segment at the other end; None if it never arrived.
     """
 
     index: int
@@ -42,9 +39,8 @@ class Passage:
 class Way:
     """One direction of a run's data connection.
 
-    Attributes:
-        passages: of segments that both captures could see.
-        unsent: arrivals that the capture where they left lacks.
+    Attributes: passages: of segments that both captures could see. unsent: arrivals that the sending end's capture
+    lacks.
     """
 
     passages: list[Passage]
@@ -52,35 +48,35 @@ class Way:
 
     @property
     def data(self) -> list[Passage]:
-        """Return the segments with payload, in the order in which they left."""
+        """Return the segments with payload in the order of departure."""
         return [passage for passage in self.passages if passage.left.length]
 
     @property
     def lost(self) -> list[Passage]:
-        """Return the segments that left and never arrived."""
+        """Return the segments that left but did not arrive."""
         return [passage for passage in self.passages if passage.arrived is None]
 
     @property
     def data_arrivals(self) -> list[tuple[Passage, Segment]]:
-        """Return the segments with payload that arrived, in the order in which they did."""
+        """Return the segments with payload that arrived, in the order of arrival."""
         come = [(passage, passage.arrived) for passage in self.data if passage.arrived is not None]
         return sorted(come, key=lambda each: each[1].frame)
 
 
 def data_way(run: Run) -> Way:
-    """Return the way of the data, from the sender's capture to the receiver's."""
+    """Return the data's direction, from the sender's capture to the receiver's."""
     return _way(run.truth, run.sender_port, run.receiver_port, "snd", "rcv")
 
 
 def ack_way(run: Run) -> Way:
-    """Return the way of the acknowledgments, from the receiver's capture to the sender's."""
+    """Return the acknowledgments' direction, from the receiver's capture to the sender's."""
     return _way(run.truth, run.receiver_port, run.sender_port, "rcv", "snd")
 
 
 @cache
 def _way(folder: Path, source_port: int, target_port: int, source: str, target: str) -> Way:
     departures, arrivals = (read_segments(folder / f"{end}.pcap.gz") for end in (source, target))
-    # Packets that left before the other capture began may have passed that end unseen.
+    # Packets that left before the other capture began may have passed it unseen.
     began_ns = arrivals[0].time_ns if departures[0].flags & SYN == 0 else 0
     ports = (source_port, target_port)
     left = [each for each in departures if (each.source_port, each.target_port) == ports and each.time_ns >= began_ns]
@@ -89,7 +85,9 @@ def _way(folder: Path, source_port: int, target_port: int, source: str, target: 
 
 
 def mark(segment: Segment) -> Mark:
-    """Return what a segment keeps on its way; RSTs without an IP id may share theirs and are paired in order."""
+    """Return the fields that a segment keeps on its way; RSTs without an IP id may share theirs and are paired in
+    order.
+    """
     return segment.ip_id, segment.seq, segment.ack, segment.length, segment.flags, segment.tsval
 
 
@@ -108,11 +106,11 @@ def passages(left: Iterable[Segment], arrived: Iterable[Segment]) -> list[Passag
 
 
 def unsent(left: Iterable[Segment], arrived: Iterable[Segment]) -> list[Segment]:
-    """Return the arrivals that never left."""
+    """Return the arrivals that did not leave."""
     known = {mark(segment) for segment in left}
     return [segment for segment in arrived if mark(segment) not in known]
 
 
 def distance(number: int, base: int) -> int:
-    """Return a sequence number less a base, as a number around zero."""
+    """Return a sequence number minus a base, as a signed number."""
     return (number - base + CYCLE // 2) % CYCLE - CYCLE // 2

@@ -1,4 +1,4 @@
-"""Return tcpwin's events of the data's sender by frame, to compare with the segments on the wire."""
+"""tcpwin's events of the data's sender by frame, to compare with the segments on the wire."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from functools import cache
 
 from lab.runs import Run
 
-# Exactly one of these names what kind of resent data a segment is.
+# Exactly one of these names the kind of retransmission.
 RESENT = ("retransmission", "fast_retransmission", "rto_retransmission", "tail_loss_probe", "spurious_retransmission")
 
 
 @cache
 def names_by_frame(run: Run) -> dict[int, frozenset[str]]:
-    """Return what tcpwin calls each segment with payload from the data's sender."""
+    """Return tcpwin's events of each segment with payload from the data's sender."""
     columns = run.columns
     rows = run.from_sender & (columns["length"] > 0)
     names = (frozenset(filter(None, str(events).split("|"))) for events in columns["events"][rows])
@@ -26,12 +26,12 @@ def frames_of(run: Run, *events: str) -> set[int]:
 
 
 def frames_resent(run: Run) -> set[int]:
-    """Return the frames with bytes sent again, whatever kind."""
+    """Return the frames with any kind of retransmission."""
     return frames_of(run, *RESENT)
 
 
 def times_of(run: Run, frames: Iterable[int]) -> list[int]:
-    """Return when these frames were captured."""
+    """Return the capture times of these frames."""
     wanted = set(frames)
     columns = run.columns
     rows = zip(columns["frame"], columns["time_ns"], strict=True)

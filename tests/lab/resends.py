@@ -1,7 +1,4 @@
-"""Every segment that the data's sender sent again, and whether it had to: by the captures of both ends.
-
-In: the data's way and what the receiver's ACKs say. Out: Resend, in the order in which they left.
-"""
+"""Every retransmission by the data's sender, and whether it was necessary, from the captures of both ends."""
 
 from __future__ import annotations
 
@@ -14,12 +11,11 @@ from lab.wire import ACK, SYN, Segment
 
 @dataclass(frozen=True)
 class Resend:
-    """One segment whose first byte had left before.
+    """One segment whose first byte had been sent before.
 
-    Attributes:
-        earlier: the transmissions of that byte before, the first one first.
-        fate: `arrived`: the receiver had the bytes, so that this one was needless; or what became of the last of the
-            earlier ones: `lost` on the way, or `refused` by the receiver, which acknowledged it in no ACK.
+    Attributes: earlier: previous transmissions of that byte, in order. fate: `arrived`: the receiver had the data, so
+    this one was unnecessary; otherwise the fate of the latest earlier one: `lost` on the path, or `refused` by the
+    receiver, whose ACKs never covered it.
     """
 
     passage: Passage
@@ -28,7 +24,7 @@ class Resend:
 
 
 def resends(run: Run) -> list[Resend]:
-    """Return what was sent again."""
+    """Return the retransmissions."""
     way = data_way(run)
     sent: dict[int, list[Passage]] = {}
     received = _Received(run)
@@ -36,7 +32,7 @@ def resends(run: Run) -> list[Resend]:
     highest = way.data[0].start
     for passage in way.data:
         before = sent.setdefault(passage.start, [])
-        # The lab's senders resend whole segments, so that the first byte is enough to find them.
+        # The lab's senders resend whole segments, so the first byte identifies them.
         assert (passage.start < highest) == bool(before)
         if before:
             again.append(Resend(passage, tuple(before), _fate(passage, before, received)))
@@ -52,7 +48,7 @@ def _fate(passage: Passage, before: list[Passage], received: _Received) -> str:
 
 
 class _Received:
-    """The data the receiver has, according to the ACKs and SACK blocks it sent."""
+    """The receiver's data, according to its ACKs and SACK blocks."""
 
     def __init__(self, run: Run) -> None:
         first = data_way(run).passages[0].left
@@ -74,6 +70,6 @@ class _Received:
 
 
 def _held(ack: Segment, base: int) -> list[tuple[Segment, int, int]]:
-    """Return what an ACK says is there, counted from the first byte."""
+    """Return the data that an ACK reports as received, counted from the first byte."""
     edges = [(base, ack.ack), *ack.sacks]
     return [(ack, distance(left, base), distance(right, base)) for left, right in edges]

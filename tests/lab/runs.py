@@ -1,6 +1,6 @@
-"""One capture of a lab run and the kernels' and programs' reports of the same connection.
+"""One capture of a lab run, and the kernels' and programs' reports on the same connection.
 
-In: a folder with meta.json, ss_*.txt and nstat_*.csv, and a capture. Out: the truths of these texts, tcpwin's
+Reads a folder with meta.json, ss_*.txt and nstat_*.csv, and a capture. Gives the values of these texts, tcpwin's
 analysis, and the state of the connection after every row of tcpwin's per-segment table.
 """
 
@@ -37,16 +37,13 @@ Column = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Track:
-    """The connection after each row: what the sender of the data and its window were by then.
+    """The state of the data's sender and its window after each row.
 
-    A RST ends the connection before its ACK and window are looked at (tcp_validate_incoming, net/ipv4/tcp_input.c).
+    A RST ends the connection before its ACK and window are processed (tcp_validate_incoming, net/ipv4/tcp_input.c).
 
-    Attributes:
-        time_ns: of the row.
-        una: payload acknowledged so far; where no SYN tells where it began, since the first ACK.
-        flight: bytes in flight: of the data sender's last row, less what was acknowledged since.
-        window: window of the receiver's last row with an ACK, as tcpwin scales it; -1 where it does not.
-        window_raw: the field of that row.
+    Attributes: time_ns: of the row. una: payload acknowledged so far; without a SYN, since the first ACK. flight: bytes
+    in flight: of the data sender's last row, minus data acknowledged since. window: window of the receiver's last row
+    with an ACK, as scaled by tcpwin; -1 if unscaled. window_raw: the field of that row.
     """
 
     time_ns: Column
@@ -56,17 +53,17 @@ class Track:
     window_raw: Column
 
     def at(self, time_ns: int) -> int:
-        """Return the last row at or before a time, -1 where there is none."""
+        """Return the last row at or before a time, -1 if there is none."""
         return int(np.searchsorted(self.time_ns, time_ns, side="right")) - 1
 
     def between(self, first_ns: int, last_ns: int) -> range:
-        """Return the rows after which the connection was as it was at some moment between two times."""
+        """Return the rows whose state was current at some moment between two times."""
         return range(max(0, int(np.searchsorted(self.time_ns, first_ns)) - 1), self.at(last_ns) + 1)
 
 
 @dataclass(frozen=True)
 class Run:
-    """A lab run seen from one end, `snd` (where the data come from) or `rcv`."""
+    """A lab run seen from one end, `snd` (the data's source) or `rcv`."""
 
     scenario: str
     end: str
@@ -84,7 +81,7 @@ class Run:
 
     @property
     def reader(self) -> dict[str, Any]:
-        """What the reading program measured; iperf3's client says it for both."""
+        """Return the reading program's measurements; iperf3's client reports them for both."""
         reader: dict[str, Any] = self.meta["ground_truth"]["reader"]
         return reader
 
@@ -94,36 +91,36 @@ class Run:
 
     @property
     def is_late(self) -> bool:
-        """Whether the capture began after the connection."""
+        """Return whether the capture began after the connection."""
         return self.scenario in LATE
 
     @property
     def read_bytes(self) -> int:
-        """Bytes that the reading program took."""
+        """Return the bytes read by the reading program."""
         return int(self.reader["end"]["sum_received"]["bytes"] if self.is_iperf3 else self.reader["bytes"])
 
     @property
     def read_seconds(self) -> float:
-        """From the reader's connect to its close."""
+        """Return the time from the reader's connect to its close."""
         return float(self.reader["end"]["sum_received"]["seconds"] if self.is_iperf3 else self.reader["seconds"])
 
     @property
     def rtt_ns(self) -> int:
-        """Round trip without queues: netem delays either way by half of it."""
+        """Return the round trip without queues, half of which netem adds in each direction."""
         return int(self.meta["scenario"]["rtt_ms"] * MILLISECOND_NS)
 
     @property
     def jitter_ns(self) -> int:
-        """By how much netem varies the delay of the data's path."""
+        """Return the variation that netem adds to the delay of the data's path."""
         match = re.match(r"(\d+)ms", self.meta["scenario"].get("netem_fwd", ""))
         return int(match[1]) * MILLISECOND_NS if match else 0
 
     def counter(self, end: str, name: str) -> int:
-        """Return by how much a kernel's counter rose in the run, as `TcpExt.TCPWinProbe`."""
+        """Return the increase of a kernel counter in the run, such as `TcpExt.TCPWinProbe`."""
         return int(self.meta["nstat_delta"][end].get(name, 0))
 
     def counters(self, end: str, name: str) -> list[tuple[int, int]]:
-        """Return a counter's rise since the run began at each time that the lab looked."""
+        """Return a counter's increase since the start of the run at each sample."""
         with (self.truth / f"nstat_{end}.csv").open(newline="", encoding="ascii") as file:
             rows = [(int(row["t"].replace(".", "")) * 1000, int(row[name])) for row in csv.DictReader(file)]
         return [(time_ns, value - rows[0][1]) for time_ns, value in rows]
@@ -149,14 +146,14 @@ class Run:
         return port
 
     def acked_bytes(self, sample: ss_text.Sample) -> int:
-        """Return payload acknowledged by a sample of the sender: bytes_acked without SYN and FIN.
+        """Return the payload acknowledged according to a sender's sample: bytes_acked without SYN and FIN.
 
-        tcp_snd_una_update counts sequence numbers: the SYN too where the sender connected, and an acknowledged FIN.
+        tcp_snd_una_update counts sequence numbers: the SYN too if the sender connected, and an acknowledged FIN.
         """
         return sample.number("bytes_acked") - self.is_iperf3 - (sample.state == "FIN-WAIT-2")
 
     def outstanding_bytes(self, sample: ss_text.Sample) -> int:
-        """Return SND.NXT less SND.UNA by a sample of the sender, SYN and FIN left out."""
+        """Return SND.NXT minus SND.UNA of a sender's sample, without SYN and FIN."""
         return sample.number("bytes_sent") - sample.number("bytes_retrans") - self.acked_bytes(sample)
 
     @cached_property
@@ -167,12 +164,12 @@ class Run:
 
     @property
     def sender(self) -> str:
-        """The side that sends the data."""
+        """Return the side that sends the data."""
         return "a" if self.connection.a.port == self.sender_port else "b"
 
     @property
     def way(self) -> str:
-        """The data's direction by the name that series take."""
+        """Return the data's direction by the name used for series."""
         return "a_to_b" if self.sender == "a" else "b_to_a"
 
     @property
@@ -185,7 +182,7 @@ class Run:
 
     @cached_property
     def columns(self) -> dict[str, NDArray[Any]]:
-        """The per-segment table; a missing number is -1."""
+        """Return the per-segment table, with -1 for missing numbers."""
         columns = {}
         for name, column in self.connection.segments().items():
             number = column.dtype != object
@@ -194,7 +191,7 @@ class Run:
 
     @cached_property
     def from_sender(self) -> NDArray[np.bool_]:
-        """Which rows the data sender sent."""
+        """Return which rows the data sender sent."""
         return np.asarray(self.columns["direction"] == self.sender)
 
     @cached_property
@@ -205,7 +202,7 @@ class Run:
         base = int(columns["ack"][acks][0])
         ends = modulo_difference(columns["seq"] + columns["length"], base)[ours & (columns["length"] > 0)]
         una = np.maximum.accumulate(np.where(acks, modulo_difference(columns["ack"], base), 0))
-        una = np.minimum(una, ends.max())  # An ACK of the FIN is one beyond the payload.
+        una = np.minimum(una, ends.max())  # An ACK of the FIN is one above the payload.
         last_sent = last_true(ours & (columns["bytes_in_flight"] >= 0))
         flight = columns["bytes_in_flight"][last_sent] - (una - una[last_sent])
         last_ack = last_true(acks)
@@ -221,20 +218,20 @@ class Run:
 
 
 def modulo_difference(numbers: Column, base: int) -> Column:
-    """Return sequence numbers less a base, as numbers around zero."""
+    """Return sequence numbers minus a base, as signed numbers."""
     difference: Column = (numbers - base + (1 << 31)) % (1 << 32) - (1 << 31)
     return difference
 
 
 def last_true(mask: NDArray[np.bool_]) -> Column:
-    """Return for each position the last one at or before it that is true, -1 where there is none."""
+    """Return for each position the last true one at or before it, -1 if there is none."""
     positions: Column = np.maximum.accumulate(np.where(mask, np.arange(len(mask)), -1))
     return positions
 
 
 @cache
 def read_run(scenario: str, end: str, copy: str) -> Run:
-    """Return a run's capture, or the project's copy of it, so that tests share what it has read."""
+    """Return a run's capture, or the bundled copy of it, cached for all tests."""
     if copy:
         return Run(scenario, end, HERE / "truth" / scenario, COPIED_CAPTURES / f"{copy}.pcap.gz")
     folder = LAB_RUNS / scenario

@@ -1,7 +1,6 @@
-"""Select the captures of a test: `on(...)` checks each of the lab's runs, at one end or both.
+"""Select captures for a test: `on(...)` checks each lab run at one end or both.
 
-The names are written out under what each run is; test_selection holds them against what the runs' own counters and
-scenarios say.
+The names are grouped by the runs' properties; test_selection compares them with the runs' counters and scenarios.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ LATE = ("mid_connection_noSYN",)
 STALL = ("zero_window_stall5s",)
 SLOW_READER = ("slow_reader",)
 IPERF3 = ("iperf3_300ms_20mbit_512m2",)
-# The reader closed while data were unread or still to come.
+# The reader closed while data was unread or still to come.
 ABORTED = (
     *IPERF3,
     *SLOW_READER,
@@ -29,9 +28,9 @@ ABORTED = (
     "oscil_10mbit_300ms_170p2_vanilla",
     "oscil_10mbit_300ms_512m2_guard_vethtruesize",
 )
-# netem loses packets of the data's path or varies their delay.
+# netem drops packets on the data's path or varies their delay.
 ROUGH = ("loss1_cubic_sack1", "loss1_reno_sack0", "loss1_reorder_cubic_sack1", "reorder_only_cubic")
-# A bulk reader takes what arrives at once.
+# A bulk reader takes data as it arrives.
 STEADY = (
     "app_limited",
     "cooked_any",
@@ -42,7 +41,7 @@ STEADY = (
     "wscale_85ms",
 )
 SCENARIOS = (*ABORTED, *LATE, *ROUGH, *STALL, *STEADY, "idle_restart_ssai0", "idle_restart_ssai1")
-# Reader and sender keep no rhythm in step with five samples a second.
+# Reader and sender are not synchronised with five samples a second.
 IRREGULAR = (
     *(scenario for scenario in ABORTED if scenario not in SLOW_READER),
     "loss1_cubic_sack1",
@@ -51,8 +50,7 @@ IRREGULAR = (
     "rmem_64k_196ms",
 )
 CLOSED = tuple(scenario for scenario in SCENARIOS if scenario not in ABORTED)
-# Captures of the project that are copies of a run's. Their truths in tests/lab/truth are the run's own files with
-# fewer samples.
+# Bundled captures that are copies of a run's. Their truths in tests/lab/truth are the run's files with fewer samples.
 COPIES = (
     ("cooked_any", "snd", "cooked-any"),
     ("idle_restart_ssai1", "snd", "idle-restart"),
@@ -67,7 +65,7 @@ COPIES = (
     ("wscale_85ms", "snd", "window-scaling"),
     ("zero_window_stall5s", "snd", "zero-window-stall"),
 )
-# The copy holds the first packets of the run only.
+# The copy contains only the first packets of the run.
 CUT_COPIES = ("mid-connection",)
 
 
@@ -81,10 +79,10 @@ def on(
     of: int = 1,
     first: int = 0,
 ) -> Callable[[Any], Any]:
-    """Run a check with `run` on these scenarios at these ends, and on the copies; `cut`: also on those cut short.
+    """Run a check with `run` on these scenarios at these ends, and on the copies; `cut`: also on truncated ones.
 
-    One test by day checks all of its runs, or one of `of` from the `first` on; another at night checks the rest, and
-    the copies that hold the very packets of their runs.
+    One test by day checks all of its runs, or one in `of` starting from `first`; another at night checks the rest, and
+    the copies with identical packets.
     """
     chosen = [scenario for scenario in scenarios if scenario not in set(without)]
     runs = [(scenario, end, "") for scenario in chosen for end in ends]

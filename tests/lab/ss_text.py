@@ -1,7 +1,7 @@
-"""Samples of one TCP socket from a lab run's ss file, for the lab's truths.
+"""Samples of one TCP socket from a lab run's ss file, as ground truth.
 
-In: text of `ss -tmin` runs, each after a line `### EPOCH`. Out: Sample, in order of time. It knows the tokens that
-the truths need and keeps the rest as text; a token that ss leaves out when zero reads as zero (iproute2 misc/ss.c).
+Reads the text of `ss -tmin` runs, each after a line `### EPOCH`, and returns Samples in order of time. Only needed
+tokens are interpreted; a token that ss omits when zero reads as zero (iproute2 misc/ss.c).
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ SKMEM = re.compile(r"([a-z]+)(\d+)")
 
 @dataclass(frozen=True)
 class Sample:
-    """What the kernel said of one socket at one time.
+    """The kernel's values of one socket at one time.
 
-    Attributes:
-        recv_q, send_q: bytes that the application has not read; bytes not yet acknowledged or sent.
-        skmem: skmem's letters, as `t`: bytes of memory of packets in the queues below TCP.
-        tokens: `name:value` tokens as text; a bare word has the value "".
+    Attributes: recv_q, send_q: bytes not read by the application; bytes not yet acknowledged or sent. skmem: skmem by
+    letter, such as `t`: memory of packets in the queues below TCP. tokens: `name:value` tokens as text; a bare word has
+    the value "".
     """
 
     time_ns: int
@@ -34,7 +33,7 @@ class Sample:
     tokens: dict[str, str]
 
     def number(self, token: str) -> int:
-        """Return a token's value, zero where ss leaves it out."""
+        """Return a token's value, zero if ss omits it."""
         return int(self.tokens.get(token, "0"))
 
     @property

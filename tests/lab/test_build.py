@@ -1,4 +1,4 @@
-"""The kernel's build, as far as it goes without building one."""
+"""The kernel's build, as far as it can be tested without building one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@.*")
 
 @pytest.mark.parametrize("series", recipe.SERIES)
 def test_the_patch_is_whole(series: str) -> None:
-    """Each hunk has as many lines as its head says: a patch that was edited by hand often has not."""
+    """Each hunk has as many lines as its head states, which hand-edited patches often violate."""
     files = 0
     old = new = 0
     patch, _ = recipe.recipe_files(series)
@@ -34,12 +34,12 @@ def test_the_patch_is_whole(series: str) -> None:
             old -= line[:1] in (" ", "-", "")
             new -= line[:1] in (" ", "+", "")
     assert (old, new) == (0, 0)
-    # From 7.3 on User Mode Linux asks the host how large its floating-point registers are.
+    # From 7.3 on User Mode Linux asks the host for the size of its floating-point registers.
     assert files == (7 if series == "7.3" else 8)
 
 
 def test_every_series_adds_the_same_lines() -> None:
-    """Ported unchanged: only a line's place, its indentation and `const` may differ between kernels."""
+    """Only a line's place, its indentation and `const` may differ between kernels."""
     added = [
         sorted(
             line[1:].strip().replace("const struct sk_buff", "struct sk_buff")
@@ -54,7 +54,7 @@ def test_every_series_adds_the_same_lines() -> None:
 
 
 def _without_registers(patch: str) -> str:
-    """A patch less its part for the size of the host's floating-point registers, which 7.3 has no need of."""
+    """Return a patch without its part for the size of the host's floating-point registers, which 7.3 does not need."""
     return re.sub(r"--- a/arch/x86/um/user-offsets\.c\n.*?(?=--- a/)", "", patch, flags=re.DOTALL)
 
 
@@ -105,14 +105,14 @@ indextargets*) printf 'Debian|Debian-Security|http://mirror.test/security/\\nDeb
 *) for word; do case $word in Dir::Etc::SourceList=*) cat "${word#*=}" >> "$ASKED";; esac; done;;
 esac
 """
-"""apt-get of a machine whose mirror is mirror.test: it notes what it was asked, and with which sources."""
+"""apt-get of a machine whose mirror is mirror.test; it records its arguments and sources."""
 
 
 @pytest.mark.parametrize("knows_debian", [True, False])
 def test_a_series_of_a_newer_debian_comes_from_this_machines_mirror(
     knows_debian: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """apt's own lists are root's, and what root installs must not come from a newer suite by accident."""
+    """apt's lists belong to root, whose installations must not come from a newer suite by accident."""
     work, apt = tmp_path / "work", tmp_path / "bin" / "apt-get"
     for folder in (work, apt.parent):
         folder.mkdir()
@@ -155,7 +155,7 @@ def test_a_run_without_a_kernel_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_this_hosts_kernel_is_not_another(tmp_path: Path) -> None:
-    """Namespaces of this host have its kernel: a bundle must not say 6.12 of it."""
+    """Namespaces of this host use its kernel, so a bundle must not claim 6.12."""
     said = refused("lab", "run", "zero-window-5s", "--kernel", "6.12", "--engine", "netns", "-o", tmp_path, status=2)
     assert "6.12 goes with --engine uml" in said
 
@@ -167,7 +167,7 @@ tinyconfig) : > "$out/.config";;
 linux) rm -f "$XDG_CACHE_HOME"/tcpwin/*.log; echo "  CC  one"; echo "no rule to make two"; : > "$out/linux"; exit ENDS;;
 esac
 """
-"""Make as it is called here, while another build in the same cache ends."""
+"""A make that simulates another build ending in the same cache."""
 
 
 @pytest.mark.parametrize("ends", [0, 2])
@@ -193,7 +193,7 @@ def test_a_build_that_ends_deletes_no_file_of_another(
 
 
 def test_what_killed_builds_left_is_removed_and_a_living_one_kept(tmp_path: Path) -> None:
-    """kill -9 leaves a folder of up to 2 GB; the system lets go of its lock."""
+    """kill -9 leaves a folder of up to 2 GB; the system releases its lock."""
     place = tmp_path / "tcpwin"
     dead, alive, young = (place / f"build-{name}" for name in ("dead", "alive", "young"))
     for folder in (dead, alive, young):

@@ -1,4 +1,4 @@
-"""Bundles: the same files give the same bytes, whenever and wherever they were written."""
+"""Bundles: the same files give the same bytes, whenever and wherever they are written."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_bundle_knows_its_scenario(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("member", ["scenario.toml", "meta.json"])
 def test_a_damaged_bundle_is_ignored(member: str, tmp_path: Path) -> None:
-    """Repeat a run whose bundle a full disk or a broken transfer cut short, rather than fail on it for ever."""
+    """A run is repeated if a full disk or a broken transfer truncated its bundle."""
     bundle = tmp_path / "run.zip"
     write_bundle(fill(tmp_path / "a"), 'title = "A"\n' * 50, bundle)
     with zipfile.ZipFile(bundle) as members:

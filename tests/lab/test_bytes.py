@@ -1,8 +1,8 @@
-"""Segments and bytes are those that the programs wrote and read and the kernels counted.
+"""Segments and bytes equal those of the programs and the kernels' counters.
 
-IpExt.InOctets counts every byte of IP that came in; all headers of a data direction are 52 bytes (IP 20, TCP 20,
-timestamps 12), a SYN's 60 with the window scale option and 56 without. Ip.InReceives counts the packets, and
-super-segments where receive offload is on.
+IpExt.InOctets counts every received byte of IP; all headers of a data direction are 52 bytes (IP 20, TCP 20, timestamps
+12), a SYN's 60 with the window scale option and 56 without. Ip.InReceives counts packets, and super-segments with
+receive offload.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ IPERF3_COOKIE_BYTES = 37
 
 
 def to_the_receiver(run: Run) -> list[tcpwin.Direction]:
-    """Return the direction towards the data's receiver of every connection: iperf3 has one for control."""
+    """Return the direction towards the data's receiver of every connection; iperf3 has a control connection."""
     receiver = str((run.connection.b if run.sender == "a" else run.connection.a).address)
     return [
         connection.a_to_b if str(connection.b.address) == receiver else connection.b_to_a
@@ -36,7 +36,7 @@ def to_the_sender(run: Run) -> list[tcpwin.Direction]:
 
 
 def delivered_payload_bytes(run: Run) -> int:
-    """Return the payload that reached the receiver's IP, retransmissions and iperf3's control included."""
+    """Return the payload received by the receiver's IP, including retransmissions and iperf3's control connection."""
     headers = HEADER_BYTES * run.counter("rcv", "Ip.InReceives")
     syn_bytes = SYN_HEADER_BYTES[run.meta["sysctls"]["snd"]["net.ipv4.tcp_window_scaling"]]
     syns = len(run.analysis.connections) * (syn_bytes - HEADER_BYTES)
@@ -59,7 +59,7 @@ def test_segments_are_the_packets_that_the_kernels_received(run: Run) -> None:
 
 @on(without=LATE)
 def test_payload_matches_the_count_of_the_receivers_ip(run: Run) -> None:
-    """Add, at the sender's end, the full segments that the network dropped."""
+    """At the sender, add the full segments that the network dropped."""
     dropped = dropped_packets(run) * FULL_SEGMENT_BYTES if run.end == "snd" else 0
     sent = sum(direction.payload_bytes for direction in to_the_receiver(run))
     assert sent == delivered_payload_bytes(run) + dropped
@@ -68,7 +68,7 @@ def test_payload_matches_the_count_of_the_receivers_ip(run: Run) -> None:
 
 @on(CLOSED, without=LATE)
 def test_everything_written_was_sent_and_read(run: Run) -> None:
-    """If the reader read to the end, every byte was sent once and acknowledged, as both programs counted."""
+    """If the reader read to the end, every byte was sent once and acknowledged, according to both programs."""
     sent = int(run.meta["ground_truth"]["sender"]["sent"])
     assert sent == run.read_bytes
     assert (run.data.unique_bytes, run.data.acked_bytes, run.data.missed_bytes) == (sent, sent, 0)
@@ -77,9 +77,9 @@ def test_everything_written_was_sent_and_read(run: Run) -> None:
 
 @on(ABORTED)
 def test_an_aborting_reader_leaves_bytes_acknowledged_and_unread(run: Run) -> None:
-    """Where the reader closed first: its kernel had acknowledged more than the program took, and sent RST.
+    """If the reader closed first, its kernel had acknowledged more than the program read, and sent RST.
 
-    Acknowledged is what the last sample's bytes_received says and what the path's rate can add until the close.
+    Acknowledged is the last sample's bytes_received plus what the path's rate can add until the close.
     """
     last = run.samples("rcv")[-1]
     acked = run.data.acked_bytes
@@ -100,10 +100,10 @@ def test_an_aborting_reader_leaves_bytes_acknowledged_and_unread(run: Run) -> No
 
 @on(ABORTED, ends=["rcv"])
 def test_what_arrives_after_the_close_is_answered_by_rst_and_never_acknowledged(run: Run) -> None:
-    """A close with unread data sends a RST (TCPAbortOnClose); every segment that comes later draws one more.
+    """A close with unread data sends a RST (TCPAbortOnClose); every later segment triggers another.
 
-    iperf3 had read all: there the first RST too answers a segment, the one before it (TCPAbortOnData). What the first
-    RST acknowledges and no ACK did, the sender's kernel never counts: the reset comes first (tcp_validate_incoming).
+    iperf3 had read everything: its first RST also answers a segment, the preceding one (TCPAbortOnData). The sender's
+    kernel never counts data that only the first RST acknowledges: the reset is processed first (tcp_validate_incoming).
     """
     columns = run.columns
     rst = np.flatnonzero(~run.from_sender & (columns["flags"] & RST > 0))
@@ -120,10 +120,10 @@ def test_what_arrives_after_the_close_is_answered_by_rst_and_never_acknowledged(
 
 @on(LATE, cut=False)
 def test_a_late_capture_counts_from_its_first_ack(run: Run) -> None:
-    """ss tells how much had been acknowledged before: of what was sent in all, the rest is in the capture.
+    """ss shows how much had been acknowledged before; the rest of all sent data is in the capture.
 
-    At the sender's end payload sent before the capture is acknowledged in it, which the capture did not carry and
-    nothing counts; at the receiver's end the first ACK acknowledges payload that the capture holds.
+    At the sender, payload sent before the capture is acknowledged in it without being captured or counted; at the
+    receiver, the first ACK acknowledges payload in the capture.
     """
     half_ns = 0 if run.end == "snd" else run.rtt_ns // 2
     samples = samples_inside(run, "snd", early_ns=half_ns)

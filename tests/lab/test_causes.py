@@ -1,8 +1,8 @@
-"""Why each segment was sent again, at the sender's end, is what the sender's kernel counted.
+"""The cause of each retransmission at the sender equals the kernel's counters.
 
-Linux 6.1 counts a resend once more by its reason: TCPFastRetrans in recovery, TCPSlowStartRetrans after a timeout,
-TCPTimeouts for the timeout's own segment, TCPLossProbes for a probe. A probe of new data is no resend: the counters
-add up to RetransSegs in every run, so that there was none.
+Linux 6.1 counts each retransmission also by its reason: TCPFastRetrans in recovery, TCPSlowStartRetrans after a
+timeout, TCPTimeouts for the timeout's own segment, TCPLossProbes for a probe. A probe with new data would not be a
+retransmission; there was none, because the counters add up to RetransSegs in every run.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from lab.selection import ROUGH, on
 import tcpwin
 
 REFUSING = ("oscil_10mbit_300ms_170p2_guard",)
-"""Nothing is lost on the way: the receiver refuses segments for want of memory."""
+"""Nothing is lost on the path: the receiver refuses segments for lack of memory."""
 RESENDING = (*REFUSING, *(scenario for scenario in ROUGH if scenario != "reorder_only_cubic"))
 # More specific labels that a plain `retransmission` may carry.
 REASONS = {"recovery_retransmission", "go_back_n", "lost_retransmission", "syn_retransmission"}
 WITHOUT_SACK = ("loss1_reno_sack0",)
-# Those of lost retransmissions are among the latter.
+# Lost retransmissions are among the latter.
 RECOVERY = ("fast_retransmissions", "recovery_retransmissions")
-# The counter runs ahead of the capture by the data queued in the tbf.
+# The counter is ahead of the capture by the data queued in the tbf.
 QUEUE_NS = 10 * MILLISECOND_NS
 TICK_NS = 10 * MILLISECOND_NS  # HZ=100
-# Relative error of a round trip or timeout computed here against the kernel's.
+# Relative difference between a computed round trip or timeout and the kernel's.
 ERROR = 0.05
 NO_CAUSE_HERE = (
     "syn_retransmissions",
@@ -58,7 +58,7 @@ def test_resends_of_each_cause_are_the_kernels(run: Run) -> None:
 
 @on(ends=["snd"])
 def test_recoveries_are_as_many_as_the_kernel_entered(run: Run) -> None:
-    """One recovery may be missed: the kernel can enter one, have the segment SACKed, and resend nothing in it."""
+    """One recovery may be missed: the kernel can enter one, see the segment SACKed, and resend nothing."""
     entered = run.counter("snd", "TcpExt.TCPSackRecovery") + run.counter("snd", "TcpExt.TCPRenoRecovery")
     assert entered - 1 <= run.data.recoveries <= entered
     assert run.data.fast_retransmissions == run.data.recoveries
@@ -67,7 +67,7 @@ def test_recoveries_are_as_many_as_the_kernel_entered(run: Run) -> None:
 
 @on(ends=["snd"], copies=False)
 def test_lost_retransmissions_are_the_kernels(run: Run) -> None:
-    """TCPLostRetransmit counts a lost retransmission when it is known: in recovery or at the timeout after it."""
+    """TCPLostRetransmit counts a lost retransmission when it is detected: in recovery or at the timeout after it."""
     third = {each.passage.left.frame for each in resends(run) if len(each.earlier) > 1}
     assert len(third) == run.counter("snd", "TcpExt.TCPLostRetransmit")
     assert frames_of(run, "lost_retransmission") == third - frames_of(run, "rto_retransmission")
@@ -100,7 +100,7 @@ def test_causes_are_seen_when_the_kernel_counted_them(run: Run) -> None:
 
 @on(RESENDING, ends=["snd"], copies=False)
 def test_every_segment_sent_again_is_a_resend_of_one_kind(run: Run) -> None:
-    """Segment by segment, by the bytes of the capture."""
+    """Compared segment by segment, using the capture's bytes."""
     assert frames_resent(run) == {each.passage.left.frame for each in resends(run)}
     assert run.data.resent_segments == len(resends(run))
     assert run.data.resent_bytes == sum(each.passage.left.length for each in resends(run))
@@ -110,7 +110,7 @@ def test_every_segment_sent_again_is_a_resend_of_one_kind(run: Run) -> None:
 
 
 def events_of(run: Run) -> list[tuple[Resend, tcpwin.Event]]:
-    """Return every resend with tcpwin's event of it."""
+    """Return every retransmission with tcpwin's event."""
     events = {event.frame: event for event in run.connection.events if event.cause is not None}
     return [(each, events[each.passage.left.frame]) for each in resends(run)]
 
@@ -132,7 +132,9 @@ def test_an_event_tells_the_frames_and_times_of_its_resend(run: Run) -> None:
 
 @on(RESENDING, ends=["snd"], copies=False)
 def test_a_recoverys_trigger_is_an_ack_of_the_moment(run: Run) -> None:
-    """An ACK, or RACK's timer: a quarter of the round trip after it, to the next tick (tcp_rack_detect_loss)."""
+    """The trigger is an ACK, or RACK's timer: a quarter of the round trip later, at the next tick
+    (tcp_rack_detect_loss).
+    """
     rack_ns = run.rtt_ns // 4 + 2 * TICK_NS
     times = dict(zip(run.columns["frame"].tolist(), run.columns["time_ns"].tolist(), strict=True))
     for each, event in events_of(run):
@@ -143,7 +145,7 @@ def test_a_recoverys_trigger_is_an_ack_of_the_moment(run: Run) -> None:
 
 @on(RESENDING, ends=["snd"], copies=False)
 def test_a_timeout_comes_the_rto_after_what_restarted_the_timer(run: Run) -> None:
-    """icsk_rto of ss just before: nothing was acknowledged for that long, and ticks make it later, never earlier."""
+    """icsk_rto in ss just before: nothing was acknowledged for that long; ticks make a timeout later, never earlier."""
     acks = [
         (int(time_ns), int(una))
         for time_ns, una, ours in zip(run.track.time_ns, run.track.una, run.from_sender, strict=True)

@@ -1,4 +1,4 @@
-"""Damaged scenarios: a scenario, or one error that says what is wrong."""
+"""A damaged scenario is read, or one error names the problem."""
 
 from __future__ import annotations
 

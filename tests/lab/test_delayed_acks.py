@@ -1,8 +1,8 @@
-"""Delayed ACKs are those that the receiver's kernel counted: sent by its timer, not by an arrival.
+"""Delayed ACKs are those that the receiver's kernel counted, sent by its timer rather than by an arrival.
 
-DelayedACKs counts what tcp_delack_timer sends. In virtual time all else leaves at the instant of an arrival, so that
-at the receiver's end the timer's ACKs stand apart. tcpwin names those of a single segment: where the reader lags, the
-window that does not open delays ACKs of several, which no capture tells from a reader's own pace.
+DelayedACKs counts what tcp_delack_timer sends. In virtual time all other packets leave at the instant of an arrival, so
+the timer's ACKs are distinguishable at the receiver. tcpwin reports those of a single segment: with a slow reader, the
+closed window delays ACKs of several, which no capture distinguishes from a reader's pace.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ from lab.runs import MILLISECOND_NS, Run
 from lab.selection import CLOSED, IPERF3, LATE, STALL, on
 from lab.wire import ACK, FIN, RST, SYN
 
-# TCP_DELACK_MIN, less the tick in which the timer is armed.
+# TCP_DELACK_MIN minus the tick in which the timer is armed.
 TIMER_MIN_NS = 38 * MILLISECOND_NS
-# The reader takes what arrives at once.
+# The reader takes data as it arrives.
 AT_ONCE = (*IPERF3, *(scenario for scenario in CLOSED if scenario not in (*LATE, *STALL)))
 CUT_SHORT = ("loss1_cubic_sack1", "loss1_reno_sack0")
 
 
 @dataclass(frozen=True)
 class Late:
-    """A pure ACK of one segment, which was there for the timer's time.
+    """A pure ACK of one segment, which had been there for the timer's duration.
 
-    Attributes:
-        by_timer: no arrival set it off; else a segment behind a hole did, just before the timer.
+    Attributes: by_timer: no arrival triggered it; otherwise a segment behind a hole did, just before the timer.
     """
 
     passage: Passage
@@ -34,13 +33,13 @@ class Late:
 
 
 def late_acks(run: Run) -> list[Late]:
-    """Return them in the order in which they left, by the receiver's capture."""
+    """Return the late ACKs in the order of departure, from the receiver's capture."""
     way = data_way(run)
     arrivals = {arrival.frame: (passage, arrival) for passage, arrival in way.data_arrivals}
     acks = {passage.left.frame: passage for passage in ack_way(run).passages if passage.left.flags & ACK}
     first = way.passages[0].left
     base = first.seq + (first.flags & SYN > 0)
-    # End and arrival of what waits for its ACK; a segment sent again is in doubt and waits for none.
+    # End and arrival of the data waiting for its ACK; a retransmitted segment is ambiguous and excluded.
     waiting: dict[int, tuple[int, int]] = {}
     seen: set[int] = set()
     last_ns = last_start = una = 0
@@ -72,14 +71,16 @@ def late_acks(run: Run) -> list[Late]:
 
 @on(AT_ONCE, ends=["rcv"], copies=False)
 def test_acks_by_the_timer_are_the_kernels(run: Run) -> None:
-    """Guards the truth: to the last one, in every run whose reader does not lag."""
+    """Guards the truth: the counts are equal in every run without a slow reader."""
     by_timer = [each for each in late_acks(run) if each.by_timer]
     assert len(by_timer) == run.counter("rcv", "TcpExt.DelayedACKs")
 
 
 @on(AT_ONCE, copies=False)
 def test_delayed_acks_are_as_many_as_the_kernel_counted(run: Run) -> None:
-    """And one more in either run with loss in order: a segment behind a hole arrived just before the timer's tick."""
+    """One more in either run with loss but no reordering: a segment behind a hole arrived just before the timer's
+    tick.
+    """
     cut_short = sum(not each.by_timer for each in late_acks(run))
     assert cut_short == (run.scenario in CUT_SHORT)
     assert run.data.delayed_acks == run.counter("rcv", "TcpExt.DelayedACKs") + cut_short
@@ -88,7 +89,7 @@ def test_delayed_acks_are_as_many_as_the_kernel_counted(run: Run) -> None:
 
 @on(without=LATE, copies=False)
 def test_delayed_acks_are_exactly_those_that_waited(run: Run) -> None:
-    """ACK by ACK, at the end where it left and where it arrived."""
+    """Compared ACK by ACK, at the end where it left and where it arrived."""
     ends = [each.passage.left if run.end == "rcv" else each.passage.arrived for each in late_acks(run)]
     columns = run.columns
     named = {

@@ -1,13 +1,13 @@
-"""Time limited by the receive window against the kernel's own chronograph, `rwnd_limited` of ss."""
+"""Time limited by the receive window, compared with the kernel's chronograph, `rwnd_limited` of ss."""
 
 from __future__ import annotations
 
 from lab.runs import Run
 from lab.selection import on
 
-# The chronograph measures the sender's wish, which the packets show only once data is in flight, and it runs from
-# the write, which comes up to a round trip before the first segment of a run. In 170p2_guard the receiver refuses
-# segments: the kernel then waits for recovery, not for the window, while the window stays too small.
+# The chronograph starts with the write, up to a round trip before the first segment of a run; the packets show the wait
+# only with data in flight. In 170p2_guard the receiver refuses segments: the kernel then waits for recovery, not for
+# the window, although the window stays too small.
 SHARE = 0.11
 # The lab's kernel runs at HZ=100.
 TICK_MS = 10
@@ -16,7 +16,7 @@ TICK_MS = 10
 @on(ends=["snd"])
 def test_held_back_time_matches_the_kernels_count(run: Run) -> None:
     if run.data.window_scale.shift is None:
-        # Without a scale nothing is said in bytes, and no time is claimed.
+        # Without a scale there are no windows in bytes and no time is claimed.
         assert run.data.window_limited_ns == 0
         return
     tokens = [sample.tokens for sample in run.samples("snd")]

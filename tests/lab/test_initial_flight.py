@@ -1,7 +1,7 @@
-"""The first flight is Linux's initial window: ten segments, where the program has as much to send.
+"""The first flight is Linux's initial window of ten segments, if the program has enough to send.
 
-The truth is the sender's capture: what had left before an ACK or a SACK block acknowledged any data. The receiver's
-capture can tell as much by taking each ACK into account when it reached the sender, or say nothing.
+The truth is the sender's capture: data that left before an ACK or SACK of data. The receiver's capture can give the
+same by applying each ACK when it reached the sender, or give nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ INITIAL_WINDOW = 10
 
 
 def first_flight_bytes(run: Run) -> int:
-    """Return the payload that left before anything of it was acknowledged."""
+    """Return the payload that left before any of it was acknowledged."""
     first = data_way(run).passages[0].left
     base = first.seq + (first.flags & SYN > 0)
     ports = (run.sender_port, run.receiver_port)
@@ -37,7 +37,7 @@ def test_the_first_flight_is_linuxs_initial_window(run: Run) -> None:
 
 @on(without=[*LATE, *IPERF3], copies=False)
 def test_initial_flight_is_the_senders(run: Run) -> None:
-    """On a path with jitter, the receiver's end cannot know when the first ACK reached the sender."""
+    """On a path with jitter, the receiver's capture cannot show when the first ACK reached the sender."""
     said = run.data.initial_flight_bytes
     if run.end == "rcv" and "reorder" in run.scenario:
         assert said >= first_flight_bytes(run)
@@ -47,7 +47,7 @@ def test_initial_flight_is_the_senders(run: Run) -> None:
 
 @on(IPERF3, copies=False)
 def test_a_first_message_of_one_segment_hides_the_first_flight(run: Run) -> None:
-    """The cookie is acknowledged alone: the flight before that ACK is not recorded."""
+    """The cookie is acknowledged alone, so no first flight is recorded."""
     assert first_flight_bytes(run) < run.samples("snd")[0].number("mss")
     assert run.data.initial_flight_bytes is None
 

@@ -1,4 +1,4 @@
-"""A run whose program is killed leaves no kernel behind that runs on."""
+"""A run whose program is killed leaves no running kernel behind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ run_scenario(read_scenario("long", text), "stock", Path(sys.argv[1]), tick=lambd
 
 
 def group_of(folder: Path) -> set[int]:
-    """Process groups of kernels whose files are in a folder."""
+    """Return process groups of kernels with files in a folder."""
     return {
         int((process / "stat").read_text().rpartition(")")[2].split()[2])
         for process in Path("/proc").iterdir()
@@ -34,7 +34,7 @@ def group_of(folder: Path) -> set[int]:
 
 
 def members(group: int) -> list[int]:
-    """Processes of a group that have not ended."""
+    """Return the group's processes that still run."""
     found = []
     for process in Path("/proc").iterdir():
         state = read(process / "stat").rpartition(")")[2].split()
@@ -56,11 +56,11 @@ def test_a_kernel_ends_with_the_program_that_is_killed(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", LONG, tmp_path], stdout=subprocess.PIPE, env=environment, text=True
     ) as program:
-        # Its clock goes: it is in the midst of the transfer.
+        # Its clock runs: it is in the middle of the transfer.
         assert int(program.stdout.readline()) > 0
         (group,) = group_of(tmp_path)
         assert len(members(group)) > 1
-        # It cannot notice by itself, nor come to its own end.
+        # It can neither notice nor finish by itself.
         os.killpg(group, signal.SIGSTOP)
         program.send_signal(signal.SIGKILL)
     try:

@@ -1,4 +1,4 @@
-"""Lifting limits: what the second run changes and how its time counts; one real run if the lab's kernel is built."""
+"""Lifting limits: the lifted run's changes and timing; one real run if the lab's kernel is built."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ quick = true
 
 
 def change(text: str, name: str) -> tuple[dict[str, object], dict[str, object]]:
-    """The tables of a scenario and of one of its lifts, without what is measured."""
+    """Return the tables of a scenario and of one of its lifts, without [measure]."""
     scenario = read_scenario("mine", text)
     other = lifted(scenario, NAMES[name])
     before, after = tomllib.loads(scenario.text), tomllib.loads(other.text)
@@ -78,7 +78,7 @@ def change(text: str, name: str) -> tuple[dict[str, object], dict[str, object]]:
 
 
 def fake(seconds: Mapping[str, float], asked: list[str]) -> Callable[[Scenario, str, Path], Path]:
-    """Return a runner whose runs take the seconds of their lift's name; it appends each to `asked`."""
+    """Return a runner whose runs take the seconds in their lift's name; it appends each to `asked`."""
 
     def run(scenario: Scenario, kernel: str, folder: Path) -> Path:
         _, _, name = scenario.name.partition(".")
@@ -97,7 +97,7 @@ def fake(seconds: Mapping[str, float], asked: list[str]) -> Callable[[Scenario, 
 
 def test_a_scenario_has_the_lifts_of_the_limits_that_it_can_have() -> None:
     assert [lift.name for lift in lifts_of(read_scenario("mine", EVERYTHING))] == list(NAMES)
-    # The path holds eight frames: the kernel begins with ten.
+    # The path holds eight frames: the kernel starts with ten.
     assert [lift.name for lift in lifts_of(read_scenario("mine", PLAIN))] == [
         *("receiver_window", "send_buffer", "path_rate")
     ]
@@ -140,7 +140,7 @@ def test_the_first_window_fills_the_path() -> None:
     _, after = change(EVERYTHING, "congestion_control")
     assert after["host"] == {"initial_window_segments": 121}
     pace = after["workload"]["serve"]["pacing_mbps"]  # type: ignore[index]
-    # Below what the policer lets pass as payload: 1,448 of 1,514 bytes.
+    # Below the payload that the policer passes: 1,448 of 1,514 bytes.
     assert 0.9 * 15 * 1448 / 1514 < pace < 15 * 1448 / 1514
 
 
@@ -151,7 +151,7 @@ def test_the_largest_gain_is_the_limit_and_similar_gains_are_alike(tmp_path: Pat
     result = lift_scenario(scenario, "stock", tmp_path, run=fake(seconds, asked))
     assert len(asked) == len(set(asked)) == 1 + len(LIFTS)
     assert result.limit == "receiver_window"
-    # 6.0 s, 5.5 s, 5.3 s: the last is more than a tenth less.
+    # 6.0 s, 5.5 s, 5.3 s: only the last is more than a tenth shorter.
     assert result.alike == ["receiver_window", "path_loss"]
     gains = {each["name"]: each for each in result.document()["lifts"]}
     assert gains["receiver_window"]["gain_ns"] == 6_000_000_000
@@ -195,7 +195,7 @@ def test_after_a_run_that_failed_no_more_are_begun(tmp_path: Path) -> None:
     def run(scenario: Scenario, kernel: str, folder: Path) -> Path:  # noqa: ARG001
         asked.append(scenario.name)
         if "." in scenario.name:
-            # The others take their time, or all would have begun before the first has failed.
+            # The others take a while; otherwise all would have begun before the first fails.
             time.sleep(0.2)
         raise LiftError("it failed")
 
@@ -224,7 +224,7 @@ def test_the_command_refuses_what_it_cannot_do(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not kernel_path().is_file(), reason=f"{NO_LAB} here")
 def test_a_window_below_the_path_is_what_limits(tmp_path: Path) -> None:
-    """32 KB a round trip of 50 ms are 5.2 of 20 Mbit/s; linux: half of a receive buffer is window."""
+    """32 KB per round trip of 50 ms are 5.2 of 20 Mbit/s; in Linux half of a receive buffer is window."""
     scenario = tmp_path / "window-limited.toml"
     scenario.write_text(WINDOW_LIMITED)
     done = tcpwin("lab", "lift", scenario, "-o", tmp_path, "--json")
@@ -234,7 +234,7 @@ def test_a_window_below_the_path_is_what_limits(tmp_path: Path) -> None:
     assert result["alike"] == ["receiver_window"]
     assert result["base"]["completion_ns"] == pytest.approx(1_000_000 / 32_768 * 50e6, rel=0.15)
     took = {each["name"]: each["completion_ns"] for each in result["lifts"]}
-    # The card then carries it at 18.8 Mbit/s, after some round trips of slow start.
+    # The card then carries the data at 18.8 Mbit/s, after some round trips of slow start.
     assert 8 * 1_000_000 / 18.8e6 <= took["receiver_window"] / 1e9 <= 8 * 1_000_000 / 18.8e6 + 0.3
     bundles = sorted(path.name for path in tmp_path.glob("*.zip"))
     assert len(bundles) == 1 + len(took)

@@ -40,7 +40,7 @@ def test_a_files_settings_apply_to_both_hosts_and_an_assumed_rate_is_reported(tm
 
 
 def test_a_path_carries_at_least_what_was_captured() -> None:
-    """700,204 bytes over a loopback interface came to 2.9 Gbit/s: a path of 1 Gbit/s could never give as much."""
+    """700,204 bytes over loopback reached 2.9 Gbit/s, more than the default of 1 Gbit/s."""
     scenario = scenario_like(tcpwin.analyze(CAPTURES / "wild" / "http-ipv6.pcap.zst"))
     assert scenario.route.rate_mbps == 10_000
     assert "# assumed" in scenario.text
@@ -81,7 +81,7 @@ def test_a_capture_without_a_transfer_is_refused(name: str, said: str) -> None:
     ],
 )
 def test_a_setting_that_no_kernel_has_said_is_refused_by_name(line: str, tmp_path: Path) -> None:
-    """Snapshots come from other people: what is in them must not become a scenario's text unseen."""
+    """Snapshots come from other people: their content must not enter a scenario unchecked."""
     settings = tmp_path / "sysctl.txt"
     settings.write_text(f"net.ipv4.{line}\n")
     analysis = tcpwin.analyze(CAPTURES / "lab" / "slow-reader.pcap.gz", snapshots=[settings])
@@ -95,7 +95,7 @@ WORLDS = Path(__file__).parents[1] / "worlds" / "captures"
 
 
 def test_the_path_is_the_one_that_the_capture_shows() -> None:
-    """Worlds 040 (20 Mbit/s, 9.4 ms, 1.39 % lost by chance, reno) and 003 (16.2 Mbit/s, a queue of 73,580 bytes)."""
+    """Worlds 040 (20 Mbit/s, 9.4 ms, 1.39 % random loss, reno) and 003 (16.2 Mbit/s, a queue of 73,580 bytes)."""
     lossy = scenario_like(tcpwin.analyze(WORLDS / "seed-1-040-sender.pcap.gz")).route
     drawn = world(1, 40).route
     assert lossy.rate_mbps == pytest.approx(drawn.bottleneck_mbps or drawn.rate_mbps, rel=0.1)
@@ -108,7 +108,7 @@ def test_the_path_is_the_one_that_the_capture_shows() -> None:
 
 
 def test_settings_stay_at_their_ends(tmp_path: Path) -> None:
-    """Two hosts, no sockets: each file is of the host that it names."""
+    """Two hosts, no sockets: each file belongs to the host in its name."""
     for name, size in (("client", 1_000_000), ("server", 9_000_000)):
         (tmp_path / f"{name}-sysctl.txt").write_text(f"net.ipv4.tcp_rmem = 4096 87380 {size}\n")
     snapshots = sorted(tmp_path.iterdir())
@@ -122,7 +122,7 @@ def test_settings_stay_at_their_ends(tmp_path: Path) -> None:
     [("5.15.0", "6.1"), ("6.6.1", "6.12"), ("6.15.11", "6.12"), ("6.16.0", "7.3"), ("7.4.1", "7.3"), ("", "6.1")],
 )
 def test_the_linux_is_the_one_that_counts_as_the_receivers(release: str, series: str, tmp_path: Path) -> None:
-    """Only the receiver's counts: the sender here is on the other side of 6.6."""
+    """Only the receiver's kernel counts; this sender is on the other side of 6.6."""
     other = "6.12.1" if series == "6.1" else "5.10.1"
     for name, own in (("client", release), ("server", other)):
         text = f"kernel.osrelease = {own}\n" if own else ""
@@ -137,7 +137,7 @@ def test_the_linux_is_the_one_that_counts_as_the_receivers(release: str, series:
 
 
 def test_a_slow_reader_is_as_slow_as_it_was() -> None:
-    """It took 40,000 bytes every 200 ms. Its buffer held 520,000 of them, three times the largest window."""
+    """It took 40,000 bytes every 200 ms. Its buffer held 520,000 bytes, three times the largest window."""
     scenario = scenario_like(tcpwin.analyze(CAPTURES / "lab" / "slow-reader.pcap.gz"))
     assert (scenario.workload.name, scenario.serve.trace_us) == ("transfer", ())
     trace = scenario.drive
@@ -151,7 +151,7 @@ def test_a_slow_reader_is_as_slow_as_it_was() -> None:
 
 
 def test_a_slow_reader_is_judged_by_the_queue_of_the_kernel_it_runs_on() -> None:
-    """6.1 holds more unread for a window that is as small as later kernels' is: its reader began later."""
+    """6.1 holds more unread data at the same window than later kernels: its reader began later."""
     analysis = tcpwin.analyze(CAPTURES / "lab" / "slow-reader.pcap.gz")
     traces = {each: scenario_like(analysis, series=each).drive for each in (None, "6.1", "7.3")}
     assert traces[None] == traces["6.1"]
@@ -160,7 +160,7 @@ def test_a_slow_reader_is_judged_by_the_queue_of_the_kernel_it_runs_on() -> None
 
 
 def test_messages_are_written_when_they_were() -> None:
-    """20 of 30,720 bytes, one every 2 s; the second flight of each waits for ACKs, and not for its writer."""
+    """20 messages of 30,720 bytes, one every 2 s; the second flight of each waits for ACKs, not for its writer."""
     scenario = scenario_like(tcpwin.analyze(CAPTURES / "lab" / "idle-restart.pcap.gz"))
     trace = scenario.serve
     assert trace.trace_bytes[:20] == tuple(30_720 * (number + 1) for number in range(20))
@@ -174,7 +174,9 @@ def test_a_transfer_that_nobody_slowed_is_as_fast_as_its_path() -> None:
 
 
 def test_a_writer_of_small_pieces_is_not_taken_for_one_that_waits_for_acks() -> None:
-    """5,000 of 1,000 bytes, one a millisecond, over 4 ms: an ACK comes just before each of them, and lets none go."""
+    """5,000 writes of 1,000 bytes, one per millisecond, over 4 ms: an ACK arrives just before each but does not
+    release it.
+    """
     step_ns, round_trip_ns = 1_000_000, 4_000_000
     sent = np.arange(5_000, dtype=np.int64) * step_ns
     written = _when_written(sent, sent[4:] - 1_000, round_trip_ns)

@@ -1,7 +1,7 @@
-"""ACKs lost on their way, found by the IP identification of those that arrived.
+"""Lost ACKs, found by the IP identification of those that arrived.
 
-No run of the lab lost an ACK. So some are taken out of a capture here: what a capture point sees when a link before it
-loses them. Linux numbers the packets of a connection one by one, so each is identified.
+No lab run lost an ACK, so some are removed from a capture here, as if a link before the capture point had lost them.
+Linux numbers a connection's packets consecutively, so each is identified.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ EDGE = 60
 
 @on()
 def test_no_ack_is_missing_where_none_was_lost(run: Run) -> None:
-    """That none was, test_network_loss shows by both captures and by tc."""
+    """test_network_loss shows by both captures and by tc that none was lost."""
     assert (run.data.acks_missing, run.data.stretch_acks_after_loss) == (0, 0)
 
 
 def thinned(name: str, share: float, seed: int) -> tuple[bytes, int, int]:
-    """Return a bundled capture without some of the receiver's bare ACKs, how many are gone, and in how many gaps."""
+    """Return a bundled capture without some of the receiver's bare ACKs, their number, and the number of gaps."""
     chance = random.Random(seed)
     content = gzip.decompress((BUNDLED / name).read_bytes())
     records = []
@@ -71,7 +71,7 @@ def test_each_ack_taken_out_is_missing(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_stretch_ack_behind_missing_ones_differs_from_one_the_receiver_made(seed: int) -> None:
-    """Without loss no ACK of this run covers more than two segments: every stretch ACK of the copy is made by loss."""
+    """Without loss no ACK of this run covers more than two segments: every stretch ACK of the copy is due to loss."""
     packets, _, gaps = thinned("mid-connection.pcap.gz", 0.05, seed)
     connection = tcpwin.analyze(io.BytesIO(packets)).connections[0]
     data = max((connection.a_to_b, connection.b_to_a), key=lambda direction: direction.payload_bytes)

@@ -1,4 +1,4 @@
-"""Runs state their needs first: these grow with the data sent, and disk is needed only to store packets."""
+"""Runs announce their needs: these grow with the data sent, and disk is needed only to store packets."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def test_the_needs_of_the_articles_run_are_stated() -> None:
 @pytest.mark.parametrize(
     ("name", "seconds"),
     [
-        # 8 MB at 2.83 Mbit/s, Mathis' rate for 1 % over 50 ms, 22.6 s, and 12 round trips; the lab's own took 27 to 28.
+        # 8 MB at 2.83 Mbit/s, Mathis' rate for 1 % over 50 ms, take 22.6 s, plus 12 round trips; the lab took 27 to 28.
         ("loss-cubic-sack", 23.2),
-        # 16 MB, 1 MiB a round trip of 300 ms: 4.6 s, and 12 round trips; the lab's own took 6.3 s.
+        # 16 MB at 1 MiB per round trip of 300 ms take 4.6 s, plus 12 round trips; the lab took 6.3 s.
         ("bulk-300ms-4m2", 8.2),
     ],
 )

@@ -1,7 +1,7 @@
-"""The loss that netem made lies between the two captures; each end's analysis says of it what that end can see.
+"""netem's loss is between the two captures; each end's analysis reports as much as that end can see.
 
-What left one end and never arrived at the other equals tc's drops. The sender's capture has every segment, so that
-nothing is missing there; at the receiver's end a lost segment is a gap, and what fills it is a retransmission.
+Segments that left one end but did not arrive at the other equal tc's drops. The sender's capture has every segment; at
+the receiver a lost segment is a gap, filled by a retransmission.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lab.resends import resends
 from lab.runs import Run
 from lab.selection import LATE, ROUGH, on
 
-# netem of the data's way, of the way back, and the sender's tbf.
+# netem of the data's direction, of the return direction, and the sender's tbf.
 DATA_QUEUE, ACK_QUEUE, SENDER_QUEUE = "rtr/r1", "rtr/r0", "snd/s0"
 LOSSY_IN_ORDER = ("loss1_cubic_sack1", "loss1_reno_sack0")
 
@@ -36,11 +36,11 @@ def test_nothing_arrived_that_had_not_left(run: Run) -> None:
 
 @on(ends=["snd"], copies=False)
 def test_every_segment_sent_again_was_lost_refused_or_needless_as_the_kernels_counted(run: Run) -> None:
-    """Guards the truth of each resend by counters of both kernels.
+    """Guards the truth of each retransmission by counters of both kernels.
 
-    A receiver refuses data beyond its memory (TCPOFODrop, TCPRcvQDrop) and segments whose TSval is older than the
-    last one in order (PAWSEstab): reordering lets new data arrive after a retransmission that left later. Data that it
-    has already it counts in DelayedACKLost.
+    A receiver refuses data beyond its memory (TCPOFODrop, TCPRcvQDrop) and segments whose TSval is older than the last
+    in-order one (PAWSEstab): with reordering, new data may arrive after a retransmission that left later.
+    DelayedACKLost counts data that it already had.
     """
     fates = Counter(each.fate for each in resends(run))
     assert fates["lost"] == sum(run.meta["tc_dropped"][DATA_QUEUE])
@@ -66,7 +66,7 @@ def test_both_ends_tables_differ_by_the_segments_lost(run: Run) -> None:
 
 @on(ends=["snd"])
 def test_the_senders_capture_misses_nothing(run: Run) -> None:
-    """Loss beyond the capture point is not a gap in the capture; a capture that starts late misses earlier packets."""
+    """Loss beyond the capture point is not a gap in the capture; a late capture misses earlier packets."""
     data = run.data
     assert (data.acked_unseen, data.out_of_order) == (0, 0)
     if run.scenario not in LATE:
@@ -75,13 +75,13 @@ def test_the_senders_capture_misses_nothing(run: Run) -> None:
 
 @on(ends=["rcv"])
 def test_the_receivers_capture_misses_nothing_for_good(run: Run) -> None:
-    """Everything the network lost was retransmitted, so no hole remains that could be the capture's own."""
+    """All lost data was retransmitted, so no hole remains that the capture could have caused."""
     assert (run.data.acked_unseen, run.data.missed_bytes) == (0, 0)
 
 
 @on(ends=["rcv"], without=LATE, copies=False)
 def test_gaps_at_the_receivers_end_are_where_segments_are_missing(run: Run) -> None:
-    """`previous_segment_missing`: the first byte lies beyond the highest that has arrived."""
+    """`previous_segment_missing`: the first byte is beyond the highest that has arrived."""
     gaps = set()
     highest = 0
     for passage, arrival in data_way(run).data_arrivals:
@@ -94,7 +94,7 @@ def test_gaps_at_the_receivers_end_are_where_segments_are_missing(run: Run) -> N
 
 @on(LOSSY_IN_ORDER, ends=["rcv"], copies=False)
 def test_each_gap_that_loss_made_begins_with_segments_that_were_lost(run: Run) -> None:
-    """Without reordering the gaps and the runs of lost first transmissions are one and the same."""
+    """Without reordering, gaps equal runs of lost first transmissions."""
     again = {each.passage.index for each in resends(run)}
     first = [each for each in data_way(run).data if each.index not in again]
     behind = {
@@ -108,7 +108,7 @@ def test_each_gap_that_loss_made_begins_with_segments_that_were_lost(run: Run) -
 
 @on(ROUGH, ends=["rcv"], copies=False)
 def test_what_fills_a_gap_at_the_receivers_end_is_a_retransmission(run: Run) -> None:
-    """Every resend that arrives, whether its first transmission was lost, refused or there already."""
+    """Every arriving retransmission, whether its first transmission was lost, refused or received."""
     arrived = {each.passage.arrived.frame for each in resends(run) if each.passage.arrived is not None}
     assert frames_resent(run) == arrived
     assert run.data.retransmissions == len(arrived)

@@ -1,4 +1,4 @@
-"""A path's settings as commands of iproute2 (tc(8), ip(8)): queues, losses, policers and second routers."""
+"""A path's settings as iproute2 commands (tc(8), ip(8)): queues, losses, policers and second routers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def scenario(path: str, more: str = "") -> Scenario:
 
 
 def lines(path: str, more: str = "") -> list[str]:
-    """The steps of a path."""
+    """Return the steps of a path."""
     return [step.text for step in plan(scenario(path, more), "stock")]
 
 
 def only(found: list[str], pattern: str) -> str:
-    """The one step that matches."""
+    """Return the only matching step."""
     matching = [line for line in found if re.search(pattern, line)]
     assert len(matching) == 1, matching
     return matching[0]
@@ -32,7 +32,7 @@ def only(found: list[str], pattern: str) -> str:
 def test_a_managed_queue_is_the_child_of_the_bottlenecks_rate() -> None:
     found = lines(QUEUE + 'queue = "codel"\necn = true\nmark_us = 700\n')
     assert "root handle 1: tbf rate 20000000bit" in only(found, r"dev r1 root")
-    # 100,000 bytes are 67 frames of 1,514 at most; the target is above a frame's time at 20 Mbit/s, 0.6 ms.
+    # 100,000 bytes are 67 frames of at most 1,514; the target exceeds a frame's time at 20 Mbit/s, 0.6 ms.
     child = only(found, r"dev r1 parent 1:1")
     assert child.endswith("codel limit 67 target 5000us interval 100ms ecn ce_threshold 700us")
     assert "fq_codel limit 67 target 5000us interval 100ms noecn memory_limit" in only(
@@ -41,7 +41,7 @@ def test_a_managed_queue_is_the_child_of_the_bottlenecks_rate() -> None:
 
 
 def test_codels_target_is_above_the_time_of_a_frame() -> None:
-    """RFC 8289, section 4.4: 12 ms a frame at 1 Mbit/s."""
+    """RFC 8289 §4.4: 12 ms per frame at 1 Mbit/s."""
     found = only(lines('bottleneck_mbps = 1\nqueue_bytes = 100_000\nqueue = "codel"\n'), r"parent 1:1")
     target = re.search(r"target (\d+)us", found)
     assert 12_112 <= int(target[1]) <= 25_000
@@ -53,13 +53,15 @@ def test_loss_behind_a_queue_has_a_separate_router() -> None:
     assert "far: net.ipv4.ip_forward = 1" in found
     assert "tbf rate 20000000bit" in only(found, r"dev r1 root")
     assert only(found, r"dev q1 root").endswith("netem loss 0.5% limit 2000000")
-    # The whole delay is on the way back, and there only once.
+    # The whole delay is on the return path, and only once.
     assert only(found, r"netem delay").endswith("dev q0 root netem delay 40000us limit 2000000")
 
 
 @pytest.mark.parametrize(("percent", "frames"), [(1.0, 10.0), (5.0, 4.0), (0.1, 2.5)])
 def test_bursts_lose_the_share_that_was_asked_for(percent: float, frames: float) -> None:
-    """Gilbert and Elliott: the bad state lasts 1/r frames, p / (p + r) of all are in it, and half of those are lost."""
+    """Gilbert-Elliott: the bad state lasts 1/r frames, p / (p + r) of all frames are in it, and half of those are
+    lost.
+    """
     found = only(lines(f"burst_loss_percent = {percent}\nburst_frames = {frames}\n"), r"gemodel")
     chances = re.search(r"loss gemodel ([\d.]+)% ([\d.]+)% 50% 0%", found)
     assert chances is not None
@@ -88,7 +90,7 @@ def test_cross_traffic_has_a_sender_of_its_own_and_its_algorithm() -> None:
 
 
 def test_dctcp_is_allowed_first() -> None:
-    """The kernel keeps it from namespaces until it is allowed."""
+    """The kernel restricts it in namespaces until it is allowed."""
     found = lines("", '[sysctl]\n"net.ipv4.tcp_congestion_control" = "dctcp"\n')
     allowed = only(found, r"tcp_allowed_congestion_control")
     assert "dctcp" in allowed

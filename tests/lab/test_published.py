@@ -1,4 +1,4 @@
-"""The published matrix as it was run: the data, the page's table, and the signs that the article has."""
+"""The published matrix as run in the lab: data, the page's tables, and the article's pattern."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORKLOADS = ("oscil", "bulk")
 
 
 def runs() -> dict[str, dict[str, Any]]:
-    """Every run by its scenario and kernel, as ``oscil-300ms-170p2-stock``."""
+    """Return every run by scenario and kernel, such as ``oscil-300ms-170p2-stock``."""
     found = {}
     for workload in WORKLOADS:
         for name, file in ROUND_TRIPS.items():

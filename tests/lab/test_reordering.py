@@ -1,7 +1,7 @@
-"""Order as the two captures prove it: a segment is out of order where a later one overtook it.
+"""Reordering proved by both captures: a segment is out of order if a later one overtook it.
 
-netem's jitter reorders the data's way in two runs, one of which also loses; the way back and the other runs keep
-their order. Only the receiver's capture, behind the jitter, can see it.
+netem's jitter reorders the data's direction in two runs, one of which also has loss; the return direction and the other
+runs keep their order. Only the receiver's capture, behind the jitter, can show it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,10 @@ REORDERED = (*JITTER_ONLY, "loss1_reorder_cubic_sack1")
 
 @dataclass(frozen=True)
 class Overtaken:
-    """A segment that arrived after one that had left later.
+    """A segment that arrived after one that left later.
 
-    Attributes:
-        frame: of its arrival.
-        extent_bytes: from its end to that of the highest data that had arrived.
-        late_ns: since the arrival of the first segment above it.
+    Attributes: frame: of its arrival. extent_bytes: from its end to that of the highest data that had arrived. late_ns:
+    since the arrival of the first segment above it.
     """
 
     passage: Passage
@@ -36,9 +34,9 @@ class Overtaken:
 
 
 def overtaken(run: Run) -> list[Overtaken]:
-    """Return the segments with data that a later one overtook; what is sent again left after all that it follows."""
+    """Return the segments with data that a later one overtook; a retransmission left after everything it follows."""
     again = {each.passage.index for each in resends(run)}
-    # The arrivals that were higher than all before them: so both lists rise.
+    # Arrivals higher than all before them, so both lists increase.
     starts: list[int] = []
     times_ns: list[int] = []
     highest = 0
@@ -56,7 +54,7 @@ def overtaken(run: Run) -> list[Overtaken]:
 
 @on(ends=["snd"], copies=False)
 def test_only_the_jitter_reorders(run: Run) -> None:
-    """Guards the truth: by IP ids the sender's segments left in order, and elsewhere arrive in order."""
+    """Guards the truth: by IP ids the sender's segments left in order, and in other runs arrive in order."""
     arrivals = [passage.index for passage, _ in data_way(run).data_arrivals]
     assert (arrivals == sorted(arrivals)) == (run.scenario not in REORDERED)
     back = [passage.arrived.frame for passage in ack_way(run).passages if passage.arrived is not None]
@@ -74,13 +72,13 @@ def test_out_of_order_is_exactly_what_was_overtaken(run: Run) -> None:
     assert not frames_resent(run) & truth
     assert run.data.reordering_max_bytes == max(each.extent_bytes for each in late)
     assert run.data.reordering_max_ns == max(each.late_ns for each in late)
-    # A segment can be late by the whole width of the jitter, and by no more.
+    # A segment can be late by at most the full width of the jitter.
     assert run.jitter_ns < run.data.reordering_max_ns <= 2 * run.jitter_ns
 
 
 @on(JITTER_ONLY, copies=False)
 def test_reordering_alone_is_not_loss(run: Run) -> None:
-    """At both ends, and for every kind of retransmission: the kernel sent none."""
+    """At both ends, for every kind of retransmission: the kernel sent none."""
     assert run.counter("snd", "Tcp.RetransSegs") == 0
     assert run.data.retransmissions == run.data.resent_bytes == run.data.resent_segments == 0
     assert run.data.recoveries == 0
@@ -91,7 +89,7 @@ def test_reordering_alone_is_not_loss(run: Run) -> None:
 
 @on(without=REORDERED)
 def test_nothing_else_is_out_of_order(run: Run) -> None:
-    """Loss, refused segments, go-back-N and probes at both ends of every other run."""
+    """Covers loss, refused segments, go-back-N and probes at both ends of every other run."""
     for way in (run.data, run.back):
         assert way.out_of_order == 0
         assert not way.reordering_max_bytes
@@ -107,7 +105,7 @@ def test_the_sender_end_sees_its_own_order(run: Run) -> None:
 
 @on([*ROUGH, *LATE])
 def test_the_captures_order_is_the_wires(run: Run) -> None:
-    """The lab's clock is one for all: no timestamp runs backwards, so that no order is the capture's own."""
+    """The lab has one clock: no timestamp runs backwards, so the capture caused no reordering."""
     times = run.columns["time_ns"]
     assert (times[1:] >= times[:-1]).all()
     assert run.data.capture_reordered == run.back.capture_reordered == 0

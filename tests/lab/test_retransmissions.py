@@ -1,4 +1,4 @@
-"""Retransmissions at the sender's end are the kernel's: RetransSegs in all, at any time, and what ss says."""
+"""Retransmissions at the sender equal the kernel's RetransSegs, in total and at every sample of ss."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from lab.selection import on
 from numpy.typing import NDArray
 
 RESENT = {"retransmission", "fast_retransmission", "rto_retransmission", "spurious_retransmission", "tail_loss_probe"}
-# The counter runs ahead of the capture by the data queued in the tbf.
+# The counter is ahead of the capture by the data queued in the tbf.
 QUEUE_NS = 10 * MILLISECOND_NS
 
 
 def resent(run: Run) -> NDArray[np.bool_]:
-    """Return which rows tcpwin calls retransmissions of the data's sender, whatever kind."""
+    """Return the rows that tcpwin calls retransmissions of the data's sender, of any kind."""
     names = [str(events).split("|") for events in run.columns["events"]]
     again = [any(name in RESENT for name in each) for each in names]
     return np.array(again) & run.from_sender
@@ -42,7 +42,7 @@ def test_retransmissions_are_seen_when_the_kernel_counted_them(run: Run) -> None
 
 @on(ends=["snd"])
 def test_bytes_sent_again_are_the_kernels_at_every_sample(run: Run) -> None:
-    """bytes_retrans, where nothing waits in the tbf."""
+    """bytes_retrans, while nothing is queued in the tbf."""
     columns = run.columns
     total = np.cumsum(np.where(resent(run), columns["length"], 0))
     for sample in samples_inside(run, "snd"):

@@ -1,8 +1,9 @@
-"""Round trips and the RTO at the sender's end are those of ss at the same time.
+"""Round trips and the RTO at the sender equal those of ss at the same time.
 
-The fields hold the values at a capture's end: so each sample is compared with the analysis of the packets up to its
+The fields have the values at a capture's end, so each sample is compared with the analysis of the packets up to its
 time. ss prints `rtt:SRTT/MDEV` to a microsecond, `minrtt`, and the RTO in ticks of 10 ms, rounded up. The kernel's
-clock of a segment starts before the tbf and the capture's behind it: TSval, of the kernel's clock, tells the wait.
+timestamp of a segment is taken before the tbf and the capture's behind it; TSval, from the kernel's clock, shows the
+wait.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ QUEUED = ("cooked_any", "offload_on_bigframes", "zero_window_stall5s")
 
 
 def chosen(run: Run) -> list[Sample]:
-    """Return samples spread over the run, the last one among them, that have a round trip."""
+    """Return samples with a round trip, spread over the run, including the last."""
     samples = [sample for sample in samples_inside(run, "snd") if "rtt" in sample.tokens]
     step = max(1, len(samples) // SAMPLES)
     return samples[::-step][::-1]
@@ -41,7 +42,9 @@ def chosen(run: Run) -> list[Sample]:
 
 @pytest.fixture(scope="module")
 def data_then(tmp_path_factory: pytest.TempPathFactory) -> DataThen:
-    """Return what analyses the packets up to a sample, once for each, at the earliest and latest moment of its read."""
+    """Return a cached function that analyses the packets up to a sample, at the earliest and latest time of its
+    reading.
+    """
     file = tmp_path_factory.mktemp("cut") / "cut.pcap"
     at_time = cache(lambda run, time_ns: data_of(run, cut(run.capture, time_ns, file)))
     return lambda run, sample: [at_time(run, sample.time_ns + late_ns) for late_ns in (0, SS_DELAY_NS)]
@@ -60,9 +63,10 @@ def milliseconds_ns(text: str) -> int:
 
 @cache
 def waits_ns(run: Run) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the times of the sender's segments, and by how much TSval runs behind the capture's clock.
+    """Return the times of the sender's segments, and the delay of TSval behind the capture's clock.
 
-    Both clocks are one, TSval's cut to milliseconds: the least difference of the run is a segment that did not wait.
+    Both use one clock, with TSval truncated to milliseconds: the minimum difference of the run is a segment that did
+    not wait.
     """
     mine = [each for each in read_segments(run.capture) if each.source_port == run.sender_port and each.tsval]
     times = np.array([each.time_ns for each in mine])
@@ -95,7 +99,7 @@ def test_smoothed_round_trip_and_timeout_are_the_kernels_at_the_time(run: Run, d
 
 @on(ends=["snd"], without=[*QUEUED, *IPERF3], copies=False)
 def test_variance_is_the_kernels_at_the_time(run: Run, data_then: DataThen) -> None:
-    """MDEV, the second number of `rtt`, is a mean of differences that the wait in the tbf makes too."""
+    """MDEV, the second number of `rtt`, is a mean of differences to which the wait in the tbf contributes."""
     for sample in chosen(run):
         kernel_ns = milliseconds_ns(sample.tokens["rtt"].partition("/")[2])
         ours_ns = [data.rtt_variance_ns or 0 for data in data_then(run, sample)]
@@ -105,7 +109,7 @@ def test_variance_is_the_kernels_at_the_time(run: Run, data_then: DataThen) -> N
 
 @on(without=QUEUED)
 def test_the_senders_round_trip_is_reported_at_both_ends(run: Run) -> None:
-    """Compare with the last sample; at the receiver's end, the leg with the jitter counts with its minimum."""
+    """Compared with the last sample; at the receiver, the leg with the jitter counts with its minimum."""
     kernel_ns = milliseconds_ns(run.samples("snd")[-1].tokens["rtt"].partition("/")[0])
     ours_ns = run.data.sender_rtt_smoothed_ns
     assert abs(ours_ns - kernel_ns) <= ERROR * kernel_ns + run.jitter_ns
@@ -113,7 +117,7 @@ def test_the_senders_round_trip_is_reported_at_both_ends(run: Run) -> None:
 
 @on(ends=["snd"], without=LATE)
 def test_least_round_trip_is_the_kernels(run: Run) -> None:
-    """minrtt of the last sample: a segment that did not wait, or waited for one burst at most."""
+    """minrtt of the last sample: a segment that did not wait, or waited for at most one burst."""
     least_ns = milliseconds_ns(run.samples("snd")[-1].tokens["minrtt"])
     assert run.data.rtt_min_ns <= least_ns + SS_DELAY_NS
     assert run.data.rtt_min_ns == pytest.approx(least_ns, rel=0.02)

@@ -1,4 +1,4 @@
-"""The runner on this host (`--engine netns`): one small scenario, and what it leaves behind. Needs root and tcpdump."""
+"""The runner on this host (`--engine netns`): one small scenario, and its clean-up. Needs root and tcpdump."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ WHOLE_KERNEL = tuple(Path("/proc/sys/net", name) for name in ("ipv4/tcp_mem", "c
 
 
 def can_make_namespaces() -> bool:
-    """Root in a container often may not."""
+    """Return whether namespaces can be created; root in a container often cannot."""
     if os.geteuid() or not all(map(shutil.which, ("ip", "ss", "tc", "tcpdump"))):
         return False
-    # Every worker asks.
+    # Every worker checks.
     name = f"tcpwin-probe-{os.getpid()}"
     made = subprocess.run(["ip", "netns", "add", name], capture_output=True, check=False).returncode == 0
     subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
@@ -78,7 +78,7 @@ def test_a_run_on_this_host_is_a_bundle_and_leaves_nothing(tmp_path: Path) -> No
     if "qdisc kind is unknown" in errors:
         pytest.skip(f"{KERNEL_LACKS} tbf")
     assert namespaces() == set()
-    # The changed settings are printed first, and an expectation that fails ends with status 1.
+    # The changed settings are printed first; a failed expectation gives exit status 1.
     assert "  sender: net.ipv4.tcp_sack = 0\n" in errors
     assert "small-stock: expected receiver.nothing > 0, found nothing" in errors
     assert f"{tmp_path / 'small-stock.zip'}: 2 of 3 as expected" in said
@@ -100,7 +100,7 @@ def test_a_run_on_this_host_is_a_bundle_and_leaves_nothing(tmp_path: Path) -> No
 
 
 def whole_kernel() -> list[int]:
-    """Return the settings that no namespace has for itself."""
+    """Return the settings that are not per namespace."""
     return [int(word) for path in WHOLE_KERNEL for word in path.read_text().split()]
 
 
@@ -108,12 +108,12 @@ def whole_kernel() -> list[int]:
 @pytest.mark.parametrize("at", ["first tcpdump", "transfer"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_run_that_is_ended_leaves_nothing(number: signal.Signals, at: str, tmp_path: Path) -> None:
-    """Also where the signal comes twice: the second finds the removal under way."""
+    """Also if the signal comes twice, the second during the clean-up."""
     before = whole_kernel()
     changed = [value + 1 for value in before]
     scenario = tmp_path / "long.toml"
     scenario.write_text(LONG.format(*changed))
-    # Under nohup, as in some CI, SIGHUP is ignored, and would be by the run.
+    # Under nohup, as in some CI, SIGHUP is ignored, and the run would inherit that.
     run = ("env", "--default-signal", TCPWIN, "lab", "run", scenario, "--engine", "netns", "--yes", "-o", tmp_path)
     command = [str(each) for each in run]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
@@ -158,7 +158,7 @@ def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
 
 def test_a_signal_waits_for_what_must_come_to_its_end() -> None:
     done = []
-    # Whoever starts the tests in the background of a shell has them ignore SIGINT.
+    # Tests started in the background of a shell ignore SIGINT.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the block is what is tested
@@ -187,7 +187,7 @@ for line in sys.stdin:
 
 
 def test_signals_at_any_moment_never_skip_what_cleans_up() -> None:
-    """Many come, at moments that nobody chose: the second may fall on the first step of what the first set off."""
+    """Many signals at arbitrary moments: the second may interrupt the first step of the first one's handler."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     sender = subprocess.Popen([sys.executable, "-c", SENDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert sender.stdin is not None

@@ -1,4 +1,4 @@
-"""Several runs at once: one that gives no result does not end the others."""
+"""Several runs at once: a run without a result does not end the others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tcpwin.lab import kernel_path
 
 @pytest.fixture(autouse=True)
 def kernel_that_ends(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A program in the kernel's place that ends at once, as a kernel does for which memory is too small."""
+    """Return a program that ends at once, like a kernel with too little memory."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     kernel_path().parent.mkdir()
     kernel_path().write_text("#!/bin/sh\nexit 3\n")

@@ -1,7 +1,7 @@
-"""At every sample of ss, the receiver's capture has the window, the flight and the bytes of the two kernels.
+"""At every sample of ss, the receiver's capture matches the window, flight and bytes of both kernels.
 
-netem delays every packet by half the round trip in either direction. So what the sender's kernel knows at a time T
-left the receiver at T − half, and what it had sent by then arrives by T + half.
+netem delays every packet by half the round trip in each direction. The sender's knowledge at a time T therefore left
+the receiver at T − half, and its data sent by then arrives by T + half.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from lab.runs import ACK, Run
 from lab.selection import LATE, ROUGH, on
 from lab.ss_text import Sample
 
-# Of samples in runs with loss or jitter on the data's path, as many may have their newest packets lost on the way.
+# In runs with loss or jitter on the data's path, this share of samples may have their newest packets lost.
 SHARE_LOST = 0.05
 RECEIVED_FIN = ("CLOSE-WAIT", "LAST-ACK")
 
 
 def has_clean_path(run: Run) -> bool:
-    """Judge whether packets were neither lost nor delayed unevenly, nor refused by the receiver."""
+    """Return whether packets were neither lost, delayed unevenly, nor refused by the receiver."""
     return run.scenario not in ROUGH and not run.counter("snd", "Tcp.RetransSegs")
 
 
@@ -37,14 +37,14 @@ def is_known(run: Run, sample: Sample, row: int) -> bool:
 
 
 def arrived_less_known(run: Run, arrived: int, known: int) -> int:
-    """Return what had arrived after one row and was not yet acknowledged after an earlier one."""
+    """Return data that had arrived after one row and was not yet acknowledged after an earlier one."""
     track = run.track
     return int(track.una[arrived] + track.flight[arrived] - track.una[known])
 
 
 @on(ends=["rcv"])
 def test_flight_matches_the_senders_half_a_round_trip_before(run: Run) -> None:
-    """The sender's flight at T is the data that arrived by T + half, less the data acknowledged by T − half."""
+    """The sender's flight at T is the data that arrived by T + half, minus the data acknowledged by T − half."""
     half_ns = run.rtt_ns // 2
     jitter_ns = run.jitter_ns
     samples = samples_inside(run, "snd", early_ns=half_ns, late_ns=half_ns + jitter_ns)
@@ -68,7 +68,7 @@ def test_flight_matches_the_senders_half_a_round_trip_before(run: Run) -> None:
 
 @on(ends=["rcv"], without=LATE)
 def test_bytes_received_are_those_acknowledged_and_in_flight(run: Run) -> None:
-    """bytes_received is RCV.NXT: at this end all that came, unless a hole is before it or the kernel refused it."""
+    """bytes_received is RCV.NXT: at this end all received data, unless a hole precedes it or the kernel refused it."""
     track = run.track
     samples = samples_inside(run, "rcv")
     assert len(samples) >= 2
@@ -83,7 +83,7 @@ def test_bytes_received_are_those_acknowledged_and_in_flight(run: Run) -> None:
 
 @on(ends=["rcv"], without=LATE)
 def test_the_senders_own_window_matches_the_receivers_kernel(run: Run) -> None:
-    """The same the other way: snd_wnd at the receiver is the window that the data's sender advertises."""
+    """In the opposite direction: snd_wnd at the receiver is the window advertised by the data's sender."""
     columns = run.columns
     rows = np.flatnonzero(run.from_sender & (columns["flags"] & ACK > 0))
     samples = samples_inside(run, "rcv")

@@ -1,4 +1,4 @@
-"""At every sample of ss, the sender's capture has the window, the flight and the segments that its kernel had."""
+"""At every sample of ss, the sender's capture has its kernel's window, flight and segments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lab.agreement import PACKET_MEMORY_BYTES, agrees, rows_near, samples_inside
 from lab.runs import FIN, SYN, Run, modulo_difference
 from lab.selection import IPERF3, IRREGULAR, LATE, ROUGH, on
 
-# The other samples were read by ss up to 89 µs later, after the next packet: 15 of 2,568, at most 3 of 53 in one run.
+# ss read the other samples up to 89 µs later, after the next packet: 15 of 2,568, at most 3 of 53 in one run.
 SHARE_AT_ONCE = 0.9
 # Relative error of a mean over about fifty samples.
 MEAN_ERROR = 0.05
@@ -24,14 +24,14 @@ def test_window_flight_and_acknowledged_bytes_are_the_kernels_at_every_sample(ru
         if not any(agrees(run, sample, row) for row in rows_near(run, sample.time_ns))
     ]
     assert not wrong, f"{len(wrong)} of {len(samples)} samples: {wrong[:5]}"
-    # Nearly every sample agrees at its exact time.
+    # Nearly every sample matches at its exact time.
     at_once = [agrees(run, sample, run.track.at(sample.time_ns)) for sample in samples]
     assert at_once.count(False) <= max(1, (1 - SHARE_AT_ONCE) * len(samples))
 
 
 @on(ends=["snd"], without=LATE)
 def test_unacked_is_the_number_of_segments_in_flight(run: Run) -> None:
-    """`unacked` counts packets, so that `unacked` × mss is the flight where every segment is full."""
+    """`unacked` counts packets, so `unacked` × mss is the flight if every segment is full."""
     columns = run.columns
     ours = run.from_sender
     start = int(columns["seq"][ours & (columns["flags"] & SYN > 0)][0]) + 1
@@ -58,7 +58,7 @@ def test_unacked_times_mss_is_the_flight_where_every_segment_is_full(run: Run) -
 
 @on(ends=["snd"])
 def test_series_hold_the_window_and_the_flight_of_every_sample(run: Run) -> None:
-    """A series has extremes a bucket; between buckets the last value of the one before holds."""
+    """A series has extremes per bucket; between buckets the previous one's last value holds."""
     samples = samples_inside(run, "snd")
     for name in ("flight",) if run.is_late else ("flight", "receive_window"):
         series = run.connection.series(name, direction=run.way)
@@ -83,7 +83,7 @@ def test_extremes_enclose_every_sample(run: Run) -> None:
 
 @on(IRREGULAR, ends=["snd"], copies=False)
 def test_means_over_time_are_those_of_the_samples(run: Run) -> None:
-    """Fifty samples and more, five a second, of runs that do not move in step with them."""
+    """At least fifty samples, five a second, of runs that are not synchronised with them."""
     samples = samples_inside(run, "snd")
     assert len(samples) >= 50
     windows = [sample.number("snd_wnd") for sample in samples]

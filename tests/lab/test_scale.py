@@ -1,4 +1,4 @@
-"""The window scale, both ways, is the shift that ss prints: `wscale:A,B`, of the peer's windows and of our own."""
+"""The window scales of both sides are the shifts in ss's `wscale:A,B`: the peer's windows, then our own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_scale_is_that_of_ss(run: Run) -> None:
 
 @on()
 def test_both_ends_of_ss_tell_the_same_scale(run: Run) -> None:
-    """The peer's scale at one end is our own at the other: this guards the reading of `wscale`."""
+    """The peer's scale at one end is our own at the other, which guards the reading of `wscale`."""
     ends = [{sample.window_scales for sample in run.samples(end)} for end in ("snd", "rcv")]
     assert ends[0] == {scales and scales[::-1] for scales in ends[1]}
 
@@ -46,7 +46,7 @@ def test_an_unseen_scale_is_a_range_that_holds_the_truth(run: Run) -> None:
     if run.data.window_scale.shift_min > 0:
         assert run.data.window_scale.evidence
     if run.end == "snd":
-        # The flight alone, by ss, needs more than the largest field unscaled.
+        # By ss, the flight alone exceeds the largest unscaled window.
         flight = max(run.outstanding_bytes(sample) for sample in run.samples("snd"))
         largest = int(run.columns["window_raw"][~run.from_sender].max())
         assert largest < flight

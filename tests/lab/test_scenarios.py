@@ -1,4 +1,4 @@
-"""Scenario files: those that come with tcpwin are whole; a wrong one is refused in a sentence that says where."""
+"""Bundled scenario files are valid; an invalid one is refused with a sentence that names the place."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_wrong_names_are_errors() -> None:
 
 
 def make_bundle(scenario: Scenario, folder: Path, made: Path, which: str = "stock", **more: object) -> None:
-    """A bundle as a run leaves it, as far as `run` looks into it."""
+    """Create a bundle like a run's, as far as `run` examines it."""
     made.mkdir()
     host: dict[str, object] = {"counter_increases": {}, "log": {}, "capture": None}
     (made / "meta.json").write_text(json.dumps({"hosts": {"sender": host, "receiver": host}, **more}))
@@ -172,7 +172,7 @@ def test_needs_are_reported_only_for_missing_runs(tmp_path: Path) -> None:
 
 
 def test_a_run_of_6_12_has_a_bundle_of_its_own_and_no_expectations(tmp_path: Path) -> None:
-    """The numbers of one Linux must not pass for those of another, nor be held against what was published of it."""
+    """One Linux's numbers must not pass for another's, nor be compared with publications about it."""
     scenario = find_scenario("zero-window-5s")
     make_bundle(scenario, tmp_path, tmp_path / "made", made_by=kernel_path("6.12").name)
     assert find_outcome(scenario, "stock", tmp_path) is None
@@ -194,14 +194,13 @@ def test_a_run_of_6_12_has_a_bundle_of_its_own_and_no_expectations(tmp_path: Pat
     ],
 )
 def test_a_run_of_another_kernel_is_not_this_one(made_by: str, engine: str, is_there: bool, tmp_path: Path) -> None:
-    """Numbers of a host's own kernel must not pass for those of the lab's, nor those of an older patch."""
+    """Numbers of a host's own kernel, or of an older patch, must not pass for the lab's."""
     scenario = find_scenario("zero-window-5s")
     make_bundle(scenario, tmp_path, tmp_path / "made", made_by=made_by)
     assert (find_outcome(scenario, "stock", tmp_path, engine=engine) is not None) is is_there
 
 
 def test_the_page_of_systems_names_only_existing_runs() -> None:
-    """Each scenario, set and reference that the page of the articles' systems names."""
     page = Path(__file__).parents[2] / "tcpwin" / "docs" / "lab" / "systems.md"
     commands = [words.split() for words in re.findall(r"`tcpwin ([^`]+)`", page.read_text("utf8"))]
     sets = {each for scenario in EVERY for each in scenario.sets}

@@ -1,4 +1,4 @@
-"""The tables of selection.py name every run, and each under what it was."""
+"""The tables of selection.py list every run under its true properties."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_every_copy_of_a_lab_capture_is_used() -> None:
 
 
 def test_a_copy_holds_the_packets_of_its_run() -> None:
-    """So a test that has been asked of the run needs the copy at night only."""
+    """Tests that check a run need its copy only at night."""
     for scenario, end, name in COPIES:
         copy = gzip.decompress((HERE.parents[1] / "captures" / "lab" / f"{name}.pcap.gz").read_bytes())
         run = gzip.decompress((LAB_RUNS / scenario / f"{end}.pcap.gz").read_bytes())

@@ -1,9 +1,9 @@
-"""Throughput is what the reading program measured, less the time that its clock ran and no data could be under way.
+"""Throughput equals the reading program's, minus the time in which its clock ran without data under way.
 
-The reader's clock runs from its connect to its close; a sender that paused before it closed had nothing under way
-meanwhile, so that time is none of the rate's. At the sender's end the first payload leaves half a round trip
-after the connect and the last ACK arrives half a one after the close: the same span. At the receiver's end the first
-payload comes one round trip after the connect: a span shorter by that.
+The reader's clock runs from its connect to its close; a sender that paused before it closed had no data under way
+meanwhile. At the sender the first payload leaves half a round trip after the connect and the last ACK arrives half a
+round trip after the close: the same span. At the receiver the first payload arrives one round trip after the connect,
+so the span is shorter by that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lab.selection import ABORTED, CLOSED, LATE, SLOW_READER, STEADY, on
 CLOCK_NS = 10_000
 # Packets in the sender's tbf still leave after a RST: at most three of two segments each at 10 Mbit/s.
 QUEUE_NS = 5_000_000
-# TCP_DELACK_MIN (include/net/tcp.h): the last bytes before a close may still await their ACK; a RST is not one.
+# TCP_DELACK_MIN (include/net/tcp.h): the last bytes before a close may still await their ACK, unless it is a RST.
 DELAYED_ACK_NS = 40_000_000
 # per_second_mbps is printed with one decimal.
 ROUNDING_BYTES = 0.05e6 / 8
@@ -28,7 +28,7 @@ def span_ns(run: Run) -> float:
 
 
 def closing_ns(run: Run) -> int:
-    """From the ACK of the last byte to that of the FIN alone, by the sequence numbers on the wire."""
+    """Return the time from the ACK of the last byte to that of the FIN alone, by sequence numbers."""
     fins = run.from_sender & (run.columns["flags"] & 1 > 0)
     last = int((run.columns["seq"][fins] + run.columns["length"][fins])[0])
     ends = ~run.from_sender & (run.columns["ack"] == last), ~run.from_sender & (run.columns["ack"] == last + 1)
@@ -48,9 +48,9 @@ def test_goodput_is_the_readers_rate(run: Run) -> None:
 
 @on(LATE)
 def test_goodput_of_a_late_capture_is_the_readers_rate_meanwhile(run: Run) -> None:
-    """The path is full from before the capture to the end, so that any whole second is as good as another.
+    """The path is full from before the capture to the end, so any whole second is representative.
 
-    At the sender's end the first byte that counts is acknowledged a round trip after the capture began.
+    At the sender the first counted byte is acknowledged a round trip after the capture began.
     """
     rates = run.reader["per_second_mbps"][1:-1]
     assert len(set(rates)) == 1
@@ -61,13 +61,13 @@ def test_goodput_of_a_late_capture_is_the_readers_rate_meanwhile(run: Run) -> No
 
 @on(ABORTED, without=SLOW_READER)
 def test_goodput_of_an_aborted_connection_is_over_the_readers_time(run: Run) -> None:
-    """Data may come until a round trip after the close, and none for one before: acknowledged bytes over that."""
+    """Data may arrive until a round trip after the close, and not before one: acknowledged bytes over that time."""
     assert abs(span_ns(run) - run.read_seconds * SECOND_NS) <= run.rtt_ns + QUEUE_NS + DELAYED_ACK_NS
 
 
 @on(SLOW_READER)
 def test_goodput_of_the_slow_reader_ends_when_ss_has_seen_all_acknowledged(run: Run) -> None:
-    """The sender is done seconds before the reader: the last ACK is between two samples of bytes_acked."""
+    """The sender finishes seconds before the reader: the last ACK is between two samples of bytes_acked."""
     started_ns = int(float(run.meta["ground_truth"]["sender"]["t_start"]) * SECOND_NS)
     sent = int(run.meta["ground_truth"]["sender"]["sent"])
     samples = run.samples("snd")
@@ -86,7 +86,7 @@ def test_throughput_counts_every_byte_sent_over_the_same_time(run: Run) -> None:
 
 @on(STEADY, ends=["rcv"])
 def test_throughput_series_matches_the_readers_seconds(run: Run) -> None:
-    """A program that reads at once takes what arrives; a bucket that straddles two seconds may count in either."""
+    """A program that reads immediately takes data as it arrives; a bucket across two seconds may count in either."""
     series = run.connection.series("throughput", direction=run.way)
     assert series.width_ns * 100 < SECOND_NS
     connected_ns = int(float(run.reader["t_connect"]) * SECOND_NS)

@@ -1,4 +1,4 @@
-"""A run of the lab, again: the same packets at the same times, on each Linux that is built here."""
+"""A repeated lab run has the same packets at the same times, on each Linux that is built here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A change tried on a twin in the lab's kernel: what it says, and when it predicts nothing."""
+"""A change tried on a twin in the lab's kernel: its result, and when it predicts nothing."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_the_twin_foresees_what_a_buffer_that_was_left_does(tmp_path: Path) -> N
     assert twin.duration_ns.likely == pytest.approx(TRUE_NS, rel=0.1)
     assert twin.duration_ns.low <= TRUE_NS <= twin.duration_ns.high
     assert twin.confidence == "likely"
-    # The bundles are there: the program only reads them again.
+    # The bundles exist, so the program only reads them.
     words = ("--set", "receiver.tcp_rmem=64M", "--twin", tmp_path)
     described = json.loads(tcpwin("whatif", LEFT, "--capture", CAPTURE, *words, "--json").stdout)["twin"]
     assert described["is_twin"]
@@ -130,7 +130,7 @@ def test_the_twin_foresees_what_a_buffer_that_was_left_does(tmp_path: Path) -> N
 
 @built
 def test_a_run_that_does_otherwise_predicts_nothing(tmp_path: Path) -> None:
-    """The first run is made over a path a tenth as fast as the capture's own: no twin."""
+    """The first run has a path a tenth as fast as the capture's: no twin."""
     analysis = analyze(LEFT, capture=CAPTURE)
     connection = analysis.connections[0]
     changes = replace(Changes(), round_trip_ns=80e6, words=("round trip 80 ms",))
@@ -146,7 +146,7 @@ def test_a_run_that_does_otherwise_predicts_nothing(tmp_path: Path) -> None:
 
 @built
 def test_the_twin_answers_where_the_model_cannot(tmp_path: Path) -> None:
-    """A slow reader never filled the path, so the capture hides its capacity: the twin states its assumption."""
+    """A slow reader never filled the path, so its capacity is unknown: the twin states its assumption."""
     lift = ("--lift", "receiver_application")
     assert "does not show what its path carries" in refused("whatif", SLOW_READER, *lift)
     answer = json.loads(tcpwin("whatif", SLOW_READER, *lift, "--twin", tmp_path, "--json").stdout)
@@ -159,7 +159,7 @@ def test_the_twin_answers_where_the_model_cannot(tmp_path: Path) -> None:
     assert twin["changed"]["zero_windows"] == 0
     before_ns = twin["captured"]["duration_ns"]
     assert twin["duration_ns"]["likely"] < 0.1 * before_ns
-    # A path that carries no more than was seen gains nothing.
+    # A path at the observed rate gains nothing.
     assert (twin["duration_ns"]["high"], twin["confidence"]) == (before_ns, "possible")
     assert twin["change"] == "without slow reader"
     assert "it is a twin. Without slow reader it takes" in twin["text"]
@@ -186,7 +186,7 @@ def test_what_a_transfer_did_ends_with_all_its_bytes() -> None:
 
 
 def test_the_score_falls_with_each_thing_that_differs() -> None:
-    """One part of five is the most that one thing may cost, and what both lack costs nothing."""
+    """One of the five parts costs at most its fifth, and zero values on both sides cost nothing."""
     one = behaviour()
     assert score(one, one) == 1
     assert one.goodput_bps

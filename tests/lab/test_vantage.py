@@ -1,7 +1,6 @@
-"""Where the capture was made, and at the receiver's end the flight as the sender saw it.
+"""The vantage point of captures, and at the receiver the flight in the sender's view.
 
-The sender's capture of the same run is the truth: outstanding there is what the sender had out. What waits in its
-tbf is out for ss and in no capture.
+The truth is the sender's capture of the same run. ss counts data waiting in the tbf, which no capture shows.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ from lab.agreement import samples_inside
 from lab.runs import MILLISECOND_NS, Run, read_run
 from lab.selection import ROUGH, on
 
-# netem carries every packet half a round trip, less or more by its jitter; a burst leaves the tbf over some ms.
+# netem delays every packet by half a round trip, plus or minus its jitter; a burst leaves the tbf over some ms.
 QUEUE_NS = 10 * MILLISECOND_NS
-# Lost segments are in the sender's flight, and unknown at the other end until something behind them arrives.
+# Lost segments are in the sender's flight, and unknown at the other end until later data arrives.
 FLIGHT_ERROR = 0.05
 ROUGH_FLIGHT_ERROR = 0.1
 
@@ -49,13 +48,13 @@ def test_at_the_receivers_end_the_senders_flight_matches_the_other_capture(run: 
     truth = read_run(run.scenario, "snd", "").data
     assert run.data.sender_flight_max_bytes == pytest.approx(truth.flight_max_bytes, rel=error(run))
     assert run.data.sender_flight_mean_bytes == pytest.approx(truth.flight_mean_bytes, rel=error(run))
-    # The shift is needed because arriving data is acknowledged at once.
+    # The shift is needed because arriving data is acknowledged immediately.
     assert run.data.flight_mean_bytes < 0.6 * run.data.sender_flight_mean_bytes
 
 
 @on(ends=["rcv"], copies=False)
 def test_the_senders_flight_at_the_receivers_end_reaches_that_of_every_sample(run: Run) -> None:
-    """Outstanding by ss, less what waits in the tbf and is in no capture."""
+    """The unacknowledged data in ss, minus the data in the tbf, which no capture has."""
     samples = samples_inside(run, "snd", early_ns=run.rtt_ns // 2, late_ns=run.rtt_ns // 2)
     most = max(run.outstanding_bytes(sample) - sample.skmem["t"] for sample in samples)
     assert run.data.sender_flight_max_bytes >= (1 - error(run)) * most

@@ -1,4 +1,4 @@
-"""Every workload over loopback: two processes, as on two hosts, and the logs of both compared."""
+"""Every workload over loopback: two processes, as on two hosts, and both logs compared."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Lines = list[dict[str, Any]]
 
 
 def over_loopback(name: str, serve: str = "", drive: str = "") -> tuple[Lines, Lines]:
-    """Run both ends of a workload; the lines of their logs."""
+    """Run both ends of a workload and return the lines of their logs."""
     server = subprocess.Popen(
         [TCPWIN, "lab", "serve", name, "--port", "0", *serve.split()],
         stdout=subprocess.PIPE,
@@ -107,7 +107,7 @@ def test_messages_are_timed_one_way_and_both_ways() -> None:
 def test_messages_keep_their_gaps() -> None:
     sent, _ = over_loopback("messages", "--count 4 --gap-s 0.4 --message-bytes 100")
     first, *_, last = events(sent, "answer")
-    # Three gaps are 1.2 s; the first answer may come late on a busy machine.
+    # Three gaps are 1.2 s; the first answer may be late on a busy machine.
     assert last["time_ns"] - first["time_ns"] >= 700_000_000
 
 
@@ -208,7 +208,7 @@ def test_a_log_can_be_a_file(tmp_path: Path) -> None:
 
 
 def test_a_transfer_stalls_after_the_given_bytes() -> None:
-    """After 400,000 and 800,000 of a million: two stalls, whatever the path's speed."""
+    """After 400,000 and 800,000 of a million bytes: two stalls, whatever the path's speed."""
     sent, read = over_loopback("transfer", "--bytes 1000000", "--stall-bytes 400000 --stall-s 0.3")
     assert sent[-1]["bytes"] == read[-1]["bytes"] == 1_000_000
     assert [line["bytes"] for line in events(read, "stall")] == [400_000, 800_000]
@@ -234,7 +234,7 @@ def test_a_transfer_pauses_between_its_parts_only() -> None:
     ],
 )
 def test_a_transfer_is_no_faster_than_its_ends(serve: str, drive: str) -> None:
-    """Half a million bytes at 8 Mbit/s take half a second, but for the last write or read, of 128 KiB at most."""
+    """Half a million bytes at 8 Mbit/s take half a second, except for the last write or read of at most 128 KiB."""
     _, read = over_loopback("transfer", f"--bytes 500000 {serve}", drive)
     assert read[-1]["completion_ns"] >= 0.36e9
 

@@ -49,7 +49,7 @@ def test_a_world_is_within_the_stated_ranges_and_can_be_lifted(number: int) -> N
 
 
 def test_stories_draw_what_they_tell() -> None:
-    """Not the truth, which is the lab's; but a world of a policer has one."""
+    """The truth is measured in the lab, but a world with the story of a policer has one."""
     for number in MANY:
         scenario, which = world(SEED, number), story(SEED, number)
         route = scenario.route
@@ -65,7 +65,7 @@ def test_stories_draw_what_they_tell() -> None:
 
 
 def fake_run(scenario: Scenario, kernel: str, folder: Path) -> Path:
-    """A run of one second, or of half a second where the rate was lifted."""
+    """Fake a run of one second, or of half a second with the rate lifted."""
     made = folder / f"made-{scenario.name}"
     made.mkdir()
     (made / "meta.json").write_text("{}")
@@ -83,7 +83,7 @@ def fake_run(scenario: Scenario, kernel: str, folder: Path) -> Path:
 def test_a_sweep_writes_a_line_per_world_and_resumes(tmp_path: Path) -> None:
     assert sweep(SEED, range(2), tmp_path, run=fake_run, jobs=2) == 0
     said: list[str] = []
-    # Two are there: `fake_run` would fail on a folder that it made before.
+    # Two exist: `fake_run` would fail on an existing folder.
     assert sweep(SEED, range(3), tmp_path, run=fake_run, say=said.append) == 0
     assert len(said) == 1
     lines = read_worlds(tmp_path / "worlds.jsonl")
@@ -130,7 +130,7 @@ sample_ms = 1000
 
 @pytest.mark.skipif(not kernel_path().is_file(), reason=f"{NO_LAB} here")
 def test_a_path_with_everything_has_all_its_queues(tmp_path: Path) -> None:
-    """Loss behind the queue, the queue's own drops, segments cut to 1,388 bytes, and half of the rate for each flow."""
+    """Loss behind the queue, the queue's drops, segments of 1,388 bytes, and half of the rate for each flow."""
     scenario = tmp_path / "everything.toml"
     scenario.write_text(DRAWN_WITH_EVERYTHING)
     done = tcpwin("lab", "run", scenario, "-o", tmp_path)
@@ -140,13 +140,13 @@ def test_a_path_with_everything_has_all_its_queues(tmp_path: Path) -> None:
         truth = json.loads(members.read("everything-stock/meta.json"))
         capture = Path(members.extract("everything-stock/receiver.pcap.gz", tmp_path))
     assert truth["hosts"]["receiver"]["log"]["bytes"] == 1_000_000
-    # 720 segments and half as many again of the other flow pass it.
+    # 720 segments, and half as many of the other flow, pass it.
     assert 1 <= truth["dropped_by_queue"]["far_q1"] <= 60
-    # Slower than alone (0.85 s at least), by a flow that has about as much.
+    # Slower than alone (at least 0.85 s), because the other flow takes about as much.
     assert truth["hosts"]["receiver"]["log"]["completion_ns"] > 1.2e9
     listed = tcpwin("packets", capture, "--format", "jsonl")
     assert listed.returncode == 0, listed.stderr
     segments = [json.loads(line) for line in listed.stdout.splitlines()]
-    # The cross traffic is in no capture, and 1,388 bytes are what the smaller link carries with timestamps.
+    # The cross traffic is in no capture, and 1,388 bytes are the payload on the smaller link with timestamps.
     assert {segment["connection"] for segment in segments} == {segments[0]["connection"]}
     assert max(segment["length"] for segment in segments) == 1388

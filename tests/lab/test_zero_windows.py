@@ -1,7 +1,7 @@
-"""Zero windows are those that the receiver's kernel advertised: how many, when, how long, and how often probed.
+"""Zero windows are those that the receiver's kernel advertised: number, time, duration, and probes.
 
-TCPToZeroWindowAdv and TCPFromZeroWindowAdv count a window closing and opening again (tcp_select_window), TCPWinProbe
-the probes of the sender. No ACK was lost in any run, so that both ends see every one, half a round trip apart.
+TCPToZeroWindowAdv and TCPFromZeroWindowAdv count a window closing and opening (tcp_select_window), TCPWinProbe the
+sender's probes. No ACK was lost in any run, so both ends see every one, half a round trip apart.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TICK_NS = 10 * MILLISECOND_NS  # HZ=100
 
 
 def way_delay_ns(run: Run) -> int:
-    """Return how long after the receiver this capture sees the receiver's segments."""
+    """Return the delay with which this capture sees the receiver's segments."""
     return run.rtt_ns // 2 if run.end == "snd" else 0
 
 
@@ -33,7 +33,7 @@ def test_episodes_probes_and_keep_alives_are_as_many_as_the_kernels_counted(run:
     assert run.back.zero_window_episode_count == run.counter("snd", "TcpExt.TCPToZeroWindowAdv")
     assert run.data.zero_window_probes == run.counter("snd", "TcpExt.TCPWinProbe")
     assert sum(episode.probes for episode in episodes) == run.data.zero_window_probes
-    # A probe that arrives after the update it crossed has a keep-alive's form, and is still a probe.
+    # A probe that crosses the update looks like a keep-alive, but is still a probe.
     assert run.data.keep_alives == run.counter("snd", "TcpExt.TCPKeepAlive")
     assert run.back.keep_alives == run.counter("rcv", "TcpExt.TCPKeepAlive")
 
@@ -53,10 +53,10 @@ def test_episodes_begin_and_end_when_the_kernel_counted_them(run: Run) -> None:
 
 @on()
 def test_segments_with_a_zero_window_are_the_closings_and_the_answers_to_probes(run: Run) -> None:
-    """A probe is answered by an ACK with the window of that moment: zero, unless the window has opened meanwhile."""
+    """A probe is answered with the current window: zero, unless it has opened meanwhile."""
     closed = run.counter("rcv", "TcpExt.TCPToZeroWindowAdv")
     probed = run.counter("snd", "TcpExt.TCPWinProbe")
-    # In the other runs the window opened while the probe was on its way.
+    # In the other runs the window opened while the probe was under way.
     answered = probed if run.scenario in STALL else 0
     assert run.data.zero_window_segments == closed + answered
     answers = [episode.ended_by for episode in run.data.zero_window_episodes]
@@ -65,7 +65,7 @@ def test_segments_with_a_zero_window_are_the_closings_and_the_answers_to_probes(
 
 @on()
 def test_the_window_is_zero_at_a_sample_exactly_inside_episodes(run: Run) -> None:
-    """ss leaves snd_wnd out when it is zero; at the receiver's end the sender's samples count half a trip earlier."""
+    """ss omits a zero snd_wnd; at the receiver the sender's samples count half a round trip earlier."""
     early_ns = 0 if run.end == "snd" else run.rtt_ns // 2
     samples = samples_inside(run, "snd", early_ns=early_ns)
     spans = [(episode.start_ns, episode.end_ns) for episode in run.data.zero_window_episodes]
@@ -99,8 +99,8 @@ def test_the_stall_lasts_until_the_reader_reads_again(run: Run) -> None:
 def test_the_stalls_probes_back_off(run: Run) -> None:
     """Four zero-window ACKs; probes about 0.3, 0.6 and 1.2 s apart.
 
-    The timer of RTO << backoff is armed when an ACK comes: the one that closed the window, then each probe's answer,
-    a round trip after the probe. It rings up to two ticks late, from 64 ticks on up to nine (kernel/time/timer.c).
+    The timer of RTO << backoff is armed by an ACK: the one that closed the window, then each probe's answer, a round
+    trip after the probe. It expires up to two ticks late, and up to nine from 64 ticks on (kernel/time/timer.c).
     """
     [episode] = run.data.zero_window_episodes
     [rto_ns] = {int(sample.tokens["rto"]) * MILLISECOND_NS for sample in run.samples("snd") if is_closed(sample)}
@@ -126,7 +126,7 @@ def probe_times_ns(run: Run) -> list[int]:
 
 @on(STALL, ends=["snd"])
 def test_the_senders_backoff_is_the_number_of_probes(run: Run) -> None:
-    """icsk_backoff rises with every probe and falls to zero when the window opens."""
+    """icsk_backoff increases with every probe and is reset when the window opens."""
     episodes = run.data.zero_window_episodes
     times = probe_times_ns(run)
     for sample in filter(is_closed, samples_inside(run, "snd")):
@@ -137,11 +137,11 @@ def test_the_senders_backoff_is_the_number_of_probes(run: Run) -> None:
 
 @on(SLOW_READER)
 def test_the_slow_readers_windows_open_when_it_reads(run: Run) -> None:
-    """It reads every 200 ms, a little later each time for the timer's slack; the window opens at some of its reads."""
+    """It reads every 200 ms, slightly later each time because of timer slack; the window opens at some of its reads."""
     period_ns = int(run.meta["scenario"]["reader"]["interval"] * SECOND_NS)
     reads = round(run.meta["scenario"]["reader"]["seconds"] * SECOND_NS / period_ns)
     connected_ns = int(float(run.reader["t_connect"]) * SECOND_NS)
-    # The first read waits for the first data, a round trip.
+    # The first read waits a round trip for the first data.
     first_ns = connected_ns + run.rtt_ns
     slack_ns = (run.read_seconds * SECOND_NS - run.rtt_ns) / reads - period_ns
     for episode in run.data.zero_window_episodes:

@@ -1,7 +1,6 @@
-"""The segments of a lab capture straight from its bytes, for truths that must not come from tcpwin.
+"""The segments of a lab capture straight from its bytes, as ground truth independent of tcpwin.
 
-In: a pcap of the lab: little-endian, µs or ns, Ethernet or SLL2, IPv4 without options. Out: Segment, as captured.
-It knows the header fields that the truths need and nothing of what they mean.
+Reads a lab pcap (little-endian, µs or ns, Ethernet or SLL2, IPv4 without options) and returns Segments as captured.
 """
 
 from __future__ import annotations
@@ -21,11 +20,9 @@ CYCLE = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One TCP segment as the wire had it.
+    """One TCP segment on the wire.
 
-    Attributes:
-        length: payload by the IP header, so that a cut packet keeps its own.
-        sacks: blocks of the SACK option, as it has them.
+    Attributes: length: payload by the IP header, also of a truncated packet. sacks: the blocks of the SACK option.
     """
 
     frame: int
@@ -49,7 +46,7 @@ class Segment:
 
 
 def read_segments(capture: Path) -> list[Segment]:
-    """Read every packet of a capture that holds nothing but TCP."""
+    """Read every packet of a capture that contains only TCP."""
     data = gzip.decompress(capture.read_bytes())
     magic, link = struct.unpack_from("<I16xI", data)
     segments: list[Segment] = []

@@ -1,4 +1,4 @@
-"""Findings and rules made by hand for the forms of output: plain ones, and one with all characters that need care."""
+"""Handmade findings and rules for output formats: plain ones, and one with all special characters."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ Nothing.
 
 
 def nothing(case: Case) -> Iterator[Finding]:  # noqa: ARG001
-    """Find nothing."""
     yield from ()
 
 
@@ -91,7 +90,7 @@ NOTE = Finding(
     confidence="possible",
     evidence=Evidence(),
 )
-# A name from a snapshot may hold anything: ends of commands, of XML and of lines, colours of terminals, half a pair.
+# A name from a snapshot may contain anything: ends of commands, XML and lines, terminal colours, half a surrogate pair.
 NASTY_TEXT = 'a,b:c %41\r\n::error::x <tag attr="\'">&amp; ]]> \x1b[31m\x00\x08\ufffe\ud800 ü'
 NASTY_SHOWN = 'a,b:c %41\\r\\n::error::x <tag attr="\'">&amp; ]]> \\x1b[31m\\x00\\x08\\ufffe\\ud800 ü'
 NASTY = replace(
@@ -104,10 +103,10 @@ NASTY = replace(
 
 
 def bundled(name: str) -> tcpwin.Analysis:
-    """Return the analysis of a capture of the project."""
+    """Return the analysis of a bundled capture."""
     return tcpwin.analyze(next(path for path in READABLE if path.name == name))
 
 
 def found(*findings: Finding) -> Findings:
-    """Return findings as `check` does, in this order."""
+    """Return findings in this order, like `check`."""
     return Findings(findings, dict(Counter(each.code for each in findings)))

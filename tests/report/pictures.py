@@ -1,7 +1,7 @@
-"""Take the pictures of figures and reports that the documents show: `python tests/report/pictures.py [NAME…]`.
+"""Take the documentation's pictures of figures and reports: `python tests/report/pictures.py [NAME…]`.
 
-In: captures of the repository. Out: `tcpwin/docs/images`, drawn by Chromium, and how large each is. Those of the
-dashboard are taken by `tests/web/screenshots.py`.
+Draws bundled captures with Chromium into `tcpwin/docs/images`, and prints the sizes. `tests/web/screenshots.py` takes
+those of the dashboard.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ IMAGES = ROOT / "tcpwin" / "docs" / "images"
 CAPTURES = ROOT / "captures"
 WORLDS = ROOT / "tests" / "worlds" / "captures"
 HERE = Path(__file__).parent / "pictures"
-"""Runs of the project's lab: an oscillating reader over 300 ms and 10 Mbit/s, with a large and with a small buffer."""
+"""Lab runs of an oscillating reader over 300 ms and 10 Mbit/s, with a large and a small buffer."""
 REPORT_SIZE = {"width": 1180, "height": 860}
 SCALE = 1.5
 S = 10**9
@@ -37,7 +37,7 @@ def oscillating(path: Path) -> None:
 
 
 def timeline(path: Path) -> None:
-    """Draw all that hangs on the time axis, dark."""
+    """Draw all figures on the time axis, dark."""
     connection = tcpwin.analyze(HERE / "collapsing-queue.zip").connections[0]
     _write(connection.figure("timeline", theme="dark"), path, width=900, height=1680, scale=1)
 

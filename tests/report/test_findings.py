@@ -1,4 +1,4 @@
-"""Findings as text: whole lines, by hand."""
+"""Findings as text: complete lines, written by hand."""
 
 from __future__ import annotations
 

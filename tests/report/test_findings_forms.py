@@ -134,8 +134,8 @@ def test_page_as_an_object() -> None:
     }
 
 
-# From the schema that OASIS publishes (sarif-schema-2.1.0.json): for each object the properties tcpwin writes, those
-# required, and that no others are allowed.
+# From the schema published by OASIS (sarif-schema-2.1.0.json): for each object the properties that tcpwin writes, the
+# required ones, and that no others are allowed.
 TEXT = {
     "type": "object",
     "required": ["text"],
@@ -284,7 +284,7 @@ def test_sarif_results(analysis: tcpwin.Analysis) -> None:
     assert "logicalLocations" not in second["locations"][0]
     assert (third["ruleIndex"], third["level"]) == (0, "error")
     assert third["message"]["text"].startswith(NASTY_SHOWN)
-    # The third is of the same rule, connection and direction as the first: a viewer must not take them for one.
+    # The third has the same rule, connection and direction as the first: a viewer must not merge them.
     assert third["partialFingerprints"]["finding/v1"] != fingerprint
 
 
@@ -297,7 +297,7 @@ def test_sarif_fingerprints_stay(analysis: tcpwin.Analysis) -> None:
 
 
 def test_sarif_of_several_files_names_no_wrong_one() -> None:
-    """Frames are counted over all files: which file a finding is in is not known."""
+    """Frames are counted over all files, so the file of a finding is unknown."""
     several = tcpwin.analyze([bundled("keep-alive.pcap").name, bundled("slow-reader.pcap.gz").name])
     [run] = sarif(several, STALL, NOTE)["runs"]
     assert len(run["artifacts"]) == 2

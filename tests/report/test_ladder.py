@@ -1,4 +1,4 @@
-"""The ladder: a line for each packet, from the time line where it left to the one where it came."""
+"""The ladder: a line per packet, from the time line where it left to the one where it arrived."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pairing() -> tcpwin.Pairing:
 
 
 def lines(figure: Any, name: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return begin and end of each line of a kind: (x, y) of both."""
+    """Return start and end of each line of a kind, as (x, y)."""
     [trace] = [each for each in figure.data if each.name == name]
     x, y = np.asarray(trace.x), np.asarray(trace.y)
     return np.stack([x[0::3], y[0::3]], axis=1), np.stack([x[1::3], y[1::3]], axis=1)
@@ -69,7 +69,7 @@ def test_every_packet_of_a_short_span_is_drawn_once(pairing: tcpwin.Pairing) -> 
     passing = (left_ns <= span["end_ns"]) & (left_ns + lasts_ns >= span["start_ns"])
     figure = draw_ladder(pairing, **span)
     assert 50 < count_drawn(figure) <= 2 * MOST_FOCUSED
-    # The clocks differ by microseconds, which decides of packets at either end of the span.
+    # The clocks differ by microseconds, which matters for packets at either end of the span.
     assert abs(count_drawn(figure) - passing.sum()) <= 4
     assert figure.layout.title.text.endswith("7000")
 
@@ -130,7 +130,7 @@ def test_delays_are_a_band_with_every_extreme(long: tcpwin.Pairing) -> None:
 
 
 def test_flight_and_windows_are_those_of_both_ends(long: tcpwin.Pairing) -> None:
-    """A window comes half a round trip after it was sent."""
+    """A window arrives half a round trip after it was sent."""
     figure = draw_ladder(long)
     by_name = {each.name: each for each in figure.data}
     judged = long.judge(0)

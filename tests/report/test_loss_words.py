@@ -1,6 +1,6 @@
-"""What the report says of loss, order, round trips and pauses: its words against fields, packets and the lab.
+"""The report's statements on loss, order, round trips and pauses, compared with fields, packets and the lab.
 
-The lab's kernel counted 59 segments sent again in loss-1-percent (RetransSegs), the relay of lossy-path dropped 12; the
+The lab's kernel counted 59 retransmissions in loss-1-percent (RetransSegs), the relay of lossy-path dropped 12; the
 application of idle-restart wrote 20 messages, 19 of them after a pause, over 180 ms.
 """
 
@@ -49,7 +49,7 @@ def detail_of(name: str) -> list[str]:
 
 
 def told(text: str, tmp_path: Path) -> tuple[tcpwin.Connection, list[str], list[str]]:
-    """The only connection of a ladder, its report and its detail."""
+    """Return the only connection of a ladder, its report and its details."""
     import ladder
 
     path = tmp_path / "told.pcap"
@@ -75,7 +75,7 @@ def test_causes_of_the_labs_loss() -> None:
 
 
 def verdict_lines(lines: list[str], label: str = "Cost") -> tuple[str, str]:
-    """Return the limit of the only connection, and the line labelled `label`; empty if there is none."""
+    """Return the limit of the only connection, and the line labelled `label`, or ""."""
     place = lines.index("")
     return lines[place + 1], next(
         (line for line in lines[place + 2 :] if re.match(rf"{label}(?: \(.*?\))?: ", line)), ""
@@ -83,14 +83,14 @@ def verdict_lines(lines: list[str], label: str = "Cost") -> tuple[str, str]:
 
 
 def test_costly_loss_is_the_paths_and_none_of_the_window() -> None:
-    """The lab's path loses one segment in a hundred; its kernel sent 59 again."""
+    """The lab's path loses one segment in a hundred; its kernel retransmitted 59."""
     name = "loss-1-percent.pcap.gz"
     connection = analyze(find(name)).connections[0]
     direction, verdict = connection.b_to_a, connection.verdict
     assert (verdict.limit, verdict.owner, verdict.direction) == ("path_loss", "network", "b_to_a")
     assert verdict.is_problem
     assert direction.recovery_share is not None
-    # Recovery itself, and the growth after it.
+    # Recovery, and the growth after it.
     assert verdict.lost_ns > direction.recovery_ns
     answer, cost = verdict_lines(lines_of(name))
     assert f" {verdict.headline}." in answer
@@ -107,7 +107,7 @@ def test_costly_loss_is_the_paths_and_none_of_the_window() -> None:
 
 
 def test_loss_at_both_ends() -> None:
-    """The relay dropped 12. Near the receiver recovery is inferred, and so are the causes; the limit is at both."""
+    """The relay dropped 12. Near the receiver recovery and causes are inferred; the limit is the same at both ends."""
     sender, receiver = "lossy-path.pcapng.gz", "lossy-path-receiver.pcap.gz"
     for name, confidence in ((sender, "likely"), (receiver, "likely")):
         assert the_line(name, "client → server").endswith(", 12 retransmissions")
@@ -125,7 +125,7 @@ def test_loss_at_both_ends() -> None:
 
 
 def test_round_trip_says_where_it_was_measured() -> None:
-    """196 ms lie between both ends, all of them between the receiver's capture and the sender."""
+    """196 ms between both ends, all of them between the receiver's capture and the sender."""
     assert the_line("receive-buffer-64k.pcap.gz", "round trip:") == (
         "round trip: least 196 ms, smoothed 196 ms, RTO 396 ms; captured at the sender"
     )
@@ -146,7 +146,7 @@ def test_flight_as_the_sender_saw_it() -> None:
 
 
 def test_idle_restart() -> None:
-    """Of 20 messages 19 follow a pause: 19 restarts, each of a round trip of 180 ms, are 3.42 s."""
+    """19 of 20 messages follow a pause: 19 restarts, each a round trip of 180 ms, are 3.42 s."""
     name = "idle-restart.pcap.gz"
     connection = analyze(find(name)).connections[0]
     verdict = connection.verdict
@@ -191,7 +191,7 @@ def test_idle_restarts_of_little_cost_are_not_a_problem(tmp_path: Path) -> None:
 
 
 def test_an_idle_restart_after_a_closed_window() -> None:
-    """While the reader stalled all drained: `ss` has a window of 624 segments before and of 40 soon after."""
+    """During the reader's stall all data drained: `ss` has a window of 624 segments before and 40 soon after."""
     assert any(
         line.startswith("pauses: 2 with") and line.endswith(", time at zero window included")
         for line in lines_of("zero-window-stall.pcap.gz")
@@ -201,7 +201,7 @@ def test_an_idle_restart_after_a_closed_window() -> None:
 
 
 def test_proofs_that_a_retransmission_was_needless() -> None:
-    """Each time the receiver answers the probe with a DSACK; tshark shows it as SACK edges below the ACK."""
+    """The receiver answers each probe with a DSACK; tshark shows SACK edges below the ACK."""
     for name in ("zero-window-loopback.pcap", "aborted-by-reader.pcapng", "lost-window-update.pcap.gz"):
         assert the_line(name, "retransmissions:") == "retransmissions: 1 tail loss probe"
         assert the_line(name, "spurious:") == "spurious: 1 that the receiver reported as duplicates"
@@ -233,7 +233,7 @@ def test_order(tmp_path: Path) -> None:
 
 
 def test_a_syn_that_nobody_answered(tmp_path: Path) -> None:
-    """No data, but something was sent again: the report must not hide it behind an empty direction."""
+    """There is no data, but the retransmission must not be hidden by the empty direction."""
     unanswered = """
 Nobody answers.
     0.0000 a > b S seq 0 win 64240 <mss 1460>
@@ -273,7 +273,7 @@ def test_nagle_and_delayed_acks(tmp_path: Path) -> None:
     seconds = f"{direction.nagle_delay_ns / 1e6:.3g} ms"
     segments = f"{direction.nagle_delays} small segments"
     verdict = connection.verdict
-    # Whoever writes small pieces can change it, not the host that delays its ACKs.
+    # The writer of small pieces can change it, not the host that delays its ACKs.
     assert "delayed_ack" in (verdict.limit, verdict.also)
     assert verdict.is_problem
     assert verdict.lost_ns == direction.nagle_delay_ns
@@ -289,12 +289,12 @@ def test_nagle_and_delayed_acks(tmp_path: Path) -> None:
 
 
 def test_answers_and_messages(tmp_path: Path) -> None:
-    """One answer has a time, two to four also the longest, more the shares."""
+    """One answer has a time, two to four also the longest, more have percentiles."""
     assert the_line("http-download.pcapng", "answers:") == "answers: 1, first byte after 8.11 ms"
     line = next(line for line in lines_of("iperf3-loopback.pcap.lz4") if line.startswith("answers: 4, "))
     assert re.fullmatch(r"answers: 4, first byte after \S+ µs \(median\), \S+ ms at most", line)
     _, lines, _ = told(turns_ladder(6), tmp_path)
-    # 10 ms at b, and 40 ms of path of which b's answer needs none before the capture at b's end.
+    # 10 ms at b, captured at b's end, where the path's 40 ms do not delay b's answer.
     assert "answers: 6, first byte after 10 ms (median), p95 10 ms, p99 10 ms" in lines
 
 
@@ -351,7 +351,7 @@ def test_round_trips_in_the_detail() -> None:
 
 
 def test_no_percentile_is_below_the_minimum() -> None:
-    """Percentiles of many round trips are rounded down, by less than a part in 128: 180 ms become 179 ms."""
+    """Percentiles of many round trips are rounded down by less than a part in 128: 180 ms become 179 ms."""
     name = "idle-restart.pcap.gz"
     connection = analyze(find(name)).connections[0]
     rounded_ns = connection.round_trips(direction="b_to_a").p5_ns
@@ -363,7 +363,7 @@ def test_no_percentile_is_below_the_minimum() -> None:
 
 
 def test_start_and_congestion_window_in_the_detail() -> None:
-    """Ten segments of 1448 bytes: Linux's initial window. The report leaves both to the detail."""
+    """Ten segments of 1448 bytes: Linux's initial window. The report shows both only in the details."""
     assert any(line.startswith("start: 14.5 kB before the first ACK") for line in detail_of("loss-1-percent.pcap.gz"))
     lossy, lossless = detail_of("loss-1-percent.pcap.gz"), detail_of("window-scaling.pcap.gz")
     assert any(line.startswith("congestion window: 116 kB outstanding at most, SACKed bytes") for line in lossy)

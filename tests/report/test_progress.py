@@ -1,4 +1,4 @@
-"""Transfers on the same axes: what a figure of their bytes over time shows."""
+"""A figure of transfers' bytes over time, on the same axes."""
 
 import json
 
@@ -18,7 +18,7 @@ def test_each_transfer_is_a_curve_from_the_same_start() -> None:
     first, second = drawn["data"]
     assert (first["x"], first["y"]) == ([0, 1, 4], [0, 1_000_000, 4_000_000])
     assert (second["x"], second["y"]) == ([0, 2], [0, 4_000_000])
-    # Neither by colour alone.
+    # Not distinguished by colour alone.
     assert first["line"]["dash"] != second["line"]["dash"]
     assert first["line"]["color"] != second["line"]["color"]
     assert drawn["layout"]["xaxis"]["range"][1] > 4

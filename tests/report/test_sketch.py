@@ -1,4 +1,4 @@
-"""Sketches and bars: what a few columns show is what the connection did, by crafted packets whose times are known."""
+"""Sketches and bars of a few columns show the connection's behaviour, for crafted packets with known times."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def sketched(path: Path | bytes, direction: str) -> Sketch:
 
 
 def columns_of(path: str) -> set[int]:
-    """The columns that the parts of a path of areas take."""
+    """Return the columns taken by the parts of an area path."""
     return {
         column
         for start, count in re.findall(r"M(\d+) \d+(?:V\d+)?h(\d+)", path)
@@ -39,13 +39,13 @@ def column_of(time_s: float) -> int:
 
 
 def test_a_window_closed_from_a_tenth_of_the_life_to_its_end_is_a_band_there() -> None:
-    """3 s; 1,000 bytes at 0.2 s and again, acknowledged at 0.3 s by a window of 0, which opens at 2.8 s."""
+    """3 s; 1,000 bytes at 0.2 s and again, acknowledged at 0.3 s with a window of 0, which opens at 2.8 s."""
     drawn = sketched(written(zero_window_connection()), "a_to_b")
-    # It closes and opens where columns meet.
+    # It closes and opens at column boundaries.
     assert columns_of(drawn.closed) == set(range(column_of(0.3) + 1, column_of(2.8) + 1))
     assert set(re.findall(r"v(\d+)", drawn.closed)) == {str(HEIGHT)}
     assert columns_of(drawn.flight) == set(range(column_of(0.2), column_of(0.3) + 1))
-    # The window is known from the SYN/ACK on: 2,000 bytes, which both segments fill; the line ends with the life.
+    # The window is known from the SYN/ACK on: 2,000 bytes, filled by both segments; the line ends with the connection.
     assert drawn.window.startswith(f"M{column_of(0.1)} 0h")
     assert f"V{HEIGHT}h" in drawn.window
     assert (drawn.top_bytes, drawn.window_max_bytes) == (2000, 2000)
@@ -54,7 +54,7 @@ def test_a_window_closed_from_a_tenth_of_the_life_to_its_end_is_a_band_there() -
 
 
 def test_shades_are_as_large_as_the_time_in_which_the_window_was_closed() -> None:
-    """A reader that closed its window 66 times, in most columns, but for a fifth of the life."""
+    """A reader that closed its window 66 times, in most columns, but for a fifth of the connection."""
     capture = CAPTURES / "lab" / "slow-reader.pcap.gz"
     drawn = sketched(capture, "b_to_a")
     connection = tcpwin.analyze(capture).connections[0]
@@ -76,7 +76,7 @@ def test_a_window_far_above_the_flight_leaves_the_flight_visible() -> None:
 
 
 def test_the_whole_connection_has_separate_columns_for_silences() -> None:
-    """3 s: nothing comes from 0.3 s, when the window closes, until it opens at 2.8 s."""
+    """3 s: nothing happens from 0.3 s, when the window closes, until it opens at 2.8 s."""
     [view] = tcpwin.analyze(written(zero_window_connection())).views([0], buckets=4 * LIFE_COLUMNS)
     drawn = draw_life(view, "a_to_b")
     silent = [(each.start_ns, each.end_ns) for each in view.stalls]
@@ -84,7 +84,7 @@ def test_the_whole_connection_has_separate_columns_for_silences() -> None:
     column_ns = view.connection.duration_ns / LIFE_COLUMNS
     middles = [(column, view.connection.start_ns + (column + 0.5) * column_ns) for column in range(LIFE_COLUMNS)]
     within = {column for column, ns in middles if any(start < ns < end for start, end in silent)}
-    # Columns at the ends of a silence are half of it.
+    # Columns at the ends of a silence are half silent.
     assert within
     assert columns_of(drawn.silent) ^ within <= {c for c in within if c - 1 not in within or c + 1 not in within}
     moved = sum(int(each) for each in re.findall(r"h(\d+)", drawn.window))
@@ -92,7 +92,7 @@ def test_the_whole_connection_has_separate_columns_for_silences() -> None:
 
 
 def test_nothing_known_is_nothing_drawn() -> None:
-    """Without the server's side no window and no flight of the client's data is known."""
+    """Without the server's side, neither window nor flight of the client's data is known."""
     packets = [packet for packet in zero_window_connection() if packet["TCP"].sport != 80]
     drawn = sketched(written(packets), "a_to_b")
     assert (drawn.window, drawn.flight, drawn.closed) == ("", "", "")

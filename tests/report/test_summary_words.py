@@ -1,4 +1,4 @@
-"""The paragraph, verdicts, time budgets and silences in a report: their numbers and fields, tables by whole lines."""
+"""Summary, verdicts, time budgets and silences in a report: their numbers and fields, tables by complete lines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_every_item_has_words() -> None:
 
 
 def test_report_of_a_lossy_capture() -> None:
-    """The lab sent 8,000,000 bytes, and its kernel counted 59 segments sent again."""
+    """The lab sent 8,000,000 bytes, and its kernel counted 59 retransmissions."""
     analysis = bundled("loss-1-percent.pcap.gz")
     verdict = analysis.connections[0].verdict
     assert (verdict.limit, verdict.owner) == ("path_loss", "network")
@@ -95,7 +95,7 @@ def test_budget_says_what_the_kernel_counted() -> None:
 
 
 def test_silences_of_a_stall() -> None:
-    """Frame 13,657 announces zero, frame 13,664 the update (test_words); the probes lie between."""
+    """Frame 13,657 announces zero, frame 13,664 the update (test_words), with the probes in between."""
     lines = list(render_stalls(bundled("zero-window-stall.pcap.gz").connections[0]))
     assert lines == [
         "",
@@ -109,7 +109,7 @@ def test_silences_of_a_stall() -> None:
 
 
 def test_most_silences_are_left_out() -> None:
-    """20 messages, of which 20 pauses follow; the capture holds no other silence."""
+    """20 messages, followed by 20 pauses; the capture has no other silence."""
     connection = bundled("idle-restart.pcap.gz").connections[0]
     lines = list(render_stalls(connection))
     assert len(connection.stalls) == 20
@@ -135,7 +135,7 @@ def test_connection_in_full_has_all_of_it() -> None:
 
 
 def nasty_claim() -> tuple[tcpwin.Analysis, Finding]:
-    """A capture, and a finding with all characters that need care, which claims all the time of the capture's limit."""
+    """Return a capture, and a finding with all special characters that claims all the time of the capture's limit."""
     analysis = bundled("slow-reader.pcap.gz")
     items_ns = {item: analysis.connections[0].budget["b_to_a"].items_ns[item] for item in WINDOW_ITEMS}
     limits = ("receiver_application",)
@@ -151,7 +151,7 @@ def test_paragraph_is_harmless() -> None:
 
 
 def test_words_of_a_verdict_are_harmless() -> None:
-    """The finding's remedy is the fix, its text the reason, as it blames another than the limit itself."""
+    """The finding's remedy is the fix, its text the reason, because it blames another limit."""
     analysis, finding = nasty_claim()
     connection = analysis.connections[0]
     verdict = judge_connection(connection, [finding])

@@ -1,4 +1,4 @@
-"""The numbers of the report are the fields'."""
+"""The report's numbers equal the fields."""
 
 import re
 from copy import copy
@@ -25,12 +25,12 @@ def value_of(text: str, units: dict[str, float]) -> float:
 
 
 def near(text: str, units: dict[str, float]) -> object:
-    """Approximate the value of a text of three digits."""
+    """Approximate the value of a text with three digits."""
     return pytest.approx(value_of(text, units), rel=0.006, abs=0.6 * min(units.values()))
 
 
 def compare_verdict(connection: Connection, block: str) -> None:
-    """The lines of a block that say what limited a connection against its verdict."""
+    """Compare the lines on a connection's limit with its verdict."""
     verdict = connection.verdict
     headline = (
         r"^    (?:[\w ]+: l|L)imited by .*? \((<?)(\d+) % of the time, (\w+)\)(?: and .*? \((<?\d+) %\))?\.(?: |$)"
@@ -48,7 +48,7 @@ def compare_verdict(connection: Connection, block: str) -> None:
         assert direction.zero_window_ns == near(closed[1], TIMES)
         assert direction.zero_window_episode_count == int(closed[2].replace(",", ""))
     for whole, parts in re.findall(r" (?:for|waited) (\S+ \S+): (\S+ \S+ [^;\n]* \+ [^;\n]*)", block):
-        # Parts printed as a sum add up, within the precision of three digits.
+        # Parts printed as a sum add up, within three digits.
         own = [value_of(" ".join(part.split()[:2]), TIMES) for part in parts.split(" + ")]
         assert sum(own) == pytest.approx(value_of(whole, TIMES), rel=0.01)
     also = re.search(
@@ -66,7 +66,7 @@ def compare_verdict(connection: Connection, block: str) -> None:
     if cost:
         assert verdict.named_ns == near(cost[2], TIMES)
     if left := re.search(r"it would have taken (?:as little as )?(\S+ \S+) instead of (\S+ \S+)$", block, re.MULTILINE):
-        # The three add up as they are written: to the last digit of the largest.
+        # The three add up as printed, to the last digit of the largest.
         assert connection.duration_ns - verdict.cost_ns == pytest.approx(
             value_of(left[1], TIMES), rel=0.006, abs=0.011 * connection.duration_ns
         )

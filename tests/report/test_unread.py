@@ -1,4 +1,4 @@
-"""Frames that tcpwin does not understand are counted and named, and the capture is never called whole."""
+"""Frames that tcpwin does not understand are counted and named, and the capture is not called complete."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tcpwin.render import WHOLE, quality_remarks, render
 
 
 def captured(*packets: Packet) -> Capture:
-    """A second between two packets."""
+    """Return a capture of two packets a second apart."""
     timed = [packet.copy() for packet in packets]
     for second, packet in enumerate(timed):
         packet.time = second

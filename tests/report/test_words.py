@@ -1,6 +1,6 @@
-"""What the report says of each kind of case: limit, owner, share and numbers, checked against other sources.
+"""The report's statements on each kind of case (limit, owner, share, numbers), checked against other sources.
 
-Durations and counts are those of capinfos and of the applications and kernels at both ends (see the TOML beside each
+Durations and counts are those of capinfos and of the applications and kernels at both ends (see the TOML next to each
 capture); sizes follow from the options and window fields of the packets named.
 """
 
@@ -37,7 +37,7 @@ def verdict_of(name: str) -> Verdict:
 
 
 def paragraph_of(text: str) -> str:
-    """Return the paragraph before the first connection, below the lines about the capture."""
+    """Return the summary, between the lines about the capture and the first connection."""
     return " ".join(text.split("\n\n")[1].split("\n"))
 
 
@@ -45,7 +45,7 @@ HEADS = ("Cost: ", "Fix: ", "Evidence: ")
 
 
 def told(name: str) -> tuple[str, str, str]:
-    """Return the answer, cost with fix, and evidence of the only connection; empty if missing."""
+    """Return answer, cost with fix, and evidence of the only connection; "" if missing."""
     return told_in(lines_of(name))
 
 
@@ -129,9 +129,9 @@ def test_one_zero_window_is_singular() -> None:
     [("lost-window-update.pcap.gz", "probe answer"), ("lost-window-update-receiver.pcap.gz", "update")],
 )
 def test_lost_window_update(name: str, ended: str) -> None:
-    """At the sender only a probe's answer shows the window open; at the receiver the update was seen to leave.
+    """At the sender only a probe's answer shows the open window; the receiver's capture contains the update.
 
-    The server's application slept for 1.7 s: so long, and no longer than until the probe after it, data waited.
+    The server's application slept for 1.7 s; data waited at least that long, and at most until the next probe.
     """
     verdict = verdict_of(name)
     assert (verdict.limit, verdict.owner, verdict.side) == ("receiver_application", "server_application", "server")
@@ -162,7 +162,7 @@ def test_scaling_disabled() -> None:
 
 
 def test_limited() -> None:
-    """32,120 bytes are the most that 8030 << 2 announces; × 8 / 0.196 s = 1.31 Mbit/s."""
+    """8030 << 2 announces at most 32,120 bytes; × 8 / 0.196 s = 1.31 Mbit/s."""
     name = "receive-buffer-64k.pcap.gz"
     verdict = verdict_of(name)
     assert (verdict.limit, verdict.owner, verdict.side) == ("receiver_window", "client_host", "client")
@@ -180,12 +180,13 @@ def test_limited() -> None:
 
 
 def test_near_the_receiver() -> None:
-    """The same transfer at both ends: the same limit and owner, but inferred near the receiver, not certain."""
+    """The same transfer at both ends: the same limit and owner, but inferred near the receiver."""
     name = "receive-buffer-64k-receiver.pcap.gz"
     near, sender = verdict_of(name), verdict_of("receive-buffer-64k.pcap.gz")
     assert (near.limit, near.owner) == (sender.limit, sender.owner)
     assert (near.confidence, sender.confidence) == ("likely", "certain")
-    # 0.42 s of the first flights look like the send buffer's there: that they came to the window's end does not show.
+    # 0.42 s of the first flights look like the send buffer's there, because it is not visible that they filled the
+    # window.
     assert near.share == pytest.approx(sender.share, abs=0.04)
     assert ", likely)" in told(name)[0]
     assert the_line(name, "in flight:").endswith(", as seen near the receiver: more at the sender")
@@ -193,7 +194,7 @@ def test_near_the_receiver() -> None:
 
 
 def test_unknown_scale() -> None:
-    """353,312 bytes in flight against a field of 12,893: 12,893 << 4 is 206,288 and too little, << 5 is enough."""
+    """353,312 bytes in flight with a field of 12,893: 12,893 << 4 is 206,288 and too small, << 5 suffices."""
     name = "mid-connection.pcap.gz"
     assert 12_893 << 4 < 353_312 <= 12_893 << 5
     lines = lines_of(name)
@@ -203,7 +204,8 @@ def test_unknown_scale() -> None:
         "window of the receiver: not known in bytes, any shift from 5 to 14 is possible "
         "(frame 3: 353312 bytes in flight, more than a window field of 12893 allows below shift 5)"
     )
-    # The capture's quality says why: it holds no SYN. What rests on windows of unknown size is not certain.
+    # The capture's quality gives the reason: it has no SYN. Statements based on windows of unknown size are not
+    # certain.
     assert "quality  1 connection without its SYN" in lines
     assert verdict_of(name).confidence != "certain"
     assert not verdict_of(name).limit.startswith("receiver_")
@@ -223,7 +225,7 @@ def test_nothing_wrong() -> None:
     assert (cost, evidence) == ("", f"Evidence: {verdict.reason}")
     assert not any("Fix" in line for line in lines)
     assert "    client → server  5 B acknowledged, 1 segment, 0 retransmissions" in lines
-    # 65,483 in the SYN/ACK and 64 << 10 = 65,536 after it print alike: no change to speak of.
+    # 65,483 in the SYN/ACK and 64 << 10 = 65,536 after it print alike: no relevant change.
     assert any(
         line.startswith("           window of the server: 65.5 kB throughout, shift 10 (from the SYNs)")
         for line in lines
@@ -259,7 +261,9 @@ def test_quality_is_shown() -> None:
 
 
 def dead_window_ladder() -> str:
-    """b closes its window one second in and never opens it; a probes, b answers with zero, a is silent at the end."""
+    """b closes its window after one second and never opens it; a probes, b answers with zero, a is silent at the
+    end.
+    """
     return """
 A window that never opens again.
     0.000000 a > b S  seq 0 win 64240 <mss 1460,ws 7>
@@ -293,7 +297,7 @@ def test_dead_zero_window(tmp_path: Path) -> None:
     assert "3.01 s at zero window" in answer
     assert cost.startswith("Cost: about 3.01 s: ")
     assert evidence.endswith("{5} (rule TW203 zero-window-dead)")
-    # It never opened again: the row names no last frame.
+    # It never opened again, so the row names no last frame.
     assert any(line.endswith("   open, frame 5") for line in render_connection(connection).splitlines())
 
 
@@ -314,7 +318,7 @@ Closed for a while in the middle of a life.
 
 
 def test_a_dear_connection_without_a_problem_hides_none_with_one(tmp_path: Path) -> None:
-    """One idled for 1000 s, with a window closed too shortly to matter; the other lost 1 s of 1.2 s."""
+    """One was idle for 1000 s, with a window closed too briefly to matter; the other lost 1 s of 1.2 s."""
     import ladder
 
     paths = []

@@ -1,4 +1,4 @@
-"""A segment as an acknowledgment: SND.UNA, SACK, the advertised window, and what kind of ACK it is (rules 2, 4, 5)."""
+"""A segment as an acknowledgment: SND.UNA, SACK, the advertised window, and kinds of ACK (rules 2, 4, 5)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from twin.windows import Advertisement
 DUPLICATE_THRESHOLD = 3
 """RFC 5681 §3.2."""
 DELAYED_MIN_NS, DELAYED_MAX_NS = 38_000_000, 520_000_000
-"""Linux delays by 40 ms at least (TCP_DELACK_MIN), others up to half a second (RFC 9293 §3.8.6.3)."""
+"""Linux delays ACKs by at least 40 ms (TCP_DELACK_MIN), others up to half a second (RFC 9293 §3.8.6.3)."""
 SILENT_MIN_NS = 35_000_000
-"""A receiver that delays an ACK sends none meanwhile, but for what the path's jitter takes off."""
+"""A receiver that delays an ACK sends none in this time, minus the path's jitter."""
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Answer:
 
 
 def take_ack(sent: Direction, acked: Direction, segment: Segment) -> Answer:
-    """Take in ACK and window of a segment without SYN and RST; `sent` is its sender's direction."""
+    """Process ACK and window of a segment without SYN and RST; `sent` is its sender's direction."""
     was_started, was_una = acked.flight.is_started, acked.flight.una
     had_window, was_raw = acked.window.is_known, acked.window.last_raw
     had_doubts = acked.has_doubts
@@ -42,7 +42,7 @@ def take_ack(sent: Direction, acked: Direction, segment: Segment) -> Answer:
 
     is_plain = not segment.is_fin and segment.length == 0
     is_closed_again = segment.window == 0 and was_raw == 0 and had_window
-    # Rule 4.6: the answer to a probe repeats the acknowledgment, or takes the probe's byte.
+    # Rule 4.6: the answer to a probe repeats the acknowledgment, or acknowledges the probe's byte.
     if is_plain and is_closed_again and ack in (was_una, was_una + 1) and acked.zero.is_probe_unanswered:
         answer.events.add("zero_window_probe_ack")
     elif is_plain and was_started and ack == was_una and had_window and is_next(sent, segment):
@@ -62,7 +62,7 @@ def is_next(sent: Direction, segment: Segment) -> bool:
 
 
 def acknowledge(sent: Direction, acked: Direction, ack: int, segment: Segment) -> Answer:
-    """Move SND.UNA; `sent` is the direction of the ACK's sender."""
+    """Advance SND.UNA; `sent` is the direction of the ACK's sender."""
     flight = acked.flight
     if not flight.is_acked:
         flight.begin_acks(ack)
@@ -76,7 +76,7 @@ def acknowledge(sent: Direction, acked: Direction, ack: int, segment: Segment) -
         answer.events |= acknowledge_unseen(acked, ack)
     una = flight.una
     covered, is_sent_once = cover(sent, acked, ack, segment, answer)
-    # An ACK that carries data waited for the data.
+    # An ACK with data waited for the data.
     is_of_one = is_sent_once and ack - una <= acked.segment_size and not segment.length
     if covered and is_of_one and is_held_back(acked, segment.time_ns - covered.oldest_ns, silence_ns):
         answer.events.add("delayed_ack")
@@ -92,9 +92,9 @@ def acknowledge(sent: Direction, acked: Direction, ack: int, segment: Segment) -
 
 
 def is_held_back(acked: Direction, rtt_ns: int, silence_ns: int) -> bool:
-    """The ACK of a segment comes so much later than the fastest that its sender delayed it (rule 5.4).
+    """Return whether a segment's ACK is so late that its sender delayed it (rule 5.4).
 
-    One that waited in a queue follows others closely.
+    An ACK that waited in a queue follows others closely.
     """
     least_ns = acked.ledger.least_ns
     is_late = least_ns is not None and DELAYED_MIN_NS <= rtt_ns - least_ns <= DELAYED_MAX_NS
@@ -102,7 +102,9 @@ def is_held_back(acked: Direction, rtt_ns: int, silence_ns: int) -> bool:
 
 
 def cover(sent: Direction, acked: Direction, ack: int, segment: Segment, answer: Answer) -> tuple[Covered | None, bool]:
-    """Return the acknowledged data's send time, and whether it was sent once (Karn, RFC 6298 §3) or has timestamps."""
+    """Return the send time of the acknowledged data, and whether it was sent once (Karn, RFC 6298 §3) or has
+    timestamps.
+    """
     flight, recovery = acked.flight, acked.recovery
     una = flight.una
     is_doubtful = any(ranges.overlap(una, ack) for ranges in (flight.unseen, recovery.ambiguous))
@@ -131,7 +133,7 @@ def cover(sent: Direction, acked: Direction, ack: int, segment: Segment, answer:
 
 
 def acknowledge_unseen(acked: Direction, ack: int) -> set[str]:
-    """An ACK of bytes that the capture does not hold (rule 5.3), unless of a probe's byte."""
+    """Process an ACK of bytes that the capture lacks (rule 5.3), other than a probe's byte."""
     is_probe_byte = acked.zero.is_probe_unanswered and ack == acked.flight.nxt + 1
     acked.flight.nxt = ack
     if is_probe_byte or not acked.flight.is_seen:
@@ -142,7 +144,7 @@ def acknowledge_unseen(acked: Direction, ack: int) -> set[str]:
 
 
 def take_window(sent: Direction, acked: Direction, segment: Segment, ack: int, answer: Answer) -> set[str]:
-    """Take in the advertised window (rules 2.1, 2.3, 4.2, 4.3)."""
+    """Process the advertised window (rules 2.1, 2.3, 4.2, 4.3)."""
     shift = sent.shift or 0
     seq = sent.flight.place(segment.seq)
     new = Advertisement(seq, ack, segment.window << shift, 1 << shift, answer.is_new)
@@ -170,7 +172,7 @@ def take_window(sent: Direction, acked: Direction, segment: Segment, ack: int, a
 
 
 def take_sack(acked: Direction, segment: Segment, ack: int, answer: Answer) -> int:
-    """Enter the SACK blocks and return the bytes that are news (RFC 2018 §4, RFC 2883 §4, RFC 6675 §4)."""
+    """Process the SACK blocks and return the newly reported bytes (RFC 2018 §4, RFC 2883 §4, RFC 6675 §4)."""
     flight = acked.flight
     blocks = [(flight.place(left), flight.place(right)) for left, right in segment.options.sack]
     if blocks and is_dsack(blocks, ack):
@@ -192,7 +194,7 @@ def take_sack(acked: Direction, segment: Segment, ack: int, answer: Answer) -> i
             if sent := acked.ledger.find(fresh_from):
                 times.append(sent.time_ns)
     if times and ack <= flight.una and segment.time_ns >= min(times):
-        # The sender times what is newly reported, too (tcp_ack_update_rtt, net/ipv4/tcp_input.c: sack_rtt_us).
+        # The sender also times newly reported data (tcp_ack_update_rtt, net/ipv4/tcp_input.c: sack_rtt_us).
         acked.ledger.estimator.sample(segment.time_ns - min(times), flight.una, flight.nxt)
     if flight.sacked.total() > 2 * acked.segment_size and acked.recovery.reported_ns is None:
         acked.recovery.reported_ns = segment.time_ns
@@ -200,17 +202,17 @@ def take_sack(acked: Direction, segment: Segment, ack: int, answer: Answer) -> i
 
 
 def is_dsack(blocks: list[tuple[int, int]], ack: int) -> bool:
-    """The first block lies below the acknowledgment, or inside the second (RFC 2883 §4)."""
+    """Return whether the first block is below the acknowledgment or inside the second (RFC 2883 §4)."""
     (left, right), *others = blocks
     is_inside = bool(others) and others[0][0] <= left and right <= others[0][1]
     return left < right and (right <= ack < right + FURTHEST or is_inside)
 
 
 def judge_repeated(acked: Direction, segment: Segment, is_same_window: bool, fresh: int) -> set[str]:
-    """Name a segment without payload that repeats the last acknowledgment; `fresh` bytes were SACKed by it.
+    """Classify a segment without payload that repeats the last acknowledgment and SACKs `fresh` bytes.
 
-    Duplicate ACKs by RFC 5681 §2 (data outstanding, the same window) or RFC 6675 §2 (new SACK information). Where the
-    other side was not captured, what it has outstanding is unknown, and the repetition speaks for itself.
+    Duplicate ACKs follow RFC 5681 §2 (data outstanding, the same window) or RFC 6675 §2 (new SACK information). If the
+    other side was not captured, its outstanding data is unknown, and the repetition suffices.
     """
     if acked.is_keep_alive_unanswered and is_same_window and segment.window:
         return {"keep_alive_ack"}

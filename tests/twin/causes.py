@@ -1,6 +1,6 @@
-"""Why data was sent again: which of the sender's mechanisms did it, by what the sender knew (rules 6.3 to 6.7).
+"""Causes of retransmissions: the sender's mechanism, derived from the sender's knowledge (rules 6.3 to 6.7).
 
-Whatever the capture sees reaches the sender `near_ns` later: the round trip between the two.
+Captured packets reach the sender `near_ns` later, the round trip between the two.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from twin.timing import RTO_MAX_NS
 DUPLICATE_THRESHOLD = 3
 """RFC 5681 §3.2."""
 PROMPT_NS = 3_000_000
-"""A sender answers an ACK within this time, or its timer did."""
+"""A sender answers an ACK within this time; otherwise its timer expired."""
 LONE_PROBE_EXTRA_NS = 200_000_000
-"""For the delayed ACK where one segment is out (tcp_schedule_loss_probe, net/ipv4/tcp_output.c)."""
+"""Allowance for a delayed ACK with one segment in flight (tcp_schedule_loss_probe, net/ipv4/tcp_output.c)."""
 MAX_BACKOFF = 10
 
 
 def reaches(elapsed_ns: int, timer_ns: int) -> bool:
-    """Whether a sender's timer can have run out: its clock has a coarser grain, and its samples are not all ours."""
+    """Return whether a sender's timer can have expired, given its coarser clock and unknown samples."""
     return elapsed_ns >= timer_ns // 100 * 85
 
 
@@ -33,9 +33,9 @@ class Case:
     is_head: bool
     is_tail: bool
     is_repeated: bool
-    """Sent again already since the phase began."""
+    """Already retransmitted since the phase began."""
     was_recovered: bool
-    """Last sent again in a fast recovery, this one or one before."""
+    """Last retransmitted in this or an earlier fast recovery."""
     is_lone: bool
     """Nothing else is in flight."""
     is_probe_out: bool
@@ -44,27 +44,27 @@ class Case:
     sacked_above: int
     sacked_ranges: int
     is_sacked_again: bool
-    """SACK reports data above it that this phase sent again."""
+    """SACK reports data above it that this phase retransmitted."""
     is_overtaken: bool
-    """A retransmission that was sent later has arrived."""
+    """A later retransmission has arrived."""
     is_going_on: bool
-    """Something was sent again within the last round trip and a half."""
+    """Something was retransmitted within the last one and a half round trips."""
     sends_probes: bool | None
-    """Whether the sender probes for tail loss, where it has shown it."""
+    """Whether the sender sends tail loss probes, if known."""
     is_near: bool
-    """The capture point is at the sender."""
+    """The capture point is the sender."""
     mss: int
     timeouts: int
     age_ns: int
-    """Since the bytes were last sent."""
+    """Time since the data was last sent."""
     oldest_ns: int
-    """Since the oldest segment in flight was sent."""
+    """Time since the oldest segment in flight was sent."""
     advance_ns: int
-    """Since SND.UNA moved."""
+    """Time since SND.UNA moved."""
     quiet_ns: int
-    """Since the sender last sent or heard anything."""
+    """Time since the sender last sent or received anything."""
     has_answered: bool
-    """It sent something since the last ACK reached it."""
+    """The sender sent something since the last ACK reached it."""
     smoothed_ns: int | None
     rto_ns: int
     """With back-off."""
@@ -76,17 +76,17 @@ class Case:
 
     @property
     def is_certain_probe(self) -> bool:
-        """True for a probe that cannot be a timeout, which sends the head, and not before its time."""
+        """Return true for a probe that cannot be a timeout, which resends the head, and not earlier."""
         return not self.is_head or (self.smoothed_ns is not None and not self.is_timed_out)
 
     @property
     def is_prompt(self) -> bool:
-        """An ACK set it off, or the reordering timer that one started (RFC 8985 §6.2)."""
+        """Return whether an ACK triggered it, or the reordering timer that one started (RFC 8985 §6.2)."""
         return self.quiet_ns <= PROMPT_NS or (not self.has_answered and self.quiet_ns <= (self.smoothed_ns or 0) // 4)
 
     @property
     def has_evidence(self) -> bool:
-        """Something above it arrived."""
+        """Return whether later data arrived."""
         return self.duplicate_acks > 0 or self.sacked_above > 0
 
     @property
@@ -104,14 +104,14 @@ class Case:
 
 
 def explain(sent: Direction, peer: Direction, segment: Segment, seq: int, end: int, path_ns: int | None) -> Cause:
-    """Name what a segment below SND.MAX is, which lies from `seq` to `end`."""
+    """Classify a segment from `seq` to `end` below SND.MAX."""
     flight = sent.flight
     is_below = end <= flight.una
     end = min(end, flight.nxt)
     hole = sent.recovery.hole_at(seq, end)
     is_unseen = seq < end and flight.unseen.overlap(seq, end) == end - seq
     if path_ns is not None and peer.far_ns is not None and sent.far_ns is not None:
-        # The handshake may have waited for what the path does not.
+        # The handshake may have waited for more than the path.
         path_ns = min(path_ns, max(peer.far_ns + sent.far_ns, REORDER_DEFAULT_NS))
     if is_unseen and hole and not is_below and (late := hole.fill(segment, sent.tsval, path_ns)):
         return late
@@ -128,7 +128,9 @@ def explain(sent: Direction, peer: Direction, segment: Segment, seq: int, end: i
 
 
 def is_left_out(sent: Direction, seq: int) -> bool:
-    """Data of the SYN that the SYN/ACK did not acknowledge, for the first time again (RFC 7413 §4.2)."""
+    """Return whether it is the SYN's data, not acknowledged by the SYN/ACK, sent again for the first time (RFC 7413
+    §4.2).
+    """
     first = sent.isn + 1
     is_outstanding = sent.has_syn and sent.flight.is_acked and sent.flight.una == first
     is_early = first <= seq < first + sent.syn.early_bytes
@@ -136,7 +138,7 @@ def is_left_out(sent: Direction, seq: int) -> bool:
 
 
 def note_probing(recovery: Recovery, case: Case, cause: Cause) -> None:
-    """Note whether the sender probes for tail loss: a probe restarts the timer, a timeout doubles it."""
+    """Record whether the sender sends tail loss probes: a probe restarts the timer, a timeout doubles it."""
     if cause is Cause.TAIL_LOSS_PROBE and case.is_certain_probe:
         recovery.sends_probes = True
     if cause is not Cause.RTO or case.timeouts:
@@ -148,14 +150,14 @@ def note_probing(recovery: Recovery, case: Case, cause: Cause) -> None:
         return
     is_silent = case.has_sack and recovery.phase is Phase.OPEN and not case.has_evidence
     is_unprobed = not (case.is_probe_out or case.is_lone) and case.is_near
-    # A probe may be new data: then the newest was sent that much later than the oldest.
+    # A probe may be new data, in which case the newest segment was sent that much later than the oldest.
     is_one_flight = case.smoothed_ns is not None and not reaches(case.oldest_ns - case.quiet_ns, 2 * case.smoothed_ns)
     if is_silent and is_unprobed and is_one_flight and reaches(case.quiet_ns, case.rto_ns):
         recovery.sends_probes = False
 
 
 def reckon(sent: Direction, peer: Direction, now_ns: int, seq: int, end: int) -> Case:
-    """Return the sender's knowledge when it sent these bytes again."""
+    """Return the sender's knowledge when it resent these bytes."""
     flight, recovery, estimator = sent.flight, sent.recovery, sent.ledger.estimator
     near_ns = peer.far_ns or 0
     resend = recovery.last_resend(seq, end)
@@ -171,7 +173,7 @@ def reckon(sent: Direction, peer: Direction, now_ns: int, seq: int, end: int) ->
         duplicate_acks = min(duplicate_acks, DUPLICATE_THRESHOLD - 1)
         sacked_above, sacked_ranges = min(sacked_above, mss), min(sacked_ranges, 1)
     heard_ns = max(sent.acked_ns, sent.answered_ns) + near_ns
-    # The timer that began with a retransmission had the estimate of that time.
+    # The timer started by a retransmission used the estimate of that time.
     base_rto_ns = min([estimator.timeout_ns(near_ns), *([resend.timeout_ns] if resend else [])])
     smoothed_ns = 0 if estimator.smoothed_ns is None else estimator.smoothed_ns + near_ns
     return Case(
@@ -213,7 +215,7 @@ def judge(phase: Phase, case: Case) -> Cause:
 
 
 def judge_after_timeout(case: Case) -> Cause:
-    # ACKs clock out the retransmissions from there on; one without an ACK comes from the timer.
+    # From there on ACKs clock the retransmissions; one without an ACK comes from the timer.
     if case.is_head and reaches(case.age_ns, case.base_rto_ns) and not case.is_prompt:
         return Cause.RTO
     if case.is_repeated and (case.is_sacked_again or case.is_lost_by_sack):
@@ -222,7 +224,7 @@ def judge_after_timeout(case: Case) -> Cause:
 
 
 def judge_in_recovery(case: Case) -> Cause:
-    # Without SACK, only the timer shows that a retransmission was lost (RFC 6582 §3.2).
+    # Without SACK, only the timer detects a lost retransmission (RFC 6582 §3.2).
     is_timer = not case.is_prompt or (case.is_repeated and not case.has_sack)
     if case.is_head and case.is_timed_out and is_timer:
         return Cause.RTO
@@ -240,12 +242,12 @@ def judge_open(case: Case) -> Cause:
         return Cause.TAIL_LOSS_PROBE
     if is_timer or (case.is_head and case.is_timed_out and not case.has_evidence):
         return Cause.RTO
-    # RACK or early retransmit: something above it arrived, or something sent after it (RFC 8985 §6.2).
+    # RACK or early retransmit: later data arrived (RFC 8985 §6.2).
     is_passed = case.has_sack and case.is_overtaken and case.is_prompt
     if is_passed or case.sacked_above > 0 or (case.is_head and case.has_evidence):
         return Cause.FAST
     if case.is_head and case.is_prompt:
-        # An ACK alone shows no loss, but in NewReno the next hole (RFC 6582 §3.2).
+        # An ACK alone shows no loss, except in NewReno for the next hole (RFC 6582 §3.2).
         return Cause.RECOVERY if case.is_going_on and not case.has_sack else Cause.OTHER
     if case.is_head and case.quiet_ns > (case.smoothed_ns or 0):
         return Cause.RTO
@@ -253,7 +255,8 @@ def judge_open(case: Case) -> Cause:
 
 
 def is_probe(case: Case) -> bool:
-    """A tail loss probe: the last segment, by the timer that no timeout and nothing SACKed stands against.
+    """Return whether it is a tail loss probe: the last segment, on the probe timer, without a timeout or SACK against
+    it.
 
     It comes no later than the timeout of the oldest segment (tcp_schedule_loss_probe, net/ipv4/tcp_output.c).
     """

@@ -1,4 +1,4 @@
-"""Rounds, a model of the congestion window, and the restart after an idle gap (rule 7)."""
+"""Rounds, a model of the congestion window, and idle restarts (rule 7)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 INITIAL_SEGMENTS = 10
 """TCP_INIT_CWND (include/net/tcp.h), RFC 6928."""
 MIN_ROUND_TRIP_NS = 1_000_000
-"""A shorter path loses too little to report."""
+"""Shorter paths lose too little to report."""
 DELAYED_ACK_NS = 50_000_000
 
 
 def restart_window(window: int, gap_ns: int, rto_ns: int, initial: int) -> int:
-    """Return the window after tcp_cwnd_restart (net/ipv4/tcp_output.c): halved per RTO beyond the first."""
+    """Return the window after tcp_cwnd_restart (net/ipv4/tcp_output.c): halved for each RTO beyond the first."""
     floor = min(window, initial)
     while (gap_ns := gap_ns - rto_ns) > 0 and window > floor:
         window //= 2
@@ -21,25 +21,27 @@ def restart_window(window: int, gap_ns: int, rto_ns: int, initial: int) -> int:
 
 @dataclass(slots=True)
 class Ramp:
-    """The burst after an idle gap, while it is followed."""
+    """The tracked burst after an idle gap."""
 
     start_ns: int
     round_trip_ns: int
     mss: int
     sent: int
     has_room: bool
-    """The receive window held another segment behind the last."""
+    """The receive window had room for another segment after the last."""
     window: int = 0
-    """Before the gap."""
+    """Window before the gap."""
     predicted: int = 0
-    """What Linux leaves of it."""
+    """Window that Linux keeps of it."""
 
     @property
     def longest_round_ns(self) -> int:
         return self.round_trip_ns * 3 // 2 + DELAYED_ACK_NS
 
     def is_restart(self, now_ns: int) -> bool:
-        """The burst ended as Linux's cut window would end it, and continues with its first ACK, maybe a delayed one."""
+        """Return whether the burst ended at Linux's reduced window and continued with its first, perhaps delayed,
+        ACK.
+        """
         is_clocked = self.round_trip_ns // 10 * 9 <= now_ns - self.start_ns <= self.longest_round_ns
         is_as_predicted = self.predicted // 2 <= self.sent <= self.predicted + 2 * self.mss
         is_less = self.sent + self.mss < self.window
@@ -51,7 +53,7 @@ class Congestion:
     round_end: int | None = None
     """SND.MAX when the round began."""
     peak: int = 0
-    """Most bytes in flight since then."""
+    """Maximum bytes in flight since then."""
     acked: int = 0
     """Bytes acknowledged since then."""
     last_peak: int = 0
@@ -72,8 +74,9 @@ class Congestion:
         return self.round_end is None or una > self.round_end
 
     def end_round(self, nxt: int, flight: int, mss: int, *, is_recovering: bool) -> None:
-        """In slow start each acknowledged byte widens the window by one, beyond the threshold a round by a segment,
-        while more than half of it was used (tcp_is_cwnd_limited; RFC 5681 §3.1)."""
+        """In slow start each acknowledged byte widens the window by one, beyond the threshold by a segment per
+        round, if more than half of it was used (tcp_is_cwnd_limited; RFC 5681 §3.1).
+        """
         self.period_peak = max(self.period_peak, self.peak)
         window = max(self.window, INITIAL_SEGMENTS * mss)
         was_limited = window < 2 * max(self.peak, self.last_peak)
@@ -88,8 +91,8 @@ class Congestion:
         self.window = self.threshold = flight * 7 // 10
 
     def resume(self, gap_ns: int, rto_ns: int, ramp: Ramp) -> None:
-        """Data is sent after nothing was in flight for longer than the RTO; a path too short is not followed."""
-        # After a loss the model is no longer to be trusted, what was in flight is.
+        """Start tracking data sent after an idle time longer than the RTO, unless the path is too short."""
+        # After a loss the flight is more reliable than the model.
         ramp.window = self.period_peak if self.threshold is not None else max(self.window, self.period_peak)
         ramp.predicted = restart_window(ramp.window, gap_ns, rto_ns, INITIAL_SEGMENTS * ramp.mss)
         self.window, self.period_peak = ramp.predicted, 0
@@ -97,7 +100,7 @@ class Congestion:
         self.ramp = ramp if can_tell else None
 
     def follow(self, now_ns: int, silence_ns: int, length: int, *, flight: int, has_room: bool) -> bool:
-        """New data after the gap; whether it shows that its sender had waited for the first ACK."""
+        """Process new data after the gap; return whether its sender waited for the first ACK."""
         ramp = self.ramp
         if ramp is None:
             return False

@@ -1,4 +1,4 @@
-"""Segments → connections: whose they are, handshake, abort, and the capture's own duplicates (rules 1, 6.1, 12)."""
+"""Segments → connections: sides, handshake, abort, and duplicates made by the capture (rules 1, 6.1, 12)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Taken:
 
 @dataclass(slots=True)
 class Connection:
-    """Side 0 sent the first segment seen; `directions[side]` is that side's data."""
+    """A connection whose side 0 sent the first captured segment; `directions[side]` is that side's data."""
 
     number: int
     endpoints: tuple[Endpoint, Endpoint]
@@ -52,7 +52,9 @@ class Connection:
 
     @property
     def handshake_rtt_ns(self) -> int | None:
-        """From the SYN to the ACK of its answer; None where either was sent again (Karn, RFC 6298 §3)."""
+        """Return the time from the SYN to the ACK of its answer; None if either was retransmitted (Karn, RFC 6298
+        §3).
+        """
         if self.syn_ns is None or self.established_ns is None or self.is_handshake_ambiguous:
             return None
         return self.established_ns - self.syn_ns if self.established_ns >= self.syn_ns else None
@@ -61,7 +63,7 @@ class Connection:
         return 0 if self.endpoints[0] == (segment.src, segment.sport) else 1
 
     def take(self, side: int, segment: Segment) -> Taken:
-        """Move the state by one segment; where the clock ran backwards it counts at the time of the one before."""
+        """Update the state by one segment; if the clock ran backwards, at the time of the previous one."""
         self.end_ns = segment.time_ns if self.end_ns is None else max(self.end_ns, segment.time_ns)
         segment = replace(segment, time_ns=self.end_ns)
         self.directions[side].segments += 1
@@ -96,9 +98,9 @@ class Connection:
         return taken
 
     def take_reset(self, side: int, segment: Segment) -> Taken:
-        """RFC 5961 §3.2: at RCV.NXT, which stands from SND.UNA to SND.MAX, it ends all; else it changes nothing.
+        """RFC 5961 §3.2: a reset at RCV.NXT, between SND.UNA and SND.MAX, ends the connection; others have no effect.
 
-        Nor does its ACK acknowledge anything (RFC 9293 §3.10.7.4: the reset is the second check, the ACK the fifth).
+        Its ACK acknowledges nothing (RFC 9293 §3.10.7.4: the reset is the second check, the ACK the fifth).
         """
         flight = self.directions[side].flight
         if not flight.is_known or flight.una <= flight.place(segment.seq) <= flight.nxt:
@@ -107,20 +109,20 @@ class Connection:
         return Taken(self, side)
 
     def take_syn(self, side: int, segment: Segment) -> Taken:
-        """SYN and SYN/ACK: sequence numbers, options, the first windows. None is scaled (RFC 7323 §2.2)."""
+        """Process SYN and SYN/ACK: sequence numbers, options, the first windows, which are unscaled (RFC 7323 §2.2)."""
         sent, acked = self.directions[side], self.directions[1 - side]
         taken = Taken(self, side)
         if not self.is_initiator_known:
             self.initiator, self.is_initiator_known = (1 - side if segment.is_ack else side), True
         is_again = sent.has_syn and segment.seq == sent.isn % MODULO
-        # An answer of another attempt may come again, too.
+        # An answer to another attempt may also be repeated.
         is_return = sent.has_syn and segment.seq == sent.earlier_isn
         if sent.has_syn and not is_again:
             sent.earlier_isn = sent.isn % MODULO
         if is_again or is_return or self.established_ns is not None:
             taken.events |= {"syn_retransmission", "retransmission"}
         if self.established_ns is not None:
-            # The agreed options hold, whatever a late copy says (RFC 9293 §3.10.7.4).
+            # The negotiated options remain, whatever a late copy contains (RFC 9293 §3.10.7.4).
             return taken
         self.is_handshake_ambiguous |= is_again
         seq = sent.flight.place(segment.seq)
@@ -157,7 +159,7 @@ class Connection:
         return taken
 
     def settle(self) -> None:
-        """Draw the conclusions from the SYNs seen so far: scaling and segment size."""
+        """Derive scaling and segment size from the SYNs seen so far."""
         for own, peer in (self.directions, self.directions[::-1]):
             own.shift = negotiate(own.syn, peer.syn)
             size = segment_size(own.syn, peer.syn, self.ip_version)
@@ -165,7 +167,7 @@ class Connection:
 
 
 def begin(sent: Direction, segment: Segment, seq: int, *, had_syn: bool) -> None:
-    """The first SYN of an attempt gives the direction its sequence numbers."""
+    """Take the direction's sequence numbers from the first SYN of an attempt."""
     flight = sent.flight
     is_acked_before = flight.is_started and not flight.is_seen and flight.una == seq + 1
     if not is_acked_before and (had_syn or not flight.is_seen):
@@ -188,7 +190,7 @@ class Tracker:
         self._recent: deque[Segment] = deque()
 
     def track(self, segment: Segment) -> Taken:
-        """Take in the next segment."""
+        """Process the next segment."""
         connection = self._locate(segment)
         side = connection.side_of(segment)
         if brings_nothing(connection, side, segment) and self._holds(segment):
@@ -213,11 +215,11 @@ class Tracker:
         return connection
 
     def _holds(self, segment: Segment) -> bool:
-        """Whether the capture holds the packet already: the same IP identification and header within 1 ms, or with
-        another time to live within 50 ms, from the other side of a router (rule 6.1).
+        """Return whether the capture already contains the packet: the same IP identification and header within 1 ms, or
+        with another TTL within 50 ms, from the other side of a router (rule 6.1).
 
-        Without an identification (IPv6, zero, or one that others have too) two duplicate ACKs may look alike: with the
-        same time to live only what takes sequence space is judged then.
+        Without an identification (IPv6, zero, or one shared with others) two duplicate ACKs may look alike: with the
+        same TTL only segments that take sequence space are then judged.
         """
         newest = list(islice(reversed(self._recent), DUPLICATE_WITHIN_SEGMENTS))
         others = (one for one in newest if way(one) == way(segment) and one.ip_id == segment.ip_id)
@@ -242,20 +244,20 @@ def place(segment: Segment) -> tuple[int, int, int]:
 
 
 def identity(segment: Segment) -> Segment:
-    """All of a segment that its copies share: the blocks of SACK are in the checksum."""
+    """Return all fields that copies share; the checksum includes the SACK blocks."""
     options = replace(segment.options, sack=())
     return replace(segment, frame=0, time_ns=0, ttl=0, options=options)
 
 
 def brings_nothing(connection: Connection, side: int, segment: Segment) -> bool:
-    """No new sequence space and no new acknowledgment."""
+    """Return whether it has no new sequence space and no new acknowledgment."""
     sent, acked = connection.directions[side].flight, connection.directions[1 - side].flight
     is_old = sent.is_started and sent.place(segment.seq) + segment.space <= sent.nxt
     return is_old and (not segment.is_ack or acked.place(segment.ack) <= acked.una)
 
 
 def is_new_connection(connection: Connection, segment: Segment) -> bool:
-    """Return true if a SYN on a known four-tuple starts another connection, with a new initial sequence number."""
+    """Return whether a SYN on a known four-tuple starts another connection, with a new initial sequence number."""
     side = connection.side_of(segment)
     own, peer = connection.directions[side], connection.directions[1 - side]
     if own.has_syn or own.flight.is_seen:
@@ -270,7 +272,9 @@ def is_new_connection(connection: Connection, segment: Segment) -> bool:
 
 
 def guess_initiator(segment: Segment) -> int:
-    """Without a SYN: a service answers; else the lower of two unequal kinds of port; else who was seen first began."""
+    """Without a SYN, guess: a service answers; otherwise the lower of two different kinds of port; otherwise the
+    first one seen.
+    """
     from_service, to_service = (port < WELL_KNOWN_BELOW for port in (segment.sport, segment.dport))
     from_ephemeral, to_ephemeral = (port >= EPHEMERAL_FROM for port in (segment.sport, segment.dport))
     if to_service:

@@ -1,4 +1,4 @@
-"""A segment as data: SND.MAX, gaps, what lies below it, probes and keep-alives, the right edge (rules 3, 4, 6)."""
+"""A segment as data: SND.MAX, gaps, retransmissions, probes and keep-alives, the right edge (rules 3, 4, 6)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from twin.segments import Segment
 from twin.sequence import FURTHEST
 
 PAUSE_MIN_NS = 5_000_000
-"""A shorter silence is the sender's own doing, not a pause between messages."""
+"""A shorter silence is the sender's own, not a pause between messages."""
 
 
 def take_data(sent: Direction, peer: Direction, segment: Segment, path_ns: int | None) -> set[str]:
-    """Take in the sequence space of a segment without SYN and RST; `path_ns` is the handshake's round trip."""
+    """Process the sequence space of a segment without SYN and RST; `path_ns` is the handshake's round trip."""
     flight = sent.flight
     seq = flight.place(segment.seq)
     if not flight.is_started:
@@ -34,7 +34,7 @@ def take_data(sent: Direction, peer: Direction, segment: Segment, path_ns: int |
     if not sent.syn.early_bytes:
         flight.has_only_syn = False
     if sent.has_syn and end <= sent.isn:
-        # Data below the first sequence number does not belong to this connection.
+        # Data below the first sequence number belongs to another connection.
         return events
     if special := take_probe(sent, segment, seq, path_ns):
         return events | special
@@ -60,7 +60,7 @@ def take_data(sent: Direction, peer: Direction, segment: Segment, path_ns: int |
 
 
 def take_probe(sent: Direction, segment: Segment, seq: int, path_ns: int | None) -> set[str]:
-    """Zero-window probes and keep-alives, told apart by the window's state (rules 4.4, 4.5, 4.8)."""
+    """Process zero-window probes and keep-alives, distinguished by the window's state (rules 4.4, 4.5, 4.8)."""
     flight, now_ns = sent.flight, segment.time_ns
     if segment.is_fin or segment.length > 1:
         return set()
@@ -88,12 +88,12 @@ def take_probe(sent: Direction, segment: Segment, seq: int, path_ns: int | None)
 
 
 def is_probe_continued(sent: Direction, seq: int, end: int) -> bool:
-    """It carries the byte of the last probe again, and more."""
+    """Return whether it resends the byte of the last probe with more data."""
     return sent.probe_end == sent.flight.nxt == seq + 1 and end > sent.flight.nxt
 
 
 def take_gap(sent: Direction, segment: Segment, seq: int) -> set[str]:
-    """Sequence numbers were skipped: lost before the capture or by it, or still to come."""
+    """Process skipped sequence numbers: lost before or by the capture, or still to come."""
     flight = sent.flight
     if seq == flight.nxt or not flight.is_seen:
         return set()
@@ -103,7 +103,7 @@ def take_gap(sent: Direction, segment: Segment, seq: int) -> set[str]:
 
 
 def take_below(sent: Direction, peer: Direction, segment: Segment, seq: int, end: int, path_ns: int | None) -> set[str]:
-    """Data from `seq` to `end` that begins below SND.MAX: late, or sent again."""
+    """Process data from `seq` to `end` that begins below SND.MAX: late or retransmitted."""
     flight = sent.flight
     cause = explain(sent, peer, segment, seq, end, path_ns)
     events = set(cause.value)
@@ -114,7 +114,7 @@ def take_below(sent: Direction, peer: Direction, segment: Segment, seq: int, end
         return events
     timeout_ns = sent.ledger.estimator.timeout_ns(peer.far_ns or 0)
     sent.recovery.note_resent(cause, (seq, end), flight.nxt, segment, timeout_ns)
-    # Linux resends what is outstanding instead of probing when the window closed upon it (tcp_retransmit_timer).
+    # If the window closed on outstanding data, Linux resends it instead of probing (tcp_retransmit_timer).
     if sent.window.is_closed and seq == flight.una and flight.is_outstanding:
         sent.zero.probe(segment.time_ns)
         events.add("zero_window_probe")
@@ -124,7 +124,9 @@ def take_below(sent: Direction, peer: Direction, segment: Segment, seq: int, end
 
 
 def resume(sent: Direction, peer: Direction, segment: Segment) -> set[str]:
-    """New data: after a pause with nothing in flight, the sender may start again with a cut window (rule 7.3)."""
+    """Process new data; after a pause with nothing in flight, the sender may continue with a reduced window (rule
+    7.3).
+    """
     now_ns, flight, congestion = segment.time_ns, sent.flight, sent.congestion
     if not segment.length or not sent.data_segments:
         return set()

@@ -1,4 +1,4 @@
-"""What is in flight in one direction: SND.UNA, SND.MAX, and between them SACKed bytes and bytes never captured.
+"""Bytes in flight of one direction: SND.UNA, SND.MAX, and between them SACKed and never captured bytes.
 
 Rules: RFC 9293 §3.3.1 and §3.4, RFC 6675 §4; updated on data and ACKs alike. Sequence numbers are plain integers.
 """
@@ -15,7 +15,7 @@ from twin.sequence import FURTHEST, MODULO, place
 class Flight:
     una: int = 0
     nxt: int = 0
-    """SND.MAX: one past the highest sequence number sent, SYN and FIN counted."""
+    """SND.MAX: one past the highest sequence number sent, including SYN and FIN."""
     syn: int | None = None
     fin: int | None = None
     is_started: bool = False
@@ -23,10 +23,10 @@ class Flight:
     is_seen: bool = False
     """A segment of this direction was captured."""
     is_acked: bool = False
-    """An acknowledgment of this direction was captured: SND.UNA is real."""
+    """An acknowledgment of this direction was captured, so SND.UNA is known."""
     has_only_syn: bool = False
     is_lost: bool = False
-    """An ACK covered what was never captured, and no segment has shown SND.MAX since."""
+    """An ACK covered data that was never captured, and no segment has shown SND.MAX since."""
     sacked: Intervals = field(default_factory=Intervals)
     unseen: Intervals = field(default_factory=Intervals)
     """Below SND.MAX and never captured."""
@@ -40,7 +40,7 @@ class Flight:
 
     @property
     def is_known(self) -> bool:
-        """Before an acknowledgment, only the data of a SYN is certain."""
+        """Return whether the flight is known; before an acknowledgment, only the data of a SYN is."""
         return self.is_seen and (self.is_acked or self.has_only_syn) and not self.is_lost
 
     @property
@@ -49,23 +49,24 @@ class Flight:
 
     @property
     def outstanding(self) -> int:
-        """SND.MAX − SND.UNA without SYN and FIN."""
+        """Return SND.MAX − SND.UNA without SYN and FIN."""
         control = sum(self.una <= at < self.nxt for at in (self.syn, self.fin) if at is not None)
         return max(self.nxt - self.una, 0) - control
 
     @property
     def bytes(self) -> int | None:
-        """Bytes in flight, where they are known."""
+        """Return the bytes in flight, if known."""
         return self.outstanding if self.is_known else None
 
     @property
     def pipe(self) -> int | None:
-        """Bytes in flight less those that SACK reports as received."""
+        """Return the bytes in flight minus those reported by SACK."""
         return None if self.bytes is None else max(self.bytes - self.sacked.total(), 0)
 
     def begin_acks(self, ack: int) -> None:
-        """The first captured acknowledgment shows where SND.UNA stands: below the data that was seen, where the
-        capture began after that data was sent."""
+        """Set SND.UNA from the first captured acknowledgment: below the data seen, if the capture began after that
+        was sent.
+        """
         self.is_acked = True
         if not self.is_started:
             self.start(ack)
@@ -73,7 +74,7 @@ class Flight:
             self.una = ack
 
     def advance(self, ack: int) -> int:
-        """Move SND.UNA; return the bytes that it leaves behind without their ever having been captured."""
+        """Advance SND.UNA; return the passed bytes that were never captured."""
         self.una = ack
         self.sacked.remove_below(ack)
         return self.unseen.remove_below(ack)

@@ -1,7 +1,7 @@
-"""Files → frames, by dpkt's header structures: pcap and pcapng, plain or within gzip, zstd or lz4.
+"""Files → frames, using dpkt's header structures: pcap and pcapng, plain, gzip, zstd or lz4.
 
-dpkt's own readers keep neither the length on the wire nor exact times, and know one section and one interface: the
-files are walked here. Damage ends a file, and what stands before it counts (draft-ietf-opsawg-pcap, -pcapng).
+dpkt's readers keep neither the original length nor exact times, and support one section and one interface, so files are
+parsed here. Damage ends a file; everything before it counts (draft-ietf-opsawg-pcap, -pcapng).
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ import dpkt
 from live import HANG_S
 
 Tool = Callable[[str], str]
-"""Finds a program by its name."""
+"""Find a program by its name."""
 
 SECOND_NS = 10**9
 MAX_CAPTURED = 262_144
-"""libpcap's MAXIMUM_SNAPLEN: a record that claims more is damage, unless the header's snaplen allows it."""
+"""libpcap's MAXIMUM_SNAPLEN: a record that claims more is damaged, unless the header's snaplen allows it."""
 PROGRAMS = {".zst": "zstd", ".lz4": "lz4"}
 
 BIG, LITTLE = ">", "<"
 FILE_HEADERS = {BIG: dpkt.pcap.FileHdr, LITTLE: dpkt.pcap.LEFileHdr}
 RECORD_HEADERS = {BIG: dpkt.pcap.PktHdr, LITTLE: dpkt.pcap.LEPktHdr}
 UNIT_NS = {dpkt.pcap.TCPDUMP_MAGIC: 1000, dpkt.pcap.TCPDUMP_MAGIC_NANO: 1}
-"""Nanoseconds in a unit of a record's fraction of a second, by the magic number."""
+"""Nanoseconds per unit of a record's fraction of a second, by the magic number."""
 
 SECTION_START = struct.pack(">I", dpkt.pcapng.PCAPNG_BT_SHB)
-"""Reads alike in both byte orders."""
+"""The same in both byte orders."""
 INTERFACES = {BIG: dpkt.pcapng.InterfaceDescriptionBlock, LITTLE: dpkt.pcapng.InterfaceDescriptionBlockLE}
 PACKETS = {BIG: dpkt.pcapng.EnhancedPacketBlock, LITTLE: dpkt.pcapng.EnhancedPacketBlockLE}
 OPTIONS = {BIG: dpkt.pcapng.PcapngOption, LITTLE: dpkt.pcapng.PcapngOptionLE}
 BLOCK_EDGES = 12
 """Type, length, and the length again at the end."""
 MICROSECONDS = 6
-"""if_tsresol where the option is absent."""
+"""if_tsresol if the option is absent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One packet as captured. Numbers begin at 1 and count packets that cannot be read, too."""
+    """One captured packet. Numbers begin at 1 and include unreadable packets."""
 
     number: int
     time_ns: int
@@ -66,18 +66,18 @@ class Interface:
 
 
 def read_frames(path: Path, tool: Tool) -> Iterator[Frame]:
-    """The frames of a file up to its damage, if any."""
+    """Return the frames of a file up to any damage."""
     data = plain_bytes(path, tool)
     return read_pcapng(data) if data.startswith(SECTION_START) else read_pcap(data)
 
 
 def plain_bytes(path: Path, tool: Tool) -> bytes:
-    """The file without its compression, as far as that can be undone."""
+    """Return the decompressed file as far as possible."""
     data = path.read_bytes()
     if path.suffix == ".gz":
         return b"".join(inflate(data))
     if program := PROGRAMS.get(path.suffix):
-        # For a damaged stream the program ends with a status above zero, behind what it gave.
+        # For a damaged stream the program fails after writing what it could decompress.
         command = [tool(program), "-dcq", str(path)]
         return subprocess.run(command, capture_output=True, check=False, timeout=HANG_S).stdout
     return data
@@ -151,7 +151,7 @@ def read_packet(number: int, packet: Any, block: bytes, interface: Interface) ->
 
 
 def read_interface(block: bytes, order: str) -> Interface:
-    """Link type and clock (draft-ietf-opsawg-pcapng §4.2); an option that runs past its block ends them."""
+    """Read link type and clock (draft-ietf-opsawg-pcapng §4.2); an option that exceeds its block ends the options."""
     header = unpack_header(INTERFACES[order], block)
     resolution, offset_s = MICROSECONDS, 0
     rest = block[header.__hdr_len__ - 4 : -4]
@@ -169,7 +169,7 @@ def read_interface(block: bytes, order: str) -> Interface:
 
 
 def unpack_header(kind: type[Any], block: bytes) -> Any:
-    """A block's fixed fields only: its end is judged by whoever reads the file."""
+    """Unpack only a block's fixed fields; the caller checks its end."""
     header = kind()
     header.unpack_hdr(block)
     return header

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 
 class Intervals:
-    """Bytes from `left` up to, not including, `right`. Small and slow."""
+    """Bytes from `left` up to, but excluding, `right`. Small and slow."""
 
     def __init__(self) -> None:
         self._spans: list[tuple[int, int]] = []
@@ -21,7 +21,7 @@ class Intervals:
         return sum(right - left for left, right in self._spans)
 
     def overlap(self, left: int, right: int) -> int:
-        """How many bytes of the span are in the set."""
+        """Return how many bytes of the span are in the set."""
         return sum(max(min(right, high) - max(left, low), 0) for low, high in self._spans)
 
     def add(self, left: int, right: int) -> int:
@@ -52,5 +52,5 @@ class Intervals:
         return gone
 
     def remove_below(self, edge: int) -> int:
-        """Remove all below an edge and return how many bytes that was."""
+        """Remove everything below an edge and return how many bytes that was."""
         return self.remove(self._spans[0][0], edge) if self._spans else 0

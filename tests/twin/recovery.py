@@ -1,4 +1,4 @@
-"""The sender's loss recovery as its retransmissions show it: its phase, what it sent again, which copy arrived."""
+"""The sender's loss recovery as shown by its retransmissions: phase, retransmitted data, arrived copies."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from twin.sequence import is_earlier
 from twin.timing import Covered, Sent
 
 REORDER_DEFAULT_NS = 3_000_000
-"""Wireshark's threshold where no handshake gives a round trip."""
+"""Wireshark's threshold without a handshake round trip."""
 MAX_ID_STEP = 1024
-"""IP identifications further apart do not come from one counter."""
+"""IP identifications further apart belong to different counters."""
 ID_MODULO = 1 << 16
 
 
@@ -45,23 +45,23 @@ class Cause(Enum):
 
     @property
     def is_late(self) -> bool:
-        """It was not sent again: it is the only copy."""
+        """Return whether it is late: the only copy."""
         return self in (Cause.OUT_OF_ORDER, Cause.CAPTURE_REORDERED)
 
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """Sequence numbers that were skipped, and the segment that skipped them."""
+    """Skipped sequence numbers, and the segment that skipped them."""
 
     left: int
     right: int
     by: Segment
 
     def fill(self, segment: Segment, newest_tsval: int | None, path_ns: int | None) -> Cause | None:
-        """How a segment that fills the hole is late; None where it was sent again (rule 6.2).
+        """Return how a segment that fills the hole is late; None if it was retransmitted (rule 6.2).
 
-        Timestamps decide, else IP identifications, else time against the round trip. Within one tick of the
-        timestamps only a later tick tells: what is sent again after it carries it.
+        Timestamps decide, otherwise IP identifications, otherwise time compared with the round trip. Within one
+        timestamp tick only a later tick decides, because a retransmission carries it.
         """
         if segment.time_ns < self.by.time_ns:
             return Cause.CAPTURE_REORDERED
@@ -86,13 +86,13 @@ class Resend:
     right: int
     time_ns: int
     timeout_ns: int
-    """The RTO without back-off of the timer that began with it."""
+    """The timer's RTO without back-off."""
     tsval: int | None
     cause: Cause
     is_of_phase: bool
     """Sent in the current phase."""
     is_needless: bool = False
-    """The receiver had the bytes already, as a D-SACK or a timestamp showed."""
+    """The receiver already had the data, according to a D-SACK or a timestamp."""
 
     def overlaps(self, left: int, right: int) -> bool:
         return left < self.right and self.left < right
@@ -106,7 +106,7 @@ class Advance:
     ack: int
     tsecr: int | None
     plain_bytes: int
-    """Those of the covered bytes that were sent once, captured, and not reported by SACK before."""
+    """Covered segments that were sent once, captured, and not reported by SACK before."""
     resent_bytes: int
     had_duplicates: bool
     has_sack: bool
@@ -117,37 +117,37 @@ class Advance:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """Coverage of an ACK of new data."""
+    """Data covered by an ACK of new data."""
 
     arrived: Covered | None
-    """When the copy was sent that it acknowledges, of bytes that were sent again."""
+    """Send time of the acknowledged copy of retransmitted data."""
     is_partial: bool
-    """In recovery, and not the end of it (RFC 6582 §3.2)."""
+    """Within recovery, without ending it (RFC 6582 §3.2)."""
 
 
 @dataclass(slots=True)
 class Recovery:
     phase: Phase = Phase.OPEN
     point: int = 0
-    """SND.MAX when the phase began: its acknowledgment ends it (RFC 6675 §4.1 RecoveryPoint)."""
+    """SND.MAX at the start of the phase: its acknowledgment ends it (RFC 6675 §4.1 RecoveryPoint)."""
     holes: list[Hole] = field(default_factory=list)
     resends: list[Resend] = field(default_factory=list)
     ambiguous: Intervals = field(default_factory=Intervals)
-    """Above SND.UNA and captured twice, or late: no evidence of a round trip (Karn, RFC 6298 §3)."""
+    """Above SND.UNA and captured twice, or late: no round trip sample (Karn, RFC 6298 §3)."""
     repeated: Intervals = field(default_factory=Intervals)
-    """Sent again since the phase began."""
+    """Retransmitted since the phase began."""
     probe_end: int | None = None
     """End of a tail loss probe that no ACK has covered."""
     timeouts: int = 0
-    """In a row."""
+    """Consecutive timeouts."""
     sends_probes: bool | None = None
-    """Tail loss probes (Linux since 3.10), where its timers showed it."""
+    """Tail loss probes (Linux since 3.10), if its timers showed any."""
     reported_ns: int | None = None
-    """The first ACK since SND.UNA moved that spoke of loss."""
+    """The first ACK with a sign of loss since SND.UNA moved."""
     arrived_ns: int | None = None
-    """When the newest retransmission was sent that arrived for certain (RACK.xmit_ts, RFC 8985 §5.2)."""
+    """Send time of the newest retransmission known to have arrived (RACK.xmit_ts, RFC 8985 §5.2)."""
     is_frto_armed: bool = False
-    """Only a timeout's retransmission is outstanding: the next ACKs show whether it was needed (RFC 5682 §2.1)."""
+    """Only a timeout's retransmission is outstanding: the next ACKs show whether it was necessary (RFC 5682 §2.1)."""
     first_tsval: int | None = None
     """TSval of the first retransmission since none was in flight (retrans_stamp, include/linux/tcp.h)."""
 
@@ -157,7 +157,7 @@ class Recovery:
 
     @property
     def is_all_needless(self) -> bool:
-        """Nothing that the phase sent again was needed (undo_retrans, include/linux/tcp.h)."""
+        """Return whether none of the phase's retransmissions was necessary (undo_retrans, include/linux/tcp.h)."""
         return all(one.is_needless for one in self.resends if one.is_of_phase)
 
     def hole_at(self, left: int, right: int) -> Hole | None:
@@ -167,7 +167,7 @@ class Recovery:
         return next((one for one in reversed(self.resends) if one.overlaps(left, right)), None)
 
     def was_recovered(self, left: int, right: int) -> bool:
-        """Last sent again in a fast recovery, this one or one before."""
+        """Return whether it was last retransmitted in this or an earlier fast recovery."""
         last = self.last_resend(left, right)
         return last is not None and last.cause in (Cause.FAST, Cause.RECOVERY, Cause.LOST_RETRANSMISSION)
 
@@ -183,13 +183,13 @@ class Recovery:
 
     def note_resent(self, cause: Cause, span: tuple[int, int], nxt: int, segment: Segment, timeout_ns: int) -> None:
         left, right = span
-        # A second retransmission takes F-RTO its evidence. It judges the first timeout of a phase, and one that follows
-        # another with no ACK between (tcp_enter_loss, net/ipv4/tcp_input.c).
+        # A second retransmission removes F-RTO's evidence. F-RTO judges the first timeout of a phase, and one that
+        # follows another with no ACK between (tcp_enter_loss, net/ipv4/tcp_input.c).
         self.is_frto_armed = cause is Cause.RTO and (self.phase is Phase.OPEN or self.timeouts > 0)
         if cause is Cause.FAST:
             self.enter(Phase.FAST, nxt)
         elif cause in (Cause.RTO, Cause.ZERO_WINDOW):
-            # The timer strikes also where the window closed upon what is in flight (tcp_retransmit_timer).
+            # The timer also expires if the window closed on data in flight (tcp_retransmit_timer).
             self.enter(Phase.LOSS, nxt)
             self.timeouts += 1
         if cause is Cause.TAIL_LOSS_PROBE:
@@ -204,18 +204,18 @@ class Recovery:
 
     def enter(self, phase: Phase, point: int) -> None:
         if phase is not Phase.LOSS:
-            # A timeout within a phase keeps the state that may have to be undone (tcp_enter_loss).
+            # A timeout within a phase keeps the state for a possible undo (tcp_enter_loss).
             self.leave()
         self.phase, self.point, self.repeated, self.probe_end = phase, point, Intervals(), None
 
     def leave(self) -> None:
-        """The phase is over, or undone."""
+        """End or undo the phase."""
         self.phase = Phase.OPEN
         for one in self.resends:
             one.is_of_phase = False
 
     def acknowledged(self, advance: Advance, original: Sent | None) -> Acknowledged:
-        """Take in an ACK of new data; `original` is the first copy of the bytes at SND.UNA, where it was captured."""
+        """Process an ACK of new data; `original` is the first captured copy of the bytes at SND.UNA."""
         ack = advance.ack
         arrived = self._judge_echo(advance, original)
         is_undone = self._is_undone(advance)
@@ -226,7 +226,7 @@ class Recovery:
         if self.probe_end is not None and self.probe_end <= ack:
             self.probe_end = None
         is_recovering = self.phase is Phase.FAST
-        # A recovery is undone once none of its retransmissions is out (tcp_try_undo_partial), a loss at once.
+        # A recovery is undone once none of its retransmissions is in flight (tcp_try_undo_partial), a loss at once.
         if ack >= self.point or (is_undone and not (is_recovering and self.ambiguous)):
             self.leave()
         if self.phase is Phase.OPEN and not self.ambiguous:
@@ -234,13 +234,16 @@ class Recovery:
         return Acknowledged(arrived, is_recovering and self.phase is Phase.FAST)
 
     def _is_undone(self, advance: Advance) -> bool:
-        """The ACK proves that the phase was needless: F-RTO, timestamps (tcp_packet_delayed), D-SACKs before it."""
+        """Return whether the ACK proves the phase unnecessary: F-RTO, timestamps (tcp_packet_delayed), earlier
+        D-SACKs.
+        """
         tsecr = advance.tsecr
         is_delayed = tsecr is not None and self.first_tsval is not None and is_earlier(tsecr, self.first_tsval)
         return self._judge_frto(advance) or is_delayed or (self.phase is Phase.LOSS and self.is_all_needless)
 
     def _judge_frto(self, advance: Advance) -> bool:
-        """After a timeout, an ACK of what was sent once proves that the originals arrived (RFC 5682 §2.1, §3.1).
+        """Apply F-RTO: after a timeout, an ACK of data sent once proves that the originals arrived (RFC 5682 §2.1,
+        §3.1).
 
         Without SACK the retransmission may have filled a hole, which duplicate ACKs indicate.
         """
@@ -251,13 +254,15 @@ class Recovery:
         return advance.plain_bytes > 0 and is_certain
 
     def note_reported(self, right: int) -> None:
-        """SACK reports bytes sent once, up to `right`: F-RTO's proof, if before the timeout (RFC 5682 §3.1)."""
+        """Process a SACK of data sent once, up to `right`: F-RTO's proof, if sent before the timeout (RFC 5682
+        §3.1).
+        """
         if self.is_frto_armed and right <= self.point:
             self.is_frto_armed = False
             self.leave()
 
     def note_dsack(self, left: int, right: int, *, is_new_ack: bool) -> None:
-        """The receiver had these bytes already: the oldest retransmission of them was needless (RFC 2883)."""
+        """Process a D-SACK: the oldest retransmission of these bytes was unnecessary (RFC 2883)."""
         needless = next((one for one in self.resends if not one.is_needless and one.overlaps(left, right)), None)
         if needless is None:
             return
@@ -267,9 +272,9 @@ class Recovery:
             self.leave()
 
     def _judge_echo(self, advance: Advance, original: Sent | None) -> Covered | None:
-        """When the copy of the bytes at SND.UNA was sent that arrived: by the echo (RFC 3522 §3.2, RFC 7323 §4.3).
+        """Return the send time of the arrived copy of the bytes at SND.UNA, by the echo (RFC 3522 §3.2, RFC 7323 §4.3).
 
-        Copies with the same timestamp cannot be told apart.
+        Copies with the same timestamp are indistinguishable.
         """
         una, tsecr = advance.una, advance.tsecr
         resends = [one for one in self.resends if one.left <= una < one.right <= advance.ack]
@@ -290,13 +295,13 @@ class Recovery:
         echoed = [at for at, tsval in enumerate(values) if tsval is not None and not is_earlier(tsecr, tsval)]
         if not echoed or values.count(values[echoed[-1]]) > 1:
             return None
-        # A later copy may have drawn the ACK (Karn), unless it is sooner here than any answer.
+        # A later copy may have caused the ACK (Karn), unless the ACK is sooner than any answer could be.
         is_newest = tsecr == values[-1]
         least_ns = advance.least_ns
         is_too_soon = least_ns is not None and advance.now_ns - resends[-1].time_ns < least_ns
         sent_ns = times[echoed[-1]]
         if sent_ns is None:
             return None
-        # That copy had arrived: a shorter time than any before bounds the round trip, whichever copy drew the ACK.
+        # That copy had arrived: a time shorter than any before bounds the round trip, whichever copy caused the ACK.
         is_least = least_ns is not None and advance.now_ns - sent_ns < least_ns
         return Covered(sent_ns, sent_ns, is_certain=is_newest or is_too_soon or is_least)

@@ -1,4 +1,4 @@
-"""Window scaling and segment size: what the SYNs agreed on (RFC 7323 §2, RFC 9293 §3.7.1)."""
+"""Window scaling and segment size negotiated by the SYNs (RFC 7323 §2, RFC 9293 §3.7.1)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from enum import Enum
 from twin.segments import Segment
 
 MAX_SHIFT = 14
-"""A larger shift counts as this one (RFC 7323 §2.3)."""
+"""Larger shifts count as this one (RFC 7323 §2.3)."""
 TIMESTAMPS_BYTES = 12
-"""Ten, padded (RFC 7323 Appendix A)."""
+"""Ten bytes, padded (RFC 7323 Appendix A)."""
 DEFAULT_MSS = {4: 536, 6: 1220}
 LARGEST_MSS = 0xFFFF
 
@@ -19,7 +19,7 @@ class Offer(Enum):
     """The scaling option of a SYN, other than a shift."""
 
     UNSEEN = "unseen"
-    """The SYN, or the part of it that may hold the option, was not captured."""
+    """The SYN, or the part of it with the option, was not captured."""
     ABSENT = "absent"
 
 
@@ -29,17 +29,17 @@ class Syn:
 
     offer: Offer | int
     mss: int
-    """0 where the option is absent."""
+    """0 if the option is absent."""
     window: int
     has_timestamps: bool
     sack_permitted: bool
     is_answer: bool
-    """It was a SYN/ACK."""
+    """Whether it was a SYN/ACK."""
     fast_open: bool
     early_bytes: int
-    """Data of the SYN itself: more may follow before the first acknowledgment (RFC 7413 §4.2)."""
+    """The SYN's data: more may follow before the first acknowledgment (RFC 7413 §4.2)."""
     earlier_shift: int | None
-    """The shift of an earlier copy, where the last came without."""
+    """The shift of an earlier copy, if the last had none."""
     ecn: int
     """Its flags ECE, CWR and AE."""
 
@@ -48,7 +48,7 @@ NO_SYN = Syn(Offer.UNSEEN, 0, 0, False, False, False, False, 0, None, 0)
 
 
 def read_syn(segment: Segment, earlier: Syn | None, peer: Syn) -> Syn:
-    """Take in a SYN, `earlier` being the copy before it."""
+    """Process a SYN after an `earlier` copy."""
     options = segment.options
     offer: Offer | int = Offer.UNSEEN if options.is_cut else Offer.ABSENT
     if options.window_scale is not None:
@@ -72,7 +72,7 @@ def read_syn(segment: Segment, earlier: Syn | None, peer: Syn) -> Syn:
 
 
 def answered_offer(own: Syn, peer: Syn) -> Offer | int:
-    """The offer that counts: a SYN/ACK with the option answers a copy of the SYN that had it (RFC 7323 §2.2)."""
+    """Return the offer that counts: a SYN/ACK with the option answers a copy of the SYN that had it (RFC 7323 §2.2)."""
     answers = peer.is_answer and isinstance(peer.offer, int)
     if own.offer is Offer.ABSENT and answers and own.earlier_shift is not None:
         return own.earlier_shift
@@ -80,9 +80,9 @@ def answered_offer(own: Syn, peer: Syn) -> Offer | int:
 
 
 def negotiate(own: Syn, peer: Syn) -> int | None:
-    """The shift of a side's windows; None where it is not certain (RFC 7323 §2.2, §2.3).
+    """Return the shift of a side's windows; None if uncertain (RFC 7323 §2.2, §2.3).
 
-    Both SYNs must carry the option; a SYN/ACK carries it only when the SYN did, so that it alone is enough.
+    Both SYNs must carry the option; a SYN/ACK carries it only if the SYN did, so it suffices alone.
     """
     offer, peer_offer = answered_offer(own, peer), answered_offer(peer, own)
     if Offer.ABSENT in (offer, peer_offer):
@@ -93,9 +93,9 @@ def negotiate(own: Syn, peer: Syn) -> int | None:
 
 
 def confirmed_shift(own: Syn, first_window: int) -> int | None:
-    """The shift that the first window after a SYN shows where the answer was not captured.
+    """Return the shift shown by the first window after a SYN whose answer was not captured.
 
-    Less than half of the SYN's window, with nothing received meanwhile, can only be scaled: a receiver does not take
+    A value below half of the SYN's window, with nothing received meanwhile, must be scaled: a receiver does not take
     its right edge back (RFC 9293 §3.8.6, SHLD-14).
     """
     if isinstance(own.offer, int) and first_window < own.window // 2:
@@ -104,7 +104,9 @@ def confirmed_shift(own: Syn, first_window: int) -> int | None:
 
 
 def segment_size(own: Syn, peer: Syn, ip_version: int) -> int | None:
-    """Most payload in a segment: the lesser MSS less the timestamps option; None where the peer's SYN is unseen."""
+    """Return the maximum payload per segment: the smaller MSS minus the timestamps option; None without the peer's
+    SYN.
+    """
     if peer.offer is Offer.UNSEEN:
         return None
     size = min(peer.mss or DEFAULT_MSS[ip_version], own.mss or LARGEST_MSS)

@@ -13,9 +13,9 @@ from dpkt.tcp import TH_ACK, TH_FIN, TH_RST, TH_SYN
 from twin.frames import Frame
 
 LINKS = {dpkt.pcap.DLT_EN10MB: dpkt.ethernet.Ethernet, dpkt.pcap.DLT_LINUX_SLL2: dpkt.sll2.SLL2}
-"""The link types of the bundled captures."""
+"""Link types of the bundled captures."""
 TWELVE_BITS = 0x0FFF
-"""The flags field with its reserved bits, of which dpkt's `flags` leaves three out."""
+"""The flags field with its reserved bits, three of which dpkt's `flags` omits."""
 BLOCK_BYTES = 8
 FAST_OPEN, EXPERIMENT, FAST_OPEN_MAGIC = 34, 254, b"\xf9\x89"
 """RFC 7413 §4.1.1, and the experimental form of its appendix A."""
@@ -31,7 +31,7 @@ class Timestamps:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options used by the table; `is_cut` means that the snapshot length cut some off."""
+    """The options used by the table; `is_cut` means that the snapshot length truncated them."""
 
     is_cut: bool = False
     mss: int | None = None
@@ -44,7 +44,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One TCP segment as its headers state it: `length` is the IP header's, whatever was captured."""
+    """One TCP segment according to its headers: `length` is the IP header's, however much was captured."""
 
     frame: int
     time_ns: int
@@ -82,7 +82,7 @@ class Segment:
 
     @property
     def space(self) -> int:
-        """Sequence numbers that it takes: payload, SYN and FIN (RFC 9293 §3.3.1)."""
+        """Return the sequence numbers it takes: payload, SYN and FIN (RFC 9293 §3.3.1)."""
         return self.length + self.is_syn + self.is_fin
 
     @property
@@ -95,7 +95,7 @@ class Segment:
 
 
 def read_segments(frames: Iterable[Frame]) -> Iterator[Segment]:
-    """The TCP segments among the frames."""
+    """Return the TCP segments among the frames."""
     for frame in frames:
         if segment := parse(frame):
             yield segment
@@ -130,9 +130,9 @@ def parse(frame: Frame) -> Segment | None:
 
 
 def payload_of(ip: Any, frame: Frame) -> int:
-    """Bytes that the IP datagram carries: as its header states, at most what the frame held on the wire.
+    """Return the bytes carried by the IP datagram: as stated in its header, at most the frame's original length.
 
-    A length field of 0 (TSO, seen before the driver fills it in) leaves it to the frame.
+    A length field of 0 (TSO, captured before the driver sets it) leaves it to the frame.
     """
     if ip.v == 4 and (ip.mf or ip.offset):
         raise NotImplementedError(f"frame {frame.number}: fragments are beyond the twin")
@@ -149,7 +149,7 @@ def address(packed: bytes) -> str:
 def parse_options(data: bytes, *, is_cut: bool) -> Options:
     """Read the options of a header: the last of a kind counts, a malformed length ends the list.
 
-    dpkt's `parse_opts` steps on behind a length of zero or one, where the peer stops.
+    dpkt's `parse_opts` continues after a length of zero or one, where the peer stops.
     """
     found: dict[str, Any] = {}
     while data and data[0] != dpkt.tcp.TCP_OPT_EOL:
@@ -165,7 +165,7 @@ def parse_options(data: bytes, *, is_cut: bool) -> Options:
 
 
 def parse_option(kind: int, value: bytes) -> dict[str, Any]:
-    """One option's field and value; nothing where its length is not that of its kind."""
+    """Return one option's field and value; nothing if its length is wrong for its kind."""
     match kind, len(value):
         case dpkt.tcp.TCP_OPT_MSS, 2:
             return {"mss": int.from_bytes(value, "big")}

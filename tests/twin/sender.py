@@ -1,7 +1,7 @@
-"""The sender's own view of a direction, from a capture further down the path (rule 3.4).
+"""The sender's view of a direction, from a capture elsewhere on the path (rule 3.4).
 
-An ACK that passes the capture point reaches the sender, and shows in what the sender does there next, one round trip
-between the two later.
+An ACK that passes the capture point reaches the sender, and affects its next segments here, one round trip between the
+two later.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 AWAY_MIN_NS = 200_000
 AWAY_SHARE = 10
-"""The capture point is away from the sender where a tenth of the path lies between them."""
+"""The capture point is away from the sender if a tenth of the path is between them."""
 
 
 def shift_of(near_ns: int | None, far_ns: int | None) -> int:
-    """How much later ACKs take effect, by the round trips from the capture point to sender and receiver."""
+    """Return the delay of ACKs' effects, from the round trips of the capture point to sender and receiver."""
     if near_ns is None or far_ns is None or near_ns < max(AWAY_MIN_NS, (near_ns + far_ns) // AWAY_SHARE):
         return 0
     return near_ns
@@ -23,7 +23,7 @@ def shift_of(near_ns: int | None, far_ns: int | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """The news in an ACK: SND.UNA and the window's right edge."""
+    """New information in an ACK: SND.UNA and the window's right edge."""
 
     time_ns: int
     una: int
@@ -36,7 +36,7 @@ class SenderView:
     known: Feedback | None = None
 
     def send(self, feedback: Feedback) -> None:
-        """An ACK passes the capture point."""
+        """Process an ACK that passes the capture point."""
         self.on_the_way.append(feedback)
 
     def learn(self, now_ns: int, shift_ns: int) -> Feedback | None:

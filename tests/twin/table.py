@@ -48,14 +48,14 @@ EVENTS = (
 
 
 def read_table(path: Path, tool: Tool) -> Iterator[Row]:
-    """The rows of a capture, in order."""
+    """Return the rows of a capture in order."""
     tracker = Tracker()
     for segment in read_segments(read_frames(path, tool)):
         yield row_of(segment, tracker.track(segment))
 
 
 def row_of(segment: Segment, taken: Taken) -> Row:
-    """The row of a segment, by the state just after it."""
+    """Return the row of a segment, from the state just after it."""
     sent = taken.connection.directions[taken.side]
     shift = 0 if segment.is_syn else sent.shift
     return {

@@ -1,6 +1,6 @@
-"""An independent reader on dpkt, written from the rules in plain Python, gives the same table as the engine.
+"""An independent reader based on dpkt, written from the rules in plain Python, gives the engine's table.
 
-Every column of every row of every bundled capture; of damaged ones what stands before the damage.
+Compares every column of every row of every bundled capture; of damaged ones the part before the damage.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tcpwin import _engine
 
 Tool = Callable[[str], str]
 MARKED = Path(__file__).parents[1] / "worlds" / "captures" / "seed-1-163-receiver.pcap.gz"
-"""A transfer over a path that marks, behind the router that does."""
+"""A transfer over a path that marks, captured behind the marking router."""
 
 
 @pytest.mark.parametrize("path", [*BROKEN, MARKED, *some_by_day(WHOLE)], ids=name_of)
@@ -44,7 +44,7 @@ def describe(number: int, row: Row | None, twin: Row | None) -> str:
 
 @all_cases("path", READABLE, ids=name_of)
 def test_every_packet_before_the_damage_is_a_frame(path: Path, tool: Tool) -> None:
-    """Numbers and counts as the capture's TOML states them; a packet of an undescribed interface has a number only."""
+    """Numbers and counts as in the capture's TOML; a packet of an undescribed interface has only a number."""
     frames = list(read_frames(path, tool))
     assert len(frames) == TRUTHS[path]["packets"]
     numbers = [frame.number for frame in frames]
@@ -62,7 +62,7 @@ def test_events_have_the_same_names_in_the_same_order() -> None:
 
 
 def test_the_captures_show_the_compared_events() -> None:
-    """These events and values occur in the compared rows: comparing empty columns proves nothing."""
+    """These events and values occur in the compared rows: comparing empty columns would prove nothing."""
     rows = [row for path in [*READABLE, MARKED] for row in analyze(path).segments().rows()]
     seen = {name for row in rows for name in (row["events"] or "").split("|")}
     absent = set(EVENTS) - seen

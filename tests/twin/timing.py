@@ -20,7 +20,7 @@ RTO_MIN_US = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A segment that was sent once and is not acknowledged."""
+    """A segment that was sent once and is unacknowledged."""
 
     left: int
     right: int
@@ -30,12 +30,12 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """When the oldest and the newest segment were sent that one ACK covers."""
+    """Send times of the oldest and newest segment covered by one ACK."""
 
     oldest_ns: int
     newest_ns: int
     is_certain: bool = True
-    """No copy later than the one echoed can have drawn the ACK."""
+    """No copy later than the one echoed can have caused the ACK."""
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class RttEstimator:
     mdev_max_us: int = 0
     rttvar_us: int = 0
     rtt_seq: int = 0
-    """SND.MAX when the round trip began over which the deviation's maximum is taken."""
+    """SND.MAX at the start of the round trip over which the deviation's maximum is taken."""
 
     def sample(self, elapsed_ns: int, una: int, nxt: int) -> None:
         sample_us = elapsed_ns // 1000
@@ -59,7 +59,7 @@ class RttEstimator:
         error_us = sample_us - (self.srtt_8us >> 3)
         self.srtt_8us = max(self.srtt_8us + error_us, 1)
         growth_us = abs(error_us) - (self.mdev_4us >> 2)
-        # A round trip that falls must not raise the deviation as much as one that grows.
+        # A falling round trip must not raise the deviation as much as a rising one.
         self.mdev_4us += growth_us >> 3 if error_us < 0 < growth_us else growth_us
         self.mdev_max_us = max(self.mdev_max_us, self.mdev_4us)
         self.rttvar_us = max(self.rttvar_us, self.mdev_max_us)
@@ -73,7 +73,7 @@ class RttEstimator:
         return (self.srtt_8us >> 3) * 1000 if self.srtt_8us else None
 
     def timeout_ns(self, further_ns: int) -> int:
-        """The RTO without back-off of a sender whose round trips are longer than those sampled."""
+        """Return the RTO without back-off of a sender whose round trips are longer than the samples."""
         if self.smoothed_ns is None:
             return RTO_INITIAL_NS
         return min(self.smoothed_ns + self.rttvar_us * 1000 + further_ns, RTO_MAX_NS)
@@ -92,7 +92,7 @@ class Ledger:
         self.in_flight.append(Sent(left, right, segment.time_ns, segment.tsval))
 
     def forget(self) -> None:
-        """Forget the times: it is ambiguous which copy of the data in flight will be acknowledged."""
+        """Forget the times, because it is unclear which copy of the data in flight will be acknowledged."""
         self.in_flight.clear()
 
     @property
@@ -100,14 +100,14 @@ class Ledger:
         return self.in_flight[0].time_ns if self.in_flight else None
 
     def find(self, seq: int) -> Sent | None:
-        """The segment that holds a byte."""
+        """Return the segment that contains a byte."""
         return next((sent for sent in self.in_flight if sent.left <= seq < sent.right), None)
 
     def cover(self, una: int, ack: int, reported: Intervals, spare: int) -> Covered | None:
-        """Take out what an ACK covers and give its times, without what SACK had reported.
+        """Remove the segments covered by an ACK and return their times, except those reported by SACK.
 
-        Of a segment captured before segmentation each wire segment is acknowledged for itself: it is timed although up
-        to `spare` bytes of it are still out.
+        Of a segment captured before segmentation each wire segment is acknowledged separately: it is timed although up
+        to `spare` bytes of it are still in flight.
         """
         times = []
         while self.in_flight and self.in_flight[0].left < ack:
@@ -121,12 +121,12 @@ class Ledger:
         return Covered(times[0], times[-1]) if times else None
 
     def sample(self, covered: Covered, una: int, nxt: int, now_ns: int) -> int | None:
-        """The round trip of an ACK, from the oldest segment that it covers (Linux's seq_rtt_us)."""
+        """Return the round trip of an ACK, from the oldest segment that it covers (Linux's seq_rtt_us)."""
         elapsed_ns = now_ns - covered.oldest_ns
         if elapsed_ns < 0:
             return None
         if not covered.is_certain:
-            # The sender takes it all the same (tcp_ack_update_rtt, tcp_rtt_tsopt_us).
+            # The sender uses it anyway (tcp_ack_update_rtt, tcp_rtt_tsopt_us).
             self.estimator.sample(elapsed_ns, una, nxt)
             return None
         shortest_ns = now_ns - covered.newest_ns if now_ns >= covered.newest_ns else elapsed_ns
@@ -137,13 +137,13 @@ class Ledger:
 
 @dataclass(slots=True)
 class EchoTimer:
-    """Time from a segment to the first of the other side that echoes its timestamp (RFC 7323 §4)."""
+    """Measures from a segment to the other side's first echo of its timestamp (RFC 7323 §4)."""
 
     waiting: deque[tuple[int, int]] = field(default_factory=deque)
     least_ns: int | None = None
 
     def sent(self, tsval: int, now_ns: int) -> None:
-        """The first segment with this value."""
+        """Record the first segment with this value."""
         self.waiting.append((tsval, now_ns))
 
     def echoed(self, tsecr: int, now_ns: int) -> None:

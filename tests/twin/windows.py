@@ -10,12 +10,12 @@ SECOND_NS = 10**9
 PROBE_WITHIN_NS = 120 * SECOND_NS
 """TCP_RTO_MAX (include/net/tcp.h): a persist timer never waits longer for its first probe."""
 SOON_NS = SECOND_NS // 5
-"""Room for queues and for a host's own delays."""
+"""Allowance for queues and a host's delays."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advertisement:
-    """A window in bytes (in units of its field while the scale is not certain), as a segment states it."""
+    """A window in bytes (in units of its field if the scale is uncertain), as stated by a segment."""
 
     seq: int
     ack: int
@@ -33,16 +33,16 @@ class ReceiveWindow:
     wl1: int = 0
     edge: int = 0
     furthest: int = 0
-    """The furthest right edge that was ever advertised."""
+    """The furthest right edge ever advertised."""
     last_raw: int = 0
-    """The field of the last segment that was not older than one before it."""
+    """The field of the last segment that was not older than an earlier one."""
 
     @property
     def is_closed(self) -> bool:
         return self.is_known and self.size == 0
 
     def anchor(self, at: int) -> None:
-        """Place the edge of a window that came in a SYN before its sequence space was known."""
+        """Place the edge of a window from a SYN whose sequence space was unknown."""
         if self.is_known:
             self.edge = self.furthest = at + self.size
 
@@ -52,7 +52,9 @@ class ReceiveWindow:
         return not self.is_known or new.is_new_ack or new.seq > self.wl1 or (new.seq == self.wl1 and is_wider)
 
     def shrinks(self, new: Advertisement) -> bool:
-        """The right edge moves left by a unit or more; less is rounding (RFC 7323 §2.4, RFC 9293 SHLD-14)."""
+        """Return whether the right edge moves left by a unit or more; less is rounding (RFC 7323 §2.4, RFC 9293
+        SHLD-14).
+        """
         retreat = self.edge - (new.ack + new.size)
         return self.is_known and retreat >= new.unit and new.seq >= self.wl1
 
@@ -76,7 +78,7 @@ class ZeroWindow:
 
     @property
     def is_open(self) -> bool:
-        """An episode is going on."""
+        """Return whether an episode is open."""
         return self.since_ns is not None
 
     def begin(self, now_ns: int) -> None:
@@ -96,11 +98,13 @@ class ZeroWindow:
         self.is_probe_unanswered = True
 
     def is_too_late_to_probe(self, now_ns: int) -> bool:
-        """No persist timer can be running: what looks like a first probe is a keep-alive."""
+        """Return whether no persist timer can be running, so that an apparent first probe is a keep-alive."""
         return self.since_ns is not None and not self.probes and now_ns - self.since_ns > PROBE_WITHIN_NS
 
     def is_answer(self, now_ns: int, round_trip_ns: int | None) -> bool:
-        """A segment of the receiver can answer the last probe: nine tenths of a round trip later, not many of them."""
+        """Return whether a receiver's segment can answer the last probe: at least nine tenths of a round trip later,
+        soon after.
+        """
         if not self.is_probe_unanswered:
             return False
         elapsed_ns = now_ns - self.last_probe_ns
@@ -109,7 +113,9 @@ class ZeroWindow:
         return round_trip_ns // 10 * 9 <= elapsed_ns <= 2 * round_trip_ns + SOON_NS
 
     def is_crossing(self, now_ns: int, tsecr: int | None, path_ns: int | None) -> bool:
-        """A segment in a probe's form left before the opening was known to its sender: by its echo, else by time."""
+        """Return whether a probe-like segment left before its sender knew of the opening: by its echo, otherwise by
+        time.
+        """
         if self.opened_ns is None:
             return False
         if self.opened_tsval is not None and tsecr is not None:

@@ -20,7 +20,7 @@ expect.set_options(timeout=WAIT_MS)
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[OpenPage]:
-    """Open pages; the test fails if one writes to its console. All are closed with the test."""
+    """Open pages, and fail the test if one writes to its console. All are closed with the test."""
     said: list[str] = []
     pages: list[Page] = []
 
@@ -71,7 +71,7 @@ def serve(host: Host, tmp_path: Path) -> Serve:
 
 @pytest.fixture(scope="session")
 def show(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
-    """Like `serve`, for tests that change nothing: all of them look at one service, which keeps every capture."""
+    """Start one service shared by tests that change nothing; it keeps every capture."""
     ids: dict[bytes, str] = {}
     with hosted(tmp_path_factory.mktemp("shown")) as address, httpx2.Client(base_url=address, timeout=None) as client:
 

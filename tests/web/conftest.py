@@ -1,4 +1,4 @@
-"""Services on SQLite and on a real PostgreSQL, and captures of which every number is known."""
+"""Services on SQLite and on a real PostgreSQL, and captures with known numbers."""
 
 import shutil
 import subprocess
@@ -24,7 +24,7 @@ __all__ = ["open_page", "running", "serve", "show"]
 
 MakeClient = Callable[..., TestClient]
 
-# As the service does it: structlog's own way takes half a minute to lay out one traceback.
+# Like the service: structlog's default takes half a minute to format one traceback.
 structlog.configure(
     processors=[
         *structlog.get_config()["processors"][:-1],
@@ -35,13 +35,15 @@ structlog.configure(
 
 @pytest.fixture(scope="session")
 def capture() -> bytes:
-    """A pcap of one connection: 2,000 bytes from the client, then the server's window is 0 from 0.3 s to 2.8 s."""
+    """Return a pcap of one connection: 2,000 bytes from the client, then the server's window is 0 from 0.3 s to 2.8
+    s.
+    """
     return capture_bytes()
 
 
 @pytest.fixture(scope="session")
 def postgres(tool: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
-    """Run a PostgreSQL server that is reached by a socket in a temporary folder."""
+    """Run a PostgreSQL server with a socket in a temporary folder."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     programs = found[-1].parent if found else Path(tool("initdb")).parent
     with Postgres(programs, tmp_path_factory.mktemp("postgres")) as server:
@@ -59,13 +61,13 @@ def database_url(request: pytest.FixtureRequest) -> str | None:
 
 @pytest.fixture
 def on_database(database_url: str | None) -> list[str]:
-    """Arguments of the real server that name an empty database."""
+    """Return arguments of the real server that name an empty database."""
     return [] if database_url is None else ["--database-url", database_url]
 
 
 @pytest.fixture
 def make_client(tmp_path: Path, database_url: str | None) -> Iterator[MakeClient]:
-    """Start a service in process with the given settings; it ends with the test."""
+    """Start an in-process service with the given settings; it ends with the test."""
     with ExitStack() as stack:
 
         def make(*, shown: Any = (), headers: dict[str, str] | None = None, **settings: Any) -> TestClient:
@@ -91,7 +93,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
 
 @pytest.fixture
 def client(make_client: MakeClient) -> TestClient:
-    """A service without captures."""
+    """Start a service without captures."""
     return make_client()
 
 

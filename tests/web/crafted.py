@@ -1,4 +1,4 @@
-"""Crafted captures, and how a test waits for their analysis."""
+"""Crafted captures, and waiting for their analysis."""
 
 import gzip
 import io
@@ -50,7 +50,7 @@ def zero_window_connection() -> list[Packet]:
 
 
 def written(packets: Iterable[Packet]) -> bytes:
-    """Packets as a pcap."""
+    """Return packets as a pcap."""
     file = io.BytesIO()
     writer = PcapWriter(file, linktype=1, sync=True)
     for packet in packets:
@@ -63,7 +63,7 @@ def capture_bytes() -> bytes:
 
 
 def many_connections(count: int) -> bytes:
-    """So many connections of a SYN and its answer, a millisecond apart."""
+    """Many connections of a SYN and its answer, a millisecond apart."""
     out = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)]
     for number in range(count):
         address = struct.pack(">I", 0x0A000000 + number)
@@ -78,7 +78,7 @@ def many_connections(count: int) -> bytes:
 
 
 def bomb(unpacked_bytes: int) -> bytes:
-    """A gzip file of a pcap whose records go on for so many bytes: one block of them again and again."""
+    """Return a gzip file of a pcap with this many bytes of records: one block, repeated."""
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1)
     block = (struct.pack("<IIII", 1_700_000_000, 0, 65536, 65536) + bytes(65536)) * 160
     # RFC 1952 section 2.2: a gzip file is a series of members.
@@ -94,7 +94,7 @@ def upload(client: Any, data: bytes, name: str = "zero.pcap", **query: Any) -> d
 
 
 def settle(client: Any, capture_id: str) -> dict[str, Any]:
-    """Wait until the analysis of a capture is over, however it ends, and return its entry."""
+    """Wait until the analysis of a capture ends, successfully or not, and return its entry."""
     while True:
         entry: dict[str, Any] = client.get(f"{API}/captures/{capture_id}").json()
         if entry["status"] not in ("open", "queued", "running"):

@@ -1,4 +1,4 @@
-"""A PostgreSQL server for tests: made by initdb in a temporary folder, reached by a socket there, ended by its id."""
+"""A PostgreSQL server for tests, created by initdb in a temporary folder with a socket there."""
 
 import os
 import pwd
@@ -18,12 +18,12 @@ import pytest
 from web.workers import descendants, let_go
 
 UNPRIVILEGED = ("postgres", "nobody")
-"""As whom the server runs where the tests run as root, which it refuses."""
+"""User that runs the server if the tests run as root, which PostgreSQL refuses."""
 
 
 SQLITE_BY_DAY = ["sqlite", pytest.param("postgres", marks=pytest.mark.nightly)]
 ON_BOTH = pytest.mark.parametrize("database_url", ["sqlite", "postgres"], indirect=True)
-"""For tests of what the two databases do differently: locks, claims, concurrent changes, queries in their dialect."""
+"""For tests in which the databases differ: locks, claims, concurrent changes, SQL dialect."""
 
 
 class Postgres:
@@ -35,7 +35,7 @@ class Postgres:
         self._count = 0
 
     def __enter__(self) -> Self:
-        # The path of a socket must be short, and another user must reach the folder.
+        # The path of a socket must be short and accessible to another user.
         self._folder = Path(tempfile.mkdtemp(prefix="pg"))
         options: dict[str, Any] = {}
         if os.geteuid() == 0:
@@ -76,13 +76,15 @@ class Postgres:
                 return
 
     def stop(self, sig: signal.Signals) -> None:
-        """End it by a signal, and wait until it has ended (postgres(1): SIGINT its fast, SIGQUIT its immediate way)."""
+        """Stop the server by a signal, and wait for its end (postgres(1): SIGINT for fast, SIGQUIT for immediate
+        shutdown).
+        """
         self._server.send_signal(sig)
         self._server.wait()
 
     @contextmanager
     def standing_still(self) -> Iterator[None]:
-        """Let it answer nothing in the block, neither whoever is connected nor anybody else."""
+        """Suspend all of the server's processes within the block."""
         pids = [self._server.pid, *descendants(self._server.pid)]
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
@@ -94,7 +96,7 @@ class Postgres:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Its fast shutdown (postgres(1)): it ends connections, instead of waiting until all have ended by themselves.
+        # Fast shutdown (postgres(1)) ends connections instead of waiting for them.
         self.stop(signal.SIGINT)
         shutil.rmtree(self._folder)
 

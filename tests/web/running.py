@@ -1,4 +1,4 @@
-"""Start the service on a free port: as its own process, or in a thread of the test's process."""
+"""Start the service on a free port, as a process or in a thread of the test's process."""
 
 import os
 import re
@@ -23,7 +23,9 @@ Host = Callable[..., str]
 
 @contextmanager
 def hosted(data: Path, shown: Sequence[Path] = (), **settings: Any) -> Iterator[str]:
-    """Run the service in a thread and yield its address. Nothing is imported again: it starts in milliseconds."""
+    """Run the service in a thread and yield its address. It starts in milliseconds, because nothing is imported
+    again.
+    """
     app = create_app(Settings(**{"data": data, "workers": 2, **settings}), shown)
     server = uvicorn.Server(server_config(app, "127.0.0.1", 0))
     thread = threading.Thread(target=server.run)
@@ -41,11 +43,11 @@ def hosted(data: Path, shown: Sequence[Path] = (), **settings: Any) -> Iterator[
 def start_server(
     stack: ExitStack, data: Path, *arguments: Any, niceness: int = 0, files: int = 0, **environment: str
 ) -> tuple[subprocess.Popen[str], str]:
-    """Start the real server; return its process and its address. It ends with the stack.
+    """Start the real server; return its process and address. It ends with the stack.
 
     Args:
-        arguments: captures to show from the start, and options; without captures it would show the bundled ones.
-        files: descriptors that it may open; 0: as many as this process.
+        arguments: captures to show, and options; without captures it would show the bundled ones.
+        files: maximum number of open descriptors; 0: this process's limit.
     """
     nothing = data.with_name("nothing")
     nothing.mkdir(parents=True, exist_ok=True)

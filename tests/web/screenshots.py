@@ -1,4 +1,4 @@
-"""Take the pictures of the dashboard that the documents show: `python tests/web/screenshots.py`.
+"""Take the dashboard's pictures for the documentation: `python tests/web/screenshots.py`.
 
 Starts the real service on a loopback port with bundled captures, in a temporary folder, and writes `web/images`.
 """
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def settled(address: str) -> list[str]:
-    """Ids of the captures, in their order, when all are analysed."""
+    """Return the captures' ids in order once all are analysed."""
     while True:
         found = httpx2.get(f"{address}/api/v1/captures", timeout=None).json()["captures"]
         if len(found) == len(CAPTURES) and all(each["status"] == "done" for each in found):
@@ -65,7 +65,7 @@ def settled(address: str) -> list[str]:
 
 
 def take(browser: Browser, url: str, path: Path, size: tuple[int, int], theme: Theme, top: str | None) -> None:
-    """Take one picture as webp, which the browser itself can write."""
+    """Take one picture as webp, in which the browser can save it."""
     context = browser.new_context(
         viewport={"width": size[0], "height": size[1]}, color_scheme=theme, device_scale_factor=1.5
     )

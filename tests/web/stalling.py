@@ -1,4 +1,4 @@
-"""A server on which clients stand still, and work and browsers that are held while they work for somebody."""
+"""A server with stalled clients, and workers and browsers suspended during their work."""
 
 import os
 import re
@@ -28,7 +28,7 @@ CONNECTIONS = 3000
 
 @dataclass(frozen=True)
 class Running:
-    """A server, and a capture that it has analysed."""
+    """A server and an analysed capture."""
 
     pid: int
     address: str
@@ -49,17 +49,17 @@ class Running:
         return float(found[1]) if found else 0.0
 
     def is_answering(self) -> bool:
-        """Whether a page that reads results is shown."""
+        """Return whether a page that reads results is shown."""
         return self.get(f"/captures/{self.id}", accept="text/html").status_code == 200
 
     def has_before(self, pid: int) -> bool:
-        """Whether its pages have the processors before this process."""
+        """Return whether its pages get CPU time before this process."""
         return os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, self.pid)
 
 
 @pytest.fixture(scope="session", params=SQLITE_BY_DAY)
 def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """Run a server at a lower priority, as under systemd's `Nice=`."""
+    """Run a server at a lower priority, as with systemd's `Nice=`."""
     folder = tmp_path_factory.mktemp("stalls")
     arguments = ["--workers", "1"]
     if request.param == "postgres":
@@ -73,7 +73,7 @@ def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def analysed(address: str, connections: int) -> str:
-    """Have a server analyse a capture of so many connections; return its id."""
+    """Have a server analyse a capture with this many connections; return its id."""
     content = many_connections(connections)
     sent = httpx2.post(f"{address}{API}/uploads", params={"name": "a.pcap"}, content=content, timeout=HANG_S)
     id = str(sent.json()["id"])
@@ -84,9 +84,9 @@ def analysed(address: str, connections: int) -> str:
 def held_answer(
     stack: ExitStack, running: Running, path: str, source: str = "127.0.0.1"
 ) -> tuple[socket.socket, list[int]]:
-    """A request, and the worker that is stopped while it works for it, which has stood back by then."""
+    """Yield a request and its suspended worker, which has a lower priority by then."""
     while True:
-        # Not one that still prepares what is opened first.
+        # Not a worker that prepares details in advance.
         until(lambda: (running.data / "results" / running.id / layout.FIGURES).exists() and not workers(running.pid))
         connection = ask(stack, running.address, path, source=source)
         while not select.select([connection], [], [], 0)[0]:
@@ -94,17 +94,17 @@ def held_answer(
             if held and all(running.has_before(pid) for pid in held):
                 return connection, held
             let_go(held)
-        # It was faster.
+        # It finished before it was suspended.
         connection.close()
 
 
 def browsers(running: Running) -> list[int]:
-    """The processes of browsers that print for a server."""
+    """Return the browser processes that print for a server."""
     return [pid for pid in descendants(running.pid) if b"--user-data-dir=" in command(pid)]
 
 
 def held_print(stack: ExitStack, running: Running, path: str) -> tuple[socket.socket, list[int]]:
-    """A request for a PDF, and the processes of the browser that are stopped while they print it."""
+    """Yield a request for a PDF, and the suspended browser processes that print it."""
     while True:
         connection = ask(stack, running.address, path)
         while not select.select([connection], [], [], 0.01)[0]:
@@ -112,5 +112,5 @@ def held_print(stack: ExitStack, running: Running, path: str) -> tuple[socket.so
                 for pid in pids:
                     os.kill(pid, signal.SIGSTOP)
                 return connection, pids
-        # It was faster.
+        # It finished before it was suspended.
         connection.close()

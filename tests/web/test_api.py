@@ -1,4 +1,4 @@
-"""The API over captures whose numbers are known, on SQLite and on PostgreSQL."""
+"""The API with captures whose numbers are known, on SQLite and PostgreSQL."""
 
 import asyncio
 import base64
@@ -36,7 +36,7 @@ def test_an_upload_is_analysed_and_the_answer_matches_its_packets(client: TestCl
     assert entry["uploaded_bytes"] == len(capture)
     answer = get(client, f"/captures/{id}/analysis")
     assert (answer["capture"]["packets"], answer["capture"]["packets_snapped"]) == (10, 0)
-    # All was sent before the window closed: its closing held nothing up.
+    # Everything was sent before the window closed, so closing it cost nothing.
     assert answer["problem_count"] == 0
     assert (answer["verdict"]["limit"], answer["verdict"]["side"]) == ("sender_application", "client")
 
@@ -48,7 +48,7 @@ def test_an_upload_is_analysed_and_the_answer_matches_its_packets(client: TestCl
         "198.51.100.2",
         80,
     )
-    # 2.8 s − 0.3 s, of both directions the one that was held back
+    # 2.8 s − 0.3 s, of the direction that was limited
     assert (row["a_to_b.zero_window_ns"], row["b_to_a.zero_window_ns"]) == (2_500_000_000, 0)
     assert row["duration_ns"] == 3_000_000_000
 
@@ -67,7 +67,7 @@ def test_a_span_of_a_series_begins_with_the_value_in_force(client: TestClient, c
     place = f"/captures/{analysed(client, capture)}/connections/0/series/receive_window"
     span = get(client, place, start_ns=START_NS + 10**9, end_ns=START_NS + 2 * 10**9)
     assert ([time - START_NS for time in span["time_ns"]], span["last"]) == ([300_000_000], [0])
-    # Put into one bucket, the extremes are those of the whole.
+    # In one bucket, the extremes are those of the whole.
     whole, one = get(client, place), get(client, place, points=1)
     assert (one["min"], one["max"], one["last"]) == ([min(whole["min"])], [max(whole["max"])], [whole["last"][-1]])
 
@@ -122,7 +122,7 @@ def test_events_stalls_findings_and_the_report(client: TestClient, capture: byte
 
 
 def points_of(figure: dict[str, Any], name: str, mode: str) -> list[tuple[float, float]]:
-    """The points of a figure's trace, which come as typed arrays in base64."""
+    """Return the points of a figure's trace, which are typed arrays in base64."""
 
     def values(packed: Any) -> Any:
         if isinstance(packed, dict):
@@ -135,7 +135,7 @@ def points_of(figure: dict[str, Any], name: str, mode: str) -> list[tuple[float,
 
 @pytest.mark.parametrize("name", ["window", "timeline"])
 def test_a_figure_shows_the_window_closing(client: TestClient, capture: bytes, name: str) -> None:
-    """It is the package's own: single segments of a short connection, each with its frame."""
+    """The figure is the package's: single segments of a short connection, each with its frame."""
     place = f"/captures/{analysed(client, capture)}/connections/0/figures"
     figure = get(client, f"{place}/{name}", direction="a_to_b")
     window = points_of(figure, "receive window", "lines")
@@ -144,7 +144,7 @@ def test_a_figure_shows_the_window_closing(client: TestClient, capture: bytes, n
     flight = points_of(figure, "in flight", "lines")
     assert (0.2, 2000) in flight
     assert (0.3, 0) in flight
-    # The stored figure of the whole connection is the one that was drawn.
+    # The stored figure of the whole connection is returned.
     assert get(client, f"{place}/{name}", direction="a_to_b") == figure
     span = {"start_ns": START_NS + 250_000_000, "end_ns": START_NS + 2_850_000_000}
     zoomed = get(client, f"{place}/{name}", direction="a_to_b", **span)
@@ -257,7 +257,7 @@ def test_deleted_means_gone(client: TestClient, capture: bytes) -> None:
     stored = [path for path in (folder / "files").rglob("*") if path.is_file()]
     assert len(stored) == 1, "the same headers are stored once"
     assert client.delete(f"{API}/captures/{first}").status_code == 204
-    # The other capture still has the bytes.
+    # The other capture still has the file.
     assert stored[0].exists()
     assert client.get(f"{API}/captures/{first}").status_code == 404
     assert client.get(shared["path"]).status_code == 404
@@ -275,7 +275,7 @@ def test_two_captures_are_compared(client: TestClient, capture: bytes) -> None:
 
 
 def test_captures_of_both_ends_are_paired(client: TestClient) -> None:
-    """12 of the data packets were dropped between them (captures/wild/lossy-path.toml)."""
+    """The relay between them dropped 12 data packets (captures/wild/lossy-path.toml)."""
     wild = ROOT / "captures" / "wild"
     a, b = (
         analysed(client, (wild / name).read_bytes(), name)
@@ -293,7 +293,7 @@ def test_captures_of_both_ends_are_paired(client: TestClient) -> None:
 
 
 def test_one_capture_of_both_ends_is_paired_by_itself(client: TestClient, capture: bytes, tmp_path: Path) -> None:
-    """A packet in a hundred was dropped between them, 59 (captures/runs)."""
+    """The path between them dropped one packet in a hundred, 59 (captures/runs)."""
     ends = [read(end) for end in captures("loss1_cubic_sack1")]
     merged = write(tmp_path / "merged.pcap", sorted([*ends[0], *ends[1]], key=lambda each: each.time_ns))
     a = analysed(client, merged.read_bytes(), "merged.pcap")
@@ -362,12 +362,12 @@ def test_an_error_is_a_problem_document(client: TestClient) -> None:
 def test_a_stream_of_progress_that_is_left_at_any_moment_leaves_no_error(
     client: TestClient, capture: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Also while the database is asked for it, which then answers whoever asks next."""
+    """Including during a database query, whose answer the next query would otherwise get."""
     id, service = analysed(client, capture), client.app.state.service
 
     async def leave() -> None:
         for steps in range(60):
-            # As a response ends its stream: whatever the task waits for then is cancelled, too.
+            # When a response ends its stream, whatever its task waits for is cancelled too.
             async with anyio.create_task_group() as group:
                 group.start_soon(anext, aiter(watch_analysis(service, id)))
                 await asyncio.sleep(steps / 10_000)

@@ -33,17 +33,17 @@ def entries(client: TestClient) -> list[dict[str, Any]]:
 
 
 def test_only_configured_proxies_say_who_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On loopback too: any program of this machine could otherwise be anybody."""
+    """Also on loopback: otherwise any local program could forge addresses."""
 
     def logged_address(**settings: str) -> str:
         with hosted(tmp_path / "data", **settings) as address:
             httpx2.post(f"{address}{API}/captures", json={"name": "x"}, headers=FORWARDED, timeout=HANG_S)
             return str(httpx2.get(f"{address}{API}/audit", timeout=HANG_S).json()["entries"][0]["address"])
 
-    # uvicorn's own variable must not count.
+    # uvicorn's variable must have no effect.
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")
     assert logged_address() == "127.0.0.1"
-    # The rightmost address that is not a proxy: anybody could have written those to its left.
+    # The rightmost address that is not a proxy: clients can write anything to its left.
     assert logged_address(trusted_proxies="127.0.0.0/8, 198.51.100.7") == "203.0.113.9"
 
 
@@ -68,7 +68,7 @@ def allowed(rates: Rates, request: Request) -> bool:
 def test_rates_count_the_address_and_the_login() -> None:
     rates = Rates(upload="2/minute")
     assert [allowed(rates, request_of("192.0.2.1", "ann")) for _ in range(3)] == [True, True, False]
-    # Neither another address nor another login gets the same one further.
+    # Neither another address nor another login gets further with it.
     assert not allowed(rates, request_of("192.0.2.2", "ann"))
     assert not allowed(rates, request_of("192.0.2.1", "ben"))
     assert allowed(rates, request_of("192.0.2.2", "ben"))
@@ -123,7 +123,7 @@ def test_what_was_seen_shared_and_deleted_is_written_down(make_client: MakeClien
         ("session", "share.revoke", None, made["id"]),
         ("session", "capture.delete", id, None),
     }
-    # Once a minute for the same caller and the same thing.
+    # Once a minute for the same caller and object.
     assert actions.count(("session", "capture.read", id, None)) == 1
     logins = {each["login"] for each in entries(client) if each["actor"] == "session"}
     assert len(logins) == 1
@@ -144,7 +144,7 @@ def test_a_login_that_was_ended_opens_nothing_wherever_its_cookie_was_copied(mak
     assert answer.status_code == 303
     client.cookies.clear()
     assert client.get(f"{API}/captures", headers=copied).status_code == 401
-    # Another login is another one.
+    # Another login is another caller.
     assert client.post("/login", data={"token": TOKEN}).status_code == 200
     assert client.get(f"{API}/captures").status_code == 200
 
@@ -187,7 +187,7 @@ def test_files_of_the_real_server_are_private(make_server: Any, tmp_path: Path, 
 def test_the_database_alone_does_not_lead_back_to_addresses(
     make_client: MakeClient, capture: bytes, tmp_path: Path
 ) -> None:
-    """The key is made of the link's id, which the database has, and of a secret, which it has not."""
+    """The key is derived from the link's id in the database and a secret elsewhere."""
     client = make_client()
     id = analysed(client, capture)
     made = client.post(f"{API}/captures/{id}/shares", json={}).json()

@@ -1,4 +1,4 @@
-"""Weaknesses found by attackers who did not know the code."""
+"""Weaknesses found by black-box attackers."""
 
 import gzip
 import io
@@ -23,7 +23,7 @@ from tcpwin_web.uploads import receive
 MakeClient = Callable[..., TestClient]
 
 FOREIGN = ("selectors", "signal", "numpy", "tcpwin")
-"""Modules that the service, its workers and their starters import."""
+"""Modules imported by the service, its workers and their starters."""
 
 
 def upload(client: TestClient, name: str, data: bytes) -> Any:
@@ -69,7 +69,7 @@ def test_what_an_upload_unpacks_to_is_a_sum_over_its_files(make_client: MakeClie
 def test_equal_packets_in_two_layers_of_gzip(
     make_client: MakeClient, capture: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of zstd, 498 bytes took up 141 MB: files are kept as they unpack."""
+    """With zstd, 498 bytes took 141 MB, because files are stored as unpacked."""
     monkeypatch.setattr(receive, "HARMLESS_BYTES", 100_000)
     packets = capture[:24] + capture[24:] * (4_000_000 // len(capture))
     client = make_client()
@@ -90,7 +90,7 @@ def test_a_name_that_is_not_text_is_shown(make_client: MakeClient, tmp_path: Pat
 
 
 def test_notes_and_tags_move_no_cursor(client: TestClient, capture: bytes) -> None:
-    """Unicode line by line: C0 and C1 controls, and what turns letters around; lines and tabs stay."""
+    """C0 and C1 controls and bidirectional overrides are replaced; lines and tabs stay."""
     id = analysed(client, capture)
     text, shown = "A\x1bcB\x9b31mC\x07D\u202eE\u2066\r\nF\tG", "A\ufffdcB\ufffd31mC\ufffdD\ufffdE\ufffd\nF\tG"
     note = client.post(f"{API}/captures/{id}/notes", json={"text": text, "author": "Ada\x1b"}).json()

@@ -1,4 +1,4 @@
-"""axe finds nothing on any page, and no page is wider than its window: one width and theme by day, all at night."""
+"""axe finds no problem and no page is wider than its window: one width and theme by day, all at night."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ VIEWS = [(width, theme) for width in (375, 1440, 2560) for theme in ("dark", "li
 
 
 def seen_by_day(*by_day: int | str) -> pytest.MarkDecorator:
-    """Ask for every width and theme, all but one of them at night."""
+    """Request every width and theme, all but one of them at night."""
     views = [view if view == by_day else pytest.param(*view, marks=pytest.mark.nightly) for view in VIEWS]
     return pytest.mark.parametrize(("width", "theme"), views)
 
@@ -74,7 +74,7 @@ def test_axe_finds_nothing(show: Serve, open_page: OpenPage, width: int, theme: 
 def test_axe_finds_nothing_on_pages_that_few_services_have(
     serve: Serve, open_page: OpenPage, browser: Browser, dataset: Path, width: int, theme: str
 ) -> None:
-    """Logins, share links, a recorder that is away, a data set, a capture without files, and missing pages."""
+    """Logins, share links, an unreachable recorder, a data set, a capture without files, and missing pages."""
     address, (slow,) = serve(SLOW_READER, token=TOKEN, watch=f"http://127.0.0.1:{free_port()}", fleet=dataset)
     with httpx2.Client(base_url=address, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=None) as client:
         share = f"{API}/captures/{slow}/shares"
@@ -94,7 +94,7 @@ def test_axe_finds_nothing_on_pages_that_few_services_have(
     page.goto("/watch")
     expect(page.get_by_role("status").first).to_contain_text("does not answer")
     check_all(page, "/watch")
-    # On separate pages: the browser itself reports failed requests on the console.
+    # On separate pages: the browser reports failed requests on the console.
     with browser.new_context(viewport={"width": width, "height": 900}, base_url=address, color_scheme=theme) as context:
         bare = context.new_page()
         bare.goto("/login")

@@ -1,4 +1,4 @@
-"""Mishaps of operators and users: each gets a clear answer, and the service works afterwards."""
+"""Accidents of operators and users: each gets a clear answer, and the service works afterwards."""
 
 import asyncio
 import gzip
@@ -29,13 +29,13 @@ GIBIBYTE = 1 << 30
 
 
 def is_well(client: TestClient, capture: bytes) -> bool:
-    """Whether the service takes an upload, analyses it and shows it."""
+    """Return whether the service takes an upload, analyses it and shows it."""
     id = analysed(client, capture, "after.pcap")
     return client.get(f"/captures/{id}", headers={"accept": "text/html"}).status_code == 200
 
 
 def held_by(client: TestClient) -> AbstractContextManager[tuple[str, list[int]]]:
-    """An analysis that stands still in the middle, and the workers that stand still with it."""
+    """Yield an analysis suspended halfway, and the suspended workers."""
     data = client.app.state.service.data.path
     tried: list[str] = []
 
@@ -89,7 +89,7 @@ def test_a_damaged_capture_is_read_up_to_the_damage(client: TestClient, capture:
     (file,) = answer["capture"]["files"]
     assert answer["capture"]["packets"] == 9
     assert [warning["kind"] for warning in file["warnings"]] == ["truncated"]
-    # The byte is that of the file as it was uploaded, which nobody has any more but who uploaded it.
+    # The offset refers to the uploaded file, which only the uploader has.
     assert file["warnings"][0]["byte_offset"] == len(capture) - 70
     page = client.get(f"/captures/{id}", headers={"accept": "text/html"}).text
     assert "the file ends inside" in page
@@ -114,7 +114,7 @@ def test_a_full_disk(make_client: MakeClient, small_disk: Path, capture: bytes) 
 def test_a_disk_that_fills_up_at_the_end_of_an_analysis(
     make_client: MakeClient, small_disk: Path, capture: bytes
 ) -> None:
-    """The worker cannot write its results, and SQLite, which is on the same disk, not even that it failed."""
+    """Neither the worker nor SQLite, on the same disk, can write, not even the failure."""
     data, filler = small_disk / "data", small_disk / "filler"
     client = make_client(data=data, workers=1)
     assert is_well(client, capture)
@@ -131,7 +131,7 @@ def test_a_disk_that_fills_up_at_the_end_of_an_analysis(
     assert entry["status"] == "failed"
     assert "the service's disk is full" in entry["failure"]
     assert not (data / "results" / f"{id}.new").exists()
-    # Once there is room it can be started again.
+    # Once there is space it can be restarted.
     assert client.post(f"{API}/captures/{id}/analysis").status_code == 202
     assert settle(client, id)["status"] == "done"
     assert is_well(client, capture)
@@ -150,7 +150,7 @@ def test_details_that_find_no_room(make_client: MakeClient, small_disk: Path) ->
 
 
 def fill(file: Path) -> None:
-    """Leave no byte on a disk."""
+    """Fill a disk completely."""
     with file.open("wb", buffering=0) as opened, suppress(OSError):
         while opened.write(bytes(4096)):
             pass
@@ -169,7 +169,7 @@ def test_a_job_that_loses_its_process_is_run_again_once(make_client: MakeClient,
 def test_a_job_that_loses_its_process_again_is_a_failed_analysis(make_client: MakeClient, capture: bytes) -> None:
     client = make_client(workers=1)
     with held_by(client) as (id, workers):
-        # Each that takes its place is killed as well, until the service gives up.
+        # Each replacement is killed as well, until the service gives up.
         while workers:
             for pid in workers:
                 with suppress(ProcessLookupError):
@@ -183,7 +183,7 @@ def test_a_job_that_loses_its_process_again_is_a_failed_analysis(make_client: Ma
     assert entry["status"] == "failed"
     assert "its process was ended (SIGKILL)" in entry["failure"]
     assert is_well(client, capture)
-    # It can be tried again.
+    # It can be retried.
     assert client.post(f"{API}/captures/{id}/analysis").status_code == 202
     assert settle(client, id)["status"] == "done"
 
@@ -224,7 +224,7 @@ def test_shutting_down_ends_what_runs() -> None:
 
 @pytest.mark.nightly
 def test_a_call_begun_while_the_process_that_forks_is_dying() -> None:
-    """It has taken the request and is killed before it answers."""
+    """It has accepted the request and is killed before it answers."""
     executor = ProcessExecutor(1, memory_bytes=GIBIBYTE, seconds=600)
     try:
         executor.submit(os.getpid).result()
@@ -244,7 +244,7 @@ def test_a_restart_in_the_middle_of_an_analysis_loses_nothing(
     tmp_path: Path, database_url: str | None, capture: bytes
 ) -> None:
     settings = Settings(data=tmp_path / "data", workers=1, database_url=database_url)
-    # The service ends before its worker would go on.
+    # The service ends before its worker continues.
     with ExitStack() as goes_on, TestClient(create_app(settings), base_url="http://localhost") as before:
         id, _ = goes_on.enter_context(held_by(before))
         waiting = upload(before, capture, "small.pcap")["id"]
@@ -285,7 +285,7 @@ def test_two_services_on_one_folder(tmp_path: Path) -> None:
 def test_what_arrived_when_the_service_was_killed_is_deleted(
     tmp_path: Path, database_url: str | None, capture: bytes
 ) -> None:
-    """Files that were stored and had no row yet, and a deletion of which some was not done."""
+    """Files stored without a row, and an incomplete deletion."""
     settings = Settings(data=tmp_path / "data", database_url=database_url)
     with TestClient(create_app(settings), base_url="http://localhost") as before:
         kept = analysed(before, capture)
@@ -319,7 +319,7 @@ def test_what_arrived_when_the_service_was_killed_is_deleted(
 
 
 def test_details_of_a_capture_that_is_deleted_meanwhile_do_not_stay(make_client: MakeClient) -> None:
-    """Another capture has the same file: the worker reads it to its end."""
+    """Another capture has the same file, so the worker reads it to its end."""
     client = make_client()
     data = client.app.state.service.data.path
     id, other = (analysed(client, many_connections(100)) for _ in range(2))
@@ -336,7 +336,7 @@ def test_details_of_a_capture_that_is_deleted_meanwhile_do_not_stay(make_client:
 
 @ON_BOTH
 def test_requests_that_meet_at_one_capture(make_client: MakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both have read it before either writes; with SQLite the second reads once the first has written."""
+    """Both have read it before either writes; with SQLite the second reads after the first has written."""
     client = make_client()
     in_turn = client.app.state.service.database._is_sqlite
     id = client.post(f"{API}/captures", json={"name": "x"}).json()["id"]
@@ -387,7 +387,7 @@ def test_the_same_capture_again_does_not_disturb_who_reads_it(make_client: MakeC
     id = analysed(client, capture)
     reading = client.portal.call(client.app.state.service.queue.file_set, id).analyze()
     analysed(client, capture, "again.pcap")
-    # Reads the stored file once more, which has to be the same.
+    # Reads the stored file again, which must be unchanged.
     assert len(reading.views([0], buckets=16)) == 1
     assert list((client.app.state.service.data.path / "incoming").iterdir()) == []
 

@@ -1,4 +1,4 @@
-"""The page of captures of both ends in Debian's chromium: zooming reads the span, buttons go from loss to loss."""
+"""The page of captures of both ends in Chromium: zooming reads the span, buttons go from loss to loss."""
 
 from urllib.parse import parse_qs, urlsplit
 
@@ -25,7 +25,7 @@ def page(show: Serve, open_page: OpenPage) -> Page:
 
 
 def redraw(page: Page, act: str) -> Request:
-    """Press a button or a key, and wait until what it asks for is drawn."""
+    """Press a button or key, and wait until the result is drawn."""
     with page.expect_request(lambda request: "/pair/figure" in request.url and "start_ns" in request.url) as asked:
         if len(act) == 1:
             page.keyboard.press(act)
@@ -50,7 +50,7 @@ def test_buttons_go_from_loss_to_loss(page: Page) -> None:
         redraw(page, "Next loss")
         shown = page.evaluate(SHOWN)
         [middle] = [each for each in first["losses"] if abs(each - (shown["from"] + shown["to"]) / 2) < 1e-9]
-        # It ends on the way, less than the relay's 15 ms after it left.
+        # The line ends in the middle, less than the relay's 15 ms after the packet left.
         assert any(0 <= cross - middle <= 0.015 for cross in shown["crosses"])
         seen.append(middle)
     assert seen == sorted(set(seen))

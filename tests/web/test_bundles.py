@@ -1,4 +1,4 @@
-"""Bundles with captures of both ends, or without any: each capture is shown with the host snapshots."""
+"""Bundles with captures of both ends, or with none: each capture is shown with the host snapshots."""
 
 import io
 import re
@@ -29,7 +29,7 @@ BROWSER = {"accept": "text/html"}
 
 
 def zipped(**members: bytes) -> bytes:
-    """A .zip; ``__`` in a name stands for a folder, and the last ``_`` for the dot."""
+    """Return a .zip; ``__`` in a name is a folder separator, the last ``_`` a dot."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         for name, content in members.items():
@@ -39,7 +39,7 @@ def zipped(**members: bytes) -> bytes:
 
 @pytest.fixture(scope="session")
 def both_ends() -> bytes:
-    """Return a transfer of the lab, captured at sender and receiver, with snapshots of both."""
+    """Return a lab transfer captured at sender and receiver, with snapshots of both."""
     out = io.BytesIO()
     with zipfile.ZipFile(CAPTURES / "bundles" / "slow-reader.zip") as of_sender, zipfile.ZipFile(out, "w") as archive:
         for name in of_sender.namelist():
@@ -50,7 +50,7 @@ def both_ends() -> bytes:
 
 
 def of_bundle(client: TestClient, entry: dict[str, Any]) -> list[dict[str, Any]]:
-    """All captures of a bundle, analysed, by name."""
+    """Return all analysed captures of a bundle by name."""
     assert entry["bundle_id"] is not None
     listed = client.get(f"{API}/captures", params={"bundle": entry["bundle_id"]}).json()
     settled = [settle(client, each["id"]) for each in listed["captures"]]
@@ -108,7 +108,7 @@ def test_one_end_deleted_leaves_the_other_whole(client: TestClient, both_ends: b
 
 
 def test_bundles_and_single_files_form_one_case(client: TestClient) -> None:
-    """A case of two bundles with the same names in them, and of a capture that came alone."""
+    """A case of two bundles with equal member names, and of a single capture."""
     one, two, alone = (many_connections(count) for count in (1, 2, 3))
     id = client.post(f"{API}/captures", json={"name": "a case", "tags": ["x"]}).json()["id"]
     for name, content in (
@@ -183,7 +183,7 @@ def test_unusable_members_of_a_bundle_are_reported(client: TestClient, capture: 
 
 
 def test_unusable_members_of_a_bundle_of_samples_are_reported(client: TestClient, capture: bytes) -> None:
-    """Also where the capture came by itself."""
+    """Also if the capture was uploaded separately."""
     made = client.post(f"{API}/captures", json={"name": "a case"}).json()
     place = f"{API}/captures/{made['id']}"
     samples = zipped(ss_txt=b"ESTAB 0 0 192.0.2.1:40000 198.51.100.2:80\n", notes_md=b"# of this case")
@@ -211,7 +211,7 @@ def test_samples_without_a_capture_are_refused_in_words(client: TestClient) -> N
 
 
 def test_a_bundle_that_is_refused_in_its_middle_leaves_nothing(make_client: MakeClient, both_ends: bytes) -> None:
-    """The captures, which come first, are stored when a file of snapshots is found to be too large."""
+    """The captures come first and are stored when a snapshot proves too large."""
     client = make_client(max_snapshot_bytes=1000)
     answer = client.post(f"{API}/uploads", params={"name": "both.zip"}, content=both_ends)
     assert (answer.status_code, "snapshots may have 1,000 bytes at most" in answer.json()["detail"]) == (413, True)
@@ -243,7 +243,7 @@ def test_a_folder_shows_every_capture_below_it_and_says_what_it_skips(tmp_path: 
             assert "no capture among the files" in reasons["samples.zip"]
             page = client.get("/", headers=BROWSER).text
             assert re.search(r"<summary>2 files .*not shown</summary>", page)
-            # A deleted capture does not come back while the other end exists.
+            # A deleted capture does not return while the other end exists.
             (gone,) = (each["id"] for each in found["captures"] if each["name"] == "both.zip: receiver.pcap.gz")
     with hosted(data, paths) as address, Client(address) as named:
         named.delete(gone)

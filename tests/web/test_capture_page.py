@@ -1,4 +1,4 @@
-"""The page of a capture: the answer at a glance, the table above the fold, findings by kind, filters, Back."""
+"""The page of a capture: answer, table above the fold, findings by kind, filters, Back."""
 
 import gzip
 import re
@@ -24,11 +24,11 @@ from tcpwin_web import Settings, create_app
 
 LAB = ROOT / "captures" / "lab"
 STALLS = 7
-"""Connections of the crafted capture that wait for a closed window, each a little longer than the one before."""
+"""Connections of the crafted capture that wait for a closed window, each slightly longer than the previous."""
 
 
 def many_stalls() -> bytes:
-    """Connections that begin a second apart; in each the server closes its window, for 2.5 s and more."""
+    """Connections that begin a second apart; in each the server closes its window for at least 2.5 s."""
     packets = []
     for number in range(STALLS):
         opened_s = 2.8 + 0.1 * number
@@ -117,7 +117,7 @@ def test_filters_by_port_and_time(served: TestClient) -> None:
     assert ports(port="40003") == [40003]
     assert len(ports(port="80")) == STALLS
     assert ports(port="4000") == []
-    # The first ends 3 s after its beginning, when the fourth begins.
+    # The first ends 3 s after its start, when the fourth begins.
     assert ports(to="0.5") == [40000]
     assert ports(**{"from": "5.75"}) == [40000 + number for number in range(3, STALLS)]
     assert ports(**{"from": "3.01", "to": "3.5", "search": "192.0.2.1"}) == [40001, 40002, 40003]
@@ -136,7 +136,7 @@ def test_the_table_is_above_the_fold_and_a_row_leads_to_its_connection(show: Ser
         assert box["y"] + box["height"] < 900
         expect(row.locator("svg.sketch path.window")).to_have_count(1)
         expect(page.locator(".worst svg.sketch path.window")).to_have_count(1)
-    # Sorted by cost: the connection that waited longest is first.
+    # Sorted by cost: the connection that waited longest comes first.
     expect(page.locator("#rows tbody th").first).to_have_text(str(STALLS - 1))
     page.locator("#rows tbody tr").nth(1).locator("td").nth(4).click()
     expect(page).to_have_url(re.compile(rf"/connections/{STALLS - 2}$"))
@@ -185,7 +185,7 @@ def test_back_undoes_what_was_sorted_and_filtered(show: Serve, open_page: OpenPa
 
 
 def test_a_rate_that_data_and_duration_do_not_give_says_that_it_is_of_a_part(served: TestClient) -> None:
-    """3 MB in 12 ms are 2 Gbit/s: the server sent at 7.39 in the 3.2 ms after its application had answered."""
+    """3 MB in 12 ms are 2 Gbit/s, but the server sent at 7.39 in the 3.2 ms after its application answered."""
     path = ROOT / "captures" / "wild" / "http-download.pcapng"
     id = analysed(served, path.read_bytes(), path.name)
     data = tcpwin.analyze(path).connections[0].b_to_a
@@ -209,7 +209,7 @@ def test_the_picture_says_what_its_colours_mean_and_how_high_it_is(served: TestC
 
 
 def test_other_findings_are_the_answer_where_no_connection_lost_time(served: TestClient) -> None:
-    """65 connections, of which 5 were refused: nothing to fix in the one with most data."""
+    """65 connections, of which 5 were refused; the one with most data has nothing to fix."""
     path = LAB.parent / "wild" / "many-short.pcap.gz"
     id = analysed(served, path.read_bytes(), path.name)
     refused = next(each for each in tcpwin.analyze(path).findings if each.code == "TW502")
@@ -233,9 +233,9 @@ def test_a_damaged_file_gets_advice_with_the_answer(served: TestClient) -> None:
 
 
 def test_a_damaged_file_with_a_problem_says_once_what_to_do(served: TestClient) -> None:
-    """The rule that warns of the loss has the fix that the verdict has."""
+    """The rule that warns of the loss has the same fix as the verdict."""
     content = gzip.decompress((LAB / "loss-1-percent.pcap.gz").read_bytes())
-    # From a header of a record on: no length can be what it says.
+    # From a record header on, no length is possible.
     damaged = content[:200_000] + b"\xff" * 400
     answer = answer_of(served, analysed(served, damaged, "damaged.pcap"))
     assert answer.count("Fix:") == 1
@@ -243,7 +243,7 @@ def test_a_damaged_file_with_a_problem_says_once_what_to_do(served: TestClient) 
 
 
 def answer_of(served: TestClient, id: str) -> str:
-    """The words of the first panel, when its picture has been drawn."""
+    """Return the words of the first panel once its picture is drawn."""
     for _ in range(200):
         page = served.get(f"/captures/{id}").text
         panel = page.partition('aria-label="Answer"')[2].partition("</section>")[0]

@@ -1,4 +1,4 @@
-"""Analyses done by a Dask cluster are those of this machine, whatever becomes of its workers."""
+"""Analyses on a Dask cluster equal local ones, whatever happens to its workers."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def result(client: httpx2.Client, id: str) -> Any:
 
 
 def begun(client: httpx2.Client, worker: int, data: Path) -> tuple[str, list[int]]:
-    """A capture whose analysis a worker has begun, and the worker's processes, which stand still."""
+    """Yield a capture whose analysis has begun, and the worker's suspended processes."""
     while True:
         id = send(client, many_connections(CONNECTIONS))
         new, done = data / "results" / f"{id}.new", data / "results" / id

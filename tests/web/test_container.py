@@ -1,4 +1,4 @@
-"""The container file: what it installs and sets exists, it drops root, and its health check works."""
+"""The container file: its packages and settings exist, it drops root, and its health check works."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def test_its_settings_are_settings() -> None:
     assert {name for name in variables if name.startswith("TCPWIN_")} <= known
     assert variables["TCPWIN_DATA"] == given("VOLUME")[0]
     assert variables["TCPWIN_PORT"] == given("EXPOSE")[0]
-    # Without a token the service does not start on such an address.
+    # Without a token the service refuses such an address.
     assert variables["TCPWIN_HOST"] == "0.0.0.0"
     assert "TCPWIN_TOKEN" not in variables
 

@@ -24,7 +24,7 @@ Step = Callable[[aiosqlite.Connection], Awaitable[object]]
 def test_a_task_cancelled_at_rest_leaves_no_error(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A service that ends cancels its tasks wherever they are, also while a connection goes back to its pool."""
+    """A service that stops cancels its tasks anywhere, also while a connection returns to its pool."""
     step: Step = getattr(aiosqlite.Connection, name)
     began = asyncio.Event()
 
@@ -67,7 +67,7 @@ def test_a_task_cancelled_at_rest_leaves_no_error(
 def test_who_writes_waits_for_his_turn_and_never_in_vain(
     database_url: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Twenty hold the database for writing, one after another, far longer than SQLite tries; who reads is not kept."""
+    """Twenty writers queue for far longer than SQLite retries; readers are not delayed."""
     monkeypatch.setattr("tcpwin_web.storage.database.BUSY_MS", 50)
 
     async def run() -> list[int]:
@@ -98,7 +98,7 @@ def test_who_writes_waits_for_his_turn_and_never_in_vain(
 
 
 def test_inherited_descriptors_lock_no_service_out(tmp_path: Path) -> None:
-    """A process being started holds all descriptors of its parent until it runs another program."""
+    """A process being started holds its parent's descriptors until it executes another program."""
     url = f"sqlite+aiosqlite:///{tmp_path / 'x.db'}"
     folder, database = DataFolder(tmp_path / "data"), Database(url)
     folder.prepare()
@@ -121,7 +121,7 @@ def test_inherited_descriptors_lock_no_service_out(tmp_path: Path) -> None:
 def test_a_check_that_is_given_up_leaves_no_connection_open(
     make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is given up while its connection is being opened; pytest reports one that nobody closes."""
+    """The check is cancelled while its connection opens; pytest reports unclosed connections."""
     client = make_client()
     service, connect = client.app.state.service, aiosqlite.Connection._connect
 
@@ -143,7 +143,7 @@ def test_a_check_that_is_given_up_leaves_no_connection_open(
 
 
 def test_a_claim_ends_before_its_connection(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PostgreSQL learns that a connection is closed some time after it was."""
+    """PostgreSQL notices a closed connection with delay."""
     url, dispose = postgres.new_database(), AsyncEngine.dispose
 
     async def run() -> bool:

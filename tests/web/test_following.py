@@ -1,4 +1,4 @@
-"""The page of a recorder shows what it sees, and says when it is gone."""
+"""The page of a recorder shows its rounds, and reports when it is gone."""
 
 import gzip
 import re
@@ -42,7 +42,7 @@ def test_a_recorder_is_followed(host: Host, open_page: OpenPage, tmp_path: Path)
         for written in range(PIECE_BYTES, len(data), PIECE_BYTES):
             with path.open("ab") as file:
                 file.write(data[written : written + PIECE_BYTES])
-            # As fast as it was written: it would else be all there before anybody listens.
+            # At the original pace: otherwise everything would be sent before anybody listens.
             time.sleep(0.05)
         expect(status).to_contain_text("packets; the last")
         row = table.get_by_role("row").nth(1)

@@ -37,7 +37,7 @@ def test_a_full_disk_can_be_freed(make_client: MakeClient, small_disk: Path, cap
     id, other = analysed(client, many_connections(1000)), analysed(client, capture)
     link = client.post(f"{API}/captures/{other}/shares", json={}).json()
     fill(small_disk / "filler")
-    # A link is closed, and a capture deleted; both are written down.
+    # Closing a link and deleting a capture are both recorded.
     assert client.delete(f"{API}/shares/{link['id']}").status_code == 204
     assert client.get(link["path"]).status_code == 404
     assert client.delete(f"{API}/captures/{id}").status_code == 204
@@ -61,7 +61,7 @@ def test_a_folder_that_becomes_read_only(make_client: MakeClient, small_disk: Pa
     client = make_client(data=small_disk / "data")
     id = analysed(client, capture)
 
-    # A mount with files open for writing cannot be remounted: the folder is covered by itself, read-only.
+    # A mount with files open for writing cannot be remounted, so mount the folder over itself, read-only.
     subprocess.run(["mount", "--bind", small_disk, small_disk], check=True)
     try:
         subprocess.run(["mount", "-o", "remount,bind,ro", small_disk], check=True)
@@ -77,7 +77,7 @@ def test_a_folder_that_becomes_read_only(make_client: MakeClient, small_disk: Pa
 
 
 class Hands:
-    """Two clocks that a test moves."""
+    """Two clocks controlled by a test."""
 
     def __init__(self, file: Path) -> None:
         self.wall, self.steady = 1_700_000_000.0, 50.0
@@ -97,7 +97,7 @@ def test_a_clock_is_believed_again_once_it_has_gone_on_for_a_while(tmp_path: Pat
         assert not hands.go_on(600, jump=jump)
         assert not hands.go_on(STEADY_SECONDS - 1)
         assert hands.go_on(1)
-    # The next service knows when it was last.
+    # The next service knows when the previous one last ran.
     later = Hands(tmp_path / "clock")
     later.wall = hands.wall + 40 * 86_400
     assert not later.go_on(0)
@@ -107,7 +107,7 @@ def test_a_clock_is_believed_again_once_it_has_gone_on_for_a_while(tmp_path: Pat
 
 
 def test_a_service_deletes_nothing_while_it_doubts_the_clock(tmp_path: Path, capture: bytes) -> None:
-    """Its file says that the last service ran 40 days ago: either that is true, or the clock has jumped."""
+    """According to its file the last service ran 40 days ago: either that is true, or the clock jumped."""
     data = tmp_path / "data"
     with hosted(data) as address, httpx2.Client(base_url=address, timeout=HANG_S) as client:
         id = analysed(client, capture)
@@ -126,7 +126,7 @@ def test_a_service_deletes_nothing_while_it_doubts_the_clock(tmp_path: Path, cap
 
 @pytest.mark.nightly
 def test_a_clock_that_jumps_ahead_deletes_nothing(on_database: list[str], tmp_path: Path, capture: bytes) -> None:
-    """A real server under libfaketime, whose wall clock jumps by 40 days between two looks at what is over."""
+    """A real server under libfaketime, whose wall clock jumps by 40 days between two sweeps."""
     if FAKETIME is None:
         pytest.skip("libfaketime is not installed")
     shift = tmp_path / "shift"
@@ -150,14 +150,14 @@ def test_a_clock_that_jumps_ahead_deletes_nothing(on_database: list[str], tmp_pa
         assert answer.json()["created_ns"] > time.time_ns() + 39 * 86_400 * 10**9
         server.terminate()
         server.wait()
-        # A service that starts looks at once for what is over.
+        # A service looks for expired data when it starts.
         _, address = start_server(stack, data, *on_database, TCPWIN_RETENTION_DAYS="30", **faked)
         until(lambda: float((data / "clock").read_text()) > time.time() + 1)
         assert httpx2.get(f"{address}{API}/captures/{sent['id']}", timeout=HANG_S).status_code == 200
 
 
 def is_claimed(url: str) -> bool:
-    """Whether a service works on a database."""
+    """Return whether a service has claimed a database."""
 
     async def claim() -> bool:
         database = Database(url)
@@ -181,7 +181,7 @@ def test_two_servers_on_one_database(
     second = create_app(Settings(data=tmp_path / "second", database_url=url))
     with pytest.raises(InUseError, match="another service works on this database"), TestClient(second):
         pass
-    # A killed service does not keep the next one out.
+    # A killed service does not block the next one.
     server.kill()
     server.wait()
     assert httpx2.get(f"{host(database_url=url)}/readyz", timeout=HANG_S).status_code == 200
@@ -191,7 +191,7 @@ def test_two_servers_on_one_database(
 def test_a_database_that_ends_in_mid_work(
     postgres: Postgres, tmp_path: Path, capture: bytes, sig: signal.Signals
 ) -> None:
-    """PostgreSQL is restarted, or killed, while an analysis runs, and the service is killed while another does."""
+    """PostgreSQL is restarted, or killed, during an analysis, and the service is killed during another."""
     data, url = tmp_path / "data", postgres.new_database()
     arguments = ("--workers", "1", "--database-url", url)
     with ExitStack() as stack:
@@ -216,12 +216,12 @@ def test_a_database_that_ends_in_mid_work(
                 until(lambda each=each: client.get(f"{API}/captures/{each}").json().get("status") == "done")
             assert client.get(f"{API}/captures/{id}/connections").json()["total"] == CONNECTIONS
             until(lambda: client.get("/readyz").status_code == 200)
-            # It has claimed the database again, and no other service can.
+            # It has claimed the database again, so no other service can.
             assert is_claimed(url)
             with held_analysis(server.pid, data, send) as (id, pids):
                 server.kill()
                 server.wait()
-            # Workers end with the service that was killed.
+            # Workers end with the killed service.
             until(lambda: not any(is_there(pid) for pid in pids))
     with hosted(data, database_url=url) as address, httpx2.Client(base_url=address, timeout=HANG_S) as client:
         until(lambda: client.get(f"{API}/captures/{id}").json()["status"] == "done")
@@ -250,7 +250,7 @@ def test_readiness_names_the_problem(make_client: MakeClient) -> None:
 
 @pytest.mark.nightly
 def test_a_server_with_little_memory(on_database: list[str], tmp_path: Path, capture: bytes) -> None:
-    """By prlimit: an analysis that needs more fails and says so; all others go on."""
+    """With prlimit: an analysis that needs more memory fails with a reason; others continue."""
     prlimit = shutil.which("prlimit")
     if prlimit is None:
         pytest.skip("prlimit is not installed")
@@ -264,7 +264,7 @@ def test_a_server_with_little_memory(on_database: list[str], tmp_path: Path, cap
 
             before = outcome(capture)
             assert before["status"] == "done", before
-            # The process that forks has the limit for all that it forks.
+            # The process that forks workers has the limit, which they inherit.
             (forker,) = forkers(server.pid)
             subprocess.run([prlimit, "--pid", str(forker), f"--as={1 << 30}"], check=True)
             entry = outcome(syns(1_500_000))
@@ -275,7 +275,7 @@ def test_a_server_with_little_memory(on_database: list[str], tmp_path: Path, cap
 
 
 def settled(client: httpx2.Client, id: str) -> dict[str, Any]:
-    """Wait for the end of an analysis of a real server."""
+    """Wait for the end of an analysis by a real server."""
     while True:
         entry: dict[str, Any] = client.get(f"{API}/captures/{id}").json()
         if entry["status"] in ("done", "failed"):
@@ -284,7 +284,7 @@ def settled(client: httpx2.Client, id: str) -> dict[str, Any]:
 
 
 def syns(count: int) -> bytes:
-    """So many connections of one packet, each of which the engine has to remember: 56 bytes of each."""
+    """Connections of one packet each, of which the engine stores 56 bytes."""
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
     tail = b"\xc6\x33\x64\x02\x9c\x40\x00\x50" + struct.pack(">IIBBHHH", 1, 0, 0x50, 2, 8000, 0, 0)
     record = struct.pack("<IIII", 1_700_000_000, 0, 40, 40)
@@ -293,7 +293,7 @@ def syns(count: int) -> bytes:
 
 
 def test_a_bomb_of_tiny_packets(make_client: MakeClient, capture: bytes) -> None:
-    """A small file of very many packets without content: it costs its time, and no memory."""
+    """A small file with very many empty packets costs time but no memory."""
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
     block = gzip.compress(struct.pack("<IIII", 1_700_000_000, 0, 0, 0) * 500_000)
     client = make_client(max_unpacked_bytes=64 << 20)
@@ -306,7 +306,7 @@ def test_a_bomb_of_tiny_packets(make_client: MakeClient, capture: bytes) -> None
 
 
 def test_a_sparse_file_of_ten_gigabytes(host: Host, tmp_path: Path, capture: bytes) -> None:
-    """On disk it has only its first block; copying or keeping it takes ten gigabytes."""
+    """Only its first block is on disk; copying or storing it would take ten gigabytes."""
     given = tmp_path / "given"
     given.mkdir()
     with (given / "sparse.pcap").open("wb") as file:
@@ -326,11 +326,11 @@ def test_a_sparse_file_of_ten_gigabytes(host: Host, tmp_path: Path, capture: byt
         assert (skipped["name"], "67108864 bytes allowed" in skipped["reason"]) == ("sparse.pcap", True)
         assert [each["name"] for each in listed["captures"]] == ["zero.pcap"]
     until(lambda: list((tmp_path / "served" / "incoming").iterdir()) == [])
-    # The rest of it was not read in vain.
+    # The rest was read for a reason.
     assert bytes_read() - before_bytes < 1 << 30
 
 
 def bytes_read() -> int:
-    """Return the bytes that this process has read (proc(5))."""
+    """Return the bytes read by this process (proc(5))."""
     lines = Path("/proc/self/io").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("rchar")).split()[1])

@@ -1,4 +1,4 @@
-"""A connection's page in Debian's chromium: every view has an address, Back undoes it, and what is chosen is marked."""
+"""A connection's page in Chromium: every view has an address, Back undoes it, and the selection is marked."""
 
 import re
 
@@ -10,7 +10,7 @@ from web.test_journey import check, drag
 
 SLOW_READER = (ROOT / "captures" / "lab" / "slow-reader.pcap.gz").read_bytes()
 RANGE = "document.getElementById('figure').layout.xaxis.range"
-# Times of the lines that go through all panels, and what they are called.
+# Names and times of the lines through all panels.
 MARKED = """() => {
   const layout = document.getElementById("figure").layout;
   const lines = layout.shapes.filter((each) => each.type === "line" && each.yref === "paper" && each.y1 === 1);
@@ -84,7 +84,7 @@ def test_frames_are_marked_and_stored_in_the_address(show: Serve, open_page: Ope
     expect(figure).to_have_attribute("data-marked", "3049")
     expect(page).to_have_url(kept)
     check(page)
-    # Another frame by hand, and Back.
+    # Type another frame, then go Back.
     page.get_by_role("textbox", name="Frame", exact=True).fill("4571")
     page.get_by_role("button", name="Show", exact=True).click()
     expect(figure).to_have_attribute("data-marked", "4571")
@@ -115,7 +115,7 @@ def test_a_finding_shows_its_frames_in_the_figures_by_one_click(show: Serve, ope
 @pytest.mark.parametrize("asked", ["frame=999999", "frame=999999&start_ns=0&end_ns=1"])
 def test_a_missing_frame_is_reported(show: Serve, browser: Browser, asked: str) -> None:
     address, (id,) = show(SLOW_READER)
-    # On a separate page: the browser itself reports failed requests on the console.
+    # On a separate page: the browser reports failed requests on the console.
     page = browser.new_page(base_url=address)
     page.goto(f"/captures/{id}/connections/0?{asked}")
     expect(page.locator("#said")).to_have_text("Frame 999,999 is not a segment of this connection.")

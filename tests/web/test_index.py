@@ -1,4 +1,4 @@
-"""Details of connections by an index against those from the whole capture: every file that is written must be equal."""
+"""Details of connections by an index equal those from the whole capture: every file is identical."""
 
 import json
 import os
@@ -27,11 +27,11 @@ from tcpwin_web.results import layout
 
 PAGE = 4096
 MOST = 6
-"""Connections of a capture that are looked at."""
+"""Connections compared per capture."""
 
 
 def stored_case(capture: Path, folder: Path) -> FileSet:
-    """A capture as the service has it when it is analysed."""
+    """A capture as stored by the service after its analysis."""
     stored = folder / "stored"
     with capture.open("rb") as file:
         written = write_headers(file, stored, name=capture.name)
@@ -46,7 +46,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def without_index(case: FileSet, folder: Path) -> FileSet:
-    """The same case, whose capture must be read as a whole."""
+    """The same case without an index, so that the whole capture is read."""
     assert case.results is not None
     other = folder / "whole"
     shutil.copytree(case.results, other, ignore=shutil.ignore_patterns(layout.INDEX))
@@ -55,7 +55,7 @@ def without_index(case: FileSet, folder: Path) -> FileSet:
 
 @pytest.fixture
 def never_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make sure that details come from the index."""
+    """Fail if details are read from the whole capture."""
 
     def refuse(*_: Any) -> Any:
         raise AssertionError("the capture was read as a whole")
@@ -133,7 +133,7 @@ def test_an_index_that_does_not_fit_is_not_used(lab: FileSet) -> None:
         changed = bytearray(good)
         changed[generator.randrange(len(good))] ^= 1 << generator.randrange(8)
         index.write_bytes(changed)
-        # Hints about blocks to skip may be wrong without harm: the block is read.
+        # Wrong hints about blocks to skip cause no harm: the block is read.
         found = opened._by_index(lab, [0], 1024)
         assert found is None or found._engine.json(0, 1) == expected
         # Reading the whole capture restores a valid index.
@@ -151,7 +151,7 @@ def test_an_index_of_another_state_of_the_capture_is_not_used(lab: FileSet) -> N
     status = stored.stat()
     os.utime(stored, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
     assert opened._by_index(lab, [0], 1024) is None
-    # When its status changed cannot be set.
+    # The status change time cannot be set.
     os.utime(stored, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert opened._by_index(lab, [0], 1024) is None
     open_connections(lab, [0])
@@ -186,7 +186,7 @@ def test_the_index_goes_with_the_capture(make_client: Callable[..., TestClient],
 
 @pytest.mark.parametrize("fits_first", [False, True])
 def test_an_index_that_finds_no_room(fits_first: bool, tmp_path: Path, small_disk: Path) -> None:
-    """There is room for half of it, or for all of it but not for the results then: these come first."""
+    """There is space for half of it, or for all of it but not for the results, which come first."""
     capture = tmp_path / "many.pcap"
     capture.write_bytes(many_connections(10_000))
     case = stored_case(capture, tmp_path)

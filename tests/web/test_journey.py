@@ -1,4 +1,4 @@
-"""The dashboard in Debian's chromium as people use it: from dropping a file to deleting it, on a phone and a desk."""
+"""The dashboard in Chromium as people use it, from dropping a file to deleting it, on a phone and a desk."""
 
 import base64
 import os
@@ -20,7 +20,7 @@ SIZES = {"phone": (375, 800), "desk": (1280, 900)}
 ON_A_PHONE = pytest.mark.parametrize("page", ["phone", pytest.param("desk", marks=pytest.mark.nightly)], indirect=True)
 ON_A_DESK = pytest.mark.parametrize("page", [pytest.param("phone", marks=pytest.mark.nightly), "desk"], indirect=True)
 
-# Files that come with the mouse, as a browser hands them to a page.
+# Dropped files, as a browser passes them to a page.
 DROP = """([place, files]) => {
   const transfer = new DataTransfer();
   for (const [name, data] of files)
@@ -33,13 +33,13 @@ DROP = """([place, files]) => {
 
 @pytest.fixture
 def address(serve: Serve) -> str:
-    """Return the address of a service that shows one capture and analyses one at a time."""
+    """Return the address of a service that shows one capture and runs one analysis at a time."""
     return serve(capture_bytes(), workers=1)[0]
 
 
 @pytest.fixture(params=SIZES)
 def page(request: pytest.FixtureRequest, browser: Browser, address: str) -> Iterator[Page]:
-    """A page that says nothing on its console and asks no other host."""
+    """Open a page that writes nothing to its console and contacts no other host."""
     width, height = SIZES[request.param]
     context = browser.new_context(viewport={"width": width, "height": height}, base_url=address)
     page = context.new_page()
@@ -57,7 +57,7 @@ def page(request: pytest.FixtureRequest, browser: Browser, address: str) -> Iter
 
 
 def check(page: Page) -> None:
-    """Nothing that axe calls serious, and no page wider than its window."""
+    """Check that axe finds nothing serious and that the page is no wider than its window."""
     found = Axe().run(page).response["violations"]
     bad = [each for each in found if each["impact"] in ("serious", "critical")]
     assert [(each["id"], [node["target"] for node in each["nodes"]]) for each in bad] == []
@@ -65,7 +65,7 @@ def check(page: Page) -> None:
 
 
 def drag(page: Page, start: float, end: float) -> None:
-    """Drag the mouse over the uppermost figure, from one place to another, as shares of its width."""
+    """Drag the mouse over the uppermost figure between two positions, as shares of its width."""
     plot = page.locator("#figure .nsewdrag").first
     plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
@@ -77,7 +77,7 @@ def drag(page: Page, start: float, end: float) -> None:
 
 
 def drag_times(page: Page, start_s: float, end_s: float) -> None:
-    """Drag the mouse from one time to another."""
+    """Drag the mouse between two times."""
     first_s, last_s = page.evaluate("document.getElementById('figure').layout.xaxis.range")
     drag(page, *((time_s - first_s) / (last_s - first_s) for time_s in (start_s, end_s)))
 
@@ -95,7 +95,7 @@ def test_from_dropping_a_file_to_deleting_it(page: Page, capture: bytes) -> None
     check(page)
     place = page.url
 
-    # The worst connection: its figure, and a span of it down to single segments.
+    # The worst connection: its figure, and a span down to single segments.
     page.get_by_role("link", name="0", exact=True).first.click()
     expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")
     expect(page.locator("#figure")).to_contain_text("bytes in flight")
@@ -105,7 +105,7 @@ def test_from_dropping_a_file_to_deleting_it(page: Page, capture: bytes) -> None
     drag_times(page, 0.25, 2.85)
     expect(page.locator("#segments tbody tr")).to_have_count(2)
     expect(page).to_have_url(re.compile(r"start_ns=\d+&end_ns=\d+"))
-    # The address of a span leads to it again.
+    # The address of a span opens it again.
     page.reload()
     expect(page.locator("#segments tbody tr")).to_have_count(2)
     page.get_by_role("button", name="Whole life").click()
@@ -148,7 +148,7 @@ def test_from_dropping_a_file_to_deleting_it(page: Page, capture: bytes) -> None
 
 @ON_A_DESK
 def test_the_progress_of_an_analysis_is_watched(page: Page, address: str, tmp_path: Path, capture: bytes) -> None:
-    """While another one stands still: it waits, it runs, its answer comes by itself, and another can be cancelled."""
+    """While another is suspended, it waits, runs and shows its answer automatically, and another can be cancelled."""
 
     def send(data: bytes) -> str:
         answer = httpx2.post(f"{address}{API}/uploads", params={"name": "large.pcap"}, content=data, timeout=HANG_S)
@@ -171,7 +171,7 @@ def test_the_progress_of_an_analysis_is_watched(page: Page, address: str, tmp_pa
         other.get_by_role("button", name="Cancel").click()
         expect(other.locator("main")).to_contain_text("analysis was cancelled")
         other.close()
-    # The list follows by itself.
+    # The list updates automatically.
     expect(listed.locator(".card .badge:is(.queued, .running)")).to_have_count(0)
     listed.close()
     expect(page.locator(".lead")).to_contain_text(re.compile(r"\d+(\.\d+)? k?B in "))
@@ -191,7 +191,7 @@ def test_the_worst_finding_leads_to_its_segments(page: Page) -> None:
     expect(page).to_have_url(re.compile(r"/connections/0\?.*start_ns=\d+&end_ns=\d+"))
     expect(page.locator("#direction")).to_have_value(asked["direction"][0])
     expect(page.locator("#figure")).to_have_attribute("data-marked", " ".join(asked["frame"]))
-    # The finding's own span: the window closed in frame 6 and opened in frame 7.
+    # The finding's span: the window closed in frame 6 and opened in frame 7.
     expect(page.locator("#segments tbody")).to_contain_text("6")
     check(page)
 

@@ -1,4 +1,4 @@
-"""Every page with the keyboard alone: the order of Tab, visible focus, and the documented keys."""
+"""Every page with the keyboard only: Tab order, visible focus, and the documented keys."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ from web.test_weight import SLOW_READER
 import tcpwin
 
 TOLD = re.compile(r"start_ns=(\d+)&end_ns=(\d+)")
-# HTML 6.6.3: what the keyboard reaches, in the order of the document.
+# HTML 6.6.3: elements reached by the keyboard, in document order.
 REACHED = """() => {
   const kinds = ["a[href]", "button:not(:disabled)", "input:not(:disabled, [type=hidden])", "select", "textarea",
     "summary", "[tabindex='0']"];
@@ -33,7 +33,7 @@ FOCUSED = """() => {
 
 
 def walk(page: Page) -> list[dict[str, Any]]:
-    """Press Tab until the last thing that can be reached has the focus."""
+    """Press Tab until the last focusable element has the focus."""
     count = page.evaluate(REACHED)
     stops = []
     for _ in range(count):
@@ -80,7 +80,7 @@ def test_a_slash_leads_to_the_search(show: Serve, open_page: OpenPage, capture: 
         search = page.get_by_role("searchbox")
         page.keyboard.press("/")
         expect(search).to_be_focused()
-        # Typed into it, it is a character.
+        # Typed into a field, it is a character.
         page.keyboard.type("a/b")
         expect(search).to_have_value("a/b")
 
@@ -91,7 +91,7 @@ def span_ns(page: Page) -> tuple[int, int] | None:
 
 
 def press(page: Page, key: str) -> tuple[int, int]:
-    """Press a key and return the span that follows."""
+    """Press a key and return the resulting span."""
     before = page.url
     page.keyboard.press(key)
     expect(page).not_to_have_url(before)
@@ -134,11 +134,11 @@ def test_figures_and_spans_are_chosen_by_keys(show: Serve, open_page: OpenPage, 
     page.get_by_role("button", name="Zoom in").focus()
     page.keyboard.press("Enter")
     expect(page).to_have_url(TOLD)
-    # plotly.js shows its buttons only to the mouse; focus must show them too.
+    # plotly.js shows its buttons only for the mouse; focus must show them too.
     page.locator("#figure .modebar-btn").first.focus()
     expect(page.locator("#figure .modebar-group").first).to_have_css("opacity", "1")
     page.get_by_label("Data from").focus()
-    # In a list, arrow keys choose: they do not move the figure.
+    # In a list, arrow keys select and do not move the figure.
     before = span_ns(page)
     page.keyboard.press("ArrowDown")
     expect(page).to_have_url(re.compile("direction=b_to_a"))
@@ -166,7 +166,7 @@ def test_evidence_is_copied_shown_and_sliced_by_keys(show: Serve, open_page: Ope
     out = tmp_path / "slice.pcapng"
     came.value.save_as(out)
     assert len(tcpwin.analyze(out)) == 1
-    # Its span and its frames, and the same from their address alone.
+    # A finding's span and frames, then the same from the address alone.
     finding.get_by_role("link", name="show in the figures").focus()
     page.keyboard.press("Enter")
     figure = page.locator("#figure")

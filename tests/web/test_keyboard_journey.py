@@ -1,6 +1,7 @@
-"""What people do with captures, by the keyboard: each step by Tab, Enter, letters, an arrow; Back is the browser's own.
+"""Tasks with captures by keyboard: Tab, Enter, letters, an arrow, and the browser's Back.
 
-What is about to be pressed is seen and marked. After a name, note, link or token is changed the focus is at its place.
+Each control is visible and marked before it is pressed. After a name, note, link or token changes, the focus stays in
+place.
 """
 
 import re
@@ -22,7 +23,7 @@ SEEN = """() => {
 
 
 def reach(page: Page, wanted: Locator, key: str = "Tab") -> None:
-    """Press Tab until it has the focus, and see that it is marked."""
+    """Press Tab until the element has the focus, and check that it is marked."""
     expect(wanted).to_be_visible()
     for _ in range(MOST_TABS):
         if wanted.evaluate("each => each === document.activeElement"):
@@ -45,7 +46,7 @@ def fill(page: Page, wanted: Locator, text: str) -> None:
 
 
 def choose(page: Page, wanted: Locator, text: str) -> None:
-    """Choose of a list by the first letters of an entry."""
+    """Select an entry of a list by its first letters."""
     reach(page, wanted)
     page.keyboard.type(text)
     chosen = wanted.evaluate("each => each.selectedOptions[0].text")
@@ -71,7 +72,7 @@ def test_captures_are_uploaded_noted_shared_compared_and_searched(serve: Serve, 
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.on("dialog", lambda dialog: dialog.accept())
 
-    # Upload: the chooser opens by a key, and the page of the capture comes by itself.
+    # Upload: a key opens the file chooser, and the capture's page opens automatically.
     page.goto("/")
     press(page, link(page, "Upload a capture"))
     with page.expect_file_chooser() as opened:
@@ -84,7 +85,7 @@ def test_captures_are_uploaded_noted_shared_compared_and_searched(serve: Serve, 
     expect(page.get_by_role("heading", name="Connections", exact=True)).to_be_visible()
     slow = page.url.rpartition("/")[2]
 
-    # Named and tagged.
+    # Rename and tag.
     fill(page, page.locator("#new-name"), "after")
     fill(page, page.locator("#new-tags"), "tried")
     press(page, button(page, "Save"))
@@ -92,7 +93,7 @@ def test_captures_are_uploaded_noted_shared_compared_and_searched(serve: Serve, 
     holds_focus(page, page.get_by_role("heading", name="Name and tags"))
     expect(link(page, "tried")).to_be_visible()
 
-    # A link is made, copied and revoked.
+    # Create, copy and revoke a link.
     press(page, button(page, "Create a link for 7 days"))
     press(page, button(page, "Copy link"))
     holds_focus(page, button(page, "Copied"))
@@ -105,7 +106,7 @@ def test_captures_are_uploaded_noted_shared_compared_and_searched(serve: Serve, 
     # Write a note on the connection, and delete it.
     page.goto(f"/captures/{slow}/connections/0")
     settle(page)
-    # Its tables hold many frames: the page's own links lead past them.
+    # Its tables contain many frames; the page's links skip them.
     press(page, link(page, "Notes"))
     fill(page, page.get_by_label("Note on this connection"), "The reader sleeps here.")
     fill(page, page.get_by_label("Your name"), "Ada")
@@ -126,7 +127,7 @@ def test_captures_are_uploaded_noted_shared_compared_and_searched(serve: Serve, 
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="receiver.tcp_rmem=64M")).to_be_visible()
 
-    # Compared: from one capture with the other.
+    # Compare one capture with the other.
     page.goto(f"/captures/{narrow}")
     press(page, link(page, "Compare with another"))
     choose(page, page.locator("#new"), "after")
@@ -140,7 +141,7 @@ def test_captures_are_uploaded_noted_shared_compared_and_searched(serve: Serve, 
     expect(kind).not_to_have_value(before)
     holds_focus(page, kind)
 
-    # Searched over all captures; Back leads to what was asked.
+    # Search all captures; Back returns to the query.
     press(page, link(page, "Search"))
     fill(page, page.get_by_label("Server's port"), "1")
     expect(page.get_by_text("No connections match.")).to_be_visible()
@@ -155,7 +156,7 @@ def test_captures_are_uploaded_noted_shared_compared_and_searched(serve: Serve, 
     press(page, rows.get_by_role("link").first)
     settle(page)
     expect(page.get_by_role("heading", level=1)).to_contain_text("Connection 0")
-    # Alt and an arrow are keys of the browser's own, which one without a window has not.
+    # Alt and an arrow are browser keys, which a headless browser lacks.
     page.go_back()
     expect(page).to_have_url(asked)
     expect(rows).to_have_count(1)

@@ -1,4 +1,4 @@
-"""The whole life below the zoomed figures, in Debian's chromium: it shows the span, and moves it."""
+"""The overview of the whole connection below the zoomed figures, in Chromium: it shows and moves the span."""
 
 from urllib.parse import parse_qs, urlsplit
 
@@ -41,7 +41,7 @@ def life_s(page: Page) -> float:
 
 
 def shown_s(page: Page) -> tuple[float, float]:
-    """The span in the address, from the connection's start."""
+    """Return the span in the address, from the connection's start."""
     asked = parse_qs(urlsplit(page.url).query)
     start = int(page.locator("#figure").get_attribute("data-start") or 0)
     if "start_ns" not in asked:
@@ -50,7 +50,7 @@ def shown_s(page: Page) -> tuple[float, float]:
 
 
 def drawn_s(page: Page) -> tuple[float, float]:
-    """The span that the life shows as chosen, by its pixels: between what it dims."""
+    """Return the span shown as selected, by its pixels between the dimmed parts."""
     whole, before = box(page.locator("#life .drawn:visible")), box(page.locator("#life .before"))
     after = box(page.locator("#life .after"))
     scale = life_s(page) / whole["width"]
@@ -58,7 +58,7 @@ def drawn_s(page: Page) -> tuple[float, float]:
 
 
 def drag(page: Page, start: float, end: float) -> None:
-    """Over the life, from one place to another, as shares of it."""
+    """Drag over the overview between two positions, as shares of its width."""
     page.locator("#life").scroll_into_view_if_needed()
     whole = box(page.locator("#life .drawn:visible"))
     y = whole["y"] + whole["height"] / 2
@@ -70,7 +70,7 @@ def drag(page: Page, start: float, end: float) -> None:
 
 
 def about(page: Page, start: float, end: float) -> None:
-    """Wait until address, figure and life show this span, as shares of the life, to two pixels and a handle."""
+    """Wait until address, figure and overview show this span, as shares, within two pixels and a handle."""
     life = life_s(page)
     near = 3 / box(page.locator("#life .drawn:visible"))["width"] * life
     wanted = (pytest.approx(start * life, abs=near), pytest.approx(end * life, abs=near))
@@ -125,7 +125,7 @@ def test_its_ends_are_sliders(open_page: OpenPage, address: tuple[str, str]) -> 
     page.keyboard.press("ArrowDown")
     about(page, 0.29, 0.89)
     assert end.get_attribute("aria-valuemin") == start.get_attribute("aria-valuenow")
-    # Keys that move the whole span elsewhere do nothing more here, and one end does not pass the other.
+    # Keys that move the whole span have no effect here, and one end does not pass the other.
     page.keyboard.press("Home")
     page.wait_for_function(
         "() => { const [from, to] = [...document.querySelectorAll('#life [data-end]')].map((of) => of.ariaValueNow);"

@@ -11,7 +11,7 @@ from tcpwin_web.pages.cache import PageCache
 
 
 def table(client: TestClient, id: str, query: str = "") -> list[str]:
-    """The numbers of the connections that a capture's page shows."""
+    """Return the connection numbers shown on a capture's page."""
     page = client.get(f"/captures/{id}?{query}", headers={"accept": "text/html"}).text
     return re.findall(rf'data-href="/captures/{id}/connections/(\d+)"', page)
 
@@ -53,5 +53,5 @@ def test_the_part_that_was_wanted_longest_ago_goes_first() -> None:
             assert await cache.get(name, lambda name=name: draw(name)) == name * 10
 
     asyncio.run(look())
-    # Two have room: c pushed b out, which is drawn again.
+    # Two fit: c replaced b, which is rendered again.
     assert "".join(drawn) == "abcb"

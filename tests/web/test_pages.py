@@ -18,7 +18,7 @@ START_NS = 1_700_000_000 * 10**9
 
 @pytest.mark.nightly
 def test_short_names_and_long_settings_are_accessible(serve: Serve, open_page: OpenPage, capture: bytes) -> None:
-    """Links in text differ by more than colour, and content wider than a phone can be scrolled without a mouse."""
+    """Links in text differ by more than colour, and wide content can be scrolled on a phone without a mouse."""
     bundle = (ROOT / "captures" / "bundles" / "slow-reader.zip").read_bytes()
     address, _ = serve(capture)
     with Client(address) as client:
@@ -55,21 +55,21 @@ def test_links_lead_to_a_frame_and_a_span(show: Serve, open_page: OpenPage, capt
     expect(figure).to_have_attribute("data-drawn", "true")
     names = page.evaluate("document.getElementById('figure').data.filter((t) => t.customdata).map((t) => t.name)")
     assert {"receive window", "window closed"} <= set(names)
-    # Keys: the whole life, and half of it.
+    # Keys: the whole connection, and half of it.
     page.get_by_role("heading", level=1).click()
     page.keyboard.press("0")
     expect(page.locator("#segments tbody tr")).to_have_count(10)
     expect(page).to_have_url(re.compile(r"connections/0$"))
     page.keyboard.press("+")
     expect(page).to_have_url(re.compile(r"start_ns=\d+&end_ns=\d+"))
-    # A figure more; its address leads to it again.
+    # An additional figure, with its address.
     page.keyboard.press("0")
     page.get_by_label("Time and sequence").check()
     expect(page).to_have_url(re.compile("panel=time-sequence"))
     page.reload()
     expect(page.get_by_label("Time and sequence")).to_be_checked()
     expect(figure).to_have_attribute("data-shows", re.compile("time-sequence"))
-    # Frames of the evidence are one click away.
+    # One click shows the frames of the evidence.
     page.locator(".finding summary").first.click()
     page.locator(".finding a[data-frame]").first.click()
     expect(page.locator("#segments tr.marked")).to_have_count(1)
@@ -128,7 +128,7 @@ def test_both_connections_of_a_pair_on_the_same_axes(serve: Serve, open_page: Op
 
 
 def is_of_single_segments(page: Page) -> bool:
-    """Whether the figure shows each segment of the span with its frame number."""
+    """Return whether the figure shows each segment of the span with its frame number."""
     told = (
         "document.getElementById('figure').data.some((each) => /frame %\\{customdata/.test(each.hovertemplate ?? ''))"
     )
@@ -176,7 +176,7 @@ def test_the_mouse_zooms_down_to_single_segments(show: Serve, open_page: OpenPag
     expect(total).not_to_have_text("1–50 of 4,586")
     marked = page.locator("#segments tr.marked")
 
-    # A figure redrawn because its size changed, after the mouse arrived or before the click, has no hovered point.
+    # If the figure is redrawn for a new size after the mouse arrives or before the click, no point is hovered.
     def click() -> bool:
         page.mouse.move(0, 0)
         page.mouse.move(*middle_of_a_segment(page))
@@ -198,7 +198,7 @@ def test_fingers_move_the_page_and_zoom_by_buttons(show: Serve, open_page: OpenP
     figure = page.locator("#figure")
     expect(figure).to_have_attribute("data-drawn", "true")
     expect(page.locator(".hint")).not_to_contain_text("Drag", use_inner_text=True)
-    # A finger that goes up over a figure moves the page, and zooms nothing.
+    # A finger moved up over a figure scrolls the page and does not zoom.
     figure.evaluate("(figure) => figure.scrollIntoView()")
     page.evaluate(
         """() => { window.kept = []; for (const kind of ["touchstart", "touchmove"])
@@ -213,7 +213,7 @@ def test_fingers_move_the_page_and_zoom_by_buttons(show: Serve, open_page: OpenP
     touch("touchStart", {"x": 200, "y": 600})
     for step in range(1, 11):
         touch("touchMove", {"x": 200, "y": 600 - 30 * step})
-    # A finger that leaves a moving page flings it, and chromium takes the next tap for the one that stops it.
+    # A finger that leaves a scrolling page flings it, and Chromium takes the next tap as the one that stops it.
     page.wait_for_timeout(500)
     touch("touchMove", {"x": 200, "y": 299})
     touch("touchEnd")

@@ -1,4 +1,4 @@
-"""Workers have everything imported before they are forked, so that nobody waits for imports."""
+"""Workers import everything before they are forked, so that no request waits for imports."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ def case(tmp_path: Path, capture: bytes) -> FileSet:
 
 
 def imported_by(function: Callable[..., object], arguments: tuple[Any, ...]) -> set[str]:
-    """In a worker: the modules that a call imports."""
+    """Return the modules that a call in a worker imports."""
     before = set(sys.modules)
     function(*arguments)
     return set(sys.modules) - before
@@ -59,7 +59,7 @@ def test_a_worker_imports_next_to_nothing(
 
 
 def test_a_worker_has_nothing_of_the_application(executor: ProcessExecutor) -> None:
-    """The application takes three times as long to import as what a worker needs."""
+    """The application takes three times as long to import as a worker's modules."""
     found = executor.submit(modules).result()
     assert {"polars", "tcpwin_web.jobs.work"} <= found
     assert {name.partition(".")[0] for name in found} & {
@@ -73,5 +73,5 @@ def test_a_worker_has_nothing_of_the_application(executor: ProcessExecutor) -> N
 
 
 def modules() -> set[str]:
-    """In a worker: all that is imported."""
+    """Return all modules imported in a worker."""
     return set(sys.modules)

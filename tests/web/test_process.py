@@ -1,4 +1,4 @@
-"""The real server as a process: how it starts, listens, and ends."""
+"""The real server as a process: starting, listening, stopping."""
 
 import http.client
 import json
@@ -87,7 +87,7 @@ def test_the_number_of_progress_streams_is_limited(host: Host, tmp_path: Path) -
             json.loads(refused.read())["detail"]
             == "You have too many progress streams open already: close one, or try again later."
         )
-        # Everybody else is answered, and who goes away makes room.
+        # All others are answered, and a closed connection frees its slot.
         assert httpx2.get(f"{address}/captures/{id}", timeout=HANG_S).status_code == 200
         first.close()
         until(lambda: watch(streams, id).status == 200)
@@ -124,7 +124,7 @@ def test_uploads_interrupted_by_a_kill_are_listed_and_can_resume(
         assert list((tmp_path / "served" / "incoming").iterdir()) == []
         kept = [path.name for path in (tmp_path / "served" / "files").rglob("*") if path.is_file()]
         assert kept == [first["files"][0]["sha256"]]
-        # The sender can continue where it was.
+        # The sender can continue at the same offset.
         assert client.put(f"{API}/captures/{case}/files", params={"name": "s.pcap"}, content=capture).status_code == 201
         assert client.get(f"{API}/captures/{case}").json()["status"] == "open"
         assert client.post(f"{API}/captures/{case}/analysis").status_code == 202
@@ -152,7 +152,7 @@ def test_beyond_loopback_it_wants_the_token(make_server: MakeServer) -> None:
 
 
 def test_the_readmes_first_command_ends_with_the_dashboard_open(tmp_path: Path) -> None:
-    """Its last program, with the data and the browser of a test; Ctrl-C ends it."""
+    """Its last program, with the test's data and browser; Ctrl-C ends it."""
     commands = (ROOT / "README.md").read_text(encoding="utf8").splitlines()
     first = next(line for line in commands if line.startswith("python3 -m venv"))
     words = first.rpartition("&& ")[2].split()

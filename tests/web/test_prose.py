@@ -1,4 +1,4 @@
-"""Pages of the rules as HTML: nothing of their Markdown is left, and whatever they hold is text."""
+"""Rule pages as HTML: no Markdown remains, and content is escaped."""
 
 from __future__ import annotations
 

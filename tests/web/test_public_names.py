@@ -1,4 +1,4 @@
-"""The service uses of the library only what anybody may: no name that begins with an underscore."""
+"""The service uses only the library's public names, which do not begin with an underscore."""
 
 import ast
 from pathlib import Path
@@ -11,7 +11,7 @@ FILES = sorted(Path(tcpwin_web.__file__).parent.rglob("*.py"))
 
 
 def private_uses(source: str) -> list[str]:
-    """Private names of tcpwin that are imported, and private attributes but of ``self``, ``cls`` and ``os``."""
+    """Return private names imported from tcpwin, and private attributes except of ``self``, ``cls`` and ``os``."""
     found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "tcpwin":

@@ -17,7 +17,7 @@ CELL = re.compile(r'<t[hd](?: scope="\w+")?(?: data-more="[^"]*")?(?: class="([\
 
 @pytest.fixture
 def rows(make_client: MakeClient) -> list[list[str]]:
-    """The rows of the page's heat maps, as text with the class of each coloured cell."""
+    """Return the rows of the page's heat maps as text, with the class of each coloured cell."""
     text = make_client().get("/references").text
     found = re.findall(r'<table class="heat">.*?</table>', text, re.DOTALL)
     lines = [line for table in found for line in re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)]
@@ -25,11 +25,11 @@ def rows(make_client: MakeClient) -> list[list[str]]:
 
 
 def test_the_heat_map_holds_the_figures_of_the_article_and_of_the_lab(rows: list[list[str]]) -> None:
-    """Cloudflare's tables of the oscillating reader over 300 ms, and lab-oscil-300ms, as their files have them."""
+    """Cloudflare's tables of the oscillating reader over 300 ms, and lab-oscil-300ms, as in their files."""
     patched = [row for row in rows if row[:2] == ["300 ms", "patched"]]
     assert patched[0] == [
         *("300 ms", "patched", "published", "heat-0 1–941<br>941<br>941", "heat-0 1–941<br>941<br>941"),
-        # Of 1 Gbit/s the slowest loops reached 298, 82 and 13 Mbit/s in their best second.
+        # The slowest loops reached 298, 82 and 13 of 1,000 Mbit/s in their best second.
         *("heat-2 1–941<br>36–605<br>1–298", "heat-3 1–940<br>2–82<br>292–395", "heat-4 1–940<br>2–13<br>13–33"),
     ]
     assert patched[1][2:] == [
@@ -55,7 +55,7 @@ def test_every_reference_is_on_the_page_and_in_the_api(make_client: MakeClient) 
         assert re.findall(r'<tr><th scope="row">(.*?)</th>', part) == [run.name for run in known.runs]
         one = client.get(f"{API}/references/{name}").json()
         assert [run["name"] for run in one["runs"]] == [run.name for run in known.runs]
-    # Two workloads, three round trips, five settings, two kernels; the article has 30 patched and 5 stock.
+    # Two workloads, three round trips, five settings, two kernels; the article has 30 patched and 5 stock runs.
     assert len(document["matrix"]) == 60
     assert sum(cell["published"] is not None for cell in document["matrix"]) == 35
     for cell in document["matrix"]:
@@ -66,7 +66,7 @@ def test_every_reference_is_on_the_page_and_in_the_api(make_client: MakeClient) 
 
 
 def test_a_connection_is_compared_with_the_nearest_run_and_its_verdicts_run(make_client: MakeClient) -> None:
-    """Over 85 ms passt's run over 100 ms is nearest; it states no buffer, so that the verdict names another."""
+    """Over 85 ms passt's run over 100 ms is nearest; it states no buffer, so the verdict names another."""
     client = make_client()
     id = analysed(client, (CAPTURES / "lab" / "no-window-scaling.pcap.gz").read_bytes())
     page = client.get(f"/captures/{id}/connections/0").text
@@ -78,8 +78,8 @@ def test_a_connection_is_compared_with_the_nearest_run_and_its_verdicts_run(make
     assert ["throughput", "6.03 Mbit/s", "1.11 Gbit/s", "276 Mbit/s"] in rows
 
     page = client.get("/references", params={"capture": id, "connection": 0}).text
-    # Its 64 KiB are in no column of the map: it spans them all. Neither run is in the map: none is framed.
-    # It is coloured by its share of the path's rate, 1.05 Gbit/s as the capture shows it.
+    # Its 64 KiB match no column of the map, so it spans all. Neither run is in the map, so none is framed. Its colour
+    # is its share of the path's rate, 1.05 Gbit/s according to the capture.
     assumed = re.escape("settings not known: 6.03 Mbit/s (best second 6.26 Mbit/s)")
     assert re.search(f'<td class="[^"]+" colspan="5">{assumed}</td>|<td colspan="5" class="[^"]+">{assumed}</td>', page)
     assert "Its row is in the map of its workload" in page

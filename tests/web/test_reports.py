@@ -1,4 +1,4 @@
-"""Reports to keep and to send: of a capture, and behind share links with and without the real addresses."""
+"""Reports of a capture, and behind share links with and without real addresses."""
 
 import base64
 import gzip
@@ -18,7 +18,7 @@ def client(make_client: MakeClient) -> TestClient:
 
 
 def unpacked(page: str) -> str:
-    """A report's text with the data of its figures and its table, which are packed."""
+    """Return a report's text with the unpacked data of its figures and its table."""
     data = re.findall(r'id="packed-(?!plotly)[\w-]+">([^<]+)<', page)
     assert data
     return page + "".join(gzip.decompress(base64.b64decode(each)).decode() for each in data)
@@ -52,7 +52,7 @@ def test_a_shared_report_shows_what_its_link_shows(client: TestClient, capture: 
         assert (word in text) is not anonymise, word
     shown = client.get(f"{API}{made['path']}").json()["connections"][0]
     assert shown["a_address"] in text
-    # The same policy, and the same scripts that it names by their hashes.
+    # The same policy and the same scripts, named by their hashes.
     own = client.get(f"{API}/captures/{id}/report", params={"format": "html"}).text
     for pattern in (r"<meta http-equiv=[^>]+>", r"<script>(.+?)</script>", r"<style>(.+?)</style>"):
         mine, theirs = (re.findall(pattern, page, re.DOTALL) for page in (own, client.get(place).text))

@@ -1,4 +1,4 @@
-"""Uploads that go on after a cut connection: tus 1.0.0 by the API on both databases, and pages in chromium."""
+"""Uploads that resume after a cut connection: tus 1.0.0 by the API on both databases, and pages in Chromium."""
 
 import base64
 import gzip
@@ -40,7 +40,7 @@ def begin(client: Any, capture_id: str, length: int, name: str = "a.pcap", **hea
 
 
 def begun(client: Any, length: int) -> tuple[str, str]:
-    """A new capture, and the address of an upload of a file of it."""
+    """Create a capture and start an upload to it; return its address."""
     id = new_capture(client)
     return id, begin(client, id, length).headers["location"]
 
@@ -172,17 +172,16 @@ def test_a_service_ends_while_one_is_unfinished(database_url: str | None, captur
         assert again.get(f"{API}/captures/{id}").json()["status"] == "failed"
 
 
-# ---- connections that are cut ---------------------------------------------------------------------------------------
+# ---- cut connections -----------------------------------------------------------------------------------------------
 
 
 PAUSE_S, HELD_S = 0.005, 0.3
 
 
 class Cutter:
-    """A slow network between a client and the service that cuts each connection after so many bytes of the client's.
+    """A slow network between client and service that cuts each connection after a number of client bytes.
 
-    Attributes:
-        cut_after: bytes; None lets all through.
+    Attributes: cut_after: bytes; None cuts nothing.
     """
 
     def __init__(self, address: str, cut_after: int | None) -> None:
@@ -252,7 +251,7 @@ def test_what_came_before_a_cut_stays(host: Host, cutters: list[Cutter]) -> None
 
 @pytest.fixture
 def big(tmp_path: Path) -> Path:
-    """A capture that takes many connections where each is cut soon."""
+    """A capture that needs many connections if each is cut early."""
     path = tmp_path / "big.pcap"
     path.write_bytes(gzip.decompress((ROOT / "captures" / "lab" / "slow-reader.pcap.gz").read_bytes()))
     return path
@@ -266,7 +265,7 @@ def choose(page: Page, file: Path) -> None:
 
 def through(browser: Browser, address: str) -> tuple[Page, list[int]]:
     """Return a page, and the file offsets of its requests so far."""
-    # A separate page: the browser itself reports cut connections on the console.
+    # A separate page: the browser reports cut connections on the console.
     page = browser.new_page(base_url=address)
     page.set_default_timeout(WAIT_MS)
     offsets: list[int] = []
@@ -284,10 +283,10 @@ def test_a_page_recovers_from_cut_connections(
     serve: Serve, browser: Browser, capture: bytes, big: Path, cutters: list[Cutter]
 ) -> None:
     address, _ = serve(capture)
-    # More than what passes on one connection.
+    # More than one connection passes.
     cutters.append(cutter := Cutter(address, big.stat().st_size // 2))
     page, offsets = through(browser, cutter.address)
-    # It is shown for a second, which a loaded machine may miss.
+    # It is shown for a second, which a slow machine may miss.
     statuses: list[str] = []
     page.expose_function("noteStatus", lambda text: statuses.append(text))
     page.add_init_script(NOTE_STATUS)
@@ -296,7 +295,7 @@ def test_a_page_recovers_from_cut_connections(
     page.wait_for_url(re.compile("/captures/"))
     assert "The connection to the service was lost. Trying again in 1 s." in statuses
     assert max(offsets) > 0
-    # The page reloads at the end of the analysis: what waits must outlive that.
+    # The page reloads at the end of the analysis; a waiting upload must survive that.
     page.wait_for_function("() => !Object.keys(localStorage).some((key) => key.startsWith('tcpwin-upload'))")
     page.close()
 
@@ -311,7 +310,7 @@ def test_a_reloaded_page_continues_with_the_same_file(
     choose(page, big)
     while not any(offsets):
         page.wait_for_event("request")
-    # The previous page would continue while it is shown: without cuts it would finish at once.
+    # The previous page would continue while it is shown and, without cuts, finish at once.
     page.goto("about:blank")
     (waiting,) = httpx2.get(f"{address}{API}/captures", params={"status": "open"}).json()["captures"]
     cutter.cut_after = None
@@ -328,7 +327,7 @@ def test_cancelling_while_the_connection_is_away_leaves_nothing(
     serve: Serve, browser: Browser, capture: bytes, big: Path, cutters: list[Cutter]
 ) -> None:
     address, _ = serve(capture)
-    # So little passes on a connection that it is away most of the time.
+    # Each connection passes so little that the upload is mostly offline.
     cutters.append(cutter := Cutter(address, big.stat().st_size // 50))
     page, _ = through(browser, cutter.address)
     choose(page, big)

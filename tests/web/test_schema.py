@@ -1,4 +1,4 @@
-"""schemathesis over the OpenAPI document: whatever is asked, the service does not fail."""
+"""schemathesis over the OpenAPI document: no request makes the service fail."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from web.crafted import API, analysed, capture_bytes
 
 from tcpwin_web import Settings, create_app
 
-# A stream that lasts as long as an analysis waits.
+# This stream lasts as long as an analysis waits.
 ENDLESS = f"{API}/captures/{{capture_id}}/progress"
 
 # Nothing is opened before the application is started.

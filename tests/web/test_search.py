@@ -19,7 +19,7 @@ ZERO = written(zero_window_connection())
 
 
 def healthy(day: int) -> bytes:
-    """The same data, acknowledged in a tenth of the time, so many days later."""
+    """The same data, acknowledged in a tenth of the time, this many days later."""
     packets = [*zero_window_connection()[:5], segment(0.21, SERVER, "A", 5000, 3000, window=2000)]
     packets += [
         segment(0.4, CLIENT, "FA", 3000, 5000, window=8000),
@@ -53,7 +53,7 @@ def test_findings_present_and_absent(client: TestClient) -> None:
     many = [("many", f"10.0.0.{number}", "198.51.100.2", 80) for number in range(3)]
     assert search(client) == [*many, zero]
     assert search(client, address="192.0.2.1") == [zero]
-    # An address is one, not the beginning of others.
+    # A complete address matches only itself, not longer ones that begin with it.
     assert search(client, address="10.0.0.") == many
     assert search(client, address="0.0.") == []
     assert search(client, address="10.0.0.1") == [many[1]]
@@ -101,7 +101,7 @@ def test_a_wrong_question_is_answered_in_words(client: TestClient) -> None:
         assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json"), asked
         assert said in answer.text
         if "address" in asked:
-            # The page shows it next to the field while it is typed.
+            # The page shows it next to the field during typing.
             page = client.get("/search", params=asked)
             assert (page.status_code, said in html.unescape(page.text)) == (200, True)
 
@@ -113,12 +113,12 @@ def test_it_got_better_after_the_change(client: TestClient) -> None:
     add(client, many_connections(2), "other")
     pair = {"a": SERVER[0], "b": CLIENT[0]}
     points = client.get(f"{API}/history", params=pair).json()["points"]
-    # By the time of their packets, not of their upload; whichever end is named first.
+    # Ordered by packet time, not by upload; either end may be named first.
     assert [(point["capture_id"], point["change"]) for point in points] == [(before, None), (after, "better")]
     assert points[1]["rate_bps"] > 5 * points[0]["rate_bps"]
     assert client.get(f"{API}/history", params={"tag": "shop"}).json()["points"] == points
     assert client.get(f"{API}/history", params={**pair, "port": 443}).json()["points"] == []
-    # An analysis that is run again is listed once, and a deleted one is gone.
+    # A repeated analysis is listed once, and a deleted one is gone.
     assert client.post(f"{API}/captures/{after}/analysis").status_code == 202
     settle(client, after)
     assert client.get(f"{API}/history", params=pair).json()["points"] == points

@@ -1,4 +1,4 @@
-"""Access control, and what pages may do: beyond loopback nothing answers without the token."""
+"""Access control and page permissions: beyond loopback nothing answers without the token."""
 
 import re
 from pathlib import Path
@@ -28,12 +28,12 @@ LOGIN = {"/login"}
 
 @pytest.fixture
 def guarded(make_client: MakeClient) -> TestClient:
-    """A service that others could reach."""
+    """A service that others can reach."""
     return make_client(host="0.0.0.0", token=TOKEN, login_rate="5/hour")
 
 
 def every_route(client: TestClient) -> list[tuple[str, str]]:
-    """Methods and paths of the OpenAPI document, of the pages and of everything else that is routed."""
+    """Return methods and paths of the OpenAPI document, the pages and all other routes."""
     document = client.get(f"{API}/openapi.json", headers=BEARER).json()
     found = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
     routes = [route for route in _flat(client.app.routes) if isinstance(route, APIRoute)]
@@ -64,7 +64,7 @@ def test_without_the_token_no_route_answers_but_health_and_the_login(make_client
             elif path in LOGIN:
                 assert answer.status_code in (200, 405, 422)
             elif path.startswith(("/static", "/shared", f"{API}/shared")):
-                # Assets are public; a share link needs its secret, which no client has here.
+                # Assets are public; a share link needs its secret, which this client lacks.
                 assert answer.status_code == (200 if path.startswith("/static") else 404), (method, path)
             elif answer.status_code == 303:
                 assert answer.headers["location"].startswith("/login?next=")
@@ -108,7 +108,7 @@ def test_guessing_tokens_of_the_api_is_slowed_down(guarded: TestClient) -> None:
         return answer.status_code, int(answer.headers.get("retry-after", 0))
 
     assert [guess(str(number))[0] for number in range(5)] == [401] * 5
-    # From here on the right one is refused as the wrong ones are: who guesses does not see the hit.
+    # From here on the right token is refused like wrong ones, so that guessing it reveals nothing.
     refused = [guess(token) for token in ("6", TOKEN)]
     assert [status for status, _ in refused] == [429, 429]
     assert all(0 < seconds <= 3600 for _, seconds in refused)
@@ -235,7 +235,7 @@ def test_a_share_link_needs_no_token_and_shows_no_address(guarded: TestClient, c
 
 
 def test_a_link_without_addresses_hides_hosts_names(client: TestClient, capture: bytes) -> None:
-    """A finding by counters names their host, by the name of its file; the link with real addresses may."""
+    """A finding based on counters names their host by its file; only the link with real addresses may show it."""
     counters = "t,PruneCalled,TCPRcvCollapsed\n1700000000.0,0,0\n1700000003.0,90,9000\n"
     id = client.post(f"{API}/captures", json={"name": "a case"}).json()["id"]
     for name, content in (("nstat_db-prod-7.csv", counters.encode()), ("zero.pcap", capture)):
@@ -252,7 +252,7 @@ def test_a_link_without_addresses_hides_hosts_names(client: TestClient, capture:
 
 
 def test_a_link_without_addresses_names_no_file_that_is_damaged(client: TestClient, capture: bytes) -> None:
-    """A finding says which file is damaged, and a report what of it was not read."""
+    """A finding names the damaged file, and a report the unread parts."""
     id = analysed(client, capture[:-20], "db-prod-7.pcap")
     for anonymise in (True, False):
         made = client.post(f"{API}/captures/{id}/shares", json={"anonymise": anonymise}).json()
@@ -308,7 +308,7 @@ def test_uploads_are_limited_in_size_and_rate(make_client: MakeClient, capture: 
     assert answer.status_code == 413
     assert "1,000 bytes" in answer.json()["detail"]
     assert client.get(f"{API}/captures").json()["total"] == 0
-    # A form lies in a temporary file before it can be looked at.
+    # A form is in a temporary file before it can be examined.
     form = client.post("/upload", files={"files": bytes(3 << 20)}, data={"csrf": "x"})
     assert (form.status_code, "bytes at most" in form.json()["detail"]) == (413, True)
     client.post(f"{API}/captures", json={"name": "x"})

@@ -1,4 +1,4 @@
-"""Only some packets of an upload: by the API, by the form, said on its page, and in all that is read of it later."""
+"""Analysing part of an upload, by the API and by the form; the page says so, and later requests use the same part."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from web.test_journey import check
 from tcpwin_web import Settings, create_app
 
 OTHER = (CLIENT[0], 40001)
-"""A second client's port: its connection begins ten seconds after the other one's."""
+"""A second client port: its connection begins ten seconds after the other one."""
 
 
 def second_connection() -> list[Packet]:
@@ -28,7 +28,7 @@ def second_connection() -> list[Packet]:
 
 def both() -> bytes:
     packets = [*zero_window_connection(), *second_connection()]
-    # The answers of the server go to the client's port that was made first: here they are sent to the second one.
+    # The server's answers go to the first client port; here they are redirected to the second.
     for packet in packets[-3:]:
         if packet["TCP"].sport == SERVER[1]:
             packet["TCP"].dport, packet["IP"].dst = OTHER[1], OTHER[0]
@@ -70,7 +70,7 @@ def test_only_the_requested_part_is_examined(served: TestClient, asked: dict[str
     assert page.status_code == 200
     assert ("Selected: " in page.text) == bool(asked)
     if expected:
-        # Later requests use the same packets: details, segments with their numbers in the whole capture, slices.
+        # Later requests use the same packets: details, segments with frame numbers of the whole capture, slices.
         last = served.get(f"{API}/captures/{entry['id']}/connections/{len(expected) - 1}/segments").json()["segments"]
         assert [row["frame"] for row in last] == ([11, 12, 13] if expected[-1] == 40001 else list(range(1, 11)))
         assert served.get(f"{API}/captures/{entry['id']}/slice", params={"connection": 0}).status_code == 200

@@ -1,4 +1,4 @@
-"""Slots: whose turn it is, who is refused, and who left before the turn came."""
+"""Slots: whose turn it is, who is refused, and callers that leave before their turn."""
 
 import asyncio
 import functools
@@ -39,7 +39,7 @@ class Worker:
 
 
 async def settle() -> None:
-    """Let every task go on as far as it can."""
+    """Let every task run as far as it can."""
     for _ in range(20):
         await asyncio.sleep(0)
 
@@ -62,7 +62,7 @@ async def test_who_asks_for_much_waits_for_himself_alone() -> None:
     tasks += [asyncio.create_task(worker.ask(f"b{number}", ben)) for number in range(2)]
     await settle()
     await worker.end_all()
-    # Ann was first; from then on they take turns until Ben has no more.
+    # Ann was first; then they alternate until Ben has no more.
     assert worker.begun == ["a0", "b0", "a1", "b1", "a2", "a3", "a4"]
     await asyncio.gather(*tasks)
 
@@ -87,7 +87,7 @@ async def test_guests_together_have_a_share() -> None:
         asyncio.create_task(worker.ask(f"g{number}", Caller(f"guest {number}", is_guest=True))) for number in range(4)
     ]
     await settle()
-    # One works, two wait, one is refused at once.
+    # One works, two wait, one is refused immediately.
     assert worker.begun == ["g0"]
     assert [each.done() for each in guests] == [False, False, False, True]
     with pytest.raises(BusyError, match="too many requests are waiting"):

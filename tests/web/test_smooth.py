@@ -1,4 +1,4 @@
-"""Pages in Debian's chromium as they feel: nothing jumps while one loads, nothing stands still while it is used."""
+"""Pages in Chromium: nothing jumps while one loads, nothing blocks while it is used."""
 
 from urllib.parse import urlencode
 
@@ -9,20 +9,20 @@ from web.browsing import OpenPage, Serve
 from web.crafted import many_connections
 
 MOST_SHIFT = 0.05
-"""Cumulative layout shift: 0.1 is what web.dev/cls calls good."""
+"""Cumulative layout shift: web.dev/cls calls 0.1 good."""
 MOST_NODES, MOST_BYTES = 5_000, 200_000
 """Limits for a page with a hundred rows and for an answer; a thousand rows exceed them."""
 CONNECTIONS = 100_000
 ROWS = 100
 LAB = ROOT / "captures" / "lab"
 
-# https://web.dev/articles/cls: shifts within 500 ms of a key or a click are what the user wanted.
+# https://web.dev/articles/cls: shifts within 500 ms of a key or a click are expected by the user.
 SHIFTS = """window.shifts = [];
 new PerformanceObserver((list) => {
   for (const shift of list.getEntries()) if (!shift.hadRecentInput)
     window.shifts.push([shift.value, shift.sources.map((source) => source.node?.id || source.node?.nodeName)]);
 }).observe({ type: "layout-shift", buffered: true });"""
-# Until the part that follows was exchanged, and the frame after it was drawn.
+# Until the following part was exchanged, and the frame after it was drawn.
 FOLLOWED = """() => { window.followed = new Promise((done) => {
   new MutationObserver((changes, observer) => {
     if (!changes.some((change) => [...change.addedNodes].some((node) => node.id === "rows"))) return;
@@ -33,7 +33,7 @@ FOLLOWED = """() => { window.followed = new Promise((done) => {
 
 
 def settle(page: Page) -> None:
-    """Wait until all that a page asks for is there and drawn."""
+    """Wait until everything that a page requests is loaded and drawn."""
     page.wait_for_load_state("networkidle")
     for figure in page.locator("#figure").all():
         expect(figure).to_have_attribute("data-drawn", "true")
@@ -41,7 +41,7 @@ def settle(page: Page) -> None:
 
 
 def scroll_through(page: Page) -> None:
-    """Look at all of a page, so that what is drawn when it comes into view is drawn."""
+    """Scroll through a page, so that content drawn on view is drawn."""
     place, step = 0, 600
     while place < page.evaluate("document.documentElement.scrollHeight"):
         place += step
@@ -80,7 +80,7 @@ return [[l, r, b], ["l", "r", "b"].map((side) => place._fullLayout._size[side])]
 
 @pytest.mark.nightly
 def test_every_axis_is_drawn_once(show: Serve, open_page: OpenPage) -> None:
-    """Margins are foreseen: where plotly.js needs more than they have, it draws all axes twice, half of its time."""
+    """Margins are predicted: if plotly.js needs more, it draws all axes twice, half of its time."""
     lossy, reader = ((LAB / name).read_bytes() for name in ("loss-1-percent.pcap.gz", "slow-reader.pcap.gz"))
     address, ids = show(lossy, reader)
     for width in (1280, 375):
@@ -90,7 +90,7 @@ def test_every_axis_is_drawn_once(show: Serve, open_page: OpenPage) -> None:
             settle(page)
             given, taken = page.evaluate(MARGINS)
             assert taken == given, (width, id)
-    # A phone that is turned: the legend has more columns, and needs less room.
+    # On a rotated phone the legend has more columns and needs less space.
     page.set_viewport_size({"width": 812, "height": 375})
     page.wait_for_function("(before) => document.getElementById('figure').layout.margin.b < before", arg=given[2])
     settle(page)
@@ -100,7 +100,7 @@ def test_every_axis_is_drawn_once(show: Serve, open_page: OpenPage) -> None:
 
 @pytest.mark.nightly
 def test_a_hundred_thousand_connections_are_searched_without_standing_still(serve: Serve, open_page: OpenPage) -> None:
-    """The page never has more than a hundred rows, so that a key or a click costs no more than that."""
+    """The page never has more than a hundred rows, so a key or click costs no more than that."""
     address, (id,) = serve(many_connections(CONNECTIONS))
     page = open_page(address)
     asked: list[Request] = []

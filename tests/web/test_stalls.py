@@ -1,4 +1,4 @@
-"""Clients that send nothing or disconnect, and a service asked to stop meanwhile: everything ends, and nobody waits."""
+"""Clients that stall or disconnect, also while the service stops: everything ends, and nobody waits."""
 
 import select
 import signal
@@ -24,7 +24,7 @@ from tcpwin_web.listening import BROWSER_SECONDS, END_SECONDS
 def test_stalled_uploads_delay_nobody_and_end(running: Running) -> None:
     with ExitStack() as stack:
         stalled = [begin_upload(stack, running.address, b"\xd4\xc3") for _ in range(12)]
-        # On a loaded machine the first may end before the last arrives.
+        # On a slow machine the first may end before the last arrives.
         until(lambda: running.gauge("taken", "uploads") == 12 or select.select(stalled, [], [], 0)[0])
         assert running.is_answering()
         for each in stalled:
@@ -40,7 +40,7 @@ def test_an_upload_that_brings_next_to_nothing_ends_as_well(running: Running) ->
         slow.setblocking(False)
         sent = 0
         while True:
-            # One byte after another, each sooner than a request may stand still.
+            # One byte after another, each within the stall limit.
             try:
                 assert slow.send(b"\xd4") == 1
                 sent += 1
@@ -76,7 +76,7 @@ def test_details_that_several_wait_for_end_with_the_last_of_them(running: Runnin
         first, held = held_answer(stack, running, details)
         second = ask(stack, running.address, details)
         first.close()
-        # The other one still waits for the same work.
+        # The other caller still waits for the same work.
         let_go(held)
         assert status(second) == 200
 
@@ -91,7 +91,7 @@ def test_guests_leave_room_for_others(running: Running) -> None:
             for number in range(1, 4)
         ]
         until(lambda: running.gauge("waiting", "answers") == 1)
-        # They hold their share of the workers, one, and all three wait for one report.
+        # Their share of the workers is one, and all three wait for one report.
         assert running.gauge("taken", "answers") == 1
         text = running.get(f"{API}/captures/{running.id}/report?format=text")
         assert text.status_code == 200
@@ -133,7 +133,7 @@ def test_a_print_that_nobody_waits_for_ends_and_lets_the_next_one_in(
 def test_it_ends_on_request_whatever_runs(
     make_server: MakeServer, on_database: list[str], tmp_path: Path, tool: Callable[[str], str]
 ) -> None:
-    """Uploads that stand still, heads that do not end, answers and prints that hang, requests that wait."""
+    """Stalled uploads, endless request heads, suspended answers and prints, queued requests."""
     tool("chromium")
     server, address = make_server("--workers", "1", *on_database)
     running = Running(server.pid, address, tmp_path / "served", analysed(address, 2000))
@@ -154,7 +154,7 @@ def test_it_ends_on_request_whatever_runs(
 def test_it_ends_although_its_database_hangs(
     make_server: MakeServer, on_database: list[str], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """Nothing ends a query that the database never answers: what is left then is left."""
+    """A query that the database never answers cannot be ended, so it is abandoned."""
     assert END_SECONDS + BROWSER_SECONDS < 10
     server, address = make_server("--workers", "1", *on_database)
     assert httpx2.get(f"{address}{API}/captures", timeout=HANG_S).status_code == 200
@@ -174,5 +174,5 @@ def test_it_ends_although_its_database_hangs(
             + body
         )
         server.send_signal(signal.SIGTERM)
-        # Not by the signal, as one that has ended in good order, but by the guard that was set when it came.
+        # Not by the signal, as after a clean shutdown, but by the guard set when the signal arrived.
         assert server.wait(HANG_S) == 128 + signal.SIGTERM

@@ -1,4 +1,4 @@
-"""Pages on paper, and in a browser that runs no scripts."""
+"""Pages on paper, and in a browser without scripts."""
 
 import re
 
@@ -32,7 +32,7 @@ def test_every_page_prints_whole(show: Serve, open_page: OpenPage) -> None:
         page.emulate_media(media="print")
         assert page.evaluate(CUT) == [], path
         assert page.evaluate(SHOWN) == [], path
-        # Black on white, whatever the screen has.
+        # Black on white, whatever the screen's theme.
         assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(27, 31, 36)"
 
 
@@ -74,7 +74,7 @@ def test_texts_of_figures_use_the_available_space(show: Serve, open_page: OpenPa
     whole = "Limited by a slow reader on the client (93 % of the time, certain)"
     assert limited == ([whole] if width > 640 else [whole.removesuffix(" certain)")])
     if width > 640:
-        # Nothing of a wide screen is left empty.
+        # No part of a wide screen stays empty.
         assert page.locator("main").evaluate("(main) => main.clientWidth") > 0.9 * width
 
 
@@ -89,7 +89,7 @@ def test_a_tall_figure_is_whole_on_one_page(show: Serve, open_page: OpenPage) ->
     assert before > 1033
     page.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = ({high})(); }})")
     assert page.pdf(format="A4").startswith(b"%PDF")
-    # A4 has 1,123 pixels of 1/96 inch, less two margins of 12 mm.
+    # A4 has 1,123 pixels of 1/96 inch, minus two margins of 12 mm.
     assert 500 < page.evaluate("window.printed") < 1033
     page.wait_for_function(f"() => ({high})() === {before}")
 
@@ -144,7 +144,7 @@ def test_the_print_key_draws_missing_figures_first(show: Serve, open_page: OpenP
     figure = page.locator("[data-figure]")
     assert figure.get_attribute("data-drawn") is None
     page.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = ({ON_PAPER})(); }})")
-    # Wrapped in a function: a function as the result would be called at once.
+    # Wrapped in a function, because a function as the result would be called at once.
     page.evaluate(f"() => {{ window.print = () => {{ window.toPrint = ({ON_PAPER})(); }}; }}")
     if comes_into_view:
         # Then it is drawn for two reasons at once.
@@ -161,7 +161,7 @@ def test_the_print_key_draws_missing_figures_first(show: Serve, open_page: OpenP
     assert page.pdf(format="A4").startswith(b"%PDF")
     printed = page.evaluate("window.printed")
     assert [is_drawn for _, is_drawn, _, _ in printed] == [True]
-    # Once for all, whatever asked for it.
+    # Once, whatever requested it.
     expect(page.locator("[data-figure] > .plot-container")).to_have_count(1)
 
 

@@ -1,4 +1,4 @@
-"""API tokens: what each scope may do, when one is over, what is written down of it, and their page."""
+"""API tokens: permissions of each scope, expiry, audit entries, and the page."""
 
 import re
 import time
@@ -48,7 +48,7 @@ def bearer(secret: str) -> dict[str, str]:
 
 @pytest.fixture
 def owner(make_client: MakeClient) -> TestClient:
-    """The owner of a service that others could reach."""
+    """Log in as the owner of a service that others can reach."""
     return make_client(host="0.0.0.0", token=OWNER, login_rate="5/hour", headers=bearer(OWNER))
 
 
@@ -79,7 +79,7 @@ def test_each_scope_opens_what_it_names_and_nothing_else(owner: TestClient) -> N
             answer = owner.request(method, url, headers=headers, follow_redirects=False)
             if scope.includes(needed):
                 assert answer.status_code != 401, (method, path)
-                # A form of a page shows more than a token.
+                # A page's form requires more than a token.
                 assert answer.status_code != 403 or path in ("/upload", "/logout"), (method, path, scope)
                 assert "scope" not in answer.text or answer.status_code != 403, (method, path, scope)
             else:
@@ -123,7 +123,7 @@ def test_a_token_that_is_over_opens_nothing_and_says_so(owner: TestClient) -> No
     assert owner.get(f"{API}/captures", headers=cookie).status_code == 200
     assert owner.delete(f"{API}/tokens/{made['id']}").status_code == 204
     assert owner.delete(f"{API}/tokens/{made['id']}").status_code == 404
-    # More often than wrong tokens may be tried: a once valid token is not a guess.
+    # More often than the limit for wrong tokens: a once valid token is not a guess.
     for _ in range(8):
         refused(owner.get(f"{API}/captures", headers=bearer(made["secret"])), 401, "This token was revoked on 20")
     # Its logins end with it.

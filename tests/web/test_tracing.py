@@ -1,4 +1,4 @@
-"""Spans of the service, as a collector gets them: requests, analyses and answers, and nothing that people uploaded."""
+"""The service's spans as a collector receives them: requests, analyses and answers, without uploaded data."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
 @contextmanager
 def collector() -> Iterator[tuple[str, list[bytes]]]:
-    """Listen as a collector does (OTLP over HTTP); yield the address, and what came."""
+    """Listen as an OTLP/HTTP collector; yield the address and the received data."""
     got: list[bytes] = []
 
     class Handler(BaseHTTPRequestHandler):

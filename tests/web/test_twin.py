@@ -1,4 +1,4 @@
-"""A change tried on a twin by the service: in a real kernel, within limits, and what the page shows of it."""
+"""A change tried on a twin by the service: in a real kernel, within limits, and on the page."""
 
 import asyncio
 import html
@@ -26,7 +26,7 @@ SLOW_READER = ROOT / "captures" / "lab" / "slow-reader.pcap.gz"
 NARROW = ROOT / "captures" / "lab" / "receive-buffer-64k.pcap.gz"
 WIDER = {"setting": "receiver.tcp_rmem=64M"}
 TRUE_NS = 2_120_000_000
-"""Duration on the real path with the receiver's buffer raised and the sender's unchanged."""
+"""Duration on the real path with a larger receive buffer and the sender's unchanged."""
 
 built = pytest.mark.skipif(not kernel_path().is_file(), reason=f"{NO_LAB} here")
 
@@ -136,7 +136,7 @@ def test_a_twin_that_runs_too_long_is_ended(make_client: MakeClient) -> None:
 
 @built
 def test_a_twin_with_too_much_memory_is_not_begun(make_client: MakeClient) -> None:
-    """A buffer of 512 MiB takes hosts of 4 GiB."""
+    """A buffer of 512 MiB needs hosts of 4 GiB."""
     client = make_client(job_memory_bytes=1 << 30)
     id = analysed(client, LEFT.read_bytes(), LEFT.name)
     query = {"setting": "receiver.tcp_rmem=512M"}
@@ -177,7 +177,7 @@ def test_without_the_kernel_nothing_runs_and_the_page_says_how_to_build_it(
 def test_each_kernel_that_is_built_is_a_choice(
     make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The receiver's kernel is not known: 6.1, the default, fits. A page is of the kernel that was chosen."""
+    """The receiver's kernel is unknown, so the default 6.1 is used. A page shows one chosen kernel."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     (tmp_path / "tcpwin").mkdir()
     client = make_client()
@@ -256,7 +256,7 @@ def test_a_twin_is_run_in_the_browser(show: Serve, open_page: OpenPage, width: i
     figure.scroll_into_view_if_needed()
     expect(figure).to_have_attribute("data-drawn", "true")
     check_all(page, "when it is done")
-    # The address still contains the query: it can be sent to somebody else.
+    # The address still contains the query, so it can be shared.
     assert "rmem=64M" in page.url
     page.get_by_role("button", name="Run it again").click()
     page.get_by_role("button", name="Cancel").click()

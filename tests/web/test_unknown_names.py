@@ -1,4 +1,4 @@
-"""Names that the API does not know: every route refuses them in query strings and bodies, and names the nearest one."""
+"""Every API route refuses unknown names in query strings and bodies, and suggests the nearest one."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ from tcpwin_web import Settings, create_app
 DOCUMENT = create_app(Settings(data=Path("never-started"))).openapi()
 OPERATIONS = [(method, path, each) for path, methods in DOCUMENT["paths"].items() for method, each in methods.items()]
 HEALTH = ("/healthz", "/readyz", "/metrics")
-"""Monitors append what they like to these."""
+"""Parameters that monitors append."""
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def filled(path: str, capture_id: str) -> str:
 
 
 def named(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema that a reference of the document names."""
+    """Return the schema to which a reference in the document points."""
     found = schema.get("$ref", "").rpartition("/")[2]
     return DOCUMENT["components"]["schemas"][found] if found else schema  # type: ignore[no-any-return]
 
@@ -59,7 +59,7 @@ def test_every_json_body_refuses_an_extra_name(owner: TestClient, capture: bytes
 
 
 def test_the_nearest_name_is_given(owner: TestClient, capture: bytes) -> None:
-    """Names that people tried: each was dropped, and something else was done."""
+    """Names that people tried and that were silently ignored."""
     id = analysed(owner, capture)
     token = owner.post(f"{API}/tokens", json={"name": "a", "day": 1})
     refused(token, "unknown name 'day': did you mean 'days'?")

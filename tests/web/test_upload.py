@@ -1,4 +1,4 @@
-"""Uploads in Debian's chromium: dropped on any page, several together, with progress, cancelled, refused."""
+"""Uploads in Chromium: dropped on any page, several together, with progress, cancelled, refused."""
 
 import base64
 import re
@@ -19,7 +19,7 @@ def drop(page: Page, place: str, *files: tuple[str, bytes]) -> None:
 
 
 def slow_down(page: Page) -> None:
-    """Let the browser send slowly, as over a thin uplink."""
+    """Limit the browser's upload rate."""
     session = page.context.new_cdp_session(page)
     session.send("Network.enable")
     conditions = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": SLOW_BYTES_S}
@@ -61,7 +61,7 @@ def test_an_upload_shows_progress_accepts_more_files_and_can_be_cancelled(
 @pytest.mark.nightly
 def test_a_refused_file_is_reported_where_it_was_dropped(serve: Serve, browser: Browser, capture: bytes) -> None:
     address, _ = serve(capture)
-    # A separate page: the browser itself reports failed requests on the console.
+    # A separate page: the browser reports failed requests on the console.
     page = browser.new_page(base_url=address, viewport={"width": 375, "height": 800})
     page.goto("/")
     drop(page, "main", ("empty.pcap", b""))

@@ -1,4 +1,4 @@
-"""One verdict: lists, filters, badges, pages and rows of the API say what the library says."""
+"""Lists, filters, badges, pages and the API's rows show the library's verdict."""
 
 import html
 import re
@@ -71,7 +71,7 @@ def test_everything_says_the_verdict_of_the_library(served: TestClient, name: st
         assert page.count("<tr data-href=") == len(expected)
 
     for row in rows[:5]:
-        # The path's figure is shown first if the path, or its losses, are the limit.
+        # The path's figure comes first if the path or its losses are the limit.
         page = served.get(f"/captures/{id}/connections/{row['id']}").text
         checked = re.findall(r'name="panel" value="([a-z-]+)"[^>]* checked', page)
         assert checked
@@ -95,7 +95,7 @@ def test_everything_says_the_verdict_of_the_library(served: TestClient, name: st
     assert (said in connection and time_text(shown.named_ns) in said) == shown.is_problem
     badges = re.findall(r'<span class="badge ([a-z]+)">([^<]*)</span>', served.get(f"/captures/{id}").text)
     assert (badges[0] == ("problem", verdict_row(entry["verdict"]).problem)) == bool(problems)
-    # A damaged capture, or one with a finding that fails `check`, is never called healthy.
+    # A damaged capture, or one with a finding that fails `check`, is never shown as healthy.
     worst_finding = analysis.findings.worst
     warned = worst_finding is not None and worst_finding >= Severity.WARNING
     assert (badges[0] == ("good", "no TCP problem")) == (not problems and not analysis.capture.warnings and not warned)
@@ -103,7 +103,7 @@ def test_everything_says_the_verdict_of_the_library(served: TestClient, name: st
 
 
 def test_a_closed_window_is_the_servers_reader(served: TestClient) -> None:
-    """2.5 s of 3 s, in which the server's window was 0 and the client had more to send."""
+    """For 2.5 s of 3 s the server's window was 0 and the client had more to send."""
     packets = zero_window_connection()[:7]
     packets += [
         segment(2.9, CLIENT, "A", 3000, 5000, window=8000, length=1000),
@@ -118,7 +118,7 @@ def test_a_closed_window_is_the_servers_reader(served: TestClient) -> None:
         "server_application",
         "server",
     )
-    # Closed for 2.5 s; before, it was full from 0.2 s on, and after, no longer than to 3.0 s.
+    # Closed for 2.5 s; full from 0.2 s on before that, and until 3.0 s at most afterwards.
     assert 2_500_000_000 <= verdict["cost_ns"] <= 2_800_000_000
     assert rows_of(served, id, problem=False) == []
     assert rows_of(served, id, limited_by="path_loss") == []

@@ -19,7 +19,7 @@ PACKED = {"Accept-Encoding": "gzip"}
 
 
 class Wire:
-    """Counts what a page takes from the network, heads included."""
+    """Counts a page's network traffic, including heads."""
 
     def __init__(self, page: Page) -> None:
         self.bytes = 0
@@ -47,7 +47,7 @@ def test_the_first_page_and_the_first_figure_are_light(serve: Serve, open_page: 
     expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")
     page.wait_for_load_state("networkidle")
     assert wire.bytes < FIRST_FIGURE_BYTES, wire.urls
-    # Another page with a figure takes nothing of what is here already.
+    # Another page with a figure loads nothing that is already cached.
     before = wire.bytes
     page.goto(f"/captures/{many}/connections/0")
     expect(page.locator("#figure")).to_have_attribute("data-drawn", "true")
@@ -68,7 +68,7 @@ def test_assets_with_their_hash_in_the_address_are_cached_for_good(make_client: 
         assert plain.headers["cache-control"] == "no-cache"
         again = client.get(link, headers={**PACKED, "If-None-Match": answer.headers["etag"]})
         assert (again.status_code, again.content) == (304, b"")
-    # Of another version: the newest is sent, and is not kept under the address of the other.
+    # Another version's address gets the newest file, which is not cached under it.
     assert client.get("/static/page.css?v=0").headers["cache-control"] == "no-cache"
 
 

@@ -63,7 +63,7 @@ def test_the_api_agrees_with_the_library(client: TestClient) -> None:
 
 
 def test_snapshots_of_a_bundle_are_used(client: TestClient) -> None:
-    """The sender's tcp_wmem is 60,000 bytes at most, and bounds the flight where the window does no longer."""
+    """The sender's tcp_wmem is at most 60,000 bytes, and limits the flight once the window does not."""
     id = analysed(client, LEFT.read_bytes(), LEFT.name)
     answer = asked(client, id, setting="receiver.tcp_rmem=64M").json()
     sender = answer["path"]["sender"]

@@ -1,4 +1,4 @@
-"""A window scale given by hand: by the API, by the form, and in all that is read of the capture later."""
+"""A window scale set by the API or the form applies to all later reads of the capture."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Requests that no honest client sends, and answers that are not read: what a connection may cost before and after."""
+"""Requests that no honest client sends, and unread answers: the cost of each is bounded."""
 
 import json
 import socket
@@ -29,7 +29,7 @@ def connection(running: Running) -> Iterator[socket.socket]:
             + b'\r\n{"na',
             408,
         ),
-        # RFC 9112 section 3.2.2: the header is ignored, so it cannot replace another site's name.
+        # RFC 9112 §3.2.2: the header is ignored, so it cannot replace another site's name.
         (b"GET http://localhost/healthz HTTP/1.1\r\n" + HOST + b"\r\n", 200),
         (b"GET http://evil.example/healthz HTTP/1.1\r\n" + HOST + b"\r\n", 400),
         (b"GET http://localhost@evil.example/healthz HTTP/1.1\r\n" + HOST + b"\r\n", 400),

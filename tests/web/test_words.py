@@ -1,4 +1,4 @@
-"""Sentences of pages for captures that are small, one-sided, or nearly empty."""
+"""Wording of pages for captures that are small, one-sided, or nearly empty."""
 
 import html
 import re
@@ -13,26 +13,26 @@ PAGE = {"accept": "text/html"}
 
 
 def words(client: TestClient, place: str) -> str:
-    """The text of a page; a mark-up is a space."""
+    """Return the text of a page, with markup replaced by spaces."""
     page = client.get(place, headers=PAGE)
     assert page.status_code == 200
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", page.text)))
 
 
 def pages(client: TestClient, packets: Sequence[Packet]) -> tuple[str, str, str]:
-    """The id of a capture of these packets, and the text of its page and of its first connection's."""
+    """Return the id of a capture of these packets, and the texts of its page and of its first connection's page."""
     id = settle(client, upload(client, written(packets))["id"])["id"]
     return id, words(client, f"/captures/{id}"), words(client, f"/captures/{id}/connections/0")
 
 
 def test_uncaptured_data_is_not_shown_as_zero(client: TestClient) -> None:
-    """The acknowledging side was not captured: 2,000 bytes were sent, and no ACK shows what arrived."""
+    """The acknowledging side was not captured: 2,000 bytes were sent, and no ACK shows how much arrived."""
     *one_sided, last_ack = [each for each in zero_window_connection() if each["TCP"].sport == CLIENT[1]]
     id, capture, connection = pages(client, one_sided)
     assert re.search(r"192\.0\.2\.1:40000 → 198\.51\.100\.2:80 (not known|nothing) .*– 2 kB sent .* 2\.9 s ", capture)
     assert "half closed" in capture
     assert "half_closed" not in capture
-    # The last ACK goes one further: the server's FIN.
+    # The last ACK is one higher: the server's FIN.
     assert "half closed" not in pages(client, [*one_sided, last_ack])[1]
     assert "Capture quality: 1 connection of which only one side was captured." in capture
     assert "sent 2 kB – acknowledged not captured" in connection
@@ -47,7 +47,7 @@ def test_one_item_is_singular(client: TestClient) -> None:
     assert "1 packet 1 connection" in capture
     assert "1 packet 1 connection" in words(client, "/")
     assert "Where the time went Too short to judge." in connection
-    # A SYN alone says what b may send, and nothing of a.
+    # A SYN alone shows what b may send, but nothing about a.
     assert "largest segment – 1 kB" in connection
     text = client.get(f"{API}/captures/{id}/connections/1").json()["detail"]
     assert text == "This capture has 1 connection, numbered from 0."
@@ -79,7 +79,7 @@ def test_an_unknown_segment_size_is_not_shown_as_zero(client: TestClient, option
 
 
 def test_behind_the_end_of_a_list_nothing_is_denied(client: TestClient) -> None:
-    """As after the last of the second page was deleted."""
+    """For example after the last entry of the second page was deleted."""
     id, _, _ = pages(client, zero_window_connection())
     for place in ("/", f"/captures/{id}"):
         text = words(client, f"{place}?offset=50")

@@ -1,4 +1,4 @@
-"""Results are put in place whole, also where somebody still writes into those of before."""
+"""Results are replaced atomically, also while somebody still writes to the previous ones."""
 
 import contextlib
 import threading
@@ -35,7 +35,7 @@ def test_results_replace_a_folder_that_is_being_written(tmp_path: Path) -> None:
 
 
 def test_an_analysis_begun_again_at_once_is_done_again(client: TestClient, capture: bytes) -> None:
-    """While details of the one before are still being prepared."""
+    """While details of the previous analysis are still being prepared."""
     id = analysed(client, capture)
     for _ in range(5):
         assert client.post(f"{API}/captures/{id}/analysis").status_code == 202

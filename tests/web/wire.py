@@ -1,4 +1,4 @@
-"""Requests as bytes on a connection of the test's own: what no honest client sends, and answers that are not read."""
+"""Requests as bytes on a connection of the test: requests that no honest client sends, and unread answers."""
 
 import http.client
 import select
@@ -13,7 +13,7 @@ HOST = b"Host: localhost\r\n"
 
 
 def dial(stack: ExitStack, address: str, *, source: str = "127.0.0.1", buffer_bytes: int = 0) -> socket.socket:
-    """A connection to a service, which is closed with the stack."""
+    """Connect to a service; the stack closes the connection."""
     ends = urlsplit(address)
     connection = stack.enter_context(socket.socket())
     if buffer_bytes:
@@ -25,7 +25,7 @@ def dial(stack: ExitStack, address: str, *, source: str = "127.0.0.1", buffer_by
 
 
 def begin_upload(stack: ExitStack, address: str, sent: bytes, *, source: str = "127.0.0.1") -> socket.socket:
-    """An upload of a thousand bytes, of which only these have been sent."""
+    """Begin an upload of a thousand bytes and send only some of them."""
     connection = dial(stack, address, source=source)
     head = b"POST " + API.encode() + b"/uploads?name=stalled.pcap HTTP/1.1\r\n" + HOST + b"Content-Length: 1000\r\n\r\n"
     connection.sendall(head + sent)
@@ -33,7 +33,7 @@ def begin_upload(stack: ExitStack, address: str, sent: bytes, *, source: str = "
 
 
 def ask(stack: ExitStack, address: str, path: str, *, source: str = "127.0.0.1") -> socket.socket:
-    """A request of which the answer is not waited for."""
+    """Send a request without waiting for the answer."""
     connection = dial(stack, address, source=source)
     connection.sendall(b"GET " + path.encode() + b" HTTP/1.1\r\n" + HOST + b"\r\n")
     return connection
@@ -47,7 +47,7 @@ def answer(connection: socket.socket) -> http.client.HTTPResponse:
 
 
 def status(connection: socket.socket) -> int:
-    """Wait for an answer's status; 0 where the connection is closed instead."""
+    """Wait for an answer's status; return 0 if the connection closes instead."""
     try:
         with closing(answer(connection)) as response:
             return response.status
@@ -63,7 +63,7 @@ def await_end(connection: socket.socket) -> None:
 
 
 def send_until_closed(connection: socket.socket, sent: bytes) -> None:
-    """Send the same again and again, until the other end has closed the connection."""
+    """Send the same repeatedly, until the other end has closed the connection."""
     with suppress(ConnectionError):
         while True:
             connection.sendall(sent)

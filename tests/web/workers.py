@@ -1,4 +1,4 @@
-"""Stop and continue the worker processes of a service, so that tests do not depend on a race."""
+"""Suspend and continue a service's worker processes, so that tests do not depend on a race."""
 
 import os
 import signal
@@ -16,15 +16,12 @@ LITTLE_BYTES = 50_000
 
 @contextmanager
 def held_analysis(service_pid: int, data: Path, upload: Callable[[bytes], str]) -> Iterator[tuple[str, list[int]]]:
-    """Upload a capture and stop its worker before its results are in place; it continues after the block.
+    """Upload a capture and suspend its worker before its results are in place; it continues after the block.
 
-    Args:
-        service_pid: the process of the service.
-        data: its data folder.
-        upload: uploads a capture and returns its id once its analysis is queued.
+    Args: service_pid: the process of the service. data: its data folder. upload: uploads a capture and returns its id
+    once its analysis is queued.
 
-    Yields:
-        The capture's id, and the stopped workers, including the one that analyses it.
+    Yields: The capture's id and the suspended workers, including the one that analyses it.
     """
     while True:
         id = upload(many_connections(CONNECTIONS))
@@ -37,7 +34,7 @@ def held_analysis(service_pid: int, data: Path, upload: Callable[[bytes], str]) 
 
 
 def stop_all(service_pid: int) -> list[int]:
-    """Stop all current workers."""
+    """Suspend all current workers."""
     pids = workers(service_pid)
     for pid in pids:
         with suppress(ProcessLookupError):
@@ -56,12 +53,12 @@ def let_go(pids: list[int]) -> None:
 
 
 def is_there(pid: int) -> bool:
-    """Whether a process is still running."""
+    """Return whether a process is still running."""
     return _state(pid) not in "ZX"
 
 
 def _stop_workers(service_pid: int, results: Path) -> list[int]:
-    """Stop all workers while one analyses this capture; return none if it had finished before."""
+    """Suspend all workers while one analyses this capture; return none if it had finished before."""
     new = results.with_name(f"{results.name}.new")
     while not results.exists():
         # The worker creates this folder first.
@@ -95,7 +92,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def children(pid: int) -> list[int]:
-    """Return the children that the threads of a process have started (proc(5))."""
+    """Return the children started by the threads of a process (proc(5))."""
     found: list[int] = []
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():

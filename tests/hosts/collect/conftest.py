@@ -1,4 +1,4 @@
-"""Connections over loopback: many at rest, or one to use."""
+"""Loopback connections: many idle ones, or one to use."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from live import HANG_S, make_listener
 
 @pytest.fixture(scope="module")
 def pairs() -> Iterator[Pairs]:
-    """Make the connections."""
     with ExitStack() as stack:
         yield Pairs(stack)
 
 
 @pytest.fixture
 def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Make one connection; no call on it waits for ever."""
+    """Make one connection whose calls time out."""
     with (
         make_listener() as listener,
         socket.create_connection(listener.getsockname(), timeout=HANG_S) as client,

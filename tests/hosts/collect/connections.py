@@ -1,4 +1,4 @@
-"""Connections over loopback in many states, for samples of them."""
+"""Loopback connections in many states, to be sampled."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tcpwin.hosts.collect.sockets import SocketDump
 
 PAYLOAD = b"x" * 300_000
 RUNNING = ("lastsnd_ns", "lastrcv_ns", "lastack_ns")
-"""Clocks, which go on while nothing happens."""
+"""Clocks that advance while nothing happens."""
 
 
 def look(wanted: Filter) -> list[dict[str, Any]]:
-    """Return the whole records of wanted sockets."""
+    """Return the complete records of wanted sockets."""
     with SocketDump(wanted=wanted.matches) as dump:
         return dump.look(everything=True).whole
 
 
 def samples_of(path: Path) -> list[SocketSample]:
-    """Return the socket samples of a recording, of which every line must be understood."""
+    """Return the socket samples of a recording; every line must be understood."""
     file = SnapshotFile(path)
     samples = [sample for sample in file if isinstance(sample, SocketSample)]
     assert (file.format, file.unknown.count) == ("snap", 0)
@@ -33,13 +33,13 @@ def samples_of(path: Path) -> list[SocketSample]:
 
 
 def receive(end: socket.socket, count: int) -> None:
-    """Read as many bytes."""
+    """Read exactly this many bytes."""
     while count:
         count -= len(end.recv(count))
 
 
 def is_there_ipv6() -> bool:
-    """Whether this host has the loopback address of IPv6."""
+    """Return whether this host has an IPv6 loopback address."""
     try:
         with socket.create_server(("::1", 0), family=socket.AF_INET6):
             return True
@@ -48,7 +48,7 @@ def is_there_ipv6() -> bool:
 
 
 def wait_for_rest(wanted: Filter) -> None:
-    """Wait until nothing of a socket changes for longer than an ACK is delayed (TCP_DELACK_MAX, 200 ms)."""
+    """Wait until nothing about a socket changes for longer than a delayed ACK (TCP_DELACK_MAX, 200 ms)."""
     seen: list[list[dict[str, Any]]] = [[]]
 
     def is_at_rest() -> bool:
@@ -63,7 +63,7 @@ def wait_for_rest(wanted: Filter) -> None:
 
 
 class Pairs:
-    """Connections over loopback in many states, all at rest but one."""
+    """Loopback connections in many states, all idle but one."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
@@ -82,7 +82,7 @@ class Pairs:
             both = socket.create_server(("::", self.port), family=socket.AF_INET6, dualstack_ipv6=False)
             self.version_6 = self.connect(address="::1", listener=self._keep(both))
         wait_for_rest(self.filter)
-        # The receiver's window closes on this one: the sender waits with its persist timer, and now and then probes.
+        # The receiver's window on this one is closed: the sender waits with its persist timer, and sometimes probes.
         self.full = self.connect(receive_bytes=4096)
         self.full[0].setblocking(False)
         for _ in range(100):
@@ -90,7 +90,7 @@ class Pairs:
                 self.full[0].send(PAYLOAD)
             except BlockingIOError:
                 break
-        # Nobody accepts this one.
+        # This one is never accepted.
         self.waiting = self._keep(socket.create_connection(("127.0.0.1", self.port)))
         self.count = 14 if self.version_6 else 11
         until(lambda: sockets_of(self.filter) == self.count)

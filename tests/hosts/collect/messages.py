@@ -1,4 +1,4 @@
-"""Messages of the kernel's socket dump, written by hand (include/uapi/linux/inet_diag.h)."""
+"""Messages of the kernel's socket dump, built by hand (include/uapi/linux/inet_diag.h)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters of sockets: what they take, where they are wrong, which packets they stand for."""
+"""Socket filters: matching sockets, errors, and the packets that they select."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CLOSED = message(6, ("192.0.2.1", 50_002), ("198.51.100.7", 80))
         ("state time-wait or state close-wait", [SIX, CLOSED]),
         ("state bucket", [CLOSED]),
         ("state all", [WEB, MAPPED, SIX, LISTENER, CLOSED]),
-        # `and` binds tighter than `or`, also where it is left out.
+        # `and` binds tighter than `or`, also if it is omitted.
         ("sport = :80 or dport = :80 state established", [LISTENER]),
         ("dst * and sport = :80", None),
     ],

@@ -40,7 +40,7 @@ def test_this_hosts_counters_are_those_of_the_other_reader() -> None:
     (other,) = SnapshotFile(text, format="proc_net")
     after = host.counters(everything=True)
     host.close()
-    # The kernel adds a name when the first ICMP message of a type comes (net/ipv4/proc.c, icmpmsg_put).
+    # The kernel adds a name with the first ICMP message of its type (net/ipv4/proc.c, icmpmsg_put).
     assert before.keys() <= other.values.keys() <= after.keys()
     assert len(before) > 100
     assert before["TcpRtoMin"] == other.values["TcpRtoMin"]
@@ -64,7 +64,7 @@ def test_settings_have_single_spaces_and_no_secret(tmp_path: Path) -> None:
 def test_this_host_has_settings_and_a_kernel() -> None:
     settings = read_settings()
     assert settings["net.ipv4.tcp_rmem"] == " ".join(Path("/proc/sys/net/ipv4/tcp_rmem").read_text().split())
-    # In a network namespace, older kernels (before 6.10) have no net.core.rmem_max.
+    # In a network namespace, kernels before 6.10 have no net.core.rmem_max.
     expected = {"net.core.rmem_max", "net.core.somaxconn", "net.ipv4.tcp_slow_start_after_idle"}
     there = {name for name in expected if Path("/proc/sys", name.replace(".", "/")).is_file()}
     assert there <= settings.keys()

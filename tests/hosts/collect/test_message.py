@@ -1,4 +1,4 @@
-"""One message of the kernel's socket dump as a record."""
+"""Decoding one message of the kernel's socket dump."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recording on this kernel: its files, its pace, and what is read back."""
+"""A recording on this kernel: files, pace, and reading it back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MS = 1_000_000
 
 
 def test_many_sockets_take_several_lines(tmp_path: Path) -> None:
-    """No line is longer than readers take as one, and all parts are one sample."""
+    """No line exceeds the length that readers accept, and all parts form one sample."""
     records = [{"cookie": number, "state": "TIME-WAIT", "local_address": "x" * 1000} for number in range(1000)]
     start = {"type": "start", "schema": "tcpwin/snap/1", "time_ns": 1}
     whole = sample_lines({"type": "sample", "time_ns": 2, "whole": True}, Sockets(whole=records))
@@ -46,7 +46,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 
 def samples(count: int) -> Callable[[float], bool]:
-    """Return a wait after which it ends with so many samples, however slow the machine is."""
+    """Return a wait that ends after this many samples, however slow the machine is."""
     answers = iter([False] * (count - 1) + [True])
 
     def wait(seconds: float) -> bool:
@@ -61,7 +61,7 @@ def test_files_are_bounded_and_self_contained(pairs: Pairs, tmp_path: Path) -> N
     done = record(path, every_ns=10 * MS, duration_ns=700 * MS, filter=pairs.filter, max_bytes=1 << 24, keep=3)
     assert done.files == 1
     path.unlink()
-    # Every sample is larger than what is left of the file.
+    # Every sample exceeds the space left in the file.
     done = record(path, every_ns=20 * MS, filter=pairs.filter, max_bytes=1, keep=3, wait=samples(7))
     names = [path, tmp_path / "snap.jsonl.1", tmp_path / "snap.jsonl.2"]
     assert sorted(tmp_path.iterdir()) == names
@@ -87,7 +87,7 @@ def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("every_ms", [10, 25, 70])
 def test_each_slot_is_sampled_or_skipped(every_ms: int, tmp_path: Path) -> None:
-    """Ten slots after the first; where one takes longer than a slot, the next are left out."""
+    """Ten slots after the first; if one takes longer than a slot, the next ones are skipped."""
     path = tmp_path / "snap.jsonl"
     waits = []
 
@@ -114,7 +114,7 @@ def test_it_ends_when_it_is_asked_to(tmp_path: Path) -> None:
 
 
 def test_a_recording_is_read_back(pair: tuple[socket.socket, socket.socket], tmp_path: Path) -> None:
-    """Data flows between samples: counters, windows and queues of each sample are of its time."""
+    """Data flows between samples, so counters, windows and queues belong to each sample's time."""
     path = tmp_path / "snap.jsonl"
     client, server = pair
     ends = samples(5)

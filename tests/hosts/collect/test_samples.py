@@ -1,4 +1,4 @@
-"""The collector on this kernel: its samples against `ss`, getsockopt and pyroute2."""
+"""The collector's samples on this kernel, compared with `ss`, getsockopt and pyroute2."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from tcpwin.hosts.collect.sockets import SocketDump
 from tcpwin.hosts.collect.tcp_info import decode_tcp_info
 
 MS = 1_000_000
-# What `ss` leaves out; and what iproute2 6.1 does not know.
+# Fields that `ss` omits, and those unknown to iproute2 6.1.
 LEFT_OUT_BY_SS = {"reordering": 3, "uid": 0, "accept_queue": 0}
 NEW_TO_SS = ("rcv_wnd_bytes", "rehash")
-# Position in the file, options that were not requested, or values of another precision.
+# Position in the file, options that were not requested, or values of different precision.
 NOT_COMPARED = {"time_ns", "line", "index", "extra", "users", "netid", "cgroup", "inet_sockopts", "v6only", "timer"}
 # `ss` rounds: rates to bit/s, chronographs to milliseconds.
 ROUNDED = {"busy_ns": MS, "rwnd_limited_ns": MS, "sndbuf_limited_ns": MS}
 
 
-# The kernel's clocks of a socket go on by its tick, at most 10 ms (HZ=100).
+# The kernel advances a socket's clocks by its tick, at most 10 ms (HZ=100).
 TICK_NS = 20 * MS
 
 
@@ -40,7 +40,9 @@ def sample_now(pairs: Pairs, path: Path) -> dict[int | None, SocketSample]:
 
 
 def test_a_sample_is_what_ss_says_of_the_moment(pairs: Pairs, tool: Callable[[str], str], tmp_path: Path) -> None:
-    """All fields of all sockets, both ways: `ss` between two samples, as a probe may come between any two."""
+    """All fields of all sockets match in both directions: `ss` runs between two samples, because a probe may occur
+    at any time.
+    """
     begun_ns = time.monotonic_ns()
     before = sample_now(pairs, tmp_path / "before.jsonl")
     text = subprocess.run(
@@ -52,7 +54,7 @@ def test_a_sample_is_what_ss_says_of_the_moment(pairs: Pairs, tool: Callable[[st
     assert len(before) == pairs.count
     assert before.keys() == theirs.keys() == after.keys()
     assert {sample.state for sample in before.values()} == {"ESTAB", "LISTEN", "CLOSE-WAIT", "FIN-WAIT-2"}
-    # Nothing moves on most of them, or this would compare little.
+    # Most sockets are idle; otherwise this would compare little.
     at_rest = {cookie for cookie, first in before.items() if rest_of(first) == rest_of(after[cookie])}
     assert len(at_rest) >= len(before) - 2
     for cookie, first in before.items():
@@ -60,10 +62,10 @@ def test_a_sample_is_what_ss_says_of_the_moment(pairs: Pairs, tool: Callable[[st
         for name in (first.__dict__.keys() | other.__dict__.keys()) - NOT_COMPARED:
             said, expected, later = getattr(first, name), getattr(other, name), getattr(last, name)
             if first.state == "LISTEN" and name == "unacked_segments":
-                # `ss` shows connections that wait to be accepted as segments.
+                # `ss` shows connections waiting to be accepted as segments.
                 assert (said, expected) == (None, first.accept_queue or None)
             elif name in RUNNING and expected is not None:
-                # A probe's answer sets these clocks back.
+                # An answer to a probe resets these clocks.
                 least, most = (said, later) if cookie in at_rest else (0, said + took_ns + TICK_NS)
                 assert least <= expected <= most, name
             elif name.endswith("_bps") and expected is not None:
@@ -83,12 +85,12 @@ def test_a_sample_is_what_ss_says_of_the_moment(pairs: Pairs, tool: Callable[[st
 
 
 def rest_of(sample: SocketSample) -> dict[str, Any]:
-    """Return what time alone does not change."""
+    """Return the fields that do not change with time alone."""
     return {name: value for name, value in sample.__dict__.items() if name not in {*RUNNING, *NOT_COMPARED, *ROUNDED}}
 
 
 def test_the_timer_is_that_of_ss(pairs: Pairs, tool: Callable[[str], str]) -> None:
-    """The timer goes down from sample to sample, unless it runs out in between: then it is asked again."""
+    """The timer decreases from sample to sample; if it expires in between, sample again."""
     client = pairs.full[0]
     own = Filter(f"sport = :{client.getsockname()[1]} and dport = :{pairs.port}")
 
@@ -104,7 +106,7 @@ def test_the_timer_is_that_of_ss(pairs: Pairs, tool: Callable[[str], str]) -> No
         if before["segs_out"] == after["segs_out"]:
             break
     assert before["timer"]["name"] == other.timer.name == after["timer"]["name"] == "persist"
-    # `ss` says tenths of a second from 1 s on, and milliseconds below.
+    # `ss` prints tenths of a second from 1 s on, and milliseconds below.
     most, least = before["timer"]["expires_ns"], after["timer"]["expires_ns"]
     assert least - 100 * MS <= other.timer.expires_ns <= most + 100 * MS
 
@@ -125,7 +127,7 @@ def test_a_sample_is_what_getsockopt_gives(pairs: Pairs) -> None:
 def test_the_bytes_that_were_sent_are_counted(pairs: Pairs) -> None:
     records = {each["local_port"]: each for each in look(Filter(f"dport = :{pairs.port}"))}
     sender = records[pairs.read[0].getsockname()[1]]
-    # The kernel counts retransmitted bytes as sent, too: on a busy machine even loopback retransmits.
+    # The kernel counts retransmitted bytes as sent too: on a busy machine even loopback retransmits.
     assert sender["bytes_sent"] - sender.get("bytes_retrans", 0) == 300_000
     # The SYN counts as one acknowledged byte (RFC 4898).
     assert sender["bytes_acked"] == 300_001
@@ -135,7 +137,7 @@ def test_the_bytes_that_were_sent_are_counted(pairs: Pairs) -> None:
     )
     assert unread["rmem_alloc_bytes"] >= 1000
     listener = next(each for each in look(Filter(f"sport = :{pairs.port} and state listen and src 127.0.0.1")))
-    # Python asks for 128 at most; the kernel for as many as it allows.
+    # Python asks for at most 128; the kernel for as many as it allows.
     most = min(128, int(Path("/proc/sys/net/core/somaxconn").read_text()))
     assert (listener["accept_queue"], listener["accept_queue_max"]) == (1, most)
     assert "recv_q_bytes" not in listener
@@ -179,7 +181,7 @@ PYROUTE2 = {
 
 
 def test_pyroute2_decodes_the_same_bytes_to_the_same_values(pairs: Pairs) -> None:
-    """An independent reader of the messages. Its windows' shifts are known to be wrong."""
+    """pyroute2 is an independent reader of the messages, except for window shifts, which it decodes wrongly."""
     from pyroute2.netlink.diag import inet_diag_msg
 
     compared = 0

@@ -1,4 +1,4 @@
-"""Recordings on a full disk: whole lines, or no file."""
+"""Recordings on a full disk contain only complete lines, or no file is created."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tcpwin.hosts.collect.writer import Writer
 
 @contextmanager
 def room_for(count_bytes: int) -> Iterator[None]:
-    """No file becomes larger than that: the rest fails, as on a full disk."""
-    # No module is imported meanwhile: Python takes what it could write of a compiled one for all of it.
+    """Limit the size of files, so that writing fails as on a full disk."""
+    # Import no module meanwhile: Python would load a partially written compiled module.
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (count_bytes, before[1]))
     yield

@@ -1,4 +1,4 @@
-"""Figures as tests look at them: captures that were analysed once, traces by name, seconds of the axis."""
+"""Figures for tests: cached analyses, traces by name, seconds of the axis."""
 
 from __future__ import annotations
 
@@ -33,36 +33,36 @@ def connection(path: Path, number: int = 0) -> Any:
 
 
 def drawn(name: str, path: Path, **options: Any) -> Figure:
-    """Draw a figure of the first connection of a capture, or of the capture, by its scope."""
+    """Draw a figure of a capture or of its first connection, by the figure's scope."""
     subject = analyzed(path) if figures.get(name).scope == "analysis" else connection(path)
     return figures.draw(name, subject, **options)
 
 
 def zoomed(name: str, path: Path, first: float, last: float, **options: Any) -> Figure:
-    """The same of a span, in seconds since the connection's start."""
+    """Draw the same for a span, in seconds since the connection's start."""
     of = connection(path)
     span = {"start_ns": of.start_ns + round(first * 1e9), "end_ns": of.start_ns + round(last * 1e9)}
     return figures.draw(name, of, **span, **options)
 
 
 def named(figure: Figure, name: str) -> list[Any]:
-    """All traces of a name."""
+    """Return all traces with a name."""
     return [each for each in figure.data if each.name == name]
 
 
 def trace(figure: Figure, name: str) -> Any:
-    """The one trace of a name that has a legend's entry."""
+    """Return the only trace with a name and a legend entry."""
     (found,) = (each for each in named(figure, name) if each.showlegend)
     return found
 
 
 def places(of: Any) -> list[tuple[float, float]]:
-    """Points of a trace, in seconds and its own unit."""
+    """Return the points of a trace, in seconds and the trace's unit."""
     return [(round(float(x), 6), float(y)) for x, y in zip(of.x, of.y, strict=True)]
 
 
 def frames_told(of: Any) -> list[int]:
-    """Frames that the texts of markers begin with."""
+    """Return the frames at the beginning of markers' texts."""
     return [int(text.partition("</b>")[0].removeprefix("<b>frame ").replace(",", "")) for text in of.text]
 
 
@@ -73,12 +73,12 @@ def value_at(of: Any, seconds: float) -> float:
 
 
 def nothing(figure: Figure) -> str | None:
-    """The reason for which a figure is empty."""
+    """Return the reason why a figure is empty."""
     reason = figure.layout.meta.get("nothing")
     return None if reason is None else str(reason)
 
 
 def is_valid(figure: Figure) -> bool:
-    """Whether plotly accepts every property: drawing skips the checks."""
+    """Return whether plotly accepts every property, which drawing does not check."""
     Figure(figure.to_dict())
     return True

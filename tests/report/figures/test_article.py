@@ -1,8 +1,8 @@
-"""The two curves of "Optimizing TCP for high WAN throughput" (Cloudflare, 2022), of the lab's oscillating readers.
+"""The two curves of "Optimizing TCP for high WAN throughput" (Cloudflare, 2022), for the lab's oscillating readers.
 
-The article shows them of Iowa to Marseille and of Melbourne to Marseille ("receive window and bytes-in-flight"); its
-text says what they mean, and each test quotes the sentence it looks for. The reader is the article's: five seconds as
-fast as it can, fifteen hardly at all, three times.
+The article shows them for Iowa and Melbourne to Marseille ("receive window and bytes-in-flight"); each test quotes the
+sentence that it checks. The reader is the article's: five seconds as fast as possible, fifteen hardly at all, three
+times.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ GUARD, STOCK, WIDE = (
     f"oscil_10mbit_300ms_{name}" for name in ("170p2_guard", "170p2_vanilla", "512m2_guard_vethtruesize")
 )
 SHARE = {GUARD: (1_782_579, 3 / 4), STOCK: (1_782_579, 3 / 4), WIDE: (5_368_709, 1 / 4)}
-"""The third value of tcp_rmem of each run, and what tcp_adv_win_scale (2, 2, −2) leaves of it by the article."""
+"""The third value of tcp_rmem in each run, and the share left by tcp_adv_win_scale (2, 2, −2) according to the
+article.
+"""
 ROUND_S, ROUNDS = 20, 3
 BUCKET_S = 0.12
-"""Two buckets of the curves of a minute."""
+"""Two buckets of a curve of one minute."""
 
 
 @cache
 def reader(run: str, side: str) -> Any:
-    """Return the connection of a run, captured on one side, with snapshots of both hosts."""
+    """Return a run's connection, captured on one side, with snapshots of both hosts."""
     said = [LAB_RUNS / run / f"ss_{end}.txt" for end in SIDES]
     (connection,) = tcpwin.analyze(LAB_RUNS / run / f"{side}.pcap.gz", snapshots=said).connections
     return connection
@@ -47,7 +49,7 @@ def drawn(name: str, run: str, side: str, first: float | None = None, last: floa
 
 
 def between(curve: Any, first: float, last: float) -> np.ndarray:
-    """Values of a curve in a span, seconds of its axis."""
+    """Return a curve's values in a span, in seconds of its axis."""
     x, y = np.asarray(curve.x, dtype=float), np.asarray(curve.y, dtype=float)
     return y[(x >= first) & (x <= last)]
 
@@ -113,7 +115,7 @@ def test_the_receiver_stops_the_sender_only_while_it_reads_slowly(run: str, side
     closed, window = trace(figure, "window closed"), trace(figure, "receive window")
     memory, buffer = (trace(drawn("socket-memory", run, side), name) for name in ("memory (r)", "buffer (rb)"))
     for start, width in zip(closed.x, closed.width, strict=True):
-        # The first second of a round may still work off what the one before left.
+        # The first second of a round may still read what the previous one left.
         assert start % ROUND_S > 5 or start % ROUND_S < 0.5
         inside = between(window, start + BUCKET_S, start + width - BUCKET_S)
         assert not inside.any()
@@ -123,7 +125,7 @@ def test_the_receiver_stops_the_sender_only_while_it_reads_slowly(run: str, side
 
 @pytest.mark.parametrize("run", [STOCK, WIDE])
 def test_the_band_names_the_receiver_while_it_is_slow_and_the_path_while_it_is_fast(run: str) -> None:
-    """In the sender's (upper) lane, compare the share of each bar."""
+    """Compare the share of each bar in the sender's (upper) lane."""
 
     def share(names: tuple[str, ...], first: float, last: float) -> float:
         figure = drawn("budget", run, "snd", first, last)

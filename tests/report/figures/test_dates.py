@@ -1,4 +1,4 @@
-"""An axis of hours and days has dates; the times are those of the packets."""
+"""An axis of hours and days has dates; the times are the packets'."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_week_has_dates(name: str, week: tcpwin.Connection) -> None:
 def test_points_are_where_the_packets_are(week: tcpwin.Connection) -> None:
     traces = week.figure("window").data
     dots = next(each for each in traces if each.name == "in flight" and each.mode == "markers")
-    # A word an hour from the first second on, the fourth frame.
+    # A word every hour from the first second on, the fourth frame.
     assert dots.x[1] - dots.x[0] == 3600e3
     assert dots.x[0] == (START_S + 1) * 1e3
     assert dots.customdata[0][0] == 4

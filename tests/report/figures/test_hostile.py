@@ -1,4 +1,4 @@
-"""Names from outside are shown as text: plotly renders links and styles in labels, and fills %{...} in hover boxes."""
+"""External names are shown as text: plotly renders links and styles in labels, and fills %{...} in hover boxes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tcpwin.figures.drawing.text import MAX_CHARACTERS, escape, short
 
 MARKUP = '<a href="javascript:alert(1)">x<b>&amp;%{x}</b>'
 OURS = {"b", "br", "span", "extra"}
-"""Tags that figures themselves use."""
+"""Tags used by figures."""
 
 
 class Tags(HTMLParser):
-    """Collects what a browser would take for tags."""
+    """Collects what a browser would interpret as tags."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Tags(HTMLParser):
 
 
 def texts(value: Any) -> list[str]:
-    """Every string in a document."""
+    """Return every string in a document."""
     if isinstance(value, dict):
         return [text for each in value.values() for text in texts(each)]
     if isinstance(value, list):
@@ -46,7 +46,7 @@ def texts(value: Any) -> list[str]:
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> tcpwin.Analysis:
-    """The bundled case, under names that hold markup."""
+    """Analyse the bundled case under names that contain markup."""
     folder = tmp_path_factory.mktemp("hostile")
     with zipfile.ZipFile(BUNDLE) as bundle:
         bundle.extractall(folder)
@@ -121,6 +121,6 @@ def test_texts_are_bounded_and_on_one_line() -> None:
 
 
 def test_an_address_is_not_a_link() -> None:
-    """IPv6 addresses and ports have nothing to escape, and stay as they are."""
+    """IPv6 addresses and ports need no escaping and remain unchanged."""
     connection = tcpwin.analyze(MANY_SHORT).connections[0]
     assert str(connection.a) in figures.draw("window", connection).layout.title.text

@@ -1,4 +1,4 @@
-"""Figures stay readable: regressions once seen in pictures."""
+"""Figures stay readable: regressions found in pictures."""
 
 from __future__ import annotations
 
@@ -36,12 +36,13 @@ BLINDNESS = {
     "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
     "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
 }
-"""Of linear RGB: Machado, Oliveira, Fernandes, A Physiologically-based Model for Simulation of Color Vision Deficiency
-(2009), severity 1."""
+"""In linear RGB: Machado, Oliveira, Fernandes, A Physiologically-based Model for Simulation of Color Vision
+Deficiency (2009), severity 1.
+"""
 
 
 def seen(colour: str, blindness: str) -> np.ndarray:
-    """L*a*b* of a colour as it is seen."""
+    """Return the L*a*b* coordinates of a colour as perceived."""
     parts = np.array([int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
     linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
     linear = np.clip(np.array(BLINDNESS[blindness]) @ linear, 0, 1)
@@ -74,7 +75,7 @@ def test_advice_on_recording_has_no_escapes() -> None:
 
 
 def test_a_timeout_far_above_does_not_press_the_round_trips_flat() -> None:
-    """30.5 ms under a timeout of 230 ms, which never fired."""
+    """Round trips of 30.5 ms, and a timeout of 230 ms that never expired."""
     figure = drawn("rtt", SHORT_PATH)
     most = max(float(max(trace(figure, name).y)) for name in ("round trip", "smoothed"))
     assert figure.layout.yaxis2.range[0] == 0
@@ -89,7 +90,7 @@ def test_a_timeout_that_fired_or_is_near_stays_in_view(path: object) -> None:
 
 
 def test_a_shifted_flight_is_noted() -> None:
-    """At the receiver the flight is above the drawn window, which had not reached the sender yet."""
+    """At the receiver the flight exceeds the drawn window, which had not reached the sender yet."""
     figure = drawn("window", NEAR_RECEIVER)
     shift_ms = connection(NEAR_RECEIVER).b_to_a.sender_shift_ns / 1e6
     told = re.sub(r"<[^>]*>", " ", figure.layout.title.text)
@@ -113,7 +114,7 @@ def test_hosts_with_the_same_value_are_named_once() -> None:
 
 
 def test_intervals_of_a_counter_are_distinguishable() -> None:
-    """Three seconds with one window probe each are three bars, not one."""
+    """Three seconds with one window probe each are three bars."""
     for each in named(drawn("counters", BUNDLE), "receiver"):
         assert each.marker.line.width == 1
         assert each.marker.line.color == "#ffffff"

@@ -1,4 +1,4 @@
-"""Markers and curves match the packets: numbers of tshark 4.0, each with the filter that gave it."""
+"""Markers and curves match the packets: values of tshark 4.0, each with its filter."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_probes_stand_at_the_frames_that_tshark_takes_for_keep_alives() -> None:
 
 
 def test_retransmissions_match_tsharks_times_and_sequence_numbers() -> None:
-    """tcp.analysis.retransmission: the 1st, the 10th and the 60th; tcp.seq is relative as the axis is."""
+    """tcp.analysis.retransmission: numbers 1, 10 and 60; tcp.seq is relative like the axis."""
     again = trace(drawn("window", LOSS), "retransmitted")
     told = frames_told(again)
     for frame, seconds in ((1508, 2.003643), (4281, 10.020817)):
@@ -52,14 +52,14 @@ def test_retransmissions_match_tsharks_times_and_sequence_numbers() -> None:
 
 
 def test_restarts_after_a_pause_stand_at_the_segment_that_waited_for_an_ack() -> None:
-    """tcp.len > 0 from 10.9.1.1, at the time of the ACK before it (frames 58, 99, 140), with bytes_in_flight."""
+    """tcp.len > 0 from 10.9.1.1, at the time of the preceding ACK (frames 58, 99, 140), with bytes_in_flight."""
     restarts = trace(drawn("window", IDLE_RESTART), "idle restart")
     assert frames_told(restarts)[:3] == [59, 100, 141]
     assert places(restarts)[:3] == [(2.360052, 14480), (4.360103, 14480), (6.360154, 14480)]
 
 
 def test_stalls_reach_over_tsharks_silences() -> None:
-    """frame.time_delta > 0.2: frames 13656, 13658 and 13660, each less its own length."""
+    """frame.time_delta > 0.2: frames 13656, 13658 and 13660, each minus its own length."""
     stalls = trace(drawn("window", STALL), "stall")
     told = {text.rpartition(" to ")[2].partition(":")[0]: place for place, text in enumerate(stalls.customdata)}
     for frame, end, length in ((13656, 1.856855, 0.29), (13658, 2.176855, 0.28), (13660, 2.766855, 0.55)):
@@ -70,7 +70,7 @@ def test_stalls_reach_over_tsharks_silences() -> None:
 
 @pytest.mark.skipif(not TIMEOUTS.exists(), reason=ABSENT)
 def test_timeouts_stand_at_tsharks_times() -> None:
-    """frame.time_relative of 86, 120 and 228; each carries 1,400 bytes again after a silence of its sender."""
+    """frame.time_relative of 86, 120 and 228; each resends 1,400 bytes after a silence of its sender."""
     timeouts = trace(drawn("rtt", TIMEOUTS, direction="b_to_a"), "timeout")
     assert frames_told(timeouts) == [86, 120, 228]
     assert [seconds for seconds, _ in places(timeouts)] == [11.068396, 15.176368, 44.860502]
@@ -143,7 +143,9 @@ def test_round_trips_are_tsharks() -> None:
 
 @pytest.mark.parametrize(("first", "amount"), [(0, 101_360), (0.2, 195_480), (1.0, 88_328)])
 def test_rates_are_tsharks_of_each_interval(first: float, amount: int) -> None:
-    """-z io,stat,0.2,"SUM(tcp.len)tcp.len && ip.src==10.9.1.1": bytes from `first` on for 200 ms, both ends counted."""
+    """-z io,stat,0.2,"SUM(tcp.len)tcp.len && ip.src==10.9.1.1": bytes from `first` on for 200 ms, including both
+    ends.
+    """
     last = first + 0.2 - 1e-9
     throughput = trace(zoomed("throughput", LOSS, first, last), "throughput")
     widths = [float(after) - float(before) for before, after in zip(throughput.x, throughput.x[1:], strict=False)]
@@ -158,13 +160,13 @@ def test_rates_add_up_to_what_tshark_adds_up(path: object, sent_bytes: int) -> N
     widths = [float(after) - float(before) for before, after in zip(throughput.x, throughput.x[1:], strict=False)]
     total = sum(float(rate) * width / 8 for rate, width in zip(throughput.y, widths, strict=False))
     assert total == pytest.approx(sent_bytes, rel=1e-5)
-    # The last step ends with the capture: no rate covers time that was not captured.
+    # The last step ends with the capture, so no rate covers time that was not captured.
     [connection] = tcpwin.analyze(path)  # type: ignore[arg-type]
     assert float(throughput.x[-1]) == pytest.approx(connection.duration_ns / 1e9, rel=1e-6)
 
 
 def test_dots_of_one_instant_have_each_their_own_flight() -> None:
-    """tcp.analysis.bytes_in_flight of frames 171 to 175, of which pairs have one time stamp."""
+    """tcp.analysis.bytes_in_flight of frames 171 to 175, pairs of which have the same timestamp."""
     dots = next(each for each in named(drawn("window", IDLE_RESTART), "in flight") if each.mode == "markers")
     told = {int(frame): int(height) for (frame, _), height in zip(dots.customdata, dots.y, strict=True)}
     assert [told[frame] for frame in range(171, 176)] == [1448, 2896, 4344, 5792, 7240]

@@ -1,4 +1,4 @@
-"""Whatever a capture holds, a figure is drawn, or says why there is nothing to show; plotly accepts every property."""
+"""A figure of any capture is drawn, or says why there is nothing to show; plotly accepts every property."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SUBJECTS = {
 
 
 def draw_all(analysis: tcpwin.Analysis, **options: Any) -> None:
-    """Draw everything of every connection, whole and zoomed, both ways."""
+    """Draw everything of every connection, complete and zoomed, in both directions."""
     for name in figures.names("analysis"):
         assert is_valid(figures.draw(name, analysis))
     for connection in analysis.connections[:3]:
@@ -104,7 +104,7 @@ def test_what_only_acks_were_captured_of_is_acknowledged_yet_not_in_flight(tmp_p
 
 
 def test_less_than_a_bit_a_second_is_not_scaled_up(tmp_path: Path) -> None:
-    """A thousandth has the prefix m, which reads as a million: tenths are written out."""
+    """A thousandth would have the prefix m, which reads as a million, so tenths are written out."""
     figure = figures.draw("throughput", few("a week", tmp_path))
     assert max(max(each.y) for each in figure.data) < 1
     (stop,) = figure.layout.yaxis2.tickformatstops or figure.layout.yaxis.tickformatstops
@@ -125,7 +125,7 @@ def test_bundled_captures(path: Path) -> None:
 
 @pytest.mark.parametrize("group", some_by_day(range(GROUPS)))
 def test_scenarios(group: int, tmp_path: Path) -> None:
-    """The ladders of the suite: every odd thing that TCP does."""
+    """The suite's ladders cover TCP's odd cases."""
     for place, source in enumerate(SCENARIOS[group::GROUPS]):
         path = tmp_path / f"{place}.pcap"
         ladder.parse(source.read_text(encoding="utf8"), source.name).write_pcap(path)

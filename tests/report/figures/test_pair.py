@@ -1,4 +1,4 @@
-"""Two connections one above the other on the same axes."""
+"""Two connections above each other on the same axes."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def test_both_begin_at_zero_and_share_their_axes() -> None:
     found = figures.plain_pair("window", pair, direction="b_to_a", points=200, theme="light")
     layout = found["layout"]
     assert layout["yaxis4"]["matches"] == "y2"
-    # The longer of both lasts 13.3 s.
+    # The longer one lasts 13.3 s.
     longest = max(connection.duration_ns for _, connection in pair) / 1e9
     assert layout["xaxis"]["range"] == pytest.approx([-0.01 * longest, 1.01 * longest])
     windows = {each["yaxis"]: max(each["y"]) for each in found["data"] if each["name"] == "receive window"}

@@ -1,4 +1,4 @@
-"""The figure of the path: rate, flight and queue are those of drawn worlds, whose bottleneck is known."""
+"""The path figure's rate, flight and queue match drawn worlds with a known bottleneck."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_small_window_stays_in_view_below_what_fills_the_path(path: object) ->
 
 
 def test_a_usual_rate_fills_its_panel_whatever_the_path_gives_and_the_last_round_shows() -> None:
-    """1.3 Mbit/s of a path of 1.3 Gbit/s; a last round cut short shows half of that for an instant."""
+    """1.3 Mbit/s on a path of 1.3 Gbit/s; a truncated last round briefly shows half of that."""
     figure = drawn("path", BUFFER_64K)
     rates = np.asarray(trace(figure, "delivery rate").y)
     low, high = rate_axis(figure).range
@@ -85,7 +85,7 @@ def test_losses_at_random_strike_an_empty_queue() -> None:
 
 
 def test_without_a_round_trip_it_says_why() -> None:
-    """The client asks for little: one segment at a time."""
+    """The client sends one segment at a time."""
     figure = drawn("path", MANY_SHORT, direction="a_to_b")
     assert "no round trip with several segments in flight" in figure.layout.meta["nothing"]
 
@@ -103,7 +103,7 @@ def test_one_of_its_panels_is_in_a_timeline() -> None:
 
 
 def test_a_timeline_shows_it_where_the_path_is_the_limit() -> None:
-    """Shown for a full path and for a lossy one; not if the window limits."""
+    """Shown for a full path and for a lossy one, but not if the window is the limit."""
     for path, is_shown in ((FULL[0], True), (LOSS, True), (WINDOW[0], False)):
         of = connection(path)
         assert (of.verdict.limit in ("path_rate", "path_loss")) is is_shown
@@ -111,7 +111,7 @@ def test_a_timeline_shows_it_where_the_path_is_the_limit() -> None:
 
 
 def test_its_two_limits_look_different() -> None:
-    """By dash and by colour: they are another thing each, a rate and bytes."""
+    """By dash and by colour, because one is a rate and the other bytes."""
     figure = drawn("path", FULL[0])
     rate, fill = trace(figure, "path's rate").line, trace(figure, "fills the path").line
     assert rate.dash != fill.dash

@@ -1,4 +1,4 @@
-"""A connection and a reference's run on the same axes, each with its own numbers; and missing references."""
+"""A connection and a reference run on the same axes, each with its own numbers; and missing references."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def small_window() -> tcpwin.Connection:
 
 
 def test_window_and_flight_of_both(small_window: tcpwin.Connection) -> None:
-    """Yours stays at 1 MiB less what a shift of 7 rounds; the run's is at 128 MiB after 5 s, its flight 35 MB."""
+    """Your window stays at 1 MiB minus rounding by the shift of 7; the run's is 128 MiB after 5 s, its flight 35 MB."""
     figure = figures.draw("reference-window", small_window)
     assert is_valid(figure)
     assert value_at(trace(figure, "your window"), 5.0) == small_window.b_to_a.receive_window_max_bytes
@@ -30,7 +30,7 @@ def test_window_and_flight_of_both(small_window: tcpwin.Connection) -> None:
     assert value_at(trace(figure, "the run's flight"), 6.0) == pytest.approx(941e6 / 8 * 0.3, rel=0.02)
     assert figure.layout.yaxis2.type == "log"
     assert RUN in figure.layout.title.text
-    # One pair of axes holds all four.
+    # All four share one pair of axes.
     assert len({(each.xaxis, each.yaxis) for each in figure.data}) == 1
 
 
@@ -86,7 +86,7 @@ def test_a_rate_far_below_the_reference_is_seen(small_window: tcpwin.Connection)
 
 
 def test_a_closed_window_is_drawn_at_the_lower_edge() -> None:
-    """A logarithmic axis has no zero: the note says where it is, and hovering shows its value."""
+    """A logarithmic axis has no zero: the note gives the position, and hovering the value."""
     path = CAPTURES / "lab" / "receive-buffer-64k.pcap.gz"
     figure = figures.draw("reference-window", tcpwin.analyze(path).connections[0], field="lab-oscil-300ms/170p2-stock")
     assert figure.layout.yaxis2.type == "log"

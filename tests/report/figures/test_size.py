@@ -1,4 +1,4 @@
-"""A figure's document stays small however long the connection was; it is measured in bytes, not in time."""
+"""A figure's document stays small however long the connection was; the test measures bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPTIONS: dict[str, Any] = {"direction": "a_to_b", "start_ns": None, "end_ns": No
 
 
 def write_long(path: Path) -> None:
-    """A transfer with a window that breathes, losses, full and closed windows: much to draw everywhere."""
+    """Write a transfer with a varying window, losses, full and closed windows: much to draw everywhere."""
     random = np.random.default_rng(7)
     ethernet = bytes.fromhex("02000000000b02000000000a0800")
     ends = (bytes((10, 0, 0, 1)), bytes((10, 0, 0, 2)))
@@ -77,7 +77,7 @@ def test_it_is_long_and_full_of_events(long: tcpwin.Analysis) -> None:
 
 @pytest.mark.parametrize("name", OF_CONNECTION)
 def test_a_document_is_small(name: str, long: tcpwin.Analysis) -> None:
-    # No reference is like it: one is named.
+    # No reference is similar, so one is named.
     run = "lab-oscil-300ms/170p2-stock" if name.startswith("reference-") else None
     figure = figures.draw(name, long.connections[0], field=run)
     assert len(figure.to_json()) < MOST_BYTES

@@ -1,4 +1,4 @@
-"""Zoomed figures hold what happened in the span, and no more; sums and extremes are exact."""
+"""Zoomed figures contain exactly the events of the span; sums and extremes are exact."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_band_adds_up_to_the_budget(direction: str) -> None:
 
 
 def test_a_long_time_is_shown_to_the_microsecond(tmp_path: Path) -> None:
-    """1,000.00004 s of silence, then the 40 ms of the last segment's ACK, which nothing followed."""
+    """1,000.00004 s of silence, then 40 ms until the last segment's ACK, the end."""
     story = Story().handshake()
     for _ in range(2):
         story.burst("a", 1, spacing=0).wait(0.04)
@@ -94,7 +94,7 @@ def test_a_stretch_of_time_belongs_to_one_item_or_is_shared() -> None:
 
 
 def test_fast_recovery_is_where_the_loss_is() -> None:
-    """Frame 1508, at 2.003643 s, is sent again; frame 1530's ACK covers it (tshark, tcp.ack)."""
+    """Frame 1508, at 2.003643 s, is a retransmission; frame 1530's ACK covers it (tshark, tcp.ack)."""
     figure = zoomed("budget", LOSS, 1.9, 2.3)
     (bars,) = named(figure, "fast recovery")
     assert float(bars.x[0]) == pytest.approx(2.003, abs=0.002)
@@ -120,7 +120,7 @@ def test_a_zoomed_rate_is_the_rate_of_the_span() -> None:
 
 
 def test_every_closed_window_of_a_span_is_shaded(tmp_path: Path) -> None:
-    """1,500 closings, 10 ms each, 30 ms apart, of which the analysis lists 1,024."""
+    """1,500 closings, 10 ms each, 30 ms apart, 1,024 of which the analysis lists."""
     story = Story().handshake()
     for _ in range(1500):
         story.burst("a", 1, spacing=0).wait(0.02)
@@ -149,7 +149,7 @@ def test_of_many_pauses_of_one_length_those_drawn_are_spread_over_the_axis(tmp_p
 @all_cases("name", ["messages", "socket-distribution"])
 @all_cases("span", [{"start_ns": 1}, {"end_ns": 1}, {"start_ns": 1, "end_ns": 2}])
 def test_a_figure_of_all_of_a_life_takes_no_span(name: str, span: dict[str, int]) -> None:
-    """Its numbers are of the whole connection: with a span it would seem to be of that."""
+    """Its numbers describe the whole connection, so a span would mislead."""
     subject = connection(SLOW_READER)
     assert subject.figure(name) is not None
     with pytest.raises(ValueError, match="takes no span"):

@@ -1,4 +1,4 @@
-"""Figures as pictures: what they show is where the axes say, and any page may show them."""
+"""Figures as pictures show values where the axes say, and any page may show them."""
 
 import json
 import re
@@ -37,7 +37,7 @@ def texts(picture: str) -> list[str]:
 
 
 def value_axis(picture: str, unit: str) -> np.poly1d:
-    """From pixels to values, by the labels of the vertical axis."""
+    """Map pixels to values, by the labels of the vertical axis."""
     read = []
     for each in elements(picture, "text"):
         found = re.fullmatch(rf"([\d.]+)([kMG]?){unit}", "".join(each.itertext()))
@@ -48,7 +48,7 @@ def value_axis(picture: str, unit: str) -> np.poly1d:
 
 
 def curve_of(picture: str, colour: str) -> str:
-    """The longest line of a colour."""
+    """Return the longest line of a colour."""
     return max((str(each.get("d")) for each in elements(picture, "path") if each.get("stroke") == colour), key=len)
 
 
@@ -62,7 +62,7 @@ def test_every_figure_is_a_picture_that_any_page_may_show(name: str, path: Any) 
     figure = figures.plain(name, subject(name, path), **OPTIONS)
     for width in (360, 1000):
         picture = figures.still(figure, width=width)
-        # Parsed, it is well-formed; a strict policy refuses styles, and an image loads nothing.
+        # It is well-formed; a strict policy refuses styles, and an image loads nothing.
         for each in ElementTree.fromstring(picture).iter():
             assert each.tag.removeprefix(SVG) not in ("style", "script", "image", "foreignObject")
             assert "style" not in each.attrib
@@ -87,7 +87,7 @@ def test_the_flight_is_as_high_as_the_axis_says() -> None:
 def test_a_curve_holds_its_value_until_the_next() -> None:
     figure = figures.plain("window", connection(SLOW_READER), **OPTIONS)
     picture = figures.still(figure, width=1000)
-    # After the first point each step is one stroke across and one up or down.
+    # After the first point each step is one horizontal and one vertical stroke.
     assert re.fullmatch(r"M[-\d.]+ [-\d.]+(H[-\d.]+V[-\d.]+)+", curve_of(picture, COLOURS["flight"]))
 
 
@@ -98,13 +98,13 @@ def test_points_of_all_connections_lie_at_their_round_trip_and_rate() -> None:
     marks = [each for each in figure["data"] if each["mode"] == "markers"]
     layout = figure["layout"]
     points = np.array([(x, y) for each in marks for x, y in zip(each["x"], each["y"], strict=True)])
-    # The legend's own marks are below.
+    # The legend's marks are below.
     inside = [each for each in placed if each[1] < layout["height"] - 60]
     assert len(inside) == len(points) > 50
     across = np.sort(np.array([x for x, _ in inside]))
     down = np.sort(np.array([-y for _, y in inside]))
     for drawn, values in ((across, points[:, 0]), (down, points[:, 1])):
-        # On logarithmic axes: alike but for one factor and one shift.
+        # On logarithmic axes equal except for a factor and a shift.
         assert np.corrcoef(drawn, np.sort(np.log10(values)))[0, 1] > 0.9999
 
 
@@ -117,7 +117,7 @@ def test_two_connections_share_their_axes() -> None:
     picture = figures.still(figure, width=1000)
     assert [text for text in texts(picture) if "scaling" in text] == ["no-window-scaling & <b>", "window-scaling & <b>"]
     labels = [text for text in texts(picture) if re.fullmatch(r"[\d.]+MB", text)]
-    # Each label occurs twice: one range for both.
+    # Each label occurs twice, with one range for both.
     assert labels
     assert all(labels.count(each) == 2 for each in labels)
 

@@ -1,6 +1,6 @@
-"""What each figure is made of, as a snapshot: traces, their axes, how many points, the first and last of them.
+"""The structure of each figure as a snapshot: traces, axes, numbers of points, first and last points.
 
-`pytest tests/report/figures/test_structure.py --snapshot-update` writes it anew.
+`pytest tests/report/figures/test_structure.py --snapshot-update` rewrites it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ SUBJECTS = {"bundle": BUNDLE, "loss": LOSS, "stall": STALL, "many": MANY_SHORT}
 
 
 def ends(values: Any) -> list[Any]:
-    """The first and the last of several values, rounded to what any machine computes alike."""
+    """Return the first and last of several values, rounded so that every machine agrees."""
     chosen = [values[0], values[-1]]
     return [each if isinstance(each, str) else float(f"{float(np.asarray(each).item()):.5g}") for each in chosen]
 
 
 def outline(figure: Any) -> dict[str, Any]:
-    """The structure of a figure, small enough to be read."""
+    """Return a readable summary of the figure's structure."""
     layout = figure.layout
     return {
         "height": layout.height,

@@ -1,4 +1,4 @@
-"""Colours that can be seen by everybody, in both themes; labels that fit a phone."""
+"""Colours are distinguishable for everybody in both themes; labels fit a phone."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def test_names_fit_two_columns_of_a_phone(name: str) -> None:
 
 @all_cases("name", NAMES)
 def test_no_button_uploads_the_figure(name: str) -> None:
-    """Since plotly.js 4 a button sends a figure, data and all, to another host, unless it is left out."""
+    """Since plotly.js 4 a button sends a figure with its data to another host, unless it is removed."""
     assert "sendChartToCloud" in drawn(name, BUNDLE).layout.modebar.remove
 
 
 @all_cases("name", NAMES)
 def test_lines_of_the_title_fit_a_phone(name: str) -> None:
     first, *lines = drawn(name, BUNDLE).layout.title.text.split("<br>")
-    # Next to the buttons there is room for 28 letters in bold.
+    # There is space for 28 bold letters next to the buttons.
     assert len(first.removeprefix("<b>").removesuffix("</b>")) <= 28
     for line in lines:
         assert len(line.partition(">")[2].removesuffix("</span>")) <= 60

@@ -1,4 +1,4 @@
-"""Figures show the values of the packets, as tshark 4.0 lists them, and those of the raw text of ss and nstat."""
+"""Figures show the values of the packets, according to tshark 4.0, and of the raw text of ss and nstat."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tcpwin import figures
     ],
 )
 def test_stretches_of_the_budget_reach_from_frame_to_frame(path: object, item: str, start: float, end: float) -> None:
-    """SYN, frame 1, to its peer's ACK, 3; window 0, frame 13657, to 652,800, 13664; frame 127 again, to ACK 201."""
+    """SYN, frame 1, to the peer's ACK, 3; window 0, frame 13657, to 652,800, 13664; resent frame 127 to ACK 201."""
     bars = trace(drawn("budget", path), item)  # type: ignore[arg-type]
     assert float(bars.x[0]) == pytest.approx(start, abs=1e-6)
     assert float(bars.x[0]) + float(bars.width[0]) == pytest.approx(end, abs=2e-6)
@@ -45,7 +45,7 @@ def test_counters_grow_as_nstat_says(name: str, grown: list[int]) -> None:
     ],
 )
 def test_socket_memory_is_that_of_ss(said: float, memory: int, buffer: int, unread: int, overhead: int) -> None:
-    """ss_receiver.txt: r and rb of skmem, Recv-Q; overhead is r less Recv-Q."""
+    """ss_receiver.txt: r and rb of skmem, Recv-Q; overhead is r minus Recv-Q."""
     figure = drawn("socket-memory", BUNDLE)
     seconds = round(said - 1795226485.796158, 6)
     names = ("memory (r)", "buffer (rb)", "unread", "overhead")
@@ -54,7 +54,9 @@ def test_socket_memory_is_that_of_ss(said: float, memory: int, buffer: int, unre
 
 
 def test_delays_of_messages_are_those_of_the_frames() -> None:
-    """Request frame 4, 0.170 ms; answer frames 6 and 8, 3.805 and 3.930 ms; path 11 µs, half of it for the way."""
+    """Request frame 4, 0.170 ms; answer frames 6 and 8, 3.805 and 3.930 ms; path 11 µs, half of it for one
+    direction.
+    """
     figure = figures.draw("messages", connection(MANY_SHORT))
     for share in ("p50", "p95", "p99"):
         shown = [float(each) for each in trace(figure, share).y]
@@ -66,7 +68,7 @@ def test_delays_of_messages_are_those_of_the_frames() -> None:
     [(0, 6 + 5, 0.003935 - 0.003805), (1, 3 + 4, 0.012965 - 0.012889), (2, 4 + 3, 0.021455 - 0.021367)],
 )
 def test_connections_lie_at_their_round_trip_and_goodput(number: int, trip_us: int, seconds: float) -> None:
-    """x: the least times from data to ACK on both sides of the capture point; y: 1,422 bytes over the transfer."""
+    """x: minimum times from data to ACK on both sides of the capture point; y: 1,422 bytes over the transfer."""
     points = trace(drawn("overview", MANY_SHORT), "nothing to send")
     place = [int(each) for each in points.customdata].index(number)
     assert float(points.x[place]) * 1e3 == pytest.approx(trip_us, rel=1e-6)

@@ -1,4 +1,4 @@
-"""`annotate`: all of a capture, and what was found at each packet as its comment, read back by the real tshark."""
+"""`annotate`: the complete capture, with findings as packet comments, read back by the real tshark."""
 
 import shutil
 import struct
@@ -27,7 +27,7 @@ def skipped(analysis: tcpwin.Analysis) -> int:
 
 
 def expected_frames(analysis: tcpwin.Analysis) -> set[int]:
-    """Return the frames that get a comment, as derived in Python."""
+    """Return the frames that get a comment, as computed in Python."""
     frames = {frame for finding in analysis.findings for frame in finding.evidence.frames}
     for connection in analysis:
         frames.add(connection.first_frame)
@@ -122,7 +122,7 @@ def test_what_the_file_says_itself_is_kept(order: str, tmp_path: Path, tool: Cal
     data = out.read_bytes()
     for each in (b"of the file", b"What tcpwin found in in.pcapng", names, keys):
         assert each in data
-    # A slice keeps names and comments; the keys are those of all connections.
+    # A slice keeps names and comments, but not the keys, which belong to all connections.
     analysis.slice(tmp_path / "slice.pcapng", connections=[0])
     data = (tmp_path / "slice.pcapng").read_bytes()
     for each in (b"of the file", b"of an engineer", names):

@@ -1,4 +1,4 @@
-"""`slice`: some packets of a capture mean what they mean in all of it, to tcpwin and to the real tshark."""
+"""`slice`: selected packets mean the same as in the whole capture, to tcpwin and to the real tshark."""
 
 import io
 import re
@@ -64,7 +64,7 @@ def test_a_connection_alone_has_the_same_answer(path: Path, tmp_path: Path) -> N
         assert numbers_of(alone) == numbers_of(connection)
         assert said_of(alone) == said_of(connection)
         assert {each.code for each in alone.findings} == {each.code for each in connection.findings}
-        # Each is the frame that it was.
+        # Each has the content of its original frame.
         assert [frames[event.frame - 1] for event in alone.events] == [event.frame for event in connection.events]
 
 
@@ -74,7 +74,7 @@ def test_tshark_agrees_frame_for_frame(path: Path, tmp_path: Path, tool: Callabl
     analysis = analyze(path)
     [connection] = analysis.worst(1)
     plain = tmp_path / "all.pcapng"
-    # Builds of tshark differ in the compressed files they read.
+    # Builds of tshark support different compressed files.
     analysis.annotate(plain)
     analysis.slice(out, connections=[connection.id])
     frames = set(frames_of(path, connection.id))
@@ -143,7 +143,7 @@ def test_a_span_of_the_capture_has_every_packet(tmp_path: Path) -> None:
 
 
 def test_fragments_come_with_their_segments(tmp_path: Path) -> None:
-    """Two connections in turns, the data of both in three fragments each, the last of which comes first."""
+    """Two interleaved connections, each with data in three fragments, the last of which arrives first."""
     packets = []
     for number in range(40):
         for port in (1111, 2222):

@@ -35,7 +35,7 @@ SEGMENTS = ("tcp.srcport", "tcp.seq", "tcp.ack", "tcp.len", "tcp.window_size", "
 
 
 def rows(tshark: str, capture: Path, fields: Sequence[str], display: str = "") -> list[list[str]]:
-    """These fields of each frame that a display filter lets through."""
+    """Return these fields of each frame that passes a display filter."""
     chosen = [part for name in fields for part in ("-e", name)]
     command = [tshark, "-n", "-r", str(capture), "-T", "fields", "-E", "separator=/t", *chosen]
     done = subprocess.run(
@@ -45,7 +45,7 @@ def rows(tshark: str, capture: Path, fields: Sequence[str], display: str = "") -
 
 
 def comments(tshark: str, capture: Path) -> dict[int, str]:
-    """The comments of each frame that has any, one behind the other."""
+    """Return the joined comments of each frame that has any."""
     return {
         int(number): text for number, text in rows(tshark, capture, ("frame.number", "frame.comment"), "frame.comment")
     }

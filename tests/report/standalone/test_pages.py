@@ -1,4 +1,4 @@
-"""Findings by kind in a report, and how many pages of paper it takes."""
+"""Findings by kind in a report, and the number of printed pages."""
 
 from __future__ import annotations
 

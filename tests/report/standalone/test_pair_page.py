@@ -1,4 +1,4 @@
-"""A pairing as a page: it says what the terminal says, needs no network, and holds the ladder."""
+"""A pairing as a page has the terminal's text, needs no network, and contains the ladder."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def page(pairing: tcpwin.Pairing) -> str:
 
 
 def words(page: str) -> str:
-    """Return what is read, without markup."""
+    """Return the text without markup."""
     body = page[page.index("<main") : page.index("</main>")]
     text = re.sub(r"<script.*?</script>|<[^>]+>", " ", body, flags=re.DOTALL)
     return re.sub(r"\s+", " ", unescape(text))

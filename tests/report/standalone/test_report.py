@@ -1,4 +1,4 @@
-"""Reports in Markdown, JSON and HTML show what was measured and found; their size is bounded."""
+"""Reports in Markdown, JSON and HTML show measurements and findings; their size is bounded."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def unpacked(packed: str) -> dict[str, Any]:
 
 
 def structure(value: Any) -> Any:
-    """Names, and the kinds of their values; of a list, that of its first."""
+    """Return names and the kinds of their values; for a list, those of its first element."""
     if isinstance(value, dict):
         return {name: structure(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -54,7 +54,7 @@ def structure(value: Any) -> Any:
 
 
 def test_the_json_document_keeps_its_structure() -> None:
-    """A change here is one of the schema's version, unless names were only added."""
+    """A change here needs a new schema version, unless fields were only added."""
     document = json.loads(tcpwin.analyze(BUNDLE).report().json())
     assert document["schema"] == "tcpwin/report/2"
     document["analysis"] = {"schema": document["analysis"]["schema"]}
@@ -208,7 +208,7 @@ def test_odd_captures_give_every_text_form(tmp_path: Path, make: Any) -> None:
 
 
 def test_markdown_shows_hostile_names_as_text(tmp_path: Path) -> None:
-    """Outside of code nothing is left that a renderer of Markdown would take for a tag."""
+    """Outside of code nothing remains that a Markdown renderer would interpret as a tag."""
     capture, snapshots = hostile(tmp_path)
     text = tcpwin.analyze(capture, snapshots=snapshots).report().markdown()
     assert "onerror" in text
@@ -318,7 +318,7 @@ def test_unknown_options_are_refused(tmp_path: Path) -> None:
 
 
 def test_copies_of_a_merged_capture_are_nobodys_losses(tmp_path: Path) -> None:
-    """Two places 19 ms apart on a path, merged: nothing was lost, and the network has nothing to change."""
+    """Two points 19 ms apart on a path, merged: nothing was lost, and the network has nothing to change."""
     packets = handshake()
     for place in range(20):
         at, seq = 0.1 + place / 20, 1000 + 1000 * place

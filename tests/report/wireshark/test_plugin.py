@@ -1,5 +1,6 @@
-"""The plugin for Wireshark in the real tshark: its fields say of each frame what tcpwin says, and it believes no index
-that is not of the capture at hand."""
+"""The Wireshark plugin in the real tshark: its fields equal tcpwin's results, and it refuses an index of another
+capture.
+"""
 
 import os
 import random
@@ -29,7 +30,7 @@ PER_CONNECTION = ("limit", "second_limit", "share", "confidence", "owner", "cost
 
 
 class Desk:
-    """A user's home with the plugin in its place, and captures."""
+    """A user's home with the installed plugin, and captures."""
 
     def __init__(self, home: Path, tshark: str) -> None:
         self.home = home
@@ -67,7 +68,7 @@ class Desk:
         return capture.with_name(f"{capture.name}.tcpwin")
 
     def take(self, capture: Path, tool: Callable[[str], str]) -> Path:
-        """A copy that every tshark can read."""
+        """Copy a capture in a form that every tshark can read."""
         plain = self.home / capture.name.removesuffix(".gz").removesuffix(".zst").removesuffix(".lz4")
         plain.write_bytes(plain_bytes(capture, tool))
         return plain
@@ -89,7 +90,7 @@ def seconds(ns: int) -> str:
 
 
 def expected(analysis: tcpwin.Analysis) -> Iterator[list[str]]:
-    """Yield the fields of each TCP frame, as derived in Python."""
+    """Yield the fields of each TCP frame, as computed in Python."""
     codes: dict[int, list[str]] = {}
     for finding in analysis.findings:
         for frame in set(finding.evidence.frames):
@@ -257,7 +258,7 @@ function tap.draw() press("tcpwin.connection", 0) end
 
 
 def test_the_menu_opens_the_connection(desk: Desk) -> None:
-    """tshark has no menus: another script replaces Wireshark's and triggers the plugin's item."""
+    """tshark has no menus, so another script replaces Wireshark's and triggers the plugin's item."""
     folder = desk.home / "it's a folder"
     folder.mkdir()
     shutil.copy(KEEP_ALIVE, folder)
@@ -265,7 +266,7 @@ def test_the_menu_opens_the_connection(desk: Desk) -> None:
     (desk.home / "menu.lua").write_text(MENU)
     printed = desk.run(TCPWIN, "wireshark", "install", "--print")
     (desk.home / "again.lua").write_text(printed.stdout)
-    # Whatever Wireshark loads by itself comes before a script that is named.
+    # Scripts that Wireshark loads automatically come before a named one.
     (default_of(desk) / "tcpwin.lua").unlink()
     seen = desk.home / "seen"
     browser = desk.home / "browser"
