@@ -1,4 +1,4 @@
-"""`tcpwin mcp`, as an agent uses it: the SDK's own client, over the standard input and output of the command."""
+"""`tcpwin mcp` used by an agent: the SDK's client over the command's standard input and output."""
 
 import asyncio
 import base64
@@ -26,13 +26,13 @@ READING = [
     "explain_rule",
 ]
 MOST_CHARACTERS = 16_000
-"""Size of an answer without its picture or data: what an agent reads at a glance."""
+"""Maximum size of an answer without its picture or data."""
 Call = tuple[str, dict[str, Any]]
 
 
 def talk(folder: Path, calls: list[Call], *options: object) -> tuple[list[Any], list[Any]]:
     """Start the command, list its tools, call some, and return both."""
-    # The SDK takes longer to import than most tests to run.
+    # The SDK takes longer to import than most tests take to run.
     from mcp import Client
     from mcp.client.stdio import StdioServerParameters
 
@@ -47,14 +47,14 @@ def talk(folder: Path, calls: list[Call], *options: object) -> tuple[list[Any], 
 
 
 def ask(folder: Path, *calls: Call, options: tuple[object, ...] = ()) -> list[dict[str, Any]]:
-    """Return what the tools answer."""
+    """Return the tools' answers."""
     answers = talk(folder, list(calls), *options)[1]
     assert not any(answer.is_error for answer in answers), answers
     return [answer.structured_content for answer in answers]
 
 
 def refusals(folder: Path, *calls: Call, options: tuple[object, ...] = ()) -> list[str]:
-    """Return what the tools say where they must fail: one sentence each."""
+    """Return the tools' error messages: one sentence each."""
     answers = talk(folder, list(calls), *options)[1]
     assert all(answer.is_error for answer in answers), answers
     texts = [answer.content[0].text for answer in answers]
@@ -114,7 +114,7 @@ def test_every_verdict_is_sourced_and_every_answer_small() -> None:
                 frames = entry.get("frames", [])
                 proved += bool(frames)
                 assert all(1 <= frame <= packets for frame in frames)
-                # A problem without its proof is an opinion.
+                # A problem needs proof.
                 assert frames or not entry.get("is_problem")
     assert proved > len(names)
 

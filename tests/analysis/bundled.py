@@ -1,4 +1,4 @@
-"""The project's own captures that can be read, and their bytes without compression."""
+"""Readable bundled captures, and their bytes without compression."""
 
 import gzip
 import subprocess
@@ -46,7 +46,7 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
 
 
 def plain_bytes(path: Path, tool: Callable[[str], str]) -> bytes:
-    """The capture without its compression, undone by other programs than tcpwin."""
+    """Return the decompressed capture, using programs other than tcpwin."""
     if path.suffix == ".gz":
         return gzip.decompress(path.read_bytes())
     program = {".zst": "zstd", ".lz4": "lz4"}.get(path.suffix)

@@ -1,4 +1,4 @@
-"""The analysis object: a sequence of connections, worst first on request, details read once, JSON, displays."""
+"""The analysis object: a sequence of connections, the worst first on request, cached details, JSON, displays."""
 
 import io
 import json
@@ -73,7 +73,7 @@ def test_worst_first(path: Path) -> None:
 
 
 def test_worst_names_the_connection_with_the_stall() -> None:
-    """Find the one stalling connection, in its own capture, among 65 healthy ones."""
+    """Find the one stalling connection, which is in a separate capture, among 65 healthy ones."""
     stalled = next(path for path in WHOLE if path.name == "zero-window-loopback.pcap")
     analysis = tcpwin.analyze([MANY, stalled])
     assert len(analysis) == 66
@@ -241,7 +241,7 @@ def test_html_escapes_the_name(tmp_path: Path) -> None:
 
 
 def long_capture(tool: Callable[[str], str], at_least_bytes: int) -> io.BytesIO:
-    """A capture repeated: the same packets again and again, longer than a progress step."""
+    """A capture whose packets are repeated, longer than a progress step."""
     data = plain_bytes(next(path for path in WHOLE if path.name == "zero-window-stall.pcap.gz"), tool)
     head, records = data[:24], data[24:]
     return io.BytesIO(head + records * (at_least_bytes // len(records) + 1))

@@ -1,4 +1,4 @@
-"""The budget over time: its sums are the fields', and what is known to have happened lies where it happened."""
+"""The budget over time: sums equal the fields, and known events are at their times."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_sums_are_the_fields_of_the_labs_captures() -> None:
 
 
 def intervals(view: tcpwin.View, item: str, direction: str) -> list[tuple[int, int]]:
-    """When, since the connection began, an item had all of the time; neighbours as one."""
+    """Return the times, since the connection's start, in which an item had all of the time; neighbours merged."""
     budget = view.budget(direction=direction)
     origin_ns = view.connection.start_ns
     found: list[tuple[int, int]] = []
@@ -92,7 +92,7 @@ def intervals(view: tcpwin.View, item: str, direction: str) -> list[tuple[int, i
     ],
 )
 def test_items_lie_where_they_happened(name: str, item: str, expected: list[tuple[int, int]], tmp_path: Path) -> None:
-    """The ladders' own steps say when, in milliseconds; their claims how long."""
+    """The ladders' steps give the times in milliseconds, their claims the durations."""
     connection = laddered(name, tmp_path)
     told = [(start_ns // MS, end_ns // MS) for start_ns, end_ns in intervals(connection.view(), item, "a_to_b")]
     assert told == expected

@@ -1,4 +1,4 @@
-"""Explicit congestion notification: what the SYNs agree on, marks, echoes, reductions. RFC 3168 §6.1, RFC 9768 §3.1."""
+"""ECN: what the SYNs negotiate, marks, echoes, reductions. RFC 3168 §6.1, RFC 9768 §3.1."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def segment(source: tuple[str, int], flags: str, seq: int, ack: int, *, mark: in
 
 
 def transfer(asked: str, answered: str, *, echo: str = "", reduce: str = "", mark: int = CE) -> list[Packet]:
-    """The server sends five segments, two of them marked; three ACKs echo, one segment says that it has reduced."""
+    """The server sends five segments, two of them marked; three ACKs echo, and one segment reports a reduction."""
     packets = [
         segment(CLIENT, f"S{asked}", 100, 0),
         segment(SERVER, f"SA{answered}", 500, 101),
@@ -96,7 +96,7 @@ def test_without_the_syns_the_flags_are_taken_as_they_mostly_are(tmp_path: Path)
 
 
 def test_a_mark_is_neither_retransmission_nor_loss(tmp_path: Path) -> None:
-    """The same numbers with and without marks, but for those of the marks."""
+    """The numbers are the same with and without marks, except those of the marks."""
     marked = analyze(transfer("EC", "E", echo="E", reduce="C"), tmp_path).b_to_a
     plain = analyze(transfer("EC", "E", mark=ECT_0), tmp_path).b_to_a
     own = ("ce_segments", "ece_acks", "cwr_segments")
@@ -108,13 +108,13 @@ def test_a_mark_is_neither_retransmission_nor_loss(tmp_path: Path) -> None:
 def counted(
     values: list[int], *, first: int = 0b010, request: int = 5, acks: list[int] | None = None
 ) -> tuple[int | None, int | None]:
-    """Marks that the client counts of the server's data, and the server of the client's; AccECN is agreed on.
+    """Marks counted by the client on the server's data, and by the server on the client's, with AccECN negotiated.
 
     Args:
         values: of the client's three flags, in one ACK each.
-        first: of its first ACK, which tells how the SYN/ACK came.
+        first: of its first ACK, which reports how the SYN/ACK arrived.
         request: of its only segment with data.
-        acks: how many segments each ACK covers in all; one more each where it is None.
+        acks: how many segments each ACK covers in total; one more each if None.
     """
 
     def flags(value: int) -> str:
@@ -140,13 +140,13 @@ def counted(
 
 
 def test_a_receivers_counter_of_marks_is_decoded() -> None:
-    """RFC 9768 §3.2.2: three bits that begin with five, and wrap; zero has no flag at all."""
+    """RFC 9768 §3.2.2: three bits that start at five and wrap; zero has no flag set."""
     assert counted([5, 5, 5]) == (0, 0)
     assert counted([6, 6, 0, 1]) == (4, 0)
     # It ends at zero: an ordinary segment by its flags.
     assert counted([6, 7, 0]) == (3, 0)
     assert counted([6, 6], first=0b110) == (1, 0)
-    # The third one is older than the second, and came late.
+    # The third one is older than the second, and arrived late.
     assert counted([5, 7, 6, 7], acks=[1, 3, 2, 4]) == (2, 0)
 
 

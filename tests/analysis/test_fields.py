@@ -1,4 +1,4 @@
-"""The engine's field list, the typed classes, columns and JSON hold the same names and kinds."""
+"""The engine's field list, the typed classes, columns and JSON have the same names and types."""
 
 import dataclasses
 import json
@@ -28,7 +28,7 @@ SCALE_FIELDS = {
 
 
 def plain_kind(hint: Any) -> type:
-    """Return the type in a hint, leaving out None."""
+    """Return the type in a hint without None."""
     kinds = [kind for kind in getattr(hint, "__args__", (hint,)) if kind is not type(None)]
     assert len(kinds) == 1
     return kinds[0]

@@ -1,4 +1,6 @@
-"""For notebooks: Arrow's C stream, pandas, findings as rows, a capture's bytes, names that type checkers know."""
+"""Features for notebooks: Arrow's C stream, pandas, findings as rows, a capture's bytes, names known to type
+checkers.
+"""
 
 from pathlib import Path
 from typing import get_args

@@ -26,7 +26,7 @@ from tcpwin.sources import write_headers
 
 SCENARIOS = sorted((Path(__file__).parents[1] / "scenarios").glob("*.ladder"))
 ALONE = 12
-"""Connections of a capture that are read one by one; all are read together."""
+"""Connections of a capture that are read individually; all are read together."""
 COMPARED = 100
 """Number of connections compared."""
 MOST_ROWS = 300
@@ -34,7 +34,7 @@ SHARES = [0.0, 0.05, 0.5, 0.95, 1.0]
 
 
 def plain(value: Any) -> Any:
-    """Arrays, and what holds them, as values that can be compared."""
+    """Convert arrays and their containers to comparable values."""
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.tolist()
     if isinstance(value, dict):
@@ -86,7 +86,7 @@ def told_by_result(result: _engine.Result, id: int) -> dict[str, Any]:
 
 
 def check(capture: Path, index: Path) -> int:
-    """Compare what is read by an index with the same read from the whole; return how many connections there are."""
+    """Compare reading by an index with reading the whole capture; return the number of connections."""
     source = [str(capture)]
     whole = _engine.analyze(source)
     count = len(whole)
@@ -122,14 +122,14 @@ def check(capture: Path, index: Path) -> int:
 
 
 def spans_of(whole: _engine.Result, id: int) -> Iterable[dict[str, int]]:
-    """The whole life, and the middle of a connection's."""
+    """Return the whole span of a connection, and its middle."""
     fields = whole.connection(id)
     third_ns = fields["duration_ns"] // 3
     return ({}, {"start_ns": fields["start_ns"] + third_ns, "end_ns": fields["end_ns"] - third_ns, "buckets": 8})
 
 
 def as_stored(capture: Path, folder: Path) -> Path:
-    """The capture as the service keeps it: headers, in pcapng."""
+    """Return the capture as the service stores it: headers, in pcapng."""
     stored = folder / "stored"
     with capture.open("rb") as file:
         write_headers(file, stored)
@@ -137,7 +137,7 @@ def as_stored(capture: Path, folder: Path) -> Path:
 
 
 def is_plain(analysis: tcpwin.Analysis, stored: Path) -> bool:
-    """Whether there can be an index: of one uncompressed file of one section, in which all packets have times."""
+    """Return whether an index is possible: one uncompressed file with one section, in which all packets have times."""
     [facts] = analysis.capture.files
     if facts.compression:
         return False

@@ -1,6 +1,6 @@
-"""The frame that an event names as its original holds the first byte that is sent again, and none after it does.
+"""An event's original frame contains the first resent byte, and no later frame does.
 
-Written without the engine: every segment of a connection's sender in order, and what of its sequence space each held.
+Checked without the engine: every segment of a connection's sender in order, with its sequence space.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ SYN, FIN = 0x02, 0x01
 NOT_SENT_AGAIN = {"out_of_order", "capture_reordered"}
 """Causes of late segments, whose events name the segment that overtook them."""
 ACKNOWLEDGED = {"spurious", "syn", "syn_ack"}
-"""These may be copies of what was acknowledged, whose frames are not kept."""
+"""These may be copies of acknowledged data, whose frames are not kept."""
 HALF, WHOLE = 1 << 31, 1 << 32
 
 Held = list[tuple[int, int, int]]
-"""Sequence numbers, counted on beyond 2^32, and the frame that held them."""
+"""Sequence numbers, extended beyond 2^32, and their frame."""
 
 
 def carried(connection: tcpwin.Connection) -> dict[str, Held]:
-    """Return what each frame of either side held, in order, without duplicates made by the capture."""
+    """Return the data in each frame of either side, in order, without duplicates made by the capture."""
     held: dict[str, Held] = {"a": [], "b": []}
     newest: dict[str, int] = {}
     for row in connection.segments().rows():
@@ -41,13 +41,13 @@ def carried(connection: tcpwin.Connection) -> dict[str, Held]:
 
 
 def expected(held: Held, frame: int) -> int | None:
-    """The newest frame before this one that held its first byte."""
+    """Return the newest earlier frame with its first byte."""
     [start] = [left for left, _, number in held if number == frame]
     return max((number for left, right, number in held if number < frame and left <= start < right), default=None)
 
 
 def wrong(analysis: tcpwin.Analysis) -> Iterator[str]:
-    """Every event that names another frame, or none where its bytes were in flight."""
+    """Return every event that names another frame, or none although its data was in flight."""
     for connection in analysis.connections:
         events = [each for each in connection.events if each.cause and each.cause not in NOT_SENT_AGAIN]
         held = carried(connection) if events else {}
@@ -64,7 +64,9 @@ def test_of_the_bundled_captures(path: Path) -> None:
 
 
 def test_of_flights_too_large_to_keep_apart(tmp_path: Path) -> None:
-    """Of 5,000 segments in flight neighbours are kept as one: the copy of either names no frame, or the right one."""
+    """Of 5,000 segments in flight, neighbours are tracked together: a copy of either names no frame, or the right
+    one.
+    """
     path = tmp_path / "large.pcap"
     path.write_bytes(large_flight())
     [connection] = tcpwin.analyze(path).connections
@@ -81,7 +83,7 @@ AGAIN = (0, 1, 2, 3, 2_001, SEGMENTS - 1)
 
 
 def large_flight() -> bytes:
-    """A handshake, segments of 100 bytes that nothing acknowledges, some of them again a second later."""
+    """A handshake, unacknowledged segments of 100 bytes, some of them resent a second later."""
     flight = [(1 + 100 * place, 1_000 + place) for place in range(SEGMENTS)]
     again = [(1 + 100 * place, 1_010_000 + place) for place in AGAIN]
     packets = [packet(0, 0, 2, 0, 0, 0), packet(0, 1, 0x12, 0, 1, 500)]
@@ -90,7 +92,7 @@ def large_flight() -> bytes:
 
 
 def packet(seq: int, side: int, flags: int, length: int, ack: int, at_us: int) -> bytes:
-    """One record of a capture of bare IPv4."""
+    """Return one record of a capture of bare IPv4."""
     source, ports = (b"\x0a\0\0\x01\x0a\0\0\x02", (4000, 80))
     if side:
         source, ports = source[4:] + source[:4], ports[::-1]

@@ -1,4 +1,4 @@
-"""The JSON Schema of the document: complete, true of every bundled capture, and false of broken documents."""
+"""The JSON Schema of the document is complete, accepts every bundled capture, and rejects broken documents."""
 
 import copy
 import dataclasses
@@ -61,7 +61,7 @@ def test_schema_lists_every_limit_item_and_field_of_a_verdict() -> None:
 
 
 def test_generated_files_follow_the_engines_tables() -> None:
-    """Run `just model` where they differ."""
+    """If they differ, run `just model`."""
     check = subprocess.run([sys.executable, MODEL, "--check"], capture_output=True, text=True, check=False)
     assert (check.returncode, check.stdout) == (0, ""), check.stderr
 
@@ -148,7 +148,7 @@ def test_schema_rejects_a_broken_document(change: Callable[[Any], None]) -> None
 
 
 def test_schema_lets_names_be_added() -> None:
-    """Within a version names are only added: a reader must not stumble over them."""
+    """Within a version, fields may be added: a reader must accept them."""
     document = json.loads(analyze(SLOW_READER).to_json())
     document["connections"][0]["b_to_a"]["something_new"] = 1
     assert VALIDATOR.is_valid(document)

@@ -1,4 +1,4 @@
-"""The size of full segments is the one in use: what the SYNs allow, or what the path leaves of it."""
+"""The size of full segments is the one in use: allowed by the SYNs, or reduced by the path."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Flow:
         self.packets.append((SECOND + time_ns, bytes(dpkt.ethernet.Ethernet(data=ip))))
 
     def rounds(self, count: int, size: int, *, last: int | None = None, flags: int = ACK) -> None:
-        """Flights of equal segments, one a round trip; the last segment of each may be of another size."""
+        """Flights of equal segments, one per round trip; the last segment of each may have another size."""
         for _ in range(count):
             for position in range(SEGMENTS_A_ROUND):
                 is_last = position == SEGMENTS_A_ROUND - 1 and last is not None

@@ -1,4 +1,4 @@
-"""Connections picked by their fields agree with the fields that each of them has; fields are read when asked for."""
+"""Connections selected by fields agree with their fields, which are read on demand."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def holds(connection: Any, way: str | None, name: str, sign: str, wanted: Any) -
 
 @all_cases("path", READABLE, ids=name_of)
 def test_each_field_can_be_selected(path: Any) -> None:
-    """Looking for a rare field only where it may occur misses no connection."""
+    """Searching a rare field only where it may occur misses no connection."""
     analysis = analyze(path)
     asked = [
         [(name, sign, 0.5)] for name, kind, _ in _engine.fields("direction") if kind == "int" for sign in (">", "<")

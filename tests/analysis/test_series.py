@@ -1,4 +1,4 @@
-"""Series and percentiles against a second computation from the rows, sample by sample and in coarser buckets."""
+"""Series and percentiles against an independent computation from the rows, sample by sample and in larger buckets."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ NO_HANDSHAKE = {"mid-connection.pcap.gz"}
 FINEST = 1 << 20
 """More buckets than any bundled connection has segments."""
 FOLLOWED = [path for path in WHOLE if path.name not in NO_HANDSHAKE]
-# A few of many-short's 65 alike connections say as much as all.
+# A few of many-short's 65 similar connections suffice.
 CONNECTIONS_LOOKED_AT = 8
 
 
@@ -28,7 +28,7 @@ def segments_of(path: Path) -> dict[int, list[dict[str, Any]]]:
 
 
 def followed(path: Path) -> list[tuple[int, dict[str, truth.Side]]]:
-    """Numbers of connections with all that the second computation needs, and its results."""
+    """Return the connections that have everything the independent computation needs, and its results."""
     found = [(id, truth.follow(rows)) for id, rows in segments_of(path).items() if truth.has_handshake(rows)]
     assert found, "no connection of this capture is looked at"
     return found[:CONNECTIONS_LOOKED_AT]
@@ -90,7 +90,7 @@ def test_buckets_are_bounded_and_no_wider_than_needed(path: Path, count: int) ->
 
 @all_cases("path", FOLLOWED, ids=name_of)
 def test_right_edge_is_sequence_and_room(path: Path) -> None:
-    """RFC 9293 §3.3.1: the right edge is SND.UNA + SND.WND; what is in flight lies between SND.UNA and SND.NXT."""
+    """RFC 9293 §3.3.1: the right edge is SND.UNA + SND.WND; data in flight is between SND.UNA and SND.NXT."""
     compared = 0
     for id, sides in followed(path):
         analysis = tcpwin.analyze(path, follow=[id], buckets=FINEST)
@@ -129,7 +129,7 @@ def test_extremes_agree_with_the_fields(path: Path) -> None:
 
 @all_cases("path", WHOLE, ids=name_of)
 def test_pipe_is_what_rows_say_at_the_sender(path: Path) -> None:
-    """The row of a data segment holds pipe and flight of its sender just after it: the series' sample of that time."""
+    """The row of a data segment has pipe and flight of its sender just after it: the series' sample at that time."""
     rows = [row for row in rows_of(path) if row["connection"] == 0 and "capture_duplicate" not in row["events"]]
     connection = tcpwin.analyze(path, follow=[0], buckets=FINEST).connections[0]
     for sender, direction in SIDES:
@@ -151,7 +151,7 @@ def test_percentiles_are_weighted_by_time(path: Path) -> None:
         for sender, direction in SIDES:
             side = sides[sender]
             for name, samples in (("receive_window", side.windows), ("flight", side.flight)):
-                # From the first acknowledgment on, as the means.
+                # From the first acknowledgment on, like the means.
                 from_ns = side.first_ack_ns if name == "flight" else None
                 steps = truth.weights(samples, connection.end_ns, from_ns=from_ns)
                 if needs_order(name, side) or not steps:
@@ -187,7 +187,7 @@ def test_means_are_weighted_by_time(path: Path) -> None:
 
 
 def _initial_window(path: Path, id: int, sender: str) -> int:
-    """The plain window of the SYN with which the receiver of this data began (RFC 7323 §2.2: never scaled)."""
+    """Return the unscaled window of this data's receiver's SYN (RFC 7323 §2.2)."""
     syns = [row for row in segments_of(path)[id] if row["direction"] != sender and row["flags"] & truth.SYN]
     window: int = syns[0]["window_raw"]
     return window

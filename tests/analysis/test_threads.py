@@ -1,4 +1,4 @@
-"""Several threads give the same findings and the same text as one."""
+"""Several threads give the same findings and text as one."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_command(command: str, tmp_path: Path) -> None:
     def written(number: int) -> tuple[int, str]:
         arguments = [str(Path(sys.executable).with_name("tcpwin")), command, str(LAB / "slow-reader.pcap.gz")]
         done = subprocess.run([*arguments, "--threads", str(number)], capture_output=True, text=True, cwd=tmp_path)
-        # A report says in which minute it was made.
+        # A report contains the minute of its creation.
         return done.returncode, re.sub(r"( on )[0-9-]{10} [0-9:]{5}( UTC\. This file needs)", r"\1\2", done.stdout)
 
     assert written(3) == written(1)

@@ -1,4 +1,4 @@
-"""Views of spans against the whole life, sample by sample; rows and their places against the header fields."""
+"""Views of spans against the whole connection, sample by sample; rows and their positions against the header fields."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def as_buckets(series: tcpwin.Series) -> list[tuple[int, ...]]:
 
 
 def spans_of(connection: tcpwin.Connection) -> list[tuple[int, int]]:
-    """The middle, the last third, one instant of a segment, one between two, and times on either side of the life."""
+    """Return the middle, the last third, the instant of a segment, one between two, and times before and after the
+    connection.
+    """
     start_ns, end_ns = connection.start_ns, connection.end_ns
     third_ns = max((end_ns - start_ns) // 3, 1)
     at_ns = int(connection.series("sequence", direction="a_to_b").time_ns[-1])
@@ -46,7 +48,7 @@ def spans_of(connection: tcpwin.Connection) -> list[tuple[int, int]]:
 
 
 def cut(buckets: list[tuple[int, ...]], start_ns: int, end_ns: int, carried: bool) -> list[tuple[int, ...]]:
-    """Single samples of a span; of values that hold until the next, with the one in force when it begins."""
+    """Return the samples of a span; for values that hold until the next, with the one in force at its start."""
     inside = [bucket for bucket in buckets if start_ns <= bucket[0] <= end_ns]
     before = [bucket for bucket in buckets if bucket[0] < start_ns]
     if carried and before and (not inside or inside[0][0] > start_ns):
@@ -172,7 +174,7 @@ def test_pipe_is_flight_less_what_sack_reported() -> None:
 
 
 def test_the_senders_window_is_the_receivers_one_trip_later() -> None:
-    """Captured at the receiver, the window that a sender knows is one that the receiver advertised before."""
+    """At the receiver, the sender's known window is one that the receiver advertised earlier."""
     connection = tcpwin.analyze(BY_NAME["slow-reader-receiver.pcap.gz"], follow=[0], buckets=FINEST).connections[0]
     known, advertised = (connection.series(name, direction="b_to_a") for name in ("sender_window", "receive_window"))
     assert len(known) > 1000
@@ -189,7 +191,7 @@ def test_the_senders_window_is_the_receivers_one_trip_later() -> None:
     ],
 )
 def test_the_senders_flight_falls_when_an_ack_reached_it(name: str) -> None:
-    """Between two segments of data too: the area under the curve is the mean that was counted ACK by ACK."""
+    """Also between two data segments: the area under the curve equals the mean counted ACK by ACK."""
     connection = tcpwin.analyze(BY_NAME[name], follow=[0], buckets=FINEST).connections[0]
     direction = max(DIRECTIONS, key=lambda name: int(getattr(connection, name).payload_bytes))
     series = connection.series("sender_flight", direction=direction)

@@ -1,8 +1,8 @@
-"""Flight and receive window over time, worked out a second time from the rows of one connection.
+"""Flight and receive window over time, computed independently from the rows of one connection.
 
-In: rows (dictionaries) in capture order, of a connection whose handshake was captured. Out: samples per direction.
-Only header fields are used (seq, ack, length, flags, window) and the mark of the capture's own duplicates; the rules
-are those of RFC 9293 §3.3.1 (SND.UNA, SND.NXT) and §3.10.7.4 (SND.WL1, SND.WL2). It is plain and slow on purpose.
+Takes rows (dictionaries) in capture order of a connection whose handshake was captured, and returns samples per
+direction. Uses only header fields (seq, ack, length, flags, window) and the mark of the capture's duplicates, with the
+rules of RFC 9293 §3.3.1 (SND.UNA, SND.NXT) and §3.10.7.4 (SND.WL1, SND.WL2). Deliberately plain and slow.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Samples = list[tuple[int, int]]
 
 @dataclass
 class Side:
-    """Data that one side sends, and the window of the other that limits it. Numbers count from the ISN."""
+    """Data sent by one side, and the other's window that limits it. Numbers count from the ISN."""
 
     isn: int | None = None
     una: int = 0
@@ -37,20 +37,20 @@ class Side:
     is_window_in_order: bool = True
 
     def flight_bytes(self) -> int:
-        """Return SND.MAX − SND.UNA without SYN and FIN, which take sequence numbers but carry no bytes."""
+        """Return SND.MAX − SND.UNA without SYN and FIN, which take sequence numbers but carry no data."""
         control = int(self.una == 0) + int(self.fin_end is not None and self.una < self.fin_end)
         return max(self.nxt - self.una - control, 0)
 
 
 def has_handshake(rows: Iterable[dict[str, Any]]) -> bool:
-    """Both SYNs and no ACK of data that the capture lacks: then all below can be known."""
+    """Return whether both SYNs were captured and no ACK covers missing data, so that everything below is known."""
     rows = list(rows)
     kinds = {row["direction"]: row["flags"] & (SYN | ACK) for row in rows if row["flags"] & SYN}
     return kinds == {"a": SYN, "b": SYN | ACK} and not any("acked_unseen" in row["events"] for row in rows)
 
 
 def follow(rows: Iterable[dict[str, Any]]) -> dict[str, Side]:
-    """The two directions by their sender, after all rows of one connection."""
+    """Return both directions by sender, after all rows of one connection."""
     sides = {"a": Side(), "b": Side()}
     for row in rows:
         if "capture_duplicate" in row["events"]:
@@ -81,10 +81,10 @@ def follow(rows: Iterable[dict[str, Any]]) -> dict[str, Side]:
 
 def _take_ack(sent: Side, acked: Side, row: dict[str, Any]) -> None:
     if row["flags"] & SYN and not row["flags"] & ACK:
-        # The window of a SYN limits data that starts one above an ISN yet unknown.
+        # A SYN's window limits data that starts one above an ISN still unknown.
         _accept(sent, acked, row, seq=0, ack=1)
         return
-    # A reset is looked at before its ACK (RFC 9293 §3.10.7.4).
+    # A reset is processed before its ACK (RFC 9293 §3.10.7.4).
     if row["flags"] & RST or not row["flags"] & ACK:
         return
     ack = _unwrap(row["ack"] - _isn(acked), acked.una)
@@ -115,12 +115,12 @@ def _isn(side: Side) -> int:
 
 
 def _unwrap(offset: int, near: int) -> int:
-    """The number congruent to `offset` modulo 2^32 that lies nearest to `near`."""
+    """Return the number congruent to `offset` modulo 2^32 nearest to `near`."""
     return near + (offset - near + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def weights(samples: Samples, end_ns: int, *, from_ns: int | None = None) -> list[tuple[int, int]]:
-    """(value, nanoseconds) of a step function that holds each sample until the next, from `from_ns` on."""
+    """Return (value, nanoseconds) of a step function that holds each sample until the next, from `from_ns` on."""
     steps = []
     for (at_ns, value), (until_ns, _) in zip(samples, [*samples[1:], (end_ns, 0)], strict=True):
         begin_ns = at_ns if from_ns is None else max(at_ns, from_ns)
@@ -134,7 +134,7 @@ def mean(steps: Sequence[tuple[int, int]]) -> float:
 
 
 def percentile(steps: Sequence[tuple[int, int]], percent: int) -> int:
-    """The least value at or below which the quantity was for `percent` of the time."""
+    """Return the smallest value that the quantity did not exceed for `percent` of the time."""
     total_ns, passed_ns = sum(ns for _, ns in steps), 0
     for value, ns in sorted(steps):
         passed_ns += ns
@@ -144,7 +144,7 @@ def percentile(steps: Sequence[tuple[int, int]], percent: int) -> int:
 
 
 def buckets(samples: Samples, start_ns: int, width_ns: int) -> list[tuple[int, int, int, int, int]]:
-    """Samples by buckets of a width: begin, least, greatest, last, sum."""
+    """Return samples in buckets of a width: start, minimum, maximum, last, sum."""
     found: dict[int, list[int]] = {}
     for time_ns, value in samples:
         found.setdefault((time_ns - start_ns) // width_ns, []).append(value)

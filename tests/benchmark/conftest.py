@@ -1,4 +1,4 @@
-"""Lets the tests import `bench` as `run.py` does, whatever pytest's import mode."""
+"""Let the tests import `bench` like `run.py`, whatever pytest's import mode."""
 
 import sys
 from pathlib import Path

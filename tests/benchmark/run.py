@@ -14,7 +14,7 @@ from pathlib import Path
 from bench import captures as capture_files
 from bench import measure, report, rows, tools
 
-# In each round, in this order. The order of the tools turns by one every round.
+# In each round, in this order, which rotates by one every round.
 PLAN = {
     "small": [tools.TCPWIN_ONE, tools.TCPWIN],
     "A": [tools.TCPWIN_ONE, tools.TCPWIN, tools.TCPDUMP],
@@ -28,10 +28,10 @@ PLAN = {
     ],
     **{name: [tools.TCPWIN] for name in capture_files.SHAPED},
 }
-# A dozen seconds of CPU a run, up to two minutes; and captures of which memory alone is judged.
+# A dozen seconds of CPU per run, up to two minutes; and captures of which only memory is judged.
 SLOW = {(tools.TCPTRACE, "D"), (tools.TSHARK, "B"), (tools.TSHARK, "A"), (tools.PARQUET, "B"), (tools.JSON, "D")}
 SLOW |= {(tools.TCPWIN, name) for name in capture_files.SHAPED}
-# Runs of tens of ms are repeated in their round.
+# Runs of tens of ms are repeated within their round.
 REPEATS = {"A": 10, "A.gz": 5, "E": 10, "small": 10}
 # tcptrace keeps 8 KB for each of D's connections.
 MEMORY_WANTED_KIB = 9 * (1 << 20)
@@ -76,7 +76,7 @@ def _positive(text: str) -> int:
 
 
 def plan_rounds(options: argparse.Namespace) -> Iterator[tuple[int, str, str]]:
-    """(round, capture, tool) of every run, interleaved."""
+    """Yield (round, capture, tool) of every run, interleaved."""
     for index in range(options.rounds):
         for capture, fixed in PLAN.items():
             judged = "A" if options.quick else "B"

@@ -1,4 +1,4 @@
-"""The generator's captures are what the benchmark takes them for: repeatable, sound, as large as asked."""
+"""The generator's captures are reproducible, valid, and as large as requested."""
 
 import hashlib
 import os
@@ -17,7 +17,7 @@ ReadFields = Callable[..., list[list[str]]]
 PACKETS = 20_000
 CONNECTIONS = 40
 MIXED = ("--packets", str(PACKETS), "--connections", str(CONNECTIONS))
-# 40 % of one packet, 20 % of two, 40 % of ten or eleven: about five packets each.
+# 40 % have one packet, 20 % two, 40 % ten or eleven: about five packets each.
 TINY_CONNECTIONS = 4_000
 TINY = ("--connections", str(TINY_CONNECTIONS))
 GOOD = "1"
@@ -33,7 +33,7 @@ def generator(tool: Callable[[str], str]) -> Path:
 
 @pytest.fixture(scope="module")
 def generate(generator: Path, tmp_path_factory: pytest.TempPathFactory) -> Generate:
-    """Return a function that runs the generator and gives the capture's path."""
+    """Return a function that runs the generator and returns the capture's path."""
     folder = tmp_path_factory.mktemp("generated")
 
     def run(name: str, *arguments: str) -> Path:
@@ -46,7 +46,7 @@ def generate(generator: Path, tmp_path_factory: pytest.TempPathFactory) -> Gener
 
 @pytest.fixture(scope="module")
 def read_fields(tool: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> ReadFields:
-    """Return the fields of every frame as tshark sees them, checksums verified and TCP the top layer."""
+    """Return the fields of every frame as tshark sees them, with checksums verified and TCP as the top layer."""
     tshark = tool("tshark")
     environment = {**os.environ, **write_tshark_profile(tmp_path_factory.mktemp("profile"))}
 
@@ -84,7 +84,7 @@ def test_whole_packets_have_good_checksums(
     path = generate(name, *arguments)
     frames = read_fields(path, "ip.checksum.status", "tcp.checksum.status", "_ws.malformed", "tcp.len")
     assert Counter((ip, tcp, malformed) for ip, tcp, malformed, _ in frames) == {(GOOD, GOOD, ""): len(frames)}
-    # A payload of odd length is summed in another way than one of even length.
+    # The checksum treats an odd payload length differently from an even one.
     assert {int(length) % 2 for *_, length in frames if length != "0"} == {0, 1}
 
 
@@ -139,7 +139,7 @@ def test_the_events_the_benchmark_needs_occur(generate: Generate, read_fields: R
         "tcp.analysis.fast_retransmission",
         "tcp.analysis.zero_window",
         "tcp.analysis.window_full",
-        "tcp.analysis.keep_alive",  # what tshark calls Linux's zero-window probe
+        "tcp.analysis.keep_alive",  # tshark's name of Linux's zero-window probe
         "tcp.options.sack_le",
         "tcp.options.wscale.shift",
         "tcp.options.timestamp.tsval",
@@ -150,7 +150,7 @@ def test_the_events_the_benchmark_needs_occur(generate: Generate, read_fields: R
     # tshark leaves an absent field empty and writes an unset flag as 0.
     counts = Counter(name for frame in frames for name, value in zip(names, frame, strict=True) if value.strip("0"))
     assert set(counts) == set(names)
-    # 0.5 % of the data segments, which are two of three packets; lost ones are sent again.
+    # 0.5 % of the data segments, which are two of three packets; lost ones are resent.
     assert 0.001 < counts["tcp.analysis.retransmission"] / len(frames) < 0.01
 
 

@@ -1,4 +1,4 @@
-"""A reshaped capture is what its name says, according to tshark too."""
+"""A reshaped capture matches its name, according to tshark too."""
 
 import subprocess
 from collections.abc import Iterator

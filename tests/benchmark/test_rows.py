@@ -1,4 +1,4 @@
-"""The arithmetic of the table, from runs written by hand."""
+"""The arithmetic of the table, from handwritten runs."""
 
 from pathlib import Path
 
@@ -42,8 +42,8 @@ def test_a_slow_peer_pairs_with_the_first_rounds() -> None:
 def test_cost_per_packet_is_without_start_up() -> None:
     runs = {
         (tools.TCPWIN_ONE, "small"): runs_of(0.1),
-        (tools.TCPWIN_ONE, "A"): runs_of(0.15),  # 50 ns a packet
-        (tools.TCPWIN_ONE, "B"): runs_of(0.7),  # 60 ns a packet
+        (tools.TCPWIN_ONE, "A"): runs_of(0.15),  # 50 ns per packet
+        (tools.TCPWIN_ONE, "B"): runs_of(0.7),  # 60 ns per packet
     }
     row = rows_by_name(runs)["B over A: CPU per packet, less start-up"]
     assert row.values == pytest.approx((1.2,))

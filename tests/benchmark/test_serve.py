@@ -1,4 +1,4 @@
-"""The loads of `serve.py` against a real service, with captures of a few kilobytes; the arithmetic by hand."""
+"""The loads of `serve.py` against a real service with captures of a few kilobytes; arithmetic by hand."""
 
 import shlex
 import subprocess

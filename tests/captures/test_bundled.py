@@ -92,7 +92,7 @@ def test_every_capture_has_its_truth_and_the_folder_is_small() -> None:
 
 
 def test_the_labs_runs_are_as_they_were_made() -> None:
-    """Tests judge by these runs: no file may change, be missing or be added unnoticed."""
+    """Tests use these runs as truth: no file may change, disappear or be added unnoticed."""
     listed = dict(line.split("  ")[::-1] for line in (LAB_RUNS / "SHA256SUMS").read_text(encoding="ascii").splitlines())
     files = [path for path in LAB_RUNS.glob("*/*") if path.is_file()]
     found = {f"{path.parent.name}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

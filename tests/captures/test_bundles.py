@@ -1,4 +1,4 @@
-"""Every bundle in captures/bundles is what its TOML says, and what its claims say is true of it."""
+"""Every bundle in captures/bundles matches its TOML, and its claims hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every run in captures/reference: its scenario, the scenario's expectations, and its packets against its own logs."""
+"""Every run in captures/reference: its scenario, the scenario's expectations, and its packets against its logs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def scenario_of(bundle: Path) -> Scenario:
 
 
 def delays_ns(bundle: Path) -> list[int]:
-    """Return the delay of each message as the reader measured it."""
+    """Return the delay of each message as measured by the reader."""
     lines = [json.loads(line) for line in member(bundle, "log_receiver.jsonl").splitlines()]
     return [line["one_way_delay_ns"] for line in lines if line["event"] == "message"]
 
@@ -90,18 +90,18 @@ def test_every_file_has_its_truth() -> None:
 
 
 def test_the_cost_of_idle_restart_matches_the_applications_measurement() -> None:
-    """Ably's effect: a round trip for each message after a gap; tcpwin's cost is the programs' own difference."""
+    """Ably's effect: a round trip for each message after a gap; tcpwin's cost equals the programs' difference."""
     on, off = FOLDER / "idle-restart-on-stock.zip", FOLDER / "idle-restart-off-stock.zip"
     rtt_ns = 180 * MS
     slow, fast = delays_ns(on), delays_ns(off)
     assert len(slow) == len(fast) == 120
     p99_on, p99_off = (truth_of(path)["hosts"]["receiver"]["log"]["p99_one_way_delay_ns"] for path in (on, off))
-    # The last of two flights is shorter than the one that carries all.
+    # The last of two flights is shorter than the one that carries everything.
     assert p99_on - p99_off == pytest.approx(rtt_ns, abs=3 * MS)
     restarted, steady = sender_of(on).b_to_a, sender_of(off).b_to_a
     assert (restarted.idle_gaps, restarted.idle_restarts) == (119, 119)
     assert (steady.idle_gaps, steady.idle_restarts, steady.idle_restart_cost_ns) == (119, 0, 0)
-    # The first message finds the initial window in both.
+    # The first message has the initial window in both.
     assert restarted.idle_restart_cost_ns == pytest.approx(sum(slow[1:]) - sum(fast[1:]), rel=0.02)
     assert restarted.message_delay_p99_ns == pytest.approx(p99_on, abs=3 * MS)
     assert steady.message_delay_p99_ns == pytest.approx(p99_off, abs=3 * MS)

@@ -1,4 +1,4 @@
-"""`tcpwin` as a user starts it, by the same `main`."""
+"""Run `tcpwin` like a user, through the same `main`."""
 
 import io
 import os
@@ -25,13 +25,14 @@ TEXT = CAPTURES / "broken" / "text.pcap"
 
 
 STARTUP = ("LANG", "LC_ALL", "PYTHONPATH", "PYTHONIOENCODING", "PYTHONUNBUFFERED")
-"""Variables that Python and the loader read before any module."""
+"""Variables read by Python and the loader before any module."""
 
 
 def tcpwin(*arguments: object, **more: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run a command to its end, in this process, or in one forked from it if more than input is given.
+    """Run a command to its end, in this process, or in a forked one if it needs more than input.
 
-    Python starts on its own where its environment sets that up (`PYTHON*`, the locale). No output holds a traceback.
+    A separate Python starts if the environment affects its start (`PYTHON*`, the locale). Fails if the output has a
+    traceback.
     """
     command = [str(TCPWIN), *map(str, arguments)]
     if more.keys() <= {"input"}:
@@ -72,7 +73,7 @@ def _run_here(command: list[str], given: bytes) -> subprocess.CompletedProcess[b
 
 
 def refused(*arguments: object, status: int = 3, **more: Any) -> str:
-    """Run a command that must fail, and return what it says: one line, unless the usage was wrong."""
+    """Run a command that must fail, and return its message: one line, except for wrong usage."""
     done = tcpwin(*arguments, **more)
     text = done.stderr.decode()
     assert done.returncode == status, text

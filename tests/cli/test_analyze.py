@@ -12,7 +12,7 @@ from analysis.bundled import READABLE, TRUTHS, UNREADABLE, WHOLE, name_of, plain
 from cases import all_cases
 from cli.command import CUT_BLOCK, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TCPWIN, TEXT, refused, tcpwin
 
-# The captures of whose titles a person would say: here a receive window held a connection back.
+# Captures whose titles mean that a receive window limited a connection.
 PROBLEMS = {
     "idle-restart.pcap.gz",
     "loss-1-percent.pcap.gz",
@@ -143,7 +143,7 @@ def test_several_files_are_one_capture(tool: Callable[[str], str], tmp_path: Pat
 @all_cases(("limit", "shown"), [(0, 0), (1, 1), (5, 5), (65, 65), (100, 65)])
 def test_limit(limit: int, shown: int) -> None:
     text = tcpwin("analyze", "--limit", limit, MANY_SHORT).stdout.decode()
-    # A row each; the first three in full below.
+    # A row each, then the first three in full.
     assert len(re.findall(r"^ *\d+  127\.0\.0\.1:\d+ → 127\.0\.0\.1:\d+  ", text, re.MULTILINE)) == shown
     assert sum(line.startswith("#") for line in text.splitlines()) == min(shown, 3)
     left = 65 - shown
@@ -160,7 +160,7 @@ def test_limit_0_still_prints_the_verdict() -> None:
 def test_one_connection_in_full() -> None:
     text = tcpwin("analyze", "--connection", 0, SLOW_READER).stdout.decode()
     assert text.startswith("#0  client 10.9.2.2:36984 → server 10.9.1.1:5201")
-    # 66 episodes, as the receiver's kernel counted; twenty are shown.
+    # 66 episodes, as counted by the receiver's kernel; twenty are shown.
     assert text.splitlines()[-1].strip() == "46 more"
     document = json.loads(tcpwin("analyze", "--json", "--connection", 2, MANY_SHORT).stdout)
     assert [connection["id"] for connection in document["connections"]] == [2]

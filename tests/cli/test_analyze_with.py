@@ -20,7 +20,7 @@ SND, RCV = RUN.truth / "ss_snd.txt", RUN.truth / "ss_rcv.txt"
 
 
 def document(*arguments: object, **more: Any) -> dict[str, Any]:
-    """Return what --json writes; it must keep to the schema."""
+    """Return the JSON output, which must match the schema."""
     done = tcpwin("analyze", "--json", *arguments, **more)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout, parse_constant=pytest.fail)
@@ -194,7 +194,7 @@ def test_an_offset_below_zero(tmp_path: Path) -> None:
     [
         ("ss_snd.txt", "{path}", "snd"),
         ("ss_snd.txt", "web1={path}", "web1"),
-        # A name that exists is a path, whatever is in it.
+        # A name that exists is a path, whatever it contains.
         ("a=b.txt", "a=b.txt", "a=b"),
         ("a=b.txt", "web1=a=b.txt", "web1"),
         ("a=b.txt", "{path}", "a=b"),

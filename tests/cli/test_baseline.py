@@ -1,4 +1,4 @@
-"""`tcpwin check --baseline`: what is known is set aside in every format, what is new or has grown is not."""
+"""`tcpwin check --baseline`: known findings are excluded from every format; new or larger ones are not."""
 
 import json
 import re
@@ -14,7 +14,7 @@ LOSSY = CAPTURES / "lab" / "loss-1-percent.pcap.gz"
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Change to a folder with two captures, where the baseline is written too."""
+    """Change to a folder with two captures, in which the baseline is written."""
     shutil.copy(SLOW_READER, tmp_path / "slow.pcap.gz")
     shutil.copy(LOSSY, tmp_path / "lossy.pcap.gz")
     monkeypatch.chdir(tmp_path)

@@ -132,7 +132,7 @@ def lines_of(*arguments: object) -> list[str]:
 
 
 def test_the_window_of_a_path() -> None:
-    """The whole text, of Cloudflare's path."""
+    """The complete text for Cloudflare's path."""
     arguments = ("--rtt", "300ms", "--rate", "3.5gbit", "--kernel", "5.15.32", "--adv-win-scale", "-2")
     assert lines_of(*arguments) == [
         "3.5 Gbit/s over a round trip of 300 ms need 131 MB in flight.",
@@ -241,7 +241,7 @@ net.ipv4.tcp_wmem = 4096\t16384\t536870912
 
 
 def test_an_audit(tmp_path: Path) -> None:
-    """Cloudflare's old receive buffer; kernel and tcp_adv_win_scale are taken from the dump."""
+    """Cloudflare's old receive buffer; kernel and tcp_adv_win_scale come from the dump."""
     dump = tmp_path / "sysctl.txt"
     dump.write_text(SYSCTL)
     lines = lines_of("--rtt", "300ms", "--rate", "3.5gbit", "--audit", dump)

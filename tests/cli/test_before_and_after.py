@@ -1,4 +1,4 @@
-"""The page of outputs before and after: what it shows as today's output is today's output."""
+"""The page of outputs before and after shows today's output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_ten_are_shown() -> None:
 
 @all_cases(("command", "after"), SHOWN, ids=[command for command, _ in SHOWN])
 def test_after_is_what_is_printed_today(command: str, after: str) -> None:
-    """Lines at `…` are left out."""
+    """`…` replaces omitted lines."""
     printed = tcpwin(*shlex.split(command), cwd=ROOT).stdout.decode()
     place = 0
     for part in re.split(r"^…\n", after, flags=re.MULTILINE):

@@ -21,7 +21,7 @@ from tcpwin.limits import all_rules
 SCHEMA = json.loads(files("tcpwin.limits").joinpath("schema.json").read_text(encoding="utf8"))
 ONLY_A_HEADER = CAPTURES / "broken" / "only-a-header.pcap"
 BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
-# The receiver's kernel counted 66 zero windows; 6,095,703,000 ns lie between closing and opening ACKs.
+# The receiver's kernel counted 66 zero windows; closing and opening ACKs are 6,095,703,000 ns apart in total.
 TW201 = ("--select", "TW201", SLOW_READER)
 HEAD = (
     f"{SLOW_READER}:#0 server→client TW201 zero-window-stall "
@@ -296,7 +296,7 @@ def test_an_unreadable_capture_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_closed_pipe_is_not_a_finding() -> None:
-    """`tcpwin check … | head -1` must not say that a problem was found, nor complain."""
+    """`tcpwin check … | head -1` must neither report a problem nor complain."""
     read_end, write_end = os.pipe()
     os.close(read_end)
     with os.fdopen(write_end, "wb") as pipe:
@@ -311,7 +311,7 @@ def test_closed_pipe_is_not_a_finding() -> None:
 
 
 def test_a_selection_of_nothing_opens_no_gate() -> None:
-    """A port that moved would be no problem for ever."""
+    """Otherwise a gate would stay open forever after a port changed."""
     done = tcpwin("check", SLOW_READER, "--filter", "port 443")
     words = f"tcpwin: {SLOW_READER}: of 4,586 packets none was selected: filter 'port 443'"
     assert (done.returncode, done.stdout) == (3, b"")

@@ -12,7 +12,7 @@ from cli.command import CAPTURES, KEEP_ALIVE, MANY_SHORT, SLOW_READER, TEXT, ref
 
 from tcpwin.render.comparing.comparison import render_comparison
 
-# The same transfer of 10 MB over 85 ms, without window scaling and with it.
+# The same transfer of 10 MB over 85 ms, without and with window scaling.
 SLOW = CAPTURES / "lab" / "no-window-scaling.pcap.gz"
 FAST = CAPTURES / "lab" / "window-scaling.pcap.gz"
 BUNDLE = CAPTURES / "bundles" / "slow-reader.zip"
@@ -23,7 +23,7 @@ def lines(*arguments: object, **more: Any) -> list[str]:
 
 
 def test_text() -> None:
-    """65,535 bytes each 85 ms are 6.17 Mbit/s; the rates are those of the report of each capture."""
+    """65,535 bytes per 85 ms are 6.17 Mbit/s; the rates are those in each capture's report."""
     told = lines(SLOW, FAST)
     assert told[:9] == [
         f"old  {SLOW}: 1 connection",
@@ -41,7 +41,7 @@ def test_text() -> None:
     assert "    round trip                 85 ms → 85 ms" in told
     assert "    client's largest window    65.5 kB → 3.14 MB (× 48)" in told
     assert not [line for line in told if "retransmissions" in line or "window at zero" in line]
-    # One figure for the fault: the verdict's.
+    # Only one figure for the problem: the verdict's.
     assert not [line for line in told if "time lost" in line or "time in limits" in line or "message delay" in line]
     assert told[-2:] == [
         "    gone  TW101 window-scaling-not-negotiated server→client  better",
@@ -58,7 +58,7 @@ def test_text() -> None:
 
 
 def test_the_deciding_measure_is_named_unless_it_is_goodput() -> None:
-    """At the receiver, lost segments arrive once; the rate is nearly that of the sender's capture."""
+    """At the receiver, lost segments appear once; the rate is nearly that of the sender's capture."""
     lossy = [CAPTURES / "wild" / f"lossy-path{part}" for part in (".pcapng.gz", "-receiver.pcap.gz")]
     told = lines(*lossy)
     assert told[3] == "Better: bytes retransmitted 1.16 % → 0.00 %; goodput × 1.09."
@@ -78,7 +78,7 @@ def test_the_deciding_measure_is_named_unless_it_is_goodput() -> None:
         ((FAST, SLOW), 0),
         ((FAST, FAST, "--fail-on", "worse"), 0),
         ((FAST, SLOW, "--fail-on", "worse", "--tolerance", "0.9"), 1),
-        # A gate must not open because nothing could be compared.
+        # A gate must not pass because nothing could be compared.
         ((SLOW, KEEP_ALIVE, "--fail-on", "worse"), 1),
         ((SLOW, KEEP_ALIVE), 0),
         ((FAST, SLOW, "--fail-on", "worse", "--format", "json"), 1),
@@ -181,7 +181,7 @@ def test_unreadable_input_exits_with_3() -> None:
 
 
 def test_text_of_every_kind_of_pair(tmp_path: Path) -> None:
-    """Lines by hand for a pair by order, a changed path, and findings of all kinds."""
+    """Handwritten lines for a pair by order, a changed path, and findings of all kinds."""
     from report.made_findings import NOTE, STALL, found
     from stories.story import Story
 

@@ -1,4 +1,4 @@
-"""Shell completion of words that were begun."""
+"""Shell completion of partial words."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from cli.command import MANY_SHORT, tcpwin
 
 
 def offered(words: str) -> list[str]:
-    """Return what bash is offered for the last word of a line."""
+    """Return bash's completions for the last word of a line."""
     count = len(words.split(" ")) - 1
     env = {"_TCPWIN_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}
     done = tcpwin(env=env)

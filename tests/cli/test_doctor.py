@@ -1,4 +1,4 @@
-"""`tcpwin doctor` and `tcpwin --version --json`: what is there, what is not, and what does not load."""
+"""`tcpwin doctor` and `tcpwin --version --json`: installed, missing and broken features."""
 
 import json
 import os
@@ -23,7 +23,7 @@ MAIN = "from tcpwin.cli import main; main()"
 
 
 def told(done: subprocess.CompletedProcess[bytes]) -> dict[str, dict[str, object]]:
-    """Return the features of a document by their names."""
+    """Return the features of a document by name."""
     return {each["name"]: each for each in json.loads(done.stdout)["features"]}
 
 
@@ -80,7 +80,7 @@ def test_every_extra_brings_a_feature() -> None:
 
 
 def test_packages_not_installed_are_missing(tmp_path: Path) -> None:
-    # The same packages but for three.
+    # The same packages except three.
     for entry in PACKAGES.iterdir():
         if not entry.name.startswith(("cypcap", "polars", "tcpwin_web")):
             (tmp_path / entry.name).symlink_to(entry)
@@ -109,7 +109,7 @@ def test_packages_not_installed_are_missing(tmp_path: Path) -> None:
 def test_packages_that_do_not_load_are_broken(tmp_path: Path) -> None:
     (tmp_path / "cypcap").mkdir()
     source = next(PACKAGES.glob("cypcap/_cypcap*.so"))
-    # As after a disk that was full: the half of a library.
+    # Half of a library, as after a full disk.
     half = source.read_bytes()[: source.stat().st_size // 2]
     (tmp_path / "cypcap" / source.name).write_bytes(half)
     (tmp_path / "cypcap" / "__init__.py").write_bytes((PACKAGES / "cypcap" / "__init__.py").read_bytes())

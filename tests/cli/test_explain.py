@@ -1,4 +1,4 @@
-"""`tcpwin explain`: a rule by code or name, as text and as JSON; a word that names none."""
+"""`tcpwin explain`: a rule by code or name, as text and as JSON; an unknown word."""
 
 from __future__ import annotations
 

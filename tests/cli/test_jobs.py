@@ -1,4 +1,4 @@
-"""The jobs of GitHub and GitLab: their scripts are run as a runner does, but for the installation."""
+"""The jobs of GitHub and GitLab: their scripts run as a runner does, except for the installation."""
 
 import json
 import os
@@ -17,7 +17,7 @@ yaml = pytest.importorskip("yaml")
 
 
 def run(script: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a script in a copy of nothing but the captures."""
+    """Run a script in a folder that contains only copies of the captures."""
     (folder / "captures").symlink_to(ROOT / "captures")
     environment = {**os.environ, "PATH": f"{TCPWIN.parent}:{os.environ['PATH']}", **variables}
     command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script]
@@ -43,7 +43,7 @@ def gitlab(folder: Path, job: str, **variables: str) -> subprocess.CompletedProc
 
 
 def test_the_action_hands_its_inputs_over_as_variables() -> None:
-    """Inputs may be a stranger's: a shell would execute them if they were part of the script's text."""
+    """Inputs may come from a stranger: in the script's text, a shell would execute them."""
     found = action()
     assert not any("${{" in step["run"] for step in found["runs"]["steps"])
     used = "".join(str(step["env"]) for step in found["runs"]["steps"])
@@ -103,7 +103,7 @@ def release() -> dict[str, Any]:
 
 
 def test_the_release_builds_for_every_system_that_is_named() -> None:
-    """GitHub runs it, nobody here: what can be read of it is."""
+    """Only GitHub can run it, so the test reads it."""
     targets = {each["target"] for each in release()["jobs"]["wheels"]["strategy"]["matrix"]["include"]}
     linux, mac = (
         {f"{cpu}-{system}" for cpu in ("x86_64", "aarch64")} for system in ("unknown-linux-gnu", "apple-darwin")
@@ -119,7 +119,7 @@ def test_the_release_trusts_no_text_and_grants_no_more_than_it_needs() -> None:
     assert not any("${{" in script for script in scripts)
     for script in scripts:
         assert subprocess.run(["bash", "-n", "-c", script], check=False).returncode == 0
-    # Only a pushed tag publishes, and only the job that publishes may write to the repository.
+    # Only a pushed tag publishes, and only the publishing job may write to the repository.
     assert found["jobs"]["publish"]["if"] == "github.event_name == 'push'"
     writers = [name for name, job in found["jobs"].items() if job["permissions"]["contents"] == "write"]
     assert writers == ["publish"]

@@ -1,4 +1,4 @@
-"""`tcpwin analyze --json` keeps to the schema that comes with the package."""
+"""`tcpwin analyze --json` matches the packaged schema."""
 
 import dataclasses
 import io
@@ -39,14 +39,14 @@ def test_one_connection_comes_with_its_events(path: Path) -> None:
     expected = [dataclasses.asdict(event) for event in analyze(path).connections[0].events]
     assert connection["events"] == [{**event, "names": list(event["names"])} for event in expected]
     assert connection["events_omitted"] == 0
-    # Everything in the whole document is here too, and nothing else is added.
+    # This has everything in the complete document, and nothing more.
     [whole] = [other for other in json.loads(analyze(path).to_json())["connections"] if other["id"] == 0]
     assert {**connection, **whole} == connection
     assert set(connection) - set(whole) == {"events", "events_omitted"}
 
 
 def test_events_give_the_cause_of_a_retransmission() -> None:
-    """Frame 127 repeats frame 60, of which SACK in frame 119 reports more than two segments above."""
+    """Frame 127 repeats frame 60; SACK in frame 119 reports more than two segments above it."""
     document = json.loads(tcpwin("analyze", "--json", "--connection", 0, LOSS).stdout)
     events = document["connections"][0]["events"]
     resent = [event for event in events if event["cause"] is not None]
@@ -59,7 +59,7 @@ def test_events_give_the_cause_of_a_retransmission() -> None:
 
 
 def test_events_come_from_standard_input_too() -> None:
-    """It can be read but once: the events must be kept in the first pass."""
+    """It can be read only once, so the events must be kept in the first pass."""
     from_file, from_stdin = (
         json.loads(tcpwin("analyze", "--json", "--connection", 0, name, **more).stdout)["connections"]
         for name, more in ((LOSS, {}), ("-", {"input": LOSS.read_bytes()}))

@@ -1,4 +1,4 @@
-"""`tcpwin man`: a page a command, which says what --help says, by the judgment of man and mandoc."""
+"""`tcpwin man`: a page per command with the content of --help, checked with man and mandoc."""
 
 import re
 import subprocess
@@ -35,7 +35,7 @@ COMMANDS = list(contexts(click.Context(cli, info_name="tcpwin", **cli.context_se
 
 
 def words(text: str) -> list[str]:
-    """Letters and digits only: line ends, quotes and the indent differ."""
+    """Return only letters and digits, because line ends, quotes and indents differ."""
     return re.findall(r"[\w/.-]*\w", text)
 
 
@@ -67,7 +67,7 @@ def test_a_page_says_what_help_says(context: click.Context, folder: Path, tool: 
 def test_mandoc_has_nothing_to_say(folder: Path, tool: Callable[[str], str]) -> None:
     command = [tool("mandoc"), "-T", "lint", "-W", "style", *map(str, sorted(folder.iterdir()))]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG_S)
-    # A date would differ from build to build.
+    # A date would differ between builds.
     assert [line for line in done.stdout.splitlines() if 'missing date, using ""' not in line] == []
 
 
@@ -80,7 +80,7 @@ def test_man_finds_a_page(tmp_path: Path, folder: Path, tool: Callable[[str], st
 
 
 def test_what_would_be_a_request_is_text(tool: Callable[[str], str], tmp_path: Path) -> None:
-    r"""Dots, quotes and backslashes are roff's own."""
+    """Dots, quotes and backslashes are roff syntax."""
     text = r".so /etc/passwd and 'quoted \fBnot bold\fR -1 `code`."
 
     @click.group(help=f"{text}\n\nExit status: 0 success.")

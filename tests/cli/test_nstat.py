@@ -17,7 +17,7 @@ from tcpwin.hosts.counters import MEANINGS
 
 DOCS = Path(__file__).parents[2] / "tcpwin" / "docs" / "hosts"
 
-# TcpRetransSegs runs backwards once: 2 and then 4 more are certain. TcpCurrEstab is a gauge, not a counter.
+# TcpRetransSegs runs backwards once: 2 plus 4 are certain. TcpCurrEstab is a gauge, not a counter.
 RUNS = """### 1700000000
 TcpExt: PruneCalled TCPTimeouts TCPOrigDataSent Nonsense
 TcpExt: 5 7 1000 3
@@ -238,7 +238,7 @@ def test_rows_of_each_step(runs: Path) -> None:
 
 
 def test_files_before_and_after(tmp_path: Path) -> None:
-    """The two files show their kind together: ten counts stayed or grew."""
+    """The two files together show their kind: ten counts stayed or grew."""
     names = [f"TcpExtCount{letter}" for letter in "ABCDEFGHI"]
     for file, retransmitted in (("before", 12), ("after", 17)):
         rows = [*((name, 5) for name in names), ("TcpRetransSegs", retransmitted)]
@@ -367,7 +367,7 @@ def test_what_is_refused(runs: Path, tmp_path: Path) -> None:
 
 
 def counts(*runs: tuple[int | None, int]) -> str:
-    """/proc/net/snmp at some seconds."""
+    """Return /proc/net/snmp at some seconds."""
     return "".join(
         f"{'' if second is None else f'### {1_700_000_000 + second}{chr(10)}'}Tcp: RetransSegs\nTcp: {count}\n"
         for second, count in runs
@@ -375,7 +375,7 @@ def counts(*runs: tuple[int | None, int]) -> str:
 
 
 def written(folder: Path, **texts: str) -> list[Path]:
-    """The files, in the order of their names."""
+    """Write the files and return them in order of name."""
     for name, text in texts.items():
         (folder / f"{name}.txt").write_text(text)
     return sorted(folder.iterdir())
@@ -442,7 +442,7 @@ def test_the_counters_of_a_bundle(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("end", ["snd", "rcv"])
 def test_a_host_of_a_run_whose_files_are_of_two_clocks(end: str) -> None:
-    """The table has times and is next to counts without: analyze reads all, so one is enough here."""
+    """The table has times, unlike the counts next to it: analyze reads all, so one suffices here."""
     run = LAB_RUNS / "zero_window_stall5s"
     done = tcpwin("nstat", run, "--only", end, "--json")
     alone = tcpwin("nstat", run / f"nstat_{end}.csv", "--json")

@@ -177,7 +177,7 @@ def test_an_output_is_replaced(tmp_path: Path) -> None:
 
 
 def test_rows_are_those_of_tshark(tool: Any) -> None:
-    """Frame, time and header fields as another program reads them."""
+    """Compare frame, time and header fields with tshark."""
     fields = ["frame.number", "frame.time_epoch", "tcp.seq_raw", "tcp.ack_raw", "tcp.len", "tcp.window_size_value"]
     command = [tool("tshark"), "-r", SLOW_READER, "-T", "fields", *(word for name in fields for word in ("-e", name))]
     lines = subprocess.run(command, capture_output=True, check=True, timeout=HANG_S, text=True).stdout.splitlines()
@@ -194,7 +194,7 @@ def test_rows_are_those_of_tshark(tool: Any) -> None:
 
 
 def test_memory_of_parquet_does_not_grow_with_the_rows(tmp_path: Path) -> None:
-    """As a whole table 500,000 rows more took some 100 MB more."""
+    """As a whole table, 500,000 more rows took about 100 MB more."""
     short, long = (write_ping_pong(tmp_path, count) for count in (100_000, 600_000))
     assert peak_kib("packets", long, "-o", tmp_path / "out.parquet") < 40_000 + peak_kib(
         "packets", short, "-o", tmp_path / "short.parquet"
@@ -205,7 +205,7 @@ def test_memory_of_parquet_does_not_grow_with_the_rows(tmp_path: Path) -> None:
 
 
 def write_ping_pong(folder: Path, count: int) -> Path:
-    """So many segments of ten bytes, in turn from both sides."""
+    """Write many segments of ten bytes, alternating between both sides."""
     packets = io.BytesIO()
     packets.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101))
     ends, seqs = ((bytes([10, 0, 0, 1]), 1024), (bytes([10, 0, 0, 2]), 80)), [1000, 2000]

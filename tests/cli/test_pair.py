@@ -71,7 +71,7 @@ def test_wrong_usage() -> None:
 
 
 def test_a_bundle_of_several_captures_needs_a_choice(tmp_path: Path) -> None:
-    """The command that the message proposes works."""
+    """The command that the message suggests works."""
     for name, path in (("snd", BOTH[0]), ("rcv", BOTH[1]), ("third", BOTH[1])):
         (tmp_path / f"{name}.pcap.gz").write_bytes(path.read_bytes())
     answer = "59 of 5,586 packets"

@@ -1,4 +1,4 @@
-"""`tcpwin plot`: a figure as image, page or data, by the ending of the file's name."""
+"""`tcpwin plot`: a figure as image, page or data, by file extension."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_span_and_a_direction(tmp_path: Path) -> None:
 
 
 def test_a_span_by_time_of_day(tmp_path: Path) -> None:
-    """The capture's first packet is of 02:01:25.796158."""
+    """The capture's first packet is at 02:01:25.796158."""
     out = tmp_path / "part.json"
     options = ["--from", "02:01:27.296158", "--to", "1600ms", "--figure", "time-sequence"]
     assert tcpwin("plot", SLOW_READER, *options, "-o", out).returncode == 0

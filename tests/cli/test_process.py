@@ -1,4 +1,4 @@
-"""How the command behaves as a process: pipes that close, Ctrl-C, names and locales of all kinds."""
+"""The command as a process: closed pipes, Ctrl-C, unusual names and locales."""
 
 import fcntl
 import json
@@ -68,7 +68,7 @@ def test_a_closed_pipe_is_not_an_error(arguments: list[object], wanted_bytes: in
 
 
 class Feed(threading.Thread):
-    """Writes the same packets without end."""
+    """Write the same packets endlessly."""
 
     def __init__(self, descriptor: int, record: bytes) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ def test_interrupt_while_a_fifo_is_read(command: str, record: bytes, tmp_path: P
         descriptor = os.open(fifo, os.O_WRONLY)
         feed = Feed(descriptor, record)
         feed.start()
-        # The file is open: what Ctrl-C leads to is in place. It is to come while packets are read.
+        # The file is open, so the handling of Ctrl-C is in place. Send it while packets are read.
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         try:
@@ -113,7 +113,7 @@ def test_interrupt_while_a_fifo_is_read(command: str, record: bytes, tmp_path: P
 
 
 def waiting_bytes(pipe: IO[bytes] | None) -> int:
-    """Return how many bytes lie unread in a pipe (FIONREAD)."""
+    """Return how many unread bytes are in a pipe (FIONREAD)."""
     assert pipe is not None
     return int(struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0])
 
@@ -125,7 +125,7 @@ def test_interrupt_while_standard_input_is_awaited(command: str) -> None:
     ) as process:
         process.stdin.write(HEADER)
         process.stdin.flush()
-        # It has taken the header, and waits for more.
+        # It has read the header, and waits for more.
         until(lambda: waiting_bytes(process.stdin) == 0 and is_asleep(process.pid))
         process.send_signal(signal.SIGINT)
         try:

@@ -1,4 +1,4 @@
-"""`tcpwin reference` as a user starts it."""
+"""`tcpwin reference` as a process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tcpwin report` as a user starts it."""
+"""`tcpwin report` as a process."""
 
 from __future__ import annotations
 

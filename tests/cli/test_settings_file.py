@@ -1,4 +1,4 @@
-"""Budgets as code: `tcpwin.toml` and `[tool.tcpwin]`, from the folder upwards; the command line goes first."""
+"""Settings as code: `tcpwin.toml` and `[tool.tcpwin]`, searched upwards; the command line takes precedence."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from cli.command import KEEP_ALIVE, SLOW_READER, refused, tcpwin
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a project, in a folder of which we are."""
+    """Change to the folder of a project and return it."""
     (tmp_path / "below" / "there").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "below" / "there")
     return tmp_path
@@ -32,7 +32,7 @@ def test_rules_severity_and_thresholds(project: Path, name: str) -> None:
     text = '[check]\nselect = ["TW201"]\nfail-on = "never"\n'
     (project / name).write_text(text if name == "tcpwin.toml" else text.replace("[check]", "[tool.tcpwin.check]"))
     assert codes() == (0, {"TW201"})
-    # The command line takes the place of a setting, and of no other.
+    # The command line replaces only this setting.
     assert codes("--select", "TW202") == (0, {"TW202"})
     assert codes("--fail-on", "warning") == (1, {"TW201"})
 
@@ -104,7 +104,7 @@ def test_a_wrong_setting_is_wrong_usage(project: Path, text: str, words: str) ->
     (project / "tcpwin.toml").write_text(text)
     command = ("compare", KEEP_ALIVE, KEEP_ALIVE) if "compare]" in text else ("check", KEEP_ALIVE)
     assert words in refused(*command, status=2)
-    # Commands without settings do not care.
+    # Commands without settings are unaffected.
     assert tcpwin("rules").returncode == 0
 
 

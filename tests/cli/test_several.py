@@ -1,4 +1,4 @@
-"""Several captures named at once give the same answers as each of them alone."""
+"""Several captures named together give the same answers as each alone."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ HEALTHY = LAB / "window-scaling.pcap.gz"
 
 
 def tcpwin(*arguments: object, **more: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run a command in its own process, which may start others."""
+    """Run a command in a separate process, which may start others."""
     return command.tcpwin(*arguments, env=dict(os.environ), **more)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder of captures that also holds a file of another kind."""
+    """Return a folder of captures that also contains another kind of file."""
     folder = tmp_path / "captures"
     folder.mkdir()
     for each in (READER, LOSS, HEALTHY):
@@ -165,7 +165,7 @@ def test_merged_they_are_one(tmp_path: Path, tool: Callable[[str], str]) -> None
     assert b"pieces of one capture: --merge" in done.stderr
     merged, whole = alone("analyze", *pieces, "--merge", "--json"), alone("analyze", LOSS, "--json")
     assert merged["connections"] == whole["connections"]
-    # Of other captures nobody says so.
+    # Other captures are not mentioned.
     assert b"--merge" not in tcpwin("analyze", LOSS, READER).stderr
 
 
@@ -187,7 +187,7 @@ def test_reports_go_into_a_folder(folder: Path, tmp_path: Path) -> None:
 
 
 def die_of_one(analysis: Analysis, file: str, _: object) -> int:
-    """End the process at one of the files."""
+    """Kill the process at one of the files."""
     if file == str(LOSS):
         os.kill(os.getpid(), signal.SIGKILL)
     return len(analysis)

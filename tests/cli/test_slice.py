@@ -1,4 +1,4 @@
-"""`tcpwin slice` and `tcpwin annotate`: which packets, where they go, and what is refused."""
+"""`tcpwin slice` and `tcpwin annotate`: selected packets, output, and refusals."""
 
 import json
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_a_span_is_counted_from_the_connection(tmp_path: Path) -> None:
     ],
 )
 def test_a_span_by_date_and_time_of_day(tmp_path: Path, first: str, last: str) -> None:
-    """The capture's first packet is of 2026-11-21T02:01:25.796158Z."""
+    """The capture's first packet is at 2026-11-21T02:01:25.796158Z."""
     seconds, dates = tmp_path / "seconds.pcapng", tmp_path / "dates.pcapng"
     assert tcpwin("slice", SLOW_READER, "--from", "10", "--to", "12", "-o", seconds).returncode == 0
     assert tcpwin("slice", SLOW_READER, "--from", first, "--to", last, "-o", dates).returncode == 0

@@ -1,4 +1,4 @@
-"""`tcpwin snap` as a user runs it, and the shell lines for hosts where it is not installed."""
+"""`tcpwin snap`, and the shell lines for hosts without tcpwin."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SUMMARY = re.compile(r"([\d,]+) samples? of ([\d,]+) sockets? at most in [\d.]+ 
 
 @contextmanager
 def recording(path: Path, *arguments: object) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a recording, and wait until it has written a sample; it is killed at the end if it still runs."""
+    """Start a recording, and wait until it has written a sample; kill it at the end if it still runs."""
     command = [str(each) for each in (TCPWIN, "snap", "-o", path, *arguments)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
     try:
@@ -39,12 +39,12 @@ def recording(path: Path, *arguments: object) -> Iterator[subprocess.Popen[bytes
 
 
 def lines_in(path: Path) -> int:
-    """Return how many lines were written so far."""
+    """Return the number of lines written so far."""
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
-    """Return the records of a file, of which each line must be whole."""
+    """Return the records of a file, whose lines must all be complete."""
     return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
@@ -88,7 +88,7 @@ def test_a_kill_leaves_whole_lines(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("loopback")
 def test_a_transfer_is_recorded_with_its_packets(tmp_path: Path, tool: Callable[[str], str]) -> None:
-    """One command makes a folder; the capture's connection and the samples are of the same bytes."""
+    """One command creates a folder; the capture's connection and the samples describe the same data."""
     tool("tcpdump")
     need_right_to_capture()
     folder = tmp_path / "trouble"
@@ -133,7 +133,7 @@ def test_a_transfer_is_recorded_with_its_packets(tmp_path: Path, tool: Callable[
 
 
 def send(count: int, *, size_bytes: int = 9000, now_and_then: Callable[[], object] = lambda: None) -> None:
-    """Send as many pieces over loopback, each a packet or more, and read them; call something after each 500."""
+    """Send pieces of at least a packet over loopback and read them; call a function after every 500."""
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
         socket.create_connection(listener.getsockname(), timeout=HANG_S) as client,
@@ -152,7 +152,7 @@ def send(count: int, *, size_bytes: int = 9000, now_and_then: Callable[[], objec
 
 @pytest.mark.usefixtures("loopback")
 def test_a_ring_is_written_and_read_as_one_capture(tmp_path: Path, tool: Callable[[str], str]) -> None:
-    """More packets than are kept: the summary says both, and the folder is analysed without a choice."""
+    """More packets than are kept: the summary reports both, and the folder is analysed without a choice."""
     tool("tcpdump")
     need_right_to_capture()
     folder = tmp_path / "rot"
@@ -251,7 +251,7 @@ def test_a_full_disk_is_one_line() -> None:
 
 
 def shell_lines() -> str:
-    """Return the script of the page."""
+    """Return the script in the page."""
     found = re.search(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf8"), re.DOTALL)
     return found[1]
 

@@ -40,7 +40,7 @@ ESTAB  0      147696      10.9.1.1:443            10.9.2.2:36984
 send 7529600bps delivery_rate 1494512bps busy:400ms rwnd_limited:100ms(25.0%) sndbuf_limited:40ms(10.0%) unacked:26 \
 rcv_ssthresh:64088 notsent:110048 snd_wnd:65280
 """
-# cwnd: 26 × 1448 = 37,648 and 1 × 1428 bytes. The second socket's peer window is 0, which ss leaves out.
+# cwnd: 26 × 1448 = 37,648 and 1 × 1428 bytes. The second socket's peer window is 0, which ss omits.
 TABLE = """time          state   local              peer
     cwnd    rtt    rto   send  delivery  snd_wnd  rcv_ssth        r/rb   Recv-Q  notsent  retrans  rwnd  sndbuf
 22:13:21.250  LISTEN  0.0.0.0:443        0.0.0.0:*
@@ -345,7 +345,7 @@ def test_plain_sockets_show_what_they_have() -> None:
 
 
 def test_a_distribution(runs: Path) -> None:
-    # 65,280 and 0, which ss leaves out; the listening socket has no window.
+    # 65,280 and 0, which ss omits; the listening socket has no window.
     assert lines_of(runs, "--distribution", "snd_wnd_bytes") == [
         "snd_wnd_bytes of 2 sockets",
         "  min        0      0B",

@@ -1,4 +1,6 @@
-"""What `analyze` and `check` write on a terminal and into a pipe: the same, coloured and wrapped on the one only."""
+"""Output of `analyze` and `check` on a terminal and in a pipe: the same text, coloured and wrapped only on the
+terminal.
+"""
 
 import os
 import pty
@@ -23,7 +25,7 @@ HEAD = re.compile(r" *id  client → server +limited by +share +cost +bytes +rat
 
 
 def on_terminal(*arguments: object, columns: int = 120, has_input: bool = False, **environment: str) -> str:
-    """Return the output on a terminal of this many columns."""
+    """Return the output on a terminal with this many columns."""
     ours, theirs = pty.openpty()
     ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     plain = {
@@ -44,7 +46,7 @@ def on_terminal(*arguments: object, columns: int = 120, has_input: bool = False,
         try:
             read = os.read(ours, 65536)
         except OSError:
-            # Linux says so when the last process that has the other end is gone.
+            # Linux's error when no process has the other end open.
             break
         if not read:
             break
@@ -115,7 +117,7 @@ def test_additional_output_is_coloured_as_well(arguments: tuple[str, ...]) -> No
 
 
 def test_sockets_without_a_time_have_the_same_heads(tmp_path: Path) -> None:
-    """Pasted from a mail, a table has no time before it."""
+    """A table pasted from a mail has no time before it."""
     path = tmp_path / "ss.txt"
     path.write_text("> State Recv-Q Send-Q Local Address:Port Peer Address:Port\n> ESTAB 0 0 10.0.0.1:443 10.0.0.2:5\n")
     head = in_pipe("ss", path, "--color", "always").splitlines()[0]
@@ -177,7 +179,7 @@ def test_a_pipe_gets_plain_text(arguments: tuple[str, ...]) -> None:
 
 
 def rows_of(text: str) -> list[list[str]]:
-    """Cells of the table of connections."""
+    """Return the cells of the table of connections."""
     lines = ANSI.sub("", text).splitlines()
     start = next(place for place, line in enumerate(lines) if HEAD.fullmatch(line.rstrip()))
     rows = lines[start + 1 : lines.index("", start)]
@@ -187,7 +189,7 @@ def rows_of(text: str) -> list[list[str]]:
 @pytest.mark.parametrize("say", [in_pipe, on_terminal], ids=["pipe", "terminal"])
 @pytest.mark.parametrize("command", ["analyze", "check"])
 def test_several_connections_stand_in_a_table_the_costliest_first(command: str, say: object) -> None:
-    """The slow reader lost most, then the lossy path, then the stall of 4.14 s; 65 short ones lost nothing."""
+    """The slow reader lost most, then the lossy path, then the stall of 4.14 s; 65 short connections lost nothing."""
     assert callable(say)
     rows = rows_of(say(command, *SEVERAL, "--merge"))
     assert [row[1] for row in rows[:3]] == [
@@ -203,7 +205,7 @@ def test_several_connections_stand_in_a_table_the_costliest_first(command: str, 
     assert [row[5] for row in rows[:3]] == ["6 MB", "8 MB", "20 MB"]
     # Round trips configured for the lab's paths: 40, 50 and 40 ms.
     assert [row[7] for row in rows[:3]] == ["40 ms", "50 ms", "40 ms"]
-    # `check` has rows of problems only; `analyze` as many as it shows.
+    # `check` lists only problems; `analyze` as many as it shows.
     assert len(rows) == (3 if command == "check" else 10)
     assert all(row[4] == "-" for row in rows[3:])
 

@@ -1,4 +1,4 @@
-"""`tcpwin wireshark`: what is written where, and what is refused; `tests/report/wireshark` asks the real tshark."""
+"""`tcpwin wireshark`: files written and refusals; `tests/report/wireshark` uses the real tshark."""
 
 import json
 import shutil

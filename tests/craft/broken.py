@@ -1,8 +1,8 @@
 """Build the damaged and odd captures of captures/broken, byte for byte.
 
-All hold the same six segments, or what their damage leaves of them. Formats: draft-ietf-opsawg-pcap and
--pcapng, RFC 1952 (gzip), RFC 8878 (zstd), the LZ4 frame format. Compressed ones use stored blocks only, so
-that no library's version decides their bytes. `python tests/craft/broken.py FOLDER` writes them, no truths.
+All contain the same six segments, or what their damage leaves of them. Formats: draft-ietf-opsawg-pcap and -pcapng, RFC
+1952 (gzip), RFC 8878 (zstd), the LZ4 frame format. Compressed ones use stored blocks only, so no library version
+affects their bytes. `python tests/craft/broken.py FOLDER` writes them without truths.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def segment(
     options: bytes = b"",
     payload: bytes = b"",
 ) -> bytes:
-    """One Ethernet frame, checksums right."""
+    """Return one Ethernet frame with correct checksums."""
     src, dst = (CLIENT, SERVER) if from_client else (SERVER, CLIENT)
     ports = (40000, 9000) if from_client else (9000, 40000)
     offset_flags = (5 + len(options) // 4) << 12 | flags
@@ -58,7 +58,7 @@ def _checksum(data: bytes) -> int:
 
 
 def conversation(options: bytes = MSS) -> list[Packet]:
-    """Microseconds and frame of: SYN, SYN/ACK, ACK, 100 bytes that fill the window, zero window, update."""
+    """Return microseconds and frame of: SYN, SYN/ACK, ACK, 100 bytes that fill the window, zero window, update."""
 
     def client(seq: int, flags: int, window: int = 64240, **more: bytes) -> bytes:
         ack = 0 if flags == SYN else 5001
@@ -78,7 +78,7 @@ def conversation(options: bytes = MSS) -> list[Packet]:
 
 
 def pcap(packets: Iterable[Packet], *, magic: int = 0xA1B2C3D4, order: str = "<", snaplen: int = 262144) -> bytes:
-    """A pcap file; a packet longer than `snaplen` is cut to it."""
+    """Return a pcap file; packets longer than `snaplen` are truncated to it."""
     out = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, snaplen, ETHERNET)
     for micros, frame in packets:
         kept = frame[:snaplen]
@@ -88,7 +88,7 @@ def pcap(packets: Iterable[Packet], *, magic: int = 0xA1B2C3D4, order: str = "<"
 
 
 def block(kind: int, body: bytes, order: str = "<", *, length: int | None = None, trailer: int | None = None) -> bytes:
-    """A pcapng block; `length` and `trailer` lie about its total length."""
+    """Return a pcapng block; `length` and `trailer` falsify its total length."""
     body += bytes(-len(body) % 4)
     total = len(body) + 12
     first = total if length is None else length
@@ -126,20 +126,20 @@ def pcapng(packets: Iterable[Packet]) -> bytes:
 
 
 def gzip(data: bytes) -> bytes:
-    """One member of one stored block (RFC 1952, RFC 1951 §3.2.4)."""
+    """Return one member with one stored block (RFC 1952, RFC 1951 §3.2.4)."""
     stored = b"\x01" + struct.pack("<HH", len(data), len(data) ^ 0xFFFF) + data
     return b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + stored + struct.pack("<II", zlib.crc32(data), len(data))
 
 
 def zstd(data: bytes) -> bytes:
-    """One frame of one raw block, its content size in the header (RFC 8878 §3.1.1)."""
+    """Return one frame with one raw block, its content size in the header (RFC 8878 §3.1.1)."""
     return (
         b"\x28\xb5\x2f\xfd\x60" + struct.pack("<H", len(data) - 256) + (len(data) << 3 | 1).to_bytes(3, "little") + data
     )
 
 
 def lz4(*blocks: bytes) -> bytes:
-    """One frame of uncompressed blocks, without checksums; 0x82 is the header's own."""
+    """Return one frame of uncompressed blocks without checksums; 0x82 is the header's checksum."""
     stored = b"".join(struct.pack("<I", len(data) | 1 << 31) + data for data in blocks)
     return b"\x04\x22\x4d\x18\x60\x40\x82" + stored + bytes(4)
 
@@ -149,19 +149,19 @@ def patched(data: bytes, at: int, new: bytes) -> bytes:
 
 
 def record_start(packets: list[Packet], index: int) -> int:
-    """Where the record of a packet begins in `pcap(packets)`."""
+    """Return the offset of a packet's record in `pcap(packets)`."""
     return PCAP_HEADER + sum(RECORD_HEADER + len(frame) for _, frame in packets[:index])
 
 
 def build() -> dict[str, bytes]:
-    """All files by name."""
+    """Return all files by name."""
     packets = conversation()
     good, good_ng = pcap(packets), pcapng(packets)
     third, fourth, sixth = (record_start(packets, index) for index in (2, 3, 5))
     head_ng = section() + interface()
     first_three, last_two = b"".join(map(enhanced, packets[:3])), b"".join(map(enhanced, packets[4:]))
     nonsense = bytes((7 * i * i + 31 * i + 11) % 251 for i in range(600))
-    # if_tsresol says nanoseconds; then comes an option of 8,192 bytes in a block that ends before it.
+    # if_tsresol means nanoseconds; an option of 8,192 bytes follows in a block that ends before it.
     overrun = struct.pack("<HHB3xHH", 9, 1, 9, 14, 0x2000) + bytes(4)
     resolutions = (struct.pack("<HHB3xHH", 9, 1, 9, 0, 0), struct.pack(">HHB3xHH", 9, 1, 0x80 | 20, 0, 0))
     nanos = [enhanced(p, ticks=SECOND * 10**9 + p[0] * 1000) for p in packets]

@@ -1,4 +1,4 @@
-"""A capture of everything at once: what one packet means depends on many before it, of other connections too."""
+"""A capture in which one packet's meaning depends on many earlier ones, including other connections."""
 
 import random
 import struct
@@ -10,7 +10,7 @@ from scapy.packet import Raw, raw
 
 
 def block(kind: int, body: bytes) -> bytes:
-    """A pcapng block (draft-ietf-opsawg-pcapng §3.1)."""
+    """Return a pcapng block (draft-ietf-opsawg-pcapng §3.1)."""
     size = struct.pack("<I", len(body) + 12)
     return struct.pack("<I", kind) + size + body + size
 
@@ -22,10 +22,10 @@ def enhanced(interface: int, time_ns: int, packet: bytes) -> bytes:
 
 @cache
 def odd_capture(seed: int) -> bytes:
-    """Conversations in turns, each on few ports: used again, sent twice by the capture, in fragments, lost, and late.
+    """Return interleaved conversations on few ports: reused, duplicated by the capture, fragmented, lost, and late.
 
-    Between them are datagrams, packets of an interface that nobody described, a second interface described on the way,
-    and times that step back.
+    In between are datagrams, packets of an undescribed interface, a second interface described later, and times that
+    step back.
     """
     generator = random.Random(seed)
     out = [block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]

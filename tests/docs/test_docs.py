@@ -1,4 +1,4 @@
-"""The pages of tcpwin/docs: what the engine can say is named there, what they name exists, what they quote is true."""
+"""The pages of tcpwin/docs explain every engine name, use only existing names, and quote real output."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FIELDS = {group: {name for name, _, _ in _engine.fields(group)} for group in ("c
 CODE = re.compile(r"`([^`\n]+)`")
 NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
 CONSOLE = re.compile(r"```console\n\$ tcpwin ([^\n]+)\n(.*?)```", re.DOTALL)
-# Names of Linux, of its tools and of shells: functions, members, a sysctl without its prefix, an attribute of a route.
+# Names of Linux and shells: functions, members, a sysctl without its prefix, an attribute of a route.
 LINUX = {
     "bash_source",
     "cong_control",
@@ -67,7 +67,7 @@ COLUMNS = {"frame_a", "frame_b", "time_a_ns", "time_b_ns", "delay_ns", "is_resen
 PAIR_NAMES = COLUMNS | CLOCK | CHANGES | {"ack_lost", "draw_ladder", "start_ns", "end_ns"}
 # Values of fields.
 VALUES = {"probe_answer", "syn_confirmed", "syn_only"}
-# A run of the lab, by which its numbers can be looked up.
+# A lab run, by which its numbers can be found.
 RUNS = {"reorder_only_cubic"}
 
 
@@ -89,7 +89,7 @@ def tools_of_agents() -> set[str]:
 
 
 def known_names() -> set[str]:
-    """Return every name that tcpwin gives to something."""
+    """Return every name that tcpwin defines."""
     events = {
         field.name
         for kind in (tcpwin.Capture, tcpwin.Event, tcpwin.Series, tcpwin.BudgetSeries)
@@ -169,7 +169,7 @@ def test_pages_quote_commands() -> None:
 
 @all_cases(("page", "arguments", "quoted"), quotations())
 def test_quoted_output_is_what_the_command_prints(page: str, arguments: str, quoted: str) -> None:
-    """The page quotes whole lines in their order; it may leave out lines between them."""
+    """The page quotes complete lines in order, and may omit lines in between."""
     done = subprocess.run(
         [Path(sys.executable).parent / "tcpwin", *arguments.split()],
         cwd=ROOT,
@@ -217,7 +217,7 @@ def test_the_connection_at_both_ends_has_the_numbers_of_the_table() -> None:
 
 
 def test_the_worked_timeout_is_the_engines() -> None:
-    """The series `rto` of the capture, at the end of each round; ss rounds up to its tick of 10 ms."""
+    """Compares the series `rto` at the end of each round; ss rounds up to its tick of 10 ms."""
     connection = tcpwin.analyze(ROOT / "captures" / "lab" / "idle-restart.pcap.gz").connections[0]
     series = connection.series("rto", direction="b_to_a")
     steps = dict.fromkeys(f"{rto_ns / 1e6:.1f}" for rto_ns in series.last.tolist())
@@ -262,7 +262,6 @@ def test_bytes_sent_again_are_those_of_the_page() -> None:
 
 
 def test_the_largest_flight_and_pipe_are_those_of_the_page() -> None:
-    """Segments of the largest flight and of the largest pipe in loss-1-percent."""
     page = " ".join(PAGES["messages.md"].split())
     told = re.search(r"the field has (\d+) segments, while `pipe`, which excludes SACKed data, has (\d+)", page)
     assert told is not None

@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom, as Jupyter runs them, and show what they say."""
+"""The notebooks run from top to bottom in Jupyter, and produce the expected output."""
 
 import json
 from pathlib import Path
@@ -44,5 +44,5 @@ def test_a_notebook_runs(name: str) -> None:
     assert not [output for output in outputs if output.get("name") == "stderr"]
     shown = "".join(output.get("text", "") + str(output.get("data", "")) for output in outputs)
     assert [words for words in SHOWN[name] if words not in shown] == []
-    # A figure is drawn, not printed: its text would be unreadable.
+    # A figure is drawn, because its text would be unreadable.
     assert all(len(output.get("text", "") + output.get("data", {}).get("text/plain", "")) < 5000 for output in outputs)

@@ -1,4 +1,4 @@
-"""The site that is made of the documentation: links are strict, and what is made from code is whole."""
+"""The documentation site: strict links, and complete generated pages."""
 
 from __future__ import annotations
 

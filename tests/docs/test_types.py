@@ -1,4 +1,4 @@
-"""The Python of every page passes pyright, and mypy at night, at their strictest; a misspelt name does not."""
+"""The Python of every page passes strict pyright, and at night strict mypy; a misspelt name does not."""
 
 import json
 import re
@@ -28,7 +28,7 @@ start_ns, end_ns = 0, 1
 analysis = tcpwin.analyze("a.pcap")
 connection = analysis.connections[0]
 """
-"""Names that a page takes from the page before, or from its reader."""
+"""Names that a page takes from a previous page, or from its reader."""
 WRONG = """\
 connection.series("flihgt")
 connection.percentiles("rtt")
@@ -51,7 +51,7 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a program a page, and one with slips."""
+    """Return a folder with a program per page, and one with errors."""
     folder = tmp_path_factory.mktemp("programs")
     for name, text in PAGES.items():
         (folder / f"{name}.py").write_text(GIVEN + text)

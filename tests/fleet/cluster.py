@@ -16,7 +16,7 @@ from live import until
 
 DASK = Path(sys.executable).with_name("dask")
 UNHEARD_S = 5
-"""So long the scheduler waits for a worker of which it hears nothing."""
+"""Seconds that the scheduler waits for a silent worker."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ def _begin(arguments: list[str]) -> subprocess.Popen[bytes]:
 
 @contextmanager
 def cluster(folder: Path, workers: int) -> Iterator[Cluster]:
-    """Start a cluster; all of its processes end with the `with` statement."""
+    """Start a cluster; all its processes end with the `with` statement."""
     folder.mkdir()
     file = folder / "scheduler.json"
     scheduler = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)]

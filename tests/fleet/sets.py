@@ -25,7 +25,7 @@ def tcpwin(*arguments: object, **more: Any) -> subprocess.CompletedProcess[bytes
 
 
 def run_fleet(*arguments: object, status: int = 0) -> dict[str, Any]:
-    """Run `tcpwin fleet run` and return what it says it did."""
+    """Run `tcpwin fleet run` and return its report."""
     done = tcpwin("fleet", "run", *arguments, "--json")
     assert done.returncode == status, done.stderr.decode()
     document: dict[str, Any] = json.loads(done.stdout)
@@ -33,7 +33,7 @@ def run_fleet(*arguments: object, status: int = 0) -> dict[str, Any]:
 
 
 def ask(dataset: Path, query: str) -> list[tuple[Any, ...]]:
-    """What DuckDB finds in the tables, by any reader's pattern: ``{connections}`` stands for one."""
+    """Return DuckDB's rows; ``{connections}`` stands for the pattern of a table."""
     tables = {
         each.name: f"read_parquet('{each}/**/*.parquet', hive_partitioning = true)"
         for each in dataset.iterdir()
@@ -44,7 +44,7 @@ def ask(dataset: Path, query: str) -> list[tuple[Any, ...]]:
 
 
 def contents(dataset: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """All rows of all tables but what differs from run to run: how long it took."""
+    """Return all rows of all tables, except for measured durations."""
     names = sorted(each.name for each in dataset.iterdir() if each.is_dir() and not each.name.startswith("."))
     return {
         name: ask(dataset, f"SELECT * {'EXCLUDE (read_ns)' if name == 'captures' else ''} FROM {{{name}}} ORDER BY ALL")

@@ -1,4 +1,4 @@
-"""The same data set comes of a Dask cluster of real processes, whatever becomes of its workers."""
+"""A Dask cluster of real processes gives the same data set, whatever happens to its workers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_worker_killed_and_one_cut_off_lose_nothing(tmp_path: Path) -> None:
         run_fleet(sources, "-o", tmp_path / "here")
         expected = contents(tmp_path / "here")
         assert contents(folder) == expected
-        # A worker that was cut off continues its call, and finds that nobody waits for it.
+        # A disconnected worker continues its call, and finds that its result is not needed.
         cut_off.send_signal(signal.SIGCONT)
         assert run_fleet(sources, "-o", folder, "--scheduler", made.address)["unchanged"] == 18
         assert contents(folder) == expected

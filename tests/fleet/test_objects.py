@@ -1,4 +1,4 @@
-"""Captures in a store that speaks S3, and on a web server: rclone serves both, as the programs that they are."""
+"""Captures in an S3 store and on a web server, both served by rclone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def serve(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., str]]:
-    """Start one of rclone's servers of the tree; returns its address."""
+    """Start one of rclone's servers for the tree; return its address."""
     began: list[subprocess.Popen[bytes]] = []
     log = tmp_path_factory.mktemp("logs") / "rclone"
 
@@ -65,7 +65,7 @@ def serve(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Call
 
 
 def _port_of(process: int) -> int | None:
-    """The port on which a process listens (proc(5), net/tcp: state 0A is LISTEN)."""
+    """Return the port on which a process listens (proc(5), net/tcp: state 0A is LISTEN)."""
     fds = Path(f"/proc/{process}/fd")
     try:
         sockets = {str(each.readlink()).removeprefix("socket:[").rstrip("]") for each in fds.iterdir()}
@@ -80,7 +80,7 @@ def _port_of(process: int) -> int | None:
 
 @pytest.fixture(scope="module")
 def store(serve: Callable[..., str]) -> Iterator[None]:
-    """The environment in which ``s3://bucket`` is the tree."""
+    """Return the environment in which ``s3://bucket`` is the tree."""
     address = serve("s3", "--auth-key", f"{KEY},{SECRET}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL", address)

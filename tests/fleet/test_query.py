@@ -1,4 +1,4 @@
-"""A data set answers what its captures say one by one; every worked question of the page is asked."""
+"""A data set agrees with its captures; every example query of the page is run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def connections(dataset: Path) -> list[Connection]:
-    """All of them, by their captures."""
+    """Return all connections by capture."""
     names = [Path(entry.name) for entry in Dataset.open(dataset).entries.values() if entry.error is None]
     found: list[Connection] = []
     for path in names:
@@ -58,13 +58,13 @@ def answer(dataset: Path, query: str) -> list[dict[str, Any]]:
 
 
 def of(connection: Connection, side: str | None, field: str) -> Any:
-    """A field of a direction."""
+    """Return a field of a direction."""
     values = connection.analysis.connections.column(f"{side}.{field}")[connection.id]
     return None if values is np.ma.masked else values.item()
 
 
 def limited(connections: list[Connection]) -> Iterator[tuple[Connection, str, str]]:
-    """Connections with a problem, and sender and receiver of the direction that has it."""
+    """Return connections with a problem, and sender and receiver of the direction that has it."""
     for each in connections:
         if each.verdict.is_problem:
             is_there = each.verdict.direction == "a_to_b"

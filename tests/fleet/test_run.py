@@ -1,4 +1,4 @@
-"""Many captures become one data set: each capture's rows are what it says alone, none is lost, none is there twice."""
+"""Many captures become one data set: each capture's rows equal those of it alone, none is lost or duplicated."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ from tcpwin.limits import ITEMS, VERDICT_COLUMNS
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Many connections, one, snapshots of hosts, an archive, and a file that is not a capture."""
+    """A data set of many connections, one connection, snapshots of hosts, an archive, and a file that is not a
+    capture.
+    """
     folder = tmp_path_factory.mktemp("fleet") / "set"
     summary = run_fleet(READER, MANY, RUN, CAPTURES / "bundles" / "slow-reader.zip", TEXT, "-o", folder, status=3)
     assert (summary["captures"], summary["measured"], summary["unchanged"]) == (6, 6, 0)
@@ -171,7 +173,7 @@ def test_sites_are_folders_or_named(captures: Path, tmp_path: Path) -> None:
 
 
 def test_hosts_are_those_of_the_captures_own_folder(tmp_path: Path) -> None:
-    """From above, all of a folder would be of one host, whose name is the folder's."""
+    """From above, everything in a folder would belong to one host named after the folder."""
     for folder in (RUN, RUN.parent):
         (task,) = [each for each in discover([str(folder)]) if each.name == str(RUN / "snd.pcap.gz")]
         assert {each.label for each in task.snapshots} == {"snd", "rcv"}
@@ -200,7 +202,7 @@ def test_patterns_rings_links_and_pipes(captures: Path, tmp_path: Path) -> None:
 
 
 def rotated(path: Path, folder: Path, name: str) -> list[Path]:
-    """A capture as `tcpdump -G 1` leaves it: a file for each second, named by its time."""
+    """Return a capture as left by `tcpdump -G 1`: a file for each second, named by its time."""
     packets: dict[str, list[tuple[Any, bytes]]] = {}
     with gzip.open(path) as file:
         for time, packet in dpkt.pcap.UniversalReader(file):
@@ -255,7 +257,7 @@ def test_files_of_a_day_are_one_capture(names: tuple[str, ...], found: dict[str,
 
 
 def shifted(path: Path, to: Path, seconds: float) -> Path:
-    """A capture whose packets came so much later."""
+    """Return a capture whose packets are this much later."""
     with gzip.open(path) as file, to.open("wb") as out:
         writer = dpkt.pcap.Writer(out, nano=True)
         for time, packet in dpkt.pcap.UniversalReader(file):
@@ -301,7 +303,7 @@ def test_a_killed_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     until(lambda: manifest.exists() and manifest.read_bytes().count(b"\n") >= 3)
     running.send_signal(signal.SIGKILL)
     running.communicate()
-    # Leftovers of a run that ended between a file and its line of the manifest, and within that line.
+    # Leftovers of a run that ended between a file and its manifest line, and within that line.
     lost = next((folder / "connections").rglob("*.parquet"))
     shutil.copy(lost, lost.with_name(f"{'0' * 16}-{'0' * 16}.parquet"))
     with manifest.open("a") as file:
@@ -373,7 +375,7 @@ def test_one_capture_leaves_a_file_that_others_stay_in(small: Path, tmp_path: Pa
     assert (again["measured"], again["unchanged"]) == (2, 14)
     run_fleet(small, "-o", clean, status=3)
     assert contents(folder) == contents(clean) != before
-    # Leftovers of a run that ended before the rows of one file were removed from those of the others.
+    # Leftovers of a run that ended before one file's rows were removed from the others.
     entry = next(each for each in Dataset.open(folder).entries.values() if each.name.endswith("loss1x.pcap.gz"))
     with (folder / "manifest.jsonl").open("a") as file:
         file.write(json.dumps({"leaves": entry.key, "paths": entry.paths}) + "\n")
@@ -425,7 +427,7 @@ def test_a_folder_that_is_not_a_data_set_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_ends_the_run_and_what_was_written_stays(tmp_path: Path) -> None:
-    """A limit of the size of files (RLIMIT_FSIZE) is a disk that is full for what is larger."""
+    """A limit on the size of files (RLIMIT_FSIZE) acts like a full disk."""
     folder = tmp_path / "set"
     run_fleet(READER, "-o", folder)
     before = contents(folder)
@@ -450,7 +452,7 @@ def test_events_and_series_of_the_worst_connections(tmp_path: Path) -> None:
     rows = ask(folder, "SELECT time_ns, max FROM {series} WHERE direction = 'b_to_a' AND series = 'flight' ORDER BY 1")
     assert rows == list(zip(series.time_ns.tolist(), series.max.tolist(), strict=True))
     assert np.all(np.diff(series.time_ns) > 0)
-    # Captures without them are measured again when they are asked for, and only then.
+    # Captures without them are measured again only on request.
     run_fleet(LOSS, "-o", tmp_path / "other")
     assert run_fleet(LOSS, "-o", tmp_path / "other", "--also", "events")["measured"] == 1
     assert run_fleet(LOSS, "-o", tmp_path / "other", "--also", "events")["unchanged"] == 1

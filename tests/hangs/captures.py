@@ -1,4 +1,4 @@
-"""Cut captures at a time: the packets until then, and one of another connection to show how long it lasted."""
+"""Captures cut at a time: the packets until then, and one of another connection to show the duration."""
 
 from __future__ import annotations
 

@@ -1,18 +1,19 @@
-"""Whether a sender stalls when a capture ends: a judge of its own, which reads header fields with dpkt alone.
+"""Whether a sender stalls when a capture ends: an independent judge that reads header fields with dpkt.
 
-The rule, for a capture that ends with packet k, for each sender:
+For a capture that ends with packet k, the rule for each sender is:
 
-- Its receiver's window is closed: the last accepted one is zero (RFC 9293 §3.10.7.4: not older than one before it), and
-  the sender waits for it, as a probe (§3.8.6.1) or data without acknowledgment shows. It stalls since the first zero
-  window after one above zero, once that is 200 ms ago, the least timer of Linux. Without a probe it is not sure, until
-  a timer would have sent one: then nobody waits.
-- Data is sent and not acknowledged for longer than a retransmission timeout: SRTT + max(200 ms, 4·RTTVAR), or 1 s
-  without a sample (RFC 6298 §2), round trips measured at the capture point and never less than the handshake's. It
-  stalls since that data was sent, or since the last acknowledgment of something new, which starts the timer anew.
-- Three retransmissions, probes or keep-alives 200 ms and more apart since anything came from the peer: it is silent.
+- Its receiver's window is closed: the last accepted one is zero (RFC 9293 §3.10.7.4: not older than an earlier one), and
+  the sender waits for it, as a probe (§3.8.6.1) or unacknowledged data shows. It stalls since the first zero window after
+  a non-zero one, once that is 200 ms ago, Linux's shortest timer. Without a probe this is uncertain, until a timer would
+  have sent one: then nobody waits.
+- Data is unacknowledged for longer than a retransmission timeout: SRTT + max(200 ms, 4·RTTVAR), or 1 s without a sample
+  (RFC 6298 §2), with round trips measured at the capture point and never less than the handshake's. It stalls since that
+  data was sent, or since the last acknowledgment of something new, which restarts the timer.
+- At least three retransmissions, probes or keep-alives 200 ms apart were sent since anything arrived from the peer: it is
+  silent.
 
-A place is told only where it is clear: times between two thirds and three halves of a bound are not sure, since a
-sender's own estimate differs from one made elsewhere.
+Only clear cases are judged: times between two thirds and three halves of a bound are uncertain, because a sender's estimate
+differs from one made elsewhere.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ MS = 1_000_000
 LEAST_NS = 200 * MS
 INITIAL_NS = 1000 * MS
 MOST_NS = 120_000 * MS
-"""No timer waits longer (TCP_RTO_MAX): a sender that says nothing for so long waits no more."""
+"""No timer waits longer (TCP_RTO_MAX): a sender silent for this long is no longer waiting."""
 MOST_STEPS = 20
 SILENT = 3
 UNITS = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}
-"""Nanoseconds of a pcap's fraction of a second, by its magic number."""
+"""Nanoseconds per unit of a pcap's fraction of a second, by its magic number."""
 SIZES = {1: 14, 113: 16, 276: 20}
-"""Bytes of the link's header: Ethernet, Linux cooked, Linux cooked v2."""
+"""Bytes of the link header: Ethernet, Linux cooked, Linux cooked v2."""
 UNSURE = "unsure"
 End = tuple[bytes, int]
 """Address and port."""
@@ -60,7 +61,7 @@ class Packet:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """The reason a sender waits; `kind` is UNSURE near a limit."""
+    """The reason why a sender waits; `kind` is UNSURE near a limit."""
 
     kind: str
     start_ns: int
@@ -73,7 +74,7 @@ class Stall:
 
 @dataclass(slots=True)
 class Sender:
-    """Data of one side, and the other's acknowledgments and windows; sequence numbers are unwrapped."""
+    """One side's data, and the other's acknowledgments and windows; sequence numbers are unwrapped."""
 
     base: int | None = None
     una: int = 0
@@ -86,14 +87,14 @@ class Sender:
     probed: bool = False
     tries: list[int] = field(default_factory=list)
     sent: deque[list[int]] = field(default_factory=deque)
-    """Start, end, when first sent, and whether it was sent again."""
+    """Start, end, time first sent, and whether it was retransmitted."""
     srtt_ns: float | None = None
     rttvar_ns: float = 0.0
     acked: bool = False
     shift: int | None = None
 
     def unwrap(self, number: int, near: int) -> int:
-        """The number whose low 32 bits these are, nearest to another."""
+        """Return the number with these low 32 bits nearest to another."""
         assert self.base is not None
         return near + ((number - self.base - near + 2**31) % 2**32) - 2**31
 
@@ -106,7 +107,7 @@ class Sender:
 
 
 class Judge:
-    """Follows one connection packet by packet."""
+    """Follow one connection packet by packet."""
 
     def __init__(self) -> None:
         self.senders: dict[End, Sender] = {}
@@ -191,7 +192,7 @@ class Judge:
             sent.una = sent.una if sent.acked else seq
 
     def stalls(self, end_ns: int) -> Iterator[tuple[Way, Stall]]:
-        """Return what each side waits for when the capture ends, or when the connection was reset."""
+        """Return what each side waits for at the end of the capture, or at a reset."""
         until_ns = self.now_ns if self.resetter else min(end_ns, self.now_ns + MOST_NS)
         for side in self.senders:
             stall = self._stall(side, until_ns)
@@ -226,7 +227,7 @@ def _told(kind: str, start_ns: int, end_ns: int, bound_ns: float) -> Stall | Non
 
 
 def read(path: Path) -> tuple[bytes, list[tuple[int, bytes]]]:
-    """The header of a pcap file, and its records with their times in nanoseconds."""
+    """Return the header of a pcap file, and its records with their times in nanoseconds."""
     data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     unit = UNITS[int.from_bytes(data[:4], "little")]
     records, at = [], 24
@@ -269,7 +270,7 @@ def packets(header: bytes, records: Iterable[tuple[int, bytes]]) -> Iterator[Pac
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A time at which the capture may be cut, and what each sender then waits for."""
+    """A time at which the capture may be cut, and each sender's stall then."""
 
     packets: int
     end_ns: int
@@ -281,7 +282,7 @@ class Place:
 
 
 def places(header: bytes, records: Sequence[tuple[int, bytes]]) -> list[Place]:
-    """Return what is in progress after each packet, and just before a packet that comes at least 100 ms later."""
+    """Return the state after each packet, and just before a packet that comes at least 100 ms later."""
     judges: dict[frozenset[End], Judge] = {}
     found = []
     for number, packet in enumerate(packets(header, records), start=1):

@@ -1,6 +1,6 @@
 """Connections that hang, as stories captured at the sender a: what it waits for at the end, and since when.
 
-Timers are Linux's: the first after 240 ms (a round trip of 40 ms and 200 ms), each twice as late as the one before.
+Timers are Linux's: the first after 240 ms (a round trip of 40 ms and 200 ms), each twice the previous.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ RTO = 0.24
 
 
 def transfer(segments: int = 20) -> Story:
-    """b took all that a sent so far."""
+    """b has received everything that a sent so far."""
     story = Story().handshake()
     story.burst("a", segments, spacing=0).wait(0.04)
     story.ack("b")
@@ -36,7 +36,7 @@ def timers(story: Story, count: int, ask: Callable[[], object], answer: Callable
 
 
 def closed(probes: int, *, answered: bool = True) -> Story:
-    """b closes its window over 20 segments, and a probes it."""
+    """b closes its window during 20 segments, and a probes it."""
     story = Story().handshake()
     story.burst("a", 20, spacing=0).wait(0.04)
     story.ack("b", window=0)
@@ -55,7 +55,7 @@ def unanswered(count: int, *, segments: int = 3) -> Story:
 
 
 def keep_alives(count: int, *, answered: int = 0) -> Story:
-    """a asks every ten seconds whether b is there; b answers the first ones."""
+    """a sends a keep-alive every ten seconds; b answers the first ones."""
     story = transfer()
     last = story.next["a"]
     for number in range(count):
@@ -68,7 +68,7 @@ def keep_alives(count: int, *, answered: int = 0) -> Story:
 
 
 def tail_probe() -> Story:
-    """a sends its last segment again as a tail loss probe, and nothing more is captured."""
+    """a resends its last segment as a tail loss probe, and nothing more is captured."""
     story = transfer()
     story.burst("a", 3, spacing=0)
     story.wait(0.082)
@@ -77,7 +77,7 @@ def tail_probe() -> Story:
 
 
 def half_closed_by_receiver() -> Story:
-    """b has nothing more to say; what a sends is not acknowledged."""
+    """b has closed its direction; what a sends is not acknowledged."""
     story = transfer()
     story.step("b", "FA")
     story.next["b"] += 1
@@ -89,7 +89,7 @@ def half_closed_by_receiver() -> Story:
 
 
 def half_closed_by_sender() -> Story:
-    """a closes after its last data, of which nothing is acknowledged."""
+    """a closes after its last data, none of which is acknowledged."""
     story = transfer()
     first = story.next["a"]
     story.burst("a", 2, spacing=0)
@@ -151,4 +151,4 @@ FREE = {
     "window closed a moment ago": lambda: closed(0).wait(0.1),
     "closed by both sides": lambda: transfer().close(),
 }
-"""Stories in which nothing stalls at the end."""
+"""Stories without a stall at the end."""

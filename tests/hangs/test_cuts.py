@@ -1,4 +1,4 @@
-"""Cut the lab's captures at 40 places each: the state named there agrees with an independent judge."""
+"""Lab captures cut at 40 places each: the reported state agrees with an independent judge."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ SLACK_NS = 1_000_000
 
 
 def spread(found: Sequence[Place], most: int) -> list[Place]:
-    """Return at most this many of them, evenly spaced, with the first and the last."""
+    """Return at most this many of them, evenly spaced, including the first and the last."""
     if len(found) <= most:
         return list(found)
     return [found[place * (len(found) - 1) // (most - 1)] for place in range(most)]
 
 
 def choose(found: Sequence[Place]) -> list[Place]:
-    """Half of the places, where there are so many, lie in stalls of each kind, the others where nothing stalls."""
+    """Return places, half of them in stalls of each kind if there are enough, the others without a stall."""
     by_kind: dict[str, list[Place]] = {}
     for place in found:
         for kind in {stall.kind for _, stall in place.stalls if place.is_sure}:
@@ -52,7 +52,7 @@ def stalls_of(analysis: tcpwin.Analysis) -> dict[Way, tuple[str, int]]:
 
 
 def cut_everywhere(path: Path) -> Counter[str]:
-    """Cut a capture at its places; how many lay in a stall of each kind."""
+    """Cut a capture at its places; return how many were in a stall of each kind."""
     header, records = read(path)
     chosen = choose(places(header, records))
     assert len(chosen) == PLACES
@@ -92,7 +92,7 @@ def test_cuts_of_the_labs_captures_at_both_ends(step: int, least: int) -> None:
     paths = sorted(LAB_RUNS.glob("*/*.pcap.gz"))
     assert len(paths) >= 40
     seen: Counter[str] = Counter()
-    # Of some runs the receiver's, of others the sender's.
+    # The receiver's captures of some runs, the sender's of others.
     for path in (path for place, path in enumerate(paths) if (place // 2 + place) % step == 0):
         seen += cut_everywhere(path)
     assert seen["zero_window"] >= least
@@ -101,7 +101,7 @@ def test_cuts_of_the_labs_captures_at_both_ends(step: int, least: int) -> None:
 
 @all_cases("path", BUNDLED, ids=lambda path: path.name)
 def test_a_capture_begun_anywhere_lacks_nothing(path: Path) -> None:
-    """The lab's captures lost no frame: wherever one begins, none is said to be missing."""
+    """The lab's captures lost no frame: wherever one begins, none is reported missing."""
     header, records = read(path)
     for place in range(12):
         analysis = analyze(cut(header, records[place * len(records) // 12 :]))

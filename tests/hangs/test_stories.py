@@ -1,4 +1,4 @@
-"""Crafted connections: what hangs at the end is named, with its time, cost, finding and exit status."""
+"""Crafted connections: the hang at the end is named, with its time, cost, finding and exit status."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ EACH = pytest.mark.parametrize("name", CASES)
 
 
 def capture_of(case: Case, folder: Path, begin: int = 0) -> tuple[bytes, int]:
-    """The capture from its frame `begin` + 1 on, and the stall's time in nanoseconds."""
+    """Return the capture from frame `begin` + 1 on, and the stall's time in nanoseconds."""
     header, records = read(case.story().write(folder))
     end_ns = records[-1][0] + round(case.goes_on_s * 1e9)
     return cut(header, records[begin:], end_ns), end_ns - records[case.since - 1][0]
 
 
 def sides(analysis: tcpwin.Analysis) -> tuple[Direction, Direction, str]:
-    """The direction of the one that hangs, the other one, and the first one's name."""
+    """Return the direction that hangs, the other one, and the first one's name."""
     [connection] = analysis.connections
     both = connection.a_to_b, connection.b_to_a
     return (*both, "a_to_b") if connection.a.port == A_PORT else (*both[::-1], "b_to_a")
@@ -88,7 +88,7 @@ def test_exit_status(name: str, command: list[str], tmp_path: Path) -> None:
 
 @EACH
 def test_a_capture_begun_in_the_stall_lacks_nothing(name: str, tmp_path: Path) -> None:
-    """No frame is missing from the capture; judge what can be judged for as long as it lasted."""
+    """No frame is missing from the capture; judge what is visible for as long as it lasted."""
     case = CASES[name]
     begin = case.since - 1 if case.kind == "zero_window" else case.since
     capture, stall_ns = capture_of(case, tmp_path, begin)
@@ -105,7 +105,7 @@ def test_a_capture_begun_in_the_stall_lacks_nothing(name: str, tmp_path: Path) -
 
 
 def test_a_window_below_a_segment_stalls(tmp_path: Path) -> None:
-    """b takes the 44 segments that its window held and reads 1,024 bytes: a waits for a whole segment's room."""
+    """b takes the 44 segments that its window allowed and reads 1,024 bytes: a waits for space for a full segment."""
     story = Story().handshake()
     story.burst("a", 44, spacing=0).wait(0.04)
     acked = story.ack("b", window=8)
@@ -132,7 +132,7 @@ def test_nothing_stalls(name: str, tmp_path: Path) -> None:
 
 
 def test_a_closed_connection_ends_with_its_last_packet(tmp_path: Path) -> None:
-    """Other packets of the capture prolong only what somebody waits in, and that by two minutes at most."""
+    """Other packets of the capture prolong only the stalls, and by at most two minutes."""
     for story, goes_on_s in ((FREE["closed by both sides"](), 0), (CASES["silent peer"].story(), 120)):
         header, records = read(story.write(tmp_path))
         last_ns = records[-1][0]

@@ -1,4 +1,4 @@
-"""Audit a host's settings against a path: each setting alone, every field of the advice, and whole hosts."""
+"""Audit of a host's settings for a path: single settings, every field of the advice, and complete hosts."""
 
 import pytest
 from cases import all_cases
@@ -12,7 +12,7 @@ RTT_NS, RATE_BPS = 300 * MS, 3500 * MBIT
 
 
 def settings_of(**values: str) -> SettingsSample:
-    """Settings by the last part of their name; those of net.core begin with core_."""
+    """Return settings by the last part of their name; those of net.core begin with core_."""
     names = {
         "osrelease": "kernel.osrelease",
         "core_rmem_max": "net.core.rmem_max",
@@ -22,7 +22,7 @@ def settings_of(**values: str) -> SettingsSample:
 
 
 def the_only(settings: SettingsSample) -> Advice:
-    """Return the one advice on these settings."""
+    """Return the only advice on these settings."""
     (advice,) = audit(settings, RTT_NS, RATE_BPS)
     return advice
 
@@ -80,7 +80,7 @@ def the_only(settings: SettingsSample) -> Advice:
             "Receive autotuning is off: the buffer stays at the second value of tcp_rmem.",
             "Buffers grow with what each application reads, up to the third value of tcp_rmem.",
         ),
-        # 262,500,000 bytes are 64,087 pages of 4096; 3/4 of it and twice that are the other bounds.
+        # 262,500,000 bytes are 64,087 pages of 4096; the other bounds are 3/4 of and twice that.
         (
             "tcp_mem",
             {"tcp_mem": "30000 40000 60000"},

@@ -1,4 +1,4 @@
-"""Window, rate and round trip from each other: the numbers of the articles, and the round trips between them."""
+"""Window, rate and round trip from each other: the articles' numbers, and round trips of the calculation."""
 
 from fractions import Fraction
 
@@ -26,7 +26,7 @@ MBIT = 10**6
         # passt: "~ 10 Gbps bandwidth with 500ns to ~ 1 Gbps with 300 ms".
         (500, 10_000 * MBIT, 625),
         (300 * MS, 1000 * MBIT, 37_500_000),
-        # A part of a byte in flight needs the whole byte.
+        # A fraction of a byte in flight needs a whole byte.
         (1, 1, 1),
         (8 * 10**9 + 1, 1, 2),
         (Fraction(300 * MS), 3.5e9, 131_250_000),

@@ -1,4 +1,4 @@
-"""The receive buffer's growth against `ss` samples of runs in the lab's kernels: every step, to the byte."""
+"""Growth of the receive buffer, compared to the byte with `ss` samples of runs in the lab's kernels."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tcpwin.kernel import AdvWinScale, ScalingRatio, grown_buffer_bytes
 RUN = Path(__file__).parents[2] / "captures" / "reference" / "bulk-300ms-4m2-stock.zip"
 HERE = Path(__file__).parent
 OF_6_12 = HERE / "growth-6.12.txt"
-"""Each state of ss_receiver.txt once: `tcpwin lab run tests/kernel/growth.toml --kernel 6.12`, Linux 6.12.117."""
+"""Each state in ss_receiver.txt once: `tcpwin lab run tests/kernel/growth.toml --kernel 6.12`, Linux 6.12.117."""
 OF_7_3 = HERE / "growth-7.3.txt"
 """The same with `--kernel 7.3`, Linux 7.3.4."""
 LOW_RTT_OF_7_3 = HERE / "growth-low-rtt-7.3.txt"
-"""`growth-low-rtt.toml` there: tcp_rcvbuf_low_rtt above the round trip, so that a sample in each can see every step."""
+"""`growth-low-rtt.toml` there: tcp_rcvbuf_low_rtt exceeds the round trip, so samples see every step."""
 MIB = 1 << 20
 
 
@@ -30,13 +30,13 @@ class Seen(NamedTuple):
 
 
 def samples(text: str) -> list[Seen]:
-    """Return the states of the receiver's socket in `ss -tmi`, each once."""
+    """Return the distinct states of the receiver's socket in `ss -tmi`."""
     found = re.findall(r"skmem:\(r\d+,rb(\d+),.* advmss:(\d+) .* rcv_space:(\d+)", text)
     return list(dict.fromkeys(Seen(int(buffer), int(space), int(mss)) for buffer, mss, space in found))
 
 
 def test_6_1_counts_the_window_in_segments() -> None:
-    """A round trip of 300 ms, a sample each 200 ms, 4 MiB at -2: no step is missed."""
+    """Round trip 300 ms, a sample every 200 ms, 4 MiB at -2: no step is missed."""
     with ZipFile(RUN) as bundle:
         seen = samples(bundle.read(f"{RUN.stem}/ss_receiver.txt").decode())
     assert [each.buffer for each in seen][:6] == [262144, 324800, 754000, 1670400, 3062400, 4 * MIB]
@@ -53,7 +53,7 @@ def test_6_1_counts_the_window_in_segments() -> None:
 
 
 def test_6_12_counts_the_window_by_the_connections_own_share() -> None:
-    """1448 bytes in frames of 3328 are 111/256; a round trip of 100 ms, a sample each 20 ms, to 32 MiB."""
+    """1448 bytes in frames of 3328 are 111/256; round trip 100 ms, a sample every 20 ms, up to 32 MiB."""
     model = ScalingRatio.measured(1448, 3328)
     assert model == ScalingRatio(111)
     seen = samples(OF_6_12.read_text("ascii"))
@@ -70,7 +70,7 @@ def test_6_12_counts_the_window_by_the_connections_own_share() -> None:
 
 
 def test_7_3_adds_no_cushion() -> None:
-    """The run of 6.12 on 7.3: smaller steps from the second on."""
+    """The 6.12 run repeated on 7.3: smaller steps from the second on."""
     seen = samples(OF_7_3.read_text("ascii"))
     assert [each.buffer for each in seen][:5] == [131072, 131072, 311688, 625158, 1840450]
     assert seen[-1].buffer == 32 * MIB
@@ -87,7 +87,7 @@ def test_7_3_adds_no_cushion() -> None:
 
 
 def test_7_3_grows_with_the_round_trip_where_that_is_short() -> None:
-    """Half of tcp_rcvbuf_low_rtt: a step takes the window by half again, whatever the reader's rate did."""
+    """Half of tcp_rcvbuf_low_rtt: a step increases the window by half, whatever the reader's rate did."""
     text = LOW_RTT_OF_7_3.read_text("ascii")
     seen = samples(text)
     assert len(seen) == 14

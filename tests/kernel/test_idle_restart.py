@@ -1,4 +1,4 @@
-"""The congestion window after a pause: tcp_cwnd_restart, worked by hand."""
+"""The congestion window after a pause: tcp_cwnd_restart, calculated by hand."""
 
 import pytest
 from cases import all_cases
@@ -19,12 +19,12 @@ MS = 10**6
         (80, 761, 380, 20),
         (80, 1141, 380, 10),
         (80, 60_000, 380, 10),
-        # An odd window loses its half: 33, 16, and then the floor.
+        # An odd window rounds down: 33, 16, and then the minimum.
         (33, 570, 380, 16),
         (33, 950, 380, 10),
         # captures/lab/idle-restart.pcap.gz: 32 segments, 1819 ms of silence, RTO 500.6 ms.
         (32, 1819, 501, 10),
-        # A window below the initial one stays.
+        # A window below the initial one is unchanged.
         (4, 60_000, 380, 4),
         (80, 0, 380, 80),
     ],

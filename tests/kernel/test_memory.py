@@ -1,4 +1,4 @@
-"""Windows that buffers allow: Cloudflare's table, the kernel's formulas, and their inverses."""
+"""Windows allowed by buffers: Cloudflare's table, the kernel's formulas, and their inverses."""
 
 import pytest
 from cases import all_cases
@@ -27,7 +27,7 @@ def test_every_row_of_cloudflares_table(scale: int, sixteenths: int) -> None:
         (170 * MIB, 2, 133_693_440),
         (146 * MIB, 3, 133_955_584),
         (137 * MIB, 4, 134_676_480),
-        # Shifts round the part that is taken away down.
+        # Shifts round the subtracted part down.
         (7, 1, 4),
         (7, -1, 3),
         (1, 31, 1),
@@ -125,7 +125,7 @@ MODELS = st.one_of(st.integers(-31, 31).map(AdvWinScale), st.integers(1, 255).ma
 @settings(max_examples=400, deadline=None, derandomize=True)
 @given(MODELS, st.integers(0, 1 << 31))
 def test_a_buffer_for_a_window_allows_it(model: AdvWinScale | ScalingRatio, window_bytes: int) -> None:
-    """It is minimal to a byte: a buffer smaller by the memory of one window byte does not suffice."""
+    """It is minimal: a buffer smaller by the memory of one window byte does not suffice."""
     space_bytes = model.space_from_window(window_bytes)
     assert window_bytes <= model.window_from_space(space_bytes) <= window_bytes + 1
     less = space_bytes - int(model.overhead) - 1
@@ -144,6 +144,6 @@ def test_a_connections_own_share_is_reported_only_from_6_6_on() -> None:
     assert measured_models((6, 12), **seen) == (ScalingRatio(111),)
     assert measured_models((6, 1), **seen) == (AdvWinScale(1),)
     assert measured_models(None, **seen) == memory_models(None)
-    # More window than buffer: the buffer was another one.
+    # More window than buffer: the buffer was a different one.
     assert measured_models((6, 12), buffer_bytes=1 << 20, window_bytes=1 << 21) == (ScalingRatio(128),)
     assert measured_models((6, 12), buffer_bytes=0, window_bytes=1) == (ScalingRatio(128),)

@@ -1,4 +1,4 @@
-"""The numbers that the pages of the calculator say are those that the models give."""
+"""The numbers in the documentation of the calculator equal the models'."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ DOCS = Path(tcpwin.__file__).parent / "docs"
 
 
 def page(name: str) -> str:
-    """The text of a page, its lines joined."""
+    """Return the text of a page with its lines joined."""
     return " ".join((DOCS / name).read_text(encoding="utf8").split())
 
 

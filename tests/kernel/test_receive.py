@@ -1,4 +1,4 @@
-"""Memory of a socket and of a host, from lines of the lab's runs and of the tuning article."""
+"""Memory of a socket and of a host, from lab runs and the tuning article."""
 
 import pytest
 from cases import all_cases
@@ -18,7 +18,7 @@ from tcpwin.kernel import (
 
 
 def settings_of(**values: str) -> SettingsSample:
-    """Settings by the last part of their name."""
+    """Return settings by the last part of their name."""
     names = {"osrelease": "kernel.osrelease"}
     return SettingsSample(None, 1, {names.get(name, f"net.ipv4.{name}"): value for name, value in values.items()})
 
@@ -53,7 +53,7 @@ def test_a_slow_reader() -> None:
 
 
 def test_a_queue_above_its_limit() -> None:
-    """skmem:(r1782784,rb1782579,…) of a run with tcp_adv_win_scale 2; the kernel is in the dump."""
+    """skmem:(r1782784,rb1782579,…) of a run with tcp_adv_win_scale 2; the dump names the kernel."""
     found = receive_memory(OVERFULL, settings=settings_of(tcp_adv_win_scale="2", osrelease="6.1.192"))
     assert found == ReceiveMemory(
         kernel=(6, 1),
@@ -129,7 +129,7 @@ def test_kernel_of_a_dump() -> None:
 
 
 def memory(pages: int | None, page_size_bytes: int = 4096) -> MemorySample:
-    """A sample of sockstat with that much memory."""
+    """Return a sample of sockstat with that much memory."""
     return MemorySample(None, 1, 5, 0, 0, 6, pages, None, page_size_bytes, {})
 
 

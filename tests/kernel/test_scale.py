@@ -1,4 +1,4 @@
-"""Shifts: what Linux and Windows offer, and what a window needs."""
+"""Shifts offered by Linux and Windows, and needed by a window."""
 
 import pytest
 from cases import all_cases
@@ -43,7 +43,7 @@ def test_the_largest_window() -> None:
         ((1 << 31) - 1, 14),
         # Runs of the lab: tcp_rmem[2] 1 MiB, with which `ss` shows wscale:5,5.
         (1 * MIB, 5),
-        # net.core.rmem_max is the largest then: 212,992.
+        # net.core.rmem_max is the largest in that case: 212,992.
         (65_535, 2),
     ],
 )
@@ -61,7 +61,7 @@ def test_shift_depends_on_the_largest_of_three_and_on_the_clamp() -> None:
 
 
 def test_levels_of_windows() -> None:
-    """Microsoft's table; the seed's RWIN of each is 65,536 >> shift: 16,384 << 2, 256 << 8."""
+    """Microsoft's table; RWIN of each level is 65,536 >> shift: 16,384 << 2, 256 << 8."""
     assert WINDOWS_SHIFTS == {"disabled": None, "highlyrestricted": 2, "restricted": 4, "normal": 8, "experimental": 14}
     assert 16_384 << 2 == 256 << 8 == 65_536
     assert windows_shift("normal") == 8

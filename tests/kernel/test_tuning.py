@@ -1,4 +1,4 @@
-"""Settings for a path: Cloudflare's, a home line's, and one that no host can fill."""
+"""Settings for Cloudflare's path, a home connection, and a path that no host can fill."""
 
 from fractions import Fraction
 
@@ -36,7 +36,7 @@ def test_cloudflares_path() -> None:
         receive_buffer_bytes=525_000_000,
         send_buffer_bytes=262_500_000,
         defaults=Defaults((4, 20), (4096, 131_072, 6 * MIB), (4096, 16_384, 4 * MIB), 1),
-        # The defaults have their own scale, 1: 3 MiB of window, 8 × 3 MiB in 300 ms.
+        # The defaults have scale 1: 3 MiB of window, 8 × 3 MiB in 300 ms.
         default_receive=Reach(6 * MIB, 3 * MIB, Fraction(83_886_080), Fraction(83_886_080, 3500 * MBIT)),
         default_send=Reach(4 * MIB, 2 * MIB, Fraction(2 * MIB * 80, 3), Fraction(2 * MIB * 80, 3 * 3500 * MBIT)),
         lines=(

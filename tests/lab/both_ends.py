@@ -21,8 +21,10 @@ Mark = tuple[object, ...]
 class Passage:
     """One segment's passage.
 
-    Attributes: index: in the order of departure. start, end: of its payload, from the first payload that this
-    direction's captures contain. arrived: the same segment at the other end; None if it never arrived.
+    Attributes:
+        index: in the order of departure.
+        start, end: of its payload, from the first payload that this direction's captures contain.
+        arrived: the same segment at the other end; None if it never arrived.
     """
 
     index: int
@@ -39,8 +41,9 @@ class Passage:
 class Way:
     """One direction of a run's data connection.
 
-    Attributes: passages: of segments that both captures could see. unsent: arrivals that the sending end's capture
-    lacks.
+    Attributes:
+        passages: of segments that both captures could see.
+        unsent: arrivals that the sending end's capture lacks.
     """
 
     passages: list[Passage]

@@ -13,9 +13,10 @@ from lab.wire import ACK, SYN, Segment
 class Resend:
     """One segment whose first byte had been sent before.
 
-    Attributes: earlier: previous transmissions of that byte, in order. fate: `arrived`: the receiver had the data, so
-    this one was unnecessary; otherwise the fate of the latest earlier one: `lost` on the path, or `refused` by the
-    receiver, whose ACKs never covered it.
+    Attributes:
+        earlier: previous transmissions of that byte, in order.
+        fate: `arrived`: the receiver had the data, so this one was unnecessary; otherwise the fate of the latest
+            earlier one: `lost` on the path, or `refused` by the receiver, whose ACKs never covered it.
     """
 
     passage: Passage

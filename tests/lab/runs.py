@@ -41,9 +41,12 @@ class Track:
 
     A RST ends the connection before its ACK and window are processed (tcp_validate_incoming, net/ipv4/tcp_input.c).
 
-    Attributes: time_ns: of the row. una: payload acknowledged so far; without a SYN, since the first ACK. flight: bytes
-    in flight: of the data sender's last row, minus data acknowledged since. window: window of the receiver's last row
-    with an ACK, as scaled by tcpwin; -1 if unscaled. window_raw: the field of that row.
+    Attributes:
+        time_ns: of the row.
+        una: payload acknowledged so far; without a SYN, since the first ACK.
+        flight: bytes in flight: of the data sender's last row, minus data acknowledged since.
+        window: window of the receiver's last row with an ACK, as scaled by tcpwin; -1 if unscaled.
+        window_raw: the field of that row.
     """
 
     time_ns: Column

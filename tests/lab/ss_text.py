@@ -18,9 +18,10 @@ SKMEM = re.compile(r"([a-z]+)(\d+)")
 class Sample:
     """The kernel's values of one socket at one time.
 
-    Attributes: recv_q, send_q: bytes not read by the application; bytes not yet acknowledged or sent. skmem: skmem by
-    letter, such as `t`: memory of packets in the queues below TCP. tokens: `name:value` tokens as text; a bare word has
-    the value "".
+    Attributes:
+        recv_q, send_q: bytes not read by the application; bytes not yet acknowledged or sent.
+        skmem: skmem by letter, such as `t`: memory of packets in the queues below TCP.
+        tokens: `name:value` tokens as text; a bare word has the value "".
     """
 
     time_ns: int

@@ -25,7 +25,8 @@ CUT_SHORT = ("loss1_cubic_sack1", "loss1_reno_sack0")
 class Late:
     """A pure ACK of one segment, which had been there for the timer's duration.
 
-    Attributes: by_timer: no arrival triggered it; otherwise a segment behind a hole did, just before the timer.
+    Attributes:
+        by_timer: no arrival triggered it; otherwise a segment behind a hole did, just before the timer.
     """
 
     passage: Passage

@@ -23,8 +23,10 @@ REORDERED = (*JITTER_ONLY, "loss1_reorder_cubic_sack1")
 class Overtaken:
     """A segment that arrived after one that left later.
 
-    Attributes: frame: of its arrival. extent_bytes: from its end to that of the highest data that had arrived. late_ns:
-    since the arrival of the first segment above it.
+    Attributes:
+        frame: of its arrival.
+        extent_bytes: from its end to that of the highest data that had arrived.
+        late_ns: since the arrival of the first segment above it.
     """
 
     passage: Passage

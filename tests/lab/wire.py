@@ -22,7 +22,9 @@ CYCLE = 1 << 32
 class Segment:
     """One TCP segment on the wire.
 
-    Attributes: length: payload by the IP header, also of a truncated packet. sacks: the blocks of the SACK option.
+    Attributes:
+        length: payload by the IP header, also of a truncated packet.
+        sacks: the blocks of the SACK option.
     """
 
     frame: int

@@ -29,8 +29,11 @@ def after_an_overshoot(
 ) -> Story:
     """The client's upload: slow start to 120 segments, of which the oldest is lost; then a constant flight.
 
-    Args: held: segments in flight, by round trips since the loss. place: one of `PLACES`. every: minimum seconds
-    between two segments after the loss. loses: if false, slow start ends without a loss.
+    Args:
+        held: segments in flight, by round trips since the loss.
+        place: one of `PLACES`.
+        every: minimum seconds between two segments after the loss.
+        loses: if false, slow start ends without a loss.
     """
     share = PLACES[place]
     way = ROUND_TRIP / 2

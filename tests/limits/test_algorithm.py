@@ -24,7 +24,8 @@ ROUNDS = 6
 def saw(after: Callable[[int, int], int]) -> Story:
     """A sender that repeatedly loses one segment of its window.
 
-    Args: after: window after each round since the loss, as a function of the window before it.
+    Args:
+        after: window after each round since the loss, as a function of the window before it.
     """
     story = Story().handshake(RTT)
     window = WINDOW

@@ -2,14 +2,16 @@
 
 The acceptable verdicts follow from what each kind of incompleteness hides:
 
-- Half of each exchange (`BLIND`) shows no flight together with its window: no limit. - Without a SYN/ACK, or without
-every 50th packet, everything a sender waits for is still visible: the same limit. A capture that lacks 2 % of the data
-is never certain. - Without a's SYN, or all options (`UNSCALED`), a's windows have no scale (RFC 7323 §2.2). It is
-inferred from flights that filled the windows, so late or only in part: an open window is at most possible, and another
-cause with at least half of its time may come first. A closed window is closed at every scale, and in the run without
-scaling the SYN/ACK alone shows that there is none. - Without both SYNs there is no MSS (`NO_MSS`). Full segments show
-it, unless the host's offload merged them: then it is unknown whether a sender had more to send. - The second half alone
-does not show what limited the first: the limit is that of the second half of the whole capture.
+- Half of each exchange (`BLIND`) shows no flight together with its window: no limit.
+- Without a SYN/ACK, or without every 50th packet, everything a sender waits for is still visible: the same limit. A
+  capture that lacks 2 % of the data is never certain.
+- Without a's SYN, or all options (`UNSCALED`), a's windows have no scale (RFC 7323 §2.2). It is inferred from flights
+  that filled the windows, so late or only in part: an open window is at most possible, and another cause with at least
+  half of its time may come first. A closed window is closed at every scale, and in the run without scaling the SYN/ACK
+  alone shows that there is none.
+- Without both SYNs there is no MSS (`NO_MSS`). Full segments show it, unless the host's offload merged them: then it is
+  unknown whether a sender had more to send.
+- The second half alone does not show what limited the first: the limit is that of the second half of the whole capture.
 
 Hidden facts never make another limit likely or certain. If the packets still show the limit at the sender, it must be
 named.

@@ -21,8 +21,9 @@ FLIGHT, SEGMENTS = 80, 6000
 def through_losses(lost_of: int, *, flight: int = FLIGHT) -> Story:
     """The client's upload of 6,000 segments, captured at the client.
 
-    Args: lost_of: one of this many segments is lost at random on its first transmission; 0 loses none. flight: segments
-    in flight after slow start.
+    Args:
+        lost_of: one of this many segments is lost at random on its first transmission; 0 loses none.
+        flight: segments in flight after slow start.
     """
     story = Story().handshake(ROUND_TRIP, scaled=(502, 16_000))
     free_at = story.now

@@ -66,7 +66,8 @@ OPEN = 60 * MSS >> SHIFT
 def told(place: str, *, refused: bool, window: int) -> Story:
     """Flights whose end is dropped by the receiver, or else on the path.
 
-    Args: window: raw field in the first ACK of a flight.
+    Args:
+        window: raw field in the first ACK of a flight.
     """
     exchange, now, una = Exchange(PLACES[place]), 4 * WAY, 0
     for _ in range(CYCLES):

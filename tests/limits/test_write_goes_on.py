@@ -21,8 +21,10 @@ FLIGHT = 13 * MSS + 1020
 def flights(near: str, *, grows_by: int = 0, pushes: bool = False) -> Story:
     """The client's upload in 40 flights, one per round trip.
 
-    Args: near: the host at which the capture is made. grows_by: bytes by which each flight exceeds the previous one.
-    pushes: each flight ends a write; otherwise only the last one does.
+    Args:
+        near: the host at which the capture is made.
+        grows_by: bytes by which each flight exceeds the previous one.
+        pushes: each flight ends a write; otherwise only the last one does.
     """
     story = Story().handshake(ROUND_TRIP, scaled=(502, 4000), near=near)
     for number in range(ROUNDS):
@@ -104,8 +106,9 @@ SIZES = (1460, 1460, 728, 732, 1460, 4)
 def into_a_small_window(window: int, *, round_trip: float = 0.008, silent: float = 0.0, segments: int = 3000) -> Story:
     """The client's upload with less than a segment of window left: its card splits the next one.
 
-    Args: window: of the server, in bytes, constant. silent: seconds without a write after everything that fits the
-    window was sent.
+    Args:
+        window: of the server, in bytes, constant.
+        silent: seconds without a write after everything that fits the window was sent.
     """
     story = Story().handshake(round_trip, scaled=(502, window // 128))
     on_the_way: deque[tuple[float, int]] = deque()

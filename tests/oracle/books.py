@@ -1,7 +1,7 @@
 """A sender's knowledge of its flight from the packets alone, as RFC 9293 §3.3.1 and RFC 6675 §4 require.
 
-In: the segments of a capture in order. Out: for each segment with data, SND.UNA, SND.MAX and the scoreboard
-of its sender just after it. No heuristics: what the packets do not say is unknown.
+Takes the segments of a capture in order and returns SND.UNA, SND.MAX and the sender's scoreboard after each segment
+with data. There are no heuristics: facts that packets do not show are unknown.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from oracle.sequence import FURTHEST, MODULO, Ranges, step
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """One sender's books just after one of its segments."""
+    """One sender's state just after one of its segments."""
 
     una: int | None
     max: int
-    # SYN and FIN in between, which take a sequence number but carry no bytes.
+    # SYN and FIN in between, which take a sequence number but carry no data.
     control: int
     sacked: int
-    # Whether an acknowledgment gave SND.UNA; before one, only the data of the SYN itself is in flight
-    # for sure.
+    # Whether an acknowledgment gave SND.UNA; before one, only the SYN's own data is known to be in flight.
     was_acked: bool
     # Blocks of the peer's last segment.
     last_blocks: tuple[tuple[int, int], ...]
@@ -63,7 +62,7 @@ class Sender:
                 self.max, self.control, self.sacked = end, {segment.seq}, Ranges()
                 self.was_acked = True
         elif self.una == self.isn:
-            self.was_acked = False  # the handshake was over when it was sent, and its ACK was not captured
+            self.was_acked = False  # the handshake had ended when it was sent, and its ACK was not captured
         if self.max is None:
             self.max = segment.seq
         if abs(step(self.max, segment.seq)) > FURTHEST:
@@ -74,7 +73,7 @@ class Sender:
             self.max, self.is_lost = end, False
 
     def hear(self, segment: Segment) -> None:
-        """Take in a segment of the peer."""
+        """Process a segment of the peer."""
         self.last_blocks = segment.sack
         if not segment.flags & ACK:
             return

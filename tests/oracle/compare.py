@@ -1,8 +1,8 @@
 """Compare tcpwin's per-segment table with tshark's, segment by segment and field by field.
 
-In: a folder of captures, and one of tshark 4.0 tables (NAME.tshark.tsv.gz, a header row first). Out: for
-each capture its segments with both opinions, how often each field was judged, and every difference. It does
-not say who is right: see kinds.py.
+Takes a folder of captures and one of tshark 4.0 tables (NAME.tshark.tsv.gz, a header row first). For each capture it
+returns the segments with both results, the number of comparisons per field, and every difference. kinds.py judges who
+is right.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import tcpwin
 
 TABLE = ".tshark.tsv.gz"
 FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
-# Event: tshark's name. Fast and spurious retransmissions carry its `retransmission` as well.
+# Event: tshark's name. Fast and spurious retransmissions also have its `retransmission`.
 EVENTS = {
     "zero_window": "zero_window",
     "window_full": "window_full",
@@ -35,10 +35,10 @@ EVENTS = {
     "spurious_retransmission": "spurious_retransmission",
     "resent": "retransmission",
 }
-# The main kinds of data sent again, of which a segment has one: together the field `resent`.
+# The main kinds of retransmission, of which a segment has one: together the field `resent`.
 RESENT = {"retransmission", "fast_retransmission", "rto_retransmission", "tail_loss_probe", "spurious_retransmission"}
 FIELDS = ("seq", "ack", "length", "flags", "window_raw", "window", "stream", "bytes_in_flight", *EVENTS)
-# How a category of debatable.csv begins, and the fields that it puts in doubt.
+# The beginning of a category in debatable.csv, and the fields that it puts in doubt.
 DOUBTS = {
     "bif_": {"bytes_in_flight"},
     "scale_": {"window"},
@@ -57,7 +57,7 @@ DOUBTS = {
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One TCP segment as tshark dissected it; of several headers in one frame the innermost addresses."""
+    """One TCP segment as dissected by tshark; with several headers in one frame, the innermost addresses."""
 
     frame: int
     time_ns: int
@@ -75,7 +75,7 @@ class Segment:
     ip_id: str
     ttl: str
     checksum: str
-    # tshark's opinions.
+    # tshark's results.
     initial_rtt_ns: int | None
     window: int | None
     bytes_in_flight: int | None
@@ -126,7 +126,7 @@ def compare(name: str, capture: Path, table: Path, doubts: set[tuple[str, int, s
             continue
         comparison.segments.append(segment)
         comparison.rows[frame] = row
-        # One stream of tshark's is one connection, and the other way round.
+        # One tshark stream is one connection, and vice versa.
         connection = pairs.setdefault(("connection of", segment.stream), row["connection"])
         stream = pairs.setdefault(("stream of", row["connection"]), segment.stream)
         for name_, ours, theirs in judge(segment, row, (connection, stream)):
@@ -139,7 +139,7 @@ def compare(name: str, capture: Path, table: Path, doubts: set[tuple[str, int, s
 
 
 def judge(segment: Segment, row: Mapping[str, Any], pair: tuple[int, int]) -> Iterator[tuple[str, Any, Any]]:
-    """Yield each field that both can have an opinion on: its name, tcpwin's value, tshark's."""
+    """Yield each field for which both can have a value: its name, tcpwin's value, tshark's."""
     yield "seq", row["seq"], segment.seq
     if segment.flags & ACK:
         yield "ack", row["ack"], segment.ack
@@ -164,12 +164,12 @@ def events_of(row: Mapping[str, Any]) -> set[str]:
 
 
 def agree(name: str, ours: Any, theirs: Any) -> bool:
-    """tshark's bytes in flight may be what tcpwin calls flight or, less what was SACKed, pipe."""
+    """tshark's bytes in flight may be tcpwin's flight or, without SACKed data, its pipe."""
     return bool(theirs in ours if name == "bytes_in_flight" else ours == theirs)
 
 
 def read_doubts(path: Path) -> set[tuple[str, int, str]]:
-    """Return (capture, frame, field) for the frames in which the list of debatable ones doubts a field."""
+    """Return (capture, frame, field) for the fields that the list of debatable frames doubts."""
     with path.open(newline="", encoding="utf8") as lines:
         return {
             (row["file"], int(row["frame"]), name)
@@ -181,14 +181,14 @@ def read_doubts(path: Path) -> set[tuple[str, int, str]]:
 
 
 def read_table(path: Path) -> Iterator[tuple[int, Segment | None]]:
-    """Yield each frame's segment, or None if tshark's row is not one whole segment of a connection."""
+    """Yield each frame's segment, or None unless tshark's row is one complete segment of a connection."""
     with gzip.open(path, "rt", encoding="utf8", errors="replace") as lines:
         for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
             yield int(row["frame.number"]), parse_segment(row) if is_judged(row) else None
 
 
 def is_judged(row: Mapping[str, str]) -> bool:
-    """Whether the frame holds one TCP header, whole, that is not quoted in an ICMP error."""
+    """Return whether the frame has one complete TCP header that is not quoted in an ICMP error."""
     is_quoted = bool({"icmp", "icmpv6"} & set(row["frame.protocols"].split(":")))
     is_single = bool(row["tcp.srcport"]) and "," not in row["tcp.srcport"]
     return is_single and bool(row["tcp.window_size_value"]) and not is_quoted

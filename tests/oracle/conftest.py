@@ -1,4 +1,4 @@
-"""The comparison with tshark's tables, made once for the tests of a file, and a way to look up one frame."""
+"""The comparison with tshark's tables, cached for the tests of a file, and a way to look up one frame."""
 
 from functools import cache
 from pathlib import Path
@@ -9,12 +9,13 @@ from oracle.compare import Comparison, Segment, compare_all
 from oracle.kinds import Kinds, explain
 
 DAMAGED = "zeek+zeek/testing__btest__Traces__modbus__fuzz-72.pcap"
-"""Many numbers in its headers have flipped bits. tshark believes them all, tcpwin none that no window allows: from
-frame 12 on their books have nothing in common. Its frames are judged by hand, one by one."""
+"""Many numbers in its headers have flipped bits. tshark believes all of them, tcpwin none that no window allows, so
+from frame 12 on their states have nothing in common. Its frames are judged by hand.
+"""
 
 
 class Look(Protocol):
-    """The name of a capture ends with NAME. Return tcpwin's row, tshark's segment, the kinds of their differences."""
+    """A capture's name ends with NAME. Return tcpwin's row, tshark's segment, the kinds of their differences."""
 
     def __call__(self, name: str, frame: int, field: str = "") -> tuple[dict[str, object], Segment, Kinds]: ...
 
@@ -27,13 +28,13 @@ def every_comparison(reference_captures: Path) -> list[Comparison]:
 
 @pytest.fixture(scope="session")
 def comparisons(every_comparison: list[Comparison]) -> list[Comparison]:
-    """Return the comparisons of those whose headers are whole."""
+    """Return the comparisons of captures with intact headers."""
     return [each for each in every_comparison if each.name != DAMAGED]
 
 
 @pytest.fixture(scope="session")
 def look(every_comparison: list[Comparison]) -> Look:
-    """Return a function that looks up one frame of one capture, and one of its fields or all."""
+    """Return a function that looks up one frame of a capture, in one field or all."""
 
     @cache
     def kinds_of(name: str) -> dict[tuple[int, str], Kinds]:

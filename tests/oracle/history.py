@@ -1,7 +1,6 @@
-"""What had been captured when a segment came, from the packets alone: bytes, holes, copies, recovery.
+"""Everything captured before a segment, from the packets alone: bytes, holes, copies, recovery.
 
-In: the segments of a capture in order. Out: for each segment its past. No heuristics: it holds what the
-packets show, and judges nothing.
+Takes the segments of a capture in order and returns each one's past, without heuristics or judgement.
 """
 
 from __future__ import annotations
@@ -13,39 +12,40 @@ from oracle.books import Sender
 from oracle.compare import FIN, SYN, Segment
 from oracle.sequence import FURTHEST, MODULO, Ranges, step
 
-# One packet seen at two places of a path, or written down twice; not many others come between.
+# One packet seen at two points of a path, or recorded twice, with few packets in between.
 COPY_WITHIN_NS = 50_000_000
 COPY_WITHIN_SEGMENTS = 64
-# IP identifications of one counter lie no further apart.
+# IP identifications of one counter are at most this far apart.
 NEAR_IDS = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """A segment's past: SND.UNA and SND.MAX of its sender, and what of its bytes and its ACK was known."""
+    """A segment's past: SND.UNA and SND.MAX of its sender, and what was known of its data and its ACK."""
 
     una: int | None
     max: int | None
     isn: int | None
     end: int
     copy_of: Segment | None
-    # Those of its bytes that no earlier segment had; the first segment that skipped them.
+    # Its bytes that no earlier segment had; the first segment that skipped them.
     never_captured: int
     skipped_by: Segment | None
-    # The last segment before it with any of its bytes.
+    # The last earlier segment with any of its bytes.
     sent_before: Segment | None
-    # Not late: its bytes came before, or it was sent after what skipped them. A copy is what its original is.
+    # Not late: its bytes appeared before, or it was sent after the segment that skipped them. A copy is like its
+    # original.
     is_again: bool
     sacked_above: int
-    # SND.MAX when data was first sent again, until that is acknowledged.
+    # SND.MAX at the first retransmission, until that is acknowledged.
     recovery_point: int | None
     last_own: Segment | None
     last_heard: Segment | None
-    # How far its ACK lies beyond all that its peer is known to have sent; bytes that it is the first to cover
-    # and that no segment before it had.
+    # How far its ACK exceeds everything its peer is known to have sent; bytes that it is the first to cover and that no
+    # earlier segment had.
     acked_beyond: int
     acked_unseen: int
-    # Data the peer has outstanding after its ACK; None if none of the peer's packets was captured.
+    # Data that the peer has outstanding after its ACK; None if none of the peer's packets was captured.
     outstanding: int | None
 
 
@@ -60,7 +60,7 @@ class Track:
     recovery_point: int | None = None
 
     def hear(self, segment: Segment) -> int:
-        """Take in a segment of the peer; return how many bytes it acknowledges that were never captured."""
+        """Process a segment of the peer; return how many acknowledged bytes were never captured."""
         was = self.first if self.sender.una is None else self.sender.una
         self.sender.hear(segment)
         una = self.sender.una
@@ -107,13 +107,13 @@ def end_of(segment: Segment) -> int:
 
 
 def header(segment: Segment) -> tuple[object, ...]:
-    """Return the fields that two sightings of one packet share; its time to live may differ."""
+    """Return the fields that two sightings of one packet share; its TTL may differ."""
     numbers = (segment.seq, segment.ack, segment.length, segment.flags, segment.window_raw)
     return (*numbers, segment.ip_id, segment.checksum, segment.timestamps, segment.sack)
 
 
 def was_sent_after(segment: Segment, other: Segment) -> bool:
-    """By the sender's clock (RFC 7323 §4), or by its count of packets."""
+    """Compare by the sender's clock (RFC 7323 §4), or by its packet counter."""
     if segment.timestamps and other.timestamps and segment.timestamps[0] != other.timestamps[0]:
         return step(other.timestamps[0], segment.timestamps[0]) > 0
     ids = int(other.ip_id or "0", 0), int(segment.ip_id or "0", 0)

@@ -1,9 +1,9 @@
-"""Frames in which tshark's label is no measure, judged by hand from the packets.
+"""Frames in which tshark's label is wrong or meaningless, judged by hand from the packets.
 
-``judged.csv`` has the format of the public captures' debatable.csv, with the category ``judged FIELD``: tcpwin says the
-opposite of tshark there, and the last column says why. Almost everywhere the packets are with tcpwin. Where a label
-rests on a damaged number, it tells of neither tool, and the reason begins with that. Numbers count from the
-connection's ISN, as Wireshark shows them.
+``judged.csv`` has the format of the public captures' debatable.csv, with the category ``judged FIELD``: tcpwin's label
+is the opposite of tshark's, and the last column says why. Almost everywhere the packets support tcpwin. A label based
+on a damaged number says nothing about either tool, and its reason begins with that. Numbers count from the connection's
+ISN, as in Wireshark.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CATEGORY = "judged "
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One field of one frame in which tcpwin says the opposite of tshark."""
+    """One field of one frame in which tcpwin is the opposite of tshark."""
 
     field: str
     name: str
@@ -27,7 +27,7 @@ class Judged:
 
 
 def read_judged() -> list[Judged]:
-    """The rows of the file."""
+    """Return the rows of the file."""
     with FILE.open(newline="", encoding="utf8") as lines:
         return [
             Judged(row["category"].removeprefix(_CATEGORY), row["file"], int(row["frame"]), row["why"])

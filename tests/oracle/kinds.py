@@ -1,9 +1,8 @@
-"""The kinds of difference between tcpwin and tshark 4.0, derived from the packets by a program.
+"""Kinds of differences between tcpwin and tshark 4.0, derived from the packets by a program.
 
-In: a comparison. Out: for each of its differences the names of its kinds; none where nothing here explains
-it, which is a fault of one of the two. A kind is only given where the sender's books (books.py) say what
-tcpwin says, and tshark's reckoning (tshark_list.py) gives the number that tshark gave. Loss, order and
-repeated ACKs stand in loss_kinds.py.
+Takes a comparison and returns the names of the kinds of each difference; none if unexplained, which is an error in one
+of the two. A kind requires that the sender's state (books.py) agrees with tcpwin, and that tshark's calculation
+(tshark_list.py) gives tshark's number. Loss, order and repeated ACKs are in loss_kinds.py.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ class Explainer:
         self.ways = {(segment.stream, segment.source) for segment in comparison.segments}
 
     def only_ours(self) -> Iterator[Difference]:
-        """Yield bytes in flight of segments with data that tshark has no value for."""
+        """Yield bytes in flight of segments with data for which tshark has no value."""
         for frame in self.flights:
             segment, row = self.segments[frame], self.comparison.rows[frame]
             ours = (row["bytes_in_flight"], row["pipe"])
@@ -94,7 +93,7 @@ class Explainer:
         return frozenset(_parts(flight, count, flight.una))
 
     def window_kinds(self, difference: Difference) -> Kinds:
-        """What RFC 7323 §2.2 asks for: both SYNs, the one that was answered and its answer, carry the option."""
+        """RFC 7323 §2.2 requires both SYNs, the answered one and its answer, to carry the option."""
         segment = self.segments[difference.frame]
         syns = [other for other in self.before(segment) if other.flags & SYN]
         answers = [syn for syn in syns if syn.flags & ACK]
@@ -129,7 +128,7 @@ class Explainer:
         return SENT_IS_UNKNOWN if flight.is_lost else NOTHING_ACKED
 
     def before(self, segment: Segment) -> Sequence[Segment]:
-        """The segments of the same connection that came before."""
+        """Return the earlier segments of the same connection."""
         return [
             other
             for other in self.comparison.segments
@@ -138,7 +137,7 @@ class Explainer:
 
 
 def _parts(flight: Flight, count: Count, una: int) -> Iterator[str]:
-    """Yield what makes tshark's number another than SND.MAX − SND.UNA − SACKed: each part that is not nothing."""
+    """Yield each non-zero part of the difference between tshark's number and SND.MAX − SND.UNA − SACKed."""
     if count.is_cleared:
         yield CLEARED
     elif step(una, count.low) > 0:
@@ -151,7 +150,7 @@ def _parts(flight: Flight, count: Count, una: int) -> Iterator[str]:
     beyond = [block for block in flight.last_blocks if step(flight.max, block[1]) > 0]
     if sum(step(*block) for block in {*flight.last_blocks} - {*below, *beyond}) != flight.sacked:
         yield LAST_BLOCKS
-    # RFC 2883 §4: a block below the acknowledgment reports bytes that came twice.
+    # RFC 2883 §4: a block below the acknowledgment reports data received twice.
     if below:
         yield DUPLICATE_SACK
     if beyond:

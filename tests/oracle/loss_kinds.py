@@ -1,8 +1,7 @@
-"""The kinds of difference in loss, order and repeated ACKs, derived from the packets by a program.
+"""Kinds of differences in loss, order and repeated ACKs, derived from the packets by a program.
 
-In: a comparison. Out: for a difference the names of its kinds; none where nothing here explains it. A kind
-is only given where the segment's past (history.py) bears tcpwin out, and where tshark's reckoning
-(tshark_events.py) comes to what tshark says.
+Takes a comparison and returns the names of the kinds of each difference; none if unexplained. A kind requires that the
+segment's past (history.py) supports tcpwin, and that tshark's calculation (tshark_events.py) gives tshark's result.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ SENT_LATER = "what is sent again soon after the highest byte is out of order for
 BELOW_ISN = "what lies below the initial sequence number is data for tshark"
 # resent, spurious_retransmission, previous_segment_missing, acked_unseen
 OUTSIDE = "numbers that no window allows count for tshark"
-# fast_retransmission: tshark sees one.
+# fast_retransmission: only in tshark.
 IN_RECOVERY = "tshark has a new fast retransmission wherever a recovery's ACKs repeat"
 BY_TIMER = "a timeout within 20 ms of a duplicate ACK is fast for tshark"
-# fast_retransmission: tcpwin sees one.
+# fast_retransmission: only in tcpwin.
 FEW_DUPLICATES = "nothing is fast for tshark without two equal ACKs, whatever SACK reports"
 LATE_ANSWER = "nothing is fast for tshark 20 ms after the last ACK"
 # spurious_retransmission
@@ -53,7 +52,7 @@ MIN_RTO_NS = 200_000_000
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A segment, its past, tshark's opinion of it, and tcpwin's events."""
+    """A segment, its past, tshark's result, and tcpwin's events."""
 
     segment: Segment
     past: Past
@@ -74,7 +73,7 @@ class LossExplainer:
         return self.explain(difference.field, difference.frame, ours) if is_understood else frozenset()
 
     def explain(self, name: str, frame: int, ours: set[str]) -> frozenset[str]:
-        """Return the kinds of the difference that tcpwin's events OURS make in a field."""
+        """Return the kinds of the difference caused by tcpwin's events OURS in a field."""
         case = Case(self.segments[frame], self.pasts[frame], self.opinions[frame], ours)
         return frozenset(EXPLAIN[name](case)) if name in EXPLAIN else frozenset()
 
@@ -157,7 +156,9 @@ def acked_unseen(case: Case) -> Iterator[str]:
 
 
 def astray(case: Case) -> Iterator[str]:
-    """RFC 7323 §2.3: no window reaches 2^30 from anything sent, nor is any below a SYN, which may have any number."""
+    """RFC 7323 §2.3: no window reaches 2^30 from anything sent; nor is anything below a SYN, which may have any
+    number.
+    """
     segment, past = case.segment, case.past
     if segment.flags & SYN:
         return
@@ -168,7 +169,7 @@ def astray(case: Case) -> Iterator[str]:
 
 
 def is_timeout(case: Case) -> bool:
-    """Whether no ACK set it off, since what the last one set off had gone, and its bytes had been out for a timeout."""
+    """Return whether no ACK triggered it after the last triggered segment, and its data had been out for a timeout."""
     past = case.past
     if past.sent_before is None or past.last_own is None or past.last_heard is None:
         return False

@@ -1,7 +1,7 @@
-"""What tcprs, a plugin of Zeek's, says of data sent again: its log of retransmissions, frame by frame.
+"""Retransmissions according to tcprs, a plugin of Zeek's, frame by frame.
 
-In: a log (time, sequence number, kind) and the segments of its capture. Out: its kind of each frame. Its
-kinds are numbers of its own: SUMMARY says what they come to.
+Takes its log (time, sequence number, kind) and the segments of the capture, and returns the kind of each frame. SUMMARY
+explains the numbers of its kinds.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Sequence numbers modulo 2^32, written again so that the tests do not lean on the engine's."""
+"""Sequence numbers modulo 2^32, reimplemented independently of the engine."""
 
 MODULO = 1 << 32
-# RFC 7323 §2.3: no window reaches further. What lies beyond belongs to no connection.
+# RFC 7323 §2.3: no window reaches further, so numbers beyond belong to no connection.
 FURTHEST = 1 << 30
 
 
 def step(start: int, end: int) -> int:
-    """Bytes from one sequence number forward to another; negative where it lies behind."""
+    """Return the bytes from one sequence number forward to another; negative if it is behind."""
     return (end - start + (MODULO >> 1)) % MODULO - (MODULO >> 1)
 
 
@@ -32,7 +32,7 @@ class Ranges:
         ]
 
     def overlap(self, left: int, right: int) -> int:
-        """Bytes of the stretch that the set holds."""
+        """Return how many bytes of the range are in the set."""
         total = 0
         for low, high in self.ranges:
             first = low if step(left, low) > 0 else left

@@ -1,10 +1,10 @@
-"""tcpwin's table agrees with tshark's on every reference capture: exactly where tshark is exact, nearly
-where it guesses.
+"""tcpwin's table agrees with tshark's on every reference capture: exactly where tshark is exact, nearly where it
+guesses.
 
-Frames that debatable.csv names are left out of the shares here; test_differences.py has every difference,
-those too. Of four events tshark 4.0 has so few, and so many of them against the packets, that no true reading
-agrees with it on 95 of 100: there the share is taken of the frames in which loss_kinds.py cannot prove it wrong.
-One capture whose headers are damaged is compared in its fields only: of its events conftest.py says more.
+Frames in debatable.csv are excluded from the shares; test_differences.py covers every difference including those. Of
+four events tshark 4.0 has so few, and so many against the packets, that no correct reading agrees on 95 of 100: their
+shares exclude frames in which loss_kinds.py proves it wrong. One capture with damaged headers is compared in its fields
+only; for its events see conftest.py.
 """
 
 from collections import Counter
@@ -26,14 +26,14 @@ SHARES = {
     "previous_segment_missing": 0.95,
     "resent": 0.98,
 }
-# Event: the share that is asked for without the frames in which tshark is proved wrong, and with them.
+# Event: required shares without the frames in which tshark is proved wrong, and with them.
 UNPROVEN_SHARES = {
     "acked_unseen": (0.95, 0.60),
     "fast_retransmission": (0.95, 0.60),
     "out_of_order": (0.95, 0.70),
     "spurious_retransmission": (0.95, 0.87),
 }
-# Minimum number of judgements of each field, so that no share rests on a handful.
+# Minimum number of comparisons of each field, so that no share rests on a handful.
 FEWEST = {
     "ack": 40_000,
     "window": 40_000,
@@ -54,7 +54,7 @@ FEWEST = {
 
 
 def judged(comparisons: list[Comparison]) -> tuple[Counter[str], Counter[str]]:
-    """Count, by field, the judgements outside the list of debatable frames, and the differences among them."""
+    """Count, by field, the comparisons outside the list of debatable frames, and the differences among them."""
     seen, differing = Counter[str](), Counter[str]()
     for comparison in comparisons:
         seen.update(comparison.seen)

@@ -1,5 +1,4 @@
-"""Every difference from tshark 4.0 is of a known kind, and each kind has a ladder that shows it without the
-captures.
+"""Every difference from tshark 4.0 has a known kind, and each kind has a ladder that shows it.
 
 The packets behind each kind are described in test_flight_kinds.py, test_window_kinds.py, test_loss_kinds.py and
 test_order_kinds.py.
@@ -24,7 +23,7 @@ from oracle.tshark_list import count_all
 
 LADDERS = {path.stem: path for path in (Path(__file__).parent / "ladders").glob("*.ladder")}
 FLIGHT, UPDATE = "bytes_in_flight", "window_update"
-# Kind: its ladder, the frame and the field in which it shows, tshark's value there.
+# Kind: its ladder, frame and field, and tshark's value there.
 SHOWN: dict[str, tuple[str, int, str, int | bool | None]] = {
     kinds.ONE_WAY: ("one-way", 3, FLIGHT, 419),
     kinds.NOTHING_ACKED: ("nothing-acknowledged-yet", 1, FLIGHT, 517),
@@ -79,7 +78,7 @@ def test_every_difference_is_of_a_known_kind(comparisons: list[Comparison]) -> N
 
 
 def test_no_kind_excuses_the_opposite_where_both_agree(comparisons: list[Comparison]) -> None:
-    """Had tcpwin said the opposite of what both say of loss and order, no kind would explain it."""
+    """If tcpwin had the opposite of a loss or order label on which both agree, no kind would explain it."""
     excused = Counter[str]()
     seen = 0
     for comparison in comparisons:
@@ -97,12 +96,12 @@ def test_no_kind_excuses_the_opposite_where_both_agree(comparisons: list[Compari
 
 def test_every_kind_occurs(every_comparison: list[Comparison]) -> None:
     counts = Counter(kind for one in every_comparison for _, found in explain(one) for kind in found)
-    # Only a ladder shows an ACK that no window allows: the captured one is among damaged numbers.
+    # An ACK that no window allows occurs only in a ladder: the captured one is among damaged numbers.
     assert {*counts, kinds.CLEARED} == set(kinds.ALL)
 
 
 def test_flight_and_pipe_match_the_senders_books(comparisons: list[Comparison]) -> None:
-    """Not only where tshark says otherwise: on every segment with data."""
+    """Compares every segment with data, not only the differences."""
     differences, seen = [], 0
     for comparison in comparisons:
         for frame, flight in keep_books(comparison.segments).items():
@@ -115,7 +114,7 @@ def test_flight_and_pipe_match_the_senders_books(comparisons: list[Comparison]) 
 
 
 def test_tsharks_reckoning_is_understood(every_comparison: list[Comparison]) -> None:
-    """The kinds rest on tshark_list.py: it must give each number that tshark gave, also where nobody differs."""
+    """The kinds rest on tshark_list.py, which must give each of tshark's numbers, including those that agree."""
     differences, seen = [], 0
     for comparison in every_comparison:
         counts = count_all(comparison.segments)
@@ -129,7 +128,7 @@ def test_tsharks_reckoning_is_understood(every_comparison: list[Comparison]) -> 
 
 
 def test_tsharks_events_are_understood(every_comparison: list[Comparison]) -> None:
-    """The same for its events: tshark_events.py must flag what tshark flagged, on every segment, and nothing else."""
+    """tshark_events.py must flag exactly what tshark flagged, on every segment."""
     reckoned = set(EVENTS) - {"zero_window", "window_full"}
     seen = Counter[str]()
     differences = []
@@ -155,12 +154,12 @@ def test_every_kind_has_a_ladder() -> None:
 
 @pytest.mark.parametrize("kind", SHOWN)
 def test_ladder_shows_its_kind(kind: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
-    """tshark reports for the ladder's packets what the ladder's text says, and the program names the kind."""
+    """tshark reports for the ladder's packets what the ladder says, and the program names the kind."""
     name, frame, shown_in, theirs = SHOWN[kind]
     tshark = tool("tshark")
     version = subprocess.run([tshark, "--version"], check=True, capture_output=True, text=True).stdout
     if "TShark (Wireshark) 4.0." not in version:
-        return  # another version reckons in another way, and proves nothing about this one
+        return  # another version calculates differently, and proves nothing about this one
     capture = tmp_path / f"{name}.pcap"
     ladder.parse(LADDERS[name].read_text(encoding="utf8"), name).write_pcap(capture)
     comparison = compare(name, capture, write_table(tshark, capture), set())
@@ -173,7 +172,7 @@ def test_ladder_shows_its_kind(kind: str, tmp_path: Path, tool: Callable[[str], 
 
 
 def write_table(tshark: str, capture: Path) -> Path:
-    """Have tshark write a capture's table, as those of the reference captures are."""
+    """Have tshark write a capture's table, like those of the reference captures."""
     command = [tshark, "-n", "-r", str(capture), "-T", "fields", "-E", "header=y"]
     command += [word for name in COLUMNS for word in ("-e", name)]
     command += [word for preference in PREFERENCES for word in ("-o", preference)]

@@ -1,7 +1,6 @@
-"""Each kind of difference in bytes in flight, shown at one place in the reference captures.
+"""Each kind of difference in bytes in flight, at one place in the reference captures.
 
-Sequence numbers in the comments count from the connection's ISN, as Wireshark shows them; times are left
-out.
+Sequence numbers in the comments count from the connection's ISN, as in Wireshark.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Labels judged by hand against tshark: each is still the opposite of tcpwin's."""
+"""Labels judged by hand are still the opposite of tshark's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_each_judgement_is_listed_once_with_a_reason() -> None:
 
 
 def test_the_file_can_follow_a_list_of_debatable_frames() -> None:
-    """Its first line is the other's, and no row is read as one of another category."""
+    """Its first line equals the other's, and no row is read as one of another category."""
     first, *rows = FILE.read_text(encoding="utf8").splitlines()
     assert first == "category,file,frame,why"
     assert all(row.startswith("judged ") for row in rows)

@@ -1,6 +1,6 @@
-"""Each kind of difference in data sent again, shown at one place in the reference captures.
+"""Each kind of difference in retransmissions, at one place in the reference captures.
 
-Sequence numbers in the comments count from the connection's ISN, as Wireshark shows them.
+Sequence numbers in the comments count from the connection's ISN, as in Wireshark.
 """
 
 from __future__ import annotations
@@ -137,16 +137,16 @@ def test_timeout_among_duplicate_acks(look: Look) -> None:
         ("fack043.trace", 261, 260, 4_254, 5_672),
         # 44 and 45 are duplicate ACKs, of which tshark takes 44 for a window update; 2.4 ms before.
         ("pppoe-over-qinq.pcap", 46, 44, 1_012, 2_562),
-        # All but the 429 bytes behind it had arrived; 37 ms before, on a path that takes 410.
+        # All but the 429 bytes after it had arrived; 37 ms before, on a path of 410 ms.
         ("pppoe-over-qinq.pcap", 28, 27, 1_869, 2_633),
         # 53, with a D-SACK, had arrived; the sender's side of the path was held up until 56 (58 answers 55).
         ("pppoe-over-qinq.pcap", 57, 54, 1_868, 2_880),
-        # 155 to 208 are fourteen duplicate ACKs; each has another window, as it is autotuned.
+        # 155 to 208 are fourteen duplicate ACKs, each with a different, autotuned window.
         ("bypass-missing-event__tor_bl.pcap", 212, 208, 15_840, 64_800),
     ],
 )
 def test_fast_by_sack(look: Look, name: str, frame: int, ack: int, left: int, right: int) -> None:
-    # Nothing was sent again since SND.UNA passed the last recovery; SACK reports bytes so far ahead of the hole.
+    # Nothing was retransmitted since SND.UNA passed the last recovery; SACK reports data this far ahead of the hole.
     row, segment, found = look(name, frame, FAST)
     _, report, _ = look(name, ack)
     assert (left, right) in [(low - segment.seq, high - segment.seq) for low, high in report.sack]
@@ -179,8 +179,8 @@ def test_acknowledged_by_a_damaged_number(look: Look) -> None:
 
 
 def test_not_all_was_acknowledged(look: Look) -> None:
-    # Frame 35 of fuzz-72 carries [464, 476) and frame 34 acknowledged 468, so eight bytes are new: not spurious for
-    # either tool.
+    # Frame 35 of fuzz-72 carries [464, 476) and frame 34 acknowledged 468, so eight bytes are new: spurious for neither
+    # tool.
     row, segment, found = look("fuzz-72.pcap", 35, SPURIOUS)
     assert look("fuzz-72.pcap", 34)[1].ack - segment.seq == 4
     assert SPURIOUS not in events_of(row) | segment.events

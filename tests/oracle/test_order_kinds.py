@@ -1,6 +1,6 @@
-"""Each kind of difference in holes and repeated ACKs, shown at one place in the reference captures.
+"""Each kind of difference in holes and repeated ACKs, at one place in the reference captures.
 
-Sequence numbers in the comments count from the connection's ISN, as Wireshark shows them.
+Sequence numbers in the comments count from the connection's ISN, as in Wireshark.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DUPLICATE, MISSING, UNSEEN = "duplicate_ack", "previous_segment_missing", "acked
 
 @all_cases(
     ("name", "frame", "kind"),
-    # Each byte that such an ACK is the first to cover was captured: judged.csv says which.
+    # Every byte that such an ACK is the first to cover was captured, according to judged.csv.
     lambda: [
         *[
             (each.name, each.frame, loss_kinds.REPORTED_AGAIN)
@@ -36,7 +36,7 @@ def test_hole_is_acknowledged_once(look: Look, name: str, frame: int, kind: str)
 
 @pytest.mark.parametrize(("frame", "covered"), [(4, 18), (16, 51)])
 def test_each_hole_is_reported(look: Look, every_comparison: list[Comparison], frame: int, covered: int) -> None:
-    # Of fuzz-72. tshark: nothing, until the other side acknowledges something new.
+    # fuzz-72. tshark: nothing, until the other side acknowledges something new.
     row, segment, found = look("fuzz-72.pcap", frame, UNSEEN)
     (comparison,) = (one for one in every_comparison if one.name.endswith("fuzz-72.pcap"))
     assert recall(comparison.segments)[frame].acked_unseen == covered
@@ -46,7 +46,7 @@ def test_each_hole_is_reported(look: Look, every_comparison: list[Comparison], f
 
 
 def test_what_is_acknowledged_unseen(comparisons: list[Comparison]) -> None:
-    """Not only where tshark says otherwise: every ACK of bytes that were never captured, and no other."""
+    """Checks every ACK of data that was never captured, and no other."""
     differences, seen = [], 0
     for comparison in comparisons:
         for frame, past in recall(comparison.segments).items():
@@ -71,8 +71,8 @@ def test_answer_of_another_server(look: Look) -> None:
 @all_cases(
     ("name", "frame", "ours", "theirs", "kind"),
     [
-        # RFC 5681 §2 (a): a duplicate ACK is one while data is outstanding.
-        # Answers to data that came twice; the ACK has a D-SACK (RFC 2883) and is at SND.MAX.
+        # RFC 5681 §2 (a): a duplicate ACK requires outstanding data. Answers to data received twice; the ACK has a
+        # D-SACK (RFC 2883) and is at SND.MAX.
         ("fast001.trace", 26, None, DUPLICATE, loss_kinds.NOTHING_OUTSTANDING),
         ("fast001.trace", 35, None, DUPLICATE, loss_kinds.NOTHING_OUTSTANDING),
         ("fack004.trace", 28, None, DUPLICATE, loss_kinds.NOTHING_OUTSTANDING),
@@ -80,12 +80,12 @@ def test_answer_of_another_server(look: Look) -> None:
         ("test301.pcapng", 12, None, DUPLICATE, loss_kinds.NOTHING_OUTSTANDING),
         ("pppoe-over-qinq.pcap", 14, None, DUPLICATE, loss_kinds.NOTHING_OUTSTANDING),
         ("pppoe-over-qinq.pcap", 78, None, DUPLICATE, loss_kinds.NOTHING_OUTSTANDING),
-        # Listed as debatable: an ACK again with all acknowledged, and no D-SACK.
+        # Listed as debatable: a repeated ACK with everything acknowledged, and no D-SACK.
         ("mpls-basic.pcap", 36, None, DUPLICATE, loss_kinds.NOTHING_OUTSTANDING),
         ("rto007.trace", 33, None, DUPLICATE, loss_kinds.NOTHING_OUTSTANDING),
         # pptp 7 is 6 once more, 100 µs later, with its IP identification.
         ("tests__pptp.pcap", 7, "capture_duplicate", DUPLICATE, loss_kinds.CAPTURED_TWICE),
-        # The ACK is the one before; its SACK is new; the window is autotuned at every segment (RFC 6675 §2).
+        # The ACK equals the previous one; its SACK is new; the window is autotuned at every segment (RFC 6675 §2).
         ("test301.pcapng", 171, DUPLICATE, "window_update", loss_kinds.CARRIES_SACK),
         ("bypass-missing-event__tor_bl.pcap", 155, DUPLICATE, "window_update", loss_kinds.CARRIES_SACK),
     ],
@@ -100,7 +100,7 @@ def test_repeated_acks(look: Look, name: str, frame: int, ours: str | None, thei
 
 @pytest.mark.parametrize(("frame", "opener"), [(117, 116), (121, 116), (176, 169), (180, 168), (214, 212)])
 def test_out_of_order_for_both(look: Look, frame: int, opener: int) -> None:
-    # test301: 116 has IP identification 0xe7b9, 117 0xe7b7: sent before, captured after. So with the others.
+    # test301: 116 has IP identification 0xe7b9, 117 0xe7b7: sent before, captured after. The others are similar.
     row, segment, found = look("test301.pcapng", frame, "out_of_order")
     assert int(segment.ip_id, 0) < int(look("test301.pcapng", opener)[1].ip_id, 0)
     assert events_of(row) == segment.events == {"out_of_order"}

@@ -1,6 +1,6 @@
-"""tcprs on the captures that it was made with: the same segments sent again as tcpwin's, and the same ones fast.
+"""tcprs, on its own captures, reports the same retransmissions as tcpwin, and the same fast ones.
 
-Where tshark and tcpwin differ on these captures, it agrees with tcpwin.
+Where tshark and tcpwin differ on these captures, tcprs agrees with tcpwin.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def opinions(comparisons: list[Comparison], reference_captures: Path) -> Opinion
     logs = sorted((reference_captures / LOGS).glob(f"*{SUFFIX}"))
     assert len(logs) == CAPTURES
     for log in logs:
-        # composite.comp003 is of tests__Traces__tcp__composite__comp003.trace.
+        # composite.comp003 belongs to tests__Traces__tcp__composite__comp003.trace.
         name = log.name.removesuffix(SUFFIX).replace(".", "__") + ".trace"
         (comparison,) = (one for one in comparisons if one.name.endswith(name))
         theirs = dict(read_log(log, comparison.segments))
@@ -49,7 +49,7 @@ def test_the_same_retransmissions_are_fast(opinions: Opinions) -> None:
 
 
 def test_tshark_alone_differs(opinions: Opinions) -> None:
-    """Count the retransmissions that tshark does not see, and the fast ones on which it differs."""
+    """Count retransmissions that tshark misses, and fast ones on which it differs."""
     kinds_of_late = [kind for kind, segment, _ in opinions.values() if "out_of_order" in segment.events]
     assert len(kinds_of_late) >= 40
     assert None not in kinds_of_late

@@ -1,5 +1,5 @@
-"""Each kind of difference in windows, shown at one place in the reference captures; and where tshark 4.0
-is right against the list of debatable frames.
+"""Each kind of difference in windows, at one place in the reference captures; and places where tshark 4.0 is right
+against the list of debatable frames.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def test_first_ack_of_a_one_way_capture_shrinks_nothing(comparisons: list[Compar
 
 
 def after_syn(comparison: Comparison, frame: int) -> int | None:
-    """Return the sequence number behind the SYN, if that is the connection's segment just before."""
+    """Return the sequence number after the SYN, if that is the connection's previous segment."""
     stream = next(one.stream for one in comparison.segments if one.frame == frame)
     before = [one for one in comparison.segments if one.stream == stream and one.frame < frame]
     return (before[0].seq + 1) % 2**32 if len(before) == 1 and before[0].flags & 0x02 else None

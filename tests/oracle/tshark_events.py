@@ -1,8 +1,8 @@
-"""How tshark 4.0 comes by its events of loss and order: a second reckoning that must give each of them.
+"""tshark 4.0's derivation of loss and order events, reimplemented so that it reproduces each of them.
 
-It remembers, a direction, the highest byte captured, the last segment's ACK and window, how often that ACK
-was repeated, and how far the capture is unbroken. Sequence numbers wrap as C's signed differences do: at
-exactly half the ring each lies beyond the other. (User's Guide §7.5; the rest was found by experiment.)
+Per direction tshark remembers the highest byte captured, the last segment's ACK and window, how often that ACK was
+repeated, and how far the capture is contiguous. Sequence numbers wrap like C's signed differences: at exactly half the
+ring each is beyond the other. (User's Guide §7.5; the rest was found by experiment.)
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from oracle.compare import ACK, FIN, RST, SYN, Segment
 from oracle.sequence import MODULO
 
-# After an ACK, for a fast retransmission; without a handshake to measure, for what is out of order.
+# After an ACK, for a fast retransmission; without a measured handshake, for out-of-order segments.
 PROMPT_NS = 20_000_000
 NEAR_NS = 3_000_000
 FEWEST_DUPLICATES = 2
@@ -21,10 +21,10 @@ FEWEST_DUPLICATES = 2
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """tshark's labels of a segment, and the state it derived them from."""
+    """tshark's labels of a segment, and the state from which they are derived."""
 
     events: frozenset[str]
-    # The acknowledgment in the peer's last segment, how often it had been repeated, and how long ago.
+    # The acknowledgment in the peer's last segment, its repetitions, and its age.
     last_ack: int
     duplicates: int
     since_ack_ns: int | None
@@ -41,7 +41,7 @@ class Side:
     last_time_ns: int | None = None
     window: int | None = None
     duplicates: int = 0
-    # An ACK of something unseen came, and nothing of this side's has another acknowledgment since.
+    # An ACK of something unseen was captured, and this side has sent no other acknowledgment since.
     is_reported: bool = False
     last_events: frozenset[str] = frozenset()
 
@@ -60,7 +60,7 @@ def beyond(one: int, other: int) -> bool:
 
 
 def flag_all(segments: Iterable[Segment]) -> dict[int, Opinion]:
-    """Return tshark's opinion of each segment, by frame."""
+    """Return tshark's labels of each segment, by frame."""
     sides: dict[tuple[object, ...], Side] = {}
     initial_rtt_ns: dict[int, int | None] = {}
     opinions = {}
@@ -68,7 +68,7 @@ def flag_all(segments: Iterable[Segment]) -> dict[int, Opinion]:
         own = sides.setdefault((segment.stream, segment.source, segment.destination), Side())
         peer = sides.setdefault((segment.stream, segment.destination, segment.source), Side())
         opinions[segment.frame] = flag(segment, own, peer, initial_rtt_ns.get(segment.stream) or NEAR_NS)
-        # tshark knows the initial round trip from the segment after the one it measured it at.
+        # tshark knows the initial round trip only after the segment that measured it.
         initial_rtt_ns[segment.stream] = segment.initial_rtt_ns or initial_rtt_ns.get(segment.stream)
     return opinions
 
@@ -96,7 +96,7 @@ def flag(segment: Segment, own: Side, peer: Side, near_ns: int) -> Opinion:
 
 
 def flag_numbers(segment: Segment, own: Side, peer: Side) -> set[str]:
-    """Derive labels from the sequence number, the acknowledgment and the window, compared with the previous segment."""
+    """Derive labels from sequence number, acknowledgment and window, compared with the previous segment."""
     is_plain = not segment.flags & (SYN | FIN | RST)
     if segment.length == 1 and segment.seq == own.next and peer.window == 0:
         return {"zero_window_probe"}

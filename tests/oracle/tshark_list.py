@@ -1,9 +1,9 @@
-"""How tshark 4.0 comes by its bytes in flight: a second reckoning that must give each of its numbers.
+"""tshark 4.0's derivation of bytes in flight, reimplemented so that it reproduces each number.
 
-It keeps a list of captured, unacknowledged segments, a direction; in flight is the span of the list less
-the SACK blocks of the peer's last segment, but for a fourth block. SYN and FIN count as bytes until they
-are acknowledged. A hole in the sequence numbers silences it until the next ACK. (User's Guide §7.5; the
-rest was found by experiment.)
+Per direction tshark keeps a list of captured, unacknowledged segments; in flight is the span of the list minus the SACK
+blocks of the peer's last segment, except a fourth block. SYN and FIN count as bytes until they are acknowledged. After
+a hole in the sequence numbers there is no value until the next ACK. (User's Guide §7.5; the rest was found by
+experiment.)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HIGHEST = 2_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """tshark's reckoning just after a segment with data."""
+    """tshark's state just after a segment with data."""
 
     # Edges of the list.
     low: int
@@ -28,7 +28,7 @@ class Count:
     delivered: int
     own_control: int
     is_silent: bool
-    # An ACK further ahead than any window reaches took segments off the list.
+    # An ACK further ahead than any window reaches removed segments from the list.
     is_cleared: bool
 
     @property
@@ -94,7 +94,7 @@ class List:
 
 
 def count_all(segments: Iterable[Segment]) -> dict[int, Count]:
-    """Return tshark's reckoning after each segment with data, by frame."""
+    """Return tshark's state after each segment with data, by frame."""
     lists: dict[tuple[object, ...], List] = {}
     counts = {}
     for segment in segments:

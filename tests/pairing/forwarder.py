@@ -1,11 +1,11 @@
 """A router in one process between two namespaces, with real TCPs on both sides: it translates, rewrites and drops.
 
-Run as `unshare -rn python forwarder.py FOLDER KIND`: no right of the host is needed but to make namespaces. Sockets and
-TUN devices stay in the namespace in which they were made, so that one process holds the server in one, the client in
-the other, and itself between. Out: client.pcap and server.pcap, the packets on either side of it, and truth.json.
+Run as `unshare -rn python forwarder.py FOLDER KIND`; it needs only permission to create namespaces. Sockets and TUN
+devices stay in the namespace in which they were created, so one process holds the server in one, the client in the
+other, and itself in between. It writes client.pcap and server.pcap, the packets on either side, and truth.json.
 
 KIND: ``rewriter`` translates the client and rewrites options; ``both_ways`` translates client and server, and nothing
-else; ``proxy`` ends TCP in a namespace of its own, with real sockets on both sides.
+else; ``proxy`` terminates TCP in a separate namespace, with real sockets on both sides.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SYN, MSS, WINDOW_SCALE, NO_OPERATION = 0x02, 2, 3, 1
 
 
 def open_tun(name: str, address: str, peer: str) -> int:
-    """Make a TUN device in this namespace, with a route to the other side."""
+    """Create a TUN device in this namespace, with a route to the other side."""
     device = os.open("/dev/net/tun", os.O_RDWR)
     fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TUN_NO_PI))
     for words in (f"addr add {address}/32 dev {name}", f"link set {name} up", f"route add {peer} dev {name}"):
@@ -57,7 +57,7 @@ def checksum(data: bytes) -> int:
 def rewrite(packet: bytes, *, from_client: bool, kind: str) -> bytes:
     """Translate the client's address and port, bleach ECN, clamp the MSS and rewrite the client's window scale.
 
-    Or translate the server's address besides, and rewrite nothing.
+    Or also translate the server's address, and rewrite nothing.
     """
     data = bytearray(packet)
     data[8] -= 1
@@ -134,7 +134,7 @@ def forward(client: int, server: int, stop: threading.Event, folder: Path, kind:
 
 
 def shuttle(end: int, proxy: int, stop: threading.Event, path: Path) -> None:
-    """Move packets between an end's device and the proxy's, as they are, and record them."""
+    """Move packets between an end's device and the proxy's unchanged, and record them."""
     record, others = Recorder(path), {end: proxy, proxy: end}
     while not stop.is_set():
         for device in select.select([end, proxy], [], [], 0.05)[0]:
@@ -146,7 +146,7 @@ def shuttle(end: int, proxy: int, stop: threading.Event, path: Path) -> None:
 
 
 def leave_namespace() -> None:
-    """Go on in a new network namespace."""
+    """Continue in a new network namespace."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNET) != 0:
         raise OSError(ctypes.get_errno(), "unshare")
@@ -160,7 +160,7 @@ def pump(source: socket.socket, target: socket.socket) -> None:
 
 
 def transfer(sender: socket.socket, listener: socket.socket, address: str) -> None:
-    """Send some data, and wait until they were read."""
+    """Send some data, and wait until it was read."""
 
     def receive() -> None:
         accepted, _ = listener.accept()

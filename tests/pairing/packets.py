@@ -1,7 +1,7 @@
-"""Captures as lists of packets that a test may bend: clocks set, packets left out, headers rewritten on the way.
+"""Captures as lists of packets that tests can modify: clocks, missing packets, rewritten headers.
 
-In: a pcap of the lab. Out: the same, bent, as a pcap with nanoseconds. It knows IPv4 and TCP headers behind Ethernet
-and computes no checksums: nothing that pairs captures reads them.
+Reads a lab pcap and writes a modified one with nanoseconds. It handles IPv4 and TCP headers after Ethernet and computes
+no checksums, which no pairing reads.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ END_OF_OPTIONS, NO_OPERATION, MSS, WINDOW_SCALE, SACK_PERMITTED, SACK, TIMESTAMP
 
 @dataclass(frozen=True)
 class Packet:
-    """One packet. `data` begins with the IP header; `wire_bytes` counts from there too."""
+    """One packet. `data` begins with the IP header; `wire_bytes` counts from there."""
 
     time_ns: int
     data: bytes
     wire_bytes: int
     frame: int = 0
-    """In the capture that it comes from."""
+    """Frame in the original capture."""
 
     @property
     def ports(self) -> tuple[int, int]:
@@ -57,7 +57,7 @@ class Packet:
         return int(struct.unpack_from(">H", self.data, 4)[0])
 
     def with_ip(self, at: int, form: str, *values: int) -> Packet:
-        """Return it with fields of the IP header written over, or of the TCP header behind its 20 bytes."""
+        """Return the packet with changed IP header fields, or TCP header fields (after 20 bytes)."""
         data = bytearray(self.data)
         struct.pack_into(form, data, at, *values)
         return replace(self, data=bytes(data))
@@ -95,7 +95,7 @@ def segment(
     sack: tuple[tuple[int, int], ...] = (),
     options: bytes = b"",
 ) -> Packet:
-    """Make a segment between 10.0.0.1:1025 (the client) and 10.0.0.2:80, without options but those given."""
+    """Make a segment between 10.0.0.1:1025 (the client) and 10.0.0.2:80, with only the given options."""
     hosts = [(0x0A000001, 1025), (0x0A000002, 80)]
     (source, port), (target, other) = hosts if client else hosts[::-1]
     if sack:
@@ -108,7 +108,7 @@ def segment(
 
 
 def read(capture: Path) -> list[Packet]:
-    """Read every packet of a pcap of the lab."""
+    """Read every packet of a lab pcap."""
     return list(_read(capture))
 
 
@@ -146,14 +146,14 @@ def each(packets: list[Packet], change: Callable[[Packet], Packet]) -> list[Pack
 
 
 def skewed(packets: list[Packet], ppm: float, offset_ns: int = 0) -> list[Packet]:
-    """A clock that runs faster from the first packet on, and is ahead by an offset there."""
+    """A clock that runs fast from the first packet on, where it is ahead by an offset."""
     first_ns = packets[0].time_ns
     faster = [round((packet.time_ns - first_ns) * ppm / 1e6) for packet in packets]
     return [replace(each, time_ns=each.time_ns + more + offset_ns) for each, more in zip(packets, faster, strict=True)]
 
 
 def stepped(packets: list[Packet], step_ns: int, at: float = 0.5) -> list[Packet]:
-    """A clock that is set in the middle of the capture."""
+    """A clock that is set halfway through the capture."""
     first_ns, last_ns = packets[0].time_ns, packets[-1].time_ns
     when_ns = first_ns + int((last_ns - first_ns) * at)
     return [replace(each, time_ns=each.time_ns + (step_ns if each.time_ns >= when_ns else 0)) for each in packets]
@@ -166,14 +166,14 @@ def thinned(packets: list[Packet], share: float, seed: int = 1) -> list[Packet]:
 
 
 def shuffled(packets: list[Packet], by: int = 4, seed: int = 1) -> list[Packet]:
-    """A file whose records stand out of order by a few places, each with its own time."""
+    """A file whose records are out of order by a few places, each with its own time."""
     chance = random.Random(seed)
     order = sorted(range(len(packets)), key=lambda index: index + chance.uniform(0, by))
     return [packets[index] for index in order]
 
 
 def joined(packets: list[Packet], port: int, most: int = 16, size: int = 1448) -> list[Packet]:
-    """What GRO makes of the data from a port: consecutive segments of one size and timestamp as one frame.
+    """GRO's result for the data from a port: consecutive segments of one size and timestamp as one frame.
 
     It has the time of the last. A frame grows while the next segment continues it, with the next IP id and the same
     acknowledgment and timestamp (net/ipv4/tcp_offload.c, tcp_gro_receive).

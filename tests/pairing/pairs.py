@@ -1,6 +1,6 @@
-"""Two captures paired, and their truth: what left one end of a lab run and never came to the other.
+"""Paired captures and their truth: packets that left one end of a lab run but did not reach the other.
 
-The truth is tests/lab/both_ends, which pairs the untouched captures by other means and which tc's counters confirm.
+The truth is tests/lab/both_ends, which pairs the unmodified captures independently and agrees with tc's counters.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def captures(scenario: str) -> tuple[Path, Path]:
 
 
 def bent(scenario: str, folder: Path, *, a: Bend | None = None, b: Bend | None = None) -> Pairing:
-    """Pair a run's captures after something was done to either."""
+    """Pair a run's captures after modifying either."""
     paths = []
     for name, capture, bend in zip("ab", captures(scenario), (a, b), strict=True):
         packets = read(capture)
@@ -40,7 +40,7 @@ def bent(scenario: str, folder: Path, *, a: Bend | None = None, b: Bend | None =
 
 
 def lost_frames(scenario: str) -> dict[str, set[int]]:
-    """Return the frames that left and never arrived: of the data in the sender's capture, of ACKs in the receiver's."""
+    """Return the frames that left but did not arrive: data in the sender's capture, ACKs in the receiver's."""
     run = run_of(scenario)
     return {
         "data": {each.left.frame for each in data_way(run).lost},

@@ -1,4 +1,4 @@
-"""Lab runs whose captures are disturbed: losses stay exact or are said to be unknown, and the clock's error is true."""
+"""Lab runs with modified captures: losses stay exact or are unknown, and the clock's error bound holds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DATA_PORT = 5201
 
 
 def holds(pairing: tcpwin.Pairing, scenario: str) -> None:
-    """Losses are exact: each lost packet is the network's, and none is unknown."""
+    """Check that losses are exact: each lost packet is the network's, and none is unknown."""
     assert len(pairing) == 1
     assert frames_by_fate(pairing, data_direction(pairing))["lost"] == lost_frames(scenario)["data"]
     assert data_direction(pairing).lost == len(lost_frames(scenario)["data"])
@@ -36,7 +36,7 @@ def test_a_clock_that_runs_at_another_rate(scenario: str, ppm: int, tmp_path: Pa
     straight = tcpwin.pair(*captures(scenario)).clock
     clock = pairing.clock
     assert abs(clock.offset_ns - 7_000_000) <= clock.uncertainty_ns
-    # b's rate is b's first packet's on: the first packet of a comes before or after it by half a round trip.
+    # b's rate applies from b's first packet on: a's first packet is before or after it by half a round trip.
     assert abs(clock.offset_ns - straight.offset_ns - 7_000_000) <= 20_000
     if scenario in IN_ORDER:
         assert abs(clock.drift_ppm - ppm) <= 0.5
@@ -66,7 +66,7 @@ def test_a_clock_that_is_set(scenario: str, side: str, step_ns: int, tmp_path: P
 @pytest.mark.parametrize("step_ms", [400, -400, 100, -100, 30, -30])
 @pytest.mark.parametrize("side", ["a", "b"])
 def test_a_clock_that_is_set_by_little(side: str, step_ms: int, tmp_path: Path) -> None:
-    """By more than a round trip of 50 ms, and by less: then a line through both settings is possible, and false."""
+    """By more than a round trip of 50 ms, and by less, where a false line through both settings is possible."""
     pairing = bent(LOSSY[0], tmp_path, **{side: lambda packets: stepped(packets, step_ms * MS)})
     holds(pairing, LOSSY[0])
     clock = pairing.clock
@@ -118,7 +118,7 @@ def test_a_clock_that_is_set_and_set_back(step_ms: int, back_ms: int, tmp_path: 
     there_ns, back_ns = clock.steps_ns
     assert abs(there_ns - step_ms * MS) <= 20_000
     assert abs(back_ns + back_ms * MS) <= 20_000
-    # Packets that were on their way are of the setting before.
+    # Packets in transit belong to the previous setting.
     assert all(one.until_ns <= other.from_ns + 100 * MS for one, other in pairwise(clock.pieces))
 
 
@@ -133,7 +133,7 @@ def test_clocks_that_are_hours_apart(hours: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("side", ["a", "b"])
 @pytest.mark.parametrize("scenario", LOSSY)
 def test_records_out_of_order(scenario: str, side: str, tmp_path: Path) -> None:
-    """The file's order is wrong, its times are right: fates are the same. Frames are counted in the bent file."""
+    """The file's order is wrong, but its times are right: fates are unchanged. Frames count in the modified file."""
     pairing = bent(scenario, tmp_path, **{side: shuffled})
     assert data_direction(pairing).lost == len(lost_frames(scenario)["data"])
     assert ack_direction(pairing).lost == 0
@@ -144,7 +144,7 @@ def test_records_out_of_order(scenario: str, side: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("side", ["a", "b"])
 @pytest.mark.parametrize("scenario", LOSSY)
 def test_a_capture_with_gaps(scenario: str, side: str, share: float, tmp_path: Path) -> None:
-    """Packets called lost were lost, and lost packets are called lost or unknown."""
+    """Packets reported as lost were lost, and lost packets are reported as lost or unknown."""
     pairing = bent(scenario, tmp_path, **{side: lambda packets: thinned(packets, share)})
     truth = lost_frames(scenario)["data"]
     data = data_direction(pairing)
@@ -160,7 +160,7 @@ def test_a_capture_with_gaps(scenario: str, side: str, share: float, tmp_path: P
     assert data.lost <= len(truth) <= data.lost + data.unknown
     acks = ack_direction(pairing)
     assert acks.lost == 0
-    # The gaps are noticed, and most of the data are known to have come all the same.
+    # The gaps are noticed, and most of the data is known to have arrived.
     assert pairing.missed["ab".index(side)] > 0
     assert data.delivered >= 0.95 * (data.sent - len(truth))
 
@@ -173,7 +173,7 @@ def test_a_capture_with_gaps(scenario: str, side: str, share: float, tmp_path: P
 def test_gaps_when_a_clock_is_set(
     scenario: str, at: float, step_ns: int, set_at: str, side: str, tmp_path: Path
 ) -> None:
-    """Packets missing after a clock was set are still a gap of the capture: no packet is wrongly called lost."""
+    """Packets missing after a clock was set are a gap of the capture: none is wrongly reported as lost."""
 
     def bend(end: str, packets: list) -> list:
         thin = thinned(packets, 0.3) if end == side else packets
@@ -189,7 +189,9 @@ def test_gaps_when_a_clock_is_set(
 
 
 def test_gaps_that_only_the_time_after_a_clock_was_set_shows() -> None:
-    """The client's capture lacks 30 %, the server's clock is set by 3 s, no ACK is lost: a TCP written for this."""
+    """The client's capture lacks 30 %, the server's clock is set by 3 s, no ACK is lost; the TCP is written for this
+    test.
+    """
     left = Path(__file__).with_name("captures")
     pairing = tcpwin.pair(*(left / f"gaps-and-step-{end}.pcap.gz" for end in ("client", "server")))
     acks = ack_direction(pairing)
@@ -223,11 +225,11 @@ def test_captures_that_overlap_in_part(scenario: str, part: str, side: str, tmp_
     assert lost <= truth
     assert ack_direction(pairing).lost == 0
     if side == "b":
-        # The table begins a while before the other capture does; the counts have all.
+        # The table begins shortly before the other capture does; the counts include everything.
         first = min(lost | unknown | fates["delivered"])
         assert {frame for frame in truth if frame >= first} <= lost | unknown
         assert data.lost <= len(truth) <= data.lost + data.unknown
-    # In the common time all are known but those on their way as it begins or ends.
+    # In the common time only packets in transit at its start or end are unknown.
     left = [packet.frame for packet in cut(read(captures(scenario)[0 if side == "a" else 1]))]
     assert len(lost) >= (len(left) / len(read(captures(scenario)[1])) - 0.15) * len(truth)
 
@@ -259,7 +261,7 @@ def test_a_receiver_whose_card_joins_segments(scenario: str, most: int, tmp_path
 @pytest.mark.parametrize("most", [4, 16, 44])
 @pytest.mark.parametrize("scenario", LOSSY)
 def test_a_sender_whose_card_cuts_segments(scenario: str, most: int, tmp_path: Path) -> None:
-    """The sender's capture has frames that its card cuts later: lost are segments of them."""
+    """The sender's capture has frames that its card segments later; their segments are lost."""
     pairing = bent(scenario, tmp_path, a=lambda packets: early(joined(packets, DATA_PORT, most)))
     truth = lost_frames(scenario)["data"]
     data = data_direction(pairing)
@@ -268,7 +270,7 @@ def test_a_sender_whose_card_cuts_segments(scenario: str, most: int, tmp_path: P
 
 
 def early(packets: list) -> list:
-    """Return them, each no later than it was before its parts were: a frame is captured before it is cut."""
+    """Return the packets, each no later than its parts were before: a frame is captured before it is segmented."""
     return [
         replace(packet, time_ns=packet.time_ns - 100_000) if packet.payload_bytes > 1448 else packet
         for packet in packets
@@ -281,7 +283,7 @@ def test_offload_at_both_ends_keeps_its_frames() -> None:
 
 
 def test_a_duplicate_of_the_network(tmp_path: Path) -> None:
-    """Every hundredth data packet comes twice, a millisecond apart."""
+    """Every hundredth data packet arrives twice, a millisecond apart."""
     twice = 0
 
     def bend(packets: list) -> list:

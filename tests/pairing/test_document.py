@@ -1,4 +1,4 @@
-"""The JSON document of a pairing, the table of packets, and bundles that pair by themselves."""
+"""The JSON document of a pairing, the table of packets, and bundles that can be paired."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_the_table_of_packets_agrees_with_the_counts(tmp_path: Path) -> None:
 
 
 def test_delays_in_the_table_are_those_of_the_lab(tmp_path: Path) -> None:
-    """Also of packets that were on their way while b's clock was set."""
+    """Also for packets in transit while b's clock was set."""
     for name, bend in (("as it is", None), ("set", lambda packets: stepped(packets, -3_000_000_000))):
         pairing = bent(LOSSY, tmp_path, b=bend)
         table = pairing.packets()
@@ -135,7 +135,7 @@ def test_what_may_be_read_besides_paths() -> None:
 
 
 def test_written_captures_are_what_was_read(tmp_path: Path) -> None:
-    """Guards the tests' own tool."""
+    """Guards the tests' tool."""
     packets = read(captures(LOSSY)[0])
     again = read(write(tmp_path / "again.pcap", packets))
     assert [(each.time_ns, each.data) for each in again] == [(each.time_ns, each.data) for each in packets]
@@ -172,7 +172,7 @@ def test_captures_of_other_traffic_or_one_twice_are_warned_of() -> None:
 
 
 def test_a_capture_that_ends_early(tmp_path: Path) -> None:
-    """For packets after the capture ended, the fate and the cause of resends are unknown and not counted."""
+    """For packets after the end of the capture, fate and cause of retransmissions are unknown and not counted."""
     wild = ROOT / "captures" / "wild"
     cut = write(tmp_path / "cut.pcap", read(wild / "lossy-path-receiver.pcap.gz")[:800])
     pairing = tcpwin.pair(wild / "lossy-path.pcapng.gz", cut)
@@ -187,7 +187,7 @@ def test_a_capture_that_ends_early(tmp_path: Path) -> None:
     assert len(set(shares)) == 1
     first_ns, last_ns = (read(wild / "lossy-path-receiver.pcap.gz")[at].time_ns for at in (0, 799))
     began_ns = pairing.spans_ns[0][0] if pairing.spans_ns[0] else 0
-    # The relay held the first packet for 15 ms, and both ends have one clock.
+    # The relay held the first packet for 15 ms, and both ends share one clock.
     assert f"b from {time_text(first_ns - began_ns)} to {time_text(last_ns - began_ns)}" in text
 
 
@@ -201,7 +201,7 @@ def test_captures_of_one_name_get_different_labels(tmp_path: Path) -> None:
 
 
 def test_both_kinds_of_drops_are_named() -> None:
-    """Some packets are lost between the points, more are dropped by the receiver for their old timestamps."""
+    """Some packets are lost between the points; the receiver drops more because of their old timestamps."""
     pairing = tcpwin.pair(*captures("loss1_reorder_cubic_sack1"))
     text = "\n".join(render_pairing(pairing))
     scenario = "loss1_reorder_cubic_sack1"
@@ -216,7 +216,7 @@ def test_both_kinds_of_drops_are_named() -> None:
 
 
 def test_frames_of_lost_segments_are_not_counted_as_segments() -> None:
-    """An offloaded frame is several segments."""
+    """An offloaded frame contains several segments."""
     data = data_direction(tcpwin.pair(*captures(LOSSY)))
     named, *_ = direction_lines(data, None)
     assert named.endswith(f" and {data.lost - 12} more")

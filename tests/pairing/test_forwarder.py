@@ -1,7 +1,7 @@
 """Real TCPs of this kernel, and a router between them that translates, clamps, bleaches, rewrites and drops.
 
-What it did is known to it; what `tcpwin.pair` says of the captures on both sides of it must be the same. Each kind is
-tried live, and on the headers of one run stored in `captures`.
+`tcpwin.pair` must report exactly the router's actions. Each kind runs live, and on the headers of one stored run in
+`captures`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KEPT = Path(__file__).with_name("captures")
 
 
 def made(tmp_path_factory: pytest.TempPathFactory, how: str, kind: str) -> Path:
-    """Return the folder of a transfer; skip where namespaces or TUN devices are not to be had."""
+    """Return the folder of a transfer; skip if namespaces or TUN devices are not available."""
     if how == "stored":
         return KEPT / kind
     if shutil.which("unshare") is None or shutil.which("ip") is None or not Path("/dev/net/tun").exists():
@@ -49,7 +49,7 @@ def how(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, how: str) -> Path:
-    """Return the folder of a transfer through the router that rewrites."""
+    """Return the folder of a transfer through the rewriting router."""
     return made(tmp_path_factory, how, "rewriter")
 
 
@@ -69,7 +69,7 @@ def test_lost_packets_are_those_that_the_router_dropped(folder: Path, pairing: t
 
 
 def test_every_retransmission_has_its_cause(pairing: tcpwin.Pairing) -> None:
-    """The kernel resends what was dropped; a tail loss probe may be needless."""
+    """The kernel resends dropped data; a tail loss probe may be unnecessary."""
     data = pairing.connections[0].directions[0]
     assert data.resent.lost >= data.lost
     assert data.resent.ack_lost == 0
@@ -113,7 +113,7 @@ def test_client_and_server_that_are_both_translated(tmp_path_factory: pytest.Tem
     assert (data.source_in_b.address, data.target_in_b.address) == (forwarder.TRANSLATED, forwarder.SERVER)
     assert frames_by_fate(pairing, data)["lost"] == set(dropped)
     assert (acks.lost, data.unknown, acks.unknown) == (0, 0, 0)
-    # Addresses and ports are all that it changed.
+    # Only addresses and ports changed.
     assert {change.field: (change.left_as, change.came_as) for change in data.changes} == {
         "source": (str(data.source), str(data.source_in_b)),
         "destination": (str(data.target), str(data.target_in_b)),

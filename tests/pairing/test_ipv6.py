@@ -1,4 +1,4 @@
-"""IPv6 has no IP ids: only timestamps distinguish packets. Losses stay exact, and the clock's error stays true."""
+"""IPv6 has no IP ids, so only timestamps distinguish packets. Losses stay exact, and the clock's error bound holds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOSSY = ("loss1_cubic_sack1", "loss1_reno_sack0", "loss1_reorder_cubic_sack1")
 IN_ORDER = LOSSY[:2]
 SERVER_PORT = 5201
 JITTER_NS = 3_000_000
-"""netem's jitter in the last of them."""
+"""netem's jitter in the last run."""
 
 
 def written(path: Path, packets: list[Packet], *, stamped: bool, prefix: bytes = b"\xfd") -> Path:
@@ -37,7 +37,7 @@ def written(path: Path, packets: list[Packet], *, stamped: bool, prefix: bytes =
 
 
 def paired(scenario: str, folder: Path, *, stamped: bool, skipped: int = 0) -> tcpwin.Pairing:
-    """Pair a run's captures, of which the receiver's begins later."""
+    """Pair a run's captures, the receiver's of which begins later."""
     sender, receiver = (read(capture) for capture in captures(scenario))
     return tcpwin.pair(
         written(folder / "a.pcap", sender, stamped=stamped),
@@ -46,7 +46,7 @@ def paired(scenario: str, folder: Path, *, stamped: bool, skipped: int = 0) -> t
 
 
 def check_clock(pairing: tcpwin.Pairing, scenario: str) -> None:
-    """The lab has one clock; each piece says how far it may be off."""
+    """The lab has one clock; each piece states its maximum error."""
     assert pairing.clock.steps_ns == ()
     [piece] = pairing.clock.pieces
     assert abs(piece.offset_ns) <= piece.uncertainty_ns
@@ -98,7 +98,7 @@ def test_a_capture_that_begins_later(scenario: str, stamped: bool, skipped: int,
 @pytest.mark.parametrize("stamped", [True, False])
 @pytest.mark.parametrize("scenario", LOSSY)
 def test_a_capture_with_gaps(scenario: str, stamped: bool, side: str, share: float, tmp_path: Path) -> None:
-    """Copies of the same bytes and ACKs of one number are told apart by when they can have passed, or are unknown."""
+    """Copies of the same data, and ACKs with the same number, are distinguished by their possible times, or unknown."""
     sender, receiver = (read(capture) for capture in captures(scenario))
     if side == "a":
         sender = thinned(sender, share)

@@ -1,4 +1,4 @@
-"""Lab runs with captures at both ends: what the network dropped, packet by packet, and the lab's one clock."""
+"""Lab runs captured at both ends: the network's drops, packet by packet, and the lab's single clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def two_captures(path: Path) -> bool:
 
 
 RUNS = sorted(folder.name for folder in LAB_RUNS.iterdir() if folder.is_dir())
-# netem varies the data's delay: the quickest packet there is quicker than the quickest back by half a jitter and more.
+# netem varies the data's delay: the fastest packet there is faster than the fastest back by at least half the jitter.
 JITTER_NS = {"loss1_reorder_cubic_sack1": 3_000_000, "reorder_only_cubic": 1_000_000}
 MICROSECOND_NS = 1_000
 
@@ -132,7 +132,7 @@ def test_bundles_lost_what_their_queues_dropped(path: Path) -> None:
 
 
 def test_memory_is_bounded_by_packets_in_flight_and_lost() -> None:
-    """8,552 packets; a flight has 80, and what never comes is given up after 20 s."""
+    """8,552 packets; a flight has 80, and missing packets are given up after 20 s."""
     pairing = tcpwin.pair(*captures("loss1_cubic_sack1"))
     data = data_direction(pairing)
     assert data.sent > 5_000

@@ -1,4 +1,4 @@
-"""One capture that holds those of both ends: split by itself, and paired as the two are."""
+"""One capture that contains those of both ends is split automatically, and paired like the two."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SERVER_PORT = 5201
 
 
 def merged(folder: Path, *ends: list[Packet]) -> tuple[Path, list[tuple[int, int]]]:
-    """Both captures in order of time; and of each frame the end, 0 or 1, and its frame there."""
+    """Return both captures in order of time, and each frame's end, 0 or 1, with its frame there."""
     all_of = [(packet.time_ns, end, packet) for end, packets in enumerate(ends) for packet in packets]
     all_of.sort(key=lambda one: one[:2])
     path = write(folder / "merged.pcap", [packet for _, _, packet in all_of])
@@ -28,7 +28,7 @@ def merged(folder: Path, *ends: list[Packet]) -> tuple[Path, list[tuple[int, int
 
 @pytest.mark.parametrize("scenario", RUNS)
 def test_lost_packets_match_both_captures(scenario: str, tmp_path: Path) -> None:
-    """A router in between takes one of the time to live."""
+    """A router in between decrements the TTL by one."""
     path, origins = merged(tmp_path, *map(read, captures(scenario)))
     one, two = tcpwin.pair(path), tcpwin.pair(*captures(scenario))
     assert len(one) == len(two)
@@ -36,7 +36,7 @@ def test_lost_packets_match_both_captures(scenario: str, tmp_path: Path) -> None
         assert (direction.sent, direction.lost, direction.unknown) == (other.sent, other.lost, other.unknown)
         assert (direction.delay, direction.resent) == (other.delay, other.resent)
     lost = frames_by_fate(one, data_direction(one)).get("lost", set())
-    # Frames are those of the capture that was given.
+    # Frames refer to the given capture.
     assert {origins[frame - 1] for frame in lost} == {(0, frame) for frame in lost_frames(scenario)["data"]}
     assert not one.warnings
 
@@ -63,7 +63,7 @@ def test_clocks_that_differ(ahead_ns: int, tmp_path: Path) -> None:
 
 
 def test_without_a_router_in_between_the_first_copy_left(tmp_path: Path) -> None:
-    """A bridge does not decrement the time to live. A lost packet appears once."""
+    """A bridge does not decrement the TTL. A lost packet appears once."""
 
     def bend(packets: list[Packet]) -> list[Packet]:
         return each(packets, lambda packet: packet.with_ip(8, "B", 64))

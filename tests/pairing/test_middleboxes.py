@@ -22,7 +22,7 @@ SYN, ACK, ECE, CWR = 0x02, 0x10, 0x40, 0x80
 
 
 def exact(pairing: tcpwin.Pairing) -> tuple[PairedDirection, PairedDirection]:
-    """Return both directions, that of the data first, where losses are exact."""
+    """Return both directions, the data's first, after checking that losses are exact."""
     assert len(pairing) == 1
     assert not pairing.unpaired
     data, acks = data_direction(pairing), ack_direction(pairing)
@@ -40,7 +40,7 @@ def from_client(packet: Packet) -> bool:
 
 
 def translated(packet: Packet, *, source: bool, target: bool) -> Packet:
-    """The server's side of a router that translates the client's address and port, or the server's, or both."""
+    """Return the server's side of a router that translates address and port of the client, the server, or both."""
     client, server = (12, 16) if from_client(packet) else (16, 12)
     client_port, server_port = (0, 2) if from_client(packet) else (2, 0)
     if source:
@@ -132,14 +132,14 @@ def test_timestamps_that_are_taken_away(tmp_path: Path) -> None:
 
 
 def test_sack_blocks_that_a_firewall_does_not_rewrite(tmp_path: Path) -> None:
-    """It adds to the server's sequence numbers, and forgets SACK blocks: seen at the client they are others."""
+    """It adds to the server's sequence numbers but not to SACK blocks, which therefore differ at the client."""
     data, acks = exact(bent(LOSSY, tmp_path, b=lambda packets: each(packets, lambda p: renumbered(p, 0, 123_456_789))))
     assert {change.field: change.came_as for change in data.changes} == {"sequence": 123_456_789}
     assert fields(acks) == {"acknowledgment", "sack_blocks"}
 
 
 def renumbered(packet: Packet, client: int, server: int) -> Packet:
-    """A firewall adds to each end's sequence numbers on their way to the other capture."""
+    """Apply a firewall that adds to each end's sequence numbers on their way to the other capture."""
     own, back = (client, server) if from_client(packet) else (server, client)
     packet = packet.with_tcp(4, ">I", (packet.seq + own) % CYCLE)
     if packet.flags & ACK:
@@ -180,7 +180,7 @@ def test_sequence_numbers_and_addresses_that_are_rewritten(tmp_path: Path) -> No
 
 
 def test_ecn_that_is_bleached(tmp_path: Path) -> None:
-    """All data leave with ECT(0), and come without."""
+    """All data leaves with ECT(0), and arrives without."""
 
     def capable(packet: Packet) -> Packet:
         return packet.with_ip(1, "B", 0x02) if packet.payload_bytes else packet
@@ -210,7 +210,7 @@ def test_congestion_marks_are_not_bleaching(tmp_path: Path) -> None:
 @pytest.mark.parametrize("side", ["a", "b"])
 @pytest.mark.parametrize("snapshot_bytes", [54, 60, 66, 70])
 def test_options_cut_off_by_a_snapshot_length_were_not_removed(snapshot_bytes: int, side: str, tmp_path: Path) -> None:
-    """Snapshot lengths that hold the headers without options, or with a part of them."""
+    """Snapshot lengths that contain the headers without options, or with a part of them."""
 
     def cut(packets: list[Packet]) -> list[Packet]:
         return each(packets, lambda packet: replace(packet, data=packet.data[: snapshot_bytes - 14]))
@@ -252,7 +252,7 @@ def test_flags_of_ecn_that_are_cleared(tmp_path: Path) -> None:
 
 
 def test_hops_are_the_routers_between(tmp_path: Path) -> None:
-    """The lab has one router; two more take one each."""
+    """The lab has one router; two more decrement the TTL by one each."""
 
     def bend(packet: Packet) -> Packet:
         away = packet.ports[0] == SERVER_PORT
@@ -263,7 +263,7 @@ def test_hops_are_the_routers_between(tmp_path: Path) -> None:
 
 
 def test_resets_from_something_in_between(tmp_path: Path) -> None:
-    """One comes to the client with another time to live than all else; the server never sent it."""
+    """One arrives at the client with a different TTL; the server never sent it."""
 
     def bend(packets: list[Packet]) -> list[Packet]:
         model = next(packet for packet in packets[1000:] if not from_client(packet))
@@ -279,7 +279,7 @@ def test_resets_from_something_in_between(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("resent", [0, 0.2])
 def test_a_proxy_is_two_connections(resent: float, tmp_path: Path) -> None:
-    """Other sequence numbers, timestamps, IP ids, and copies on one side: what it carries is the same."""
+    """Different sequence numbers, timestamps, IP ids, and copies on one side, but the same data."""
     chance = random.Random(3)
     ids = iter(range(1, 1 << 20))
 

@@ -1,4 +1,4 @@
-"""Frames that offload merged at one point or at both, cut differently: losses are reported segment by segment."""
+"""Frames merged by offload at one point or both, divided differently: losses are reported per segment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ US = 1_000
 
 
 def early(packets: list[Packet]) -> list[Packet]:
-    """Each joined frame before its parts were: a frame is captured before the card cuts it."""
+    """Return each merged frame before its parts were sent: a frame is captured before the card segments it."""
     return [
         replace(packet, time_ns=packet.time_ns - 100 * US) if packet.payload_bytes > 1448 else packet
         for packet in packets
@@ -29,7 +29,7 @@ def early(packets: list[Packet]) -> list[Packet]:
 
 
 def frames_of(packets: list[Packet], lost: Iterable[Packet], size: int = 1448) -> set[int]:
-    """Return the frames, as they were written, that have a segment of those that were lost."""
+    """Return the written frames that contain a lost segment."""
     found = set()
     for packet in lost:
         for number, frame in enumerate(packets, 1):
@@ -85,14 +85,14 @@ def test_frames_that_both_ends_cut_differently_and_one_capture_lacks(scenario: s
 @pytest.mark.parametrize(("at_sender", "at_receiver"), [(1, 16), (4, 1), (4, 16), (4, 3)])
 @pytest.mark.parametrize("missing", [0, 0.2])
 def test_short_writes_that_are_joined(at_sender: int, at_receiver: int, missing: float, tmp_path: Path) -> None:
-    """Segments of 300 bytes, as an application writes them: four of them are shorter than a full segment."""
+    """Segments of 300 bytes, as written by an application: four of them are shorter than a full segment."""
     sent, came, lost = writes_of(300)
     a, b = (joined(packets, 80, most, 300) for packets, most in ((sent, at_sender), (came, at_receiver)))
     pairing = paired(tmp_path, thinned(a, missing), b)
     data = data_direction(pairing)
     there = frames_of(thinned(a, missing), lost, 300)
     fates = frames_by_fate(pairing, data)
-    # If the sender's capture lacks packets, an ACK that follows may answer a copy that it also lacks.
+    # If the sender's capture lacks packets, a following ACK may answer a copy that it also lacks.
     assert fates["lost"] == there
     assert (data.lost, data.duplicated) == (len(lost), 0) if not missing else data.lost <= len(lost)
     if not missing:
@@ -100,7 +100,7 @@ def test_short_writes_that_are_joined(at_sender: int, at_receiver: int, missing:
 
 
 def writes_of(size: int) -> tuple[list[Packet], list[Packet], list[Packet]]:
-    """Segments of one size from the server, of which some are lost and sent again a round trip later."""
+    """Segments of one size from the server, some of which are lost and resent a round trip later."""
     chance = random.Random(4)
     sent, came, lost, again = [*handshake()], [*handshake(1)], [], []
     ip_id = 500
@@ -127,7 +127,7 @@ def writes_of(size: int) -> tuple[list[Packet], list[Packet], list[Packet]]:
 
 
 def handshake(late_ms: int = 0) -> list[Packet]:
-    """As the server has it, or the client."""
+    """Return the handshake as seen by the server or the client."""
     rungs = (
         (2, {"client": True, "seq": 500, "ack": 0, "flags": SYN, "ip_id": 8000}),
         (3, {"client": False, "seq": 999, "ack": 501, "flags": SYN | ACK, "ip_id": 499}),
@@ -142,9 +142,9 @@ def handshake(late_ms: int = 0) -> list[Packet]:
 
 @pytest.mark.parametrize("mss", [1460, None])
 def test_full_segments_without_timestamps_are_not_offload(mss: int | None, tmp_path: Path) -> None:
-    """A middlebox takes the timestamps from the SYN: the segments are longer than with them, and no frame is two.
+    """A middlebox removes the timestamps from the SYN: segments are longer than with them, and no frame is two.
 
-    Both points are read at the same time: a copy is seen at the receiver before it is at the sender.
+    Both points are read in parallel: a copy is seen at the receiver before it is at the sender.
     """
     stamp = bytes([1, 1, TIMESTAMPS, 10, 0, 0, 0, 9, 0, 0, 0, 0])
     syn = bytes([MSS, 4]) + mss.to_bytes(2) + stamp if mss else b""
@@ -192,7 +192,7 @@ def test_full_segments_without_timestamps_are_not_offload(mss: int | None, tmp_p
 
 
 def test_copies_of_acks_without_ids_differ_by_their_contents(tmp_path: Path) -> None:
-    """Duplicate ACKs of one number with growing SACK blocks; the network makes two of each third of them."""
+    """Duplicate ACKs of one number with growing SACK blocks; the network duplicates every third of them."""
     a, b = handshake(1), handshake()
     doubled = 0
     for number in range(60):
@@ -215,7 +215,7 @@ def test_copies_of_acks_without_ids_differ_by_their_contents(tmp_path: Path) -> 
 
 
 def test_merged_short_segments_do_not_lower_the_mss(tmp_path: Path) -> None:
-    """The receiver's card joins 1,299 and 50 bytes, and three full segments after them, which left long before."""
+    """The receiver's card merges 1,299 and 50 bytes, and three later full segments, which left long before."""
     mss = bytes([MSS, 4]) + (1460).to_bytes(2)
     a, b = [], []
     for time_ms, what in (

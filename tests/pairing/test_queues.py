@@ -1,7 +1,7 @@
-"""A capture whose times disagree by direction, as those of several receive queues: what comes is stamped too early.
+"""A capture whose times differ by direction, as with several receive queues: arrivals are stamped too early.
 
-Then a packet seems to come before it left, and an answer precedes its question. Losses stay exact, and which point
-is nearer to which host follows from the losses where times do not show it.
+A packet then seems to arrive before it left, and an answer to precede its question. Losses stay exact; if times do not
+show which point is nearer to which host, losses do.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tcpwin.render.comparing.pairing import render_pairing
 WILD = Path(__file__).parents[2] / "captures" / "wild"
 SENDER, RECEIVER = WILD / "lossy-path.pcapng.gz", WILD / "lossy-path-receiver.pcap.gz"
 DATA_SOURCE = "192.0.2.1"
-"""The host that sends (captures/wild/lossy-path.toml)."""
+"""The sending host (captures/wild/lossy-path.toml)."""
 ROUND_TRIP_US = 30_000
-"""The relay's, 15 ms each way."""
+"""The relay's delay, 15 ms each way."""
 SYN, ACK = 0x02, 0x10
 
 
@@ -33,7 +33,7 @@ def truth() -> set[int]:
 
 
 def earlier(packets: Iterable[Packet], by_us: int, source: str) -> list[Packet]:
-    """Packets of a source stamped earlier, in the order of their times."""
+    """Return packets of a source with earlier timestamps, in order of time."""
     own = bytes(map(int, source.split(".")))
     moved = [
         replace(each, time_ns=each.time_ns - by_us * 1_000) if each.data[12:16] == own else each for each in packets

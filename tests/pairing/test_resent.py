@@ -19,7 +19,8 @@ Rung = tuple[list[Packet], list[Packet]]
 SYN, ACK = 0x02, 0x10
 LOSSY = ("loss1_cubic_sack1", "loss1_reno_sack0", "loss1_reorder_cubic_sack1")
 REFUSING = ("oscil_10mbit_300ms_170p2_guard",)
-# The names of tests/lab/resends. Data that the receiver had is needless here, as these runs lose no ACK.
+# Names of tests/lab/resends. Data that the receiver had makes a retransmission needless here, because these runs lose
+# no ACK.
 TRUTH = {"lost": "lost", "refused": "refused", "arrived": "needless"}
 
 
@@ -40,7 +41,7 @@ def test_each_cause_is_the_labs(scenario: str) -> None:
 
 @pytest.mark.parametrize("scenario", LOSSY)
 def test_a_lost_copy_is_named(scenario: str) -> None:
-    """The frame of the newest copy before."""
+    """The frame of the newest earlier copy."""
     pairing = tcpwin.pair(*captures(scenario))
     table = pairing.packets()
     named = table["lost_frame"] > 0
@@ -50,7 +51,7 @@ def test_a_lost_copy_is_named(scenario: str) -> None:
 
 
 def both(time_ms: float, *, to_a: bool = True, to_b: bool = True, **what: Any) -> Rung:
-    """A packet at each point, 10 ms and one router apart."""
+    """Return a packet at each point, 10 ms and one router apart."""
     left = segment(time_ms, **what)
     came = segment(time_ms + 10, **what, ttl=63)
     at_a, at_b = (left, came) if what["client"] else (came, left)
@@ -65,7 +66,7 @@ def written(folder: Path, ladder: list[Rung]) -> list[Path]:
 
 
 def test_lost_acks_that_made_a_sender_repeat(tmp_path: Path) -> None:
-    """The client's data come, the server's ACK of them is lost, and the client sends them again."""
+    """The client's data arrives, the server's ACK is lost, and the client resends it."""
     ladder = [
         both(0, client=True, seq=99, ack=0, flags=SYN, ip_id=10),
         both(10, client=False, seq=499, ack=100, flags=SYN | ACK),
@@ -89,9 +90,9 @@ def test_lost_acks_that_made_a_sender_repeat(tmp_path: Path) -> None:
 
 
 def test_a_packet_dropped_beyond_the_second_point(tmp_path: Path) -> None:
-    """Point b is on the way: the first data pass it, the server behind it asks for them again, and they are sent again.
+    """Point b is mid-path: the first data passes it, the server behind it requests the data again, and it is resent.
 
-    Nothing shows whether the server dropped them or the rest of the path did: neither is said.
+    Nothing shows whether the server or the rest of the path dropped it, so neither is claimed.
     """
     ladder = [
         both(0, client=True, seq=99, ack=0, flags=SYN, ip_id=10),
@@ -111,7 +112,7 @@ def test_a_packet_dropped_beyond_the_second_point(tmp_path: Path) -> None:
 
 
 def sent_again_at_once(*, duplicate: bool, first_is_seen: bool = True) -> list[Rung]:
-    """The first data arrive and are resent before they are acknowledged: the next ACK shows which copy it answers."""
+    """The first data arrives but is resent before it is acknowledged: the next ACK shows which copy it answers."""
     seen = {"to_a": first_is_seen, "to_b": first_is_seen}
     return [
         both(0, client=True, seq=99, ack=0, flags=SYN, ip_id=10),
@@ -143,7 +144,7 @@ def test_what_neither_capture_has_was_not_dropped_beyond(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("scenario", LOSSY[:2])
 def test_captures_with_gaps_at_both_ends_prove_no_drop_beyond(scenario: str, tmp_path: Path) -> None:
-    """These receivers dropped nothing: each copy before was lost, or missed by both captures."""
+    """These receivers dropped nothing: each previous copy was lost, or missed by both captures."""
     a, b = (lambda packets, seed=seed: thinned(packets, 0.3, seed) for seed in (3, 4))
     resent = data_direction(bent(scenario, tmp_path, a=a, b=b)).resent
     assert resent.refused == 0
@@ -151,7 +152,7 @@ def test_captures_with_gaps_at_both_ends_prove_no_drop_beyond(scenario: str, tmp
 
 
 def test_captures_with_gaps_at_both_ends_tell_no_false_drop_beyond(tmp_path: Path) -> None:
-    """This receiver drops what is too old (PAWS): the whole captures show that a copy of each came."""
+    """This receiver drops old segments (PAWS): the complete captures show that a copy of each arrived."""
     scenario = LOSSY[2]
     sender = read(captures(scenario)[0])
     thin = thinned(sender, 0.3, 3)
@@ -167,7 +168,7 @@ def test_captures_with_gaps_at_both_ends_tell_no_false_drop_beyond(tmp_path: Pat
 
 
 def test_a_loss_soon_after_the_handshake_is_lost(tmp_path: Path) -> None:
-    """A SYN in both captures: both were running from then on."""
+    """A SYN in both captures shows that both were running from then on."""
     ladder = [
         both(0, client=True, seq=99, ack=0, flags=SYN, ip_id=10),
         both(1, client=False, seq=499, ack=100, flags=SYN | ACK),
@@ -200,10 +201,10 @@ def test_handshakes_that_nothing_but_time_tells_apart(tmp_path: Path) -> None:
 
 
 def test_a_packet_that_comes_late_does_not_hide_what_was_lost() -> None:
-    """One segment comes 6 ms late over a path of 30 µs: the clocks are no farther apart for it.
+    """One segment is 6 ms late over a path of 30 µs, which does not move the clocks apart.
 
-    The captures are of a simulated sender without SACK. In the server's frame 242, one segment of 13 was lost. It was
-    sent again in frame 293 and acknowledged a millisecond later: that does not prove that the first copy came.
+    The captures are of a simulated sender without SACK. In the server's frame 242, one of 13 segments was lost. It was
+    resent in frame 293 and acknowledged a millisecond later, which does not prove that the first copy arrived.
     """
     folder = Path(__file__).parent / "captures"
     pairing = tcpwin.pair(*(folder / f"late-and-joined-{host}.pcap.gz" for host in ("client", "server")))

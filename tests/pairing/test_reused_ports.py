@@ -1,6 +1,6 @@
-"""Connections one after another between the same two addresses and ports: each is paired with itself.
+"""Consecutive connections between the same addresses and ports: each is paired with itself.
 
-The second is a lab run once more, later, with other sequence numbers and IP ids, as a kernel chooses them each time.
+The second is the lab run repeated later, with other sequence numbers and IP ids, as a kernel chooses them each time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import tcpwin
 SCENARIO = "loss1_cubic_sack1"
 GAP_NS = 5_000_000
 CLIENT, SERVER = 123_456_789, 3_210_987_654
-"""By which sequence numbers of either side differ in the second connection."""
+"""Difference of both sides' sequence numbers in the second connection."""
 
 
 def again(packets: list[Packet], later_ns: int, *, stamps: int = 777_777) -> list[Packet]:
@@ -42,7 +42,7 @@ def again(packets: list[Packet], later_ns: int, *, stamps: int = 777_777) -> lis
 
 
 def both(stamps: int = 777_777) -> tuple[list[Packet], list[Packet], list[Packet], list[Packet]]:
-    """The first connection at both points, and the second."""
+    """Return the first and the second connection at both points."""
     sender, receiver = (read(capture) for capture in captures(SCENARIO))
     first_ns = min(sender[0].time_ns, receiver[0].time_ns)
     later_ns = max(sender[-1].time_ns, receiver[-1].time_ns) - first_ns + GAP_NS

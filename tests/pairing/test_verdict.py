@@ -1,4 +1,4 @@
-"""The verdict by both captures: the one judge, and what only two captures can prove."""
+"""The verdict from both captures: the same judgement, and conclusions that only two captures allow."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def other_end(path: Path) -> Path:
 
 @all_cases("path", WORLDS, ids=ids)
 def test_a_certain_verdict_of_one_capture_holds_for_both(path: Path) -> None:
-    """Also where they are named in the other order."""
+    """Also if they are named in the opposite order."""
     truth = truth_of(path).result
     for pairing in (tcpwin.pair(path, other_end(path)), tcpwin.pair(other_end(path), path)):
         assert judged(pairing).verdict.limit in truth.alike
@@ -52,13 +52,15 @@ def test_a_certain_verdict_of_one_capture_holds_for_both(path: Path) -> None:
 
 @pytest.mark.parametrize("path", OVERFLOWS, ids=ids)
 def test_losses_of_a_full_queue_are_the_paths_rate(path: Path) -> None:
-    """Others' traffic keeps the queue long: by one capture losses may look random; by both each met a full queue."""
+    """Other traffic keeps the queue long: in one capture losses may look random; both show that each met a full
+    queue.
+    """
     both = judged(tcpwin.pair(path, other_end(path)))
     assert both.alone["a"].limit in ("path_loss", "path_rate")
     assert "path_loss" not in truth_of(path).result.alike
     assert both.verdict.limit in truth_of(path).result.alike
     assert "queue" in both.verdict.reason
-    # Nobody can mend the overflow of a path that is used up.
+    # Nobody can fix the overflow of a fully used path.
     assert both.verdict.lost_ns < 0.1 * both.budget.total_ns
 
 
@@ -74,7 +76,7 @@ def test_a_verdict_by_both_is_one_as_any(name: str) -> None:
 
 
 def is_sound(verdict: Verdict, judged: JudgedDirection) -> None:
-    """Assert that a verdict contains nothing it must never print."""
+    """Check that a verdict contains nothing it must never print."""
     life_ns = judged.budget.total_ns
     assert verdict.limit in LIMITS
     assert verdict.owner in OWNERS
@@ -95,7 +97,7 @@ def test_loss_is_reported_with_its_count_and_place() -> None:
 
 
 def test_packets_that_the_receiver_dropped_are_not_the_paths() -> None:
-    """captures/runs: the reader oscillates, and its kernel drops what came (see tests/pairing/test_resent.py)."""
+    """captures/runs: the reader oscillates, and its kernel drops arrived data (tests/pairing/test_resent.py)."""
     verdict = judged(tcpwin.pair(*captures("oscil_10mbit_300ms_170p2_guard"))).verdict
     assert (verdict.limit, verdict.owner, verdict.side) == ("path_loss", "client_host", "client")
     assert "153 of 153 retransmissions" in verdict.reason
@@ -108,7 +110,7 @@ def test_packets_dropped_for_their_age_blame_what_reorders() -> None:
 
 
 def made(**what: int) -> Crossing:
-    """Between the captures of `LOSSY`, as it might have been."""
+    """Return a modified pairing of the captures of `LOSSY`."""
     counts = {"known": 5586, "lost": 59, "back_known": 2966, "back_lost": 0, "retransmissions": 59, "for_lost": 59}
     counts |= {"for_lost_acks": 0, "needless": 0, "for_refused": 0, **what}
     return Crossing(near="a", far="b", **counts)
@@ -154,7 +156,7 @@ def test_a_queue_on_the_way_back_makes_the_paths_rate_doubtful() -> None:
 
 
 def test_flight_is_the_senders_and_windows_are_the_receivers() -> None:
-    """captures/runs: the receiver's capture shows each window as it left, the sender's as it came."""
+    """captures/runs: the receiver's capture shows each window as it left, the sender's as it arrived."""
     both = judged(tcpwin.pair(*captures("slow_reader")))
     assert (both.sender_view.capture, both.receiver_view.capture) == ("a", "b")
     [sender] = tcpwin.analyze(captures("slow_reader")[0]).connections
@@ -165,7 +167,7 @@ def test_flight_is_the_senders_and_windows_are_the_receivers() -> None:
 
 
 def test_one_capture_that_cannot_tell_is_not_asked(tmp_path: Path) -> None:
-    """The sender's capture lacks the data's direction: the receiver's judges."""
+    """The sender's capture lacks the data's direction, so the receiver's judges."""
     from pairing.packets import read, write
 
     one_way = [packet for packet in read(captures(LOSSY)[0]) if packet.ports[0] != 5201]

@@ -1,4 +1,4 @@
-"""Whose settings are whose: by socket, address or name, and never merged."""
+"""Settings of both ends: assigned by socket, address or name, and never merged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The path of a capture against the world that was drawn."""
+"""The path of a capture compared with the world that was drawn."""
 
 from __future__ import annotations
 

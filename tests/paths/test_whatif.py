@@ -1,4 +1,4 @@
-"""Predictions against runs of the changed world in the lab's kernel, and against the verdict's own cost."""
+"""Predictions compared with lab runs of the changed world, and with the verdict's cost."""
 
 from __future__ import annotations
 
@@ -71,7 +71,9 @@ def test_a_change_takes_as_long_as_its_run(path: Path, run: dict[str, object]) -
 def test_a_send_buffer_that_was_left_bounds_what_a_larger_window_gives(
     settings: dict[str, str], seconds: float, binds: str, capture: str
 ) -> None:
-    """A window of 33 kB and a send buffer of 60,000 bytes over 166 ms; the seconds are of runs in the lab's kernel."""
+    """A window of 33 kB and a send buffer of 60,000 bytes over 166 ms; the seconds are from runs in the lab's
+    kernel.
+    """
     chosen = connection(LEFT, capture)
     if not settings:
         assert chosen.duration_ns / 1e9 == pytest.approx(seconds, rel=0.06)
@@ -85,7 +87,7 @@ def test_a_send_buffer_that_was_left_bounds_what_a_larger_window_gives(
 
 
 def test_the_model_is_that_of_the_receivers_kernel() -> None:
-    """From 6.6 on the share of the buffer is the connection's own, and tcp_adv_win_scale has no effect."""
+    """From 6.6 on the buffer's share is the connection's, and tcp_adv_win_scale has no effect."""
     chosen = connection(LEFT, "sender.pcap.gz")
     path = fit_path(chosen)
     assert path is not None

@@ -29,14 +29,14 @@ def test_the_same_settings_give_the_same() -> None:
 
 
 def test_a_slower_path_gives_no_more_than_its_rate() -> None:
-    """20.3 Mbit/s were captured; a run over a path of 10 cannot come to more."""
+    """20.3 Mbit/s were captured; a run over a path of 10 cannot reach more."""
     slower = replace(measured(), path_rate_bps=10e6)
     rows = {name: rest for name, *rest in against(slower, replace(slower, goodput_bps=9.4e6)).rows}
     assert rows["throughput"] == ["20.3 Mbit/s", "10 Mbit/s", "9.4 Mbit/s"]
 
 
 def test_a_run_that_breaks_the_prediction_is_reported() -> None:
-    """38.8 Mbit/s were predicted for other settings; a run that stays at 20.3 is 48 % less."""
+    """38.8 Mbit/s were predicted for other settings; a run that stays at 20.3 is 48 % slower."""
     captured = measured()
     found = against(captured, captured, predict(captured, reference("lab-bulk-300ms").run("512m2-stock")))
     assert found.is_rate_right is False
@@ -78,7 +78,7 @@ def test_a_run_says_whether_it_is_a_twin() -> None:
 
 
 def test_from_6_6_on_the_runs_own_share_is_reported() -> None:
-    """3.8 MiB of a buffer of 4 MiB is veth's share; no fixed half says that it is wrong."""
+    """3.8 MiB of a buffer of 4 MiB is veth's share, which no fixed half contradicts."""
     newer = replace(measured(), kernel="6.12.117", window_max_bytes=4 * MIB * 243 // 256)
     found = against(measured(), newer)
     assert found.is_window_right is True

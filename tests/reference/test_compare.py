@@ -1,4 +1,4 @@
-"""Compare a transfer with nearby references: nearest run, verdict, the memory model's reasons, and when not to."""
+"""Comparing a transfer with nearby references: nearest run, verdict, memory model, and refusals."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def test_the_nearest_of_a_lab_run_is_the_run_of_its_scenario(kernel: str) -> Non
     assert names(found)[0] == f"lab-oscil-300ms/170p2-{kernel}"
     assert found.nearest[0].distance == 0
     assert len(found.cells[0]) == 2 + len(found.beside)
-    # The bundle's counters are those of the shipped table: one run.
+    # The bundle's counters equal those of the shipped table: they are one run.
     run = reference("lab-oscil-300ms").run(f"170p2-{kernel}")
     shared = run.counters.keys() & measured.counters.keys()
     assert len(shared) == 4
     assert {name: measured.counters[name] for name in shared} == {name: run.counters[name] for name in shared}
-    # 941 Mbit/s is what 1 Gbit/s of Ethernet leaves for payload with timestamps: 1448 of 1538 bytes.
+    # 941 Mbit/s is the payload on 1 Gbit/s of Ethernet with timestamps: 1448 of 1538 bytes.
     assert measured.best_second_bps == pytest.approx(1e9 * 1448 / 1538, rel=0.001)
     assert found.prediction.goodput_bps is None, "a larger buffer cures neither a slow reader nor an overflow"
 
@@ -69,7 +69,7 @@ def test_an_overflowing_queue_is_reported_with_the_settings_that_avoid_it() -> N
 
 
 def test_the_models_window_is_the_packets(small_window: Comparison) -> None:
-    """4 MiB at -2: a quarter, 1,048,576 bytes. In units of shift 7 that is 8,192, which no other limit comes below."""
+    """4 MiB at -2: a quarter, 1,048,576 bytes. With shift 7 that is 8,192 units, and no other limit is lower."""
     measured = small_window.measured
     assert (measured.rmem_max_bytes, measured.adv_win_scale, measured.kernel) == (4 * MIB, -2, "6.1.192")
     assert measured.window_max_bytes == pytest.approx(MIB, rel=0.002)
@@ -83,7 +83,7 @@ def test_the_verdict_on_a_small_window(small_window: Comparison) -> None:
         "lab-bulk-300ms/512m2-stock (Linux 6.1.192, 512 MiB at -2 gives 128 MiB) "
         "reached 941 Mbit/s in its best second, 602 Mbit/s on average, over 300 ms. Yours came to "
     )
-    # From the first byte to the last ACK: at the receiver that is a round trip less than at the sender.
+    # From the first byte to the last ACK: at the receiver that is a round trip shorter than at the sender.
     assert small_window.measured.goodput_bps == pytest.approx(20.8e6, rel=0.03)
     assert "limited by the client's receive window (" in small_window.verdict
     assert small_window.verdict.endswith(": 4 MiB at -2 gives 1 MiB.")
@@ -97,15 +97,15 @@ def test_the_verdict_on_a_small_window(small_window: Comparison) -> None:
     ]
     cells = {name: rest for name, *rest in small_window.cells}
     assert cells["throughput"][1:] == ["120 Mbit/s", "941 Mbit/s"]
-    # The run's kernel said so: 128 MiB of window, and what 941 Mbit/s keep on a path of 300 ms.
+    # The run's kernel: 128 MiB of window, and what 941 Mbit/s keep on a path of 300 ms.
     assert cells["largest window seen"][1:] == [None, "128 MiB"]
     assert cells["most in flight"][2] == "33.9 MiB"
 
 
 def test_the_prediction_for_the_references_settings(small_window: Comparison) -> None:
-    """Slow start bounds 16 MB: 10 × 1448 × (2^n - 1) reaches it at n = 11 (10 come to 14.8 MB), 3.3 s, 38.8 Mbit/s.
+    """Slow start limits 16 MB: 10 × 1448 × (2^n - 1) reaches it at n = 11 (n = 10 gives 14.8 MB), 3.3 s, 38.8 Mbit/s.
 
-    The lab's kernel with these settings came to 38.7 Mbit/s.
+    The lab's kernel reached 38.7 Mbit/s with these settings.
     """
     prediction = small_window.prediction
     assert prediction.allowed.window_bytes == 128 * MIB
@@ -120,7 +120,7 @@ def test_the_prediction_for_the_references_settings(small_window: Comparison) ->
 
 
 def bulk(**other: object) -> Measured:
-    """A minute at 1 MiB over 300 ms, of which the window took 54 s."""
+    """A minute at 1 MiB over 300 ms, limited by the window for 54 s."""
     known: dict[str, object] = {
         "rtt_ns": 300 * MS,
         "goodput_bps": 25e6,
@@ -140,7 +140,7 @@ def bulk(**other: object) -> Measured:
 
 
 def test_a_prediction_by_hand() -> None:
-    """54 s at 1/128 are 0.42 s, and 6 s stay: 187.5 MB in 6.42 s are 233.6 Mbit/s."""
+    """54 s at 1/128 are 0.42 s, and 6 s remain: 187.5 MB in 6.42 s are 233.6 Mbit/s."""
     run = reference("lab-bulk-300ms").run("512m2-stock")
     found = predict(bulk(), run)
     assert found.goodput_bps == pytest.approx(187.5e6 * 8 / (6 + 54 / 128))
@@ -154,7 +154,7 @@ def test_a_prediction_by_hand() -> None:
 
 @pytest.mark.parametrize(("share", "words"), [(111, "512 MiB at 111/256 gives 222 MiB"), (243, "512 MiB at 243/256")])
 def test_from_6_6_on_a_connections_own_share_counts(share: int, words: str) -> None:
-    """1448 bytes in 3328 are 111/256, veth's 243/256: what the connection showed, not the half that it began with."""
+    """1448 bytes in 3328 are 111/256, veth's 243/256: the connection's share, not the initial half."""
     run = reference("lab-bulk-300ms").run("512m2-stock")
     measured = bulk(kernel="6.12", adv_win_scale=None, rmem_max_bytes=2 * MIB, window_max_bytes=2 * MIB * share // 256)
     found = compare_measured(measured)
@@ -219,7 +219,7 @@ def test_captures_that_no_reference_is_like(name: str, said: str) -> None:
 
 
 def test_without_settings_the_prediction_says_what_it_assumes() -> None:
-    """The packets do not show whether SO_RCVBUF or tcp_rmem set the 64 KiB that bound the window."""
+    """The packets do not show whether SO_RCVBUF or tcp_rmem set the 64 KiB that limit the window."""
     connection = tcpwin.analyze(CAPTURES / "lab" / "receive-buffer-64k.pcap.gz").connections[0]
     found = compare(connection, rate_bps=1e9)
     assert found.agreement is None
@@ -230,7 +230,7 @@ def test_without_settings_the_prediction_says_what_it_assumes() -> None:
 
 
 def test_a_send_buffer_that_is_left_bounds_the_prediction() -> None:
-    """2 MiB lets 1.9 MiB be in flight over 300 ms: 53 Mbit/s at most, whatever the receiver's buffer is."""
+    """2 MiB allow 1.9 MiB in flight over 300 ms: at most 53 Mbit/s, whatever the receiver's buffer."""
     run = reference("lab-bulk-300ms").run("512m2-stock")
     found = predict(bulk(wmem_max_bytes=2 * MIB), run)
     assert found.ceiling_bps == pytest.approx(0.95 * 2 * MIB * 8 / 0.3, rel=1e-3)
@@ -316,7 +316,7 @@ def test_messages_that_wait_for_the_path_differ_from_those_that_wait_for_a_windo
 
 
 def test_the_direction_that_carried_the_data_is_compared() -> None:
-    """A verdict may be on the requests, which lost most time; no run is like those."""
+    """A verdict may be about the requests, which lost most time; no run is similar to those."""
     connection = tcpwin.analyze(CAPTURES / "lab" / "slow-reader.pcap.gz").connections[0]
     larger: DirectionName = "a_to_b" if connection.a_to_b.unique_bytes > connection.b_to_a.unique_bytes else "b_to_a"
     smaller: DirectionName = "b_to_a" if larger == "a_to_b" else "a_to_b"

@@ -58,13 +58,13 @@ def test_the_nearest_of_a_long_path_with_a_small_buffer() -> None:
 def test_a_kernel_counts_by_its_memory_model() -> None:
     wanted = {"rtt_ns": 300 * MS, "workload": "oscillating-reader", "limit": 1}
     [older] = nearest(kernel="6.1.0-13-amd64", **wanted)  # type: ignore[arg-type]
-    # Of runs as near as each other those of the same version come first.
+    # Among equally near runs those of the same version come first.
     assert (older.run.reference, older.distance) == ("lab-oscil-300ms", 0.0)
     assert older.why[-1] == "kernel: 6.1.192, with the same memory model as yours"
     [published] = nearest(kernel="5.15.0-92-generic", **wanted)  # type: ignore[arg-type]
     assert (published.run.reference, published.distance) == ("cloudflare-default-kernel", 0.0)
     [newer] = nearest(kernel="6.6", **wanted)  # type: ignore[arg-type]
-    # A run of unstated kernel is nearer than one whose kernel counts memory differently.
+    # A run of unknown kernel is nearer than one whose kernel counts memory differently.
     assert (newer.run.reference, newer.distance) == ("cloudflare-oscil-300ms", 1.0)
     assert newer.why[-1] == "kernel: version not stated with the collapse patch, yours 6.6"
     found = nearest(kernel="6.6", limit=1000)

@@ -1,4 +1,4 @@
-"""The pace of a transfer: rates of seconds, or of longer steps where a long connection is known by these alone."""
+"""The pace of a transfer: rates per second, or per longer step for long connections."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_bytes_of_many_seconds_are_not_one_seconds() -> None:
 
 
 def test_a_reader_of_fast_and_slow_seconds_is_known_by_steps_of_two() -> None:
-    """Five fast seconds in twenty, as in steps of 2 s: two fast ones, one of both, seven slow ones."""
+    """Five fast seconds of twenty, in steps of 2 s: two fast ones, one mixed, seven slow ones."""
     loop = [2000, 2000, 1000, *[0] * 7]
     progress = [(place * 2 * SECOND_NS, count) for place, count in enumerate(loop * 3)]
     assert pace_of(progress, width_ns=2 * SECOND_NS).oscillates
@@ -36,7 +36,7 @@ def test_a_clock_that_jumps_by_centuries_costs_no_list_of_their_seconds() -> Non
 
 
 def test_a_steady_transfer_of_hours_does_not_oscillate(tmp_path: Path) -> None:
-    """A window of one segment over 4 s: 1460 bytes each 4 s are 2.92 kbit/s in every step."""
+    """A window of one segment over 4 s: 1460 bytes every 4 s are 2.92 kbit/s in every step."""
     story = Story().handshake(rtt=4, scaled=(502, 12))
     for _ in range(2600):
         story.burst("a", 1, spacing=0).wait(4)

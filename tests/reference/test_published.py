@@ -1,4 +1,4 @@
-"""Every published figure, typed in from the articles: as they print it, in their units."""
+"""Every published figure, copied from the articles in their units."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ PATCHED: dict[str, dict[str, tuple[tuple[int, int, int], int, str]]] = {
 
 
 def rates(text: str) -> tuple[RateRange, ...]:
-    """Return ranges as the tables print them, in Mbit/s."""
+    """Return ranges in the tables' notation, in Mbit/s."""
     ends = [[float(end) * MEGABIT for end in word.split("-")] for word in text.split()]
     return tuple(RateRange(each[0], each[-1]) for each in ends)
 

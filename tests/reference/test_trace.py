@@ -1,4 +1,4 @@
-"""How the lab's runs went over time: the shipped traces are those of the bundles, and what they say is possible."""
+"""The lab runs over time: the shipped traces equal those of the bundles, and their values are possible."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def test_a_trace_by_hand() -> None:
 
 
 def test_sender_and_packets_agree() -> None:
-    """The same transfer by its socket and by its packets: the largest flight, the window, what was acknowledged."""
+    """The same transfer by its socket and by its packets: largest flight, window, acknowledged data."""
     path = CAPTURES / "reference" / "bulk-300ms-4m2-stock.zip"
     found = read_trace(path)
     data = tcpwin.analyze(path, capture="sender.pcap.gz").connections[0].b_to_a
     assert max(found.flight_bytes) == pytest.approx(data.flight_max_bytes, rel=0.01)
     assert max(found.window_bytes) == data.receive_window_max_bytes
-    # The program closes when all is in its buffer: from then on the socket is not established any more.
+    # The program closes when everything is in its buffer: from then on the socket is no longer established.
     assert found.acked_bytes[-1] <= data.acked_bytes
 
 

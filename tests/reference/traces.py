@@ -1,8 +1,8 @@
 """Write the shipped traces from the bundles of `tcpwin lab run --set published --no-capture -o FOLDER`.
 
-    python tests/reference/traces.py FOLDER
+python tests/reference/traces.py FOLDER
 
-A run whose bundle is in captures/reference has that one's; without a bundle in the folder it keeps the trace it has.
+A run with a bundle in captures/reference uses that one; without a bundle in the folder it keeps its trace.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ OUT = ROOT / "tcpwin" / "reference" / "traces"
 
 
 def bundle_of(folder: Path, reference: str, run: str) -> Path:
-    """Where `tcpwin lab run` writes the run: lab-oscil-0.3ms/170p2-stock is oscil-0ms-170p2-stock.zip."""
+    """Return where `tcpwin lab run` writes the run: lab-oscil-0.3ms/170p2-stock is oscil-0ms-170p2-stock.zip."""
     scenario = reference.removeprefix("lab-").replace("0.3ms", "0ms")
     return folder / f"{scenario}-{run}.zip"
 
 
 def main(folder: Path) -> None:
-    """Write a file for each reference of the lab."""
+    """Write a file for each lab reference."""
     OUT.mkdir(exist_ok=True)
     for reference in references().values():
         if not reference.name.startswith("lab-"):

@@ -1,7 +1,7 @@
-"""Every ladder beside this file holds: the packets it builds are judged by tcpwin as it says.
+"""Every ladder in this folder holds: tcpwin judges the packets it builds as it says.
 
-Others ask tshark whether the packets are those that the ladders describe, and scapy whether it builds the same, so that
-no truth rests on a slip of the builder.
+Other tests compare the packets with tshark, and their construction with scapy, so no truth rests on an error of the
+builder.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def test_scapy_builds_the_same_packets(version: int, step: int) -> None:
 
 
 def described(one: ladder.Ladder, step: ladder.Step) -> list[str]:
-    """Return the step's words derived from its packet, without the builder."""
+    """Return the step's notation derived from its packet, independently of the builder."""
     isn, window = {"a": 1_000_000, "b": 5_000_000}, dict.fromkeys("ab", 0)
     for line in one.lines[: step.line]:
         if not line.startswith(" "):

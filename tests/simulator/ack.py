@@ -1,4 +1,4 @@
-"""One arriving ACK as the sender sees it (the FLAG_ bits of Linux's tcp_ack), and the states that it moves."""
+"""One arriving ACK as the sender sees it (the FLAG_ bits of Linux's tcp_ack), and the states that it changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class State(StrEnum):
 
 @dataclass(slots=True)
 class Ack:
-    """The findings about one arriving ACK, filled in step by step."""
+    """Results for one arriving ACK, filled in step by step."""
 
     number: int
     una_before: int
@@ -47,7 +47,7 @@ class Ack:
 
     @property
     def is_new_information(self) -> bool:
-        """It cannot be a duplicate (FLAG_NOT_DUP)."""
+        """Return whether it cannot be a duplicate (FLAG_NOT_DUP)."""
         return self.has_data or self.is_window_update or self.has_acked
 
     @property

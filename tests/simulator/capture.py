@@ -1,4 +1,4 @@
-"""Write runs as one pcap: each connection has unique addresses, over Ethernet and IPv4, with nanosecond times."""
+"""Write runs as one pcap: each connection has unique addresses, with Ethernet, IPv4 and nanosecond times."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ SNAP = 128
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Initial sequence numbers and timestamps of the two sides on the wire."""
+    """Both sides' initial sequence numbers and timestamps on the wire."""
 
     isn: dict[str, int]
     stamp: dict[str, int]
 
     @classmethod
     def of(cls, run: Run) -> Numbers:
-        """Draw them by the run's seed; to wrap, sequence numbers and timestamps of the data pass 2^32 half way."""
+        """Draw them from the run's seed; to wrap, the data's sequence numbers and timestamps pass 2^32 halfway."""
         settings, random = run.settings, Random(~run.settings.seed)
         isn = {side: random.randrange(1 << 31) for side in "ab"}
         stamp = {side: random.randrange(1 << 31) for side in "ab"}
@@ -43,7 +43,7 @@ class Numbers:
 
 
 def write(out: BinaryIO, runs: Iterable[tuple[Run, str]]) -> None:
-    """Write the captures of runs, each at one side, as connections 0, 1, 2, ... of one file, one after another."""
+    """Write the captures of runs, each at one side, as consecutive connections 0, 1, 2, ... of one file."""
     out.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, SNAP, 1))
     start_ns = START_NS
     for number, (run, side) in enumerate(runs):
@@ -66,7 +66,7 @@ def _packet(
     ip = ip[:10] + struct.pack(">H", _checksum(ip)) + ip[12:]
     packet = ETHERNET + ip + tcp
     seconds, nanoseconds = divmod(start_ns + captured.time_ns, SECOND_NS)
-    # The payload is cut off: its bytes say nothing.
+    # The payload is truncated, because its bytes do not matter.
     return struct.pack("<IIII", seconds, nanoseconds, len(packet), 14 + length) + packet
 
 

@@ -1,4 +1,4 @@
-"""The simulated time: events in order, integer nanoseconds, the same on every run."""
+"""Simulated time: events in order, in integer nanoseconds, deterministic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SECOND_NS = 1_000_000_000
 
 
 class Clock:
-    """Runs what was asked for at its time; of two things at one time, what was asked for first."""
+    """Runs callbacks at their times; those of the same time in the order of requests."""
 
     def __init__(self) -> None:
         self.now_ns = 0
@@ -24,7 +24,7 @@ class Clock:
         heapq.heappush(self._events, (max(time_ns, self.now_ns), self._asked, action, arguments))
 
     def run(self, until_ns: int, most: int) -> None:
-        """Run until nothing is left or a time is over; more than `most` events are an error of the model."""
+        """Run until nothing is left or the time has passed; more than `most` events are an error of the model."""
         for _ in range(most):
             if not self._events or self._events[0][0] > until_ns:
                 return
@@ -34,7 +34,7 @@ class Clock:
 
 
 class Timer:
-    """One thing to do later, which can be put off or called off; expires on a tick of the host, as Linux's do."""
+    """One callback that can be postponed or cancelled; expires on a tick of the host, as in Linux."""
 
     def __init__(self, clock: Clock, tick_ns: int, action: Callable[[], None]) -> None:
         self._clock = clock
@@ -44,7 +44,7 @@ class Timer:
         self.expires_ns: int | None = None
 
     def start(self, delay_ns: int) -> None:
-        """Expire at the first tick after a delay, and not at the time set before."""
+        """Expire at the first tick after a delay, replacing any earlier setting."""
         self._generation += 1
         self.expires_ns = -(-(self._clock.now_ns + delay_ns) // self._tick_ns) * self._tick_ns
         self._clock.at(self.expires_ns, self._expire, self._generation)

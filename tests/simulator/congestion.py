@@ -1,6 +1,6 @@
-"""The congestion window, in segments: slow start, avoidance, proportional rate reduction, undo, idle restart.
+"""The congestion window in segments: slow start, avoidance, proportional rate reduction, undo, idle restart.
 
-Sources: RFC 5681, RFC 6937 and RFC 2861 as Linux has them (tcp_cong.c, tcp_cwnd_reduction, tcp_cwnd_restart).
+Sources: RFC 5681, RFC 6937 and RFC 2861 as implemented in Linux (tcp_cong.c, tcp_cwnd_reduction, tcp_cwnd_restart).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Congestion:
         self.is_limited = False
 
     def grow(self, acked: int) -> None:
-        """Take segments newly acknowledged outside a reduction."""
+        """Process segments newly acknowledged outside a reduction."""
         if not self.is_limited:
             return
         if self.window < self.threshold:
@@ -41,7 +41,7 @@ class Congestion:
         self.threshold = max(int(self.window * self._beta), 2)
 
     def pace(self, delivered: int, in_flight: int, *, advanced: bool, newly_lost: bool) -> None:
-        """Follow proportional rate reduction (RFC 6937, with its reduction bound of slow start)."""
+        """Apply proportional rate reduction (RFC 6937, with its slow start reduction bound)."""
         if delivered <= 0:
             return
         self._delivered += delivered
@@ -50,7 +50,7 @@ class Congestion:
         else:
             due = max(self._delivered - self.sent_in_reduction, delivered) + (advanced and not newly_lost)
             due = min(self.threshold - in_flight, due)
-        # The fast retransmission itself always goes.
+        # The fast retransmission itself is always sent.
         self.window = max(in_flight + max(due, 0 if self.sent_in_reduction else 1), 1)
 
     def end_reduction(self) -> None:
@@ -58,7 +58,7 @@ class Congestion:
             self.window = self.threshold
 
     def lose(self, in_flight: int, *, is_new: bool) -> None:
-        """Take a retransmission timeout (tcp_enter_loss)."""
+        """Process a retransmission timeout (tcp_enter_loss)."""
         if is_new:
             self._prior_window = self.window
             self._prior_threshold = self._current_threshold()
@@ -72,7 +72,7 @@ class Congestion:
             self.threshold = max(self.threshold, self._prior_threshold)
 
     def restart(self, idle_us: int, rto_us: int) -> None:
-        """Halve once for each RTO without data after the first, not below the initial window."""
+        """Halve once for each RTO without data after the first, but not below the initial window."""
         least = min(self._initial, self.window)
         self.threshold = self._current_threshold()
         idle_us -= rto_us
@@ -82,7 +82,7 @@ class Congestion:
         self.window = max(self.window, least)
 
     def _current_threshold(self) -> int:
-        """Return the threshold as tcp_current_ssthresh does: at least three quarters of the window."""
+        """Return tcp_current_ssthresh's threshold: at least three quarters of the window."""
         if self.threshold >= INFINITE:
             return INFINITE
         return max(self.threshold, (self.window >> 1) + (self.window >> 2))

@@ -1,4 +1,4 @@
-"""Settings drawn by chance: the faults of real paths, alone and together, so that every cause comes up often."""
+"""Random settings: faults of real paths, alone and combined, so that every cause occurs often."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Fault = Callable[[Random, "Draft"], None]
 
 
 class Draft:
-    """Settings in the making; `rtt_ns` is the path's without queues."""
+    """Settings under construction; `rtt_ns` is the path's without queues."""
 
     def __init__(self, random: Random, *, sack: bool, timestamps: bool, wrap: bool) -> None:
         self.rtt_ns = random.choice((2, 5, 10, 20, 40, 80, 150, 300)) * MILLISECOND_NS
@@ -51,7 +51,7 @@ class Draft:
         )
 
     def moment(self, random: Random) -> int:
-        """A time after the start in which data are likely under way."""
+        """Return a time at which data is likely under way."""
         return 2 * self.rtt_ns + random.randrange(max(self.lasting_ns, 4 * self.rtt_ns))
 
     def _write(self, random: Random) -> None:
@@ -76,7 +76,7 @@ def draw(random: Random, *, sack: bool, timestamps: bool, wrap: bool) -> Setting
 
 
 def _none(random: Random, draft: Draft) -> None:
-    """A path without faults."""
+    """Add no faults."""
 
 
 def _random_loss(random: Random, draft: Draft) -> None:
@@ -97,7 +97,7 @@ def _full_queue(random: Random, draft: Draft) -> None:
 
 
 def _exact(random: Random, draft: Draft) -> None:
-    """One to three segments are lost, some of them two or three times."""
+    """Lose one to three segments, some of them two or three times."""
     for _ in range(random.randrange(1, 4)):
         ordinal = random.randrange(draft.segments)
         for transmission in range(random.choice((1, 1, 2, 3))):
@@ -105,7 +105,7 @@ def _exact(random: Random, draft: Draft) -> None:
 
 
 def _tail(random: Random, draft: Draft) -> None:
-    """The last segments are lost, and perhaps the probe for them."""
+    """Lose the last segments, and perhaps their probe."""
     writes = draft.settings().writes
     size = draft.settings().segment_bytes
     last = -(-sum(length for _, length in writes) // size) - 1
@@ -136,7 +136,7 @@ def _silent_acks(random: Random, draft: Draft) -> None:
 
 
 def _hold(random: Random, draft: Draft) -> None:
-    """A path that stands still for a while: timeouts and probes that prove spurious."""
+    """Hold packets for a while, which makes timeouts and probes spurious."""
     start = draft.moment(random)
     link = random.choice((draft.data, draft.acks))
     link["holds"] = ((start, start + random.randrange(100, 900) * MILLISECOND_NS),)
@@ -159,7 +159,7 @@ def _duplication(random: Random, draft: Draft) -> None:
 
 
 def _stall(random: Random, draft: Draft) -> None:
-    """The reader stands still; its window closes, and may do so under data in flight."""
+    """Stall the reader; its window closes, possibly with data in flight."""
     start = draft.moment(random)
     draft.receiving["stalls"] = ((start, start + random.randrange(200, 3_000) * MILLISECOND_NS),)
     draft.receiving["buffer_bytes"] = random.choice((8, 16, 64)) * 1_024

@@ -1,4 +1,4 @@
-"""A host: handshake, and the two halves that send and receive."""
+"""A host: handshake, and its sending and receiving halves."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from simulator.segment import Cause, Segment
 from simulator.sender import Sender
 from simulator.settings import Receiving, Settings
 
-# Both sides scale windows by 7.
+# Both sides use shift 7.
 UNIT = 128
 SYN_ORDINAL = -1
 
 
 class Endpoint:
-    """One side. `send` takes what it puts on the wire; `opened` is called when it may send data."""
+    """One side. `send` receives its packets; `opened` is called when it may send data."""
 
     def __init__(
         self,
@@ -57,13 +57,13 @@ class Endpoint:
         self._send_syn()
 
     def take(self, segment: Segment) -> None:
-        """Take what the path brings."""
+        """Process an arriving packet."""
         if segment.syn:
             self._take_syn(segment)
         elif self.receiver.rcv_nxt and (self._is_open or self._complete(segment)):
             self.receiver.hear(segment)
             if segment.seq == self.receiver.rcv_nxt - 1 and not segment.length and not segment.fin:
-                # A probe of the window, which is below it: it is answered (RFC 9293 §3.8.6.1).
+                # A window probe below the window is answered (RFC 9293 §3.8.6.1).
                 self._send_ack()
             self.sender.take(segment)
             if segment.length or segment.fin:
@@ -87,7 +87,7 @@ class Endpoint:
                 self._opened()
 
     def _complete(self, segment: Segment) -> bool:
-        """Open once the own SYN is acknowledged."""
+        """Open once this side's SYN is acknowledged."""
         if segment.ack is None or segment.ack < 1:
             return False
         self._is_open = True
@@ -106,7 +106,7 @@ class Endpoint:
         return True
 
     def _send_syn(self) -> None:
-        # Only the timer backs off; an answer to another SYN leaves it alone.
+        # Only the timer backs off; an answer to another SYN does not affect it.
         if not self._syns:
             self._syn_sent_ns = self._clock.now_ns
             self._syn_timer.start(RTO_INITIAL_US * 1_000)

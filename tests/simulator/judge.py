@@ -1,4 +1,4 @@
-"""Compare tcpwin's judgement of simulated captures with the truth, packet by packet."""
+"""Compare tcpwin's results for simulated captures with the truth, packet by packet."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ RESENT = ("retransmission", "fast_retransmission", "rto_retransmission", "tail_l
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One captured packet with both opinions.
+    """One captured packet with both results.
 
     Attributes:
-        frame: within the run's own capture, from 1.
-        said: tcpwin's label, in the words of truth.Truth.
-        events: the names that tcpwin gave to it.
+        frame: within the run's capture, from 1.
+        said: tcpwin's label, in terms of truth.Truth.
+        events: tcpwin's event names.
     """
 
     frame: int
@@ -70,7 +70,7 @@ def judge(runs: Sequence[tuple[Run, str]]) -> Iterator[Verdict]:
 
 
 def agree(true: Truth, said: str) -> bool:
-    """A packet that the network doubled was not sent again: no cause is right, its order is of no matter."""
+    """A packet duplicated by the network is not a retransmission: no cause is right, and its order does not matter."""
     if true.label == truth.NETWORK_DUPLICATE:
         return said not in truth.CAUSES
     return true.label == said

@@ -1,4 +1,4 @@
-"""One direction of the path: delays, loses, reorders and doubles packets, as its settings say."""
+"""One direction of the path: delays, loses, reorders and duplicates packets, according to its settings."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from simulator.clock import MILLISECOND_NS, SECOND_NS, Clock
 from simulator.segment import Segment
 from simulator.settings import Link, Settings
 
-# Ethernet, IPv4, TCP and its options: what a packet is longer than its payload, nearly.
+# Ethernet, IPv4, TCP and its options: approximate overhead of a packet.
 HEADERS = 66
-# Between two packets of those that a path lets go after standing still.
+# Between two packets released together after a hold.
 HOLD_SPACING_NS = 50_000
 
 
 class Path:
-    """Takes segments from one host, gives them to the other. Order is kept but for what is picked to be late."""
+    """Delivers segments from one host to the other, in order except for delayed ones."""
 
     def __init__(
         self, clock: Clock, link: Link, settings: Settings, random: Random, deliver: Callable[[Segment], None]
@@ -54,7 +54,7 @@ class Path:
         if lag_ns is not None:
             arrives += lag_ns
         elif link.reorder and random.random() < link.reorder:
-            # Late by itself: those behind it do not wait.
+            # Delayed alone: later packets do not wait for it.
             arrives += random.randrange(link.reorder_ns // 4, link.reorder_ns + 1)
         else:
             arrives = self._last_ns = max(arrives, self._last_ns)

@@ -1,4 +1,4 @@
-"""RACK: what was sent long enough before something delivered is lost (RFC 8985; tcp_recovery.c of Linux)."""
+"""RACK: segments sent sufficiently long before a delivered one are lost (RFC 8985; Linux's tcp_recovery.c)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Rack:
         self._last_delivered = 0
 
     def advance(self, sent: Sent, now_ns: int) -> None:
-        """Note that a segment was delivered (tcp_rack_advance)."""
+        """Record a delivered segment (tcp_rack_advance)."""
         rtt_ns = now_ns - sent.sent_ns
         if sent.ever and rtt_ns // 1000 < self._round_trip.min_us:
             # The original, not the retransmission, was delivered.
@@ -37,7 +37,7 @@ class Rack:
         self._dsack_seen = True
 
     def adapt(self, delivered_before: int, delivered: int) -> None:
-        """Widen the reordering window by one step a round trip with a DSACK (RFC 8985 §6.2 step 4)."""
+        """Widen the reordering window by one step per round trip with a DSACK (RFC 8985 §6.2 step 4)."""
         if not delivered_before:
             return
         if delivered_before < self._last_delivered:
@@ -54,7 +54,7 @@ class Rack:
         self._persist = max(self._persist - 1, 0)
 
     def mark_lost(self, board: Scoreboard, now_ns: int, *, in_recovery: bool) -> int | None:
-        """Mark what an ACK shows lost; return after how many microseconds to look again."""
+        """Mark segments shown lost by an ACK; return the microseconds until the next check."""
         if not self._advanced:
             return None
         self._advanced = False
@@ -74,7 +74,7 @@ class Rack:
         return again_us
 
     def left_us(self, sent: Sent, now_ns: int, window_us: int) -> int:
-        """Until a segment counts as lost, microseconds (tcp_rack_skb_timeout)."""
+        """Return the microseconds until a segment counts as lost (tcp_rack_skb_timeout)."""
         return self._rtt_ns // 1000 + window_us - (now_ns - sent.sent_ns) // 1000
 
     def _window_us(self, sacked: int, *, in_recovery: bool) -> int:

@@ -1,4 +1,4 @@
-"""The receiving half of a host: reassembly, SACK and DSACK, when it acknowledges, which window it offers.
+"""The receiving half of a host: reassembly, SACK and DSACK, timing of ACKs, offered windows.
 
 Sources: RFC 9293 §3.10.7.4, RFC 5681 §4.2, RFC 2018, RFC 2883, RFC 7323 §4.3 and §5, Linux's quick ACKs.
 """
@@ -11,18 +11,18 @@ from simulator.clock import Clock, Timer
 from simulator.segment import Block, Segment
 from simulator.settings import Receiving
 
-# The most that a SYN can offer, which is never scaled.
+# The maximum of a SYN, which is never scaled.
 SYN_WINDOW = 65535
 
 
 class Receiver:
-    """Judges each arriving segment, then asks for an ACK at once or within the delay.
+    """Judges each arriving segment, then requests an ACK immediately or delayed.
 
     Attributes:
-        rcv_nxt: the next byte to come.
-        duplicates: arrivals of what was there already.
-        dsacks: ACKs that carried a DSACK.
-        delivered: payload in order.
+        rcv_nxt: the next expected byte.
+        duplicates: arrivals of data already received.
+        dsacks: ACKs with a DSACK.
+        delivered: in-order payload.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Receiver:
         self._send_ack = send_ack
         self._delay = Timer(clock, tick_ns, send_ack)
         self._quick = settings.quick_acks
-        # Held beyond a hole; the block that changed last comes first (RFC 2018 §4).
+        # Received beyond a hole; the block that changed last comes first (RFC 2018 §4).
         self._held: list[Block] = []
         self._dsack: Block | None = None
         self._acked = 0
@@ -62,7 +62,7 @@ class Receiver:
             clock.at(end, self._read_on)
 
     def open(self, timestamps: tuple[int, int] | None) -> None:
-        """Take the peer's SYN."""
+        """Process the peer's SYN."""
         self.rcv_nxt = self._acked = 1
         self.ts_recent = timestamps[0] if timestamps else 0
         self._right_edge = 1 + min(self._offer(), SYN_WINDOW)
@@ -77,7 +77,7 @@ class Receiver:
             self.ts_recent = max(self.ts_recent, segment.timestamps[0])
 
     def take(self, segment: Segment) -> None:
-        """Take a segment with payload or FIN."""
+        """Process a segment with payload or FIN."""
         if segment.is_needless is None:
             segment.is_needless = self._has(segment.seq, segment.end)
         if segment.end <= self.rcv_nxt or self._is_held(segment.seq, segment.end):
@@ -102,7 +102,7 @@ class Receiver:
         return window
 
     def sent_ack(self) -> tuple[tuple[Block, ...], bool]:
-        """Note that an ACK leaves; return its SACK blocks and whether the first is a DSACK."""
+        """Record a sent ACK; return its SACK blocks and whether the first is a DSACK."""
         self._delay.stop()
         self._acked = self.rcv_nxt
         self._quick = max(self._quick - 1, 0)
@@ -157,7 +157,7 @@ class Receiver:
         return free // self._unit * self._unit if free >= min(self._mss, self._settings.buffer_bytes // 2) else 0
 
     def _read_on(self) -> None:
-        """Let the application read everything again, and announce a usefully larger window (RFC 9293 §3.8.6.2.2)."""
+        """Let the application read everything, and announce a usefully larger window (RFC 9293 §3.8.6.2.2)."""
         if self.rcv_nxt == 0:
             return
         offered = self._right_edge - self.rcv_nxt

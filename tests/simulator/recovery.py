@@ -1,8 +1,8 @@
-"""Loss recovery of the sender: when it believes what lost, and which retransmission that makes.
+"""Loss recovery of the sender: which segments count as lost, and which retransmissions follow.
 
-Modelled on tcp_fastretrans_alert and its helpers (Linux net/ipv4/tcp_input.c): with SACK by RACK (RFC 8985) and
-its threshold of duplicates, without by NewReno (RFC 6582); timeouts by F-RTO (RFC 5682); undo by DSACK (RFC 3708)
-and by timestamps (Eifel, RFC 3522).
+Modelled on tcp_fastretrans_alert and its helpers (Linux net/ipv4/tcp_input.c): with SACK by RACK (RFC 8985) and its
+threshold of duplicates, otherwise by NewReno (RFC 6582); timeouts by F-RTO (RFC 5682); undo by DSACK (RFC 3708) and by
+timestamps (Eifel, RFC 3522).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class Recovery:
         self._sack = sender.settings.sack
         self._opens = False
         self._point = 1
-        # The highest byte sent before the timeout of which the effects last: below it a resend is go-back-N.
+        # The highest byte sent before the last timeout: retransmissions below it are go-back-N.
         self._timeout_end = 0
         self._may_be_spurious = False
         self._undo_marker: int | None = None
-        # Retransmissions of this recovery not yet shown needless; none before the first.
+        # Retransmissions of this recovery not yet shown unnecessary; none before the first.
         self._undo_resent: int | None = None
         self._first_resent_stamp: int | None = None
         self.state = State.OPEN
@@ -68,7 +68,7 @@ class Recovery:
     # Receiving
 
     def take_sacks(self, ack: Ack) -> None:
-        """Take the SACK blocks, the first of them perhaps a DSACK (tcp_sacktag_write_queue)."""
+        """Process the SACK blocks, the first of them possibly a DSACK (tcp_sacktag_write_queue)."""
         blocks = list(ack.segment.sacks)
         if not self._sack or not blocks:
             return
@@ -91,7 +91,7 @@ class Recovery:
             self._see_reordering(lowest_reordered)
 
     def clean(self, ack: Ack) -> None:
-        """Take what the ACK covers off the queue, and its round trip (tcp_clean_rtx_queue)."""
+        """Remove acknowledged segments from the queue, and take their round trip (tcp_clean_rtx_queue)."""
         now, highest = self._sender.clock.now_ns, self._board.highest_sacked
         acked = self._board.take_acked(ack.number)
         first_ns: int | None = None
@@ -158,7 +158,7 @@ class Recovery:
         ack.sends_lost = True
 
     def transmit(self, ack: Ack) -> None:
-        """Send what `decide` left to send (tcp_xmit_recovery)."""
+        """Send what `decide` requested (tcp_xmit_recovery)."""
         if ack.sends_new:
             before = self._sender.snd_nxt
             self._sender.push(wait_for_small=False)
@@ -170,7 +170,7 @@ class Recovery:
             self._sender.resend_lost()
 
     def look_again(self) -> None:
-        """RACK's timer: what was waited for is lost now (tcp_rack_reo_timeout)."""
+        """Process RACK's timer: segments it waited for are now lost (tcp_rack_reo_timeout)."""
         lost_before, resent_before = self._board.lost, self._board.retransmitted
         self._detect()
         if (self._board.lost, self._board.retransmitted) != (lost_before, resent_before):
@@ -180,7 +180,7 @@ class Recovery:
             self._sender.resend_lost()
 
     def enter_loss(self) -> None:
-        """A retransmission timeout: all is lost but what was sent just now (tcp_enter_loss)."""
+        """Process a retransmission timeout: everything is lost except recently sent segments (tcp_enter_loss)."""
         sender, board = self._sender, self._board
         if not self._sack:
             board.sacked = 0
@@ -232,7 +232,7 @@ class Recovery:
         self._rack.detect(self._board, self._sender.clock.now_ns, in_recovery=in_recovery)
 
     def _begin(self) -> bool:
-        """Enter recovery where something is lost; otherwise stay out of it."""
+        """Enter recovery if something is lost."""
         if not self._board.lost:
             self._keep_open()
             return False
@@ -261,7 +261,7 @@ class Recovery:
             self._point = self._sender.snd_nxt
 
     def _go_on_after_timeout(self, ack: Ack, duplicates: int) -> None:
-        """F-RTO, then slow start through what is lost (tcp_process_loss)."""
+        """Apply F-RTO, then slow start through the lost segments (tcp_process_loss)."""
         sender = self._sender
         is_over = sender.snd_una >= self._point
         if ack.advanced and self._undo_loss(ack, proven=False):
@@ -289,20 +289,20 @@ class Recovery:
         ack.sends_lost = True
 
     def _finish(self, ack: Ack) -> bool:
-        """Leave recovery at its end; whether NewReno must wait for one ACK more (tcp_try_undo_recovery)."""
+        """Leave recovery at its end; return whether NewReno must wait for another ACK (tcp_try_undo_recovery)."""
         if self._may_undo(ack):
             self._sender.congestion.undo()
             self._sender.counts["undone"] += 1
         self._undo_marker = None
         if not self._sack and self._sender.snd_una == self._point:
-            # Duplicates of what was needlessly sent again must not start another (RFC 6582 §3.2 step 1).
+            # Duplicate ACKs of unnecessary retransmissions must not start another recovery (RFC 6582 §3.2 step 1).
             return True
         self._rack.end_recovery()
         self.state = State.OPEN
         return False
 
     def _undo_partial(self, ack: Ack) -> bool:
-        """A hole was filled by a late original, not by its retransmission (tcp_try_undo_partial)."""
+        """Handle a hole filled by a late original instead of its retransmission (tcp_try_undo_partial)."""
         if self._undo_marker is None or not self._is_delayed(ack):
             return False
         if self._board.sacked:
@@ -318,7 +318,7 @@ class Recovery:
         return False
 
     def _undo_loss(self, ack: Ack, *, proven: bool) -> bool:
-        """A timeout was spurious (tcp_try_undo_loss)."""
+        """Handle a spurious timeout (tcp_try_undo_loss)."""
         if not proven and not self._may_undo(ack):
             return False
         self._board.unmark_lost()
@@ -332,7 +332,7 @@ class Recovery:
         return True
 
     def _undo_by_dsack(self) -> bool:
-        """Every retransmission was shown needless (tcp_try_undo_dsack)."""
+        """Handle retransmissions that all proved unnecessary (tcp_try_undo_dsack)."""
         if self._undo_marker is None or self._undo_resent != 0:
             return False
         self._sender.congestion.undo()
@@ -350,7 +350,7 @@ class Recovery:
         return self._undo_resent == 0 or self._is_delayed(ack)
 
     def _is_delayed(self, ack: Ack) -> bool:
-        """The ACK echoes what was sent before the first retransmission (Eifel)."""
+        """Return whether the ACK echoes a segment sent before the first retransmission (Eifel)."""
         return self._first_resent_stamp is not None and 0 < ack.echo < self._first_resent_stamp
 
     def _is_original_echoed(self, sent: Sent, ack: Ack) -> bool:
@@ -400,7 +400,7 @@ class Recovery:
 
 
 def _is_dsack(blocks: list[tuple[int, int]], ack: int) -> bool:
-    """RFC 2883: the first block lies below the ACK or within the second."""
+    """RFC 2883: the first block is below the ACK or within the second."""
     first = blocks[0]
     if first[0] < ack:
         return True

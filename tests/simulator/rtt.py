@@ -1,18 +1,18 @@
-"""The round-trip estimator of Linux: tcp_rtt_estimator and tcp_set_rto of net/ipv4/tcp_input.c, microseconds."""
+"""Linux's RTT estimator: tcp_rtt_estimator and tcp_set_rto of net/ipv4/tcp_input.c, in microseconds."""
 
 from __future__ import annotations
 
 RTO_MIN_US = 200_000
 RTO_MAX_US = 120_000_000
 RTO_INITIAL_US = 1_000_000
-# Linux where the handshake gave no sample because the SYN was sent again (TCP_TIMEOUT_FALLBACK).
+# Linux's value if the handshake gave no sample because the SYN was retransmitted (TCP_TIMEOUT_FALLBACK).
 RTO_FALLBACK_US = 3_000_000
-# The least of RACK's and TLP's timers (TCP_TIMEOUT_MIN).
+# The minimum of RACK's and TLP's timers (TCP_TIMEOUT_MIN).
 TIMEOUT_MIN_US = 2_000
 
 
 class RoundTrip:
-    """SRTT is kept eightfold, the deviation fourfold, as in the kernel."""
+    """SRTT is stored eightfold, the deviation fourfold, as in the kernel."""
 
     def __init__(self) -> None:
         self.srtt_8 = 0

@@ -1,4 +1,4 @@
-"""One run of the model: settings in; what each vantage captured, and the truth, out."""
+"""One run of the model: takes settings, returns the captures of each vantage point and the truth."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from simulator.settings import Settings
 
 MOST_EVENTS = 200_000
 MOST_TIME_NS = 600 * SECOND_NS
-# From a packet's arrival, when it is captured, to when the host has dealt with it.
+# From a packet's arrival, when it is captured, until the host has processed it.
 PROCESSING_NS = 20 * MICROSECOND_NS
 CLOSE_AFTER_NS = MILLISECOND_NS
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """One packet of a capture; a segment that the network doubled is captured twice."""
+    """One packet of a capture; a segment duplicated by the network is captured twice."""
 
     time_ns: int
     segment: Segment
@@ -30,14 +30,14 @@ class Captured:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What happened.
+    """The result of a run.
 
     Attributes:
-        captures: by side, what its host saw leave and arrive, in order.
-        sent: every transmission in the order in which they left.
-        counts: by side: timeouts, probes, probes_of_new_data, recoveries, undone, syn_timeouts, persist;
-            of its receiving half dsacks and duplicates.
-        delivered: by side, payload that its application was given.
+        captures: by side, packets that left and arrived at its host, in order.
+        sent: every transmission in the order of departure.
+        counts: by side: timeouts, probes, probes_of_new_data, recoveries, undone, syn_timeouts, persist; of its
+            receiving half dsacks and duplicates.
+        delivered: by side, payload given to its application.
         is_finished: both FINs were acknowledged.
     """
 

@@ -1,4 +1,4 @@
-"""Unacknowledged segments: which are SACKed, believed lost or retransmitted (Linux's tcp_rtx_queue)."""
+"""Unacknowledged segments, which may be SACKed, lost or retransmitted (Linux's tcp_rtx_queue)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Sent:
     """A segment of the retransmission queue.
 
     Attributes:
-        retransmitted: sent again and that transmission still believed on its way (TCPCB_SACKED_RETRANS).
-        ever: sent again at some time (TCPCB_EVER_RETRANS).
-        is_lost_again: a retransmission of it was found lost too.
+        retransmitted: retransmitted, and that transmission counts as in flight (TCPCB_SACKED_RETRANS).
+        ever: retransmitted at any time (TCPCB_EVER_RETRANS).
+        is_lost_again: one of its retransmissions was also lost.
     """
 
     start: int
@@ -37,9 +37,9 @@ class Sent:
 
 
 class Scoreboard:
-    """The queue in order of sequence, with Linux's counters of segments.
+    """The queue in sequence order, with Linux's segment counters.
 
-    Without SACK, `sacked` counts duplicate ACKs: each says that one segment arrived (tcp_add_reno_sack).
+    Without SACK, `sacked` counts duplicate ACKs, each of which shows that one segment arrived (tcp_add_reno_sack).
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Scoreboard:
 
     @property
     def in_flight(self) -> int:
-        """Segments believed in the network (tcp_packets_in_flight)."""
+        """Return the segments that count as in the network (tcp_packets_in_flight)."""
         return len(self.queue) - self.sacked - self.lost + self.retransmitted
 
     @property
@@ -69,11 +69,11 @@ class Scoreboard:
 
     @property
     def highest_sacked(self) -> int:
-        """Start of the highest SACKed segment, or 0."""
+        """Return the start of the highest SACKed segment, or 0."""
         return next((sent.start for sent in reversed(self.queue) if sent.sacked), 0)
 
     def by_time(self) -> list[Sent]:
-        """Return the segments that may be found lost, by their last transmission."""
+        """Return the segments that may be marked lost, by their last transmission."""
         waiting = [sent for sent in self.queue if not sent.sacked and (not sent.lost or sent.retransmitted)]
         return sorted(waiting, key=lambda sent: (sent.sent_ns, sent.end))
 
@@ -87,7 +87,7 @@ class Scoreboard:
             self.retransmitted -= 1
 
     def unmark_lost(self) -> None:
-        """Believe all of it on its way again (undo)."""
+        """Count all segments as in flight again (undo)."""
         for sent in self.queue:
             sent.lost = False
         self.lost = 0
@@ -97,7 +97,7 @@ class Scoreboard:
         self.retransmitted += 1
 
     def take_acked(self, ack: int) -> list[Sent]:
-        """Remove what an ACK covers; the counters of duplicate ACKs are the caller's without SACK."""
+        """Remove acknowledged segments; without SACK the caller keeps the duplicate ACK counters."""
         count = next((place for place, sent in enumerate(self.queue) if sent.end > ack), len(self.queue))
         acked, self.queue = self.queue[:count], self.queue[count:]
         for sent in acked:
@@ -114,7 +114,7 @@ class Scoreboard:
         ]
 
     def mark_sacked(self, sent: Sent) -> None:
-        # A retransmission that is thought lost, and one on its way, both leave the books of what is missing.
+        # Both a retransmission thought lost and one in flight are removed from the counters.
         if sent.retransmitted and sent.lost:
             sent.retransmitted = False
             self.retransmitted -= 1

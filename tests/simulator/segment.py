@@ -1,6 +1,6 @@
-"""One transmission of a segment as it is on the wire, and the sender's reason for it.
+"""One transmission of a segment on the wire, and the sender's reason for it.
 
-Sequence numbers are counted from 0, the SYN, and never wrap here: capture.py adds the ISN, modulo 2^32.
+Sequence numbers count from 0, the SYN, and never wrap here: capture.py adds the ISN, modulo 2^32.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Cause(StrEnum):
-    """Why a segment was sent again. The names are those that tcpwin gives."""
+    """Cause of a retransmission, with tcpwin's names."""
 
     FAST = "fast"
     RECOVERY = "recovery"
@@ -33,15 +33,15 @@ class Segment:
 
     Attributes:
         side: a, the initiator, or b.
-        window: bytes, a multiple of the unit of the window scale.
+        window: bytes, a multiple of the scale's unit.
         sacks: as in the option, a DSACK first.
         is_dsack: the first of `sacks` is one.
-        timestamps: TSval and TSecr, where both sides have the option.
-        ordinal: of the segment among those of its side, resent or not; -1 for a SYN, none for a pure ACK.
-        transmission: how often these bytes had been sent before.
-        cause: why it was sent again, none for what was sent for the first time.
-        timer: which timer of the sender sent it, none where an ACK or the application did.
-        is_needless: whether its receiver had all of it when it came; none while it has not come.
+        timestamps: TSval and TSecr, if both sides have the option.
+        ordinal: of the segment among those of its side, whether resent or not; -1 for a SYN, none for a pure ACK.
+        transmission: number of earlier transmissions.
+        cause: of a retransmission, otherwise none.
+        timer: the sender's timer that sent it, none if an ACK or the application did.
+        is_needless: its receiver had all of it on arrival; none before arrival.
     """
 
     side: str
@@ -64,7 +64,7 @@ class Segment:
 
     @property
     def end(self) -> int:
-        """The sequence number after it."""
+        """Return the sequence number after it."""
         return self.seq + self.length + self.syn + self.fin
 
     @property

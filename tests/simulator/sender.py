@@ -1,7 +1,7 @@
-"""The sending half of a host: new data, its timers, and what an arriving ACK makes it do.
+"""The sending half of a host: new data, timers, and reactions to ACKs.
 
-Modelled on Linux (net/ipv4/tcp_output.c, tcp_timer.c, tcp_input.c): one timer, which is the RTO's, the tail loss
-probe's (RFC 8985 §7), RACK's or the persist timer's. What is lost is decided in recovery.py.
+Modelled on Linux (net/ipv4/tcp_output.c, tcp_timer.c, tcp_input.c): one timer serves as the RTO's, the tail loss
+probe's (RFC 8985 §7), RACK's or the persist timer's. recovery.py decides what is lost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RTO, PROBE, REORDERING, PERSIST = "rto", "tail loss probe", "reordering", "persi
 
 
 class Sender:
-    """Sends the bytes of an application and a FIN; `emit` puts a segment on the wire, `probe` a zero-window probe."""
+    """Sends an application's bytes and a FIN; `emit` puts a segment on the wire, `probe` a zero-window probe."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Sender:
     # New data
 
     def push(self, *, as_probe: bool = False, wait_for_small: bool = True) -> int:
-        """Send what window, congestion window and Nagle let through; a probe is one segment that ignores cwnd."""
+        """Send what window, congestion window and Nagle allow; a probe is one segment that ignores cwnd."""
         now = self.clock.now_ns
         idle_us = (now - self._last_ns) // MICROSECOND_NS
         if not self.board and self._last_ns and idle_us > self.round_trip.rto_us:
@@ -119,7 +119,7 @@ class Sender:
             self.rearm()
 
     def _waits(self, length: int) -> bool:
-        """Nagle with Minshall's change: a small segment waits only for a small one."""
+        """Apply Nagle with Minshall's change: a small segment waits only for a small one."""
         is_small = length < self.settings.segment_bytes
         return is_small and not self.settings.no_delay and bool(self.board) and self._small_end > self.snd_una
 
@@ -129,18 +129,18 @@ class Sender:
     # Data sent again
 
     def resend(self, sent: Sent, cause: Cause) -> None:
-        """Send a segment of the queue again (__tcp_retransmit_skb)."""
+        """Retransmit a segment of the queue (__tcp_retransmit_skb)."""
         sent.transmissions += 1
         sent.sent_ns = self._last_ns = self.clock.now_ns
         if not sent.length:
             cause = Cause.FIN
         elif not self.snd_wnd and self._fired and sent is self.board.head:
-            # Whichever timer it was, the receiver hears a probe of its closed window.
+            # Whichever timer it was, to the receiver it is a probe of its closed window.
             cause = Cause.ZERO_WINDOW
         self._emit(sent, cause, self._fired)
 
     def resend_lost(self) -> None:
-        """Send again what is marked lost, while the congestion window lets it (tcp_xmit_retransmit_queue)."""
+        """Retransmit segments marked lost, as the congestion window allows (tcp_xmit_retransmit_queue)."""
         rearm = False
         for place, sent in enumerate(self.board.queue):
             if self.board.in_flight >= self.congestion.window or self.board.retransmitted >= self.board.lost:
@@ -158,7 +158,7 @@ class Sender:
     # Timers
 
     def rearm(self) -> None:
-        """Start the RTO; for what a probe's or RACK's timer stood in, from when the head was sent (tcp_rearm_rto)."""
+        """Start the RTO; if a probe's or RACK's timer replaced it, from when the head was sent (tcp_rearm_rto)."""
         if not self.board:
             self._stop()
             return
@@ -175,7 +175,7 @@ class Sender:
         return self.round_trip.rto_us - elapsed_us
 
     def _schedule_probe(self, *, from_now: bool) -> bool:
-        """Start the tail loss probe's timer in place of the RTO's (tcp_schedule_loss_probe)."""
+        """Start the tail loss probe's timer instead of the RTO's (tcp_schedule_loss_probe)."""
         if not (self.settings.sack and self.settings.tail_loss_probe and self.board and self.recovery.is_open):
             return False
         if self.round_trip.srtt_8:
@@ -239,7 +239,7 @@ class Sender:
         self.rearm()
 
     def _persist(self) -> None:
-        """Probe the window; data that fits into a window too small for a segment is the probe (tcp_write_wakeup)."""
+        """Probe the window; data that fits a window below a segment is the probe (tcp_write_wakeup)."""
         if self.board or not self._has_more():
             return
         self.counts["persist"] += 1
@@ -255,7 +255,7 @@ class Sender:
     # ACKs
 
     def take(self, segment: Segment) -> None:
-        """Take the acknowledgment of an arriving segment (tcp_ack)."""
+        """Process the acknowledgment of an arriving segment (tcp_ack)."""
         number = segment.ack
         if number is None or number > self.snd_nxt:
             return
@@ -329,7 +329,7 @@ class Sender:
             self._tlp_end = None
 
     def forget_probe(self) -> None:
-        """A recovery ends the probe's episode."""
+        """End the probe's episode, because a recovery began."""
         self._tlp_end = None
 
     def sample(self, rtt_ns: int) -> None:

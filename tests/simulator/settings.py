@@ -9,14 +9,14 @@ from simulator.clock import MILLISECOND_NS
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One direction of the path. Shares are of all packets, times are nanoseconds.
+    """One direction of the path. Shares refer to all packets, times are nanoseconds.
 
     Attributes:
-        rate_bps: of its bottleneck, none for one that is never busy.
-        queue_packets: that wait before the bottleneck; what finds it full is lost.
-        bursts: share of packets with which a burst of losses begins, and its length in packets.
+        rate_bps: of its bottleneck, none if it is never busy.
+        queue_packets: capacity of the queue before the bottleneck.
+        bursts: share of packets that begin a burst of losses, and its length in packets.
         reorder: share of packets that are late, each by up to `reorder_ns`.
-        duplicate: share of packets that come twice, the second up to `duplicate_ns` later.
+        duplicate: share of packets delivered twice, the second up to `duplicate_ns` later.
         outages: times (start, end) in which every packet is lost.
         holds: times (start, end) in which packets wait for the end.
     """
@@ -36,12 +36,12 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Receiving:
-    """The host that data goes to.
+    """The host that receives the data.
 
     Attributes:
-        quick_acks: segments acknowledged at once at the start.
+        quick_acks: segments acknowledged immediately at the start.
         stalls: times (start, end) in which the application reads nothing.
-        shrinks: in a stall the memory is gone: the window closes, what was in flight is dropped (Linux >= 6.6).
+        shrinks: in a stall memory runs out: the window closes, and data in flight is dropped (Linux >= 6.6).
     """
 
     buffer_bytes: int = 1 << 20
@@ -53,19 +53,19 @@ class Receiving:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All that decides a run; the same settings give the same packets.
+    """Everything that determines a run.
 
     Attributes:
         sender: the side that sends the data, a or b.
         wrap: sequence numbers pass 2^32 within the data.
         mss: the option of both sides.
-        beta: what a loss leaves of the congestion window.
+        beta: the share of the congestion window kept after a loss.
         tick_ns: of both hosts' timers (1/HZ).
         writes: (time after the handshake, bytes) of the application; then it closes.
-        request_bytes: that the receiver of the data sends first.
-        drops: (side, ordinal, transmission) of segments lost whatever else the path does; ordinal -1 is the SYN,
-            -2 whatever carries the FIN.
-        lags: (side, ordinal, transmission) of segments that come late by themselves, and by how much.
+        request_bytes: sent first by the receiver of the data.
+        drops: (side, ordinal, transmission) of segments lost in any case; ordinal -1 is the SYN, -2 the segment with
+            the FIN.
+        lags: (side, ordinal, transmission) of delayed segments, and their delays.
         capture_loss: share of the packets that a capture misses.
     """
 
@@ -91,7 +91,7 @@ class Settings:
 
     @property
     def segment_bytes(self) -> int:
-        """Payload of a full segment: the MSS less the timestamps option in its place."""
+        """Return the payload of a full segment: the MSS minus the timestamps option."""
         return self.mss - 12 * self.timestamps
 
     @property

@@ -1,4 +1,4 @@
-"""Runs for property tests: hypothesis draws the settings, and makes those of a failing run simpler."""
+"""Runs for property tests: Hypothesis draws settings and simplifies those of a failing run."""
 
 from __future__ import annotations
 

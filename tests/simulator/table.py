@@ -1,7 +1,7 @@
 """The tables of docs/accuracy.md: `python -m simulator.table [--runs N] [--page FILE]`, from the folder tests.
 
 Every combination of SACK, timestamps and wrap-around is simulated N times and captured at both ends. The tables are
-printed, or put in place of those at the end of a page.
+printed, or replace those at the end of a page.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Tallies = dict[Options, dict[str, Tally]]
 
 
 def measure(runs: int, *, first_seed: int = 0) -> Tallies:
-    """Simulate and judge; the seeds of every combination are its own."""
+    """Simulate and judge, with separate seeds for every combination."""
     return {
         options: tally(simulate_many(options, range(first_seed + place * runs, first_seed + (place + 1) * runs)))
         for place, options in enumerate(GRID)
@@ -28,7 +28,7 @@ def measure(runs: int, *, first_seed: int = 0) -> Tallies:
 
 
 def render(tallies: Tallies) -> Iterator[str]:
-    """Write one table a vantage and wrap-around, a row a cause, a column for each choice of SACK and timestamps."""
+    """Render a table per vantage point and wrap-around, a row per cause, a column per choice of SACK and timestamps."""
     for vantage, title in TITLES.items():
         for wrap in (False, True):
             columns = [options for options in tallies if options.wrap is wrap]

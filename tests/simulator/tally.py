@@ -16,7 +16,7 @@ from simulator.run import Run, simulate
 SENDER, RECEIVER = "sender", "receiver"
 VANTAGES = (SENDER, RECEIVER)
 LABELS = (*truth.CAUSES, truth.OUT_OF_ORDER)
-# So many connections are written into one file.
+# Number of connections written into one file.
 FILE_OF = 40
 
 
@@ -34,10 +34,10 @@ GRID = tuple(Options(*choice) for choice in product((True, False), repeat=3))
 
 @dataclass
 class Tally:
-    """Counts of packets by what they are and what tcpwin said of them.
+    """Counts of packets by their truth and tcpwin's label.
 
     Attributes:
-        hidden: sent again, and nothing in the capture shows it: neither these bytes nor later ones came before.
+        hidden: retransmissions invisible in the capture, because neither these nor later bytes appeared before.
     """
 
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -50,12 +50,12 @@ class Tally:
         return sum(count for (_, said), count in self.pairs.items() if said == label)
 
     def precision(self, label: str) -> float | None:
-        """Share of tcpwin's labels that are right; None if it gave none."""
+        """Return the share of tcpwin's labels that are right; None if there are none."""
         said = self.said(label)
         return self.pairs[label, label] / said if said else None
 
     def recall(self, label: str) -> float | None:
-        """Share of the true labels that tcpwin found; None if there are none."""
+        """Return the share of the true labels that tcpwin found; None if there are none."""
         true = self.true(label)
         return self.pairs[label, label] / true if true else None
 
@@ -65,7 +65,7 @@ class Tally:
 
     @property
     def duplicates_recognised(self) -> float | None:
-        """Share of the network's duplicates that tcpwin does not call retransmissions."""
+        """Return the share of the network's duplicates that tcpwin does not call retransmissions."""
         of_network = [(said, count) for (true, said), count in self.pairs.items() if true == truth.NETWORK_DUPLICATE]
         total = sum(count for _, count in of_network)
         recognised = sum(count for said, count in of_network if said not in (*truth.CAUSES, "unknown"))
@@ -78,7 +78,7 @@ def simulate_many(options: Options, seeds: Iterable[int]) -> Iterator[Run]:
 
 
 def tally(runs: Iterable[Run], *, both_ends: bool = True) -> dict[str, Tally]:
-    """Judge runs at both ends; a packet counts for the vantage that the capture is from its own sender.
+    """Judge runs at both ends; a packet counts as the sender's in the capture at its own sender.
 
     Without `both_ends` only the capture at the data's sender is read.
     """

@@ -1,7 +1,7 @@
-"""tcpwin's causes are those of the simulated senders.
+"""tcpwin's causes match the simulated senders'.
 
-On any run the counts add up, and at the data's sender nothing is called sent again that was not. Over a fixed set
-of runs with timestamps, captured at the sender, precision and recall of every cause reach 99 %.
+On any run the counts add up, and at the data's sender only true retransmissions are labelled so. Over a fixed set of
+runs with timestamps, captured at the sender, precision and recall of every cause reach 99 %.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ def is_called_resent(packet: Judged) -> bool:
 
 
 def assert_counts_add_up(verdict: Verdict, side: str) -> None:
-    """Every segment sent again has one kind and one cause, and the direction's numbers are their sums."""
+    """Each retransmission has one kind and one cause, and the direction's numbers are their sums."""
     sent = [packet for packet in verdict.packets if packet.truth.segment.side == side]
     resent = [packet for packet in sent if is_called_resent(packet)]
     assert all(len(packet.events & {*RESENT}) == 1 for packet in resent)
     assert [packet.said for packet in resent] == [packet.said for packet in sent if packet.said in CAUSE_FIELDS]
     fields = direction(verdict, side)
     counted = Counter(CAUSE_FIELDS[packet.said] for packet in resent)
-    # A recovery's count has its lost retransmissions too.
+    # A recovery's count includes its lost retransmissions.
     counted["recovery_retransmissions"] += counted["lost_retransmissions"]
     assert fields.retransmissions == len(resent)
     assert {name: getattr(fields, name) for name in CAUSE_FIELDS.values()} == {
@@ -80,7 +80,7 @@ def assert_counts_add_up(verdict: Verdict, side: str) -> None:
 
 
 def assert_bytes_are_exact(verdict: Verdict, side: str) -> None:
-    """Bytes sent again are those that the capture had before, whatever order they came in."""
+    """Resent bytes are those that the capture had before, whatever their order."""
     seen: list[Block] = []
     again = 0
     for packet in verdict.packets:
@@ -95,7 +95,7 @@ def assert_bytes_are_exact(verdict: Verdict, side: str) -> None:
 
 
 def assert_sent_again_is_what_was_sent_again(own: list[Judged]) -> None:
-    """At its sender, a segment is called sent again exactly where it was, and nothing is out of order."""
+    """At its sender, exactly the true retransmissions are labelled, and nothing is out of order."""
     assert [packet.frame for packet in own if is_called_resent(packet)] == [
         packet.frame for packet in own if packet.truth.cause is not None
     ]
@@ -123,7 +123,7 @@ def counted(request: pytest.FixtureRequest) -> Tally:
 @pytest.mark.parametrize("cause", truth.CAUSES)
 def test_every_cause_is_found_with_timestamps_at_the_sender(cause: str, counted: Tally) -> None:
     if not counted.true(cause) and cause in (Cause.LOST_RETRANSMISSION, Cause.TAIL_LOSS_PROBE):
-        # Without SACK there is neither: then none may be found.
+        # Without SACK neither exists, so none may be found.
         assert counted.said(cause) == 0
         return
     precision, recall = counted.precision(cause), counted.recall(cause)
@@ -140,7 +140,7 @@ def test_new_data_is_never_called_sent_again_or_late_at_the_sender(counted: Tall
 @pytest.mark.parametrize("timestamps", [True, False])
 @pytest.mark.parametrize("sack", [True, False])
 def test_only_what_was_needless_is_shown_needless(sack: bool, timestamps: bool) -> None:
-    """DSACK, Eifel and F-RTO never prove more retransmissions needless than were."""
+    """DSACK, Eifel and F-RTO never prove more retransmissions unnecessary than were."""
     simulated = list(simulate_many(Options(sack, timestamps, wrap=False), range(300_000, 300_250)))
     own = [(run, run.settings.sender) for run in simulated if not run.settings.data_link.duplicate]
     proven = 0
@@ -154,7 +154,7 @@ def test_only_what_was_needless_is_shown_needless(sack: bool, timestamps: bool) 
 
 
 def needless(run: Run, side: str) -> int:
-    """Count retransmissions of bytes of which a transmission before arrived, be it later than they."""
+    """Count retransmissions of data whose earlier transmission arrived, even if later."""
     arrived: Counter[int | None] = Counter()
     count = 0
     for segment in run.sent:
@@ -169,13 +169,13 @@ def test_late_originals_differ_from_retransmissions_at_the_receiver() -> None:
     found = tally(simulate_many(options, range(200_000, 200_200)))[RECEIVER]
     assert found.true(truth.OUT_OF_ORDER) >= 50
     recall, precision = found.recall(truth.OUT_OF_ORDER), found.precision(truth.OUT_OF_ORDER)
-    # A retransmission that the network made late as well looks like an original: the rest.
+    # The rest: a retransmission that the network also delayed looks like an original.
     assert recall >= 0.95
     assert precision >= 0.95
 
 
 def test_a_capture_that_misses_packets_says_what_it_can() -> None:
-    """Data that only the capture lost is not network loss: it was not retransmitted, and is not called so."""
+    """Data lost only by the capture was not retransmitted, and is not called so."""
     for seed in range(40):
         given_ = replace(draw(Random(seed), sack=True, timestamps=True, wrap=False), capture_loss=0.02)
         run = simulate(given_)

@@ -1,6 +1,6 @@
-"""The simulator keeps its own laws, so that what it calls true is: no byte lost, no cause without its reason.
+"""The simulator obeys its own rules, so its truth is reliable: no byte lost, no cause without its reason.
 
-tshark reads its captures in a further test, so that no truth rests on a slip of the writer.
+Another test reads its captures with tshark, so no truth rests on an error of the writer.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def test_every_run_keeps_the_laws(run: Run) -> None:
 
 
 def assert_resent_is_what_was_sent_before(sent: list[Segment]) -> None:
-    """A cause is given exactly where bytes, a SYN or a FIN are resent; new data follow without a gap."""
+    """A cause is given exactly if bytes, a SYN or a FIN are resent; new data follows without a gap."""
     nxt = 0
     for segment in sent:
         if segment.is_pure_ack:
@@ -100,7 +100,7 @@ def _timers_of_recovery(segment: Segment) -> tuple[str, ...]:
 
 
 def assert_windows_are_obeyed(run: Run) -> None:
-    """No new data goes beyond the right edge that its sender had heard of."""
+    """No new data exceeds the right edge known to its sender."""
     side, edge = run.settings.sender, 0
     for captured in run.captures[side]:
         segment = captured.segment
@@ -178,7 +178,7 @@ def test_tshark_reads_what_was_simulated(tmp_path: Path, tool: Callable[[str], s
 
 
 def _described(run: Run, segment: Segment) -> str:
-    """A packet's fields as tshark prints them, read by other means than the writer's."""
+    """Return a packet's fields as tshark prints them, read independently of the writer."""
     numbers, other = Numbers.of(run), "b" if segment.side == "a" else "a"
     flags = sum(
         bit

@@ -1,4 +1,4 @@
-"""The tables of the accuracy page are those that the program prints: the same configurations and causes."""
+"""The accuracy page has the program's tables: the same configurations and causes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NUMBER = re.compile(r"\d[\d,]*(\.\d+)?%?|–")
 
 
 def skeleton(lines: list[str]) -> list[str]:
-    """Headings, heads of columns and names of rows: all of the tables but their numbers."""
+    """Return headings, column heads and row names: the tables without numbers."""
     shapes = []
     for line in lines:
         if line.startswith((HEADING, "| cause", "|---")):

@@ -1,4 +1,4 @@
-"""The true label of each captured packet, from the model alone, in tcpwin's words."""
+"""The true label of each captured packet, from the model alone, in tcpwin's terms."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Truth:
     """One captured packet.
 
     Attributes:
-        label: a cause where it was sent again (spurious where the capture had seen it acknowledged by then),
-            out_of_order where it is an original that comes after later ones, network_duplicate where the same packet
-            was captured before, new for another original, pure_ack for what carries nothing.
-        cause: why its sender sent it again, whatever the capture shows.
-        is_visible: some of its bytes, or later ones, were captured before: without that, nothing in the capture
-            tells it from an original.
+        label: a cause if it is a retransmission (spurious if the capture had seen it acknowledged by then),
+            out_of_order for an original that arrives after later ones, network_duplicate if the same packet was
+            captured before, new for another original, pure_ack for a packet without content.
+        cause: the sender's reason, whatever the capture shows.
+        is_visible: some of its bytes, or later ones, were captured before; otherwise nothing distinguishes it from an
+            original.
     """
 
     segment: Segment
@@ -35,7 +35,7 @@ class Truth:
 
 
 def truths(run: Run, side: str) -> list[Truth]:
-    """Say what each packet of one side's capture is."""
+    """Return the truth about each packet of one side's capture."""
     seen: set[int] = set()
     # One past the last byte captured, and the highest byte acknowledged, of each side's data.
     end = {"a": -1, "b": -1}

@@ -1,4 +1,4 @@
-"""Captures at an address, from a real server on loopback: what comes, and how much and how long it may."""
+"""Captures at an address, from a real server on loopback: content, size and time limits."""
 
 import http.server
 import shutil
@@ -78,7 +78,7 @@ def test_a_capture_is_what_it_is_on_disk(path: str, server: str) -> None:
     found = library.analyze(server + path)
     assert found.name == server + path.partition("?")[0]
     assert found.to_json().replace(found.name, "") == library.analyze(KEEP_ALIVE).to_json().replace(str(KEEP_ALIVE), "")
-    # Details are read again, from the copy.
+    # Details are read from the copy.
     assert found.connections[0].events == library.analyze(KEEP_ALIVE).connections[0].events
 
 

@@ -1,4 +1,4 @@
-"""dpkt readers give what the file gives that they read."""
+"""dpkt readers give the same results as the file that they read."""
 
 import io
 import struct
@@ -14,7 +14,7 @@ import tcpwin
 
 READERS = {"pcap": dpkt.pcap.Reader, "pcapng": dpkt.pcapng.Reader}
 SOUND = [path for path in READABLE if not TRUTHS[path]["warnings"] and TRUTHS[path]["packets"]]
-# dpkt reads the first of its sections.
+# dpkt reads only the first of its sections.
 MISREAD = {"two-sections.pcapng"}
 READ_ALIKE = [path for path in SOUND if path.name not in MISREAD]
 
@@ -37,7 +37,7 @@ def test_reader_gives_what_the_file_gives(path: Path, universal: bool, tool: Cal
 
 
 def test_captures_cut_by_the_snapshot_length_are_among_them() -> None:
-    """Bytes were cut off: capinfos -l shows 96, and the application wrote 6,000,000 bytes into 9 % as many."""
+    """Truncated: capinfos -l shows 96, and the application wrote 6,000,000 bytes into a file of 9 % of that size."""
     path = next(path for path in WHOLE if path.name == "slow-reader.pcap.gz")
     assert path in READ_ALIKE
     assert path.stat().st_size < 600_000

@@ -1,4 +1,4 @@
-"""A capture of headers gives the same connections as the capture that it was made from, and holds nothing else."""
+"""A capture of headers gives the same connections as the original, and contains nothing else."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""Captures named by paths: one, several in time order, and what cannot be read."""
+"""Captures named by paths: one, several in time order, and unreadable ones."""
 
 import os
 import struct
@@ -30,7 +30,7 @@ def split_records(data: bytes) -> tuple[bytes, list[bytes]]:
 
 
 def same(one: tcpwin.Analysis, other: tcpwin.Analysis) -> None:
-    """Everything that does not name the file is equal."""
+    """Check that everything except the file's name is equal."""
     assert list(one.segments().rows()) == list(other.segments().rows())
     assert len(one) == len(other)
     for first, second in zip(one, other, strict=True):
@@ -48,7 +48,9 @@ def test_path_as_text_and_as_path() -> None:
 
 
 def cut_between_times(records: list[bytes], count: int) -> list[list[bytes]]:
-    """Return about equal parts; packets of one time stay together, as several files do not give their order."""
+    """Split into about equal parts; packets of the same time stay together, because several files do not give their
+    order.
+    """
     cuts = [0]
     for number in range(1, count):
         at = max(number * len(records) // count, cuts[-1] + 1)
@@ -71,7 +73,7 @@ def test_consecutive_files_are_the_whole(path: Path, count: int, tmp_path: Path,
     same(joined, analyze(path))
     assert joined.name == f"{count} files"
     assert [file.file for file in joined.capture.files] == [str(part) for part in parts]
-    # Files are put into the order of time, in whatever order they are named.
+    # Files are sorted by time, in whatever order they are named.
     same(tcpwin.analyze(parts[::-1]), analyze(path))
 
 
@@ -149,7 +151,7 @@ def test_without_permission(closed: str) -> None:
 
 @contextmanager
 def as_nobody() -> Iterator[None]:
-    """Root may read anything: be another user for a while."""
+    """Become another user for a while, because root may read anything."""
     if os.geteuid() != 0:
         yield
         return

@@ -1,4 +1,4 @@
-"""scapy packets give what the file gives that they came from."""
+"""scapy packets give the same results as their file."""
 
 import io
 import struct
@@ -20,9 +20,9 @@ from spread import some_by_day
 import tcpwin
 
 ETHERNET = 1
-# scapy takes if_tsresol 0x94, units of 2^-20 s, for another: the second section comes out in January 1970.
+# scapy misreads if_tsresol 0x94, units of 2^-20 s: the second section is dated January 1970.
 MISREAD = {"two-sections.pcapng"}
-# Of captures with damage scapy reads other packets than those before it.
+# In damaged captures scapy reads other packets than those before the damage.
 AS_FILE = [
     path
     for path in READABLE

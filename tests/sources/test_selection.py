@@ -1,4 +1,4 @@
-"""Filters and spans: the same packets as tcpdump takes, under the numbers that they have in the file."""
+"""Filters and spans select the same packets as tcpdump, with their numbers in the file."""
 
 import csv
 import io
@@ -97,7 +97,7 @@ def test_one_connection_is_measured_as_among_all() -> None:
         fields = {name: value for name, value in connection.fields.items() if name not in differ}
         assert {name: value for name, value in alone.fields.items() if name not in differ} == fields
         assert (alone.a_to_b, alone.b_to_a) == (connection.a_to_b, connection.b_to_a)
-        # Series, events and segments are read again, and through the same filter.
+        # Series, events and segments are read again through the same filter.
         assert alone.events == connection.events
         assert [{**row, "connection": connection.id} for row in alone.segments().rows()] == list(
             connection.segments().rows()
@@ -153,7 +153,7 @@ def test_the_capture_lasts_as_long_as_the_span() -> None:
 
 
 def test_nothing_is_silent_after_the_span() -> None:
-    # The connection lasts 30 s, so the packets after the span are not known to be missing.
+    # The connection lasts 30 s, so packets after the span are not reported missing.
     for connection in library.analyze(SLOW_READER, end=2):
         assert connection.duration_ns < 2 * 10**9
         last_ns = library.analyze(SLOW_READER).connections[0].start_ns + 2 * 10**9
@@ -202,7 +202,7 @@ def test_what_libpcap_does_not_understand_is_wrong_usage() -> None:
 
 
 def test_a_program_that_might_not_end_is_refused() -> None:
-    # libpcap walks IPv6's headers in a loop.
+    # libpcap parses IPv6's headers in a loop.
     with pytest.raises(library.FilterError, match="loop"):
         library.analyze(IPV6, filter="ip6 protochain 6")
 

@@ -1,4 +1,4 @@
-"""One capture in several hands: threads, forks, files that are closed, moved, touched, or exchanged for others."""
+"""One capture used by several: threads, forks, and files that are closed, moved, touched or replaced."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _close() -> Iterator[None]:
 
 
 class Seekable:
-    """A file that is neither the system's nor in memory."""
+    """A seekable object that is neither a system file nor in memory."""
 
     def __init__(self, data: bytes) -> None:
         self._data = io.BytesIO(data)
@@ -66,7 +66,7 @@ class Seekable:
 
 
 class Stream:
-    """Nothing but `read`, some bytes a call."""
+    """An object with only `read`, a few bytes per call."""
 
     def __init__(self, data: bytes) -> None:
         self._data = io.BytesIO(data)
@@ -107,7 +107,7 @@ def test_threads_read_one_open_file(make: Callable[[bytes], Any]) -> None:
 
 @pytest.mark.parametrize("make", [temporary, io.BytesIO])
 def test_threads_analyse_one_open_file(make: Callable[[bytes], Any]) -> None:
-    """Each runs a separate analysis; the file's position stays the same."""
+    """Each runs a separate analysis; the file's position is unchanged."""
     file = make(LONG.read_bytes())
     barrier = threading.Barrier(THREADS)
 
@@ -169,7 +169,7 @@ def test_a_closed_file_of_the_system_is_read_on(make: Callable[[bytes], Any]) ->
     with make(SMALL.read_bytes()) as file:
         analysis = tcpwin.analyze(file)
         descriptor = file.fileno()
-    # Whoever is given the number of the closed file has nothing to do with it.
+    # A new file with the same descriptor number is unrelated.
     other = os.open(LONG, os.O_RDONLY)
     assert other == descriptor
     assert list(analysis.segments().rows()) == rows_of(SMALL)
@@ -198,7 +198,7 @@ def test_a_file_others_continue_to_read_counts_as_the_same() -> None:
 
 
 def long_capture(folder: Path) -> Path:
-    """One of which not all bytes are compared."""
+    """A capture of which not all bytes are compared."""
     path = folder / "long.pcap"
     data = SMALL.read_bytes()
     path.write_bytes(data[:24] + data[24:] * (2 * SEEN_BYTES // len(data)))
@@ -252,7 +252,7 @@ def test_another_file_of_the_same_size_and_time(make: Callable[[Path], Path], by
     path = make(tmp_path)
     analysis = tcpwin.analyze(path)
     status, data = path.stat(), bytearray(path.read_bytes())
-    # The sequence number of the first packet: as many packets, at the same times.
+    # The sequence number of the first packet: the same number of packets at the same times.
     data[24 + 16 + 14 + 20 + 4] ^= 0x40
     other = path.with_suffix(".other") if by == "another file" else path
     other.write_bytes(data)
@@ -265,7 +265,7 @@ def test_another_file_of_the_same_size_and_time(make: Callable[[Path], Path], by
 
 @pytest.mark.parametrize("by", ["another file", "other bytes in it"])
 def test_an_index_is_of_one_file(by: str, tmp_path: Path) -> None:
-    """One of the same size and time is read as a whole, not by the other's places."""
+    """Another file of the same size and time is read as a whole, not at the index's places."""
     path, index = short_capture(tmp_path), tmp_path / "index"
     tcpwin.analyze(path, index=index)
     status, data, before = path.stat(), bytearray(path.read_bytes()), index.read_bytes()
@@ -281,7 +281,7 @@ def test_an_index_is_of_one_file(by: str, tmp_path: Path) -> None:
 
 
 def test_connections_of_one_four_tuple_are_read_again(tmp_path: Path) -> None:
-    """All at once, and each alone: what was refused in between changes nothing."""
+    """All together and each alone: a refused SYN in between changes nothing."""
     path = tmp_path / "challenged.pcap"
     parse((SCENARIOS / "connection-syn-challenged-twice.ladder").read_text()).write_pcap(path)
     analysis = tcpwin.analyze(path)

@@ -20,7 +20,7 @@ SMALL = next(path for path in WHOLE if path.name == "http-download.pcapng")
 
 
 class Unseekable(io.RawIOBase):
-    """A stream as a socket gives it: bytes come in odd pieces and cannot be had twice."""
+    """A stream like a socket: bytes arrive in odd pieces and only once."""
 
     def __init__(self, data: bytes, piece_bytes: int = 777) -> None:
         self._data = io.BytesIO(data)
@@ -34,7 +34,7 @@ class Unseekable(io.RawIOBase):
 
 
 class ReadOnly:
-    """The least that is a stream: nothing but `read`."""
+    """A minimal stream with only `read`."""
 
     def __init__(self, data: bytes) -> None:
         self._data = io.BytesIO(data)
@@ -49,7 +49,7 @@ def rows(analysis: tcpwin.Analysis) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def open_files() -> Iterator[Callable[[], int]]:
-    """Count this process's open file descriptors; at the end there must be as many as before."""
+    """Count this process's open file descriptors; the number must be the same at the end."""
 
     def count() -> int:
         gc.collect()
@@ -102,7 +102,7 @@ def test_pipe() -> None:
     with os.fdopen(reader, "rb") as file:
         analysis = tcpwin.analyze(file)
         thread.join()
-    # The pipe is closed and gone; what was read of it is kept.
+    # The pipe is closed and gone; the data read is kept.
     assert len(rows(analysis)) == 4586
     assert analysis.connections[0].events
 
@@ -204,7 +204,7 @@ def test_a_source_is_taken_as_it_is() -> None:
 
 @pytest.mark.parametrize("can_seek", [True, False])
 def test_a_system_that_reads_at_one_place_only(can_seek: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Windows does: files that seek, and those that do not, are read again all the same."""
+    """On Windows, too, files are read again whether or not they can seek."""
     monkeypatch.delattr("os.pread")
     monkeypatch.delattr("os.pwrite")
     path = CAPTURES / "wild" / "keep-alive.pcap"

@@ -1,6 +1,6 @@
-"""What a host says in tests of rules: texts of `ss`, `sysctl`, `nstat` and sockstat, each by its file's name.
+"""Host data in tests of rules: texts of `ss`, `sysctl`, `nstat` and sockstat, by file name.
 
-In: values. Out: texts as the tools print them; addresses are those of ladders unless told.
+Addresses default to those of ladders.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def ss(
     skmem: str = "r0,rb131072,t0,tb87040,f0,w0,o0,bl0,d0",
     state: str = "ESTAB",
 ) -> str:
-    """A socket at some times."""
+    """Return a socket at some times."""
     lines = []
     for time in times:
         lines += [f"### {time:.6f}", HEADER, f"{state} 0 0 {local} {peer}"]
@@ -29,12 +29,12 @@ def ss(
 
 
 def sysctl(**values: str) -> str:
-    """Settings below net.ipv4, as `sysctl -a` prints them."""
+    """Return settings below net.ipv4, as `sysctl -a` prints them."""
     return "".join(f"net.ipv4.{name} = {value}\n" for name, value in values.items())
 
 
 def nstat(*samples: Mapping[str, int], start: int = START) -> str:
-    """Counters since boot, a second apart; a name of each sample is never 0."""
+    """Return counters since boot, a second apart; a name in each sample is never 0."""
     lines = []
     for second, values in enumerate(samples):
         lines += [f"### {start + second}.0", "#kernel", "TcpInSegs 100 0.0"]
@@ -43,7 +43,7 @@ def nstat(*samples: Mapping[str, int], start: int = START) -> str:
 
 
 def sockstat(*pages: int, start: int = START) -> str:
-    """Memory of all TCP sockets, a second apart."""
+    """Return the memory of all TCP sockets, a second apart."""
     return "".join(
         f"### {start + second}.0\nTCP: inuse 3 orphan 0 tw 0 alloc 4 mem {each}\n" for second, each in enumerate(pages)
     )

@@ -1,6 +1,6 @@
-"""Incomplete copies of a capture, as captures in the field are: packets left out, or cut short.
+"""Incomplete copies of a capture, as in the field: packets left out, or truncated.
 
-In: a pcap, gzipped or not, and how it is to be incomplete. Out: pcap bytes. Times, order and link headers stay.
+Takes a pcap, gzipped or not, and the kind of incompleteness; returns pcap bytes. Times, order and link headers stay.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Record:
 
     Attributes:
         head, packet: its header and its bytes.
-        tcp: where in them the TCP header begins; None where it is no TCP over IPv4.
-        flags: of the TCP header, 0 without.
-        port: source port, -1 without.
+        tcp: offset of the TCP header; None if it is not TCP over IPv4.
+        flags: of the TCP header, otherwise 0.
+        port: source port, otherwise -1.
         payload_bytes: on the wire.
     """
 
@@ -50,7 +50,7 @@ class Capture:
 
     @cached_property
     def sender(self) -> int:
-        """The port that most of the data came from."""
+        """Return the port that sent most data."""
         sent: Counter[int] = Counter()
         for record in self.records:
             sent[record.port] += record.payload_bytes
@@ -58,7 +58,7 @@ class Capture:
 
 
 def read(path: Path) -> Capture:
-    """Read a pcap whose numbers are little-endian."""
+    """Read a little-endian pcap."""
     data = path.read_bytes()
     data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
     header = data[:FILE_HEADER]
@@ -92,7 +92,7 @@ def _only(*, sender: bool) -> Callable[[Capture], list[Record]]:
 
 
 def _cut(capture: Capture) -> list[Record]:
-    """Headers end before the TCP options, as with a snapshot length of 54."""
+    """Truncate headers before the TCP options, as with a snapshot length of 54."""
     kept = []
     for each in capture.records:
         packet = each.packet if each.tcp is None else each.packet[: each.tcp + TCP_HEADER]
@@ -114,5 +114,5 @@ WAYS: Mapping[str, Callable[[Capture], list[Record]]] = {
 
 
 def incomplete(capture: Capture, way: str) -> bytes:
-    """The file as it would be."""
+    """Return the incomplete file."""
     return capture.header + b"".join(each.head + each.packet for each in WAYS[way](capture))

@@ -1,7 +1,6 @@
-"""What limited each of the lab's runs, written down from its meta.json: scenario, ground truth, counters, drops.
+"""Limits of each lab run, derived from its meta.json: scenario, ground truth, counters, drops.
 
-In: nothing. Out: RUNS. Sides are as tcpwin names them: in all runs but iperf3's the reader opened the connection, so
-that a reads and b sends.
+Sides are named as by tcpwin: in all runs but iperf3's the reader opened the connection, so a reads and b sends.
 """
 
 from __future__ import annotations
@@ -9,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 Cell = tuple[str, bool]
-"""Capture (``snd`` at the sender, ``rcv`` at the receiver), and whether the hosts' snapshots come with it."""
+"""Capture (``snd`` at the sender, ``rcv`` at the receiver), and whether the hosts' snapshots are used."""
 
 
 @dataclass(frozen=True)
 class Blamed:
-    """A finding as it must stand first.
+    """The expected first finding.
 
     Attributes:
         code: of its rule.
@@ -31,15 +30,15 @@ class Row:
     """One run.
 
     Attributes:
-        cause: what held it back, in words.
+        cause: what limited it, in words.
         item: the budget's largest item.
         group: the budget's largest group.
-        top: the first finding with the snapshots of both hosts; None where nothing is to be found.
-        alone: the first finding by the packets alone; the same where None is given.
-        is_clean: nothing went wrong: no finding may be a warning.
+        top: the first finding with the snapshots of both hosts; None if there is none.
+        alone: the first finding by the packets alone; the same if None.
+        is_clean: nothing went wrong, so no finding may be a warning.
         besides: codes of a clean run's further findings by the packets alone.
-        next_item: the largest item besides, where the run was made for it.
-        firsts: the first finding of single cells, where it is neither.
+        next_item: the next largest item, if the run was made for it.
+        firsts: the first finding in single cells that differ.
         departs: budgets that differ, by capture and snapshots: item and group reported instead, and why.
     """
 
@@ -156,7 +155,7 @@ RUNS: dict[str, Row] = {
         "loss",
         SLOW_READER,
         LOOKS_SLOW,
-        # The window's time is hidden in recovery, which the receiver's drops began.
+        # The window's time is hidden in the recovery caused by the receiver's drops.
         departs={
             ("snd", False): ("fast_recovery", "loss", RECOVERING),
             ("snd", True): ("window_full", "receiver", "ACKs that waited for the reader are its time, not the loss's"),

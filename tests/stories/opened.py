@@ -1,6 +1,6 @@
-"""A capture as tshark opens it: its frames, and the segments of one connection among them.
+"""A capture as seen by tshark: its frames, and the segments of one connection among them.
 
-In: a path. Out: `Opened`. It reads nothing of tcpwin's, so that findings can be held against it.
+It is independent of tcpwin, so findings can be compared with it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A TCP segment of a frame; of several in one frame (tunnels, ICMP, samples) the one with the ports asked for."""
+    """A TCP segment of a frame; of several in one frame (tunnels, ICMP, samples) the one with the requested ports."""
 
     frame: int
     time_ns: int
@@ -61,48 +61,48 @@ class Segment:
 
     @property
     def takes(self) -> int:
-        """Sequence numbers that it takes, SYN and FIN with them."""
+        """Return the sequence numbers it takes, including SYN and FIN."""
         return self.length + bool(self.flags & SYN) + bool(self.flags & FIN)
 
     @property
     def end(self) -> int:
-        """The sequence number behind it."""
+        """Return the sequence number after it."""
         return (self.seq + self.takes) % MODULO
 
     def overlaps(self, other: Segment) -> bool:
-        """Whether both hold a sequence number."""
+        """Return whether both contain a common sequence number."""
         return step(self.seq, other.end) > 0 and step(other.seq, self.end) > 0
 
 
 def step(first: int, second: int) -> int:
-    """From one sequence number to another, negative backwards (RFC 9293 §3.4)."""
+    """Return the step from one sequence number to another, negative backwards (RFC 9293 §3.4)."""
     return (second - first + (MODULO >> 1)) % MODULO - (MODULO >> 1)
 
 
 @dataclass(frozen=True)
 class Opened:
-    """All frames of a capture: their columns as tshark wrote them, by number."""
+    """All frames of a capture: tshark's columns by number."""
 
     rows: dict[int, dict[str, str]]
     complaints: str = field(repr=False, default="")
 
     def time_ns(self, frame: int) -> int:
-        """A frame's time, nanoseconds since the epoch."""
+        """Return a frame's time in nanoseconds since the epoch."""
         return int(Decimal(self.rows[frame]["frame.time_epoch"]) * 1_000_000_000)
 
     @cached_property
     def tcp(self) -> list[Segment]:
-        """One segment of each frame that has any."""
+        """Return one segment of each frame that has any."""
         return [self.segment(frame) for frame, row in self.rows.items() if row["tcp.seq_raw"]]
 
     def between(self, one: tuple[str, int], other: tuple[str, int]) -> Iterator[Segment]:
-        """Segments between two endpoints, in the order of the file."""
+        """Return the segments between two endpoints in the file's order."""
         for frame, row in self.rows.items():
             if row["tcp.seq_raw"] and self.has(frame, one, other):
                 yield self.segment(frame, one, other)
 
     def has(self, frame: int, one: tuple[str, int], other: tuple[str, int]) -> bool:
-        """Whether a frame holds a segment between two endpoints."""
+        """Return whether a frame has a segment between two endpoints."""
         row = self.rows[frame]
         addresses = {*_many(row["ip.src"]), *_many(row["ip.dst"]), *_many(row["ipv6.src"]), *_many(row["ipv6.dst"])}
         ports = set(zip(_many(row["tcp.srcport"]), _many(row["tcp.dstport"]), strict=True))
@@ -110,7 +110,7 @@ class Opened:
         return {one[0], other[0]} <= addresses and bool(ports & wanted)
 
     def segment(self, frame: int, one: tuple[str, int] | None = None, other: tuple[str, int] | None = None) -> Segment:
-        """A frame's segment between two endpoints; without them its last."""
+        """Return a frame's segment between two endpoints, or its last segment."""
         row = self.rows[frame]
         ports = list(zip(map(int, _many(row["tcp.srcport"])), map(int, _many(row["tcp.dstport"])), strict=True))
         wanted = {(one[1], other[1]), (other[1], one[1])} if one and other else set(ports)
@@ -156,7 +156,7 @@ def _many(text: str) -> list[str]:
 
 
 def open_capture(tshark: str, path: Path) -> Opened:
-    """Open a capture, once, with one call of tshark."""
+    """Open a capture with one call of tshark."""
     fields = [word for column in COLUMNS for word in ("-e", column)]
     done = subprocess.run(
         [tshark, "-r", str(path), "-T", "fields", "-E", "separator=|", "-E", "occurrence=a", *ABSOLUTE, *fields],

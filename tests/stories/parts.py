@@ -1,6 +1,6 @@
-"""Captures of several stories, for rules that look at all connections; a folder of captures that come with the project.
+"""Captures of several stories, for rules that look at all connections; a folder of bundled captures.
 
-In: stories in order of time, each with its port. Out: one pcap.
+Takes stories in order of time, each with its port, and returns one pcap.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 
 
 def joined(folder: Path, stories: Iterable[Story], *, sort: bool = True, snaplen: int = 262_144) -> Path:
-    """One nanosecond pcap of all stories, sorted by time; or one after the other."""
+    """Return one nanosecond pcap of all stories, sorted by time or concatenated."""
     steps = [step for story in stories for step in ladder.parse(story.text).steps]
     if sort:
         steps.sort(key=lambda step: step.time_ns)
@@ -33,13 +33,13 @@ def joined(folder: Path, stories: Iterable[Story], *, sort: bool = True, snaplen
 
 
 def one_way(story: Story, side: str = "a") -> Story:
-    """The same story of which the capture holds the packets of one side only."""
+    """Return the story with the packets of one side only."""
     story.lines = [line for line in story.lines if " > " not in line or f" {side} > " in line]
     return story
 
 
 def with_drops(folder: Path, story: Story, drops: int) -> Path:
-    """The story as pcapng, whose interface reports that many packets dropped (isb_ifdrop, option 5)."""
+    """Return the story as pcapng whose interface reports this many dropped packets (isb_ifdrop, option 5)."""
     option = struct.pack("<HHQ", 5, 8, drops) + bytes(4)
     blocks = [
         _block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)),

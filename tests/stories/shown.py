@@ -1,6 +1,6 @@
-"""What a person must see who opens a finding's frames in tshark: one check for each rule that fires on real captures.
+"""What a finding's frames must show in tshark: one check for each rule that fires on reference captures.
 
-In: a finding, the analysis, the capture as tshark opens it. Out: complaints, in words; none if the frames show it.
+Takes a finding, the analysis, and the capture as seen by tshark; returns complaints in words.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from tcpwin.analysis import Endpoint
 from tcpwin.limits import Analysis, Connection, Finding
 
 LEAST_TIMEOUT_NS = 150_000_000
-"""A timer of Linux takes 200 ms at least, a probe two round trips; less is an ACK's work."""
+"""A Linux timer takes at least 200 ms, a probe two round trips; anything sooner is triggered by an ACK."""
 LONGEST_TIMER_NS = 120_000_000_000
-"""Longest timer of Linux: the longest silence in a capture that continues."""
+"""Linux's longest timer: the longest silence in a capture that continues."""
 SILENCES = ("TW504",)
-"""Their time is that of a silence, which begins behind the frames."""
+"""Rules whose time is a silence that begins after the frames."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A finding with the packets it names, as read by tshark."""
+    """A finding with its packets, as read by tshark."""
 
     finding: Finding
     analysis: Analysis
@@ -38,12 +38,12 @@ class Shown:
 
     @cached_property
     def all(self) -> list[Segment]:
-        """The connection's segments."""
+        """Return the connection's segments."""
         return segments_of(self.opened, self.connection)
 
     @cached_property
     def frames(self) -> list[Segment]:
-        """Those of the evidence."""
+        """Return the evidence's frames."""
         ends = (endpoint(self.connection.a), endpoint(self.connection.b))
         return [self.opened.segment(frame, *ends) for frame in self.finding.evidence.frames]
 
@@ -56,19 +56,19 @@ class Shown:
         return "b" if self.sender == "a" else "a"
 
     def side(self, segment: Segment) -> str:
-        """The side, a or b, that sent a segment."""
+        """Return the side, a or b, that sent a segment."""
         return "a" if segment.source == endpoint(self.connection.a) else "b"
 
     def value(self, name: str) -> int:
-        """A value of the evidence."""
+        """Return a value of the evidence."""
         return int(self.finding.evidence.values[name])
 
     def before(self, segment: Segment, side: str) -> list[Segment]:
-        """A side's segments that were captured before one."""
+        """Return a side's segments captured before one."""
         return [each for each in self.all if each.frame < segment.frame and self.side(each) == side]
 
     def copies(self, segment: Segment) -> list[Segment]:
-        """Earlier segments that hold bytes of it."""
+        """Return earlier segments that contain bytes of it."""
         return [each for each in self.before(segment, self.side(segment)) if each.overlaps(segment)]
 
 
@@ -78,13 +78,13 @@ def endpoint(end: Endpoint) -> tuple[str, int]:
 
 
 def segments_of(opened: Opened, connection: Connection) -> list[Segment]:
-    """A connection's segments as tshark shows them; of a port used again those of its time."""
+    """Return a connection's segments as shown by tshark; for a reused port only those of its time."""
     found = opened.between(endpoint(connection.a), endpoint(connection.b))
     return [each for each in found if connection.start_ns <= each.time_ns <= connection.end_ns]
 
 
 def belongs(shown: Shown) -> Iterator[str]:
-    """Whether the frames exist, are the connection's, and lie in the time that is given."""
+    """Check that the frames exist, belong to the connection, and are within the given time."""
     finding, opened = shown.finding, shown.opened
     evidence = finding.evidence
     if len(evidence.frames) > 12 or len(set(evidence.frames)) != len(evidence.frames):
@@ -139,7 +139,7 @@ def window_shrunk(shown: Shown) -> Iterator[str]:
 
 
 def sent_again(shown: Shown) -> Iterator[str]:
-    """Each frame holds bytes that were sent before, or is the original of one that follows."""
+    """Each frame contains data sent before, or is the original of a later one."""
     again = [each for each in shown.frames if shown.copies(each)]
     if not again:
         yield "nothing was sent again"
@@ -180,7 +180,7 @@ def needless(shown: Shown) -> Iterator[str]:
 
 
 def is_dsack(segment: Segment) -> bool:
-    """The first block lies below the ACK or within the second (RFC 2883 §4)."""
+    """The first block is below the ACK or within the second (RFC 2883 §4)."""
     if not segment.sack:
         return False
     low, high = segment.sack[0]
@@ -204,13 +204,13 @@ def _established(shown: Shown) -> int:
 
 
 def paused(shown: Shown) -> Iterator[str]:
-    """Between the frames of a pair the sender sends no data, and before the second all was acknowledged."""
+    """Between the frames of a pair the sender sends no data, and before the second everything was acknowledged."""
     for before, after in zip(shown.frames[::2], shown.frames[1::2], strict=True):
         own = [each for each in shown.before(after, shown.sender) if each.length]
         if after.frame <= before.frame or any(each.frame > before.frame for each in own):
             yield f"frames {before.frame} and {after.frame} are not the ends of a pause"
         acks = [each.ack for each in shown.before(after, shown.receiver) if each.flags & ACK]
-        # The second frame may be the request that ends the pause: it has the ACK.
+        # The second frame may be the request that ends the pause, and carry the ACK.
         acks += [after.ack] if shown.side(after) == shown.receiver else []
         if own and step(_furthest([each.end for each in own]), _furthest(acks or [own[0].seq])) < 0:
             yield f"data was in flight before frame {after.frame}"
@@ -227,7 +227,7 @@ def aborted(shown: Shown) -> Iterator[str]:
 
 
 def unacknowledged(shown: Shown) -> dict[str, int]:
-    """Bytes of each side beyond the last ACK of the other; that of a RST accepts nothing (RFC 9293 §3.10.7.1)."""
+    """Return each side's bytes beyond the other's last ACK; a RST acknowledges nothing (RFC 9293 §3.10.7.1)."""
     found = {}
     for side, other in (("a", "b"), ("b", "a")):
         ends = [(s.seq + s.length) % MODULO for s in shown.all if shown.side(s) == side and s.length]
@@ -257,7 +257,7 @@ def unanswered(shown: Shown) -> Iterator[str]:
 
 
 def peer_silent(shown: Shown) -> Iterator[str]:
-    """Check that the frames are data and its retransmissions, that no ACK came, and time and both counts."""
+    """Check that the frames are data and its retransmissions, that no ACK arrived, and time and both counts."""
     data, *again = shown.frames
     if any(shown.side(each) != shown.sender for each in shown.frames) or not data.takes:
         yield f"frame {data.frame} holds no data, or a frame is of the other side"
@@ -287,7 +287,7 @@ def peer_silent(shown: Shown) -> Iterator[str]:
 
 
 def _sent_earlier(shown: Shown, segment: Segment) -> bool:
-    """Whether bytes of it were sent before: a copy of the same moment is the capture's."""
+    """Return whether bytes of it were sent before; a copy at the same moment is the capture's."""
     return any(each.time_ns < segment.time_ns for each in shown.copies(segment))
 
 
@@ -329,7 +329,7 @@ def _missed(shown: Shown, connection: Connection) -> int:
 
 
 def _missed_of(segments: list[Segment], own: tuple[str, int]) -> int:
-    """Sequence numbers from the first one heard of to the last one acknowledged that no segment holds."""
+    """Return sequence numbers from the first seen to the last acknowledged that no segment contains."""
     if len({each.source for each in segments}) < 2:
         return 0
     first = next(s.seq if s.source == own else s.ack for s in segments if s.source == own or s.flags & ACK)
@@ -410,7 +410,7 @@ def no_handshake(shown: Shown) -> Iterator[str]:
 
 
 def held_twice(shown: Shown) -> Iterator[str]:
-    """Each frame is a SYN that the capture holds before, no longer ago than said."""
+    """Each frame is a SYN that the capture already contains, no longer ago than stated."""
     for each in shown.frames:
         same = [s for s in shown.all if s.flags & SYN and s.seq == each.seq and shown.side(s) == shown.side(each)]
         if not each.flags & SYN or len(same) < 2:

@@ -1,7 +1,7 @@
-"""Captures told as stories, for rules: who sends what and when, with sequence numbers kept by the teller.
+"""Captures written as stories, for rules: who sends what and when, with automatic sequence numbers.
 
-In: calls, in order of time. Out: a ladder (tests/ladder.py), its packets, and what the rules say of them. The teller
-keeps each side's next sequence number and what it has acknowledged; it judges nothing.
+Takes calls in order of time; returns a ladder (tests/ladder.py), its packets, and the rules' findings. It keeps each
+side's next sequence number and acknowledgment, and judges nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Story:
 
     Attributes:
         now: seconds since the capture's start.
-        window: each side's raw window field in force.
+        window: each side's current raw window field.
         next: each side's next sequence number, as the ladder counts: 0 is the SYN.
         acked: what each side has acknowledged of the other.
     """
@@ -42,12 +42,12 @@ class Story:
         return self
 
     def setting(self, text: str) -> Story:
-        """A setting of the ladder, as ``port b 5201``."""
+        """Add a setting of the ladder, such as ``port b 5201``."""
         self.lines.append(text)
         return self
 
     def step(self, side: str, flags: str, rest: str = "", *, seq: int | None = None, ack: int | None = None) -> int:
-        """One segment as the ladder writes it; returns its frame. Moves nothing but the frame number."""
+        """Add one segment in the ladder's notation; return its frame. Changes only the frame number."""
         other = "b" if side == "a" else "a"
         number = self.next[side] if seq is None else seq
         acked = f"ack {self.acked[side] if ack is None else ack} " if "A" in flags else ""
@@ -65,7 +65,7 @@ class Story:
         scaled: tuple[int, int] = (502, 509),
         near: str = "a",
     ) -> Story:
-        """SYN, SYN/ACK, ACK; the capture is made at `near`. Windows are the `scaled` fields from then on."""
+        """Add SYN, SYN/ACK, ACK; the capture is made at `near`. Windows are the `scaled` fields from then on."""
         self.step("a", "S", options[0])
         self.wait(rtt if near == "a" else 0.0)
         self.next["a"], self.acked["b"] = 1, 1
@@ -77,27 +77,27 @@ class Story:
         return self
 
     def data(self, side: str, length: int = 1460, *, flags: str = "A", rest: str = "") -> int:
-        """New data; returns its frame."""
+        """Add new data; return its frame."""
         frame = self.step(side, flags, f"len {length} {rest}")
         self.next[side] += length + flags.count("F")
         return frame
 
     def ack(self, side: str, upto: int | None = None, *, window: int | None = None, rest: str = "") -> int:
-        """A bare ACK of all (or up to a number) that the other side sent; returns its frame."""
+        """Add a bare ACK of everything (or up to a number) that the other side sent; return its frame."""
         if window is not None:
             self.window[side] = window
         self.acked[side] = self.next["b" if side == "a" else "a"] if upto is None else upto
         return self.step(side, "A", rest)
 
     def burst(self, side: str, segments: int, *, length: int = 1460, spacing: float = 0.0001) -> Story:
-        """Several new segments one after the other."""
+        """Add several consecutive new segments."""
         for _ in range(segments):
             self.data(side, length)
             self.wait(spacing)
         return self
 
     def close(self, rtt: float = 0.04, first: str = "a") -> Story:
-        """FIN, FIN/ACK, ACK."""
+        """Add FIN, FIN/ACK, ACK."""
         second = "b" if first == "a" else "a"
         self.step(first, "FA")
         self.next[first] += 1
@@ -111,17 +111,17 @@ class Story:
 
     @property
     def text(self) -> str:
-        """The ladder."""
+        """Return the ladder."""
         return "A story.\n\n" + "\n".join(f"    {line}" for line in self.lines) + "\n"
 
     def write(self, folder: Path, name: str = "story") -> Path:
-        """The capture."""
+        """Write the capture."""
         path = folder / f"{name}.pcap"
         ladder.parse(self.text, name).write_pcap(path)
         return path
 
     def analyze(self, folder: Path, *, snapshots: Mapping[str, str] | None = None) -> tcpwin.Analysis:
-        """The capture's analysis, with texts of snapshots by file name."""
+        """Analyse the capture, with texts of snapshots by file name."""
         files = []
         for name, content in (snapshots or {}).items():
             (folder / name).write_text(content, encoding="utf8")
@@ -140,17 +140,17 @@ def blame(finding: Finding) -> tuple[str | None, str | None, str, str]:
 
 
 def says(finding: Finding, *parts: str) -> bool:
-    """Whether a finding's text names all of these: who, how much, how often."""
+    """Return whether a finding's text contains all of these: who, how much, how often."""
     missing = [part for part in parts if part not in finding.text]
     assert not missing, f"{finding.text!r} does not say {missing}"
     return True
 
 
 def codes(analysis: tcpwin.Analysis) -> list[str]:
-    """The codes of all that all rules find."""
+    """Return the codes of all findings of all rules."""
     return sorted(check(analysis).counts)
 
 
 def cut(analysis: tcpwin.Analysis, expected: Iterable[str]) -> set[str]:
-    """Codes found that were not expected."""
+    """Return unexpected codes."""
     return set(codes(analysis)) - set(expected)

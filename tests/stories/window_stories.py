@@ -1,7 +1,4 @@
-"""Stories of receive windows, and what hosts say of them: rounds of data that fill a window, samples of sockets.
-
-In: a story, sizes, numbers. Out: the story, text of `ss`. It judges nothing.
-"""
+"""Stories of receive windows, and host data on them: rounds of data that fill a window, samples of sockets."""
 
 from __future__ import annotations
 
@@ -14,17 +11,17 @@ import tcpwin
 from tcpwin.limits import Finding, all_rules, check
 
 A_PORT, B_PORT = 40_000, 9_000
-"""The ladder's own."""
+"""The ladder's addresses."""
 NO_SCALE = ("<mss 1460,sackOK>", "<mss 1460,sackOK>")
 
 
 def scaled(shift: int, *, a: int = 7) -> tuple[str, str]:
-    """The options of both SYNs: the shift of b's windows, and of a's."""
+    """Return the options of both SYNs: the shift of b's windows, and of a's."""
     return f"<mss 1460,sackOK,ws {a}>", f"<mss 1460,sackOK,ws {shift}>"
 
 
 def full(window_bytes: int, mss_bytes: int = 1460) -> list[int]:
-    """Segments that fill a window to its last byte."""
+    """Return segments that fill a window to its last byte."""
     segments, rest = divmod(window_bytes, mss_bytes)
     return [mss_bytes] * segments + ([rest] if rest else [])
 
@@ -32,7 +29,7 @@ def full(window_bytes: int, mss_bytes: int = 1460) -> list[int]:
 def rounds(
     story: Story, count: int, sizes: Sequence[int], *, rtt: float = 0.04, sender: str = "a", window: int | None = None
 ) -> Story:
-    """So often: all these segments at once, and a round trip later one ACK of all of them."""
+    """Repeat: send all these segments at once, and a round trip later one ACK of all of them."""
     receiver = "b" if sender == "a" else "a"
     for _ in range(count):
         for size in sizes:
@@ -43,7 +40,7 @@ def rounds(
 
 
 def sample(side: str, seconds: float, tokens: str, *, recv_q: int = 0, skmem: str = "") -> str:
-    """One sample of `ss -tinm` of a side's socket, so long after the story began, by the same clock."""
+    """Return one sample of `ss -tinm` of a side's socket, this long after the story began, by the same clock."""
     own, peer = f"{ADDRESSES[4]['a']}:{A_PORT}", f"{ADDRESSES[4]['b']}:{B_PORT}"
     if side == "b":
         own, peer = peer, own
@@ -57,11 +54,11 @@ def sample(side: str, seconds: float, tokens: str, *, recv_q: int = 0, skmem: st
 
 
 def one(analysis: tcpwin.Analysis, code: str) -> Finding:
-    """The one finding of a rule."""
+    """Return the only finding of a rule."""
     [finding] = check(analysis, chosen=[all_rules()[code]])
     return finding
 
 
 def codes_on_windows(analysis: tcpwin.Analysis) -> list[str]:
-    """The codes of the rules on scaling and on the receiver that find anything."""
+    """Return the codes of the rules on scaling and on the receiver that find anything."""
     return sorted(code for code in check(analysis).counts if code.startswith(("TW1", "TW2")))

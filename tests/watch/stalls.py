@@ -1,11 +1,11 @@
-"""Connections that stall, in a network namespace of their own, with a recorder beside them.
+"""Connections that stall, in a separate network namespace, with a recorder.
 
-Run as `unshare -rn python stalls.py FOLDER TCPWIN KIND`. Out: what the recorder wrote, in FOLDER/lines.jsonl and
-FOLDER/errors.txt, with its bundles in FOLDER/bundles.
+Run as `unshare -rn python stalls.py FOLDER TCPWIN KIND`. Writes the recorder's output to FOLDER/lines.jsonl and
+FOLDER/errors.txt, and its bundles to FOLDER/bundles.
 
-KIND: ``reader`` stops reading; ``down`` takes the interface down and up again before a reader stops; ``fine`` is quick.
-Over a path between two namespaces, which delays: ``loss`` drops every fiftieth segment of data, ``idle`` sends messages
-with pauses, after each of which the kernel begins with a small congestion window.
+KIND: ``reader`` stops reading; ``down`` takes the interface down and up again before a reader stops; ``fine`` is fast.
+Over a delaying path between two namespaces, ``loss`` drops every fiftieth data segment, and ``idle`` sends messages
+with pauses, after each of which the kernel starts with a small congestion window.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MESSAGES, MESSAGE_BYTES, PAUSE_S = 4, 500_000, 2.0
 
 
 def pump(kind: str) -> None:
-    """Send 900 kB to a reader that stops for a second and a half, or does not."""
+    """Send 900 kB to a reader that may stop for a second and a half."""
     server = socket.socket()
     server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 20_000)
     server.bind((SERVER, 0))
@@ -54,7 +54,7 @@ def pump(kind: str) -> None:
 
 
 def carry(near: int, far: int, kind: str, stop: threading.Event) -> None:
-    """Move packets between two devices, each after a while, and drop some."""
+    """Move packets between two devices with a delay, and drop some."""
     others, waiting = {near: far, far: near}, list[tuple[float, int, int, bytes]]()
     count = data_segments = 0
     while not stop.is_set():
@@ -91,7 +91,7 @@ def send_over_a_path(near: int, sender: socket.socket, kind: str) -> None:
             if kind == "idle" and number < MESSAGES - 1:
                 time.sleep(PAUSE_S)
     work[0].join()
-    # Let the packets on the way arrive.
+    # Let the packets in transit arrive.
     time.sleep(5 * DELAY_S[kind])
     stop.set()
     work[1].join()
@@ -99,7 +99,7 @@ def send_over_a_path(near: int, sender: socket.socket, kind: str) -> None:
 
 @contextmanager
 def recorder(folder: Path, tcpwin: str, interface: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A recorder at work in this namespace."""
+    """Run a recorder in this namespace."""
     command = [tcpwin, "watch", "-i", interface, "--json", "--every", "500ms", "--after", "500ms", "--cost", "200ms"]
     command += ["-o", str(folder / "bundles"), "--sample", "100ms"]
     with (folder / "lines.jsonl").open("wb") as lines, (folder / "errors.txt").open("wb") as errors:
@@ -125,7 +125,7 @@ def main() -> None:
             pump(kind)
         else:
             sender = socket.socket()
-            # BBR begins with no smaller window after a pause (`tcp_slow_start_after_idle_check`).
+            # BBR keeps its window after a pause (`tcp_slow_start_after_idle_check`).
             sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
             send_over_a_path(near, sender, kind)
         done = "round" if kind == "fine" else "bundle"

@@ -1,4 +1,4 @@
-"""The kernel's reasons for drops are recorded where tracefs lets us, and a sentence says where not."""
+"""The kernel's drop reasons are recorded if tracefs is accessible; otherwise a message says why not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tcpwin.watch import drops, recording_drops
 
 @pytest.fixture
 def rings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Return the folder for recorders' rings: tracefs where mounted, else mounted for this test."""
+    """Return the folder for recorders' rings: tracefs if mounted, otherwise mounted for this test."""
     instances = drops.TRACEFS[0] / "instances"
     if os.access(instances, os.W_OK):
         yield instances

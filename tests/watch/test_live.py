@@ -59,7 +59,7 @@ def documents(answer: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
 
 
 def watch(path: Path, live: Live) -> dict[int, Round]:
-    """The rounds, by their packets."""
+    """Yield the rounds by their packets."""
     rounds: dict[int, Round] = {}
 
     def tell(notice: Notice) -> None:
@@ -128,7 +128,7 @@ def test_listeners_after_the_last_packet_receive_the_worst_too(tmp_path: Path) -
                 notice = next(each for each in documents(answer) if each["worst"] is not None)
             assert notice["round"]["packets"] == total
             assert [each["limit"] for each in notice["worst"]] == ["receiver_application"]
-            # Once was enough, and it struck no second time.
+            # One alert was enough; there is no second.
             assert len(rounds) == before + 1
             assert len({each["rule"] for each in notice["lately"]}) == len(notice["lately"])
         finally:

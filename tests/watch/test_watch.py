@@ -1,4 +1,4 @@
-"""`tcpwin watch`: what strikes in the newest packets is kept, whole, and nothing else."""
+"""`tcpwin watch` saves complete bundles of new findings in the newest packets, and nothing else."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def of_kind(notice: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 STRIKES = {
     "reader": ({"TW201", "TW203"}, {"receiver_application"}),
     "down": ({"TW201", "TW203"}, {"receiver_application"}),
-    # On a busy machine the forwarder gets the processor late and is itself the bottleneck: then path_rate is right.
+    # On a busy machine the forwarder runs late and becomes the bottleneck: then path_rate is right.
     "loss": ({"TW307"}, {"path_loss", "path_rate"}),
     # The application's pauses take most of the time, so they are the limit; the restarts are a finding.
     "idle": ({"TW401"}, {"sender_application"}),
@@ -143,7 +143,7 @@ def test_a_file_is_followed_as_it_grows_and_is_exchanged(stalled: Path, tmp_path
     records = b"".join(chunk.records for chunk in chunks)
     assert data.startswith(source.header + records)
     assert len(records) > 100_000 - HEADER_BYTES - 300
-    # Another file takes its name, as when files are rotated; and is emptied later.
+    # Another file gets its name, as in rotation; later it is truncated.
     other = tmp_path / "other"
     other.write_bytes(data[:5000])
     other.replace(path)
@@ -162,7 +162,7 @@ def taken(source: GrowingFile) -> bytes:
 
 
 def taken_of(data: bytes) -> bytes:
-    """Return the whole records of the beginning of a file, by the lengths that they say."""
+    """Return the complete records at the beginning of a file, by their lengths."""
     place = HEADER_BYTES
     while place + 16 <= len(data):
         (captured,) = struct.unpack_from("<I", data, place + 8)
@@ -208,7 +208,7 @@ def test_a_full_disk_is_reported_and_it_continues(stalled: Path, tmp_path: Path)
     out.mkdir()
 
     def bound() -> None:
-        # As a full disk, for whoever writes more than this into one file.
+        # As a full disk for anything that writes more than this into one file.
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
 
     done = tcpwin(
@@ -232,7 +232,7 @@ def test_a_signal_ends_it_with_a_last_round() -> None:
         recorder.send_signal(signal.SIGTERM)
         notice = documents(recorder.stdout.read())
     assert recorder.returncode == 0
-    # Packets since the last round are judged, too.
+    # Packets since the last round are judged too.
     assert of_kind(notice, "round")[-1]["packets"] > first["packets"]
 
 
@@ -343,7 +343,7 @@ def _no_threads_are_left() -> Iterator[None]:
     [
         (0.1, 60, 10),  # by --every alone
         (0.4, 60, 20),  # a fiftieth of the time
-        (5, 60, 30),  # each packet is judged twice before it leaves
+        (5, 60, 30),  # each packet is judged twice before it is dropped
         (5, 0, 10),
     ],
 )

@@ -181,7 +181,8 @@ PAUSE_S, HELD_S = 0.005, 0.3
 class Cutter:
     """A slow network between client and service that cuts each connection after a number of client bytes.
 
-    Attributes: cut_after: bytes; None cuts nothing.
+    Attributes:
+        cut_after: bytes; None cuts nothing.
     """
 
     def __init__(self, address: str, cut_after: int | None) -> None:

@@ -18,10 +18,13 @@ LITTLE_BYTES = 50_000
 def held_analysis(service_pid: int, data: Path, upload: Callable[[bytes], str]) -> Iterator[tuple[str, list[int]]]:
     """Upload a capture and suspend its worker before its results are in place; it continues after the block.
 
-    Args: service_pid: the process of the service. data: its data folder. upload: uploads a capture and returns its id
-    once its analysis is queued.
+    Args:
+        service_pid: the process of the service.
+        data: its data folder.
+        upload: uploads a capture and returns its id once its analysis is queued.
 
-    Yields: The capture's id and the suspended workers, including the one that analyses it.
+    Yields:
+        The capture's id and the suspended workers, including the one that analyses it.
     """
     while True:
         id = upload(many_connections(CONNECTIONS))

@@ -1,7 +1,7 @@
-"""Changes of drawn worlds, as a user would ask for them, and the runs that tell what came of each.
+"""Changes of drawn worlds, as a user would request them, and runs with their results.
 
-In: the worlds of seed 1. Out: ``changes.jsonl`` beside this file: a line a change, with the time that the changed run
-took. It is made by ``python -m worlds.changes FOLDER`` from the folder ``tests``, in the lab's kernel, without packets.
+Uses the worlds of seed 1. ``changes.jsonl`` in this folder has a line per change with the time of the changed run, made
+by ``python -m worlds.changes FOLDER`` from the folder ``tests``, in the lab's kernel, without packets.
 """
 
 from __future__ import annotations
@@ -29,12 +29,7 @@ Table = dict[str, Any]
 
 @dataclass(frozen=True)
 class Asked:
-    """One change of one world.
-
-    Attributes:
-        words: what `tcpwin whatif` is asked, after the capture.
-        change: the same done to the world's table.
-    """
+    """One change of one world."""
 
     number: int
     words: tuple[str, ...]
@@ -42,12 +37,12 @@ class Asked:
 
     @property
     def name(self) -> str:
-        """Name of the run: letters, digits and dashes."""
+        """Return the name of the run: letters, digits and dashes."""
         said = "-".join(self.words).replace("--", "").lower()
         return "".join(letter if letter.isalnum() else "-" for letter in said).strip("-")
 
     def scenario(self) -> Scenario:
-        """The changed world: no packets, and hardly a sample."""
+        """Return the changed world, without packets and nearly without samples."""
         before = world(SEED, self.number)
         table = copy.deepcopy(tomllib.loads(before.text))
         table["measure"] = {"capture": False, "sample_ms": 0, "quick": True}
@@ -112,7 +107,7 @@ def _of_story(*stories: str, count: int) -> list[int]:
 
 
 def asked_of(words: Sequence[str]) -> tuple[list[tuple[str, str]], dict[str, float]]:
-    """The arguments of `tcpwin.whatif` that the words of `tcpwin whatif` are."""
+    """Return the arguments of `tcpwin.whatif` for the words of `tcpwin whatif`."""
     settings: list[tuple[str, str]] = []
     more: dict[str, float] = {}
     for option, value in zip(words[::2], words[1::2], strict=True):
@@ -129,7 +124,7 @@ def asked_of(words: Sequence[str]) -> tuple[list[tuple[str, str]], dict[str, flo
 
 
 def every() -> list[Asked]:
-    """All changes: up and down of each thing that can be asked for."""
+    """Return all changes: up and down of everything that can be changed."""
     asked = []
     for number in _of_story("window", "window-too", count=8):
         size = _largest(number, "sysctl_receiver", RMEM)
@@ -150,7 +145,7 @@ def every() -> list[Asked]:
 
 
 def run_all(folder: Path, say: Callable[[str], None]) -> Iterator[str]:
-    """Run every change, one after the other; those whose bundles are in the folder are not repeated."""
+    """Run every change one after the other, except those with a bundle in the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for each in every():
         scenario = each.scenario()
@@ -163,7 +158,7 @@ def run_all(folder: Path, say: Callable[[str], None]) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write what came of every change."""
+    """Write the result of every change."""
     if len(arguments) != 1:
         sys.stderr.write("worlds.changes: name a folder for the bundles\n")
         return 2

@@ -1,8 +1,8 @@
 """Limits of a transfer according to other tools: the kernel's chronographs, tcptrace, tshark.
 
-In: a capture in which the server sends, or the samples that `ss` took at the sender. Out: the limits that the output
-leaves, or none where it says nothing. None of these tools names a limit: each rule below is what a careful reader would
-conclude, and an answer counts as right where any limit that it leaves is the right one.
+Takes a capture in which the server sends, or `ss` samples at the sender, and returns the limits that the output leaves
+possible, or none. None of these tools names a limit: each rule below is the conclusion of a careful reader, and an
+answer counts as right if any remaining limit is the right one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NOTHING: frozenset[str] = frozenset()
 RESENT_SHARE = 0.005
 """Share of the data segments: a reader would not blame fewer than one in two hundred."""
 FULL_SHARE = 0.9
-"""Share of the largest window at which the flight fills it, to within a segment or two."""
+"""Share of the largest window at which the flight fills it, to within one or two segments."""
 IDLE_SHARE = 0.2
 """Share of the time: a reader would notice this much silence."""
 _CHRONOGRAPH = re.compile(r"\b(busy|rwnd_limited|sndbuf_limited):(\d+)ms")
@@ -38,7 +38,7 @@ _MARKS = ("zero_window", "window_full", "retransmission")
 
 
 def by_chronographs(samples: str, completion_ns: int) -> frozenset[str]:
-    """By busy, rwnd_limited and sndbuf_limited of the sender's socket, as the last sample that has them shows them."""
+    """Judge by busy, rwnd_limited and sndbuf_limited in the last sample of the sender's socket that has them."""
     counted: dict[str, int] = {}
     for sample in _SAMPLE.split(samples):
         found = {name: int(ms) for name, ms in _CHRONOGRAPH.findall(sample)}
@@ -57,7 +57,7 @@ def by_chronographs(samples: str, completion_ns: int) -> frozenset[str]:
 
 
 def by_tcptrace(capture: Path) -> frozenset[str]:
-    """Read the first connection of `tcptrace -lW`: the server's data is in the second column."""
+    """Judge by the first connection of `tcptrace -lW`, whose second column has the server's data."""
     text = _said("tcptrace", "-lW", str(capture))
     both = {name: re.findall(words, text)[:2] for name, words in _TCPTRACE.items()}
     if any(len(found) < 2 and name != "idle_ms" for name, found in both.items()):
@@ -78,7 +78,7 @@ def by_tcptrace(capture: Path) -> frozenset[str]:
 
 
 def by_tshark(capture: Path) -> frozenset[str]:
-    """By the marks of `tcp.analysis` and the longest gap between two packets."""
+    """Judge by the marks of `tcp.analysis` and the longest gap between two packets."""
     fields = [f"tcp.analysis.{mark}" for mark in _MARKS]
     words = [word for field in ("frame.time_relative", "tcp.len", "tcp.srcport", *fields) for word in ("-e", field)]
     text = _said("tshark", "-r", str(capture), "-Y", "tcp.stream == 0", "-T", "fields", *words)
@@ -98,7 +98,7 @@ def by_tshark(capture: Path) -> frozenset[str]:
 
 
 def _read(*, closed: float, full: bool, resent: bool, idle: bool) -> frozenset[str]:
-    """The order in which a reader would look: a closed or full window, losses, silences, and else the network."""
+    """Judge in a reader's order: a closed or full window, losses, silences, otherwise the network."""
     if closed or full:
         return RECEIVER
     if resent:
@@ -112,6 +112,8 @@ def _said(*argv: str) -> str:
 
 
 def groups_of(limits: Sequence[str]) -> frozenset[str]:
-    """Return all limits of these limits' groups: the most precise answer of a tool that only distinguishes groups."""
+    """Return all limits in the groups of these limits: the most precise answer of a tool that only distinguishes
+    groups.
+    """
     groups = (RECEIVER, NETWORK, APPLICATION, SEND_BUFFER)
     return frozenset().union(*(group for group in groups if group & set(limits)))

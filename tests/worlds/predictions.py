@@ -1,7 +1,7 @@
-"""How near predictions of changes come to runs of them: the tables of tcpwin/docs/whatif.md.
+"""Accuracy of predicted changes compared with runs: the tables of tcpwin/docs/whatif.md.
 
-In: a folder of bundles of seed 1, as `worlds.score` takes it; lifts in ``seed-1.jsonl``, other changes in
-``changes.jsonl`` beside this file. Out: tables. From the folder ``tests``: ``python -m worlds.predictions FOLDER``.
+Takes a folder of bundles of seed 1, like `worlds.score`; lifts are in ``seed-1.jsonl``, other changes in
+``changes.jsonl`` in this folder. From the folder ``tests``: ``python -m worlds.predictions FOLDER``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NOT_ASKED = ("cross_traffic",)
 
 @dataclass(frozen=True)
 class Row:
-    """A prediction and its run; None where the capture could not predict."""
+    """A prediction and its run; None if the capture was insufficient."""
 
     kind: str
     before_ns: int
@@ -40,17 +40,17 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """Of predicted to true."""
+        """Return predicted ÷ true."""
         return self.predicted.duration_ns.likely / self.true_ns if self.predicted else 1.0
 
     @property
     def is_far(self) -> bool:
-        """Whether it is off by more than `FAR`."""
+        """Return whether it is off by more than `FAR`."""
         return not 1 / FAR <= self.ratio <= FAR
 
     @property
     def is_flagged(self) -> bool:
-        """Whether it was said to be only possible."""
+        """Return whether it was reported as only possible."""
         return self.predicted is not None and self.predicted.confidence == "possible"
 
 
@@ -60,13 +60,13 @@ class _Worlds:
 
     @cache  # noqa: B019
     def connection(self, number: int) -> tcpwin.Connection:
-        """The transfer of a world."""
+        """Return the transfer of a world."""
         bundle = self.folder / f"{world(SEED, number).name}-stock.zip"
         analysis = tcpwin.analyze(bundle, capture=f"{self.end}.pcap.gz")
         return max(analysis.connections, key=lambda each: each.b_to_a.unique_bytes)
 
     def lifts(self) -> Iterable[Row]:
-        """Every limit of every world lifted alone."""
+        """Return every limit of every world lifted alone."""
         for truth in read_truths(SEED):
             for gain in truth.result.gains:
                 if gain.lift.name in NOT_ASKED:
@@ -79,7 +79,7 @@ class _Worlds:
                 yield Row(gain.lift.name, before_ns, gain.times.completion_ns, predicted)
 
     def changes(self) -> Iterable[Row]:
-        """Every other change that was run."""
+        """Return every other change that was run."""
         truths = {truth.number: truth.result.base.completion_ns for truth in read_truths(SEED)}
         for line in map(json.loads, FILE.read_text().splitlines()):
             settings, more = asked_of(line["asked"])
@@ -93,7 +93,7 @@ class _Worlds:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """By kind: how many, median error, off by more than 1.5 with and without a flag, within the interval."""
+    """Return by kind: number, median error, off by more than 1.5 with and without a flag, within the interval."""
     lines = [
         "| change | runs | not said | median error | where it moved the time by a tenth | off by more than 1.5 "
         "| of these not flagged | within the interval |",

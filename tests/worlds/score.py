@@ -1,8 +1,8 @@
-"""How often tcpwin names the limit whose lifting gains most, on drawn worlds at both ends, and what others would say.
+"""How often tcpwin names the limit whose lifting gains most, on drawn worlds at both ends, compared with other tools.
 
-In: a folder of bundles of drawn worlds (``world-SEED-NUMBER-stock.zip``, as `tcpwin lab worlds` names them), the truths
-in this folder. Out: the tables of tcpwin/docs/worlds.md, or with ``--json`` a row for each world and end. From the
-folder ``tests``: ``python -m worlds.score FOLDER [--json]``. tcptrace and tshark are asked where they are installed.
+Takes a folder of bundles of drawn worlds (``world-SEED-NUMBER-stock.zip``, as `tcpwin lab worlds` names them), and the
+truths in this folder. Prints the tables of tcpwin/docs/worlds.md, or with ``--json`` a row for each world and end. From
+the folder ``tests``: ``python -m worlds.score FOLDER [--json]``. tcptrace and tshark are used if installed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NEAR = 0.1
 
 @dataclass(frozen=True)
 class Answer:
-    """A tool's answer for one capture: the limits it leaves open, and the confidence and cost if it gives them."""
+    """A tool's answer for one capture: the remaining limits, and confidence and cost if it gives them."""
 
     limits: tuple[str, ...]
     confidence: str = ""
@@ -65,11 +65,11 @@ class Row:
     reported: str = ""
 
     def is_right(self, tool: str) -> bool:
-        """Whether a limit that the answer leaves is one whose lifting gains about most."""
+        """Return whether a remaining limit gains about most."""
         return bool(set(self.answers[tool].limits) & set(self.alike))
 
     def is_near(self, tool: str) -> bool:
-        """Whether the cost is what lifting the named limit gained."""
+        """Return whether the cost is about the gain of lifting the named limit."""
         answer = self.answers[tool]
         gained_ns = max(0, self.gains_ns.get(answer.limits[0], 0))
         cost_ns = answer.cost_ns or 0
@@ -78,7 +78,7 @@ class Row:
 
 
 def rows_of(bundles: Path, seed: int) -> list[Row]:
-    """The rows of every world of a seed whose bundle is there."""
+    """Return the rows of every world of a seed with a bundle."""
     rows = []
     for truth in read_truths(seed):
         bundle = bundles / f"{world(seed, truth.number).name}-stock.zip"
@@ -132,7 +132,7 @@ def _answer(verdict: Verdict) -> Answer:
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """A table: right, certain and wrong, costs, by end and tool."""
+    """Return a table: right, certain and wrong, costs, by end and tool."""
     lines = ["| at the | by | worlds | right | certain and wrong | cost right |", "|---|---|---|---|---|---|"]
     for end in ENDS:
         mine = [row for row in rows if row.end == end]
@@ -148,7 +148,7 @@ def summary(rows: Sequence[Row]) -> str:
 
 
 def compare_tools(rows: Sequence[Row]) -> str:
-    """A table: whose limit the output of each tool lets one name, of receiver, network, application and send buffer."""
+    """Return a table: whose limit each tool's output names: receiver, network, application or send buffer."""
     tools = {
         "packets": "tcpwin, packets alone",
         "snapshots": "tcpwin, with snapshots",
@@ -168,7 +168,7 @@ def compare_tools(rows: Sequence[Row]) -> str:
 
 
 def confusion(rows: Sequence[Row], end: str, tool: str) -> str:
-    """A table: the limit whose lifting gains most, against the limit named; one that gains alike counts as the best."""
+    """Return a table: the limit whose lifting gains most against the limit named; equal gains count as the best."""
     counts = Counter(
         (named if named in row.alike else row.limit, named)
         for row in rows
@@ -187,7 +187,7 @@ def confusion(rows: Sequence[Row], end: str, tool: str) -> str:
 
 
 def algorithms(rows: Sequence[Row], end: str) -> str:
-    """Return a table of the sender's congestion control as drawn against the one read from the packets."""
+    """Return a table of the sender's congestion control as drawn against the one reported from packets."""
     counts = Counter((row.algorithm, row.reported) for row in rows if row.end == end)
     names = sorted({name for name, _ in counts} | {reported for _, reported in counts if reported})
     lines = [f"| sends by \\ reported | {' | '.join(names)} | none reported |", f"|---{'|---' * (len(names) + 1)}|"]

@@ -1,4 +1,4 @@
-"""The benchmark over drawn worlds: what counts as right, and what other tools' output is read as."""
+"""The benchmark over drawn worlds: what counts as right, and how other tools' output is read."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_tables_count_rows() -> None:
         row("send_buffer", confidence="likely", cost_s=0),
     ]
     assert "| sender | tcpwin, packets alone | 4 | 2 (50 %) | 1 (25 %) | 3 (75 %) |" in summary(rows)
-    # Groups are all that others tell apart: by them loss and window differ, and a buffer is the sender's.
+    # Other tools only distinguish groups: loss and window differ, and a buffer is the sender's.
     assert "| tshark | 4 (100 %) |  |" in compare_tools(rows)
     assert confusion(rows, "sender", "packets").splitlines()[2:] == [
         "| path_loss | **1** |  |  |",
@@ -91,7 +91,7 @@ def test_the_table_of_algorithms_counts_those_reported() -> None:
         ("### 1.0\n busy:100ms rwnd_limited:80ms(80.0%)\n### 2.0\n busy:900ms rwnd_limited:600ms(66.7%)\n", RECEIVER),
         ("### 1.0\n busy:900ms rwnd_limited:100ms(11.1%) sndbuf_limited:700ms(77.8%)\n", SEND_BUFFER),
         ("### 1.0\n busy:900ms\n", NETWORK),
-        # After its end the socket is no longer there.
+        # After its end the socket is gone.
         ("### 1.0\n busy:900ms\n### 2.0\n", NETWORK),
         ("### 1.0\n busy:100ms\n", APPLICATION),
         ("### 1.0\nState\n", NOTHING),
@@ -112,7 +112,7 @@ def test_what_others_print_is_read(tool: str, ask: object, tmp_path: Path) -> No
     if not shutil.which(tool):
         pytest.skip(f"{tool} is not installed")
     assert callable(ask)
-    # A window that closes, losses without a full window, and no connection at all.
+    # A closing window, losses without a full window, and no connection.
     assert ask(LAB / "slow-reader.pcap.gz") == RECEIVER
     assert ask(LAB / "loss-1-percent.pcap.gz") == NETWORK
     empty = tmp_path / "empty.pcap"
@@ -121,7 +121,7 @@ def test_what_others_print_is_read(tool: str, ask: object, tmp_path: Path) -> No
 
 
 def test_bundles_are_scored_by_their_truths(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A world's two captures as a run leaves them in its bundle."""
+    """A world's two captures, as a run leaves them in its bundle."""
     number = 4
     truth = next(each for each in read_truths(1) if each.number == number)
     name = f"{world(1, number).name}-stock"

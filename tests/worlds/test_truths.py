@@ -1,4 +1,4 @@
-"""The truths of drawn worlds: they are of the worlds that the seed draws, and no run is faster than its path."""
+"""The truths of drawn worlds belong to the seed's worlds, and no run is faster than its path."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from tcpwin.lab import drawn, story, world
 TRUTHS = [truth for seed in SEEDS for truth in read_truths(seed)]
 TRANSFERS = [truth for truth in TRUTHS if truth.result.scenario.workload.name == "transfer"]
 LARGEST_SHARE = 2920 / (2 * 1514 + 24)
-"""Of what a rate is counted by that is payload, where a host sends no timestamps: the bucket holds two segments which
-the card is to part (TSO), and counts preamble, checksum and gap once (Linux, net/sched/sch_tbf.c)."""
+"""Payload's share of a rate, if a host sends no timestamps: the bucket counts preamble, checksum and gap once for
+two segments that the card separates (TSO; Linux, net/sched/sch_tbf.c).
+"""
 
 
 def name(truth: Truth) -> str:
@@ -32,14 +33,14 @@ def test_a_truth_is_of_the_world_that_the_seed_draws(truth: Truth) -> None:
 
 @all_cases("truth", TRANSFERS, ids=name)
 def test_no_run_is_faster_than_its_path(truth: Truth) -> None:
-    """Payload at the narrowest rate, and a round trip for the handshake; a policer's bucket came for nothing."""
+    """Payload at the narrowest rate, plus a round trip for the handshake; a policer's bucket passes at no cost."""
     scenario = truth.result.scenario
     runs = {"": truth.result.base, **{gain.lift.name: gain.times for gain in truth.result.gains}}
     for lift, times in runs.items():
         route = scenario.route
         rate_mbps = (route.bottleneck_mbps or route.rate_mbps) * (4 if lift == "path_rate" else 1)
         total = scenario.serve.bytes
-        # The rate's bucket passes at once: 50 µs at a card's rate, or two frames.
+        # The rate's bucket passes immediately: 50 µs at a card's rate, or two frames.
         bucket = max(3200, rate_mbps * 6.25)
         least_s = 8 * (total / LARGEST_SHARE - bucket) / (rate_mbps * 1e6)
         if route.policer_mbps and lift != "path_policer":

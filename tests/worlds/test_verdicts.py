@@ -1,7 +1,7 @@
-"""What limited drawn worlds, by their packets alone at either end, against what lifting each limit alone gained.
+"""Verdicts on drawn worlds, from packets alone at either end, against the gains of lifting each limit.
 
-In: ``captures/seed-S-NUMBER-END.pcap.gz``, of the runs as they were, and the truths beside them. Each run was made by
-`tcpwin lab worlds`; its capture holds one connection, whose server sends.
+Uses ``captures/seed-S-NUMBER-END.pcap.gz`` of the unchanged runs and the truths in this folder. Each run was made by
+`tcpwin lab worlds`; its capture has one connection, whose server sends.
 """
 
 import re
@@ -43,7 +43,7 @@ def test_the_limit_is_one_whose_lifting_gains_most(path: Path) -> None:
 
 @all_cases("path", [path for path in CAPTURES if truth_of(path).result.limit == "path_rate"], ids=ids)
 def test_the_rate_of_the_path_is_the_bottlenecks(path: Path) -> None:
-    """The slowest point is a queue in the router, or without one the sender's card."""
+    """The slowest point is a queue in the router, or else the sender's card."""
     drawn = truth_of(path).drawn["path"]
     slowest_mbps = drawn.get("bottleneck_mbps", drawn["rate_mbps"])
     data = tcpwin.analyze(path).connections[0].b_to_a
@@ -52,7 +52,7 @@ def test_the_rate_of_the_path_is_the_bottlenecks(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [path for path in CAPTURES if "-003-" in path.name], ids=ids)
 def test_a_standing_queue_is_measured(path: Path) -> None:
-    """The queue that the router may hold is the longest that a round trip can wait for."""
+    """A round trip can wait at most for the queue that the router can hold."""
     drawn = truth_of(path).drawn["path"]
     data = tcpwin.analyze(path).connections[0].b_to_a
     longest_ns = drawn["queue_bytes"] * 8e3 / drawn["bottleneck_mbps"]
@@ -81,7 +81,7 @@ def test_what_a_limit_cost_is_what_its_lift_gained() -> None:
 
 
 def test_a_window_that_fills_its_path_is_no_certain_limit() -> None:
-    """Three segments, over a path that two fill: a faster path gains time, a larger window nothing."""
+    """Three segments over a path that two fill: a faster path gains time, a larger window nothing."""
     path = Path(__file__).with_name("captures") / "unsure" / "seed-4-015-sender.pcap.gz"
     truth = truth_of(path)
     assert truth.result.limit == "path_rate"

@@ -1,6 +1,6 @@
-"""Truths of drawn worlds as data: what was drawn, and how long each run took; nothing of the captures.
+"""Truths of drawn worlds as data: drawn settings and each run's duration, without captures.
 
-In: ``seed-N.jsonl`` beside this file. Out: for each world what its limits cost. The files are made from a sweep of
+Reads ``seed-N.jsonl`` in this folder and returns what each world's limits cost. The files are made from a sweep of
 `tcpwin lab worlds`: ``python tests/worlds/truths.py FOLDER/worlds.jsonl > tests/worlds/seed-N.jsonl``.
 """
 
@@ -18,14 +18,15 @@ from tcpwin.lab import LiftResult, Times, lift_result, world
 
 HERE = Path(__file__).resolve().parent
 SEEDS = (1, 2, 3, 4, 5)
-"""The rules were written on the worlds of the first, and mended with those of the next three in view; those
-of the last were scored once, as they were before it was drawn."""
+"""The rules were written on the worlds of the first seed, and corrected with those of the next three; the last was
+scored once, unseen.
+"""
 _TIMES = ("completion_ns", "delays_ns")
 
 
 @dataclass(frozen=True)
 class Truth:
-    """A world: its number, its story, what was drawn, and what its limits cost (`result.limit`, `result.alike`)."""
+    """A world: number, story, drawn settings, and costs of its limits (`result.limit`, `result.alike`)."""
 
     seed: int
     number: int
@@ -36,13 +37,13 @@ class Truth:
 
 @cache
 def read_truths(seed: int) -> tuple[Truth, ...]:
-    """The worlds of a seed, by number; none where it has not been run."""
+    """Return the worlds of a seed by number; none if it was not run."""
     path = HERE / f"seed-{seed}.jsonl"
     return tuple(_read(seed, json.loads(line)) for line in path.read_text().splitlines()) if path.exists() else ()
 
 
 def compact(lines: Iterable[str]) -> Iterator[str]:
-    """A sweep's lines by number, without what follows from the rest."""
+    """Return a sweep's lines by number, without redundant data."""
     for line in sorted(map(json.loads, lines), key=lambda each: each["number"]):
         stored = {key: line[key] for key in ("number", "story", "drawn")}
         stored["base"] = _times(line["base"])
@@ -57,7 +58,7 @@ def _read(seed: int, line: dict[str, Any]) -> Truth:
 
 
 def _times(of: dict[str, int]) -> list[int]:
-    """To the last byte, and, of messages, the sum of their delays."""
+    """Return the time to the last byte and, for messages, the sum of their delays."""
     return [of[name] for name in _TIMES if name in of]
 
 

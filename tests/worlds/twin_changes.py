@@ -1,10 +1,9 @@
-"""How near the model and the twin come to changes that were run on the true path: a table of tcpwin/docs/lab/twins.md.
+"""Accuracy of the model and the twin compared with changes on the true path: a table of tcpwin/docs/lab/twins.md.
 
-In: every other change of ``changes.jsonl``, of drawn worlds whose true paths ran with it, and a receiver's buffer that
-is raised where the sender's is left. Each is captured at the sender; its capture alone makes the model's prediction,
-and a twin that runs as it was and with the change. Out: ``twin_changes.jsonl`` beside this file, or with ``--table``
-its table. From the folder ``tests``: ``python -m worlds.twin_changes FOLDER [--table]``; what is in FOLDER is not run
-again.
+Uses every second change of ``changes.jsonl``, run on the true path, and a receive buffer raised while the sender's
+stays. Each world is captured at the sender; the capture alone gives the model's prediction, and a twin that runs
+unchanged and with the change. Writes ``twin_changes.jsonl`` in this folder, or with ``--table`` prints its table. From
+the folder ``tests``: ``python -m worlds.twin_changes FOLDER [--table]``; bundles in FOLDER are not run again.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def of_worlds(folder: Path) -> Iterator[tuple[dict[str, Any], Path]]:
 
 
 def of_left(folder: Path) -> Iterator[tuple[dict[str, Any], Path]]:
-    """The receiver's buffer raised where the sender's is left at 60,000 bytes, and both raised, run here."""
+    """Raise the receiver's buffer while the sender's stays at 60,000 bytes, then both, run here."""
     with zipfile.ZipFile(LEFT) as members:
         text = members.read("left12-base-stock/scenario.toml").decode()
     table = tomllib.loads(text)
@@ -70,7 +69,7 @@ def _run_ns(scenario: Scenario, folder: Path) -> int:
 
 
 def predicted(line: dict[str, Any], bundle: Path, folder: Path) -> dict[str, Any]:
-    """One change: what the model says, what the twin says, and what came of it."""
+    """Return one change with the model's and the twin's predictions and the result."""
     analysis = tcpwin.analyze(bundle, capture="sender.pcap.gz")
     connection = analysis.worst(1)[0]
     settings, more = changes.asked_of(line["asked"])

@@ -1,9 +1,9 @@
-"""How close twins come: runs like captures, compared with the captures. The table of tcpwin/docs/lab/twins.md.
+"""How close twins come to the captured connections: the table of tcpwin/docs/lab/twins.md.
 
-In: captures/runs, each from the sender's end with the settings of both hosts, and drawn worlds of seed 1, run in the
-lab's kernel. Out: ``twins.jsonl`` in this folder, a line a capture, or with ``--table`` its table. From the folder
-``tests``: ``python -m worlds.twins FOLDER [--worlds N] [--table]``; what is in FOLDER is judged and not run again, and
-lines of other captures stay.
+Uses captures/runs, each from the sender's end with the settings of both hosts, and drawn worlds of seed 1, run in the
+lab's kernel. Writes ``twins.jsonl`` in this folder, a line per capture, or with ``--table`` prints its table. From the
+folder ``tests``: ``python -m worlds.twins FOLDER [--worlds N] [--table]``; bundles in FOLDER are judged and not run
+again, and lines of other captures stay.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ENDS = {"snd": "sender", "rcv": "receiver"}
 
 
 def of_run(name: str) -> tcpwin.Analysis:
-    """A run of captures/runs as a user has it: a capture at the sender, and the settings of both hosts."""
+    """Analyse a run of captures/runs as a user would: a capture at the sender, and the settings of both hosts."""
     meta = json.loads((RUNS / name / "meta.json").read_text(encoding="utf8"))
     with tempfile.TemporaryDirectory() as folder:
         files = []
@@ -56,7 +56,7 @@ def of_run(name: str) -> tcpwin.Analysis:
 
 
 def originals(folder: Path, count: int, newer: int, only: str) -> Iterator[tuple[str, str, tcpwin.Analysis]]:
-    """Name, what it is, and analysis of each capture."""
+    """Yield name, content and analysis of each capture."""
     for run in sorted(RUNS.glob("*/meta.json")):
         if only in run.parent.name:
             yield run.parent.name, "kept run", of_run(run.parent.name)
@@ -137,7 +137,7 @@ def _limits(facts: dict[str, Any]) -> str:
 
 
 def is_alike(row: dict[str, Any]) -> bool:
-    """Whether both have the same limit; where a verdict names two, either of them."""
+    """Return whether both have the same limit; if a verdict names two, either of them."""
     captured, twin = row["captured"], row["twin"]
     return twin["limit"] in (captured["limit"], captured["second_limit"]) or captured["limit"] == twin["second_limit"]
 

@@ -1,1 +1,1 @@
-"""The parts of the benchmark: captures → runs of each tool → rows with their bounds → tables."""
+"""The benchmark: captures → runs of each tool → rows with their bounds → tables."""

@@ -1,7 +1,7 @@
-"""A running service and a capture in, rows of what a person waits for in a browser out: connections, and zooms.
+"""Measure what a person waits for in a browser: opening connections and zooming.
 
-Chromium's own clocks: largest contentful paint, long tasks (performance timeline), and for a zoom the time from the
-click to the figure that stands.
+Uses Chromium's clocks: largest contentful paint, long tasks (performance timeline), and for a zoom the time from the
+click to the final figure.
 """
 
 import json
@@ -19,7 +19,7 @@ from .served import Served, ServiceError
 SIZE = {"width": 1440, "height": 900}
 ZOOMS = 3
 SETTLING_MS = 600
-"""After which nothing of a page or a zoom is still to come."""
+"""Time after which nothing of a page or a zoom is still pending."""
 OBSERVED = """window.paints = []; window.tasks = [];
 const note = (list, value) => (seen) => { for (const each of seen.getEntries()) list.push(value(each)); };
 new PerformanceObserver(note(paints, (each) => each.startTime))
@@ -38,9 +38,9 @@ ZOOM = """async () => {
 
 
 def connections(served: Served, capture: Path, count: int) -> list[Row]:
-    """Pages of connections that nobody opened before, one after another in one browser, and zooms into each.
+    """Open pages of new connections one after another in one browser, and zoom into each.
 
-    The first page has its own row: with it the service starts its workers, and the browser reads all scripts.
+    The first page has a separate row, because the service then starts its workers and the browser loads all scripts.
 
     Raises:
         ServiceError: no browser is installed, or it could not show a page.
@@ -76,11 +76,13 @@ def connections(served: Served, capture: Path, count: int) -> list[Row]:
 
 
 def _measure(page: Page, address: str) -> tuple[float, float, list[float]]:
-    """Largest contentful paint and longest task of a page, zooms included, and what each zoom took; in milliseconds."""
+    """Return largest contentful paint and longest task of a page including zooms, and each zoom's time, in
+    milliseconds.
+    """
     page.goto(address)
     page.locator('#figure[data-drawn="true"]').wait_for()
     page.wait_for_timeout(SETTLING_MS)
-    # Whoever clicks ends the search for the largest.
+    # A click ends the search for the largest paint.
     paints: list[Any] = page.evaluate("paints")
     zooms = []
     for _ in range(ZOOMS):

@@ -1,7 +1,7 @@
-"""The captures that are timed, made on demand by the engine's example `generate` and kept in a folder.
+"""The timed captures, made on demand by the engine's example `generate` and cached in a folder.
 
-In come a folder and names; out go files with their packet and connection counts. A capture is made again
-when the generator's sources or its arguments have changed. Nothing is timed here.
+Takes a folder and names, returns files with packet and connection counts. A capture is remade when the generator's
+sources or its arguments change. Nothing is timed here.
 """
 
 import gzip
@@ -26,15 +26,15 @@ COUNT = "import sys, tcpwin; found = tcpwin.analyze(sys.argv[1]); print(found.ca
 
 
 class CaptureError(Exception):
-    """A capture could not be made; the message says why and what would help."""
+    """A capture could not be made; the message gives the reason and a remedy."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What `generate` is asked for.
+    """Arguments of `generate`.
 
-    `compressed` names the shape of which this is the gzip file, `reshaped` the one that it is made from, by a function
-    of `reshape`. Something happens in `eventful` of the connections.
+    `compressed` names the shape of which this is the gzip file, `reshaped` the shape that a function of `reshape`
+    converts. `eventful` connections have events.
     """
 
     filename: str
@@ -68,12 +68,12 @@ SHAPES = {
     "scan": Shape("scan.pcap", (), 1_000_000, 80, reshaped=("D", "lone_syns"), eventful=0),
 }
 SHAPED = ("elephant", "50 bulk", "no SYNs", "IPv6", "VXLAN", "no timestamps", "all reordered", "scan")
-"""Captures of which memory alone is judged."""
+"""Captures of which only memory is judged."""
 
 
 @dataclass(frozen=True)
 class Capture:
-    """`eventful`: connections in which something happened, all where nobody counted."""
+    """`eventful`: connections with events; all if nobody counted."""
 
     path: Path
     packets: int
@@ -82,7 +82,7 @@ class Capture:
 
 
 def build_example(name: str, *, release: bool = True) -> Path:
-    """Build one of the engine's examples with cargo; its path."""
+    """Build one of the engine's examples with cargo; return its path."""
     command = ["cargo", "build", "--no-default-features", "--example", name]
     command += ["--message-format", "json-render-diagnostics"]
     if release:
@@ -96,7 +96,7 @@ def build_example(name: str, *, release: bool = True) -> Path:
 
 
 def prepare(folder: Path, names: Iterable[str]) -> dict[str, Capture]:
-    """Make what is missing or outdated of the named captures; all of them, by name."""
+    """Make missing or outdated captures of the given names; return all of them by name."""
     folder.mkdir(parents=True, exist_ok=True)
     wanted = list(names)
     # Make a capture's source before the capture itself.
@@ -130,8 +130,8 @@ def prepare(folder: Path, names: Iterable[str]) -> dict[str, Capture]:
 
 
 def other(path: Path, eventful: int | None = None) -> Capture:
-    """A capture that somebody else made."""
-    # By another process: what is measured would have this one's peak of memory as its own.
+    """Return a capture made by somebody else."""
+    # In another process, because measured commands inherit this one's peak memory.
     command = [sys.executable, "-c", COUNT, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -171,7 +171,7 @@ def _is_current(folder: Path, name: str, record: dict[str, dict[str, object]], s
 
 def _check_disk(folder: Path, missing: list[str]) -> None:
     sizes_mib = [SHAPES[name].size_mib for name in missing]
-    # Each fresh file is copied before the original is removed, so the largest exists twice for a moment.
+    # Each new file is copied before the original is removed, so the largest briefly exists twice.
     needed_bytes = (sum(sizes_mib) + max(sizes_mib)) * MIB * 11 // 10 + SPARE_BYTES
     free_bytes = shutil.disk_usage(folder).free
     if free_bytes < needed_bytes:
@@ -196,10 +196,10 @@ def _generate(generator: Path, shape: Shape, path: Path) -> int:
 
 
 def _copy(fresh: Path, path: Path) -> None:
-    """Copy a fresh file in large pieces and let it reach the disk.
+    """Copy a new file in large pieces and let it reach the disk.
 
-    The page cache of a file written bit by bit can sit in small folios, which more than doubles the cost of
-    reading it; and pages still to be written out would disturb what is timed.
+    The page cache of a file written in small pieces can consist of small folios, which more than doubles the cost of
+    reading it; and pages not yet written would disturb the timing.
     """
     partial = path.with_name(path.name + ".partial")
     with fresh.open("rb") as source, partial.open("wb") as target:
@@ -220,7 +220,7 @@ def _compress(source: Path, path: Path) -> None:
 
 
 def warm(captures: Iterable[Capture]) -> None:
-    """Read every capture once, so that no tool pays for the disk."""
+    """Read every capture once, so that no tool waits for the disk."""
     for capture in captures:
         with capture.path.open("rb", buffering=0) as file:
             while file.read(CHUNK_BYTES):

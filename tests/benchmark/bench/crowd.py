@@ -1,6 +1,6 @@
-"""A running service, and who comes at once: stalled uploads, guests, honest uploads, readers. Rows out.
+"""A running service under a crowd: stalled uploads, guests, honest uploads, readers.
 
-Attackers leave when the honest have been served, or after `MOST_SECONDS`: the load ends by itself.
+Attackers leave when honest clients have been served, or after `MOST_SECONDS`, so the load ends.
 """
 
 import http.client
@@ -26,7 +26,7 @@ HEAD = "Host: localhost\r\n"
 
 @dataclass(frozen=True)
 class Crowd:
-    """How many of each come."""
+    """Numbers of each kind of client."""
 
     stalled: int = 6
     guests: int = 40
@@ -45,7 +45,7 @@ class _Results:
 
 
 def attacked(served: Served, capture: Path, folder: Path, size_bytes: int, crowd: Crowd | None = None) -> list[Row]:
-    """All of them at once: readers are served as ever, uploads succeed, and little is left of the attackers."""
+    """Run all at once: readers and uploads are served, and the attackers leave little behind."""
     crowd, results = crowd or Crowd(), _Results()
     shown = served.upload(capture)
     pages = ("/", f"/captures/{shown}", f"/captures/{shown}/connections/0", "/rules")
@@ -96,7 +96,7 @@ def _upload(served: Served, file: Path) -> str | None:
 
 
 def _stall(served: Served, results: _Results) -> None:
-    """Begin an upload, send two bytes, and wait; come again when it is ended."""
+    """Begin an upload, send two bytes, and wait; repeat when it ends."""
     head = f"POST {API}/uploads?name=stalled.pcap HTTP/1.1\r\n{HEAD}Content-Length: 1000000\r\n\r\n"
     while not results.left.is_set():
         with suppress(OSError), socket.create_connection((served.host, served.port)) as connection:
@@ -111,7 +111,7 @@ def _stall(served: Served, results: _Results) -> None:
 
 
 def _be_guest(served: Served, results: _Results, link: str, number: int) -> None:
-    """Keep asking for reports from one source address."""
+    """Request reports repeatedly from one source address."""
     forms = ("pdf", "html", "md")
     asked = number
     while not results.left.is_set():
@@ -134,7 +134,7 @@ def _be_guest(served: Served, results: _Results, link: str, number: int) -> None
 
 
 def _read(served: Served, results: _Results, pages: Sequence[str], number: int) -> None:
-    """Look at pages, as people do."""
+    """Read pages like people."""
     asked = number
     while not results.left.is_set():
         page, asked = pages[asked % len(pages)], asked + 1
@@ -148,7 +148,7 @@ def _read(served: Served, results: _Results, pages: Sequence[str], number: int) 
 
 
 def _recover(served: Served, shown: str) -> float:
-    """Wait until nothing of what the attackers wanted is done any more, and a page comes as ever."""
+    """Wait until none of the attackers' work remains, and a page is served normally."""
     begun = time.perf_counter()
     while time.perf_counter() - begun < MOST_SECONDS:
         metrics = served.ask("GET", "/metrics").decode()

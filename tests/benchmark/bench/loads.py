@@ -35,15 +35,15 @@ FILE_HEAD_BYTES, RECORD_HEAD_BYTES = 24, 16
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The least value that so large a share of them does not exceed (nearest rank)."""
+    """Return a percentile by nearest rank."""
     ranked = sorted(values)
     return ranked[max(-(-int(share * 1000) * len(ranked) // 1000) - 1, 0)]
 
 
 def first_page(served: Served, tcpwin: Sequence[str], capture: Path, folder: Path, rounds: int) -> list[Row]:
-    """Upload, analysis and the capture's page, over a bare upload and `tcpwin analyze` in the same round.
+    """Measure upload, analysis and the capture's page relative to a bare upload and `tcpwin analyze` in the same round.
 
-    The first round is not counted: with it the service loads what its workers need.
+    The first round is not counted: the service then loads what its workers need.
     """
     wall, own, cpu = [], [], []
     for _ in range(rounds + 1):
@@ -67,8 +67,8 @@ def first_page(served: Served, tcpwin: Sequence[str], capture: Path, folder: Pat
 
 
 def pages(served: Served, capture: Path, count: int, rounds: int) -> list[Row]:
-    """Time that the service needs for a page, while so many captures are stored; by its own clock."""
-    # One first, so that the headers of all are stored once.
+    """Measure the service's time per page, by its own clock, with many stored captures."""
+    # One first, so that all headers are stored once.
     ids = [served.upload(capture)]
     with ThreadPoolExecutor(4) as pool:
         ids += pool.map(lambda _: served.upload(capture), range(count - 1))
@@ -99,7 +99,7 @@ def _page_row(page: str, took_ms: Sequence[float]) -> Row:
 
 
 def _mark(served: Served, ids: Sequence[str]) -> tuple[str, str]:
-    """Give every tenth capture a tag and a note; returns the addresses of the first one's first connection."""
+    """Add a tag and a note to every tenth capture; return the addresses of the first one's first connection."""
     for id in ids[::10]:
         place = f"/api/v1/captures/{id}"
         served.ask("PATCH", place, json.dumps({"tags": ["tried"]}).encode())
@@ -109,7 +109,7 @@ def _mark(served: Served, ids: Sequence[str]) -> tuple[str, str]:
 
 
 def series(served: Served, capture: Path, rounds: int) -> list[Row]:
-    """Spans of series and figures of connections: of those ready after the analysis, of others as they are opened."""
+    """Measure spans of series and figures of connections, both prepared and opened for the first time."""
     id = served.upload(capture)
     place = f"/api/v1/captures/{id}"
     document = json.loads(served.ask("GET", f"{place}/analysis"))
@@ -159,7 +159,7 @@ def series(served: Served, capture: Path, rounds: int) -> list[Row]:
 
 
 def uploads_at_once(served: Served, capture: Path, folder: Path, count: int, size_bytes: int) -> list[Row]:
-    """So many uploads at the same time: all are analysed, and the memory is bounded."""
+    """Run many uploads at once: all are analysed, with bounded memory."""
     files = [_cut(capture, folder / f"part-{number}.pcap", size_bytes, number) for number in range(count)]
     served.peak_bytes = 0
     with ThreadPoolExecutor(count) as pool:
@@ -171,7 +171,7 @@ def uploads_at_once(served: Served, capture: Path, folder: Path, count: int, siz
     sent = f"{count} uploads of {size_bytes / 1e6:g} MB at once"
     return [
         Row(f"{sent}: errors", "", (len(failed),), 0, None),
-        # The service may hold a few chunks of each upload; a setting bounds the memory of each of its two workers.
+        # The service may hold a few chunks of each upload; a setting limits the memory of each of its two workers.
         Row(f"{sent}: peak memory of all processes", "MiB", (peak_mib,), 1024, None),
     ]
 
@@ -184,7 +184,7 @@ def _or_error(served: Served, file: Path) -> str | ServiceError:
 
 
 def _times_of(served: Served, ask: Callable[[object], object], asked: Sequence[object]) -> list[float]:
-    """Milliseconds of each request, by the clock of the service."""
+    """Return the milliseconds of each request by the service's clock."""
     times = []
     for each in asked:
         before = len(served.requests)
@@ -196,7 +196,7 @@ def _times_of(served: Served, ask: Callable[[object], object], asked: Sequence[o
 
 
 def _bare_upload(file: Path, sink: Path) -> tuple[float, float]:
-    """Upload a file to a service that only stores it, by the same server: wall and CPU seconds of storing."""
+    """Upload a file to a service that only stores it, on the same server; return wall and CPU seconds of storing."""
     context = multiprocessing.get_context("fork")
     there, here = context.Pipe()
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -204,7 +204,7 @@ def _bare_upload(file: Path, sink: Path) -> tuple[float, float]:
         process = context.Process(target=_store, args=(listener, sink, there))
         process.start()
         try:
-            # It says so once it has started, and then what the upload took.
+            # It prints a line once started, and then the upload's times.
             here.recv()
             begun = time.perf_counter()
             send(host, port, "POST", "/", file)
@@ -240,7 +240,7 @@ def _store(listener: socket.socket, sink: Path, there: "multiprocessing.connecti
 
 
 def _cut(capture: Path, part: Path, size_bytes: int, number: int) -> Path:
-    """Return a file with the first records of a little-endian pcap, unlike any other such file."""
+    """Return a unique file with the first records of a little-endian pcap."""
     with capture.open("rb") as file:
         data = bytearray(file.read(size_bytes))
     end = FILE_HEAD_BYTES

@@ -1,4 +1,4 @@
-"""Run one command to its end and say what it cost: CPU, wall time and peak memory of the process itself."""
+"""Run a command to its end and measure CPU time, wall time and peak memory of the process."""
 
 import os
 import subprocess
@@ -10,12 +10,12 @@ from statistics import median
 
 
 class RunError(Exception):
-    """A measured command failed: its numbers would mean nothing."""
+    """A measured command failed, so its numbers would be meaningless."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """`peak_bytes` is never below this program's own peak: Linux hands it on (`exec_mmap` in fs/exec.c)."""
+    """`peak_bytes` is never below this program's peak, which Linux passes on (`exec_mmap` in fs/exec.c)."""
 
     cpu_s: float
     wall_s: float
@@ -23,7 +23,7 @@ class Run:
 
 
 def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Run:
-    """Run a command, its output thrown away; RunError unless it ends with 0."""
+    """Run a command without its output; raise RunError unless it exits with 0."""
     with tempfile.TemporaryFile() as complaints:
         begun = time.perf_counter()
         process = subprocess.Popen(
@@ -48,7 +48,7 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
 
 
 def run_repeatedly(command: Sequence[str], times: int, environment: Mapping[str, str] | None = None) -> Run:
-    """Median CPU and wall time of some runs in a row, and their highest peak: for commands of a few ms."""
+    """Return median CPU and wall time of several runs, and their highest peak: for commands of a few ms."""
     runs = [run(command, environment) for _ in range(times)]
     return Run(
         median(one.cpu_s for one in runs), median(one.wall_s for one in runs), max(one.peak_bytes for one in runs)

@@ -17,23 +17,23 @@ RUN_HEADER = ("capture", "tool", "runs", "CPU s", "M packets per CPU s", "peak M
 
 
 def render_text(rows: Sequence[Row], runs: Runs, captures: Mapping[str, Capture]) -> str:
-    """Both tables, aligned for a terminal."""
+    """Render both tables, aligned for a terminal."""
     return "\n\n".join(_align(table) for table in _tables(rows, runs, captures))
 
 
 def render_markdown(rows: Sequence[Row], runs: Runs, captures: Mapping[str, Capture]) -> str:
-    """Both tables as the README shows them."""
+    """Render both tables as in the README."""
     return "\n\n".join(_markdown(table) for table in _tables(rows, runs, captures))
 
 
 def render_rows(rows: Sequence[Row], *, as_markdown: bool) -> str:
-    """The table of rows alone, as Markdown or aligned for a terminal."""
+    """Render only the table of rows, as Markdown or aligned for a terminal."""
     table = [ROW_HEADER, *(_row_cells(row) for row in rows)]
     return _markdown(table) if as_markdown else _align(table)
 
 
 def render_json(rows: Sequence[Row], runs: Runs, captures: Mapping[str, Capture], versions: Mapping[str, str]) -> str:
-    """All that was measured, each run by itself."""
+    """Render every measured run."""
     document = {
         "machine": describe_machine(),
         "versions": dict(versions),
@@ -53,7 +53,7 @@ def render_json(rows: Sequence[Row], runs: Runs, captures: Mapping[str, Capture]
 
 
 def judge(program: str, rows: Sequence[Row]) -> int:
-    """Say on stderr which bounds are missed; the exit status, 1 where any is."""
+    """Report missed bounds on stderr; return exit status 1 if there are any."""
     missed = [row.name for row in rows if row.holds is False]
     for name in missed:
         print(f"{program}: missed: {name}", file=sys.stderr)
@@ -61,7 +61,7 @@ def judge(program: str, rows: Sequence[Row]) -> int:
 
 
 def describe_machine() -> dict[str, str | int]:
-    """Processor, cores and kernel."""
+    """Return CPU, cores and kernel."""
     model = platform.processor() or platform.machine()
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -78,7 +78,7 @@ def _tables(rows: Sequence[Row], runs: Runs, captures: Mapping[str, Capture]) ->
 
 
 def _by_capture(runs: Runs) -> list[tuple[tuple[str, str], tuple[float, float, int]]]:
-    """((capture, tool), (median CPU, highest peak, number of runs))."""
+    """Return ((capture, tool), (median CPU, highest peak, number of runs))."""
     return [
         (
             (capture, tool),

@@ -1,6 +1,6 @@
-"""Captures of other shapes, made from one of the benchmark's own: the same packets without SYNs, in IPv6, in a tunnel …
+"""Variants of a benchmark capture: the same packets without SYNs, in IPv6, in a tunnel …
 
-In: a plain pcap file of Ethernet, IPv4 and TCP with headers of 96 bytes at most, as `generate` writes it. Out: another.
+Takes a plain pcap file of Ethernet, IPv4 and TCP with headers of at most 96 bytes, as `generate` writes it.
 """
 
 import struct
@@ -43,19 +43,19 @@ def _packets(data: bytes) -> Iterator[Packet]:
 
 
 def without_syns(packets: Iterator[Packet]) -> Iterator[Packet]:
-    """Each connection joined after its handshake."""
+    """Yield each connection from after its handshake."""
     return (packet for packet in packets if not packet[1][4 + ETHERNET_BYTES + IP_BYTES + 13] & SYN)
 
 
 def lone_syns(packets: Iterator[Packet]) -> Iterator[Packet]:
-    """A scan: the first SYN of each connection, which nobody answers."""
+    """Yield a scan: the first SYN of each connection, unanswered."""
     for packet in packets:
         if packet[1][4 + ETHERNET_BYTES + IP_BYTES + 13] & (SYN | ACK) == SYN:
             yield packet
 
 
 def swapped(packets: Iterator[Packet]) -> Iterator[Packet]:
-    """Each packet changes its place with the next one's, and they keep the times of the places."""
+    """Swap each packet with the next one; the times stay in place."""
     for first in packets:
         second = next(packets, None)
         if second is None:
@@ -66,7 +66,7 @@ def swapped(packets: Iterator[Packet]) -> Iterator[Packet]:
 
 
 def without_timestamps(packets: Iterator[Packet]) -> Iterator[Packet]:
-    """Timestamps overwritten by NOPs."""
+    """Overwrite timestamps with NOPs."""
     for time, packet in packets:
         changed = bytearray(packet)
         tcp = 4 + ETHERNET_BYTES + IP_BYTES
@@ -83,7 +83,7 @@ def without_timestamps(packets: Iterator[Packet]) -> Iterator[Packet]:
 
 
 def in_ipv6(packets: Iterator[Packet]) -> Iterator[Packet]:
-    """Addresses as 2001:db8::a.b.c.d."""
+    """Map addresses to 2001:db8::a.b.c.d."""
     prefix = bytes.fromhex("20010db8") + bytes(8)
     for time, packet in packets:
         (wire_bytes,) = struct.unpack_from("<I", packet)
@@ -97,7 +97,7 @@ def in_ipv6(packets: Iterator[Packet]) -> Iterator[Packet]:
 
 
 def in_vxlan(packets: Iterator[Packet]) -> Iterator[Packet]:
-    """Within UDP to port 4789 between two hosts."""
+    """Wrap packets in UDP to port 4789 between two hosts."""
     for time, packet in packets:
         (wire_bytes,) = struct.unpack_from("<I", packet)
         (total,) = struct.unpack_from(">H", packet, 4 + ETHERNET_BYTES + 2)

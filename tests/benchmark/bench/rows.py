@@ -1,6 +1,6 @@
-"""Runs → rows: each a measure of tcpwin, pair by pair, beside what must hold and what is aimed at.
+"""Runs → rows: each a measure of tcpwin, pair by pair, next to its bound and aim.
 
-A ratio is judged by its median over the rounds, a peak of memory by its highest.
+A ratio is judged by its median over the rounds, peak memory by its highest.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,11 +11,11 @@ from . import tools
 from .captures import MIB, SHAPED, Capture
 from .measure import Run
 
-# (tool, capture) → one run a round. A slow tool has fewer rounds; round i pairs with round i.
+# (tool, capture) → one run per round. A slow tool has fewer rounds; round i pairs with round i.
 Runs = Mapping[tuple[str, str], Sequence[Run]]
 
 VERSION = "--version"
-# Below the clock's honesty: keeps a ratio finite where start-up is all there is.
+# Below the clock's precision: keeps a ratio finite if start-up is everything.
 LEAST_NET_S = 0.001
 
 
@@ -42,7 +42,7 @@ class Row:
 
 
 def all_rows(runs: Runs, captures: Mapping[str, Capture]) -> list[Row]:
-    """Every row for which there are runs, in the order of the table."""
+    """Return every row for which there are runs, in the order of the table."""
     rows = [
         *_against_peers(runs),
         *_memory(runs, captures),
@@ -54,7 +54,7 @@ def all_rows(runs: Runs, captures: Mapping[str, Capture]) -> list[Row]:
 
 
 def _pairs(runs: Runs, measure: Callable[..., float], *keys: tuple[str, str]) -> tuple[float, ...]:
-    """The measure of each round that has all of these runs."""
+    """Return the measure of each round that has all of these runs."""
     columns = [runs.get(key, ()) for key in keys]
     return tuple(measure(*together) for together in zip(*columns, strict=False))
 
@@ -70,7 +70,7 @@ def _against_peers(runs: Runs) -> list[Row]:
         row("C", tools.TCPTRACE_ALL, 1 / 3.5, 1 / 5),
         row("D", tools.TCPTRACE, 1 / 14, 1 / 20),
         row("B", tools.TSHARK, 1 / 100, 1 / 150),
-        # Start-up weighs ten times more on A: it replaces B in a quick run, and is not judged.
+        # Start-up weighs ten times more on A, which replaces B in a quick run and is not judged.
         row("A", tools.TSHARK, None, None),
         row("A", tools.TCPDUMP, None, 1.0),
         row("B", tools.TCPDUMP, 1.4, 1.0),
@@ -102,7 +102,7 @@ def _net_s(run: Run, startup: Run) -> float:
 
 
 def _own_costs(runs: Runs, captures: Mapping[str, Capture]) -> list[Row]:
-    """Measure tcpwin's own costs without start-up, which would flatter some of these and drown others."""
+    """Measure tcpwin's own costs without start-up, which would distort them."""
     startup = (tools.TCPWIN_ONE, "small")
 
     def per_packet(name: str, base: str) -> tuple[float, ...]:

@@ -1,6 +1,6 @@
-"""The real `tcpwin serve` on loopback, in a data folder of its own: its address, its CPU, its memory, its own log.
+"""The real `tcpwin serve` on loopback with a separate data folder: address, CPU time, memory, log.
 
-Ends with the block that started it, whatever happens there.
+It ends with the block that started it.
 """
 
 import http.client
@@ -20,11 +20,11 @@ TICKS = os.sysconf("SC_CLK_TCK")
 BLOCK_BYTES = 1 << 20
 SAMPLE_SECONDS = 0.05
 PATIENCE_SECONDS = 600
-"""For one answer: a benchmark ends, also where the service does not."""
+"""Timeout of one answer: the benchmark ends even if the service hangs."""
 
 
 class ServiceError(Exception):
-    """The service did not do what was asked: its numbers would mean nothing."""
+    """The service failed, so its numbers would be meaningless."""
 
 
 @dataclass
@@ -37,14 +37,14 @@ class Served:
     requests: list[dict[str, Any]] = field(default_factory=list)
     """Requests in its log: endpoint, status, ms."""
     peak_bytes: int = 0
-    """Most memory of all its processes together, shared pages counted once (proportional set size)."""
+    """Peak memory of all its processes together, with shared pages counted once (proportional set size)."""
 
     def ask(self, method: str, path: str, body: Path | bytes | None = None) -> bytes:
         """Send one request on a new connection and return the body of the response."""
         return send(self.host, self.port, method, path, body)
 
     def upload(self, file: Path) -> str:
-        """Upload a capture, wait for the end of its analysis as a page does, and return its id."""
+        """Upload a capture, wait for the end of its analysis like a page, and return its id."""
         id = self.send(file)
         self.await_end(id)
         return id
@@ -61,12 +61,12 @@ class Served:
             raise ServiceError(f"an analysis did not end well: {last[-300:]}")
 
     def cpu_s(self) -> float:
-        """CPU of the service and of all processes that it has or had."""
+        """Return the CPU time of the service and all its current and former processes."""
         return sum(_cpu_ticks(each) for each in _tree(self.process.pid)) / TICKS
 
 
 def send(host: str, port: int, method: str, path: str, body: Path | bytes | None = None) -> bytes:
-    """Send one request on a connection of its own and return its answer's body.
+    """Send one request on a separate connection and return the answer's body.
 
     Raises:
         ServiceError: no response, or an error status.
@@ -95,7 +95,7 @@ def _answer(connection: http.client.HTTPConnection, method: str, path: str) -> b
 
 @contextmanager
 def serve(command: Sequence[str], folder: Path, **environment: str) -> Iterator[Served]:
-    """Start the service on any free port of the loopback device.
+    """Start the service on any free loopback port.
 
     Raises:
         ServiceError: it does not start.

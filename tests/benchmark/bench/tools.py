@@ -1,4 +1,4 @@
-"""The tools that are compared, each as the command that does the work on one capture."""
+"""The compared tools, each with its command for one capture."""
 
 import shlex
 import shutil
@@ -21,7 +21,7 @@ TSHARK = "tshark -T fields"
 TCPDUMP = "tcpdump -w"
 INFLATE = "inflate alone"
 
-# The columns users most often select.
+# The most common columns.
 COLUMNS = (
     *("id", "start_ns", "duration_ns", "a_address", "a_port", "b_address", "b_port", "handshake_rtt_ns"),
     *(
@@ -32,7 +32,7 @@ COLUMNS = (
 )
 ANALYZE = "import sys, polars, tcpwin; found = tcpwin.analyze(sys.argv[1], threads=1)"
 
-# tshark's equal work: what tcpwin computes of every segment, and no other dissector.
+# Equal work for tshark: tcpwin's per-segment results, and no other dissector.
 TSHARK_PROTOCOLS = ("frame", "eth", "ethertype", "ip", "tcp", "data")
 TSHARK_FIELDS = ("frame.number", "tcp.stream", "tcp.window_size", "tcp.analysis.bytes_in_flight", "tcp.analysis.flags")
 PEERS = ("tcptrace", "tshark", "tcpdump")
@@ -56,7 +56,7 @@ def missing_programs(programs: Iterable[str]) -> list[str]:
 
 
 def all_tools(tcpwin: list[str], inflate: Path, folder: Path) -> dict[str, Tool]:
-    """Every tool by name; writes tshark's profile into the folder, where a Parquet file is written as well."""
+    """Return every tool by name; write tshark's profile, and later a Parquet file, into the folder."""
     parquet, tshark_profile = folder / "packets.parquet", folder / "tshark-profile"
     environment = write_tshark_profile(tshark_profile)
     fields = [part for name in TSHARK_FIELDS for part in ("-e", name)]
@@ -85,10 +85,10 @@ def all_tools(tcpwin: list[str], inflate: Path, folder: Path) -> dict[str, Tool]
 
 
 def write_tshark_profile(folder: Path) -> dict[str, str]:
-    """Write a profile that disables all but the needed protocols; the environment that selects it."""
+    """Write a profile that disables all but the needed protocols; return the environment that selects it."""
     folder.mkdir(parents=True, exist_ok=True)
     listed = subprocess.run(["tshark", "-G", "protocols"], capture_output=True, text=True, check=True)
-    # One protocol a line: name, short name, filter name, and flags.
+    # One protocol per line: name, short name, filter name, and flags.
     names = [line.split("\t")[2] for line in listed.stdout.splitlines() if line.count("\t") >= 2]
     disabled = [name for name in names if name not in TSHARK_PROTOCOLS]
     (folder / "disabled_protos").write_text("".join(f"{name}\n" for name in disabled))
@@ -96,7 +96,7 @@ def write_tshark_profile(folder: Path) -> dict[str, str]:
 
 
 def versions(tcpwin: list[str]) -> dict[str, str]:
-    """The first line with a version that each program prints."""
+    """Return the first line with a version that each program prints."""
     asked = {"tcpwin": [*tcpwin, "--version"], "tcptrace": ["tcptrace", "-v"]}
     asked |= {"tshark": ["tshark", "--version"], "tcpdump": ["tcpdump", "--version"]}
     found = {}
