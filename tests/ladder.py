@@ -1,9 +1,9 @@
 """Packet ladders: a TCP scenario written as text becomes packets, which tcpwin must judge as the text says.
 
-A ladder has prose flush left, and indented steps, settings and claims; it becomes packets, a pcap and a verdict. Building
-the packets here takes a tenth of scapy's time; tests/scenarios checks that scapy builds the same. This module knows only
-TCP's header fields: the ladder states the truth. `python tests/ladder.py FILE.ladder OUT.pcap` writes the packets for
-other tools.
+A ladder has prose flush left, and indented steps, settings and claims; it becomes packets, a pcap and a verdict.
+Building the packets here takes a tenth of scapy's time; tests/scenarios checks that scapy builds the same. This
+module knows only TCP's header fields: the ladder states the truth. `python tests/ladder.py FILE.ladder OUT.pcap`
+writes the packets for other tools.
 
 A step      0.080 a > b PA seq 1 ack 1 len 1460 win 502 <ts 5 9>   => flight 1460 window 64256 +window_full
             0.081 a > b copy ttl 63           a copy of the sender's previous packet
@@ -11,12 +11,12 @@ A step      0.080 a > b PA seq 1 ack 1 len 1460 win 502 <ts 5 9>   => flight 146
 A setting   isn a 4294960000                  applies from there on; also `port a 40001`, `ip 6`
 A claim     expect: from_a.window_full == 1   evaluated after the last packet
 
-`seq`, `ack` and SACK edges count from the ISN of the side whose bytes they number. `win` is the raw field; its default is
-that of this side's last segment without SYN. After `=>` come `flight pipe window shift rtt_ns connection direction length
-window_raw` with a value or `none`; `events x|y` (all of them, in order; `-` for none); `+x` and `-x` for one event present
-or absent; and `cause confidence original trigger age_ns rto_ns` and other fields of the typed event (`original` and
-`trigger` are frames, counted from 1). A number may have a unit: `40ms`, `250us`. A line that begins with `=>` extends the
-previous step.
+`seq`, `ack` and SACK edges count from the ISN of the side whose bytes they number. `win` is the raw field; its
+default is that of this side's last segment without SYN. After `=>` come `flight pipe window shift rtt_ns connection
+direction length window_raw` with a value or `none`; `events x|y` (all of them, in order; `-` for none); `+x` and
+`-x` for one event present or absent; and `cause confidence original trigger age_ns rto_ns` and other fields of the
+typed event (`original` and `trigger` are frames, counted from 1). A number may have a unit: `40ms`, `250us`. A line
+that begins with `=>` extends the previous step.
 """
 
 from __future__ import annotations

@@ -2,18 +2,18 @@
 
 For a capture that ends with packet k, the rule for each sender is:
 
-- Its receiver's window is closed: the last accepted one is zero (RFC 9293 §3.10.7.4: not older than an earlier one), and
-  the sender waits for it, as a probe (§3.8.6.1) or unacknowledged data shows. It stalls since the first zero window after
-  a non-zero one, once that is 200 ms ago, Linux's shortest timer. Without a probe this is uncertain, until a timer would
-  have sent one: then nobody waits.
-- Data is unacknowledged for longer than a retransmission timeout: SRTT + max(200 ms, 4·RTTVAR), or 1 s without a sample
-  (RFC 6298 §2), with round trips measured at the capture point and never less than the handshake's. It stalls since that
-  data was sent, or since the last acknowledgment of something new, which restarts the timer.
-- At least three retransmissions, probes or keep-alives 200 ms apart were sent since anything arrived from the peer: it is
-  silent.
+- Its receiver's window is closed: the last accepted one is zero (RFC 9293 §3.10.7.4: not older than an earlier one),
+  and the sender waits for it, as a probe (§3.8.6.1) or unacknowledged data shows. It stalls since the first zero
+  window after a non-zero one, once that is 200 ms ago, Linux's shortest timer. Without a probe this is uncertain,
+  until a timer would have sent one: then nobody waits.
+- Data is unacknowledged for longer than a retransmission timeout: SRTT + max(200 ms, 4·RTTVAR), or 1 s without a
+  sample (RFC 6298 §2), with round trips measured at the capture point and never less than the handshake's. It stalls
+  since that data was sent, or since the last acknowledgment of something new, which restarts the timer.
+- At least three retransmissions, probes or keep-alives 200 ms apart were sent since anything arrived from the peer:
+  it is silent.
 
-Only clear cases are judged: times between two thirds and three halves of a bound are uncertain, because a sender's estimate
-differs from one made elsewhere.
+Only clear cases are judged: times between two thirds and three halves of a bound are uncertain, because a sender's
+estimate differs from one made elsewhere.
 """
 
 from __future__ import annotations
