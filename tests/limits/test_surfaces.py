@@ -1,6 +1,6 @@
 """Every surface states the same verdict on a connection: limit, share, cost and confidence.
 
-Each test checks one surface, on a third of the captures by day and on the others at night: bundled captures first, then
+Each test checks one surface, on a sixth of the captures by day and on the others at night: bundled captures first, then
 reference captures.
 """
 
@@ -101,7 +101,7 @@ class Told:
         return [each for each in (words.answer, words.why, beside, words.cost, words.fix, words.evidence) if each]
 
 
-@pytest.fixture(scope="module", params=some_by_day(captures()), ids=name_of)
+@pytest.fixture(scope="module", params=some_by_day(captures(), of=6), ids=name_of)
 def told(request: pytest.FixtureRequest) -> Told:
     return Told(request.param)
 

@@ -25,6 +25,7 @@ def drawn(page: Page) -> None:
     expect(figure).not_to_have_attribute("aria-busy", "true")
 
 
+@pytest.mark.nightly
 def test_back_undoes_zooming_directions_and_panels(show: Serve, open_page: OpenPage) -> None:
     address, (id,) = show(SLOW_READER)
     page = open_page(address)

@@ -60,6 +60,7 @@ def test_tab_goes_through_every_page_in_its_order(show: Serve, open_page: OpenPa
         assert [each for each in stops if not (each["is_shown"] and each["is_marked"])] == [], path
 
 
+@pytest.mark.nightly
 def test_the_first_key_skips_to_the_content(show: Serve, open_page: OpenPage, capture: bytes) -> None:
     address, (id,) = show(capture)
     page = open_page(address)
@@ -145,6 +146,7 @@ def test_figures_and_spans_are_chosen_by_keys(show: Serve, open_page: OpenPage, 
     assert span_ns(page) == before
 
 
+@pytest.mark.nightly
 def test_evidence_is_copied_shown_and_sliced_by_keys(show: Serve, open_page: OpenPage, tmp_path: Path) -> None:
     address, (id,) = show(SLOW_READER)
     page = open_page(address)

@@ -87,6 +87,7 @@ def test_every_report_has_them_but_those_of_guests(client: TestClient) -> None:
         assert "no heading" not in answer.text
 
 
+@pytest.mark.nightly
 def test_written_by_hand(serve: Serve, open_page: OpenPage) -> None:
     address, (id,) = serve(SLOW_READER.read_bytes())
     page = open_page(address)

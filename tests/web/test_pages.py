@@ -38,6 +38,7 @@ def test_short_names_and_long_settings_are_accessible(serve: Serve, open_page: O
     check(page)
 
 
+@pytest.mark.nightly
 def test_links_lead_to_a_frame_and_a_span(show: Serve, open_page: OpenPage, capture: bytes) -> None:
     address, (id,) = show(capture)
     page = open_page(address)
@@ -75,6 +76,7 @@ def test_links_lead_to_a_frame_and_a_span(show: Serve, open_page: OpenPage, capt
     expect(page.locator("#segments tr.marked")).to_have_count(1)
 
 
+@pytest.mark.nightly
 def test_theme_and_clock_are_chosen_and_kept(show: Serve, open_page: OpenPage, capture: bytes) -> None:
     address, (id,) = show(capture)
     page = open_page(address)

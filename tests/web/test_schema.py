@@ -42,7 +42,7 @@ def known(served: TestClient) -> str:
 def test_no_request_makes_the_service_fail(operation: Any, served: TestClient, known: str) -> None:
     @given(case=operation.as_strategy())
     @settings(
-        max_examples=10,
+        max_examples=5,
         deadline=None,
         suppress_health_check=list(HealthCheck),
         derandomize=True,

@@ -157,6 +157,7 @@ def test_of_too_many_pairs_those_that_lost_most_are_kept(
     assert (len(rows), total) == (2, 5)
 
 
+@pytest.mark.nightly
 def test_searched_by_hand(serve: Serve, open_page: OpenPage) -> None:
     address, (before, after, _) = serve(ZERO, healthy(2), many_connections(3))
     page = open_page(address, width=375)

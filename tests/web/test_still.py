@@ -102,6 +102,7 @@ ON_PAPER = """() => [...document.querySelectorAll(".figure")].filter((each) => e
 ])"""
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.nightly), "dark"])
 def test_figures_print_dark_on_white_also_where_nobody_scrolled_to_them(
     show: Serve, open_page: OpenPage, scheme: str
@@ -136,6 +137,7 @@ def test_a_figure_that_cannot_be_drawn_in_time_says_so_on_paper(show: Serve, ope
     assert "not drawn" in page.evaluate(label)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("comes_into_view", [pytest.param(False, marks=pytest.mark.nightly), True])
 def test_the_print_key_draws_missing_figures_first(show: Serve, open_page: OpenPage, *, comes_into_view: bool) -> None:
     address, (_, many) = show(SLOW_READER, many_stalls())

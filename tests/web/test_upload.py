@@ -38,6 +38,7 @@ def test_files_dropped_on_a_page_are_analysed_together(serve: Serve, open_page: 
     expect(page.locator(".card").filter(has_text="both.pcap")).to_have_count(2)
 
 
+@pytest.mark.nightly
 def test_an_upload_shows_progress_accepts_more_files_and_can_be_cancelled(
     serve: Serve, open_page: OpenPage, capture: bytes
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from spread import some_by_day
 from web.crafted import API, CLIENT, SERVER, analysed, segment, settle, written, zero_window_connection
 
 import tcpwin
@@ -50,7 +51,7 @@ def rows_of(client: TestClient, id: str, **query: Any) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.parametrize("name", BUNDLED)
+@pytest.mark.parametrize("name", some_by_day(BUNDLED, of=2))
 def test_everything_says_the_verdict_of_the_library(served: TestClient, name: str) -> None:
     path = CAPTURES / name
     analysis = tcpwin.analyze(path)

@@ -16,9 +16,10 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
-from analysis.bundled import CAPTURES
+from analysis.bundled import CAPTURES, name_of
 from live import HANG_S
 from report.standalone.made import MARKUP, hostile, of_a_week, of_many, one_packet, one_way
+from spread import some_by_day
 
 import tcpwin
 from tcpwin.errors import OutputError
@@ -69,7 +70,7 @@ def draw_all(page: Page) -> int:
     return plots.count()
 
 
-@pytest.mark.parametrize("capture", [BUNDLE, LOSSY, MANY, EMPTY], ids=lambda path: path.name)
+@pytest.mark.parametrize("capture", some_by_day([MANY, BUNDLE, LOSSY, EMPTY], of=4), ids=name_of)
 def test_every_figure_is_drawn_from_disk_without_a_request(
     browser: Browser, pages: Callable[[Path], Path], capture: Path
 ) -> None:
@@ -105,7 +106,7 @@ def test_axe_finds_nothing_serious(browser: Browser, pages: Callable[[Path], Pat
 
 
 @pytest.mark.parametrize("width", [375, *(pytest.param(each, marks=pytest.mark.nightly) for each in (1280, 2560))])
-@pytest.mark.parametrize("capture", [BUNDLE, LOSSY, MANY], ids=lambda path: path.name)
+@pytest.mark.parametrize("capture", some_by_day([BUNDLE, LOSSY, MANY]), ids=name_of)
 def test_nothing_sticks_out_at_the_side(
     browser: Browser, pages: Callable[[Path], Path], capture: Path, width: int
 ) -> None:
@@ -115,6 +116,7 @@ def test_nothing_sticks_out_at_the_side(
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("capture", [BUNDLE, LOSSY], ids=lambda path: path.name)
 def test_a_legend_in_one_column_takes_nothing_from_the_picture(
     browser: Browser, pages: Callable[[Path], Path], capture: Path
@@ -163,6 +165,7 @@ def column(page: Page, key: str) -> list[str]:
     return page.locator(f"#table tbody tr:not(.space) > :nth-child({place})").all_inner_texts()
 
 
+@pytest.mark.nightly
 def test_the_table_sorts_and_says_so(browser: Browser, pages: Callable[[Path], Path]) -> None:
     durations = sorted((each.duration_ns, each.id) for each in tcpwin.analyze(MANY))
     with opened(browser, pages(MANY)) as page:
@@ -180,6 +183,7 @@ def test_the_table_sorts_and_says_so(browser: Browser, pages: Callable[[Path], P
         assert column(page, "id")[:3] == ["0", "1", "2"]
 
 
+@pytest.mark.nightly
 def test_the_search_takes_several_words(browser: Browser, pages: Callable[[Path], Path]) -> None:
     refused = [each for each in tcpwin.analyze(MANY) if each.close == "refused"]
     with opened(browser, pages(MANY)) as page:
@@ -309,7 +313,7 @@ def test_markup_in_names_and_comments_is_text(browser: Browser, tmp_path: Path) 
         assert not [each for each in scripts if "bad" in each]
 
 
-@pytest.mark.parametrize("make", [one_packet, one_way, of_a_week], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", some_by_day([one_packet, one_way, of_a_week], first=1), ids=lambda make: make.__name__)
 def test_odd_captures_give_a_page(browser: Browser, tmp_path: Path, make: Callable[[Path], Path]) -> None:
     out = tmp_path / "report.html"
     tcpwin.analyze(make(tmp_path / "made.pcap")).report(out)
@@ -319,6 +323,7 @@ def test_odd_captures_give_a_page(browser: Browser, tmp_path: Path, make: Callab
         assert column(page, "id") == ["0"]
 
 
+@pytest.mark.nightly
 def test_a_word_an_hour_has_a_rate_and_a_week_has_days(browser: Browser, tmp_path: Path) -> None:
     capture = of_a_week(tmp_path / "made.pcap")
     out = tmp_path / "report.html"
@@ -332,7 +337,8 @@ def test_a_word_an_hour_has_a_rate_and_a_week_has_days(browser: Browser, tmp_pat
         assert "Sep 20" in ticks
 
 
-@pytest.mark.parametrize("count", [5_000, pytest.param(100_000, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("count", [5_000, 100_000])
 def test_many_connections_can_be_scrolled_and_searched(count: int, browser: Browser, tmp_path: Path) -> None:
     out = tmp_path / "report.html"
     tcpwin.analyze(of_many(tmp_path / "many.pcap", count)).report(out)
