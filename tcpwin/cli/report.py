@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,6 +57,10 @@ if TYPE_CHECKING:
     show_default=True,
     help="Theme of HTML; readers can switch it.",
 )
+@click.option(
+    "--anonymize", is_flag=True, help="Replace addresses, leave out names and host data; prefixes and ports stay."
+)
+@click.option("--shift-times", is_flag=True, help="With --anonymize: let the first packet be at 2000-01-01.")
 def report(
     captures: tuple[str, ...],
     options: CaptureOptions,
@@ -65,6 +70,8 @@ def report(
     limit: int,
     chosen: tuple[int, ...],
     theme: str,
+    anonymize: bool,
+    shift_times: bool,
 ) -> int:
     """Write a report: summary, findings with evidence, the worst connections with figures, all others as a table.
 
@@ -77,7 +84,11 @@ def report(
     `tcpwin pair A B -o OUT.html`.
     """
     out = None if out == "-" else out
+    if shift_times and not anonymize:
+        raise click.UsageError("--shift-times goes with --anonymize")
     files = separate(captures, options, merge=merge)
+    if files and anonymize:
+        raise click.UsageError("--anonymize is for one capture")
     if files and chosen:
         raise click.UsageError("--connection is for one capture: their numbers differ")
     if files:
@@ -99,15 +110,20 @@ def report(
     analysis = options.analyze(captures, keep=True)
     for number in chosen:
         check_connection(number, len(analysis))
-    made = Report(analysis, limit=max(limit, len(chosen)), chosen=chosen)
-    if out is not None:
-        made.write(out, form=form, theme=theme)
-    elif form == "json":
-        with output.opened() as file:
-            made.write_json(file)
-    else:
-        with output.opened() as file:
-            file.write(made.markdown() if form == "md" else made.html(theme=theme))
+    with ExitStack() as stack:
+        if anonymize:
+            from tcpwin.render import anonymized
+
+            _, _, analysis = stack.enter_context(anonymized(analysis, shift_times=shift_times))
+        made = Report(analysis, limit=max(limit, len(chosen)), chosen=chosen)
+        if out is not None:
+            made.write(out, form=form, theme=theme)
+        elif form == "json":
+            with output.opened() as file:
+                made.write_json(file)
+        else:
+            with output.opened() as file:
+                file.write(made.markdown() if form == "md" else made.html(theme=theme))
     return 0
 
 

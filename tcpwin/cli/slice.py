@@ -55,6 +55,12 @@ SCHEMA = "tcpwin/slice/1"
 )
 @connection_span
 @click.option("--headers-only", is_flag=True, help="Leave the payload out.")
+@click.option(
+    "--anonymize",
+    is_flag=True,
+    help="Headers only, without comments and names; addresses are replaced, prefixes and ports stay.",
+)
+@click.option("--shift-times", is_flag=True, help="With --anonymize: let the first packet be at 2000-01-01.")
 @click.option("--no-comments", is_flag=True, help="Write the packets as they are.")
 @click.option("--json", "as_json", is_flag=True, help="Say what was written as JSON.")
 @click.option(
@@ -75,6 +81,8 @@ def slice(
     first: str | None,
     last: str | None,
     headers_only: bool,
+    anonymize: bool,
+    shift_times: bool,
     no_comments: bool,
     as_json: bool,
     out: str,
@@ -87,7 +95,7 @@ def slice(
 
     FILE is a capture, several captures, a bundle, or - for standard input, as in `tcpwin analyze`.
     """
-    from tcpwin.render import AROUND, slice_packets
+    from tcpwin.render import AROUND, slice_anonymized, slice_packets
 
     if not connections and not rules and first is None and last is None:
         raise click.UsageError(
@@ -97,6 +105,8 @@ def slice(
         raise click.UsageError("--finding chooses frames by themselves: --from and --to are not for it")
     if around is not None and not rules:
         raise click.UsageError("--around goes with --finding")
+    if shift_times and not anonymize:
+        raise click.UsageError("--shift-times goes with --anonymize")
     check_span(first, last)
     chosen = {rule.code for rule in chosen_rules(rules, ())} if rules else set()
     refuse_output(captures, out, as_json=as_json)
@@ -114,9 +124,14 @@ def slice(
         capture_ns=analysis.capture.first_time_ns or 0,
     )
     with progress(analysis._source) as report_progress:
-        written = slice_packets(
-            analysis, destination(out), comments=not no_comments, progress=report_progress, **choices
-        )
+        if anonymize:
+            written = slice_anonymized(
+                analysis, destination(out), shift_times=shift_times, progress=report_progress, **choices
+            )
+        else:
+            written = slice_packets(
+                analysis, destination(out), comments=not no_comments, progress=report_progress, **choices
+            )
     say_written(written, SCHEMA, analysis, out, as_json=as_json)
 
 

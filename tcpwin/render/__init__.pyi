@@ -78,6 +78,8 @@ from tcpwin.render.view.verdict import full_verdict as full_verdict
 from tcpwin.render.view.verdict import owner_text as owner_text
 from tcpwin.render.view.verdict import verdict_row as verdict_row
 from tcpwin.render.view.verdict import view_verdict as view_verdict
+from tcpwin.render.wireshark.anonymous import anonymized as anonymized
+from tcpwin.render.wireshark.anonymous import slice_anonymized as slice_anonymized
 from tcpwin.render.wireshark.slicing import AROUND as AROUND
 from tcpwin.render.wireshark.slicing import annotate as annotate
 from tcpwin.render.wireshark.slicing import slice_packets as slice_packets
