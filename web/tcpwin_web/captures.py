@@ -21,6 +21,7 @@ from tcpwin.sources import Selection
 from tcpwin_web import bundles, shown
 from tcpwin_web.jobs.queue import OWNER, Queue
 from tcpwin_web.results import layout
+from tcpwin_web.retention import due
 from tcpwin_web.selecting import check_filter
 from tcpwin_web.settings import Settings
 from tcpwin_web.slots import current_caller
@@ -366,15 +367,14 @@ class Captures:
         self._doubtful -= doubtful
 
     async def sweep(self) -> int:
-        """Delete expired captures; return their number."""
-        async with self._database.begin() as session:
-            over = (await session.scalars(select(Capture.id).where(Capture.expires_ns < now_ns()))).all()
-        for capture_id in over:
+        """Delete what is due by the retention policy; return the number of captures."""
+        over = await due(self._database, self._settings.retention_bytes)
+        for each in over:
             try:
-                await self.delete(capture_id)
+                await self.delete(each.id)
             except NotFoundError:
                 continue
-            log.info("capture expired", capture=capture_id)
+            log.info("capture expired", capture=each.id, reason=each.reason)
         return len(over)
 
     async def add_shown(self, path: Path) -> str | None:

@@ -46,7 +46,7 @@ def main(context: click.Context, /, captures: tuple[Path, ...], *, opens: bool, 
     CAPTURES (captures, bundles, or folders of them) are shown from the start; by default those of a source checkout.
     Options override the environment.
     """
-    settings = _settings({name: value for name, value in options.items() if value is not None})
+    settings = read_settings({name: value for name, value in options.items() if value is not None})
 
     # Import only after the settings are valid: it takes seconds.
     from tcpwin_web import logs, shown
@@ -61,7 +61,8 @@ def main(context: click.Context, /, captures: tuple[Path, ...], *, opens: bool, 
     context.exit(listen(app, settings.host, settings.port, opens=opens))
 
 
-def _settings(options: dict[str, Any]) -> Settings:
+def read_settings(options: dict[str, Any]) -> Settings:
+    """Return the settings of options and environment; wrong ones are a usage error."""
     try:
         return Settings(**options)
     except ValidationError as error:

@@ -43,6 +43,9 @@ class Settings(BaseSettings):
     )
     keep_payloads: bool = Field(False, description="keep packets whole; by default only their headers are kept")
     retention_days: float = Field(30, ge=0, description="days after which an upload is deleted; 0 keeps it")
+    retention_bytes: int = Field(
+        0, ge=0, description="size of all stored files above which the oldest are deleted, bytes; 0 for no limit"
+    )
     max_upload_bytes: int = Field(4 << 30, gt=0, description="maximum size of an uploaded file, bytes")
     max_unpacked_bytes: int = Field(8 << 30, gt=0, description="maximum unpacked size of an upload, bytes")
     max_snapshot_bytes: int = Field(256 << 20, gt=0, description="maximum size of a snapshot file, bytes")

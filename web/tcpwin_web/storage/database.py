@@ -143,6 +143,17 @@ class Database:
         async with self._engine.begin() as connection:
             await connection.run_sync(_upgrade)
 
+    async def revision(self) -> str | None:
+        """Return the version of the tables."""
+        async with self._engine.connect() as connection:
+            found = await connection.scalar(text("SELECT version_num FROM alembic_version"))
+            return None if found is None else str(found)
+
+    async def read_consistently(self, session: AsyncSession) -> None:
+        """Let all queries of a session see the same state: SQLite's transactions do by themselves."""
+        if not self._is_sqlite:
+            await session.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
+
     @asynccontextmanager
     async def change(self) -> AsyncIterator[AsyncSession]:
         """Open a session that writes; do not nest it in another.
