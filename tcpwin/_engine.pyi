@@ -109,7 +109,7 @@ LIMIT_ORDER: list[str]
 MIN_COST_NS: int
 MIN_SHARE: float
 
-_Carried: TypeAlias = tuple[int, float, int, int, int, int, int]
+_Carried: TypeAlias = tuple[int, float, int, int, int, int, int, int]
 
 def judge(
     result: Result,

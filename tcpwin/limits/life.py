@@ -28,6 +28,7 @@ class Carried(NamedTuple):
         first_flight_bytes: bytes sent before the first ACK.
         round_trip_ns: minimum RTT of the path.
         paused_ns: sender pauses longer than a retransmission timeout.
+        exchanges: exchanges of a conversation.
     """
 
     bytes: int
@@ -37,6 +38,7 @@ class Carried(NamedTuple):
     first_flight_bytes: int
     round_trip_ns: int
     paused_ns: int = 0
+    exchanges: int = 0
 
 
 class Gain(NamedTuple):

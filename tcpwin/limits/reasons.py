@@ -113,13 +113,11 @@ def _kernel_words(seen: Seen) -> str:
 
 
 def _application(seen: Seen) -> str:
+    if seen.is_answering:
+        return _responder(seen)
     idle_ns, data = seen.budget.items_ns["application"], seen.data
     reason = f"{seen.sender} idle for {time_text(idle_ns)}"
-    if data.turns == 1 and data.first_byte_p50_ns and seen.is_answering:
-        reason += _sum(
-            idle_ns, data.first_byte_p50_ns, "between the request and the first byte of the answer", "at other times"
-        )
-    elif (over_ns := _over_ns(seen)) * 2 > idle_ns:
+    if (over_ns := _over_ns(seen)) * 2 > idle_ns:
         reason += _sum(idle_ns, over_ns, "after the last data", "before")
     elif data.idle_gaps and not data.zero_window_ns:
         pauses = f"in {count_text(data.idle_gaps, 'pause')} longer than the RTO"
@@ -129,6 +127,37 @@ def _application(seen: Seen) -> str:
     if seen.how == "paced":
         reason += "; but every segment is full, as when TCP paces them at less than one per round trip"
     return reason
+
+
+def _responder(seen: Seen) -> str:
+    connection, answers = seen.connection, seen.connection.b_to_a
+    reason = f"{count_text(connection.exchanges, 'answer')} took {time_text(connection.responder_turn_ns)} to prepare"
+    if answers.work_p50_ns is not None and connection.exchanges > 1:
+        times = (answers.work_p50_ns, answers.work_p95_ns or 0, answers.work_max_ns or 0)
+        median, p95, longest = (time_text(ns) for ns in times)
+        reason += f": median {median}, p95 {p95}, longest {longest}"
+    return reason
+
+
+def _requester(seen: Seen) -> str:
+    connection = seen.connection
+    requester = role_of(connection, "a")
+    waited = time_text(connection.requester_turn_ns)
+    return f"the {requester} had every answer for {waited} of {time_text(connection.duration_ns)} before it asked again"
+
+
+def _round_trips(seen: Seen) -> str:
+    connection = seen.connection
+    round_trip = time_text(connection.path_rtt_ns or 0)
+    return (
+        f"{count_text(connection.exchanges, 'exchange')} over a round trip of {round_trip}: "
+        f"{time_text(connection.round_trip_turns_ns)} of {time_text(connection.duration_ns)} on the way"
+    )
+
+
+def _idle(seen: Seen) -> str:
+    connection = seen.connection
+    return f"no request was open for {time_text(connection.nothing_asked_ns)} of {time_text(connection.duration_ns)}"
 
 
 def _over_ns(seen: Seen) -> int:
@@ -195,6 +224,10 @@ def _delayed_ack(seen: Seen) -> str:
     return f"{count_text(seen.data.nagle_delays, 'small segment')} held back until an ACK arrived"
 
 
+def _nagle(seen: Seen) -> str:
+    return f"{count_text(seen.data.nagle_waits, 'small segment')} held back for the ACK of a small one"
+
+
 def _handshake(seen: Seen) -> str:
     connection = seen.connection
     if connection.close == "refused":
@@ -242,6 +275,9 @@ _REASONS = {
     "receiver_window": _window,
     "receiver_application": _reader,
     "sender_application": _application,
+    "requester_application": _requester,
+    "round_trips": _round_trips,
+    "idle": _idle,
     "send_buffer": _send_buffer,
     "path_rate": _path,
     "path_loss": _loss,
@@ -250,6 +286,7 @@ _REASONS = {
     "idle_restart": _idle_restart,
     "retransmission_timer": _timer,
     "delayed_ack": _delayed_ack,
+    "nagle": _nagle,
     "handshake": _handshake,
     "peer_silent": _silent,
     "capture": _capture,

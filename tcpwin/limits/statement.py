@@ -9,10 +9,14 @@ from typing import NamedTuple
 
 from tcpwin.limits.names import FIND_LOSS, read_faster
 from tcpwin.limits.tables import LIMIT_PHRASES
-from tcpwin.units import rate_text, share_text, time_text
+from tcpwin.units import count_text, rate_text, share_text, time_text
 
 EMPTY = "Too short to judge."
-UNNAMED = {"none": "Nothing limited it", "capture": "Not known what limited it for {share} of the time"}
+UNNAMED = {
+    "none": "Nothing limited it",
+    "capture": "Not known what limited it for {share} of the time",
+    "idle": "Nothing to fix: nothing was asked for {share} of the time",
+}
 """Sentences for values of `limit` that do not name a limit."""
 _OTHER_ROLE = {"client": "server", "server": "client", "sender": "receiver", "receiver": "sender"}
 _STANDINGS = {
@@ -30,7 +34,11 @@ _MEANINGS = {
     "nothing_to_send": "The {sender} had nothing to send.",
     "subflow_silent": "The {sender} sent nothing on this subflow of Multipath TCP.",
     "paced_or_idle": "The {sender} had nothing to send, or paced its segments one by one.",
-    "answering": "The {sender}'s application took {time} to answer{median}. If that is too long, look there.",
+    "answering": "The {responder}'s application took {time} to answer{median}. If that is too long, look there.",
+    "asked_late": "Everything was answered; then the {requester} waited {time} (mean of {count}) to ask again.",
+    "chatty": "{count} took a round trip of {time} each.",
+    "nothing_asked": "The last answer was complete, and the {requester} asked for nothing more.",
+    "interleaved": "Both sides send at any time, so the packets do not show whose turn it was.",
     "path_filled": "The transfer uses all that the path gives: only a faster path would help.",
     "path_shared": "It had at most {had} of the path's {path}: its queue is shared, or it has not grown back since the "
     "queue overflowed.",
@@ -48,6 +56,8 @@ _FIXES = {
     "keep_window_after_idle": "Switch off slow start after idle on the {sender} (net.ipv4.tcp_slow_start_after_idle).",
     "write_whole_messages": "Let the {sender}'s application write whole messages, or set TCP_NODELAY.",
     "check_peer": "Check whether the {receiver} was up, and firewalls and NAT on the path.",
+    "ask_for_more": "Let the {requester}'s application ask for more at a time (larger fetches, pipelining, fewer and "
+    "larger requests), or run it closer to the {responder}.",
     "raise_policer": "Have the policer's rate raised, or pace the {sender} below it.",
 }
 
@@ -57,6 +67,7 @@ class Statement(NamedTuple):
 
     Attributes:
         sender: the role of the direction's sender.
+        requester: the role of the end that asks.
         number, other: the numbers of `meaning`.
         fix: the kind of fix: for the limit `also` if there is one, else for `limit`.
         witness, fix_witness: evidence of both captures about the limit, and about the one that the fix addresses.
@@ -70,6 +81,7 @@ class Statement(NamedTuple):
     confidence: str
     standing: str
     sender: str
+    requester: str
     meaning: str
     fix: str
     witness: str
@@ -139,16 +151,29 @@ class Statement(NamedTuple):
     def _phrase(self, limit: str, witness: str = "silent") -> str:
         if witness == "refused_by_receiver":
             return f"drops in the {self.receiver}'s kernel"
+        if limit == "sender_application" and self.meaning == "answering":
+            return self._filled("the {responder}'s application")
         return self._filled(LIMIT_PHRASES[limit])
 
     def _filled(self, template: str, **numbers: str) -> str:
         if "{" not in template:
             return template
         unscaled = self.sender if self.is_sender_unscaled else self.receiver
-        return template.format(sender=self.sender, receiver=self.receiver, unscaled=unscaled, **numbers)
+        return template.format(
+            sender=self.sender,
+            receiver=self.receiver,
+            requester=self.requester,
+            responder=_OTHER_ROLE[self.requester],
+            unscaled=unscaled,
+            **numbers,
+        )
 
     def _numbers(self) -> dict[str, str]:
         """Return the numbers of the meaning, as written."""
         if self.meaning == "path_shared":
             return {"had": rate_text(self.number), "path": rate_text(self.other)}
+        if self.meaning == "asked_late":
+            return {"time": time_text(int(self.number)), "count": count_text(int(self.other), "request")}
+        if self.meaning == "chatty":
+            return {"count": count_text(int(self.number), "exchange"), "time": time_text(int(self.other))}
         return {"time": time_text(int(self.number)), "median": " (median)" if self.other else ""}

@@ -267,10 +267,11 @@ def _judge(
     facts["times_ns"] = tuple(facts["times_ns"])
     seen = Seen(connection.detached(), name, budget, how, facts.pop("is_answering"), facts.pop("is_doubled"))
     statement, has_data = Statement(*facts.pop("statement")), facts.pop("has_data")
+    limited: DirectionName = "b_to_a" if facts.pop("is_back_limited") else "a_to_b"
     return Verdict(
         **facts,
         statement=statement,
-        direction=name if has_data else None,
+        direction=limited if has_data else None,
         about=None if fix_by is None else findings[fix_by],
         reason_finding=findings[reason_by] if how == "finding" else None,
         _seen=seen,

@@ -184,9 +184,16 @@ class DirectionFields:
             capture point: median.
         first_byte_p95_ns: Time to first byte: 95th percentile.
         first_byte_p99_ns: Time to first byte: 99th percentile.
+        work_p50_ns: Time to answer, from having the other side's data to sending the first byte: first_byte less the
+            round trip between the capture point and this side; median.
+        work_p95_ns: Time to answer: 95th percentile.
+        work_max_ns: Time to answer: the longest.
         nagle_delays: Small segments that waited for the delayed ACK of a small one before them (Nagle, RFC 9293 section
             3.7.4).
         nagle_delay_ns: Time for which they waited.
+        nagle_waits: Small segments that left as soon as the ACK of a small one before them reached their sender,
+            whether that ACK was delayed or not.
+        nagle_wait_ns: Time from the small segment before them to its ACK, at the sender.
         tinygrams: Segments smaller than the MSS that were followed by more data before they were acknowledged.
         budget_handshake_ns: Time from the first segment to the end of the handshake.
         budget_zero_window_ns: Time in which the receiver's window was closed.
@@ -205,6 +212,12 @@ class DirectionFields:
             stall_at_end.
         budget_idle_restart_ns: Time lost to idle restarts.
         budget_application_ns: Time in which the sender had nothing to send, as far as the packets show.
+        budget_responder_ns: Time in which the side that answers had the whole request and had not sent the first byte
+            of its answer.
+        budget_requester_ns: Time in which everything was answered, until the next request.
+        budget_round_trip_ns: Time in which requests and the last bytes of answers were on their way.
+        budget_idle_ns: Time in which nothing was asked: before a request that came more than 30 s after the last
+            answer, and after the last one.
         budget_send_buffer_ns: Time in round trips whose flight stayed constant below all other limits, probably because
             of the send buffer.
         budget_path_ns: Time in round trips at the rate of the path's bottleneck, or with a queue that never emptied:
@@ -342,8 +355,13 @@ class DirectionFields:
     first_byte_p50_ns: int | None
     first_byte_p95_ns: int | None
     first_byte_p99_ns: int | None
+    work_p50_ns: int | None
+    work_p95_ns: int | None
+    work_max_ns: int | None
     nagle_delays: int
     nagle_delay_ns: int
+    nagle_waits: int
+    nagle_wait_ns: int
     tinygrams: int
     budget_handshake_ns: int
     budget_zero_window_ns: int
@@ -359,6 +377,10 @@ class DirectionFields:
     budget_peer_silent_ns: int
     budget_idle_restart_ns: int
     budget_application_ns: int
+    budget_responder_ns: int
+    budget_requester_ns: int
+    budget_round_trip_ns: int
+    budget_idle_ns: int
     budget_send_buffer_ns: int
     budget_path_ns: int
     budget_policer_ns: int

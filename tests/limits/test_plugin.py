@@ -10,8 +10,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cli.command import KEEP_ALIVE, TCPWIN
+from cli.command import CAPTURES, KEEP_ALIVE, TCPWIN
 from live import HANG_S
+
+PAUSED = CAPTURES / "runs" / "app_limited" / "snd.pcap.gz"
 
 RULE = '''"""## What it finds
 
@@ -70,10 +72,10 @@ def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_rule_of_another_package_moves_the_verdict(tmp_path: Path) -> None:
-    """The server's application had nothing to send for 5.6 s; the rule attributes this to waiting for ACKs."""
-    bare = run(tmp_path, "analyze", KEEP_ALIVE, "--json", "--check")
+    """The server's application had nothing to send for 14.8 s; the rule attributes this to waiting for ACKs."""
+    bare = run(tmp_path, "analyze", PAUSED, "--json", "--check")
     install(tmp_path, RULE.replace("    FAILURE\n", ""))
-    told = run(tmp_path, "analyze", KEEP_ALIVE, "--json", "--check")
+    told = run(tmp_path, "analyze", PAUSED, "--json", "--check")
     assert (bare.returncode, told.returncode) == (0, 1)
     before, after = (json.loads(each.stdout) for each in (bare, told))
     assert (before["verdict"]["limit"], before["verdict"]["is_problem"]) == ("sender_application", False)
@@ -86,10 +88,10 @@ def test_a_rule_of_another_package_moves_the_verdict(tmp_path: Path) -> None:
     spent_ns = after["connections"][0]["budget"][verdict["direction"]]["items_ns"]["application"]
     assert verdict["cost_ns"] == verdict["lost_ns"] == spent_ns
     assert after["connections"][0]["verdict"] == verdict
-    text = run(tmp_path, "analyze", KEEP_ALIVE).stdout
+    text = run(tmp_path, "analyze", PAUSED).stdout
     assert "delayed ACKs" in text
     assert "Write whole messages." in text
-    checked = run(tmp_path, "check", KEEP_ALIVE, "--format", "json")
+    checked = run(tmp_path, "check", PAUSED, "--format", "json")
     assert checked.returncode == 1
     assert json.loads(checked.stdout)["verdict"] == verdict
 

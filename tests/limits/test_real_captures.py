@@ -8,9 +8,8 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from importlib import import_module
-from importlib.util import find_spec
+from functools import cache, cached_property
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -108,10 +107,16 @@ def hand_checks() -> list[dict[str, Any]]:
     return checks
 
 
+@cache
 def own(code: str, name: str) -> Any:
     """Return an object from a rule's test, if it defines one."""
-    module = f"limits.test_{code.lower()}"
-    return getattr(import_module(module), name, None) if find_spec(module) else None
+    path = Path(__file__).parent / f"test_{code.lower()}.py"
+    spec = spec_from_file_location(f"test_of_{code.lower()}", path) if path.is_file() else None
+    if spec is None or spec.loader is None:
+        return None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, name, None)
 
 
 def check_of(code: str) -> Callable[[Shown], Iterator[str]]:

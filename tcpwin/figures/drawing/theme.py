@@ -19,6 +19,7 @@ LOSS = "#d0342c"
 PINK = "#c7588e"
 GOLD = "#b07d0b"
 VIOLET = "#8c6bc8"
+CYAN = "#1a8a94"
 BROWN = "#a0643c"
 SLATE = "#6a7b8c"
 GREY = "#7d7d7d"
@@ -64,6 +65,7 @@ BUDGET_COLOURS = {
     "silent peer": FLIGHT,
     "idle restart": PINK,
     "application": GOLD,
+    "turns": CYAN,
     "send buffer": BROWN,
     "path": SLATE,
     "closed": GREY,
@@ -79,6 +81,7 @@ BUDGET_SYMBOLS = {
     "silent peer": "bowtie",
     "idle restart": "star-triangle-up",
     "application": "diamond",
+    "turns": "hourglass",
     "send buffer": "hexagon",
     "path": "triangle-up",
     "closed": "circle-open",

@@ -37,6 +37,7 @@ PATTERNS = {
     "silent peer": ("x",),
     "idle restart": ("\\",),
     "application": ("",),
+    "turns": ("", "/", "-", "."),
     "send buffer": ("|",),
     "path": ("", "x"),
     "closed": (".",),

@@ -11,11 +11,11 @@ that time in every round. Small devices with a buffer of one segment are known f
 
 ## How it is judged
 
-Near the sender, the rule counts delayed ACKs (`delayed_acks`) that left nothing in flight and were followed by new data
-within 2 ms. One of the two segments must be full, which rules out Nagle's algorithm (TW405). The cost is how much later
-these ACKs came than the fastest one. There are at least `waits` of them, and the cost is at least `cost_ns` and at
-least `share` of the connection without its pauses. Large captures, whose segments are not read a second time, are not
-checked.
+The rule counts delayed ACKs (`delayed_acks`) that left nothing in flight and were followed by new data within 2 ms of
+reaching the sender. One of the two segments must be full, which rules out Nagle's algorithm (TW405). The cost is how
+much later these ACKs came than the fastest one. There are at least `waits` of them, and the cost is at least `cost_ns`
+and at least `share` of the connection without its pauses. Large captures, whose segments are not read a second time,
+are not checked.
 
 ## When it is wrong
 
@@ -29,25 +29,22 @@ it. On the receiver, a route with `quickack 1`, or TCP_QUICKACK, removes the del
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.capture import table_of
+from tcpwin.limits.evidence.lone_segments import waits_of
 from tcpwin.limits.evidence.loss import share_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity, of_many
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, share_text, time_text
 
-AT_ONCE_NS = 2_000_000
-"""A sender that was waiting for an ACK sends within this time after it."""
 SHOWN = 4
 
 
 def judge(case: Case) -> Iterator[Finding]:
     if not case.may_read:
         return
-    waits = _waits(case)
+    waits = waits_of(case, is_delayed=True, is_full=True)
     least_ns = case.data.rtt_min_ns or 0
     cost_ns = sum(max(rtt_ns - least_ns, 0) for rtt_ns in waits.rtts_ns)
     share = share_of(case, cost_ns)
@@ -65,7 +62,7 @@ def judge(case: Case) -> Iterator[Finding]:
         confidence="likely",
         cost_ns=cost_ns,
         evidence=Evidence(
-            frames=waits.frames,
+            frames=waits.frames(SHOWN),
             start_ns=waits.start_ns,
             end_ns=waits.end_ns,
             values={
@@ -88,58 +85,6 @@ def judge(case: Case) -> Iterator[Finding]:
     )
 
 
-class Waits(NamedTuple):
-    """Waits of a single segment in flight for its delayed ACK, each followed at once by more data.
-
-    Attributes:
-        rtts_ns: round trip of each such ACK.
-        start_ns, end_ns: start of the first wait and end of the last.
-        frames: segment, ACK and following data of the first few waits.
-    """
-
-    rtts_ns: Sequence[int] = ()
-    start_ns: int = 0
-    end_ns: int = 0
-    frames: tuple[int, ...] = ()
-
-
-def _waits(case: Case) -> Waits:
-    table = table_of(case)
-    if table is None:
-        return Waits()
-    # Already imported by the reader of the columns.
-    import numpy as np
-
-    directions, lengths, times_ns = table["direction"], table["length"], table["time_ns"]
-    sent = np.flatnonzero((directions == case.sender) & (lengths > 0))
-    answers = np.flatnonzero(directions == case.receiver)
-    if len(sent) < 2 or not len(answers):
-        return Waits()
-    before, after = sent[:-1], sent[1:]
-    # The last ACK between the two segments.
-    acks = answers[np.maximum(np.searchsorted(answers, after) - 1, 0)]
-    ends = table["seq"][before] + lengths[before].astype(np.uint32)
-    is_wait = (
-        (acks > before)
-        & (acks < after)
-        & (table["ack"][acks] == ends)
-        & ~np.ma.getmaskarray(table["rtt_ns"])[acks]
-        & (np.maximum(lengths[before], lengths[after]) >= (case.data.mss_bytes or 0))
-        & (times_ns[after] - times_ns[acks] <= AT_ONCE_NS)
-    )
-    is_wait[is_wait] = ["delayed_ack" in events.split("|") for events in table["events"][acks[is_wait]]]
-    before, acks, after = before[is_wait], acks[is_wait], after[is_wait]
-    if not len(acks):
-        return Waits()
-    shown = np.stack((before, acks, after), axis=1)[:SHOWN].ravel()
-    return Waits(
-        rtts_ns=np.ma.getdata(table["rtt_ns"])[acks].tolist(),
-        start_ns=int(times_ns[before[0]]),
-        end_ns=int(times_ns[after[-1]]),
-        frames=tuple(table["frame"][shown].tolist()),
-    )
-
-
 RULE = Rule(
     code="TW408",
     name="delayed-acks",
@@ -149,7 +94,7 @@ RULE = Rule(
     limits=("delayed_ack",),
     judge=judge,
     page=__doc__,
-    when=(("delayed_acks", ">=", "{waits}"), ("view", "==", "sender")),
+    when=(("delayed_acks", ">=", "{waits}"),),
     thresholds={
         "waits": Threshold(3, "count", "An application may write just as the ACK arrives once or twice."),
         "cost_ns": Threshold(100_000_000, "ns", "Two or three delayed ACKs: people notice about a tenth of a second."),

@@ -10,8 +10,8 @@ for a second segment (RFC 9293 §3.8.6.3). Every message that is written in two 
 
 ## How it is judged
 
-Near the sender only: `nagle_delays` counts small segments that left within 2 ms of the delayed ACK of another small
-segment, with nothing else in flight and no data from the other side in between. `nagle_delay_ns`, the total delay of
+`nagle_delays` counts small segments that left within 2 ms after the delayed ACK of another small segment reached their
+sender, with nothing else in flight and no data from the other side in between. `nagle_delay_ns`, the total delay of
 these ACKs, is at least `cost_ns` and at least `share` of the connection without its pauses.
 
 ## When it is wrong
@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.events import events_of
+from tcpwin.limits.evidence.lone_segments import Waits, waits_of
 from tcpwin.limits.evidence.loss import share_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity, of_many
 from tcpwin.limits.rule import Rule, Threshold
@@ -45,7 +45,8 @@ def judge(case: Case) -> Iterator[Finding]:
     share = share_of(case, data.nagle_delay_ns)
     if share < case.settings["share"]:
         return
-    acks = events_of(case, "delayed_ack", side=case.receiver)
+    waits = waits_of(case, is_delayed=True, is_full=False) if case.may_read else Waits()
+    acks = [frame for _, frame, _ in waits.triples]
     yield case.finding(
         f"{case.the_sender} waited {time_text(data.nagle_delay_ns)} ({share_text(share)} of the connection without its "
         f"pauses) for {case.the_receiver}'s delayed ACKs: Nagle's algorithm delayed "
@@ -55,9 +56,9 @@ def judge(case: Case) -> Iterator[Finding]:
         confidence="certain" if data.nagle_delays >= SURE else "likely",
         cost_ns=data.nagle_delay_ns,
         evidence=Evidence(
-            frames=tuple(event.frame for event in acks[:FRAMES]),
-            start_ns=acks[0].time_ns if acks else None,
-            end_ns=acks[-1].time_ns if acks else None,
+            frames=tuple(acks[:FRAMES]) or (case.connection.first_frame,),
+            start_ns=waits.start_ns or None,
+            end_ns=waits.end_ns or None,
             values={
                 "nagle_delays": data.nagle_delays,
                 "nagle_delay_ns": data.nagle_delay_ns,
@@ -87,7 +88,7 @@ RULE = Rule(
     limits=("delayed_ack",),
     judge=judge,
     page=__doc__,
-    when=(("nagle_delays", ">=", 1), ("nagle_delay_ns", ">=", "{cost_ns}"), ("view", "==", "sender")),
+    when=(("nagle_delays", ">=", 1), ("nagle_delay_ns", ">=", "{cost_ns}")),
     thresholds={
         "cost_ns": Threshold(100_000_000, "ns", "Two or three delayed ACKs: people notice about a tenth of a second."),
         "share": Threshold(0.02, "share", "Less than 2 % of a connection without its pauses is barely noticeable."),

@@ -2,6 +2,7 @@
 
 use crate::event;
 use crate::output::field::{DirectionField, DirectionView, Kind, Value, Within};
+use crate::output::turns::Conversation;
 use crate::output::vantage::path_rtt_ns;
 use crate::tables::budget_item::each_item;
 use crate::tables::budget_item::{SenderState, SENDER_STATES};
@@ -111,6 +112,9 @@ impl DirectionView<'_> {
             }
         }
         spent[SenderState::Unknown as usize] += left_ns;
+        if let Some(turns) = Conversation::of(connection).turns() {
+            turns.reassign(&mut spent);
+        }
         if self.is_doubled() {
             for item in SenderState::ALL {
                 if !matches!(item, SenderState::Handshake | SenderState::Closed) {

@@ -11,6 +11,7 @@ use crate::output::field::{
 };
 use crate::output::loss_fields::LOSS_FIELDS;
 use crate::output::time_fields::TIME_FIELDS;
+use crate::output::turns::{Conversation, Turns};
 use crate::output::vantage::{handshake_half_ns, nearer, path_rtt_ns, Nearer};
 use crate::tcp::connection::cold_state::ColdState;
 use crate::tcp::connection::direction::Direction;
@@ -391,6 +392,12 @@ pub const CONNECTION_FIELDS: &[ConnectionField] = fields! {
     handshake_rtt_b_ns Int nullable "From the SYN to the SYN/ACK: between the capture point and b; none if either was retransmitted." |v| optional(handshake_half_ns(v.connection, v.connection.syn_ns(), v.connection.syn_ack_ns()));
     vantage Text list brief ["a" | "b" | "between" | "unknown"] "Capture point: a or b (within a tenth of the path's round trip from that side), between, or unknown." |v| text(vantage(v));
     path_rtt_ns Int nullable list brief "Minimum known round trip of the whole path: the handshake's, or the sum of both sides of the capture point, each the minimum time from data to its ACK or from a timestamp to its echo." |v| optional(path_rtt_ns(v.connection));
+    turns_state Text brief ["known" | "interleaved" | "one_sided"] "Whether the packets show whose turn it was: known, interleaved (both sides send when they like), or one_sided (nobody answered anybody)." |v| text(Conversation::of(v.connection).name());
+    exchanges Int list brief "Answers of b to a that began when b had all of the request; 0 if the turns are not known." |v| of_turns(v, |t| i64::from(t.exchanges));
+    requester_turn_ns Int brief "Time in which everything was answered and a had not asked again: the time of a's application." |v| of_turns(v, |t| t.requester_ns);
+    responder_turn_ns Int brief "Time in which b had the request and had not begun to answer: the time of b's application." |v| of_turns(v, |t| t.responder_ns);
+    round_trip_turns_ns Int brief "Time in which requests and the last bytes of answers were on their way, one round trip to each exchange." |v| of_turns(v, |t| t.round_trips_ns);
+    nothing_asked_ns Int brief "Time in which nothing was asked: before a request that came more than 30 s after the last answer, and after the last answer." |v| of_turns(v, |t| t.idle_ns);
     close Text list brief ["closed" | "half_closed" | "reset" | "reset_after_close" | "refused" | "unanswered" | "open"] "closed (FIN both ways), half_closed, reset, reset_after_close, refused (RST answers the SYN), unanswered, or open at the end of the capture." |v| text(close_state(v.connection));
     ecn Text nullable ["off" | "refused" | "ecn" | "accecn"] "Explicit congestion notification as negotiated by the SYNs: off (not offered), refused, ecn (RFC 3168) or accecn (RFC 9768)." |v| Ecn::of(&v.connection.directions[0].syn, &v.connection.directions[1].syn).name().map_or(Value::None, text);
     stall_count Int list brief "Silences longer than 200 ms, two round trips or the timeout in which a side waited for the other, the path or a timer." |v| v.stalled(|s| i64::from(s.count));
@@ -500,6 +507,11 @@ pub fn connection_field(name: &str) -> Option<&'static ConnectionField> {
             .collect()
     });
     by_name.get(name).copied()
+}
+
+fn of_turns(view: &ConnectionView<'_>, get: fn(&Turns) -> i64) -> Value {
+    let turns = Conversation::of(view.connection).turns();
+    Value::Int(turns.map_or(0, |turns| get(&turns)))
 }
 
 impl Direction {

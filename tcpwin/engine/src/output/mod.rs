@@ -32,4 +32,5 @@ pub mod table;
 mod time_fields;
 pub mod timeline;
 pub mod track;
+pub mod turns;
 mod vantage;

@@ -108,6 +108,18 @@ impl DirectionView<'_> {
     }
 }
 
+impl DirectionView<'_> {
+    /// The side's own part of the time to the first byte.
+    fn work(&self, share: f64) -> Value {
+        match (self.first_byte(share), self.shift_ns()) {
+            (Value::Int(first_ns), leg_ns) => {
+                Value::Int(first_ns.saturating_sub(leg_ns.unwrap_or(0)).max(0))
+            }
+            (none, _) => none,
+        }
+    }
+}
+
 /// Return the position of the capture point for data of this direction.
 fn view_name(view: &DirectionView<'_>) -> &'static str {
     match (view.shift_ns(), view.data().rtt_to_receiver_ns()) {
@@ -159,8 +171,13 @@ pub const TIME_FIELDS: &[DirectionField] = fields! {
     first_byte_p50_ns Int nullable "Time to first byte, from the other side's last data to the first data of the answer, at the capture point: median." |v| v.first_byte(0.50);
     first_byte_p95_ns Int nullable "Time to first byte: 95th percentile." |v| v.first_byte(0.95);
     first_byte_p99_ns Int nullable "Time to first byte: 99th percentile." |v| v.first_byte(0.99);
+    work_p50_ns Int nullable "Time to answer, from having the other side's data to sending the first byte: first_byte less the round trip between the capture point and this side; median." |v| v.work(0.50);
+    work_p95_ns Int nullable "Time to answer: 95th percentile." |v| v.work(0.95);
+    work_max_ns Int nullable "Time to answer: the longest." |v| v.work(1.0);
     nagle_delays Int "Small segments that waited for the delayed ACK of a small one before them (Nagle, RFC 9293 section 3.7.4)." @pace |p| i64::from(p.nagle_delays);
     nagle_delay_ns Int "Time for which they waited." @pace |p| p.nagle_ns;
+    nagle_waits Int "Small segments that left as soon as the ACK of a small one before them reached their sender, whether that ACK was delayed or not." @pace |p| i64::from(p.nagle_waits);
+    nagle_wait_ns Int "Time from the small segment before them to its ACK, at the sender." @pace |p| p.nagle_wait_ns;
     tinygrams Int "Segments smaller than the MSS that were followed by more data before they were acknowledged." |v| int(v.data().ledger.tinygrams());
 };
 

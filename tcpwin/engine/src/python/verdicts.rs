@@ -23,7 +23,7 @@ use crate::verdict::opinion;
 use crate::verdict::owner::{End, Owner};
 use crate::verdict::rank;
 use crate::verdict::statement::Statement;
-use crate::verdict::traits::{is_growing, is_slow};
+use crate::verdict::traits::{is_answering, is_growing, is_slow};
 
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(judge, module)?)?;
@@ -39,7 +39,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 type FindingArgument = (Owner, Option<End>, Confidence, bool, i64, bool);
-type CarriedArgument = (i64, f64, i64, i64, i64, i64, i64);
+type CarriedArgument = (i64, f64, i64, i64, i64, i64, i64, i64);
 
 /// Values of tables, by their names in Python.
 macro_rules! by_name {
@@ -158,6 +158,7 @@ fn judge<'py>(
         "owner": judged.owner.name(),
         "side": judged.side.map(End::name),
         "has_data": facts.has_data(),
+        "is_back_limited": judged.is_back_limited,
         "time_ns": division.also.map_or(division.first_ns, |also| division.lost_to_ns[also as usize]),
         "lost_ns": division.loss.lost_ns,
         "lost_share": judged.lost_share(),
@@ -165,7 +166,7 @@ fn judge<'py>(
         "also_ns": judged.also_ns,
         "is_problem": division.loss.is_problem,
         "reason": judged.reason.name(),
-        "is_answering": facts.data.is_answering(&items_ns),
+        "is_answering": is_answering(&items_ns),
         "is_doubled": judged.is_doubled,
         "reason_finding": judged.reason_finding,
         "fix_finding": judged.fix_finding,
@@ -185,6 +186,7 @@ fn statement_to_python<'py>(py: Python<'py>, said: &Statement) -> PyResult<Bound
         said.confidence.name(),
         said.standing.name(),
         said.sender.name(),
+        said.requester.name(),
         said.meaning.name(),
         said.fix.name(),
         said.witness.name(),
@@ -352,6 +354,7 @@ fn life(
         carried.first_flight_bytes,
         carried.round_trip_ns,
         carried.paused_ns,
+        carried.exchanges,
     );
     Ok((is_slow, is_growing(&items_ns), silent_ns.to_vec(), carried))
 }
@@ -373,6 +376,7 @@ fn gain(
         first_flight_bytes,
         round_trip_ns,
         paused_ns,
+        exchanges,
     ) = carried;
     let carried = Carried {
         bytes,
@@ -382,6 +386,7 @@ fn gain(
         first_flight_bytes,
         round_trip_ns,
         paused_ns,
+        exchanges,
     };
     let life = Life {
         times_ns: &times_ns,

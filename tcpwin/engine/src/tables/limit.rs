@@ -9,6 +9,8 @@ pub enum LimitOwner {
     SenderApplication,
     ReceiverHost,
     ReceiverApplication,
+    /// The application of the side that asks.
+    RequesterApplication,
     Network,
     Nobody,
 }
@@ -61,7 +63,10 @@ macro_rules! limits {
 limits! {
     ReceiverWindow      "receiver_window"      "receive window"    "the {receiver}'s receive window"                Receiver         ReceiverHost        mendable [WindowFull SmallWindow Reader ZeroWindow];
     ReceiverApplication "receiver_application" "slow reader"       "a slow reader on the {receiver}"                Receiver         ReceiverApplication mendable [ZeroWindow SmallWindow WindowFull Reader];
-    SenderApplication   "sender_application"   "nothing to send"   "the {sender}'s application"                     Application      SenderApplication   designed [Application];
+    SenderApplication   "sender_application"   "nothing to send"   "the {sender}'s application"                     Application      SenderApplication   designed [Application Responder];
+    RequesterApplication "requester_application" "late requests" "the {requester}'s application, which asked late"  Turns            RequesterApplication designed [Requester];
+    RoundTrips          "round_trips"         "round trips"       "round trips"                                    Turns            RequesterApplication mendable [RoundTrip];
+    Idle                "idle"                "nothing asked"     "nothing"                                        Turns            Nobody              designed [Idle];
     SendBuffer          "send_buffer"          "send buffer"       "the {sender}'s send buffer"                     SendBuffer       SenderHost          mendable [SendBuffer Congestion];
     PathRate            "path_rate"            "path rate"         "the path's rate"                                Path             Nobody              designed [Path Congestion];
     PathLoss            "path_loss"            "loss on the path"  "loss on the path"                               Loss             Network             mendable [FastRecovery Tail Timeout AfterLoss];
@@ -70,6 +75,7 @@ limits! {
     IdleRestart         "idle_restart"         "idle restart"      "idle restarts (slow start again after a pause)" IdleRestart      SenderHost          mendable [IdleRestart SlowStart];
     RetransmissionTimer "retransmission_timer" "timeout"           "the {sender}'s retransmission timeouts"         Loss             SenderHost          mendable [Timeout Tail];
     DelayedAck          "delayed_ack"          "delayed ACKs"      "the {receiver}'s delayed ACKs"                  Application      SenderApplication   mendable [Application WindowFull SmallWindow Congestion SlowStart Path SendBuffer];
+    Nagle               "nagle"               "Nagle's algorithm" "Nagle's algorithm on the {sender}"              Application      SenderApplication   mendable [Application WindowFull SmallWindow Congestion SlowStart Path SendBuffer];
     Handshake           "handshake"            "handshake"         "the handshake"                                  Handshake        Nobody              designed [Handshake];
     PeerSilent          "peer_silent"          "silent peer"       "a silent peer, the {receiver}"                  SilentPeer       Network             mendable [PeerSilent FastRecovery Tail Timeout AfterLoss ZeroWindow SmallWindow WindowFull Unknown];
     PathMtu             "path_mtu"             "path MTU"          "packets larger than the path carries"           Loss             Network             mendable [FastRecovery Tail Timeout AfterLoss PeerSilent Congestion Application SlowStart Unknown Path SendBuffer];

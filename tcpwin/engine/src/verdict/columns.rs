@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::event;
 use crate::output::field::DirectionView;
 use crate::output::fields::close_state;
+use crate::output::turns::Conversation;
 use crate::tables::limit::Limit;
 use crate::tcp::connection::arena::Arena;
 use crate::tcp::connection::state::Connection;
@@ -56,11 +57,13 @@ impl Losses {
         let has_repeated_syn = |direction: &crate::tcp::connection::direction::Direction| {
             direction.event_count(event::SYN_RETRANSMISSION) > 0
         };
+        let turns = Conversation::of(connection).turns();
         let doubts = Doubts {
             is_disturbed: connection.directions.iter().any(has_repeated_syn)
                 || close_state(connection) == "unanswered",
             is_stalled: false,
             is_sampled: connection.is_sampled(),
+            exchanges: turns.map_or(0, |turns| i64::from(turns.exchanges)),
         };
         let mut loss = items_ns
             .each_ref()
@@ -128,7 +131,7 @@ pub fn verdict_columns(
         columns
             .side
             .push(judged.side.map_or(NO_CODE, |side| side as u8));
-        let is_back = u8::from(losses.is_back);
+        let is_back = u8::from(judged.is_back_limited);
         columns
             .direction
             .push(if facts.has_data() { is_back } else { NO_CODE });

@@ -8,6 +8,8 @@ use crate::verdict::budget::Items;
 pub const MIN_COST_NS: i64 = 200_000_000;
 /// Minimum cost as a share of the time in which the sender had work; anything smaller works as designed.
 pub const MIN_SHARE: f64 = 0.1;
+/// Exchanges from which a conversation is chatty: a page over TLS needs fewer.
+const CHATTY_EXCHANGES: i64 = 10;
 /// Limits that differ by less than this share of the duration are of similar size: rounds are a coarse measure.
 const CLOSE_SHARE: f64 = 0.1;
 /// Limits are also of similar size if the second has this share of the first's time.
@@ -57,6 +59,8 @@ pub struct Doubts {
     pub is_stalled: bool,
     /// The capture contains only samples, which show no loss.
     pub is_sampled: bool,
+    /// Exchanges of a conversation: with few of them, their round trips work as designed.
+    pub exchanges: i64,
 }
 
 /// Time lost to limits that somebody can lift.
@@ -98,7 +102,13 @@ impl Loss {
 
 /// Compute the avoidable time of each limit, and the loss.
 fn lost(times_ns: &Times, mended_ns: &Times, doubts: Doubts) -> (Times, Loss) {
-    const IDLE: [Limit; 3] = [Limit::None, Limit::SenderApplication, Limit::Handshake];
+    const IDLE: [Limit; 5] = [
+        Limit::None,
+        Limit::SenderApplication,
+        Limit::RequesterApplication,
+        Limit::Idle,
+        Limit::Handshake,
+    ];
     let mut mended = *mended_ns;
     if doubts.is_disturbed {
         mended[Limit::Handshake as usize] = times_ns[Limit::Handshake as usize];
@@ -107,6 +117,12 @@ fn lost(times_ns: &Times, mended_ns: &Times, doubts: Doubts) -> (Times, Loss) {
     for limit in Limit::ALL.iter().filter(|limit| limit.row().is_mendable) {
         lost_to[*limit as usize] = times_ns[*limit as usize];
     }
+    let round_trips = &mut lost_to[Limit::RoundTrips as usize];
+    *round_trips = if doubts.exchanges >= CHATTY_EXCHANGES {
+        *round_trips / doubts.exchanges * (doubts.exchanges - 1)
+    } else {
+        0
+    };
     let idle_ns: i64 = IDLE
         .iter()
         .map(|limit| times_ns[*limit as usize] - mended[*limit as usize])

@@ -84,6 +84,8 @@ facts! {
     b_port: i64,
     path_rtt_ns: i64,
     close: &'static str,
+    turns_state: &'static str,
+    exchanges: i64,
     duration_ns: i64,
     end_ns: i64,
 }
@@ -118,6 +120,7 @@ facts! {
     path_rate_bps: f64,
     turns: i64,
     first_byte_p50_ns: i64,
+    work_p50_ns: i64,
     idle_ns: i64,
     last_data_ns: Option<i64>,
 }
@@ -127,6 +130,8 @@ facts! {
     BackFacts DirectionView DirectionField direction_field;
     syn_retransmissions: i64,
     last_data_ns: Option<i64>,
+    turns: i64,
+    work_p50_ns: i64,
 }
 
 facts! {

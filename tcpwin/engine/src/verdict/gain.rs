@@ -38,6 +38,8 @@ pub struct Carried {
     pub round_trip_ns: i64,
     /// Sender pauses longer than a retransmission timeout.
     pub paused_ns: i64,
+    /// Exchanges of a conversation.
+    pub exchanges: i64,
 }
 
 impl Carried {
@@ -51,6 +53,7 @@ impl Carried {
             first_flight_bytes: data.initial_flight_bytes,
             round_trip_ns: facts.connection.path_rtt_ns,
             paused_ns: data.idle_ns,
+            exchanges: facts.connection.exchanges,
         }
     }
 }
@@ -95,6 +98,11 @@ impl Life<'_> {
         let time = |limit: Limit| self.times_ns[limit as usize];
         let total_ns: i64 = self.times_ns.iter().sum();
         let first_ns = time(limit);
+        match limit {
+            Limit::RoundTrips => return of_round_trips(first_ns, carried.exchanges),
+            Limit::Idle => return Gain::default(),
+            _ => {}
+        }
         let moving_ns = total_ns - time(Limit::Handshake) - time(Limit::None);
         let path_ns = time(Limit::PathRate) + time(Limit::PathPolicer);
         let is_path = matches!(limit, Limit::PathRate | Limit::PathPolicer);
@@ -249,6 +257,18 @@ impl Carried {
     }
 }
 
+/// Estimate the gain of carrying the same exchanges in a single round trip; in half as many at least.
+fn of_round_trips(time_ns: i64, exchanges: i64) -> Gain {
+    let at_once_ns = (i128::from(time_ns) * i128::from((exchanges - 1).max(0))
+        / i128::from(exchanges.max(1))) as i64;
+    Gain {
+        likely_ns: at_once_ns,
+        low_ns: at_once_ns / 2,
+        high_ns: time_ns,
+        carried_bytes: 0.0,
+    }
+}
+
 /// Scale the gain of a limit to part of its time.
 pub fn part_of(gained_ns: i64, part_ns: i64, time_ns: i64) -> i64 {
     (gained_ns as f64 * (part_ns as f64 / time_ns as f64)) as i64
@@ -276,6 +296,7 @@ mod tests {
         first_flight_bytes: 14_480,
         round_trip_ns: S / 10,
         paused_ns: 0,
+        exchanges: 0,
     };
 
     fn lifted(limit: Limit, times: &[(Limit, i64)], carried: Carried) -> Gain {

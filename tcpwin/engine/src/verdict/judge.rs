@@ -13,7 +13,7 @@ use crate::verdict::facts::Facts;
 use crate::verdict::gain::{part_of, silent_by_limit, Carried, Life};
 use crate::verdict::opinion::{Fix, Meaning, Opinion, Reason, Seen};
 use crate::verdict::owner::{End, Owner};
-use crate::verdict::traits::{is_growing, is_slow};
+use crate::verdict::traits::{is_answering, is_growing, is_slow};
 
 /// Share of the duration by which packets and kernel may differ before they disagree.
 const DISAGREEING_SHARE: f64 = 0.1;
@@ -89,6 +89,8 @@ pub struct Judgement {
     pub is_doubled: bool,
     /// Whether other subflows may have carried the data.
     pub is_subflow: bool,
+    /// Whether the first limit's data is that of the direction b to a.
+    pub is_back_limited: bool,
     /// Cost of the limit `also`; 0 if there is none.
     pub also_ns: i64,
     /// Fix for the limit `also` if there is one, else for the first limit.
@@ -163,6 +165,7 @@ pub fn judge(facts: &Facts, evidence: &Evidence) -> Judgement {
         is_disturbed: facts.is_handshake_disturbed(),
         is_stalled: facts.is_stalled(),
         is_sampled: facts.connection.sampled,
+        exchanges: facts.connection.exchanges,
     };
     let judge = Judge {
         facts,
@@ -301,6 +304,11 @@ impl Judge<'_> {
             numbers: first.opinion.numbers,
             is_doubled,
             is_subflow,
+            is_back_limited: match limit {
+                // The responder answers, whichever direction is judged.
+                Limit::SenderApplication if is_answering(&self.evidence.items_ns) => true,
+                _ => self.facts.is_back,
+            },
             also_ns,
             fix: about_fix.opinion.fix,
             witness: first.witness,
@@ -319,9 +327,7 @@ impl Judge<'_> {
             Standing::Limited
         } else if is_mendable(limit) || division.second.is_some_and(is_mendable) {
             Standing::Slight
-        } else if limit == Limit::SenderApplication
-            && self.facts.data.is_answering(&self.evidence.items_ns)
-        {
+        } else if limit == Limit::SenderApplication && is_answering(&self.evidence.items_ns) {
             Standing::FineInTcp
         } else {
             Standing::Fine

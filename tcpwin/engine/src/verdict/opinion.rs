@@ -9,7 +9,7 @@ use crate::verdict::codes::codes;
 use crate::verdict::confidence::Confidence;
 use crate::verdict::facts::{DirectionFacts, Facts};
 use crate::verdict::owner::{End, Owner};
-use crate::verdict::traits::{is_growing, is_mostly_closed, is_mostly_recovering};
+use crate::verdict::traits::{is_answering, is_growing, is_mostly_closed, is_mostly_recovering};
 
 /// Share of the sender's wait for its receiver that a single stop must have for the receiver to read well otherwise.
 const ONLY_SHARE: f64 = 0.8;
@@ -43,6 +43,13 @@ codes! {
     Refused "refused",
     Unanswered "unanswered",
     Policed "policed",
+    /// Everything was answered and the requester asked later. Numbers: its mean wait, and the number of exchanges.
+    AskedLate "asked_late",
+    /// Many exchanges, each a round trip. Numbers: the exchanges, and a round trip.
+    Chatty "chatty",
+    NothingAsked "nothing_asked",
+    /// Both sides send when they like.
+    Interleaved "interleaved",
 }
 
 codes! {
@@ -58,6 +65,7 @@ codes! {
     WriteWholeMessages "write_whole_messages",
     CheckPeer "check_peer",
     RaisePolicer "raise_policer",
+    AskForMore "ask_for_more",
     /// The fix follows from comparing two captures.
     OfCrossing "of_crossing",
     /// The fix of the finding that claims the time.
@@ -139,6 +147,9 @@ impl Opinion {
     }
 }
 
+/// The end that asks: it opened the connection.
+const REQUESTER: End = End::Client;
+
 /// Duration of the receiver's only stop, if that was nearly all of the sender's wait for it; else 0.
 pub fn only_stop_ns(episodes: i64, zero_window_ns: i64, window_limited_ns: i64) -> i64 {
     let waited_ns = (zero_window_ns + window_limited_ns) as f64;
@@ -193,6 +204,7 @@ impl Seen<'_> {
             LimitOwner::SenderApplication => (sender.application(), Some(sender)),
             LimitOwner::ReceiverHost => (receiver.host(), Some(receiver)),
             LimitOwner::ReceiverApplication => (receiver.application(), Some(receiver)),
+            LimitOwner::RequesterApplication => (REQUESTER.application(), Some(REQUESTER)),
             LimitOwner::Network => (Owner::Network, None),
             LimitOwner::Nobody => (Owner::Nobody, None),
         };
@@ -205,6 +217,12 @@ impl Seen<'_> {
             Limit::ReceiverApplication => self.reader(receiver),
             Limit::ReceiverWindow => self.window(receiver),
             Limit::SenderApplication => self.application(sender),
+            Limit::RequesterApplication => usual.meaning(Meaning::AskedLate).numbers(self.pace()),
+            Limit::RoundTrips => usual
+                .meaning(Meaning::Chatty)
+                .numbers(self.round_trips())
+                .fix(Fix::AskForMore),
+            Limit::Idle => usual.meaning(Meaning::NothingAsked),
             Limit::SendBuffer if self.has_kernel => {
                 sure(Confidence::Certain).fix(Fix::GrowSendBuffer)
             }
@@ -222,7 +240,7 @@ impl Seen<'_> {
                 usual.meaning(Meaning::StillGrowing)
             }
             Limit::IdleRestart => sure(self.by_place()).fix(Fix::KeepWindowAfterIdle),
-            Limit::DelayedAck => usual.fix(Fix::WriteWholeMessages),
+            Limit::DelayedAck | Limit::Nagle => usual.fix(Fix::WriteWholeMessages),
             Limit::Handshake => self.handshake(),
             Limit::PeerSilent => usual.fix(Fix::CheckPeer),
             Limit::Capture => sure(Confidence::Possible),
@@ -303,13 +321,14 @@ impl Seen<'_> {
     }
 
     fn application(&self, sender: End) -> Opinion {
-        let data = &self.facts.data;
+        if is_answering(self.items_ns) {
+            return self.responder();
+        }
         let mut opinion = Opinion::new(sender.application(), Some(sender), self.by_place());
         opinion.meaning = Meaning::NothingToSend;
-        if data.is_answering(self.items_ns) {
-            opinion.meaning = Meaning::Answering;
-            let is_median = f64::from(u8::from(data.turns > 1));
-            opinion.numbers = [data.first_byte_p50_ns as f64, is_median];
+        if self.facts.connection.turns_state == "interleaved" {
+            opinion = opinion.meaning(Meaning::Interleaved);
+            opinion.confidence = Confidence::Possible;
         }
         if self.facts.connection.multipath {
             opinion = opinion.meaning(Meaning::SubflowSilent);
@@ -320,6 +339,34 @@ impl Seen<'_> {
             opinion.reason = Reason::Paced;
         }
         opinion
+    }
+
+    /// Form an opinion about the wait for answers, whichever side's data is judged.
+    fn responder(&self) -> Opinion {
+        let responder = REQUESTER.other();
+        let facts = self.facts;
+        let (work_ns, turns) = if facts.is_back {
+            (facts.data.work_p50_ns, facts.data.turns)
+        } else {
+            (facts.back.work_p50_ns, facts.back.turns)
+        };
+        let numbers = [work_ns as f64, f64::from(u8::from(turns > 1))];
+        Opinion::new(responder.application(), Some(responder), Confidence::Likely)
+            .meaning(Meaning::Answering)
+            .numbers(numbers)
+    }
+
+    /// The requester's mean wait before a request, and the number of exchanges.
+    fn pace(&self) -> [f64; 2] {
+        let exchanges = self.facts.connection.exchanges.max(1) as f64;
+        let requester_ns = self.items_ns[SenderState::Requester as usize] as f64;
+        [requester_ns / exchanges, exchanges]
+    }
+
+    /// The number of exchanges, and the time of a round trip.
+    fn round_trips(&self) -> [f64; 2] {
+        let connection = &self.facts.connection;
+        [connection.exchanges as f64, connection.path_rtt_ns as f64]
     }
 
     /// Return whether most of the idle time lies between full segments, each sent before the timeout.

@@ -23,6 +23,15 @@ codes! {
 }
 
 impl Role {
+    const fn other(self) -> Role {
+        match self {
+            Role::Client => Role::Server,
+            Role::Server => Role::Client,
+            Role::Sender => Role::Receiver,
+            Role::Receiver => Role::Sender,
+        }
+    }
+
     /// The role of the end that sends a direction's data.
     fn of_sender(facts: &Facts) -> Role {
         let connection = &facts.connection;
@@ -54,6 +63,8 @@ pub struct Statement {
     pub standing: Standing,
     /// Role of the sending end.
     pub sender: Role,
+    /// Role of the end that asks.
+    pub requester: Role,
     pub meaning: Meaning,
     /// The numbers of the meaning: times, but rates for a shared path.
     pub numbers: [f64; 2],
@@ -73,6 +84,7 @@ pub struct Statement {
 
 impl Statement {
     pub fn new(facts: &Facts, judged: &Judgement) -> Statement {
+        let sender = Role::of_sender(facts);
         let by_b = facts.data.window_scale_disabled_by == "b";
         Statement {
             limit: judged.division.first,
@@ -80,7 +92,12 @@ impl Statement {
             also: judged.division.also,
             confidence: judged.confidence,
             standing: judged.standing,
-            sender: Role::of_sender(facts),
+            sender,
+            requester: if facts.is_back {
+                sender.other()
+            } else {
+                sender
+            },
             meaning: judged.meaning,
             numbers: judged.numbers,
             fix: judged.fix,
@@ -121,6 +138,7 @@ impl Statement {
                 self.confidence as u8,
                 self.standing as u8,
                 self.sender as u8,
+                self.requester as u8,
                 self.meaning as u8,
                 self.fix as u8,
                 self.witness as u8,
@@ -143,7 +161,7 @@ impl Statement {
 
 /// A key that is equal for statements with the same sentences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct StatementKey([u8; 12], [i64; 7]);
+pub struct StatementKey([u8; 13], [i64; 7]);
 
 /// The key of a time. Below 2 µs and above a minute, times are not written with three digits.
 fn written_time(ns: f64) -> i64 {

@@ -16,10 +16,6 @@ const DOUBLED_SEGMENTS: i64 = 10;
 pub const QUEUED_SHARE: f64 = 0.25;
 /// Share of the window's time above which a closed window means a slow reader; below, the window is merely small.
 const CLOSED_SHARE: f64 = 0.1;
-/// Share of the sender's idle time above which preparing answers explains it.
-const ANSWER_SHARE: f64 = 0.5;
-/// First-byte latency in round trips above which the application is late; away from the sender it includes a round trip.
-const ANSWER_ROUND_TRIPS: f64 = 10.0;
 
 /// Return whether the window limited the sender because its reader is slow: it was closed or low, or ACKs waited.
 pub fn is_slow(data: &DirectionFacts, items_ns: &Items) -> bool {
@@ -65,11 +61,10 @@ impl DirectionFacts {
     pub fn is_queued(&self) -> bool {
         self.queue_mean_ns > 0.0 && self.queue_mean_ns >= QUEUED_SHARE * self.rtt_min_ns
     }
+}
 
-    /// Return whether most of the sender's idle time was spent preparing answers.
-    pub fn is_answering(&self, items_ns: &Items) -> bool {
-        let idle_ns = items_ns[SenderState::Application as usize] as f64;
-        (self.first_byte_p50_ns * self.turns) as f64 > ANSWER_SHARE * idle_ns
-            && self.first_byte_p50_ns as f64 > ANSWER_ROUND_TRIPS * self.rtt_min_ns
-    }
+/// Return whether most of the sender's idle time was spent preparing answers.
+pub fn is_answering(items_ns: &Items) -> bool {
+    let responder_ns = items_ns[SenderState::Responder as usize];
+    responder_ns > 0 && responder_ns >= items_ns[SenderState::Application as usize]
 }

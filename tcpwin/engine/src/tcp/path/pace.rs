@@ -75,6 +75,8 @@ pub struct Pace {
     pub window_bytes: u32,
     threshold_bytes: u32,
     pub nagle_delays: u32,
+    pub nagle_waits: u32,
+    pub nagle_wait_ns: i64,
     bottleneck: Option<Bottleneck>,
     pub late: Late,
 }
@@ -139,6 +141,8 @@ impl Pace {
             last_payload: u32::MAX,
             late_by_ns: 0,
             nagle_delays: 0,
+            nagle_waits: 0,
+            nagle_wait_ns: 0,
             bottleneck: None,
             late: Late {
                 ack_ids: AckIds::EMPTY,

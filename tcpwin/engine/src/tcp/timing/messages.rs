@@ -6,6 +6,7 @@
 //! plus half a round trip.
 
 use crate::tcp::timing::delays::Delays;
+use crate::tcp::timing::waits::Waits;
 
 /// A shorter silence is the sender's own, not a pause between messages.
 pub const PAUSE_MIN_NS: i64 = 5_000_000;
@@ -21,6 +22,7 @@ pub struct Messages {
     /// Times from the peer's last data to this side's first.
     pub answers: Delays,
     pub turns: u32,
+    pub waits: Waits,
 }
 
 impl Messages {
@@ -37,8 +39,11 @@ impl Messages {
             .add(last_data_ns.saturating_sub(start_ns).max(0));
     }
 
-    pub fn answer(&mut self, delay_ns: i64) {
+    /// Note an answer, `delay_ns` after the peer's last data. `leg_ns`: the round trip between the capture point and this
+    /// side.
+    pub fn answer(&mut self, delay_ns: i64, leg_ns: i64) {
         self.turns = self.turns.saturating_add(1);
         self.answers.add(delay_ns.max(0));
+        self.waits.add(delay_ns, leg_ns);
     }
 }

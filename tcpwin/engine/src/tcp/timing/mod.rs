@@ -7,3 +7,4 @@ pub mod messages;
 pub mod missing_acks;
 pub mod sent;
 pub mod timestamp_echo;
+pub mod waits;

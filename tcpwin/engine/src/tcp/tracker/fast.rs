@@ -53,6 +53,8 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> O
     // The first and third data segments affect messages and the sender's view.
     let is_telling = payload_len > 0 && sent.data_segments & !2 == 0;
     let is_resuming = payload_len > 0 && sent.is_resuming(acked, now_ns);
+    let crosses = payload_len > 0 && sent.crosses(acked);
+    let is_alone = payload_len > 0 && sent.flight.una == sent.flight.nxt;
     let is_of_one = payload_len == 0 && (advance as u32).wrapping_sub(1) < segment_size;
     if is_telling || (is_of_one && acked.may_be_late(now_ns)) {
         return None;
@@ -76,6 +78,11 @@ pub fn take(sent: &mut Direction, acked: &mut Direction, segment: &Segment) -> O
     let new_tsval = (tsval != sent.tsval).then_some(tsval);
     sent.tsval = tsval;
     if payload_len > 0 {
+        if is_alone {
+            sent.note_released(acked, segment);
+        } else if crosses {
+            sent.note_crossing();
+        }
         if is_resuming {
             sent.begin_message(acked, segment);
         }

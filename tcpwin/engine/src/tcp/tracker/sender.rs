@@ -16,6 +16,9 @@ use crate::wire::{Segment, FIN};
 const MSS_SLACK_BYTES: u32 = 12;
 /// Data that follows an ACK within this time was waiting for it.
 const AT_ONCE_NS: i64 = 2_000_000;
+/// Data held back leaves this soon after the ACK, or within this part of the wait.
+const RELEASE_NS: i64 = 200_000;
+const RELEASE_PART: i64 = 8;
 /// [`Direction::first_answer_us`] of a side with no answer or several.
 const NO_ANSWER: u32 = 0;
 
@@ -106,6 +109,11 @@ impl Direction {
         if self.ledger.is_followed() {
             self.follow_late_ack(peer, segment);
         }
+        if self.crosses(peer) {
+            self.note_crossing();
+        } else if self.flight.una == self.flight.nxt {
+            self.note_released(peer, segment);
+        }
         let may_begin = self.data_segments == 0 || self.is_resuming(peer, segment.time_ns);
         if may_begin && self.begin_message(peer, segment) || !self.ledger.is_followed() {
             return 0;
@@ -137,6 +145,49 @@ impl Direction {
         self.flight.una == self.flight.nxt
             && (peer.last_data_ns > self.last_data_ns
                 || now_ns.wrapping_sub(self.last_data_ns) > self.pause_ns())
+    }
+
+    /// Return whether new data follows the peer's while earlier data is in flight.
+    #[inline(always)]
+    pub(super) fn crosses(&self, peer: &Direction) -> bool {
+        self.flight.una != self.flight.nxt && peer.last_data_ns > self.last_data_ns
+    }
+
+    #[cold]
+    pub(super) fn note_crossing(&mut self) {
+        if let Some(pace) = self.ledger.pace_mut() {
+            pace.turns.get_or_insert_with(Box::default).waits.cross();
+        }
+    }
+
+    /// Note small data with nothing in flight. Nagle's algorithm held it back if it follows the ACK of small data at once,
+    /// and answers nothing (RFC 9293 §3.7.4; Linux holds it only for a small segment, `tcp_minshall_check`).
+    #[cold]
+    pub(super) fn note_released(&mut self, peer: &Direction, segment: &Segment) {
+        let mss = self.segment_size();
+        let is_answer = peer.data_segments > 0 && peer.last_data_ns >= self.last_data_ns;
+        if segment.payload_len >= mss || is_answer || self.data_segments == 0 {
+            return;
+        }
+        // A window or a stack that holds one segment makes the same pattern, with segments of one size.
+        let is_alike = self
+            .pace()
+            .is_none_or(|pace| pace.last_payload == segment.payload_len);
+        if is_alike {
+            return;
+        }
+        let leg_ns = peer.rtt_to_receiver_ns().unwrap_or(0);
+        let waited_ns = self.last_ack_ns.saturating_sub(self.last_data_ns) + leg_ns;
+        let since_ack_ns = segment.time_ns.saturating_sub(self.last_ack_ns);
+        let slack_ns = (waited_ns / RELEASE_PART + RELEASE_NS).min(AT_ONCE_NS);
+        let is_at_once = since_ack_ns >= leg_ns - leg_ns / RELEASE_PART
+            && since_ack_ns <= leg_ns + leg_ns / RELEASE_PART + slack_ns;
+        if let Some(pace) = self.ledger.pace_mut() {
+            if is_at_once && waited_ns > RELEASE_NS && pace.ran_out(mss) {
+                pace.nagle_waits = pace.nagle_waits.saturating_add(1);
+                pace.nagle_wait_ns = pace.nagle_wait_ns.saturating_add(waited_ns);
+            }
+        }
     }
 
     /// Return the silence that separates two messages.
@@ -228,6 +279,8 @@ impl Direction {
             }
             return true;
         }
+        // Its acknowledgment shows what it had when it sent this.
+        let has_all = !Seq(segment.ack).is_before(peer.flight.nxt);
         let rtt_to_sender_ns = peer.rtt_to_receiver_ns().unwrap_or(0);
         let path_ns = self.path_ns(peer);
         let silence_ns = now_ns.saturating_sub(self.last_data_ns);
@@ -241,10 +294,12 @@ impl Direction {
         let turns = pace.turns.get_or_insert_with(Box::default);
         turns.next_message(first_ns, last_ns, now_ns);
         if let Some(delay_ns) = first_answer_ns {
-            turns.answer(delay_ns);
+            turns.answer(delay_ns, rtt_to_sender_ns);
         }
-        if is_answer {
-            turns.answer(delay_ns);
+        if is_answer && has_all {
+            turns.answer(delay_ns, rtt_to_sender_ns);
+        } else if is_answer {
+            turns.waits.cross();
         }
         if let Some(idle) = &mut pace.idle {
             idle.end();
@@ -310,7 +365,9 @@ impl Direction {
         let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
-        let is_at_once = waited_ns <= rtt_to_sender_ns + rtt_to_sender_ns / 8 + AT_ONCE_NS;
+        // What comes sooner was on its way when the ACK passed.
+        let is_at_once = waited_ns >= rtt_to_sender_ns - rtt_to_sender_ns / RELEASE_PART
+            && waited_ns <= rtt_to_sender_ns + rtt_to_sender_ns / RELEASE_PART + AT_ONCE_NS;
         if pace.late_by_ns > 0 && is_drained && is_small && is_at_once && !is_answer {
             pace.nagle_delays = pace.nagle_delays.saturating_add(1);
             pace.nagle_ns = pace.nagle_ns.saturating_add(pace.late_by_ns);

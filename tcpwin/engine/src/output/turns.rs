@@ -1,0 +1,171 @@
+//! Whose turn it was: the time of a conversation by the side that had to act, and by the path between them.
+//!
+//! In: a connection's record. Out: times of the whole connection, the same for both directions. Side a asks and side b
+//! answers. A connection is a conversation if each side answered the other at least once, b included.
+
+use crate::tables::budget_item::{SenderState, SENDER_STATES};
+use crate::tcp::connection::direction::Direction;
+use crate::tcp::connection::state::Connection;
+use crate::tcp::timing::waits::Waits;
+
+/// Fewer crossings say nothing: a server may greet while its client asks.
+const FEWEST_CROSSED: u32 = 4;
+/// Share of all turns above which crossings mean that both sides send when they like.
+const CROSSED_PART: u32 = 4;
+
+/// Items that a sender's waiting for the other side may have been charged to, likeliest first: nothing to send, or the
+/// last of its data still in flight.
+const CHARGED_TO: [SenderState; 4] = [
+    SenderState::Application,
+    SenderState::SlowStart,
+    SenderState::Congestion,
+    SenderState::SendBuffer,
+];
+
+/// The turns of a conversation. Times are in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turns {
+    /// Answers of side b.
+    pub exchanges: u32,
+    /// Everything was answered, and side a asked later.
+    pub requester_ns: i64,
+    /// Side b had the request and had not begun to answer.
+    pub responder_ns: i64,
+    /// Requests and answers were on their way.
+    pub round_trips_ns: i64,
+    /// Nothing was asked for a long time, or ever again.
+    pub idle_ns: i64,
+}
+
+/// What the packets show of a connection's turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conversation {
+    /// Only one side sent data, or neither waited for the other.
+    None,
+    /// Both sides send when they like: nobody's turn can be determined.
+    Interleaved,
+    Turns(Turns),
+}
+
+impl Conversation {
+    /// Return what a connection's packets show.
+    pub fn of(connection: &Connection) -> Conversation {
+        let asking = connection.initiator_side();
+        let sides = [asking, 1 - asking].map(|side| &connection.directions[side]);
+        let [asks, answers] = sides;
+        if asks.data_segments == 0 || answers.data_segments == 0 || connection.is_sampled() {
+            return Conversation::None;
+        }
+        let [asked, answered] = [waits(asks, answers), waits(answers, asks)];
+        let crossed = asked.crossed + answered.crossed;
+        if crossed >= FEWEST_CROSSED
+            && crossed.saturating_mul(CROSSED_PART) > asked.turns.saturating_add(answered.turns)
+        {
+            return Conversation::Interleaved;
+        }
+        if answered.turns == 0 {
+            return Conversation::None;
+        }
+        let mut turns = Turns {
+            exchanges: answered.turns,
+            requester_ns: asked.own_ns,
+            responder_ns: answered.own_ns.saturating_add(answered.rest_ns),
+            round_trips_ns: asked.path_ns.saturating_add(answered.path_ns),
+            idle_ns: asked.rest_ns,
+        };
+        turns.open(connection, asks, answers);
+        turns.close(connection, asks, answers);
+        Conversation::Turns(turns)
+    }
+
+    pub fn turns(self) -> Option<Turns> {
+        match self {
+            Conversation::Turns(turns) => Some(turns),
+            Conversation::None | Conversation::Interleaved => None,
+        }
+    }
+
+    /// Name in machine formats.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Conversation::None => "one_sided",
+            Conversation::Interleaved => "interleaved",
+            Conversation::Turns(_) => "known",
+        }
+    }
+}
+
+/// The waits for a side, also while it answered only once.
+fn waits(side: &Direction, other: &Direction) -> Waits {
+    let turns = side.pace().and_then(|pace| pace.turns.as_deref());
+    let mut waits = turns.map_or_else(Waits::default, |turns| turns.waits);
+    if let Some(answer_ns) = side.first_answer_ns() {
+        waits.add(answer_ns, other.rtt_to_receiver_ns().unwrap_or(0));
+    }
+    waits
+}
+
+impl Turns {
+    /// Add the wait for the first data after the handshake.
+    fn open(&mut self, connection: &Connection, asks: &Direction, answers: &Direction) {
+        let Some(established_ns) = connection.established_ns() else {
+            return;
+        };
+        let first_ns = asks.first_data_ns.min(answers.first_data_ns);
+        let wait_ns = first_ns.saturating_sub(established_ns).max(0);
+        let mut opening = Waits::default();
+        if asks.first_data_ns <= answers.first_data_ns {
+            opening.add(wait_ns, 0);
+            self.requester_ns = self.requester_ns.saturating_add(opening.own_ns);
+            self.idle_ns = self.idle_ns.saturating_add(opening.rest_ns);
+        } else {
+            // A server that greets begins when the client's last ACK of the handshake arrives.
+            opening.add(wait_ns, asks.rtt_to_receiver_ns().unwrap_or(0));
+            self.responder_ns = self
+                .responder_ns
+                .saturating_add(opening.own_ns + opening.rest_ns);
+            self.round_trips_ns = self.round_trips_ns.saturating_add(opening.path_ns);
+        }
+    }
+
+    /// Add the time after the last data.
+    fn close(&mut self, connection: &Connection, asks: &Direction, answers: &Direction) {
+        let last_ns = asks.last_data_ns.max(answers.last_data_ns);
+        let wait_ns = connection.end_ns.saturating_sub(last_ns).max(0);
+        let is_answered = answers.last_data_ns >= asks.last_data_ns;
+        let (last, own_ns) = if is_answered {
+            (answers, &mut self.idle_ns)
+        } else if asks.has_fin() || asks.flight.is_outstanding() {
+            // It expects nothing more, or the peer's host did not even acknowledge it.
+            (asks, &mut self.idle_ns)
+        } else {
+            (asks, &mut self.responder_ns)
+        };
+        let path_ns = last.rtt_to_receiver_ns().unwrap_or(0).clamp(0, wait_ns);
+        *own_ns = own_ns.saturating_add(wait_ns - path_ns);
+        self.round_trips_ns = self.round_trips_ns.saturating_add(path_ns);
+    }
+
+    /// Move the time of the turns out of the items that it was charged to.
+    pub fn reassign(&self, items_ns: &mut [i64; SENDER_STATES]) {
+        let wanted = [
+            (SenderState::Responder, self.responder_ns, 1),
+            (SenderState::Requester, self.requester_ns, 1),
+            (SenderState::Idle, self.idle_ns, 1),
+            (
+                SenderState::RoundTrip,
+                self.round_trips_ns,
+                CHARGED_TO.len(),
+            ),
+        ];
+        for (item, wanted_ns, places) in wanted {
+            let mut left_ns = wanted_ns;
+            for from in &CHARGED_TO[..places] {
+                let moved_ns = left_ns.clamp(0, items_ns[*from as usize].max(0));
+                items_ns[*from as usize] -= moved_ns;
+                items_ns[item as usize] += moved_ns;
+                left_ns -= moved_ns;
+            }
+        }
+    }
+}

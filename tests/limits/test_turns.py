@@ -1,0 +1,128 @@
+"""Whose turn it was: one exchange has one answer wherever it was captured, and silence is charged to who had to act.
+
+judgement.md 6: the sum of each exchange's think time, work and round trips is the connection's life.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from stories.conversation import Conversation, Exchange
+from stories.story import Story, codes
+
+import tcpwin
+from tcpwin.analysis import exchanges_of
+
+PLACES = (0.0, 0.3, 0.5, 0.9, 1.0)
+MS = 1_000_000
+
+
+def at_every_place(folder: Path, exchanges: list[Exchange], rtt_s: float) -> list[tcpwin.Analysis]:
+    """Analyse the conversation at each capture point."""
+    analyses = []
+    for number, place in enumerate(PLACES):
+        folder_of_place = folder / str(number)
+        folder_of_place.mkdir(exist_ok=True)
+        analyses.append(Conversation(exchanges, rtt_s, place).story().analyze(folder_of_place))
+    return analyses
+
+
+@pytest.mark.parametrize(
+    ("think_s", "work_s", "rtt_s", "limit", "owner"),
+    [
+        (0.0003, 0.0012, 0.02, "round_trips", "client_application"),
+        (0.001, 0.2, 0.02, "sender_application", "server_application"),
+        (0.3, 0.002, 0.02, "requester_application", "client_application"),
+        (0.0001, 0.0001, 0.15, "round_trips", "client_application"),
+        (0.002, 0.05, 0.0004, "sender_application", "server_application"),
+    ],
+)
+def test_the_answer_is_the_same_everywhere(
+    tmp_path: Path, think_s: float, work_s: float, rtt_s: float, limit: str, owner: str
+) -> None:
+    exchanges = [Exchange(think_s, work_s)] * 40
+    for place, analysis in zip(PLACES, at_every_place(tmp_path, exchanges, rtt_s), strict=True):
+        connection = analysis.connections[0]
+        verdict = connection.verdict
+        assert (verdict.limit, verdict.owner) == (limit, owner), place
+        assert (connection.turns_state, connection.exchanges) == ("known", 40)
+        assert connection.requester_turn_ns == pytest.approx(40 * think_s * 1e9, rel=0.02), place
+        assert connection.responder_turn_ns == pytest.approx(40 * work_s * 1e9, rel=0.02), place
+        # A round trip to each exchange, and the last answer's ACK.
+        assert connection.round_trip_turns_ns == pytest.approx(40 * rtt_s * 1e9, rel=0.05), place
+
+
+exchanges = st.builds(
+    Exchange,
+    think_s=st.floats(0.0001, 2.0),
+    work_s=st.floats(0.0001, 2.0),
+    request_bytes=st.integers(1, 3_000),
+    answer_bytes=st.integers(1, 12_000),
+)
+
+
+@given(drawn=st.lists(exchanges, min_size=3, max_size=30), rtt_s=st.sampled_from([0.0003, 0.005, 0.03, 0.15, 0.3]))
+def test_turns_do_not_depend_on_the_capture_point(
+    tmp_path_factory: pytest.TempPathFactory, drawn: list[Exchange], rtt_s: float
+) -> None:
+    analyses = at_every_place(tmp_path_factory.mktemp("turns"), drawn, rtt_s)
+    life_ns = analyses[0].connections[0].duration_ns
+    truth = {
+        "requester_turn_ns": sum(each.think_s for each in drawn) * 1e9,
+        "responder_turn_ns": sum(each.work_s for each in drawn) * 1e9,
+        "round_trip_turns_ns": len(drawn) * rtt_s * 1e9,
+    }
+    for analysis in analyses:
+        connection = analysis.connections[0]
+        for name, true_ns in truth.items():
+            assert abs(getattr(connection, name) - true_ns) <= 0.05 * life_ns + rtt_s * 1e9, name
+    costs = [analysis.connections[0].verdict.cost_ns for analysis in analyses]
+    limits = {(analysis.connections[0].verdict.limit, analysis.connections[0].verdict.owner) for analysis in analyses}
+    largest = sorted(truth.values())
+    if largest[-1] - largest[-2] > 0.2 * life_ns:
+        # Two limits of similar size may change places.
+        assert len(limits) == 1
+        assert all(abs(one - other) <= 0.1 * life_ns for one, other in pairwise(costs))
+
+
+def test_nobody_asked_for_a_long_time(tmp_path: Path) -> None:
+    """A pooled connection: 245 s after the last answer comes the next request."""
+    analysis = Conversation([Exchange(), Exchange(think_s=245), Exchange()]).story().analyze(tmp_path)
+    connection = analysis.connections[0]
+    assert (connection.verdict.limit, connection.verdict.owner, connection.verdict.cost_ns) == ("idle", "nobody", 0)
+    assert connection.nothing_asked_ns == pytest.approx(245e9, rel=0.01)
+    assert codes(analysis) == []
+
+
+def test_both_sides_may_send_when_they_like(tmp_path: Path) -> None:
+    """Full duplex: each side's data crosses the other's, so nobody's turn can be told."""
+    story = Story().handshake(near="a")
+    for _ in range(40):
+        story.data("a", 300, flags="PA")
+        story.wait(0.002).data("b", 300, flags="PA")
+        story.wait(0.002)
+        story.acked = {"a": max(story.next["b"] - 300, 1), "b": max(story.next["a"] - 300, 1)}
+    connection = story.analyze(tmp_path).connections[0]
+    assert connection.turns_state == "interleaved"
+    assert connection.requester_turn_ns == connection.responder_turn_ns == 0
+    assert connection.verdict.confidence == "possible"
+
+
+def test_exchanges_are_listed_with_their_times(tmp_path: Path) -> None:
+    """The same numbers at either end; the second answer takes longest."""
+    drawn = [
+        Exchange(0.001, 0.002),
+        Exchange(0.01, 0.3, answer_bytes=5_000),
+        Exchange(0.02, 0.004, request_bytes=2_000),
+    ]
+    for analysis in at_every_place(tmp_path, drawn, 0.02):
+        connection = analysis.connections[0]
+        found = exchanges_of(connection, connection.segments())
+        assert [round(int(ns) / MS) for ns in found.work_ns] == [2, 300, 4]
+        assert [round(int(ns) / MS) for ns in found.think_ns][1:] == [10, 20]
+        assert found.answer_bytes.tolist() == [900, 5_000, 900]
+        assert found.request_bytes.tolist() == [200, 200, 2_000]
