@@ -241,7 +241,7 @@ def test_html_escapes_the_name(tmp_path: Path) -> None:
 
 
 def long_capture(tool: Callable[[str], str], at_least_bytes: int) -> io.BytesIO:
-    """A capture whose packets are repeated, longer than a progress step."""
+    """A capture with repeated packets, longer than a progress step."""
     data = plain_bytes(next(path for path in WHOLE if path.name == "zero-window-stall.pcap.gz"), tool)
     head, records = data[:24], data[24:]
     return io.BytesIO(head + records * (at_least_bytes // len(records) + 1))

@@ -1,7 +1,7 @@
-"""Time tcpwin beside its peers: python tests/benchmark/run.py [--quick] [--markdown | --json].
+"""Compare tcpwin's speed with other tools: python tests/benchmark/run.py [--quick] [--markdown | --json].
 
-Makes its captures, runs every tool in turn, round by round, and compares CPU time pair by pair.
-Exit 0: every "must" holds; 1: one is missed; 2: wrong usage, a missing program, or a run that failed.
+Makes its captures, runs every tool in turn, round by round, and compares CPU time pair by pair. Exit 0: every "must"
+holds; 1: one is missed; 2: wrong usage, a missing program, or a run that failed.
 """
 
 import argparse

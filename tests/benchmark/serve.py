@@ -1,7 +1,7 @@
 """Load `tcpwin serve` on loopback: python tests/benchmark/serve.py [--quick] [--markdown | --json].
 
-Starts the service in a folder of its own, runs six loads one after another, and ends it.
-Exit 0: every "must" holds; 1: one is missed; 2: wrong usage, or the service failed.
+Starts the service in a separate folder, runs six loads one after another, and ends it. Exit 0: every "must" holds; 1:
+one is missed; 2: wrong usage, or the service failed.
 """
 
 import argparse

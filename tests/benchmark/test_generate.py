@@ -139,7 +139,7 @@ def test_the_events_the_benchmark_needs_occur(generate: Generate, read_fields: R
         "tcp.analysis.fast_retransmission",
         "tcp.analysis.zero_window",
         "tcp.analysis.window_full",
-        "tcp.analysis.keep_alive",  # tshark's name of Linux's zero-window probe
+        "tcp.analysis.keep_alive",  # tshark's name for Linux's zero-window probe
         "tcp.options.sack_le",
         "tcp.options.wscale.shift",
         "tcp.options.timestamp.tsval",

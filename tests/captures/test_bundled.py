@@ -1,10 +1,9 @@
-"""Every capture in captures/ is what its TOML says: origin and bytes, what it is, and what is true of it.
+"""Every capture in captures/ matches its TOML: origin, bytes, content, and claims.
 
-Keys: `title file origin licence sha256`; `format compression link_types packets warnings` (kind and byte
-offset, in the uncompressed stream) or, for a file of which nothing can be read, `error` (words of it);
-`exit_code` of `tcpwin analyze`; `claims`, Python expressions over the analysis as in the ladders, with `rows`
-(of the per-segment table), `events` (all names of all rows) and `from_sender` (the first connection's
-direction with more payload).
+Keys: `title file origin licence sha256`; `format compression link_types packets warnings` (kind and byte offset, in the
+uncompressed stream) or, for an unreadable file, `error` (part of the message); `exit_code` of `tcpwin analyze`;
+`claims`, Python expressions over the analysis as in the ladders, with `rows` (of the per-segment table), `events` (all
+names in all rows) and `from_sender` (the first connection's direction with more payload).
 """
 
 from __future__ import annotations

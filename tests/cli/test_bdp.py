@@ -1,4 +1,4 @@
-"""`tcpwin bdp`: units, the three questions, the table, the JSON document, the audit, and what is refused."""
+"""`tcpwin bdp`: units, the three calculations, the table, the JSON document, the audit, and errors."""
 
 import json
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""`tcpwin check`: exit status, forms of output, choice of rules, thresholds, snapshots, what is refused."""
+"""`tcpwin check`: exit status, output formats, selection of rules, thresholds, snapshots, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tcpwin compare`: text, JSON, exit status, snapshots of either side, what is refused."""
+"""`tcpwin compare`: text, JSON, exit status, snapshots of either side, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tcpwin nstat`: increases with rates, resets and meanings, step by step, and what is refused."""
+"""`tcpwin nstat`: increases with rates, resets and meanings, single steps, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tcpwin ss`: the table, the JSON document, columns, distributions, and what is refused."""
+"""`tcpwin ss`: the table, the JSON document, columns, distributions, and errors."""
 
 from __future__ import annotations
 

@@ -257,7 +257,7 @@ def test_files_of_a_day_are_one_capture(names: tuple[str, ...], found: dict[str,
 
 
 def shifted(path: Path, to: Path, seconds: float) -> Path:
-    """Return a capture whose packets are this much later."""
+    """Return a capture with all packets shifted in time."""
     with gzip.open(path) as file, to.open("wb") as out:
         writer = dpkt.pcap.Writer(out, nano=True)
         for time, packet in dpkt.pcap.UniversalReader(file):

@@ -10,7 +10,8 @@ from lab.agreement import samples_inside
 from lab.runs import MILLISECOND_NS, Run, read_run
 from lab.selection import ROUGH, on
 
-# netem delays every packet by half a round trip, plus or minus its jitter; a burst leaves the tbf over some ms.
+# netem delays every packet by half a round trip, plus or minus its jitter; a burst takes some milliseconds to leave the
+# tbf.
 QUEUE_NS = 10 * MILLISECOND_NS
 # Lost segments are in the sender's flight, and unknown at the other end until later data arrives.
 FLIGHT_ERROR = 0.05

@@ -115,7 +115,7 @@ def largest(run: Run, budget: Budget) -> str:
     if LARGEST[run.scenario][0] != "loss":
         return budget.largest
     losses_ns = sum(budget.items_ns[item] for item in GROUPS["loss"])
-    # Waiting for the window, without ACKs that wait for the reader, which the kernel does not count.
+    # Time waiting for the window, excluding ACKs that wait for the reader, which the kernel does not count.
     return "loss" if losses_ns > sum(budget.items_ns[item] for item in WINDOW_ITEMS) else budget.largest
 
 

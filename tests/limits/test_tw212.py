@@ -70,7 +70,7 @@ def test_above_2_bytes_the_scale_of_cloudflare(tmp_path: Path) -> None:
         ([1.2, 1.2, 3.0], "6.1.0", 100_000),
         # The kernel measures the overhead.
         ([1.47, 1.47, 1.47], "6.6.0", 100_000),
-        # Too few samples with too little data.
+        # Too few samples, each with too little data.
         ([1.47, 1.47], "6.1.0", 100_000),
         ([1.8, 1.8, 1.8], "6.1.0", 65_000),
     ],

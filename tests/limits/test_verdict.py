@@ -132,7 +132,7 @@ def test_items_of_one_limit_are_added_up() -> None:
 
 @pytest.mark.parametrize(
     ("second_ms", "is_told"),
-    # 10 % of the duration apart, or two thirds of the first.
+    # Named within 10 % of the duration of the first limit, or from two thirds of it on.
     [(650, True), (601, True), (467, True), (466, False)],
 )
 def test_a_second_limit_of_similar_size_is_named(second_ms: int, is_told: bool) -> None:

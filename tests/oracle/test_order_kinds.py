@@ -59,7 +59,7 @@ def test_what_is_acknowledged_unseen(comparisons: list[Comparison]) -> None:
 
 
 def test_answer_of_another_server(look: Look) -> None:
-    # tcp-fastopen-10: its number lies 1,180,489,186 ahead of the first one's.
+    # tcp-fastopen-10: its number is 1,180,489,186 ahead of the first one's.
     row, segment, found = look("tcp-fastopen-10-syn-data-ignore__input.pcap", 14, MISSING)
     _, first, _ = look("tcp-fastopen-10-syn-data-ignore__input.pcap", 2)
     assert step(first.seq, segment.seq) == 1_180_489_186
@@ -83,7 +83,7 @@ def test_answer_of_another_server(look: Look) -> None:
         # Listed as debatable: a repeated ACK with everything acknowledged, and no D-SACK.
         ("mpls-basic.pcap", 36, None, DUPLICATE, loss_kinds.NOTHING_OUTSTANDING),
         ("rto007.trace", 33, None, DUPLICATE, loss_kinds.NOTHING_OUTSTANDING),
-        # pptp 7 is 6 once more, 100 µs later, with its IP identification.
+        # pptp: frame 7 is a copy of 6, 100 µs later, with its IP identification.
         ("tests__pptp.pcap", 7, "capture_duplicate", DUPLICATE, loss_kinds.CAPTURED_TWICE),
         # The ACK equals the previous one; its SACK is new; the window is autotuned at every segment (RFC 6675 §2).
         ("test301.pcapng", 171, DUPLICATE, "window_update", loss_kinds.CARRIES_SACK),
@@ -100,7 +100,7 @@ def test_repeated_acks(look: Look, name: str, frame: int, ours: str | None, thei
 
 @pytest.mark.parametrize(("frame", "opener"), [(117, 116), (121, 116), (176, 169), (180, 168), (214, 212)])
 def test_out_of_order_for_both(look: Look, frame: int, opener: int) -> None:
-    # test301: 116 has IP identification 0xe7b9, 117 0xe7b7: sent before, captured after. The others are similar.
+    # test301: frame 116 has IP identification 0xe7b9, 117 0xe7b7: sent before, captured after. The others are similar.
     row, segment, found = look("test301.pcapng", frame, "out_of_order")
     assert int(segment.ip_id, 0) < int(look("test301.pcapng", opener)[1].ip_id, 0)
     assert events_of(row) == segment.events == {"out_of_order"}

@@ -20,10 +20,10 @@ def events(row: dict[str, object]) -> set[str]:
 
 
 def test_handshake_captured_twice(look: Look) -> None:
-    # inputs__tls: 5 SYN with shift 2, 7 SYN/ACK without the option: no scaling, and tshark knows it in 12,
-    # a's first ACK (win 64240). 88, 90, 95 are 5, 7, 12 once more: same IP identification, same time stamp,
-    # the file holds the connection twice. A handshake cannot change what was agreed; tshark now has 64,240
-    # × 4, four times the window that a advertised in the very same packet.
+    # inputs__tls: frame 5 is a SYN with shift 2, 7 a SYN/ACK without the option: no scaling, which tshark knows in 12,
+    # a's first ACK (win 64240). Frames 88, 90 and 95 are copies of 5, 7 and 12 with the same IP identification and
+    # timestamp, because the file contains the connection twice. A copied handshake cannot change the negotiated
+    # options; but tshark now has 64,240 × 4, four times the window that a advertised in the same packet.
     first, as_dissected, _ = look("inputs__tls.pcap", 12)
     again, dissected_again, found = look("inputs__tls.pcap", 95)
     assert as_dissected.ip_id == dissected_again.ip_id == "0x26ee"
@@ -34,21 +34,20 @@ def test_handshake_captured_twice(look: Look) -> None:
 
 @pytest.mark.parametrize(("frame", "window", "shift"), [(18, 132_832, 5), (24, 64_512, 8), (30, 131_072, 5)])
 def test_scale_of_the_syn_that_was_answered(look: Look, frame: int, window: int, shift: int) -> None:
-    # tcp-fastopen-10, listed as debatable ("expected -2"): the packets are with tshark. 13 is a SYN with
-    # shift 5 and TSval 2767362994; 14 is the SYN/ACK to it (shift 8, TSecr 2767362994). 16 is the same SYN
-    # without any option, but 17 is 14 sent again: same ISN, TSecr still 2767362994. A SYN/ACK has the
-    # option only in answer to a SYN that had it (RFC 7323 §2.2), and the client continues with timestamps,
-    # echoing 17: both follow 13 and 14. Then its 4096 is 131,072, a window that systems choose, and the
-    # server's 252 is 64,512: the 64,980 of the SYN/ACK less the 517 bytes of 23, rounded up to a multiple
-    # of 256. Unscaled, both would take back their edges by more than 60,000 bytes.
+    # tcp-fastopen-10, listed as debatable ("expected -2"); the packets support tshark. Frame 13 is a SYN with shift 5
+    # and TSval 2767362994; 14 is its SYN/ACK (shift 8, TSecr 2767362994). 16 is the same SYN without options, but 17 is
+    # a retransmission of 14: same ISN, TSecr still 2767362994. A SYN/ACK has the option only in answer to a SYN with it
+    # (RFC 7323 §2.2), and the client continues with timestamps that echo 17: both follow 13 and 14. Its 4096 is then
+    # 131,072, a common window, and the server's 252 is 64,512: the 64,980 of the SYN/ACK minus the 517 bytes of 23,
+    # rounded up to a multiple of 256. Unscaled, both would take back their edges by more than 60,000 bytes.
     row, segment, _ = look("tcp-fastopen-10-syn-data-ignore__input.pcap", frame)
     assert (row["window"], row["shift"]) == (segment.window, shift) == (window, shift)
     assert not events(row) & {"window_shrink", "sub_mss_window"}
 
 
 def test_shift_above_14(look: Look) -> None:
-    # window-scale-range: the SYN says 255; RFC 7323 §2.3 has it used as 14. 3 advertises 512: 512 × 16,384
-    # = 8,388,608.
+    # window-scale-range: the SYN has 255, which RFC 7323 §2.3 treats as 14. Frame 3 advertises 512: 512 × 16,384 =
+    # 8,388,608.
     row, segment, found = look("window-scale-range.pcap", 3)
     assert (row["window"], row["shift"], segment.window) == (8_388_608, 14, 8_388_608)
     assert found == set()
@@ -57,21 +56,21 @@ def test_shift_above_14(look: Look) -> None:
 @all_cases(
     ("name", "frame", "ours", "theirs", "expected"),
     [
-        # test301: 115 acknowledges 319484; 116 is [323840, 325292), behind a hole. 118 acknowledges 319484 again
-        # and SACKs just that: new SACK information, a duplicate ACK (RFC 6675 §2). Its window is larger by 23
-        # units, as autotuning continues.
+        # test301: frame 115 acknowledges 319484; 116 is [323840, 325292), after a hole. 118 acknowledges 319484 again
+        # and SACKs exactly that: new SACK information, a duplicate ACK (RFC 6675 §2). Its window is 23 units larger,
+        # because autotuning continues.
         ("test301.pcapng", 118, {"duplicate_ack"}, {"window_update"}, {kinds.CARRIES_SACK}),
-        # fast012: 296 acknowledges 194158 with 59222 (IP identification 0x6393); 297 is older, 192773 with
-        # 60607 (0x6392), and was overtaken. 298 acknowledges 194158 with 65535: nothing new but the window,
-        # larger by 6,313 bytes.
+        # fast012: frame 296 acknowledges 194158 with window 59222 (IP identification 0x6393); 297 is older, 192773 with
+        # 60607 (0x6392), and was overtaken. 298 acknowledges 194158 with 65535: only the window is new, 6,313 bytes
+        # larger.
         ("fast012.trace", 298, {"window_update"}, set(), {kinds.AFTER_AN_OLD_ACK}),
-        # Listed as debatable ("a SACK dup ACK"): the packets are with tshark. gre-aruba 997 and 998 have the
-        # same ACK (3114793) and the same four blocks; 22 ms lie between them, and the window goes from 573 to
-        # 4125 units, 909,312 bytes more. No block is new, so it is not a duplicate ACK (RFC 6675 §2); the
-        # application has read. 1645 and 1647 likewise, with ACK 488256, and 644 and 1028 units.
+        # Listed as debatable ("a SACK dup ACK"); the packets support tshark. gre-aruba: frames 997 and 998, 22 ms
+        # apart, have the same ACK (3114793) and the same four blocks; the window grows from 573 to 4125 units, by
+        # 909,312 bytes. No block is new, so this is not a duplicate ACK (RFC 6675 §2); the application has read. 1645
+        # and 1647 are similar, with ACK 488256, and 644 and 1028 units.
         ("gre-aruba.pcap", 998, {"window_update"}, {"window_update"}, None),
         ("gre-aruba.pcap", 1647, {"window_update"}, {"window_update"}, None),
-        # pppoe-over-qinq 63 acknowledges 11322, everything; 64 again, with 220 units more and a D-SACK of
+        # pppoe-over-qinq: frame 63 acknowledges 11322, everything; 64 repeats it, with 220 units more and a D-SACK of
         # 10779:11322. Nothing is outstanding, so it duplicates no ACK (RFC 5681 §2 (a)), and its window differs.
         ("pppoe-over-qinq.pcap", 64, {"window_update", "dsack"}, {"window_update"}, None),
     ],
@@ -86,17 +85,16 @@ def test_updates_and_duplicates(
 
 
 def test_an_old_ack_between_two_equal_ones_updates_nothing(look: Look) -> None:
-    # inputs__tls 56 acknowledges 3575 with 63723. 136 is 53 once more, an old ACK with 64240; 139 is 56
-    # once more. The window in force has been 63723 since frame 56.
+    # inputs__tls: frame 56 acknowledges 3575 with window 63723. 136 is a copy of 53, an old ACK with 64240; 139 is a
+    # copy of 56. The current window has been 63723 since frame 56.
     row, segment, _ = look("inputs__tls.pcap", 139)
     assert segment.events == frozenset()
     assert "window_update" not in events(row)
 
 
 def test_first_ack_of_a_one_way_capture_shrinks_nothing(comparisons: list[Comparison]) -> None:
-    # gre-aruba 5 is a SYN with 64240, 6 the ACK to an answer that was not captured, with 1028 × 256 =
-    # 263,168. Before frame 6 the server's sequence numbers are unknown, so no edge can
-    # have moved to the left.
+    # gre-aruba: frame 5 is a SYN with window 64240, 6 the ACK of an answer that was not captured, with 1028 × 256 =
+    # 263,168. Before frame 6 the server's sequence numbers are unknown, so no edge can have moved left.
     (comparison,) = (one for one in comparisons if one.name.endswith("gre-aruba.pcap"))
     first_acks = [one.frame for one in comparison.segments if one.seq == after_syn(comparison, one.frame)]
     assert len(first_acks) >= 15
@@ -111,9 +109,8 @@ def after_syn(comparison: Comparison, frame: int) -> int | None:
 
 
 def test_unknown_scale_has_a_lower_bound(reference_captures: Path) -> None:
-    # gtp9 has no SYN. After 14, [1, 8641) less what 6 acknowledged, 1441, are in flight, 7,200 bytes,
-    # against a window field of 2470. 2470 << 1 = 4,940 is too small, 2470 << 2 = 9,880 is enough. tshark:
-    # unknown.
+    # gtp9 has no SYN. After frame 14, [1, 8641) minus the 1441 that 6 acknowledged are in flight: 7,200 bytes, with a
+    # window field of 2470. 2470 << 1 = 4,940 is too small, 2470 << 2 = 9,880 suffices. tshark: unknown.
     (path,) = (reference_captures / "real").rglob("*gtp9_unknown_or_too_short_payload.pcap")
     (connection,) = tcpwin.analyze(path).connections
     scale = connection.a_to_b.window_scale
@@ -121,10 +118,10 @@ def test_unknown_scale_has_a_lower_bound(reference_captures: Path) -> None:
 
 
 def test_nearly_full_windows_are_counted(comparisons: list[Comparison], reference_captures: Path) -> None:
-    # sim_astf-param_tcp_rxbufsize_8k has five connections; the client advertises 8192. 8 ends 7,240 bytes
-    # behind SND.UNA: 952 are left, less than the 1448 of a segment, and 9 is cut to fit (window full). Both
-    # tools leave 8 unmarked; tcpwin counts such segments: the 20 that debatable.csv lists, and the last of
-    # each connection, which leaves 674 (30, 63, 96, 129, 162).
+    # sim_astf-param_tcp_rxbufsize_8k has five connections; the client advertises 8192. Frame 8 ends 7,240 bytes after
+    # SND.UNA: 952 remain, less than a segment of 1448, and 9 is shortened to fit (window full). Neither tool marks 8;
+    # tcpwin counts such segments: the 20 that debatable.csv lists, and the last of each connection, which leaves 674
+    # (30, 63, 96, 129, 162).
     (comparison,) = (one for one in comparisons if one.name.endswith("rxbufsize_8k.pcap"))
     row = comparison.rows[8]
     assert row["bytes_in_flight"] == 7_240

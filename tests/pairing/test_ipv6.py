@@ -67,7 +67,7 @@ def test_losses_are_the_networks(scenario: str, stamped: bool, tmp_path: Path) -
 
 @pytest.mark.parametrize("stamped", [True, False])
 def test_a_prefix_that_is_translated(stamped: bool, tmp_path: Path) -> None:
-    """RFC 6296: the server's prefix is another one at the client."""
+    """RFC 6296: the client sees the server with another prefix."""
     sender, receiver = (read(capture) for capture in captures(LOSSY[0]))
     pairing = tcpwin.pair(
         written(tmp_path / "a.pcap", sender, stamped=stamped),

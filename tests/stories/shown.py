@@ -410,7 +410,7 @@ def no_handshake(shown: Shown) -> Iterator[str]:
 
 
 def held_twice(shown: Shown) -> Iterator[str]:
-    """Each frame is a SYN that the capture already contains, no longer ago than stated."""
+    """Each frame is a SYN that appeared in the capture before, within the stated time."""
     for each in shown.frames:
         same = [s for s in shown.all if s.flags & SYN and s.seq == each.seq and shown.side(s) == shown.side(each)]
         if not each.flags & SYN or len(same) < 2:

@@ -1,4 +1,6 @@
-"""Listeners to a recorder receive each round, with the worst connections drawn; others are rejected."""
+"""Listeners of a recorder receive each round with sketches of the worst connections; other requests are
+rejected.
+"""
 
 from __future__ import annotations
 
