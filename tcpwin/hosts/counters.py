@@ -355,22 +355,22 @@ _MEANINGS = (
     ),
     Meaning(
         "TcpExtTCPDSACKRecv",
-        "Reports received that the peer got data twice that it had acknowledged (DSACK, RFC 2883).",
+        "DSACKs received: the peer received data twice that it had already acknowledged (RFC 2883).",
         f"tcp_check_dsack, {_INPUT}",
     ),
     Meaning(
         "TcpExtTCPDSACKOfoRecv",
-        "Reports received that the peer got data twice that lay in its out-of-order queue (DSACK, RFC 2883).",
+        "DSACKs received: the peer received data twice that was in its out-of-order queue (RFC 2883).",
         f"tcp_check_dsack, {_INPUT}",
     ),
     Meaning(
         "TcpExtTCPDSACKOldSent",
-        "Reports made to the peer that data came twice that was acknowledged (DSACK, RFC 2883).",
+        "DSACKs sent: data arrived twice that had already been acknowledged (RFC 2883).",
         f"tcp_dsack_set, {_INPUT}",
     ),
     Meaning(
         "TcpExtTCPDSACKOfoSent",
-        "Reports made to the peer that data came twice that lay in the out-of-order queue (DSACK, RFC 2883).",
+        "DSACKs sent: data arrived twice that was in the out-of-order queue (RFC 2883).",
         f"tcp_dsack_set, {_INPUT}",
     ),
     Meaning(
