@@ -131,7 +131,7 @@ def test_every_event_is_explained(name: str) -> None:
 
 @all_cases("name", _engine.SERIES_NAMES)
 def test_every_series_has_its_row(name: str) -> None:
-    table = PAGES["views.md"].partition("## Series")[2].partition("\n## ")[0]
+    table = PAGES["library.md"].partition("## Series")[2].partition("\n## ")[0]
     assert f"`{name}`" in table
 
 
