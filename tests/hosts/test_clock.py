@@ -207,7 +207,7 @@ def check_skewed(run: Run, by_ns: int, drift_ppm: int = 0) -> None:
     assert [each.disagreements for each in found] == [()] * len(found)
 
 
-@pytest.mark.parametrize(("skew", "name"), some_by_day(product(SKEWS_NS, [name for _, _, name in COPIES]), of=5))
+@pytest.mark.parametrize(("skew", "name"), some_by_day(product(SKEWS_NS, [name for _, _, name in COPIES]), of=11))
 def test_offset_is_right_within_its_own_uncertainty(skew: str, name: str) -> None:
     check_skewed(copied_run(name), SKEWS_NS[skew])
 

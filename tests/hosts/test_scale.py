@@ -10,6 +10,7 @@ from cases import all_cases
 from hosts.joined import Transfer, copied_run, moved, socket_text, ss_text, without_start, write_pcap, write_stamp
 from lab.runs import Run
 from lab.selection import COPIES, LATE, on
+from spread import some_by_day
 
 import tcpwin
 from tcpwin.hosts import ScaleClaim, SnapshotFile, SocketSample
@@ -39,7 +40,7 @@ def scales(connection: tcpwin.Connection) -> dict[str, tuple[str, int | None]]:
 
 @on(LATE)
 @pytest.mark.parametrize("end", ["snd", "rcv"])
-@pytest.mark.parametrize("by_ns", [0, -7_200_000_000_000], ids=["right", "two hours behind"])
+@pytest.mark.parametrize("by_ns", some_by_day([-7_200_000_000_000, 0], of=2), ids=["two hours behind", "right"])
 def test_scale_of_a_capture_without_syn_is_exact_by_either_socket(run: Run, end: str, by_ns: int) -> None:
     analysis = analyze(run.capture, snapshots=[of(moved(ss_text(run, end), by_ns))])
     [connection] = analysis.connections

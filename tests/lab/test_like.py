@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from cli.command import refused
+from spread import some_by_day
 
 import tcpwin
 from tcpwin.lab import ScenarioError, scenario_like, series_like, world
@@ -119,7 +120,9 @@ def test_settings_stay_at_their_ends(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("release", "series"),
-    [("5.15.0", "6.1"), ("6.6.1", "6.12"), ("6.15.11", "6.12"), ("6.16.0", "7.3"), ("7.4.1", "7.3"), ("", "6.1")],
+    some_by_day(
+        [("6.6.1", "6.12"), ("5.15.0", "6.1"), ("6.15.11", "6.12"), ("6.16.0", "7.3"), ("7.4.1", "7.3"), ("", "6.1")]
+    ),
 )
 def test_the_linux_is_the_one_that_counts_as_the_receivers(release: str, series: str, tmp_path: Path) -> None:
     """Only the receiver's kernel counts; this sender is on the other side of 6.6."""

@@ -10,12 +10,14 @@ import subprocess
 import sys
 import time
 import zipfile
+from itertools import product
 from pathlib import Path
 
 import pytest
 from cli.command import TCPWIN, refused, tcpwin
 from live import HANG_S, until
 from reference import AS_ROOT, KERNEL_LACKS, NO_RIGHT
+from spread import some_by_day
 
 import tcpwin as library
 from tcpwin.lab.network import SPACES, only_run
@@ -105,8 +107,10 @@ def whole_kernel() -> list[int]:
 
 
 @needs_namespaces
-@pytest.mark.parametrize("at", ["first tcpdump", "transfer"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("number", "at"),
+    some_by_day(product([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ["first tcpdump", "transfer"]), of=3),
+)
 def test_a_run_that_is_ended_leaves_nothing(number: signal.Signals, at: str, tmp_path: Path) -> None:
     """Also if the signal comes twice, the second during the clean-up."""
     before = whole_kernel()

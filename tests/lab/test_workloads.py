@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 
 from tcpwin.lab import SettingsError, workloads
@@ -33,7 +34,7 @@ Lines = list[dict[str, Any]]
 
 def over_loopback(name: str, serve: str = "", drive: str = "") -> tuple[Lines, Lines]:
     """Run both ends of a workload and return the lines of their logs."""
-    server = subprocess.Popen(
+    server = forked.start(
         [TCPWIN, "lab", "serve", name, "--port", "0", *serve.split()],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -42,7 +43,7 @@ def over_loopback(name: str, serve: str = "", drive: str = "") -> tuple[Lines, L
     assert server.stderr is not None
     try:
         listening = re.fullmatch(r"tcpwin: listening on 127\.0\.0\.1, port (\d+)\n", server.stderr.readline())
-        reader = subprocess.run(
+        reader = forked.run(
             [TCPWIN, "lab", "drive", name, "127.0.0.1", "--port", listening[1], *drive.split()],
             capture_output=True,
             text=True,
@@ -154,7 +155,7 @@ def test_a_buffer_locked_below_a_record_stalls_both_for_ever() -> None:
     ("options", "said"), [("--count 0", "count must be 1 or more"), ("--nothing", "No such option")]
 )
 def test_a_wrong_setting_is_one_sentence(options: str, said: str) -> None:
-    done = subprocess.run(
+    done = forked.run(
         [TCPWIN, "lab", "serve", "messages", *options.split()], capture_output=True, text=True, check=False
     )
     assert done.returncode in (2, 3)
@@ -173,7 +174,7 @@ def test_messages_end_in_words_where_the_reader_leaves_or_the_disk_is_full(
     options: str, answers: bool, status: int, said: str
 ) -> None:
     """A thread reads the answers: its failures are reported like any other, and a missing answer gives no sample."""
-    server = subprocess.Popen(
+    server = forked.start(
         [TCPWIN, "lab", "serve", "messages", "--port", "0", "--message-bytes", "20", *options.split()],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -196,7 +197,7 @@ def test_messages_end_in_words_where_the_reader_leaves_or_the_disk_is_full(
 
 
 def test_an_end_that_nobody_serves_is_one_sentence() -> None:
-    done = subprocess.run(
+    done = forked.run(
         [TCPWIN, "lab", "drive", "bulk", "127.0.0.1", "--port", "1"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (3, "tcpwin: 127.0.0.1, port 1: Connection refused\n")

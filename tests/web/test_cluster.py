@@ -65,24 +65,27 @@ def on_cluster(address: str) -> dict[str, str]:
     return {"TCPWIN_EXECUTOR": address.replace("tcp://", "dask://")}
 
 
-def test_a_cluster_agrees_with_one_machine(make_server: MakeServer, capture: bytes, tmp_path: Path) -> None:
-    with cluster(tmp_path / "cluster", 2) as made:
-        _, there = make_server(**on_cluster(made.address))
-        with closing(asked(there)) as client:
-            id = send(client, capture)
-            assert settled(client, id)["status"] == "done"
-            found = result(client, id)
+def test_a_cluster_analyses_cancels_and_replaces_a_worker(
+    make_server: MakeServer, capture: bytes, tmp_path: Path
+) -> None:
+    """The result is that of this machine; a cancelled analysis ends; another worker repeats that of a killed one."""
     (tmp_path / "x.pcap").write_bytes(capture)
     [connection] = tcpwin.analyze(tmp_path / "x.pcap")
-    assert found["total"] == 1
-    assert connection.verdict.text in json.dumps(found, ensure_ascii=False)
-
-
-def test_a_worker_that_is_killed_loses_its_analysis_to_another(make_server: MakeServer, tmp_path: Path) -> None:
     with cluster(tmp_path / "cluster", 1) as made:
         _, address = make_server(**on_cluster(made.address))
         with closing(asked(address)) as client:
+            id = send(client, capture)
+            assert settled(client, id)["status"] == "done"
+            found = result(client, id)
+            assert found["total"] == 1
+            assert connection.verdict.text in json.dumps(found, ensure_ascii=False)
+
             [worker] = made.workers
+            id, processes = begun(client, worker.pid, tmp_path / "served")
+            client.delete(f"{API}/captures/{id}/analysis")
+            until(lambda: not any(map(is_there, processes)))
+            assert settled(client, id)["status"] == "cancelled"
+
             id, processes = begun(client, worker.pid, tmp_path / "served")
             worker.send_signal(signal.SIGKILL)
             worker.wait()
@@ -92,17 +95,6 @@ def test_a_worker_that_is_killed_loses_its_analysis_to_another(make_server: Make
             entry = settled(client, id)
             assert entry["status"] == "done", entry
             assert result(client, id)["total"] == CONNECTIONS
-
-
-def test_an_analysis_that_nobody_wants_ends_there(make_server: MakeServer, tmp_path: Path) -> None:
-    with cluster(tmp_path / "cluster", 1) as made:
-        _, address = make_server(**on_cluster(made.address))
-        with closing(asked(address)) as client:
-            [worker] = made.workers
-            id, processes = begun(client, worker.pid, tmp_path / "served")
-            client.delete(f"{API}/captures/{id}/analysis")
-            until(lambda: not any(map(is_there, processes)))
-            assert settled(client, id)["status"] == "cancelled"
 
 
 def test_without_a_scheduler_the_capture_says_so(make_server: MakeServer, capture: bytes) -> None:

@@ -52,7 +52,7 @@ def frames_of(path: Path, connection: int) -> list[int]:
     return [row["frame"] for row in rows_of(path) if row["connection"] == connection]
 
 
-@pytest.mark.parametrize("path", some_by_day(WHOLE, of=3), ids=name_of)
+@pytest.mark.parametrize("path", some_by_day(WHOLE, of=6), ids=name_of)
 def test_a_connection_alone_has_the_same_answer(path: Path, tmp_path: Path) -> None:
     analysis = analyze(path)
     for connection in list(analysis.worst(2)):
