@@ -156,3 +156,21 @@ async def test_a_result_is_cancelled_where_nobody_waits() -> None:
     with pytest.raises(GoneError):
         await waiting
     assert future.cancelled()
+
+
+@in_loop
+async def test_one_slot_is_reserved_for_the_owner() -> None:
+    worker = Worker(slots(2, reserved=1))
+    owner = Caller("owner", is_owner=True)
+    tasks = [asyncio.create_task(worker.ask(name, Caller(name))) for name in (ANN, BEN)]
+    await settle()
+    assert worker.begun == [ANN]
+    tasks += [asyncio.create_task(worker.ask(f"owner {number}", owner)) for number in range(2)]
+    await settle()
+    assert worker.begun == [ANN, "owner 0"]
+    await worker.end(1)
+    assert worker.begun == [ANN, "owner 0", "owner 1"]
+    await worker.end(0)
+    assert worker.begun[-1] == BEN
+    await worker.end_all()
+    await asyncio.gather(*tasks)
