@@ -13,6 +13,7 @@ from cli.command import CAPTURES, KEEP_ALIVE, SLOW_READER, TCPWIN, TEXT, refused
 from live import HANG_S
 
 import tcpwin as library
+from tcpwin.agents import Folder
 
 SLOW, LOSSY, ITS_RECEIVER = "lab/slow-reader.pcap.gz", "wild/lossy-path.pcapng.gz", "wild/lossy-path-receiver.pcap.gz"
 READING = [
@@ -28,17 +29,29 @@ READING = [
 MOST_CHARACTERS = 16_000
 """Maximum size of an answer without its picture or data."""
 Call = tuple[str, dict[str, Any]]
+Answers = tuple[list[Any], list[Any]]
 
 
-def talk(folder: Path, calls: list[Call], *options: object) -> tuple[list[Any], list[Any]]:
-    """Start the command, list its tools, call some, and return both."""
+def talk(folder: Path, calls: list[Call], *, write: Path | None = None, starts: bool = False) -> Answers:
+    """List the tools of a server, call some, and return both.
+
+    Args:
+        write: the folder for slices.
+        starts: use the command in its own process, which takes seconds to import the SDK.
+    """
     # The SDK takes longer to import than most tests take to run.
     from mcp import Client
     from mcp.client.stdio import StdioServerParameters
 
-    server = StdioServerParameters(command=str(TCPWIN), args=["mcp", str(folder), *map(str, options)])
+    from tcpwin.agents.server import make_server
 
-    async def run() -> tuple[list[Any], list[Any]]:
+    if starts:
+        options = [] if write is None else ["--write", str(write)]
+        server: Any = StdioServerParameters(command=str(TCPWIN), args=["mcp", str(folder), *options])
+    else:
+        server = make_server(Folder(folder), None if write is None else Folder(write))
+
+    async def run() -> Answers:
         async with Client(server) as client:
             tools = (await client.list_tools()).tools
             return tools, [await client.call_tool(name, arguments) for name, arguments in calls]
@@ -46,16 +59,16 @@ def talk(folder: Path, calls: list[Call], *options: object) -> tuple[list[Any], 
     return asyncio.run(asyncio.wait_for(run(), HANG_S))
 
 
-def ask(folder: Path, *calls: Call, options: tuple[object, ...] = ()) -> list[dict[str, Any]]:
+def ask(folder: Path, *calls: Call, **options: Any) -> list[dict[str, Any]]:
     """Return the tools' answers."""
-    answers = talk(folder, list(calls), *options)[1]
+    answers = talk(folder, list(calls), **options)[1]
     assert not any(answer.is_error for answer in answers), answers
     return [answer.structured_content for answer in answers]
 
 
-def refusals(folder: Path, *calls: Call, options: tuple[object, ...] = ()) -> list[str]:
+def refusals(folder: Path, *calls: Call, **options: Any) -> list[str]:
     """Return the tools' error messages: one sentence each."""
-    answers = talk(folder, list(calls), *options)[1]
+    answers = talk(folder, list(calls), **options)[1]
     assert all(answer.is_error for answer in answers), answers
     texts = [answer.content[0].text for answer in answers]
     assert not any("Traceback" in text or "\n" in text for text in texts), texts
@@ -79,6 +92,7 @@ def test_answers_are_the_librarys() -> None:
         ("analyze_capture", {"capture": SLOW}),
         ("show_connection", {"capture": SLOW, "connection": 0}),
         ("show_evidence", {"capture": SLOW, "connection": 0}),
+        starts=True,
     )
     names = [each["name"] for each in listed["captures"]]
     assert {SLOW, LOSSY, "bundles/slow-reader.zip"} <= {*names} or not listed["is_all"]
@@ -199,9 +213,11 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path: Path) -> None:
 
 def test_names_in_filters_are_not_looked_up() -> None:
     words = ("host example.invalid", "host (a.b)", "src x.y.z", "host secretdata", "port 80 or dst secretdata")
-    texts = refusals(CAPTURES, *(("analyze_capture", {"capture": SLOW, "filter": word}) for word in words))
+    texts = refusals(CAPTURES, *(("analyze_capture", {"capture": SLOW, "filter": word}) for word in words), starts=True)
     assert all("unknown host" in said and "names are not looked up" in said for said in texts), texts
-    [answer] = ask(CAPTURES, ("analyze_capture", {"capture": SLOW, "filter": "host 10.9.2.2 or net fe80::/10"}))
+    [answer] = ask(
+        CAPTURES, ("analyze_capture", {"capture": SLOW, "filter": "host 10.9.2.2 or net fe80::/10"}), starts=True
+    )
     assert answer["packets_left_out"] == 0
 
 
@@ -230,9 +246,8 @@ def test_nothing_is_written_without_being_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_slice_goes_to_its_folder_and_over_nothing(tmp_path: Path) -> None:
-    options = ("--write", tmp_path)
     arguments = {"capture": SLOW, "connection": 0, "name": "stall.pcapng", "headers_only": True}
-    tools, [answer] = talk(CAPTURES, [("slice_capture", arguments)], *options)
+    tools, [answer] = talk(CAPTURES, [("slice_capture", arguments)], write=tmp_path, starts=True)
     assert [tool.name for tool in tools] == [*READING, "slice_capture"]
     assert tools[-1].annotations.read_only_hint is False
     assert answer.structured_content["file"] == str(tmp_path / "stall.pcapng")
@@ -241,7 +256,7 @@ def test_a_slice_goes_to_its_folder_and_over_nothing(tmp_path: Path) -> None:
     assert analysis.connections[0].verdict.text == library.analyze(SLOW_READER).connections[0].verdict.text
     (tmp_path / "link.pcapng").symlink_to(tmp_path / "elsewhere.pcapng")
     names = ["stall.pcapng", "link.pcapng", "../up.pcapng", "/tmp/up.pcapng", ".hidden.pcapng", "a.txt", ""]
-    texts = refusals(CAPTURES, *(("slice_capture", {**arguments, "name": name}) for name in names), options=options)
+    texts = refusals(CAPTURES, *(("slice_capture", {**arguments, "name": name}) for name in names), write=tmp_path)
     assert ["already exists" in text for text in texts] == [True, True, *[False] * 5]
     assert all("is not a valid file name" in text for text in texts[2:])
     assert {path.name for path in tmp_path.iterdir()} == {"stall.pcapng", "link.pcapng"}
@@ -285,7 +300,7 @@ def test_wrong_arguments_get_a_sentence(tmp_path: Path) -> None:
         ("show_connection", {"capture": "a.pcap"}),
         ("slice_capture", {**written, "name": "-x.pcapng"}),
         ("slice_capture", {**written, "name": "a\nb.pcapng"}),
-        options=("--write", tmp_path),
+        write=tmp_path,
     )
     assert said[0].endswith("filters: did you mean filter?"), said
     assert said[1] == "connection: input should be greater than or equal to 0"
