@@ -196,7 +196,7 @@ impl DirectionView<'_> {
                 .and_then(|cold_state| cold_state.syn_copy_ns);
             age_ns.is_some_and(|ns| ns < SOONEST_SYN_NS)
         };
-        let resent = u64::from(data.event_count(event::RESENT));
+        let resent = u64::from(self.sent_events(event::RESENT));
         self.connection.directions.iter().all(is_copied)
             && resent * 5 >= u64::from(data.data_segments) * 2
     }

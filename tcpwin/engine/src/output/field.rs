@@ -28,10 +28,10 @@ pub enum Kind {
 pub enum Within {
     /// Any data.
     Record,
-    /// Only data stored outside the direction's main record (cold state, answers or pace); without it, the value
-    /// is 0.
+    /// Only data stored outside the direction's main record (cold state or pace) or the connection's (incidents); without
+    /// it, the value is 0.
     ColdState,
-    AnswersRare,
+    Incidents,
     Pace,
 }
 
@@ -145,8 +145,11 @@ macro_rules! within {
     () => {
         crate::output::field::Within::Record
     };
+    (sent) => {
+        crate::output::field::Within::Incidents
+    };
     (answered) => {
-        crate::output::field::Within::AnswersRare
+        crate::output::field::Within::Incidents
     };
     (pace) => {
         crate::output::field::Within::Pace

@@ -77,12 +77,18 @@ impl<'a> DirectionView<'a> {
         }
     }
 
+    /// Return how often events of a set occurred at the sender's segments.
+    pub(super) fn sent_events(&self, events: event::Events) -> u32 {
+        self.connection.event_count(self.sender, events)
+    }
+
     pub(super) fn sent_count(&self, events: event::Events) -> Value {
-        Value::Int(i64::from(self.data().event_count(events)))
+        Value::Int(i64::from(self.sent_events(events)))
     }
 
     pub(super) fn answer_count(&self, events: event::Events) -> Value {
-        Value::Int(i64::from(self.answers().event_count(events)))
+        let count = self.connection.event_count(1 - self.sender, events);
+        Value::Int(i64::from(count))
     }
 
     pub(super) fn rare_int(&self, get: fn(&ColdState) -> i64) -> Value {

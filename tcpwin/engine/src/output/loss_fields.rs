@@ -28,6 +28,13 @@ impl DirectionView<'_> {
         })
     }
 
+    /// Return the number of retransmissions that were lost as well, less those that a DSACK disproved.
+    fn lost_retransmissions(&self) -> u32 {
+        let disproved = self.episode().map_or(0, |episode| episode.lost_disproved);
+        self.sent_events(event::LOST_RETRANSMISSION)
+            .saturating_sub(disproved)
+    }
+
     fn ace_marks(&self) -> Value {
         let counted = self
             .cold_state()
@@ -54,7 +61,7 @@ pub const LOSS_FIELDS: &[DirectionField] = fields! {
     resent_bytes Int "Retransmitted payload, by overlap with payload seen before." |v| count(v.resent_bytes());
     fast_retransmissions Int "Retransmissions that opened a fast recovery: after three duplicate ACKs (RFC 5681), or by SACK (RFC 6675, RFC 8985)." @sent event::FAST_RETRANSMISSION;
     recovery_retransmissions Int "Later retransmissions of a fast recovery, by SACK or a partial ACK, including those of lost retransmissions." @sent event::RECOVERY_RETRANSMISSION;
-    lost_retransmissions Int "Of these, retransmissions of bytes whose earlier retransmission in the same recovery was lost, minus those that a later DSACK shows was not lost (RFC 2883)." @cold_state |c| i64::from(c.lost_retransmissions());
+    lost_retransmissions Int "Of these, retransmissions of bytes whose earlier retransmission in the same recovery was lost, minus those that a later DSACK shows was not lost (RFC 2883)." |v| int(v.lost_retransmissions());
     rto_retransmissions Int brief "Retransmissions by the timer: no acknowledgment during the retransmission timeout (RFC 6298)." @sent event::RTO_RETRANSMISSION;
     go_back_n_retransmissions Int "Retransmissions, after a timeout, of data sent before it." @sent event::GO_BACK_N;
     tail_loss_probes Int "Retransmissions of the last segment after about two round trips without an ACK (RFC 8985 section 7)." @sent event::TAIL_LOSS_PROBE;

@@ -254,7 +254,7 @@ fn pick_some(
 struct Subjects {
     all: Vec<(u32, bool)>,
     cold_state: Vec<(u32, bool)>,
-    answers_rare: Vec<(u32, bool)>,
+    incidents: Vec<(u32, bool)>,
     pace: Vec<(u32, bool)>,
 }
 
@@ -263,7 +263,7 @@ impl Subjects {
         for within in [
             &mut self.all,
             &mut self.cold_state,
-            &mut self.answers_rare,
+            &mut self.incidents,
             &mut self.pace,
         ] {
             within.clear();
@@ -278,8 +278,8 @@ impl Subjects {
                 if view.data().cold_state.is_some() {
                     self.cold_state.push(subject);
                 }
-                if view.answers().cold_state.is_some() {
-                    self.answers_rare.push(subject);
+                if connection.incidents.is_some() {
+                    self.incidents.push(subject);
                 }
                 if view.data().pace().is_some() {
                     self.pace.push(subject);
@@ -292,7 +292,7 @@ impl Subjects {
         match within {
             Within::Record => &self.all,
             Within::ColdState => &self.cold_state,
-            Within::AnswersRare => &self.answers_rare,
+            Within::Incidents => &self.incidents,
             Within::Pace => &self.pace,
         }
     }

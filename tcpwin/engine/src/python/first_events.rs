@@ -10,7 +10,7 @@ use pyo3::types::PyTuple;
 use super::events::{event_to_python, NameTuples};
 use crate::event::{Events, NAMES};
 use crate::output::detail::EventRecord;
-use crate::tcp::connection::journal::{Journal, JournalEntry};
+use crate::tcp::connection::journal::JournalEntry;
 use crate::tcp::connection::state::Connection;
 use crate::tcp::recovery::cause::RetransmissionCause;
 
@@ -27,8 +27,7 @@ impl Decoded {
                 return entries.clone();
             }
         }
-        let entries: Arc<[JournalEntry]> =
-            connection.journal().map_or(vec![], Journal::entries).into();
+        let entries: Arc<[JournalEntry]> = connection.journal().into();
         *last = Some((id, entries.clone()));
         entries
     }

@@ -54,13 +54,10 @@ impl Losses {
     pub fn of(connection: &Connection) -> Losses {
         let views = [true, false].map(|is_from_a| DirectionView::new(connection, is_from_a));
         let items_ns = views.each_ref().map(DirectionView::budget);
-        let has_repeated_syn = |direction: &crate::tcp::connection::direction::Direction| {
-            direction.event_count(event::SYN_RETRANSMISSION) > 0
-        };
+let has_repeated_syn = |side| connection.event_count(side, event::SYN_RETRANSMISSION) > 0;
         let turns = Conversation::of(connection).turns();
         let doubts = Doubts {
-            is_disturbed: connection.directions.iter().any(has_repeated_syn)
-                || close_state(connection) == "unanswered",
+            is_disturbed: (0..2).any(has_repeated_syn) || close_state(connection) == "unanswered",
             is_stalled: false,
             is_sampled: connection.is_sampled(),
             exchanges: turns.map_or(0, |turns| i64::from(turns.exchanges)),

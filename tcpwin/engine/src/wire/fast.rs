@@ -1,7 +1,9 @@
-//! The fast path: Ethernet II, IPv4 without options or fragmentation, TCP with no options or only NOP NOP Timestamps.
-//! Fixed offsets, no loop. Any deviation, including a set reserved bit, is declined and left to the layered walk.
+//! The fast path: Ethernet II, IPv4 without options or fragmentation, TCP whose options are all captured.
+//! Fixed offsets, no loop unless there are options other than NOP NOP Timestamps. Any deviation, including a set reserved
+//! bit, is declined and left to the layered walk.
 
 use super::segment::{capture_flag, Segment};
+use super::tcp::parse_options;
 use crate::capture::Packet;
 
 const ETHERNET_LEN: usize = 14;
@@ -16,14 +18,16 @@ const IPV4_WITHOUT_OPTIONS: u64 = 0x08_0045;
 /// Flags and fragment offset except don't-fragment (RFC 791 §3.1), then the protocol after the TTL.
 const WHOLE_MASK: u32 = 0xBFFF_00FF;
 const WHOLE_TCP: u32 = 6;
-/// The two data offsets, with the reserved bits and AE zero (RFC 9293 §3.1; RFC 9768 §3.1).
+const TCP_LEN: usize = 20;
+/// The two usual data offsets, with the reserved bits and AE zero (RFC 9293 §3.1; RFC 9768 §3.1).
 const WITHOUT_OPTIONS: u32 = 0x50;
 const WITH_TIMESTAMPS: u32 = 0x80;
+const RESERVED: u32 = 0x0F;
 
 /// Fill `out` and return true if `packet`, an Ethernet frame, is ordinary.
 #[inline(always)]
 pub(super) fn parse(packet: &Packet<'_>, previous_time_ns: i64, out: &mut Segment) -> bool {
-    let Some((b, options)) = packet.captured.split_first_chunk::<FIXED_LEN>() else {
+    let Some((b, after)) = packet.captured.split_first_chunk::<FIXED_LEN>() else {
         return false;
     };
     let captured_len = packet.captured.len();
@@ -41,21 +45,27 @@ pub(super) fn parse(packet: &Packet<'_>, previous_time_ns: i64, out: &mut Segmen
     {
         return false;
     }
-    let (header_len, timestamps) = match control >> 24 {
-        WITHOUT_OPTIONS => (20, None),
-        WITH_TIMESTAMPS => match options.first_chunk::<TIMESTAMPS_LEN>() {
-            Some(&[k0, k1, k2, k3, v0, v1, v2, v3, e0, e1, e2, e3])
-                if u32::from_be_bytes([k0, k1, k2, k3]) == NOP_NOP_TIMESTAMPS =>
-            {
-                let value = u32::from_be_bytes([v0, v1, v2, v3]);
-                let echo = u32::from_be_bytes([e0, e1, e2, e3]);
-                (32, Some((value, echo)))
-            }
-            _ => return false,
-        },
+    let offset = control >> 24;
+    let options_len = (offset >> 4) as usize * 4;
+    let Some(options_len) = options_len.checked_sub(TCP_LEN) else {
+        return false;
+    };
+    let Some(captured_options) = after.get(..options_len) else {
+        return false;
+    };
+    let timestamps = match (offset, captured_options.first_chunk::<TIMESTAMPS_LEN>()) {
+        (WITHOUT_OPTIONS, _) => Some(None),
+        (WITH_TIMESTAMPS, Some(&[k0, k1, k2, k3, v0, v1, v2, v3, e0, e1, e2, e3]))
+            if u32::from_be_bytes([k0, k1, k2, k3]) == NOP_NOP_TIMESTAMPS =>
+        {
+            let value = u32::from_be_bytes([v0, v1, v2, v3]);
+            let echo = u32::from_be_bytes([e0, e1, e2, e3]);
+            Some(Some((value, echo)))
+        }
+        _ if offset & RESERVED == 0 => None,
         _ => return false,
     };
-    let Some(payload) = total_len.checked_sub(IPV4_LEN + header_len) else {
+    let Some(payload) = total_len.checked_sub(IPV4_LEN + TCP_LEN + options_len) else {
         return false;
     };
     // Assign field by field: a temporary would be copied, including the unused SACK blocks. The pattern lists every
@@ -101,7 +111,14 @@ pub(super) fn parse(packet: &Packet<'_>, previous_time_ns: i64, out: &mut Segmen
     } else {
         0
     };
-    options.set_only(timestamps);
+    match timestamps {
+        Some(timestamps) => options.set_only(timestamps),
+        None => {
+            let (others, flags) = parse_options(captured_options, options_len);
+            *options = others;
+            *capture_flags |= flags;
+        }
+    }
     true
 }
 

@@ -90,7 +90,8 @@ pub(super) fn parse(walk: &mut Walk<'_>, view: View<'_>) -> Outcome {
 }
 
 /// Parse the captured part of an options field of `wire_len` bytes; return the options and their capture flags.
-fn parse_options(captured: &[u8], wire_len: usize) -> (Options, u8) {
+#[inline(never)]
+pub(super) fn parse_options(captured: &[u8], wire_len: usize) -> (Options, u8) {
     let mut options = Options::default();
     let mut flags = if captured.len() < wire_len {
         capture_flag::OPTIONS_CUT

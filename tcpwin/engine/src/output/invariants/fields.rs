@@ -7,7 +7,6 @@ use crate::output::fields::{
 };
 use crate::output::invariants::{detail, Ledger, Violation};
 use crate::output::vantage::path_rtt_ns;
-use crate::tcp::connection::journal::Journal;
 use crate::tcp::connection::state::Connection;
 
 /// Durations within the connection, which must not exceed its life.
@@ -112,7 +111,6 @@ pub fn check_connection(id: u32, connection: &Connection, found: &mut Vec<Violat
     let initiator = connection.initiator_side();
     let events: Vec<EventRecord> = connection
         .journal()
-        .map_or(vec![], Journal::entries)
         .iter()
         .map(|entry| EventRecord::of(entry, initiator))
         .collect();

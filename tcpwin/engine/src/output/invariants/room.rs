@@ -265,7 +265,7 @@ fn check_window(view: &DirectionView<'_>, ledger: &mut Ledger<'_>) {
     );
     let is_plain_start = view.connection.handshake_rtt_ns().is_some()
         && view.connection.established_ns() <= Some(data.first_data_ns);
-    if !is_certain || !is_plain_start || data.event_count(event::ZERO_WINDOW_PROBE) > 0 {
+    if !is_certain || !is_plain_start || view.sent_events(event::ZERO_WINDOW_PROBE) > 0 {
         return;
     }
     let get = |name| match direction_field(name).map(|field| (field.get)(view)) {

@@ -1,6 +1,5 @@
 //! State that most directions never need, kept behind one pointer so that the record stays small.
 
-use crate::event::{self, Counts, Events};
 use crate::sequence::Seq;
 use crate::tcp::connection::ace::Ace;
 use crate::tcp::connection::claim::Claim;
@@ -43,9 +42,6 @@ pub struct ColdState {
     /// Time in which the receive window held the next segment back.
     pub limited_ns: i64,
     pub limited_since_ns: i64,
-    pub counts: Counts,
-    /// Kinds of events of which the connection's journal has enough, as far as this direction knows.
-    pub journal_full: Events,
     /// Bytes acknowledged though they were never captured: the capture's loss, not the network's.
     pub missed: Missed,
     /// Sent before the first captured byte and acknowledged since, or in flight then.
@@ -133,12 +129,6 @@ impl ColdState {
     /// Return the recovery state, if anything was ever lost or retransmitted.
     pub fn episode(&self) -> Option<&Episode> {
         self.episode.as_deref()
-    }
-
-    /// Retransmissions that were lost as well, less those that a DSACK disproved.
-    pub fn lost_retransmissions(&self) -> u32 {
-        let disproved = self.episode().map_or(0, |episode| episode.lost_disproved);
-        event::counted(&self.counts, event::LOST_RETRANSMISSION).saturating_sub(disproved)
     }
 
     /// Change the episode; the first change makes it.

@@ -1,6 +1,5 @@
 //! The state of one direction of a connection, and what follows from that state alone.
 
-use crate::event::{self, Events};
 use crate::sequence::Seq;
 use crate::tcp::connection::cold_state::ColdState;
 use crate::tcp::connection::syn::SynOptions;
@@ -297,22 +296,5 @@ impl Direction {
     #[inline]
     pub fn offload_bytes(&self) -> u32 {
         self.max_payload.saturating_sub(self.segment_size())
-    }
-
-    pub fn count(&mut self, events: Events) {
-        event::count(&mut self.cold_state().counts, events);
-    }
-
-    /// Whether the journal may take these events.
-    #[inline]
-    pub fn may_journal(&self, events: Events) -> bool {
-        let cold_state = self.cold_state.as_ref();
-        cold_state.is_none_or(|cold_state| events & !cold_state.journal_full != 0)
-    }
-
-    pub fn event_count(&self, events: Events) -> u32 {
-        self.cold_state
-            .as_ref()
-            .map_or(0, |cold_state| event::counted(&cold_state.counts, events))
     }
 }

@@ -34,6 +34,22 @@ pub struct JournalEntry {
     pub evidence: Option<Evidence>,
 }
 
+impl JournalEntry {
+    pub fn of(side: usize, segment: &Segment, events: Events, evidence: Option<Evidence>) -> Self {
+        JournalEntry {
+            frame: segment.frame,
+            time_ns: segment.time_ns,
+            side: side as u8 & 1,
+            events,
+            seq: segment.seq,
+            ack: segment.ack,
+            length: segment.payload_len,
+            window_raw: segment.window,
+            evidence,
+        }
+    }
+}
+
 /// The base of the next entry's differences.
 #[derive(Clone, Copy, Debug, Default)]
 struct Last {
@@ -62,28 +78,12 @@ impl Journal {
     }
 
     /// Keep the event if it is among the first of its kind; true where it was.
-    pub fn note(
-        &mut self,
-        side: usize,
-        segment: &Segment,
-        events: Events,
-        evidence: Option<Evidence>,
-    ) -> bool {
-        if !self.is_wanted(events) {
-            return false;
+    pub fn note(&mut self, entry: &JournalEntry) -> bool {
+        let is_wanted = self.is_wanted(entry.events);
+        if is_wanted {
+            self.write(entry);
         }
-        self.write(&JournalEntry {
-            frame: segment.frame,
-            time_ns: segment.time_ns,
-            side: side as u8 & 1,
-            events,
-            seq: segment.seq,
-            ack: segment.ack,
-            length: segment.payload_len,
-            window_raw: segment.window,
-            evidence,
-        });
-        true
+        is_wanted
     }
 
     /// Return the entries in capture order.
@@ -109,10 +109,6 @@ impl Journal {
         }
         self.written.truncate(kept);
         self.written.shrink_to_fit();
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.written.is_empty()
     }
 
     fn is_wanted(&mut self, events: Events) -> bool {
@@ -284,12 +280,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn note(journal: &mut Journal, events: Events) -> bool {
+        journal.note(&JournalEntry::of(0, &Segment::EMPTY, events, None))
+    }
+
     #[test]
     fn the_first_of_each_kind_are_kept() {
         let mut journal = Journal::default();
         for _ in 0..100 {
-            journal.note(0, &Segment::EMPTY, event::WINDOW_FULL, None);
-            journal.note(1, &Segment::EMPTY, event::RTO_RETRANSMISSION, None);
+            note(&mut journal, event::WINDOW_FULL);
+            note(&mut journal, event::RTO_RETRANSMISSION);
         }
         assert_eq!(
             journal.entries().len(),
@@ -302,11 +302,13 @@ mod tests {
     fn an_event_that_is_the_first_of_another_kind_too_is_kept_beyond_the_telling_ones() {
         let mut journal = Journal::default();
         for _ in 0..MOST_TELLING {
-            assert!(journal.note(0, &Segment::EMPTY, event::WINDOW_SHRINK, None));
+            assert!(note(&mut journal, event::WINDOW_SHRINK));
         }
-        assert!(!journal.note(0, &Segment::EMPTY, event::WINDOW_SHRINK, None));
-        let both = event::WINDOW_SHRINK | event::WINDOW_FULL;
-        assert!(journal.note(0, &Segment::EMPTY, both, None));
+        assert!(!note(&mut journal, event::WINDOW_SHRINK));
+        assert!(note(
+            &mut journal,
+            event::WINDOW_SHRINK | event::WINDOW_FULL
+        ));
     }
 
     fn evidence() -> impl Strategy<Value = Evidence> {

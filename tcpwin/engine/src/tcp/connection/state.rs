@@ -2,9 +2,10 @@
 //!
 //! Hot fields are in the record; rarely needed state is behind one pointer per direction, and one for the connection.
 
+use crate::event::Events;
 use crate::tcp::connection::direction::Direction;
 use crate::tcp::connection::incidents::{DoubtfulReset, Incidents};
-use crate::tcp::connection::journal::Journal;
+use crate::tcp::connection::journal::JournalEntry;
 use crate::tcp::connection::marks::{Initiator, Marks};
 use crate::tcp::connection::stalls::Stalls;
 use crate::wire::Segment;
@@ -167,39 +168,39 @@ impl Connection {
         (self.incidents.as_ref()).is_some_and(|incidents| incidents.is_sampled)
     }
 
-    pub fn journal(&self) -> Option<&Journal> {
-        self.incidents.as_ref()?.journal.as_deref()
+    /// Return how often events of a set occurred at a side's segments.
+    pub fn event_count(&self, side: usize, events: Events) -> u32 {
+        (self.incidents.as_ref()).map_or(0, |incidents| incidents.event_count(side, events))
+    }
+
+    /// Return the first events, in capture order.
+    pub fn journal(&self) -> Vec<JournalEntry> {
+        (self.incidents.as_ref()).map_or(Vec::new(), |incidents| incidents.journal())
     }
 
     /// Forget what the journal holds of later frames.
     pub fn end_journal_at(&mut self, frame: u64) {
-        let Some(incidents) = &mut self.incidents else {
-            return;
-        };
-        if let Some(journal) = &mut incidents.journal {
-            journal.end_at(frame);
-            if journal.is_empty() {
-                incidents.journal = None;
-            }
+        if let Some(incidents) = &mut self.incidents {
+            incidents.end_journal_at(frame);
         }
     }
 
     pub fn stalls(&self) -> Option<&Stalls> {
-        self.incidents.as_ref()?.stalls.as_deref()
+        self.incidents.as_ref()?.rare.as_ref()?.stalls.as_deref()
     }
 
     pub fn reset_frame(&self) -> Option<u64> {
-        Some(self.incidents.as_ref()?.reset?.1)
+        Some(self.incidents.as_ref()?.rare.as_ref()?.reset?.1)
     }
 
     /// When the first RST of a connection that had data came.
     pub fn reset_ns(&self) -> Option<i64> {
-        Some(self.incidents.as_ref()?.reset?.0)
+        Some(self.incidents.as_ref()?.rare.as_ref()?.reset?.0)
     }
 
     #[inline]
     pub fn doubtful_reset(&self) -> Option<DoubtfulReset> {
-        self.incidents.as_ref()?.doubtful_reset
+        self.incidents.as_ref()?.rare.as_ref()?.doubtful_reset
     }
 
     /// Whether windows in segments of this side can be given in bytes.

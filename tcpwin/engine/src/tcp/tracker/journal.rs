@@ -69,7 +69,7 @@ impl Journaled {
         events: Events,
         evidence: Option<Evidence>,
     ) {
-        if segment.frame > self.until_frame || !connection.directions[side].may_journal(events) {
+        if segment.frame > self.until_frame || !may_journal(connection, events) {
             return;
         }
         if journal(connection, side, segment, events, evidence) {
@@ -92,10 +92,12 @@ fn journal(
     events: Events,
     evidence: Option<Evidence>,
 ) -> bool {
-    let journal = &mut connection.incidents_mut().journal;
-    let journal = journal.get_or_insert_with(Box::default);
-    let is_kept = journal.note(side, segment, events, evidence);
-    let full = journal.full();
-    connection.directions[side].cold_state().journal_full = full;
-    is_kept
+    connection
+        .incidents_mut()
+        .keep(side, segment, events, evidence)
+}
+
+#[inline]
+fn may_journal(connection: &Connection, events: Events) -> bool {
+    (connection.incidents.as_ref()).is_none_or(|incidents| incidents.may_journal(events))
 }

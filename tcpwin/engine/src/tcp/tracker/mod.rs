@@ -308,13 +308,15 @@ impl Tracker {
         self.stall = None;
         if connection.brings_nothing(side, segment) && is_repeated() {
             self.duplicates += 1;
-            let direction = &mut connection.directions[side];
-            direction.count(event::CAPTURE_DUPLICATE);
+            (connection.incidents_mut()).count(side, event::CAPTURE_DUPLICATE);
             // The row describes the packet, which is counted only once.
-            let kind = direction.cold_state.as_ref().and_then(|cold_state| {
-                let episode = cold_state.episode()?;
-                episode.just_resent(Seq(segment.seq), segment.time_ns, WITHIN_NS)
-            });
+            let kind = connection.directions[side]
+                .cold_state
+                .as_ref()
+                .and_then(|cold_state| {
+                    let episode = cold_state.episode()?;
+                    episode.just_resent(Seq(segment.seq), segment.time_ns, WITHIN_NS)
+                });
             let events = event::CAPTURE_DUPLICATE | kind.unwrap_or(0);
             self.journaled
                 .keep(connection, side, segment, event::CAPTURE_DUPLICATE, None);

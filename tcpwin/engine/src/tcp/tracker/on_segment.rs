@@ -49,7 +49,7 @@ impl Connection {
         let (sent, acked) = self.sent_and_acked(side);
         let taken = fast::take(sent, acked, segment)?;
         if taken.events != 0 {
-            sent.count(taken.events);
+            self.incidents_mut().count(side, taken.events);
         }
         self.end_ns = segment.time_ns;
         if taken.is_last {
@@ -132,7 +132,7 @@ impl Connection {
             }
         }
         if events != 0 {
-            self.directions[side].count(events);
+            self.incidents_mut().count(side, events);
         }
         if let (true, Some(evidence)) = (self.is_sampled(), evidence.as_mut()) {
             // Segments between two samples may explain all of it.
@@ -140,7 +140,7 @@ impl Connection {
         }
         if let Some(before) = before {
             let ended = before.judge(self, side, segment, events);
-            let stalls = &mut self.incidents_mut().stalls;
+            let stalls = &mut self.incidents_mut().rare_mut().stalls;
             stalls.get_or_insert_with(Box::default).add(&ended);
             *stall = Some(ended);
         }
@@ -151,7 +151,7 @@ impl Connection {
     #[cold]
     fn set_clock_right(&mut self, time_ns: i64) -> i64 {
         let end_ns = self.end_ns;
-        let clock = &mut self.incidents_mut().clock;
+        let clock = &mut self.incidents_mut().rare_mut().clock;
         let (time_ns, stepped_ns) = clock.set_right(time_ns, end_ns);
         self.is_clock_doubted = clock.is_doubted();
         if let Some(stepped_ns) = stepped_ns {
@@ -339,7 +339,7 @@ impl Connection {
             Reset::Obeyed => {}
             Reset::Refused => return (0, None),
             Reset::Doubtful => {
-                let doubt = &mut self.incidents_mut().doubtful_reset;
+                let doubt = &mut self.incidents_mut().rare_mut().doubtful_reset;
                 doubt.get_or_insert(DoubtfulReset {
                     side: side as u8,
                     time_ns: now_ns,
@@ -357,7 +357,7 @@ impl Connection {
                 .iter()
                 .any(|direction| direction.data_segments > 0)
             {
-                self.incidents_mut().reset = Some((now_ns, segment.frame));
+                self.incidents_mut().rare_mut().reset = Some((now_ns, segment.frame));
             }
         }
         for direction in &mut self.directions {

@@ -184,6 +184,10 @@ impl Direction {
         } else {
             right
         };
+        let known = self.cold_state.as_ref();
+        if !edge.is_before(right) && known.is_none_or(|known| known.taken_back.is_none()) {
+            return;
+        }
         let taken = self
             .cold_state()
             .taken_back

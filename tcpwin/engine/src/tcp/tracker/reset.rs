@@ -58,14 +58,15 @@ pub fn refute(connection: &mut Connection, side: usize, segment: &Segment) {
     let is_crossing = side != usize::from(doubt.side)
         && segment.time_ns.saturating_sub(doubt.time_ns) <= crossing_ns.saturating_mul(2);
     if !is_crossing {
-        connection.incidents_mut().doubtful_reset = None;
+        connection.incidents_mut().rare_mut().doubtful_reset = None;
     }
 }
 
 /// Accept a doubtful RST at the connection's end if nothing followed it.
 pub fn conclude(connection: &mut Connection) {
     let incidents = connection.incidents.as_mut();
-    let Some(doubt) = incidents.and_then(|incidents| incidents.doubtful_reset.take()) else {
+    let rare = incidents.and_then(|incidents| incidents.rare.as_mut());
+    let Some(doubt) = rare.and_then(|rare| rare.doubtful_reset.take()) else {
         return;
     };
     let DoubtfulReset {
@@ -84,7 +85,7 @@ pub fn conclude(connection: &mut Connection) {
         .iter()
         .any(|each| each.data_segments > 0);
     if has_data {
-        connection.incidents_mut().reset = Some((time_ns, frame));
+        connection.incidents_mut().rare_mut().reset = Some((time_ns, frame));
     }
     for direction in &mut connection.directions {
         if let Some(cold_state) = &mut direction.cold_state {

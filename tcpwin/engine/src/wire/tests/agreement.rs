@@ -7,12 +7,38 @@ use crate::capture::Packet;
 use crate::wire::fast;
 use crate::wire::{Options, Outcome, Segment, SegmentParser};
 
-/// An ordinary frame: random addresses, numbers and payload length, with or without timestamps, padded or cut.
+/// Options of a TCP header, well-formed or not.
+fn option_bytes() -> impl Strategy<Value = Vec<u8>> {
+    let option = prop_oneof![
+        Just(vec![1]),
+        Just(vec![0]),
+        Just(vec![4, 2]),
+        any::<[u8; 2]>().prop_map(|v| vec![2, 4, v[0], v[1]]),
+        any::<u8>().prop_map(|v| vec![3, 3, v]),
+        any::<[u8; 8]>().prop_map(|v| [&[5, 10][..], &v].concat()),
+        any::<[u8; 8]>().prop_map(|v| [&[8, 10][..], &v].concat()),
+        prop::collection::vec(any::<u8>(), 1..6),
+    ];
+    prop::collection::vec(option, 0..8).prop_map(|options| {
+        let mut bytes = options.concat();
+        bytes.resize(bytes.len().min(40).next_multiple_of(4), 1);
+        bytes
+    })
+}
+
+/// An ordinary frame: random addresses, numbers and payload length, without options, with timestamps or with any; padded
+/// or cut.
 fn ordinary_frame() -> impl Strategy<Value = (Vec<u8>, u32)> {
     let fields = prop::collection::vec(any::<u8>(), 66);
-    (fields, any::<bool>(), 0u16..3000, 0usize..50, 0u32..20).prop_map(
-        |(mut frame, timestamps, payload_len, captured_payload, padding)| {
-            let header_len: u16 = if timestamps { 32 } else { 20 };
+    let usual = any::<bool>();
+    let others = prop::option::of(option_bytes());
+    (fields, usual, others, 0u16..3000, 0usize..50, 0u32..20).prop_map(
+        |(mut frame, timestamps, others, payload_len, captured_payload, padding)| {
+            let timestamps = timestamps && others.is_none();
+            let options_len = others
+                .as_ref()
+                .map_or(if timestamps { 12 } else { 0 }, Vec::len);
+            let header_len = 20 + options_len as u16;
             frame[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
             frame[16..18].copy_from_slice(&(20 + header_len + payload_len).to_be_bytes());
             // Don't-fragment may be set, nothing else.
@@ -24,6 +50,7 @@ fn ordinary_frame() -> impl Strategy<Value = (Vec<u8>, u32)> {
                 frame[54..58].copy_from_slice(&[1, 1, 8, 10]);
             } else {
                 frame.truncate(54);
+                frame.extend(others.unwrap_or_default());
             }
             let payload_bytes = captured_payload.min(usize::from(payload_len));
             frame.resize(frame.len() + payload_bytes, 0);
