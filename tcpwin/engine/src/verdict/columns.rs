@@ -54,7 +54,7 @@ impl Losses {
     pub fn of(connection: &Connection) -> Losses {
         let views = [true, false].map(|is_from_a| DirectionView::new(connection, is_from_a));
         let items_ns = views.each_ref().map(DirectionView::budget);
-let has_repeated_syn = |side| connection.event_count(side, event::SYN_RETRANSMISSION) > 0;
+        let has_repeated_syn = |side| connection.event_count(side, event::SYN_RETRANSMISSION) > 0;
         let turns = Conversation::of(connection).turns();
         let doubts = Doubts {
             is_disturbed: (0..2).any(has_repeated_syn) || close_state(connection) == "unanswered",
