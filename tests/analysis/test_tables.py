@@ -1,4 +1,4 @@
-"""Tables as rows, polars and Arrow have the same values, and None for the same missing ones."""
+"""Tables as rows, polars and Arrow have the same values, and None where a value is missing."""
 
 from pathlib import Path
 from typing import Any

@@ -39,7 +39,7 @@ def test_one_connection_comes_with_its_events(path: Path) -> None:
     expected = [dataclasses.asdict(event) for event in analyze(path).connections[0].events]
     assert connection["events"] == [{**event, "names": list(event["names"])} for event in expected]
     assert connection["events_omitted"] == 0
-    # This has everything in the complete document, and nothing more.
+    # Without its events it equals the connection in the complete document.
     [whole] = [other for other in json.loads(analyze(path).to_json())["connections"] if other["id"] == 0]
     assert {**connection, **whole} == connection
     assert set(connection) - set(whole) == {"events", "events_omitted"}

@@ -452,7 +452,7 @@ def test_events_and_series_of_the_worst_connections(tmp_path: Path) -> None:
     rows = ask(folder, "SELECT time_ns, max FROM {series} WHERE direction = 'b_to_a' AND series = 'flight' ORDER BY 1")
     assert rows == list(zip(series.time_ns.tolist(), series.max.tolist(), strict=True))
     assert np.all(np.diff(series.time_ns) > 0)
-    # Captures without them are measured again only on request.
+    # Captures measured without events are measured again only if events are requested.
     run_fleet(LOSS, "-o", tmp_path / "other")
     assert run_fleet(LOSS, "-o", tmp_path / "other", "--also", "events")["measured"] == 1
     assert run_fleet(LOSS, "-o", tmp_path / "other", "--also", "events")["unchanged"] == 1

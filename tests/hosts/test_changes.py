@@ -130,7 +130,7 @@ def test_of_a_listener_any_change_needs_the_whole() -> None:
 def test_changes_lead_from_one_message_to_the_next(data: st.DataObject, info_bytes: int, memory_bytes: int) -> None:
     base = message(info_bytes=info_bytes, memory_bytes=memory_bytes)
     _, parts = read_socket(base)
-    # Types and lengths of the attributes stay, and the state is not LISTEN.
+    # No change of the types and lengths of attributes, and no state LISTEN.
     places = [
         2, 3, *range(EXPIRES_AT, USER_AT), *range(parts.meminfo, parts.meminfo_end), *range(parts.info, parts.info_end)
     ]  # fmt: skip

@@ -12,7 +12,7 @@ import tcpwin
 
 
 def exchange(number: int) -> Story:
-    """A connection with a separate port and second, with 3 segments of a."""
+    """Return a connection with its own port, begun at its own second, with 3 segments of a."""
     story = Story(now=float(number)).setting(f"port a {41_000 + number}").handshake(options=SYNS)
     story.burst("a", 3).wait(0.04)
     story.ack("b")

@@ -44,7 +44,7 @@ class Timer:
         self.expires_ns: int | None = None
 
     def start(self, delay_ns: int) -> None:
-        """Expire at the first tick after a delay, replacing any earlier setting."""
+        """Expire at the first tick after a delay; an earlier expiry is cancelled."""
         self._generation += 1
         self.expires_ns = -(-(self._clock.now_ns + delay_ns) // self._tick_ns) * self._tick_ns
         self._clock.at(self.expires_ns, self._expire, self._generation)

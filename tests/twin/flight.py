@@ -64,9 +64,7 @@ class Flight:
         return None if self.bytes is None else max(self.bytes - self.sacked.total(), 0)
 
     def begin_acks(self, ack: int) -> None:
-        """Set SND.UNA from the first captured acknowledgment: below the data seen, if the capture began after that
-        was sent.
-        """
+        """Set SND.UNA from the first captured ACK, below the data seen if the capture began in mid-transfer."""
         self.is_acked = True
         if not self.is_started:
             self.start(ack)
