@@ -11,6 +11,9 @@ import pytest
 from bench.captures import build_example
 from bench.tools import write_tshark_profile
 
+# They show faults of the benchmark, not of the product.
+pytestmark = pytest.mark.nightly
+
 Generate = Callable[..., Path]
 ReadFields = Callable[..., list[list[str]]]
 

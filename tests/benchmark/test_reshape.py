@@ -10,6 +10,9 @@ from bench.captures import build_example
 
 import tcpwin
 
+# They show faults of the benchmark, not of the product.
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:

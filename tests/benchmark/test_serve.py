@@ -12,6 +12,9 @@ from bench.served import Served, ServiceError, serve
 from reference import ROOT
 from web.crafted import many_connections
 
+# They show faults of the benchmark, not of the product.
+pytestmark = pytest.mark.nightly
+
 TCPWIN = shlex.split(tools.own_tcpwin())
 
 

@@ -44,7 +44,7 @@ def tcpwin(*arguments: object, **more: Any) -> subprocess.CompletedProcess[bytes
         is_own = any(environment.get(name) != os.environ.get(name) for name in STARTUP)
         run = subprocess.run if is_own else forked.run
         done = run(command, capture_output=True, timeout=HANG_S, check=False, **more)
-    assert b"Traceback" not in done.stderr
+    assert b"Traceback" not in done.stderr, done.stderr.decode()
     assert b"panicked" not in done.stderr
     assert b"Exception ignored" not in done.stderr
     return done

@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 from cli import command
-from cli.command import CAPTURES
+from cli.command import CAPTURES, TCPWIN
 
 LAB = CAPTURES / "lab"
 READER = LAB / "slow-reader.pcap.gz"
@@ -24,9 +24,10 @@ def tcpwin(*arguments: object, **more: Any) -> subprocess.CompletedProcess[bytes
     return command.tcpwin(*arguments, env=dict(os.environ), **more)
 
 
-def run_fleet(*arguments: object, status: int = 0) -> dict[str, Any]:
-    """Run `tcpwin fleet run` and return its report."""
-    done = tcpwin("fleet", "run", *arguments, "--json")
+def run_fleet(*arguments: object, status: int = 0, starts: bool = False) -> dict[str, Any]:
+    """Run `tcpwin fleet run` and return its report; `starts` starts Python, where a browser runs in this process."""
+    command = ("fleet", "run", *arguments, "--json")
+    done = subprocess.run([TCPWIN, *command], capture_output=True, check=False) if starts else tcpwin(*command)
     assert done.returncode == status, done.stderr.decode()
     document: dict[str, Any] = json.loads(done.stdout)
     return document

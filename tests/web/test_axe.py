@@ -38,7 +38,7 @@ def check_all(page: Page, what: str) -> None:
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a data set of two captures and an unreadable file."""
     folder = tmp_path_factory.mktemp("fleet") / "set"
-    run_fleet(READER, MANY, TEXT, "-o", folder, status=3)
+    run_fleet(READER, MANY, TEXT, "-o", folder, status=3, starts=True)
     return folder
 
 

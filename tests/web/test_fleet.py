@@ -13,7 +13,7 @@ from web.conftest import MakeClient
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fleet") / "set"
-    run_fleet(LAB, TEXT, "-o", folder, status=3)
+    run_fleet(LAB, TEXT, "-o", folder, status=3, starts=True)
     return folder
 
 
