@@ -60,6 +60,12 @@ if TYPE_CHECKING:
 @click.option(
     "--anonymize", is_flag=True, help="Replace addresses, leave out names and host data; prefixes and ports stay."
 )
+@click.option(
+    "--verify",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="REPORT",
+    help="Write nothing; say whether REPORT has these results (exit status 1 if not).",
+)
 @click.option("--shift-times", is_flag=True, help="With --anonymize: let the first packet be at 2000-01-01.")
 def report(
     captures: tuple[str, ...],
@@ -71,6 +77,7 @@ def report(
     chosen: tuple[int, ...],
     theme: str,
     anonymize: bool,
+    verify: str | None,
     shift_times: bool,
 ) -> int:
     """Write a report: summary, findings with evidence, the worst connections with figures, all others as a table.
@@ -87,12 +94,14 @@ def report(
     if shift_times and not anonymize:
         raise click.UsageError("--shift-times goes with --anonymize")
     files = separate(captures, options, merge=merge)
-    if files and anonymize:
-        raise click.UsageError("--anonymize is for one capture")
+    if files and (anonymize or verify is not None):
+        raise click.UsageError("--anonymize and --verify are for one capture")
     if files and chosen:
         raise click.UsageError("--connection is for one capture: their numbers differ")
     if files:
         return _report_each(files, options, out, form or "html", limit, theme)
+    if verify is not None:
+        return _verify(verify, options.analyze(captures, keep=True))
     if out is not None and Path(out).is_dir():
         raise click.UsageError(f"{out} is a folder: name a file with -o OUT")
     try:
@@ -125,6 +134,16 @@ def report(
             with output.opened() as file:
                 file.write(made.markdown() if form == "md" else made.html(theme=theme))
     return 0
+
+
+def _verify(report: str, analysis: Analysis) -> int:
+    """Say whether a report matches an analysis."""
+    from tcpwin.render.report.digest import check_report
+    from tcpwin.units import name_text
+
+    difference = check_report(report, analysis)
+    click.echo(f"{name_text(report)}: {difference or 'its capture and results match'}")
+    return 0 if difference is None else 1
 
 
 def _report_each(files: list[str], options: CaptureOptions, out: str | None, form: str, limit: int, theme: str) -> int:

@@ -40,6 +40,8 @@ def write_document(report: Report, file: IO[str]) -> None:
             "verdict": None if summary.verdict is None else full_verdict(summary.verdict),
             "problems": {limit: list(ids) for limit, ids in summary.problems.items()},
         },
+        "capture_sha256": report.digest.capture,
+        "results_sha256": report.digest.results,
         "rules": [describe_rule(rule) for rule in report.rules],
         "counts": dict(report.findings.counts),
         "worst": worst,

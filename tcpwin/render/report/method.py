@@ -182,5 +182,6 @@ def method_text(report: Report, version: str) -> str:
         "as the sender accepts them (RFC 9293), scaled by both SYNs (RFC 7323), bytes in flight on data and on ACKs. "
         f"{count_text(len(report.rules), 'rule')} judged the connections. Times are the capture's; the client is the "
         f"side that opened a connection.{duplicates} Bytes and rates have decimal prefixes. "
-        "What a finding means: tcpwin explain CODE."
+        f"What a finding means: tcpwin explain CODE. {report.digest} They are compared by "
+        "tcpwin report CAPTURE --verify REPORT."
     )

@@ -28,6 +28,7 @@ from tcpwin.limits import (
     summarize,
 )
 from tcpwin.output import open_whole
+from tcpwin.render.report.digest import Digest, digest_of
 from tcpwin.render.view.connection import ConnectionView, view_connection
 from tcpwin.render.view.finding import FindingGroup, group_findings
 
@@ -100,6 +101,11 @@ class Report:
     notes: Sequence[Note] = ()
     chosen: Sequence[int] = ()
     _verdicts: dict[int, Verdict] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @cached_property
+    def digest(self) -> Digest:
+        """Digests of the capture and of the results."""
+        return digest_of(self.analysis)
 
     @cached_property
     def findings(self) -> Findings:

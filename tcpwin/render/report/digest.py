@@ -1,0 +1,87 @@
+"""Digests by which a report can be checked against its capture: of the capture's files, and of the results.
+
+The digest of the results leaves out names, addresses and times: a report with replaced addresses has the original's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tcpwin.errors import OutputError
+from tcpwin.sources import PathSource
+
+if TYPE_CHECKING:
+    from tcpwin.limits import Analysis
+
+MOST_CONNECTIONS = 1000
+"""The digest of the results covers as many connections, the worst first."""
+MOST_REPORT_BYTES = 256 << 20
+_VERDICT = ("limit", "second_limit", "share", "cost_ns", "confidence", "owner", "side", "direction", "is_problem")
+_CAPTURE = re.compile(r"capture[_ ]sha-?256\W{1,12}([0-9a-f]{64})", re.IGNORECASE)
+_RESULTS = re.compile(r"results[_ ]sha-?256\W{1,12}([0-9a-f]{64})", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """SHA-256 of a capture's files, if they are files, and of its results, in hexadecimal."""
+
+    capture: str | None
+    results: str
+
+    def __str__(self) -> str:
+        capture = "" if self.capture is None else f"Capture SHA-256: {self.capture}. "
+        return f"{capture}Results SHA-256: {self.results}."
+
+
+def digest_of(analysis: Analysis) -> Digest:
+    """Compute the digests of an analysis; reads the capture's files."""
+    connections = [
+        [
+            connection.id,
+            *(getattr(connection.verdict, name) for name in _VERDICT),
+            [[each.code, list(each.evidence.frames)] for each in connection.findings],
+        ]
+        for connection in analysis.worst(MOST_CONNECTIONS)
+    ]
+    counts = sorted(analysis.findings.counts.items())
+    document = [analysis.capture.packets, analysis.capture.segments, len(analysis), counts, connections]
+    text = json.dumps(document, separators=(",", ":"), default=str)
+    return Digest(_capture(analysis), hashlib.sha256(text.encode()).hexdigest())
+
+
+def _capture(analysis: Analysis) -> str | None:
+    source = analysis._source
+    if type(source) is not PathSource or source.size_bytes is None:
+        return None
+    digests = []
+    for path in source.open():
+        with open(path, "rb") as file:  # noqa: PTH123 - any path that the source accepts
+            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def check_report(report: str | os.PathLike[str], analysis: Analysis) -> str | None:
+    """Compare a report (HTML, Markdown or JSON) with the analysis of its capture; return how they differ, or None.
+
+    Raises:
+        OutputError: the report cannot be read, or has no digest.
+    """
+    name = os.fspath(report)
+    try:
+        with Path(report).open("rb") as file:
+            text = file.read(MOST_REPORT_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        raise OutputError(f"{name}: {error.strerror}") from None
+    results, capture = _RESULTS.search(text), _CAPTURE.search(text)
+    if results is None:
+        raise OutputError(f"{name}: no digest: HTML, Markdown and JSON reports of this version have one")
+    made = digest_of(analysis)
+    if capture is not None and made.capture is not None and capture[1] != made.capture:
+        return "the report is of another capture"
+    return None if results[1] == made.results else "the report has other results"
