@@ -11,6 +11,7 @@ import httpx2
 import pytest
 from fastapi.testclient import TestClient
 from live import HANG_S, until
+from sqlalchemy import select
 from web.conftest import MakeClient
 from web.crafted import API, analysed, settle
 from web.postgres import ON_BOTH, Postgres
@@ -19,12 +20,25 @@ from web.test_bad_days import held_by
 
 from tcpwin_web.results import layout
 from tcpwin_web.storage import DataFolder
+from tcpwin_web.storage.models import Job
 
 
 def is_shown(client: TestClient, id: str, link: str) -> bool:
     """Whether a capture's page, its result, its connection and its share link are there."""
     paths = (f"/captures/{id}", f"{API}/captures/{id}/analysis", f"{API}/captures/{id}/connections/0", link)
     return all(client.get(path, headers={"accept": "text/html"}).status_code == 200 for path in paths)
+
+
+def jobs_of(client: TestClient, id: str) -> int:
+    """Return the rows of a capture's analyses."""
+    database = client.app.state.service.database  # type: ignore[attr-defined]
+
+    async def count() -> int:
+        async with database.begin() as session:
+            return len((await session.scalars(select(Job).where(Job.capture_id == id))).all())
+
+    assert client.portal is not None
+    return int(client.portal.call(count))
 
 
 @ON_BOTH
@@ -37,8 +51,12 @@ def test_results_stay_until_new_ones_replace_them(make_client: MakeClient, captu
         assert client.post(place).json()["status"] == "queued"
         assert is_shown(client, id, link)
         assert "being analysed again" in client.get(f"/captures/{id}", headers={"accept": "text/html"}).text
+        for _ in range(5):
+            assert client.delete(place).json()["status"] == "done"
+            assert client.post(place).status_code == 202
         assert client.delete(place).json()["status"] == "done"
         assert is_shown(client, id, link)
+        assert jobs_of(client, id) == 1
         assert client.post(place).status_code == 202
     assert settle(client, id)["failure"] is None
     assert is_shown(client, id, link)

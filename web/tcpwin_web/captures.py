@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import structlog
-from sqlalchemy import ColumnElement, func, or_, select, update
+from sqlalchemy import ColumnElement, delete, func, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import selectinload
@@ -37,6 +37,7 @@ NO_CAPTURE = (
     "no capture among the files, only host snapshots: add their capture, or read them with tcpwin ss and tcpwin nstat"
 )
 INTERRUPTED = "the service stopped during an upload: send the missing files again"
+OVER = ("done", "failed", "cancelled")
 LOST = "the database failed during an upload: send again what is missing"
 SORTS = {
     "created": Capture.created_ns,
@@ -267,6 +268,8 @@ class Captures:
             started = [capture, *bundles.split(capture)]
             session.add_all(started)
             await session.flush()
+            # Whoever starts and cancels an analysis again and again must not fill the table.
+            await session.execute(delete(Job).where(Job.capture_id == capture_id, Job.status.in_(OVER)))
             for each in started:
                 session.add(Job(capture_id=each.id, owner=_owner()))
                 each.status, each.failure = "queued", None

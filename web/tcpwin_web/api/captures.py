@@ -289,6 +289,7 @@ async def start_analysis(service: ServiceOf, request: Request, capture_id: Captu
 
     A bundle with several captures becomes several captures, each with the bundle's snapshots, linked by `bundle_id`.
     """
+    service.rates.take("upload", request)
     started = await service.captures.start(capture_id)
     for each in started:
         await service.audit.note(request, "analysis.start", each.id)
