@@ -138,7 +138,7 @@ def report(
 
 def _verify(report: str, analysis: Analysis) -> int:
     """Say whether a report matches an analysis."""
-    from tcpwin.render.report.digest import check_report
+    from tcpwin.render.report import check_report
     from tcpwin.units import name_text
 
     difference = check_report(report, analysis)
