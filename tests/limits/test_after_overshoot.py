@@ -21,7 +21,7 @@ SERVICE = 0.002
 """Serialization time of a segment on the bottleneck, in seconds: without a queue, 50 are in flight."""
 OVERSHOT, SEGMENTS = 120, 2500
 PLACES = {"sender": 0.0, "middle": 0.5, "receiver": 1.0}
-"""Capture point as the share of the path between it and the sender, whose end has the queue."""
+"""The capture point: 0 is the sender's end, which has the queue, 1 the receiver's."""
 
 
 def after_an_overshoot(
