@@ -14,7 +14,7 @@ from tcpwin_web.slots import Caller, set_caller
 
 DROP = "tcpwin.drop"
 """Key of an ASGI scope: closes the client's connection."""
-CHECK_SECONDS = 0.25
+CHECK_SECONDS = 0.4
 """Interval at which the access of open requests is checked again."""
 
 
