@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cli.command import CAPTURES, TCPWIN
+from reference import NO_RIGHT
 
 from tcpwin.errors import FilterError
 from tcpwin.offline import AF_UNIX, run_offline
@@ -44,7 +45,7 @@ def traced(
             if until is not None and until in line:
                 process.stdin.close()
     if "ptrace" in output or not log.exists():
-        pytest.skip("this process may not trace others")
+        pytest.skip(f"{NO_RIGHT} trace others")
     return output, log.read_text().splitlines()
 
 
