@@ -126,3 +126,25 @@ def test_exchanges_are_listed_with_their_times(tmp_path: Path) -> None:
         assert [round(int(ns) / MS) for ns in found.think_ns][1:] == [10, 20]
         assert found.answer_bytes.tolist() == [900, 5_000, 900]
         assert found.request_bytes.tolist() == [200, 200, 2_000]
+
+
+def test_the_band_shows_whose_turn_it_is_at_each_instant(tmp_path: Path) -> None:
+    """Captured at the client, half of the path's time lies before the server's work and half after it."""
+    analysis = Conversation([Exchange(0.01, 0.3)] * 2, 0.1).story().analyze(tmp_path)
+    [view] = analysis.views([0])
+    series = view.budget(direction="b_to_a")
+    start_ns = analysis.connections[0].start_ns
+    band = [
+        (name, round(int(series.start_ns[place] - start_ns) / MS), round(int(spent_ns[place]) / MS))
+        for place in range(len(series))
+        for name, spent_ns in series.spent_ns.items()
+        if spent_ns[place]
+    ]
+    assert band[:6] == [
+        ("handshake", 0, 100),
+        ("requester", 100, 10),
+        ("round_trip", 110, 50),
+        ("responder", 160, 300),
+        ("round_trip", 460, 50),
+        ("requester", 510, 10),
+    ]

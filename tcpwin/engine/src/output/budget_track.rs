@@ -6,12 +6,14 @@
 use crate::output::field::DirectionView;
 use crate::output::series::Span;
 use crate::output::timeline::{Timeline, KINDS, OPEN};
+use crate::output::turns::{Conversation, CHARGED_TO};
 use crate::output::vantage::path_rtt_ns;
 use crate::tables::budget_item::SenderState;
 use crate::tcp::budget::charge_log::Charge;
 use crate::tcp::budget::Budget;
 use crate::tcp::connection::direction::Direction;
 use crate::tcp::connection::state::Connection;
+use crate::tcp::timing::waits::REST_NS;
 
 const IDLE: usize = SenderState::Application as usize;
 const CLOSED_WINDOW: usize = SenderState::ZeroWindow as usize;
@@ -27,6 +29,21 @@ pub struct BudgetTrack {
     limited_ns: i64,
     recovery_ns: i64,
     closed: Closed,
+    /// Turns of both sides so far, and the spans of the first [`MOST_TURNS`].
+    turns: [u32; 2],
+    spans: Vec<TurnSpan>,
+}
+
+/// Later turns of a longer conversation are placed by their sums alone.
+const MOST_TURNS: usize = 4096;
+
+/// A wait of one side for the other at the capture point, half of the path's part at either end.
+#[derive(Clone, Copy)]
+struct TurnSpan {
+    from_ns: i64,
+    to_ns: i64,
+    half_ns: i64,
+    item: SenderState,
 }
 
 /// The zero-window episodes read so far.
@@ -50,6 +67,52 @@ impl BudgetTrack {
             limited_ns: 0,
             recovery_ns: 0,
             closed: Closed::default(),
+            turns: [0; 2],
+            spans: Vec::new(),
+        }
+    }
+
+    /// Note a turn that began with the newest segment, sent by `side`, whichever direction this is.
+    pub fn take_turn(&mut self, now_ns: i64, connection: &Connection, side: usize) {
+        let (acts, other) = (
+            &connection.directions[side],
+            &connection.directions[1 - side],
+        );
+        let turns = turns_of(acts);
+        if std::mem::replace(&mut self.turns[side], turns) == turns || turns == 0 {
+            return;
+        }
+        if self.spans.len() < MOST_TURNS {
+            let from_ns = other.last_data_ns;
+            let wait_ns = now_ns.saturating_sub(from_ns).max(0);
+            let leg_ns = other.rtt_to_receiver_ns().unwrap_or(0).clamp(0, wait_ns);
+            let is_asking = side == connection.initiator_side();
+            self.spans.push(TurnSpan {
+                from_ns,
+                to_ns: now_ns,
+                half_ns: leg_ns / 2,
+                item: match is_asking {
+                    true if wait_ns - leg_ns > REST_NS => SenderState::Idle,
+                    true => SenderState::Requester,
+                    false => SenderState::Responder,
+                },
+            });
+        }
+    }
+
+    /// Charge the waits to whose turn it was.
+    fn place_turns(&mut self) {
+        for span in std::mem::take(&mut self.spans) {
+            let (own_from_ns, own_to_ns) = (span.from_ns + span.half_ns, span.to_ns - span.half_ns);
+            for (from_ns, to_ns, item) in [
+                (span.from_ns, own_from_ns, SenderState::RoundTrip),
+                (own_from_ns, own_to_ns, span.item),
+                (own_to_ns, span.to_ns, SenderState::RoundTrip),
+            ] {
+                let kinds = CHARGED_TO.map(|item| item as usize);
+                self.timeline
+                    .convert(from_ns, to_ns, &kinds, item as usize, i64::MAX);
+            }
         }
     }
 
@@ -233,6 +296,9 @@ impl BudgetTrack {
             self.timeline
                 .convert(start_ns, to_ns, &[IDLE], into, i64::MAX);
         }
+        if Conversation::of(connection).turns().is_some() {
+            self.place_turns();
+        }
         self.timeline.settle(&view.budget());
     }
 }
@@ -246,6 +312,13 @@ const ANY: [usize; KINDS] = {
     }
     kinds
 };
+
+/// Turns of a side that were no crossings.
+fn turns_of(side: &Direction) -> u32 {
+    let turns = side.pace().and_then(|pace| pace.turns.as_deref());
+    let counted = turns.map_or(0, |turns| turns.waits.turns);
+    counted + u32::from(side.first_answer_ns().is_some())
+}
 
 fn budget_of(direction: &Direction) -> Option<&Budget> {
     let budget = &direction.pace()?.late.budget;

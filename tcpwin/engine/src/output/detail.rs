@@ -235,6 +235,9 @@ impl Detail {
         }
         for (budget, direction) in self.budgets.iter_mut().zip(&connection.directions) {
             budget.take(now_ns, direction);
+            if segment.payload_len > 0 {
+                budget.take_turn(now_ns, connection, usize::from(annotation.side));
+            }
         }
         if let Some(rtt_ns) = annotation.rtt_ns {
             let timed = 1 - usize::from(annotation.side);

@@ -15,7 +15,7 @@ const CROSSED_PART: u32 = 4;
 
 /// Items that a sender's waiting for the other side may have been charged to, likeliest first: nothing to send, or the
 /// last of its data still in flight.
-const CHARGED_TO: [SenderState; 4] = [
+pub(super) const CHARGED_TO: [SenderState; 4] = [
     SenderState::Application,
     SenderState::SlowStart,
     SenderState::Congestion,
