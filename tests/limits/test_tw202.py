@@ -11,6 +11,7 @@ from stories.story import Story, blame, judged
 from stories.window_stories import full, one, rounds, sample, scaled
 
 import tcpwin
+from tcpwin.limits.reading import Reading
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "lab"
 
@@ -72,6 +73,15 @@ def test_a_window_that_falls_is_a_slow_readers(tmp_path: Path) -> None:
 def test_a_window_that_rarely_falls_is_not_a_slow_reader(tmp_path: Path) -> None:
     # 7 of 31 round trips are 23 %, below the threshold of 30 %; the rate is that of the window.
     assert one(drained(22, 8).analyze(tmp_path), "TW202").owner == "server_host"
+
+
+@pytest.mark.parametrize(("fast", "slow", "owner"), [(10, 20, "server_application"), (22, 8, "server_host")])
+def test_without_series_the_mean_window_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast: int, slow: int, owner: str
+) -> None:
+    """A mean of 28 kB is below half of the largest window of 65,536 bytes; one of 50 kB is not."""
+    monkeypatch.setattr(Reading, "may_follow_series", lambda *_: False)
+    assert one(drained(fast, slow).analyze(tmp_path), "TW202").owner == owner
 
 
 @pytest.mark.parametrize(("limited_ms", "found"), [(700, 1), (190, 0)])
