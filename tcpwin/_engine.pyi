@@ -71,6 +71,7 @@ class _LimitRow(TypedDict):
     phrase: str
     group: str
     is_mendable: bool
+    is_fault: bool
     held_by: list[str]
 
 class _ItemRow(TypedDict):
@@ -119,7 +120,7 @@ def judge(
     packets_ns: Sequence[int],
     *,
     kernel_window_ns: int | None = None,
-    findings: Sequence[tuple[str, str | None, str, bool, int, bool]] = (),
+    findings: Sequence[tuple[str, str | None, str, bool, int, bool, bool, str | None]] = (),
     claims: Sequence[tuple[int, str, str, int]] = (),
     crossing: object | None = None,
     is_capture_lossy: bool = False,
@@ -128,7 +129,8 @@ def judge(
 
     Args:
         items_ns: of its budget as corrected; `packets_ns`: by the packets alone.
-        findings: owner, side, confidence, whether it warns, cost, and whether it has a remedy.
+        findings: owner, side, confidence, whether it warns, cost, whether it has a remedy, whether it is an error, and
+            the fault that it reports.
         claims: the finding's place, item, limit and time.
     """
 
@@ -369,6 +371,14 @@ def row_columns(
     shifts: _Shifts | None = None,
     progress: _Progress = None,
 ) -> dict[str, Any]: ...
+def icmp_errors(result: Result) -> list[dict[str, Any]]:
+    """Return the ICMP errors about segments, in order, each with the connection that it quotes."""
+
+def header_columns(
+    source: _Source, ids: set[int], most: int, *, name: str = "stream", shifts: _Shifts | None = None
+) -> dict[str, Any]:
+    """Return header fields of the segments of some connections, in order, as arrays; -1 for absent values."""
+
 def row_chunks(
     source: _Source,
     take: Callable[[dict[str, Any]], object],

@@ -17,6 +17,7 @@ from tcpwin.analysis.event_columns import EventColumns as EventColumns
 from tcpwin.analysis.event_columns import StallColumns as StallColumns
 from tcpwin.analysis.exchanges import Exchanges as Exchanges
 from tcpwin.analysis.exchanges import exchanges_of as exchanges_of
+from tcpwin.analysis.icmp import IcmpError as IcmpError
 from tcpwin.analysis.measurement import FIRST_NS as FIRST_NS
 from tcpwin.analysis.measurement import LAST_NS as LAST_NS
 from tcpwin.analysis.measurement import SCHEMA as SCHEMA

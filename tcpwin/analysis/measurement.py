@@ -12,12 +12,16 @@ from tcpwin import _engine
 from tcpwin.analysis.capture import Capture
 from tcpwin.analysis.connection import MeasuredConnection
 from tcpwin.analysis.connections import Connections
+from tcpwin.analysis.icmp import IcmpError
 from tcpwin.analysis.threads import threads_for
 from tcpwin.analysis.view import View
 from tcpwin.errors import ArgumentError, TcpwinError
 from tcpwin.sources import Packets, SelectedSource, Selection, Source, resolve
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from tcpwin.analysis.table import Table
     from tcpwin.names import DirectionName
 
@@ -233,6 +237,22 @@ class Measurement:
             columns, is_same = self._engine.segments(source(), id, name=name, shifts=self._shifts, index=self._index)
             self._check_same(is_same)
         return as_table(columns, _engine.ROW_COLUMNS)
+
+    def header_columns(self, connections: set[int], most: int) -> dict[str, NDArray[np.int64]]:
+        """Return header fields of the segments of some connections, at most `most`; reads the source again.
+
+        Raises:
+            SourceError: the source changed, or could be read only once.
+        """
+        source = self._source
+        return _engine.header_columns(source.open(), connections, most, name=source.name, shifts=self._shifts)
+
+    @cached_property
+    def icmp_errors(self) -> tuple[IcmpError, ...]:
+        """The ICMP errors about segments, in order; at most the first thousand."""
+        if not self.capture.quoted_in_icmp:
+            return ()
+        return tuple(map(IcmpError.from_engine, _engine.icmp_errors(self._engine)))
 
     def follow(self, connections: Iterable[int]) -> None:
         """Read series and events of several connections in one go, so that asking for each is free."""

@@ -92,6 +92,7 @@ class Sender:
     rttvar_ns: float = 0.0
     acked: bool = False
     shift: int | None = None
+    data_ns: int = 0
 
     def unwrap(self, number: int, near: int) -> int:
         """Return the number with these low 32 bits nearest to another."""
@@ -180,6 +181,7 @@ class Judge:
             sent.probed |= sent.closed_ns is not None
         elif packet.length:
             sent.tries.clear()
+            sent.data_ns = packet.time_ns
         for each in sent.sent if is_again else ():
             if each[0] < end and start < each[1]:
                 each[3] = 1
@@ -193,11 +195,17 @@ class Judge:
 
     def stalls(self, end_ns: int) -> Iterator[tuple[Way, Stall]]:
         """Return what each side waits for at the end of the capture, or at a reset."""
-        until_ns = self.now_ns if self.resetter else min(end_ns, self.now_ns + MOST_NS)
+        # A longer capture would contain the segments of the next timers.
+        next_ns = max(map(self._next_timer_ns, self.senders.values()), default=0)
+        until_ns = self.now_ns if self.resetter else min(end_ns, self.now_ns + next_ns)
         for side in self.senders:
             stall = self._stall(side, until_ns)
             if stall is not None:
                 yield (side, next(other for other in self.senders if other != side)), stall
+
+    def _next_timer_ns(self, sent: Sender) -> int:
+        lasted_ns = sent.tries[-1] - sent.data_ns if sent.tries else 0
+        return min(2 * max(round(sent.timeout_ns(self.handshake_ns)), INITIAL_NS, lasted_ns), MOST_NS)
 
     def _stall(self, side: End, end_ns: int) -> Stall | None:
         sent = self.senders[side]

@@ -126,7 +126,7 @@ class Case:
 # Frames: 1 to 3 the handshake, 4 to 23 the first data, 24 its ACK.
 CASES = {
     "closed window": Case(lambda: closed(6), "zero_window", 24, "TW203"),
-    "closed window, capture continues": Case(lambda: closed(2), "zero_window", 24, "TW203", 5.0),
+    "closed window, capture continues": Case(lambda: closed(2), "zero_window", 24, "TW203", 2.0),
     "closed window, reset by the sender": Case(lambda: reset(closed(5), "a"), "zero_window", 24, "TW203"),
     "closed window, reset by the receiver": Case(lambda: reset(closed(5), "b"), "zero_window", 24, "TW203"),
     "closed window, then silence": Case(lambda: closed(6, answered=False), "peer_silent", 25, "TW506", blind=True),
@@ -134,9 +134,9 @@ CASES = {
     "silent peer, one segment": Case(lambda: unanswered(6, segments=1), "peer_silent", 25, "TW506"),
     "silent peer, reset by the sender": Case(lambda: reset(unanswered(5), "a"), "peer_silent", 25, "TW506"),
     "silent peer, reset by the receiver": Case(lambda: reset(unanswered(5), "b"), "peer_silent", 25, "TW506"),
-    "write, nothing else": Case(lambda: unanswered(0), "unacknowledged", 25, "TW506", 9.0, blind=True),
+    "write, nothing else": Case(lambda: unanswered(0), "unacknowledged", 25, "TW506", 2.0, blind=True),
     "write, sent again once": Case(lambda: unanswered(1), "unacknowledged", 25, "TW506", 0.4, blind=True),
-    "tail loss probe": Case(tail_probe, "unacknowledged", 25, "TW506", 3.0, blind=True),
+    "tail loss probe": Case(tail_probe, "unacknowledged", 25, "TW506", 2.0, blind=True),
     "keep-alives": Case(lambda: keep_alives(5), "peer_silent", 25, "TW506", blind=True),
     "keep-alives, answered at first": Case(lambda: keep_alives(8, answered=3), "peer_silent", 31, "TW506", blind=True),
     "half-closed by the receiver": Case(half_closed_by_receiver, "peer_silent", 27, "TW506"),

@@ -14,6 +14,7 @@ mod field_attribute;
 mod files;
 mod first_events;
 mod headers;
+mod icmp_errors;
 mod live;
 mod pair;
 mod pass;
@@ -114,6 +115,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(pass::write_rows, module)?)?;
     module.add_function(wrap_pyfunction!(pass::row_columns, module)?)?;
     module.add_function(wrap_pyfunction!(pass::row_chunks, module)?)?;
+    module.add_function(wrap_pyfunction!(icmp_errors::icmp_errors, module)?)?;
+    module.add_function(wrap_pyfunction!(pass::header_columns, module)?)?;
     module.add_function(wrap_pyfunction!(fields, module)?)?;
     module.add_function(wrap_pyfunction!(field_table, module)?)?;
     module.add_function(wrap_pyfunction!(copy::copy_packets, module)?)?;

@@ -30,7 +30,7 @@ impl DirectionView<'_> {
         let connection = self.connection;
         let total_ns = connection.end_ns.saturating_sub(connection.start_ns).max(0);
         let mut spent = [0i64; SENDER_STATES];
-        if connection.is_sampled() {
+        if connection.is_sampled() || self.is_one_sided() {
             spent[SenderState::Unknown as usize] = total_ns;
             return spent;
         }
@@ -249,6 +249,15 @@ impl DirectionView<'_> {
         let least = u64::from(data.window.min_bytes) << shift;
         let wanted = u64::from(data.flight_max_bytes()) + u64::from(data.segment_size());
         peer.own_scale.is_certain() || (data.window.is_known && least >= wanted)
+    }
+
+    /// Return whether the capture holds one side only, and not its call for the other: what the side waited for is in
+    /// packets that the capture lacks.
+    fn is_one_sided(&self) -> bool {
+        let [side, other] = &self.connection.directions;
+        side.is_seen != other.is_seen
+            && self.connection.syn_ns().is_none()
+            && self.unanswered_ns() == 0
     }
 
     /// Time from the first SYN to the ACK that completed the handshake; the whole life if none did.

@@ -10,6 +10,7 @@ pub mod detail;
 pub mod event_fields;
 pub mod field;
 pub mod fields;
+pub mod header_columns;
 pub mod headers;
 pub mod histogram;
 pub mod index;

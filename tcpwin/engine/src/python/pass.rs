@@ -1,9 +1,10 @@
 //! Passes over a capture: for an analysis, or for the per-segment table of all connections.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::BufWriter;
 use std::path::PathBuf;
 
+use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -18,11 +19,13 @@ use super::run::{pass, pass_sharded};
 use super::second_reading::{begin_index, given_shifts, ShiftsArgument};
 use crate::output::columns::RowColumns;
 use crate::output::detail::{Chosen, DetailSink, Extent};
+use crate::output::header_columns::{HeaderRow, HeaderRows};
 use crate::output::index::{Frames, NoIndex};
 use crate::output::pass::NoSink;
 use crate::output::rows::{ChosenColumns, Format, RowWriter};
 use crate::output::series::Span;
 use crate::tcp::tracker::Tracker;
+use crate::wire::NO_IP_ID;
 
 /// Analyse a capture. `follow` selects the connections whose series, events and up to `rows` rows are recorded: None,
 /// "all" or numbers; "events" records the events and stalls of all. `shifts` are window scale shifts from elsewhere, by
@@ -198,6 +201,55 @@ pub fn row_columns<'py>(
         progress.as_ref(),
     )?;
     rows_to_python(py, rows)
+}
+
+/// Header fields of chosen connections, at most `most` rows: name → values. Absent values are -1.
+#[pyfunction]
+#[pyo3(signature = (source, ids, most, *, name="stream", shifts=None))]
+pub fn header_columns<'py>(
+    source: &Bound<'py, PyAny>,
+    ids: BTreeSet<u32>,
+    most: usize,
+    name: &str,
+    shifts: Option<ShiftsArgument>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let py = source.py();
+    let input = open(source, name)?;
+    let mut sink = HeaderRows::of(ids, most);
+    let tracker = Tracker::with_shifts(given_shifts(shifts));
+    pass(py, input, tracker, &mut sink, &mut NoIndex, None)?;
+    let dict = PyDict::new(py);
+    macro_rules! columns {
+        ($($name:literal: $value:expr;)*) => {
+            $({
+                let value: fn(&HeaderRow) -> i64 = $value;
+                let values: Vec<i64> = sink.rows.iter().map(value).collect();
+                dict.set_item($name, PyArray1::from_vec(py, values))?;
+            })*
+        };
+    }
+    columns! {
+        "connection": |row| row.connection.into();
+        "is_from_initiator": |row| row.is_from_initiator.into();
+        "frame": |row| row.segment.frame as i64;
+        "time_ns": |row| row.segment.time_ns;
+        "seq": |row| row.segment.seq.into();
+        "ack": |row| row.segment.ack.into();
+        "length": |row| row.segment.payload_len.into();
+        "flags": |row| row.segment.flags.into();
+        "window_raw": |row| row.segment.window.into();
+        "ttl": |row| row.segment.ttl.into();
+        "ip_id": |row| if row.segment.ip_id == NO_IP_ID { -1 } else { row.segment.ip_id.into() };
+        "tsval": |row| row.segment.options.timestamps.map_or(-1, |it| it.0.into());
+        "tsecr": |row| row.segment.options.timestamps.map_or(-1, |it| it.1.into());
+        "mss": |row| row.segment.options.mss.map_or(-1, i64::from);
+        "window_scale": |row| row.segment.options.window_scale.map_or(-1, i64::from);
+        "sack_blocks": |row| row.segment.options.sack_blocks().len() as i64;
+        "sack_left": |row| row.segment.options.sack_blocks().first().map_or(-1, |it| it.0.into());
+        "sack_right": |row| row.segment.options.sack_blocks().first().map_or(-1, |it| it.1.into());
+        "events": |row| row.events as i64;
+    }
+    Ok(dict)
 }
 
 /// Like `row_columns`, but pass a chunk of rows at a time to `take`. Return the number of connections and the capture's

@@ -46,6 +46,7 @@ fn limits(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
             "phrase": row.phrase,
             "group": row.group.name(),
             "is_mendable": row.is_mendable,
+            "is_fault": limit.is_fault(),
             "held_by": held_by,
         )
     };

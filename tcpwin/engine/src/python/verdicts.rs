@@ -38,7 +38,16 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(only_stop_ns, module)?)
 }
 
-type FindingArgument = (Owner, Option<End>, Confidence, bool, i64, bool);
+type FindingArgument = (
+    Owner,
+    Option<End>,
+    Confidence,
+    bool,
+    i64,
+    bool,
+    bool,
+    Option<Limit>,
+);
 type CarriedArgument = (i64, f64, i64, i64, i64, i64, i64, i64);
 
 /// Values of tables, by their names in Python.
@@ -94,8 +103,8 @@ fn crossing_of(given: &Bound<'_, PyAny>) -> PyResult<Crossing> {
 
 /// Judge a direction: by its budget's items, corrected and by the packets alone, what its findings claim, and a crossing.
 ///
-/// Findings are owner, side, confidence, whether they warn, cost, and whether they have a remedy; claims the finding's
-/// place, item, limit and time.
+/// Findings are owner, side, confidence, whether they warn, cost, whether they have a remedy, whether they are errors, and
+/// the fault that they report; claims the finding's place, item, limit and time.
 #[pyfunction]
 #[pyo3(signature = (result, id, is_back, items_ns, packets_ns, *, kernel_window_ns=None, findings=vec![], claims=vec![], crossing=None, is_capture_lossy=false))]
 #[allow(clippy::too_many_arguments)]
@@ -113,14 +122,17 @@ fn judge<'py>(
     is_capture_lossy: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let facts = Facts::read(id, result.get().get(id)?, is_back);
-    let finding = |(owner, side, confidence, is_warning, cost_ns, has_remedy)| Finding {
-        owner,
-        side,
-        confidence,
-        is_warning,
-        cost_ns,
-        has_remedy,
-    };
+    let finding =
+        |(owner, side, confidence, is_warning, cost_ns, has_remedy, is_error, fault)| Finding {
+            owner,
+            side,
+            confidence,
+            is_warning,
+            cost_ns,
+            has_remedy,
+            is_error,
+            fault,
+        };
     let findings: Vec<_> = findings.into_iter().map(finding).collect();
     if claims.iter().any(|(place, ..)| *place >= findings.len()) {
         return Err(PyValueError::new_err("no finding of the claim"));
@@ -164,7 +176,7 @@ fn judge<'py>(
         "lost_share": judged.lost_share(),
         "also": division.also.map(limit_name),
         "also_ns": judged.also_ns,
-        "is_problem": division.loss.is_problem,
+        "is_problem": judged.is_problem,
         "reason": judged.reason.name(),
         "is_answering": is_answering(&items_ns),
         "is_doubled": judged.is_doubled,

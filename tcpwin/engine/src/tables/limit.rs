@@ -68,7 +68,7 @@ limits! {
     RoundTrips          "round_trips"         "round trips"       "round trips"                                    Turns            RequesterApplication mendable [RoundTrip];
     Idle                "idle"                "nothing asked"     "nothing"                                        Turns            Nobody              designed [Idle];
     SendBuffer          "send_buffer"          "send buffer"       "the {sender}'s send buffer"                     SendBuffer       SenderHost          mendable [SendBuffer Congestion];
-    PathRate            "path_rate"            "path rate"         "the path's rate"                                Path             Nobody              designed [Path Congestion];
+    PathRate            "path_rate"            "path rate"         "the path's rate"                                Path             Nobody              designed [Path Congestion Application];
     PathLoss            "path_loss"            "loss on the path"  "loss on the path"                               Loss             Network             mendable [FastRecovery Tail Timeout AfterLoss];
     PathPolicer         "path_policer"         "policer"           "a policer on the path"                          Path             Network             mendable [Policer FastRecovery Tail Timeout AfterLoss Path Congestion];
     CongestionControl   "congestion_control"   "congestion window" "the {sender}'s congestion window"               CongestionWindow Nobody              designed [SlowStart Congestion AfterLoss];
@@ -78,9 +78,9 @@ limits! {
     Nagle               "nagle"               "Nagle's algorithm" "Nagle's algorithm on the {sender}"              Application      SenderApplication   mendable [Application WindowFull SmallWindow Congestion SlowStart Path SendBuffer];
     Handshake           "handshake"            "handshake"         "the handshake"                                  Handshake        Nobody              designed [Handshake];
     PeerSilent          "peer_silent"          "silent peer"       "a silent peer, the {receiver}"                  SilentPeer       Network             mendable [PeerSilent FastRecovery Tail Timeout AfterLoss ZeroWindow SmallWindow WindowFull Unknown];
-    PathMtu             "path_mtu"             "path MTU"          "packets larger than the path carries"           Loss             Network             mendable [FastRecovery Tail Timeout AfterLoss PeerSilent Congestion Application SlowStart Unknown Path SendBuffer];
-    PathOutage          "path_outage"          "path outage"       "an outage of the path"                          Loss             Network             mendable [Timeout Tail FastRecovery AfterLoss PeerSilent ZeroWindow WindowFull SmallWindow Application Unknown];
-    Middlebox           "middlebox"            "middlebox"         "a device on the path"                           SilentPeer       Network             mendable [PeerSilent Timeout Tail FastRecovery AfterLoss WindowFull SmallWindow ZeroWindow Reader Application Congestion SlowStart SendBuffer Path Handshake Unknown Closed];
+    PathMtu             "path_mtu"             "path MTU"          "packets larger than the path carries"           Loss             Network             mendable [FastRecovery Tail Timeout AfterLoss PeerSilent Congestion Application SlowStart Unknown Path SendBuffer Responder Requester RoundTrip];
+    PathOutage          "path_outage"          "path outage"       "an outage of the path"                          Loss             Network             mendable [Timeout Tail FastRecovery AfterLoss PeerSilent ZeroWindow WindowFull SmallWindow Application Unknown Responder Requester RoundTrip];
+    Middlebox           "middlebox"            "middlebox"         "a device on the path"                           SilentPeer       Network             mendable [PeerSilent Timeout Tail FastRecovery AfterLoss WindowFull SmallWindow ZeroWindow Reader Application Congestion SlowStart SendBuffer Path Handshake Unknown Closed Responder Requester RoundTrip Idle];
     ReceiverMemory      "receiver_memory"      "receiver's memory" "data that the {receiver}'s kernel dropped"      Receiver         ReceiverHost        mendable [FastRecovery Timeout Tail AfterLoss PeerSilent ZeroWindow WindowFull SmallWindow Reader];
     Capture             "capture"              "not known"         "what was not captured"                          Unknown          Nobody              designed [Unknown];
     None                "none"                 "nothing"           "nothing"                                        Closed           Nobody              designed [];
@@ -91,6 +91,14 @@ pub const LIMITS: usize = Limit::ALL.len();
 impl Limit {
     pub const fn row(self) -> &'static LimitRow {
         &ROWS[self as usize]
+    }
+
+    /// Return whether something is broken, rather than slow by its size: only findings attribute time to it.
+    pub const fn is_fault(self) -> bool {
+        matches!(
+            self,
+            Limit::PathMtu | Limit::PathOutage | Limit::Middlebox | Limit::ReceiverMemory
+        )
     }
 }
 

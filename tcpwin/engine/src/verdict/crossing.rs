@@ -103,6 +103,9 @@ impl Crossing {
                 Limit::RetransmissionTimer
             }
             (Limit::PathLoss, _) if self.is_without_loss() => limit,
+            (Limit::PathLoss, _) if self.of_loss() == Witness::RefusedByReceiver => {
+                Limit::ReceiverMemory
+            }
             // A policer drops without queueing, so a queue rules it out.
             (Limit::PathLoss | Limit::PathPolicer, _) if self.is_overflow() => Limit::PathRate,
             _ => limit,
@@ -112,7 +115,7 @@ impl Crossing {
     /// Refine an opinion with the evidence of both captures.
     pub fn opinion(&self, limit: Limit, receiver: End, opinion: Opinion) -> (Opinion, Witness) {
         let witness = match limit {
-            Limit::PathLoss => self.of_loss(),
+            Limit::PathLoss | Limit::ReceiverMemory => self.of_loss(),
             Limit::PathRate => self.of_rate(),
             Limit::CongestionControl | Limit::RetransmissionTimer if self.is_without_loss() => {
                 Witness::Needless
@@ -210,6 +213,23 @@ mod tests {
             random.limit_of(SenderState::Timeout, Limit::PathLoss),
             Limit::PathLoss
         );
+    }
+
+    #[test]
+    fn what_the_receiver_refused_is_its_memorys() {
+        let refused = Crossing {
+            retransmissions: 10,
+            for_refused: 9,
+            is_at_receiver: true,
+            ..Crossing::default()
+        };
+        let limit = |crossing: Crossing| crossing.limit_of(SenderState::Tail, Limit::PathLoss);
+        assert_eq!(limit(refused), Limit::ReceiverMemory);
+        let beyond = Crossing {
+            is_at_receiver: false,
+            ..refused
+        };
+        assert_eq!(limit(beyond), Limit::PathLoss);
     }
 
     #[test]

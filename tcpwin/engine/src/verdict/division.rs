@@ -180,6 +180,35 @@ impl Division {
             also: (is_beside && most_lost != Limit::None).then_some(most_lost),
         }
     }
+
+    /// Name a fault first, and call it a problem, unless another limit that somebody can lift lost more time than a fault
+    /// that is not an error.
+    ///
+    /// A fault may take no time: a reset ends a connection in an instant. Waiting by design takes time but needs no fix.
+    pub fn put_first(&mut self, fault: Limit, is_error: bool) {
+        let lost_ns = |limit: Limit| self.lost_to_ns[limit as usize];
+        let others = Limit::ALL.iter().filter(|limit| **limit != fault);
+        let most_ns = others.map(|limit| lost_ns(*limit)).max().unwrap_or(0);
+        let is_larger = self.loss.is_problem && most_ns > lost_ns(fault);
+        if is_larger && !is_error {
+            return;
+        }
+        let is_other = is_larger && lost_ns(self.first) == most_ns;
+        self.loss.is_problem = true;
+        self.also = None;
+        if self.first == fault {
+            return;
+        }
+        let fault_ns = self.times_ns[fault as usize];
+        let is_like = fault_ns as f64 >= LIKE_SHARE * self.first_ns as f64;
+        self.second = ((is_like && self.first != Limit::None) || is_other).then_some(self.first);
+        self.second_ns = if self.second.is_some() {
+            self.first_ns
+        } else {
+            0
+        };
+        (self.first, self.first_ns) = (fault, fault_ns);
+    }
 }
 
 /// The two limits with the most time, except `None`.
@@ -220,6 +249,30 @@ mod tests {
             ]);
             assert_eq!(found.second, is_second.then_some(Limit::SenderApplication));
         }
+    }
+
+    #[test]
+    fn a_fault_is_named_before_waiting_by_design_but_not_before_a_larger_loss() {
+        let times = [(Limit::SenderApplication, 9000), (Limit::PathMtu, 1000)];
+        let mut waiting = divided(&times);
+        waiting.put_first(Limit::PathMtu, false);
+        assert_eq!(
+            (waiting.first, waiting.first_ns),
+            (Limit::PathMtu, 1000 * MS)
+        );
+        assert_eq!((waiting.second, waiting.also), (None, None));
+        let mut reset = divided(&times[..1]);
+        reset.put_first(Limit::Middlebox, true);
+        assert_eq!((reset.first, reset.first_ns), (Limit::Middlebox, 0));
+        assert!(reset.loss.is_problem);
+        let mut lossy = divided(&[(Limit::PathLoss, 900), (Limit::PathMtu, 300)]);
+        lossy.put_first(Limit::PathMtu, false);
+        assert_eq!(lossy.first, Limit::PathLoss);
+        lossy.put_first(Limit::PathMtu, true);
+        assert_eq!(
+            (lossy.first, lossy.second),
+            (Limit::PathMtu, Some(Limit::PathLoss))
+        );
     }
 
     #[test]

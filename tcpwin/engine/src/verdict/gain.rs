@@ -115,6 +115,7 @@ impl Life<'_> {
                 limit,
                 Limit::ReceiverWindow
                     | Limit::ReceiverApplication
+                    | Limit::ReceiverMemory
                     | Limit::PathRate
                     | Limit::PathLoss
                     | Limit::CongestionControl

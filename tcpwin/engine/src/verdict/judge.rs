@@ -29,6 +29,10 @@ pub struct Finding {
     pub cost_ns: i64,
     /// Whether it recommends a fix.
     pub has_remedy: bool,
+    /// Whether it is an error: then something needs a fix.
+    pub is_error: bool,
+    /// The fault that it reports, even if that took no time: a reset, or a field that was rewritten.
+    pub fault: Option<Limit>,
 }
 
 /// Time of an item that a finding attributes to a limit.
@@ -65,6 +69,8 @@ codes! {
     /// Too little time was lost to be a problem.
     Slight "slight",
     Fine "fine",
+    /// Nothing to fix in the first limit, but an error or warning names something else.
+    Reported "reported",
     /// TCP is fine, but the application may have something to fix.
     FineInTcp "fine_in_tcp",
 }
@@ -102,6 +108,8 @@ pub struct Judgement {
     pub reason_finding: Option<usize>,
     pub fix_finding: Option<usize>,
     pub standing: Standing,
+    /// Whether the lost time or an error deserves attention.
+    pub is_problem: bool,
 }
 
 impl Judgement {
@@ -167,6 +175,12 @@ pub fn judge(facts: &Facts, evidence: &Evidence) -> Judgement {
         is_sampled: facts.connection.sampled,
         exchanges: facts.connection.exchanges,
     };
+    let mut division = Division::of(&times_ns, &mended_ns, doubts);
+    let faults = evidence.findings.iter().filter(|each| each.is_warning);
+    let worst = faults.max_by_key(|each| (each.fault.is_some(), each.is_error, each.cost_ns));
+    if let Some((fault, is_error)) = worst.and_then(|each| Some((each.fault?, each.is_error))) {
+        division.put_first(fault, is_error);
+    }
     let judge = Judge {
         facts,
         evidence,
@@ -175,7 +189,7 @@ pub fn judge(facts: &Facts, evidence: &Evidence) -> Judgement {
             items_ns: &evidence.items_ns,
             has_kernel: evidence.kernel_window_ns.is_some(),
         },
-        division: Division::of(&times_ns, &mended_ns, doubts),
+        division,
         claimed,
     };
     judge.judgement(is_slow)
@@ -246,11 +260,12 @@ impl Judge<'_> {
         let own = first.opinion.confidence;
         let (mut confidence, mut owner, mut side) = (own, first.opinion.owner, first.opinion.side);
         let is_weak = self.is_weak(limit);
-        if is_weak || share_of(division.first_ns, division.total_ns) < 0.5 {
+        let is_part = share_of(division.first_ns, division.total_ns) < 0.5;
+        if is_weak || is_part && !limit.is_fault() {
             // A rule reads the same packets, so a finding cannot raise this.
             confidence = confidence.min(Confidence::Likely);
         }
-        if is_weak || division.second.is_some() {
+        if is_weak || division.second.is_some() && !limit.is_fault() {
             confidence = confidence.min(own.lower());
         }
         confidence = confidence.min(self.seen.most(limit));
@@ -270,7 +285,11 @@ impl Judge<'_> {
         if is_doubled && owner == Owner::Network {
             (owner, side) = (Owner::Nobody, None);
         }
-        let silent_ns = silent_by_limit(&self.evidence.items_ns, is_slow);
+        let mut silent_ns = silent_by_limit(&self.evidence.items_ns, is_slow);
+        for (item, fault, ns) in self.silent_faults() {
+            silent_ns[item.limit(is_slow) as usize] -= ns;
+            silent_ns[fault as usize] += ns;
+        }
         let life = Life {
             times_ns: &division.times_ns,
             silent_ns: &silent_ns,
@@ -286,6 +305,13 @@ impl Judge<'_> {
             part_of(life.gain(also).likely_ns, lost_ns, time_ns)
         });
         let about_fix = also.as_ref().map_or(&first, |(_, informed)| informed);
+        let (mut fix, mut fix_finding) = (about_fix.opinion.fix, about_fix.finding);
+        let standing = self.standing(limit);
+        let reported = self.reported().filter(|_| standing == Standing::Reported);
+        if let Some(nth) = reported {
+            (fix, fix_finding) = (Fix::OfFinding, Some(nth));
+        }
+        let is_error = reported.is_some_and(|nth| self.evidence.findings[nth].is_error);
         Judgement {
             is_slow,
             is_empty: division.total_ns == 0,
@@ -310,12 +336,13 @@ impl Judge<'_> {
                 _ => self.facts.is_back,
             },
             also_ns,
-            fix: about_fix.opinion.fix,
+            fix,
             witness: first.witness,
             fix_witness: about_fix.witness,
             reason_finding: first.finding,
-            fix_finding: about_fix.finding,
-            standing: self.standing(limit),
+            fix_finding,
+            standing,
+            is_problem: division.loss.is_problem || is_error,
             division: self.division.clone(),
         }
     }
@@ -325,6 +352,8 @@ impl Judge<'_> {
         let is_mendable = |limit: Limit| limit.row().is_mendable;
         if division.loss.is_problem || self.facts.connection.sampled {
             Standing::Limited
+        } else if self.reported().is_some() {
+            Standing::Reported
         } else if is_mendable(limit) || division.second.is_some_and(is_mendable) {
             Standing::Slight
         } else if limit == Limit::SenderApplication && is_answering(&self.evidence.items_ns) {
@@ -332,6 +361,24 @@ impl Judge<'_> {
         } else {
             Standing::Fine
         }
+    }
+
+    /// Silence that findings attribute to faults instead of to its items' limits.
+    fn silent_faults(&self) -> impl Iterator<Item = (SenderState, Limit, i64)> + '_ {
+        let claims = self.evidence.claims.iter();
+        claims
+            .filter(|claim| claim.limit.is_fault() && claim.item.has(ItemTrait::Silent))
+            .map(|claim| (claim.item, claim.limit, claim.ns))
+    }
+
+    /// Return the worst finding that recommends a fix, where no time was lost to fix.
+    fn reported(&self) -> Option<usize> {
+        let is_fixable = |each: &Finding| each.is_error || each.is_warning && each.has_remedy;
+        let findings = self.evidence.findings.iter().enumerate();
+        findings
+            .filter(|(_, each)| is_fixable(each))
+            .max_by_key(|(nth, each)| (each.is_error, each.cost_ns, std::cmp::Reverse(*nth)))
+            .map(|(nth, _)| nth)
     }
 
     /// Form an opinion about the limit from the direction, the findings and the other end's capture.
@@ -369,6 +416,9 @@ impl Judge<'_> {
             };
             Opinion { fix, ..opinion }
         };
+        if limit.is_fault() {
+            return self.with_fault(limit, opinion);
+        }
         if let Some((nth, _)) = most(&|each| each.is_warning && each.cost_ns >= MIN_COST_NS) {
             let about = &findings[nth];
             let is_own = about.owner.is_of_either_end() || about.owner == opinion.owner;
@@ -404,6 +454,24 @@ impl Judge<'_> {
             }
             _ => (opinion, None),
         }
+    }
+
+    /// Take owner, confidence and fix of a fault from the worst finding that reports it.
+    fn with_fault(&self, limit: Limit, opinion: Opinion) -> (Opinion, Option<usize>) {
+        let findings = self.evidence.findings.iter().enumerate();
+        let about = findings
+            .filter(|(_, each)| each.fault == Some(limit) && each.is_warning)
+            .max_by_key(|(nth, each)| (each.is_error, each.cost_ns, std::cmp::Reverse(*nth)));
+        let Some((nth, about)) = about else {
+            return (opinion, None);
+        };
+        let restated = opinion.restated(about.owner, about.side, about.confidence);
+        let reported = Opinion {
+            reason: Reason::Finding,
+            fix: Fix::OfFinding,
+            ..restated
+        };
+        (reported, Some(nth))
     }
 
     /// Widen the model's bounds by the difference between packets and kernel about the limit's time.

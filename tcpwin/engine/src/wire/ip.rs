@@ -6,7 +6,7 @@ use super::fragments::Fragment;
 use super::ip_facts::IpFacts;
 use super::ip_tunnel;
 use super::outcome::Outcome;
-use super::segment::NO_IP_ID;
+use super::segment::{capture_flag, NO_IP_ID};
 use super::view::{Layer, Step, View, TCP, UDP};
 use super::walk::Walk;
 
@@ -43,6 +43,9 @@ pub(super) fn v4<'a>(walk: &mut Walk<'_>, view: View<'a>) -> Step<'a> {
     }
     let datagram = if total_len == 0 {
         view
+    } else if total_len > view.wire_len && is_cut_by_writer(&view, header_len, b[9]) {
+        walk.frame_flags |= capture_flag::SNAPPED;
+        view.lengthened(total_len)
     } else {
         view.limit(total_len)
     };
@@ -77,6 +80,21 @@ pub(super) fn v4<'a>(walk: &mut Walk<'_>, view: View<'a>) -> Step<'a> {
         );
     }
     Ok((Layer::Transport(protocol), payload))
+}
+
+/// Return whether a program that truncated the packets also wrote the truncated length as the original one: the frame
+/// seems complete, but its IP header, with a correct checksum (RFC 1071), says that the datagram was longer.
+#[cold]
+fn is_cut_by_writer(view: &View<'_>, header_len: usize, protocol: u8) -> bool {
+    let Some(header) = view.bytes.get(..header_len) else {
+        return false;
+    };
+    let words = header
+        .chunks_exact(2)
+        .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]));
+    let sum: u32 = words.sum();
+    let is_correct = (sum & 0xFFFF) + (sum >> 16) == 0xFFFF;
+    protocol == TCP && is_correct && view.bytes.len() == view.wire_len
 }
 
 #[inline]

@@ -3,7 +3,7 @@
 use super::outcome::Outcome;
 use super::view::{Layer, Step, View};
 use super::walk::Walk;
-use super::{gre, ipcomp};
+use super::{gre, icmp, ipcomp};
 
 /// IANA protocol numbers.
 mod protocol {
@@ -35,8 +35,8 @@ pub(super) fn step<'a>(walk: &mut Walk<'_>, protocol: u8, view: View<'a>) -> Ste
         protocol::COMPRESSED => Err(ipcomp::descend(walk, view)),
         protocol::MPLS => Ok((Layer::Mpls, view)),
         protocol::ETHERNET => Ok((Layer::Ethernet, view)),
-        protocol::ICMP => icmp_error(walk, view, &[3, 4, 5, 11, 12]),
-        protocol::ICMPV6 => icmp_error(walk, view, &[1, 2, 3, 4]),
+        protocol::ICMP => icmp::error(walk, view, &[3, 4, 5, 11, 12]),
+        protocol::ICMPV6 => icmp::error(walk, view, &[1, 2, 3, 4]),
         _ => Err(Outcome::NotTcp),
     }
 }
@@ -54,18 +54,4 @@ pub(super) fn may_carry_tcp(protocol: u8) -> bool {
             | protocol::MPLS
             | protocol::ETHERNET
     )
-}
-
-/// RFC 792 and RFC 4443 §3: eight bytes, then the start of the packet that caused the error.
-fn icmp_error<'a>(walk: &mut Walk<'_>, view: View<'a>, error_types: &[u8]) -> Step<'a> {
-    let icmp_type = view.u8(0)?;
-    if walk.quoted || !error_types.contains(&icmp_type) {
-        return Err(Outcome::NotTcp);
-    }
-    walk.quoted = true;
-    match walk.descend(Layer::Ip, view.skip(8)?) {
-        Outcome::Quoted => Err(Outcome::Quoted),
-        // A quotation is short by design, so its cuts and inconsistencies are not the frame's.
-        _ => Err(Outcome::NotTcp),
-    }
 }

@@ -7,6 +7,7 @@ mod ethernet;
 mod fast;
 mod fragments;
 mod gre;
+mod icmp;
 mod ip;
 mod ip_facts;
 mod ip_tunnel;
@@ -27,6 +28,7 @@ mod wifi;
 #[cfg(test)]
 mod tests;
 
+pub use icmp::IcmpError;
 pub use outcome::{Outcome, Unread};
 pub use parser::{ParseCounters, SegmentParser};
 pub use segment::{

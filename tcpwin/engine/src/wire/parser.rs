@@ -3,6 +3,7 @@
 
 use super::fast;
 use super::fragments::{FragmentTable, Rebuilt};
+use super::icmp::IcmpError;
 use super::ip_facts::IpFacts;
 use super::outcome::{Outcome, Unread};
 use super::segment::{capture_flag, Segment};
@@ -29,6 +30,8 @@ pub struct ParseCounters {
     pub unread_kinds: Vec<(Unread, u64)>,
     pub fragments_pending: u64,
     pub quoted: u64,
+    /// The first ICMP errors that quote a segment; further ones are counted in `quoted` only.
+    pub icmp_errors: Vec<IcmpError>,
     pub header_cut: u64,
     pub malformed: u64,
     pub unknown_link: u64,
@@ -40,6 +43,7 @@ pub struct ParseCounters {
 
 impl ParseCounters {
     const MAX_KINDS: usize = 8;
+    const MAX_ERRORS: usize = 1000;
 
     fn count(&mut self, outcome: Outcome) {
         match outcome {
@@ -171,6 +175,7 @@ impl SegmentParser {
             time_ns,
             layers_left: MAX_LAYERS,
             quoted: false,
+            report: None,
             inflated: false,
             frame_flags: snapped,
             ip: IpFacts::NONE,
@@ -182,7 +187,11 @@ impl SegmentParser {
         let outcome = walk.descend(layer, view);
         let is_sampled =
             outcome == Outcome::Segment && walk.out.capture_flags & capture_flag::SAMPLED != 0;
+        let report = walk.report.filter(|_| outcome == Outcome::Quoted);
         self.counters.count(outcome);
+        if self.counters.icmp_errors.len() < ParseCounters::MAX_ERRORS {
+            self.counters.icmp_errors.extend(report);
+        }
         self.counters.sampled += u64::from(is_sampled);
         outcome
     }

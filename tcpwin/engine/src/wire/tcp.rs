@@ -1,13 +1,13 @@
 //! The TCP header and its options (RFC 9293 §3.1) → the output segment.
 //! Options are parsed like in Linux (net/ipv4/tcp_input.c, tcp_parse_options): the last option of a kind wins.
 
+use super::icmp;
 use super::outcome::Outcome;
 use super::segment::{capture_flag, Options, Segment};
 use super::view::View;
 use super::walk::Walk;
 
 const FIXED_LEN: usize = 20;
-const QUOTED_LEN: usize = 8;
 /// RFC 7323 §2.3: no window, and so no segment, is larger. A longer payload is a corrupt length field.
 const MAX_PAYLOAD_LEN: usize = 1 << 30;
 
@@ -30,12 +30,7 @@ const FAST_OPEN_EXPERIMENT: [u8; 2] = [0xF9, 0x89];
 
 pub(super) fn parse(walk: &mut Walk<'_>, view: View<'_>) -> Outcome {
     if walk.quoted {
-        // RFC 792: an ICMP error may quote as little as eight bytes, the ports and the sequence number.
-        return if view.bytes.len() >= QUOTED_LEN {
-            Outcome::Quoted
-        } else {
-            Outcome::NotTcp
-        };
+        return icmp::quote(walk, view);
     }
     let b = match view.chunk::<FIXED_LEN>(0) {
         Ok(header) => header,

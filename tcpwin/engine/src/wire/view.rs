@@ -93,13 +93,22 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Limit to `len` bytes: a length field can shorten a layer (padding, trailers) but never lengthen it.
+    /// Limit to `len` bytes: a length field can shorten a layer (padding, trailers) but never lengthen it, except [`View::lengthened`].
     #[inline]
     pub fn limit(&self, len: usize) -> View<'a> {
         let bytes = self.bytes.get(..len).unwrap_or(self.bytes);
         View {
             bytes,
             wire_len: self.wire_len.min(len),
+        }
+    }
+
+    /// Replace a wire length that is known to be too small.
+    #[cold]
+    pub fn lengthened(&self, len: usize) -> View<'a> {
+        View {
+            bytes: self.bytes,
+            wire_len: self.wire_len.max(len),
         }
     }
 

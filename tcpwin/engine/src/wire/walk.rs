@@ -1,6 +1,7 @@
 //! State of the walk through one frame.
 
 use super::fragments::FragmentTable;
+use super::icmp::IcmpError;
 use super::ip_facts::IpFacts;
 use super::segment::Segment;
 /// State of the walk through one frame.
@@ -12,6 +13,8 @@ pub(super) struct Walk<'p> {
     pub(super) layers_left: u32,
     /// Inside an ICMP error.
     pub quoted: bool,
+    /// That error's fields.
+    pub report: Option<IcmpError>,
     /// A payload has already been inflated: once per frame bounds the work.
     pub inflated: bool,
     /// Bits of [`capture_flag`] that apply to any segment found further in.

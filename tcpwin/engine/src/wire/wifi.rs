@@ -26,14 +26,13 @@ pub(super) fn step<'a>(walk: &mut Walk<'_>, view: View<'a>, padded: bool) -> Ste
     } else {
         (second, first)
     };
+    let is_data = control & VERSION == 0 && (control >> 2) & 3 == DATA && control & NO_DATA == 0;
+    // Control frames end before the sequence control: an ACK has 10 bytes (IEEE 802.11-2020 §9.3.1).
+    if !is_data || flags & PROTECTED != 0 {
+        return Err(Outcome::NotTcp);
+    }
     let fragment = view.le16(22)? & 0x0F;
-    let in_pieces = flags & MORE_FRAGMENTS != 0 || fragment != 0;
-    if control & VERSION != 0
-        || (control >> 2) & 3 != DATA
-        || control & NO_DATA != 0
-        || flags & PROTECTED != 0
-        || in_pieces
-    {
+    if flags & MORE_FRAGMENTS != 0 || fragment != 0 {
         return Err(Outcome::NotTcp);
     }
     let mut header_len = HEADER_LEN;

@@ -68,6 +68,11 @@ impl Tries {
         }
     }
 
+    /// Time from the data before them to the last of them.
+    pub fn lasted_ns(self) -> i64 {
+        self.last_ns.saturating_sub(self.before_ns).max(0)
+    }
+
     pub fn add(&mut self, now_ns: i64) {
         if now_ns.saturating_sub(self.last_ns) >= APART_NS {
             self.count = self.count.saturating_add(1);

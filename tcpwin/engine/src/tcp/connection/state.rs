@@ -212,10 +212,15 @@ impl Connection {
 
 /// Without a SYN: a well-known port answers; else the lower of two unequal kinds of port; else who was seen first.
 fn guess_initiator(segment: &Segment) -> Initiator {
+    /// NFS and its mount protocol, whose clients use reserved ports (RFC 5531 §14.4).
+    const NFS: [u16; 2] = [2049, 20_048];
+    let (from, to) = (segment.src_port, segment.dst_port);
+    if NFS.contains(&from) != NFS.contains(&to) {
+        return Initiator::Guessed(u8::from(NFS.contains(&from)));
+    }
     let is_service = |port: u16| port < 1024;
     // IANA's dynamic range begins at 49152, Linux's default range (ip_local_port_range) at 32768.
     let is_ephemeral = |port: u16| port >= 32_768;
-    let (from, to) = (segment.src_port, segment.dst_port);
     let sender_answers = (is_service(from) && !is_service(to))
         || (!is_ephemeral(from) && is_ephemeral(to) && !is_service(to));
     Initiator::Guessed(u8::from(sender_answers))

@@ -16,6 +16,9 @@ const TIMER_SHARE_DENOMINATOR: i64 = 100;
 const PROMPT_NS: i64 = 3_000_000;
 /// Linux's allowance for a delayed ACK in the probe timer with one segment in flight (`tcp_schedule_loss_probe`).
 const LONE_PROBE_EXTRA_NS: i64 = 200_000_000;
+/// Timeouts after which no probe comes any more: it is sent no later than the timeout, which the capture may estimate
+/// too low.
+const OVERDUE: i64 = 4;
 
 /// Facts known when data is captured a second time.
 #[derive(Clone, Copy, Debug)]
@@ -236,7 +239,9 @@ fn judge_open(context: &ResendContext) -> Diagnosis {
     // The probe comes no later than the timeout of the oldest segment (`tcp_schedule_loss_probe`).
     let is_probe_time = ResendContext::reaches(context.quiet_ns, probe_ns)
         || (ResendContext::reaches(context.oldest_ns, context.rto_ns) && !context.is_prompt());
-    if may_probe && is_probe_time {
+    let is_overdue =
+        ResendContext::reaches(context.quiet_ns, context.rto_ns.saturating_mul(OVERDUE));
+    if may_probe && is_probe_time && !is_overdue {
         return if context.is_certain_probe() {
             Diagnosis::certain(
                 RetransmissionCause::TailLossProbe,

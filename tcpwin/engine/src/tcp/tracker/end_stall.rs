@@ -15,14 +15,15 @@ use crate::tcp::tracker::stall::MIN_NS;
 /// to a probe may be suppressed for half a second (Linux `tcp_oow_rate_limited`).
 const SILENT_TRIES: u32 = 3;
 
-/// By then any timer based on a round trip below one second has expired, whatever its bounds (RFC 6298 §2.4, §2.5).
-const OVERDUE_NS: i64 = 60_000_000_000;
+/// A sender's timer has expired after this many timeouts, and after this time whatever its bounds (RFC 6298 §2.4, §2.5).
+const OVERDUE: i64 = 8;
+const OVERDUE_NS: i64 = 20_000_000_000;
 
 /// Segments that ask for an answer.
 pub(super) const ASKING: Events = event::RESENT | event::ZERO_WINDOW_PROBE | event::KEEP_ALIVE;
 
-/// Find the stall of data from `side` that is in progress at `until_ns`.
-fn find(connection: &Connection, side: usize, until_ns: i64) -> Option<EndStall> {
+/// Find the stall of data from `side` that is in progress at `until_ns`; `seen_ns` is the capture's end.
+fn find(connection: &Connection, side: usize, until_ns: i64, seen_ns: i64) -> Option<EndStall> {
     let (sent, peer) = (
         &connection.directions[side],
         &connection.directions[1 - side],
@@ -75,8 +76,8 @@ fn find(connection: &Connection, side: usize, until_ns: i64) -> Option<EndStall>
         // So did one that sends nothing: it would have retransmitted this (RFC 6298 §5.4).
         let resent = cold_state.and_then(|cold_state| cold_state.waiting.as_deref()?.resent);
         let resent = resent.filter(|tries| tries.first_ns >= start_ns);
-        let overdue_ns = timeout_ns.saturating_mul(2).max(OVERDUE_NS);
-        if resent.is_none() && until_ns.saturating_sub(start_ns) > overdue_ns {
+        let overdue_ns = timeout_ns.saturating_mul(OVERDUE).max(OVERDUE_NS);
+        if resent.is_none() && seen_ns.saturating_sub(start_ns) > overdue_ns {
             return None;
         }
         let kind = if silent.is_some() {
@@ -102,22 +103,46 @@ fn find(connection: &Connection, side: usize, until_ns: i64) -> Option<EndStall>
 }
 
 impl Connection {
-    /// Return whether a stall is in progress at `until_ns`.
-    pub(super) fn is_stalled(&self, until_ns: i64) -> bool {
-        (0..2).any(|side| find(self, side, until_ns).is_some())
+    /// Return whether a stall is in progress at `until_ns`; `seen_ns` is the capture's end.
+    pub(super) fn is_stalled(&self, until_ns: i64, seen_ns: i64) -> bool {
+        (0..2).any(|side| find(self, side, until_ns, seen_ns).is_some())
     }
 
-    /// Return the end of the wait for the connection: the capture's end, bounded by the longest timer.
+    /// Return the end of the wait for the connection: the capture's end, bounded by the next timers.
+    ///
+    /// Files are concatenated and merged: if a later part lacks the segment of an expired timer, the connection's own
+    /// packets show no longer wait.
     pub(super) fn waits_until_ns(&self, last_ns: i64) -> i64 {
-        let given_up_ns = self.end_ns.saturating_add(RTO_MAX_NS);
-        last_ns.min(given_up_ns).max(self.end_ns)
+        let next_ns = self.next_timer_ns(0).max(self.next_timer_ns(1));
+        last_ns
+            .min(self.end_ns.saturating_add(next_ns))
+            .max(self.end_ns)
+    }
+
+    /// Time after the connection's last segment by which a timer of a side has expired: two timeouts, or twice the time
+    /// of those before, each of which doubled (RFC 6298 §5.5).
+    fn next_timer_ns(&self, side: usize) -> i64 {
+        let (sent, peer) = (&self.directions[side], &self.directions[1 - side]);
+        let timeout_ns = sent
+            .ledger
+            .rto_ns(peer.rtt_to_receiver_ns().unwrap_or(0))
+            .max(RTO_INITIAL_NS);
+        let waiting = sent
+            .cold_state
+            .as_deref()
+            .and_then(|state| state.waiting.as_deref());
+        let tries = waiting.and_then(|waiting| waiting.tries);
+        timeout_ns
+            .max(tries.map_or(0, Tries::lasted_ns))
+            .saturating_mul(2)
+            .min(RTO_MAX_NS)
     }
 
     /// Note the stalls in progress at `until_ns`, when the capture or a reset ends the connection.
     #[cold]
     pub(super) fn note_end_stalls(&mut self, until_ns: i64) {
         for side in 0..2 {
-            let Some(stall) = find(self, side, until_ns) else {
+            let Some(stall) = find(self, side, until_ns, until_ns) else {
                 continue;
             };
             let direction = &mut self.directions[side];

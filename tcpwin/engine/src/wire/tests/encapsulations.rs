@@ -91,7 +91,7 @@ fn unknown_link_types_are_listed_and_counted_within_bounds() {
 
 #[test]
 fn other_protocols_are_not_tcp() {
-    let cases: [(&str, LinkType, Vec<u8>); 14] = [
+    let cases: [(&str, LinkType, Vec<u8>); 15] = [
         ("ARP", ETHERNET, ethernet(0x0806, &[0; 28])),
         (
             "spanning tree",
@@ -147,6 +147,14 @@ fn other_protocols_are_not_tcp() {
             "802.11 beacon",
             105,
             join(&[&with_control(0x80, 0x00), &SNAP_IPV4, &INNER_V4]),
+        ),
+        (
+            "802.11 ACK",
+            105,
+            with_control(0xd4, 0x00)
+                .get(..10)
+                .unwrap_or_default()
+                .to_vec(),
         ),
         (
             "later fragment of multilink PPP",
