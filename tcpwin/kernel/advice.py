@@ -27,6 +27,8 @@ Kind = Literal["limits", "risk", "info"]
 _ORDER: tuple[Kind, ...] = ("limits", "risk", "info")
 _UNSENT_BYTES = 131072
 """tcp_notsent_lowat as Cloudflare sets it for all senders ("Optimizing TCP for high WAN throughput", 2022)."""
+BBR_SEND_BUFFER_FACTOR = 3
+"""`bbr_sndbuf_expand` (net/ipv4/tcp_bbr.c): BBR keeps up to twice the path's content in flight, and needs a third."""
 _UNLIMITED = (1 << 32) - 1
 
 
@@ -64,6 +66,7 @@ class _Target:
     window: int
     receive: int
     send: int
+    send_factor: int
     page_size_bytes: int
 
     def reaches(self, window_bytes: int) -> str:
@@ -102,7 +105,8 @@ def audit(
     window = bdp_bytes(rtt, rate)
     model = planning_model(kernel, adv_win_scale=adv_win_scale_of(settings), scaling_ratio=scaling_ratio)
     receive = model.space_from_window(window)
-    target = _Target(rtt, rate, kernel, model, window, receive, SEND_BUFFER_FACTOR * window, page_size_bytes)
+    factor = BBR_SEND_BUFFER_FACTOR if _is_bbr(settings) else SEND_BUFFER_FACTOR
+    target = _Target(rtt, rate, kernel, model, window, receive, factor * window, factor, page_size_bytes)
     checks = (
         _scaling,
         _receive_buffer,
@@ -110,6 +114,8 @@ def audit(
         _moderation,
         _host_memory,
         _share,
+        _shrinking,
+        _collapsing,
         _options,
         _idle,
         _socket,
@@ -155,12 +161,13 @@ def _send_buffer(settings: SettingsSample, target: _Target) -> Iterator[Advice]:
     sizes = _three(settings, name)
     if sizes is None or sizes[2] >= target.send:
         return
-    held = sizes[2] // SEND_BUFFER_FACTOR
+    held = sizes[2] // target.send_factor
     yield _buffer(
         name,
         sizes,
         target.send,
-        f"As sender: {sizes[2]:,} bytes hold {held:,} in flight by the kernel's own factor of {SEND_BUFFER_FACTOR}: "
+        f"As sender: {sizes[2]:,} bytes hold {held:,} in flight by the kernel's own factor of {target.send_factor}"
+        f"{' with BBR' if _is_bbr(settings) else ''}: "
         f"{target.reaches(held)}. Large segments need less memory, small writes more.",
         "Unsent data may fill the rest of the buffer: memory, and delay for what is written last. "
         f"net.ipv4.tcp_notsent_lowat = {_UNSENT_BYTES} bounds it.",
@@ -226,6 +233,41 @@ def _share(settings: SettingsSample, target: _Target) -> Iterator[Advice]:
             "Half of the buffer is window: tcp_rmem has to be twice the window. No effect from kernel 6.6 on.",
             setting_line(name, 1),
         )
+
+
+def _shrinking(settings: SettingsSample, _: _Target) -> Iterator[Advice]:
+    name = "net.ipv4.tcp_shrink_window"
+    if settings.number(name) == 1:
+        yield Advice(
+            name,
+            "risk",
+            "1",
+            "0",
+            "Windows are taken back when memory runs short, although RFC 9293 §3.8.6 discourages it: in our lab a slow "
+            "reader's transfer ran at half the rate, and Multipath TCP stalls (mptcp_net-next issue 439).",
+            "A receiver may hold more memory than its buffer allows for a while.",
+            setting_line(name, 0),
+        )
+
+
+def _collapsing(settings: SettingsSample, _: _Target) -> Iterator[Advice]:
+    name = "net.ipv4.tcp_collapse_max_bytes"
+    value = settings.number(name)
+    if value is not None:
+        yield Advice(
+            name,
+            "info",
+            str(value),
+            None,
+            "It exists only in kernels with Cloudflare's patch, and has no effect on others. There, a receiver drops "
+            "what it does not collapse (TcpExtTCPRcvQDrop, TcpExtTCPOFODrop).",
+            "",
+            None,
+        )
+
+
+def _is_bbr(settings: SettingsSample) -> bool:
+    return settings.values.get("net.ipv4.tcp_congestion_control", "").startswith("bbr")
 
 
 def _options(settings: SettingsSample, target: _Target) -> Iterator[Advice]:
