@@ -239,7 +239,7 @@ def _write_samples(
     reading: _Reading, fields: tuple[str, ...], sort: str | None, limit: int | None, output: Output, colour: str
 ) -> None:
     from tcpwin.hosts import SOCKET_KINDS, socket_object, socket_values
-    from tcpwin.render import render_sockets
+    from tcpwin.render import render_conclusions, render_sockets
 
     is_held = output.form == "table" or sort is not None
     found: Iterable[Labelled] = reading.bounded() if is_held else reading
@@ -254,11 +254,15 @@ def _write_samples(
         lines = chain(
             render_sockets([sample for _, sample in held], fields=fields, labels=labels), [""] if held else []
         )
-        write_lines([*lines, *reading.summary()], output, colour)
+        shown = [] if fields else list(render_conclusions(sample for _, sample in held))
+        write_lines([*lines, *shown, *([""] if shown else []), *reading.summary()], output, colour)
         return
     names = fields or None
     if output.form in ("json", "jsonl"):
-        objects = ({**_file_of(label), **socket_object(sample, names)} for label, sample in found)
+        objects = (
+            {**_file_of(label), **socket_object(sample, names), **_conclusion_of(sample, names)}
+            for label, sample in found
+        )
         if output.form == "json":
             write_document(SCHEMA, "samples", objects, reading.facts, output)
         else:
@@ -298,6 +302,13 @@ def _distribution_object(name: str, found: Distribution | None) -> dict[str, Any
     if found is None:
         return {"field": name, **dict.fromkeys(Measured.__slots__), "count": 0}
     return {"field": name, **asdict(found)}
+
+
+def _conclusion_of(sample: SocketSample, names: tuple[str, ...] | None) -> dict[str, str]:
+    from tcpwin.hosts import conclude
+
+    text = conclude(sample) if names is None else None
+    return {} if text is None else {"conclusion": text}
 
 
 def _file_of(label: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ from tcpwin.hosts.bundle_capture import open_capture as open_capture
 from tcpwin.hosts.bundle_capture import opened as opened
 from tcpwin.hosts.bundle_capture import rings_of as rings_of
 from tcpwin.hosts.clock import ClockOffset as ClockOffset
+from tcpwin.hosts.conclusions import conclude as conclude
 from tcpwin.hosts.counter_sources import names_in_order as names_in_order
 from tcpwin.hosts.counters import GAUGES as GAUGES
 from tcpwin.hosts.counters import MEANINGS as MEANINGS

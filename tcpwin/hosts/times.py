@@ -62,6 +62,9 @@ _ZONE = r"(?P<zone>[A-Z]{1,5}|[+-]\d\d(?::?\d\d)?)"
 _YEAR = r"(?P<year>(?:19|20|21)\d\d)"
 _ISO = rf"{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)[T ]{_CLOCK}"
 
+_DATED = rf"{_YEAR}[-/](?P<month>\d{{1,2}})[-/](?P<day>\d{{1,2}})[T ]{_CLOCK}"
+"""As `_ISO`, or with slashes: [2022/9/23 15:43:47]."""
+
 _SENTENCES = (
     # date in the C locale, and ctime: Sat Nov 21 19:22:50 UTC 2026; en_US today: Sat Nov 21 07:22:50 PM UTC 2026.
     rf"{_DAY} {_MONTH} {{1,2}}(?P<day>\d{{1,2}}) {_CLOCK}{_HALF}(?: {_ZONE})? {_YEAR}",
@@ -86,7 +89,7 @@ _PREFIXES = {
     "epoch": re.compile(r"(?P<epoch>\d{10}(?:\.\d{1,9})?)(?:[ \t](?P<rest>.*))?", re.DOTALL),
     "syslog": re.compile(rf"{_MONTH} {{1,2}}(?P<day>\d{{1,2}}) {_CLOCK}(?:[ \t](?P<rest>.*))?", re.DOTALL),
     "iso": re.compile(rf"{_ISO}(?P<zone>Z| ?[+-]\d\d:?\d\d)?(?:[ \t](?P<rest>.*))?", re.DOTALL),
-    "bracket": re.compile(rf"\[{_ISO}(?P<zone>Z| ?[+-]\d\d:?\d\d)?\](?:[ \t](?P<rest>.*))?", re.DOTALL),
+    "bracket": re.compile(rf"\[{_DATED}(?P<zone>Z| ?[+-]\d\d:?\d\d)?\](?:[ \t](?P<rest>.*))?", re.DOTALL),
     "ctime": re.compile(
         rf"{_DAY} {_MONTH} {{1,2}}(?P<day>\d{{1,2}}) {_CLOCK} {_YEAR}(?:[ \t](?P<rest>.*))?",
         re.DOTALL,

@@ -23,6 +23,7 @@ from tcpwin.render.kernel.counters import render_sample as render_sample
 from tcpwin.render.kernel.counters import render_step as render_step
 from tcpwin.render.kernel.counters import render_steps_end as render_steps_end
 from tcpwin.render.kernel.counters import render_total as render_total
+from tcpwin.render.kernel.sockets import render_conclusions as render_conclusions
 from tcpwin.render.kernel.sockets import render_distributions as render_distributions
 from tcpwin.render.kernel.sockets import render_sockets as render_sockets
 from tcpwin.render.kernel.sockets import span_text as span_text

@@ -342,6 +342,7 @@ def test_a_sample_too_long_for_its_time_is_given_without() -> None:
         ("2026-11-21T20:22:50+01:00 ", "iso", NOW, set()),
         ("2026-11-21 20:22:50 +0100 ", "iso", NOW, set()),
         ("2026-11-21 19:22:50.336046 ", "iso", NOW + 336_046_000, {NO_ZONE}),  # ts '%Y-%m-%d %H:%M:%.S'
+        ("[2026/11/21 19:22:50] ", "bracket", NOW, {NO_ZONE}),  # scripts that loop over `ss`
         ("[2026-11-21 19:22:50] ", "bracket", NOW, {NO_ZONE}),  # ts '[%Y-%m-%d %H:%M:%S]'
         ("Sat Nov 21 19:22:50 2026 ", "ctime", NOW, {NO_ZONE}),  # iperf3 --timestamps
     ],

@@ -13,6 +13,7 @@ from tcpwin.hosts import Distribution, SocketSample, number_of, socket_values
 from tcpwin.units import bytes_text, clock_text, count_text, name_text, rate_text, share_text, time_text
 
 ABSENT = "-"
+MOST_CONCLUSIONS = 20
 _INDENT = "  "
 _PERCENTILES = ("min", "p25", "p50", "p75", "p85", "p95", "p99", "max", "mean", "sum")
 _LEGEND = {
@@ -96,6 +97,20 @@ def render_sockets(
     if legend:
         yield ""
         yield from legend
+
+
+def render_conclusions(samples: Iterable[SocketSample]) -> Iterator[str]:
+    """Render what samples show by themselves: a line for each of the first `MOST_CONCLUSIONS` with anything unusual."""
+    from tcpwin.hosts import conclude
+
+    told = ((each, conclude(each)) for each in samples)
+    for number, (each, text) in enumerate((each, text) for each, text in told if text is not None):
+        if number == MOST_CONCLUSIONS:
+            yield "More sockets show something; --format json has a conclusion for each."
+            return
+        local = endpoint_text(each.local_address, each.local_port, each.local_service, each.local_scope)
+        peer = endpoint_text(each.peer_address, each.peer_port, each.peer_service, each.peer_scope)
+        yield f"{local} → {peer}: {text}"
 
 
 def _who(samples: Sequence[SocketSample], labels: Sequence[str]) -> list[list[str]]:
