@@ -194,6 +194,13 @@ class Case:
             case.__dict__.update(subject.attributes)
             yield case
 
+    def _fitted(self, remedy: Remedy | None, side: str | None) -> Remedy | None:
+        if remedy is None or side is None or self.subject is None or not self.analysis.hosts:
+            return remedy
+        from tcpwin.limits.systems import fitted
+
+        return fitted(remedy, self.analysis.hosts, self.host(side))
+
     def finding(
         self,
         text: str,
@@ -206,6 +213,7 @@ class Case:
         evidence: Evidence | None = None,
         remedy: Remedy | None = None,
         severity: Severity | None = None,
+        limits: tuple[str, ...] = (),
     ) -> Finding:
         """Make a finding of this case's rule.
 
@@ -215,6 +223,7 @@ class Case:
             side: where to change something: ``a`` or ``b``.
             cost_ns: the time observed by the rule; time claimed by other findings or absent from the budget is
                 deducted later.
+            limits: the limits that the finding is about; by default the rule's.
         """
         end = None if side is None else ENDS[side]
         return Finding(
@@ -230,6 +239,6 @@ class Case:
             lost_bps=lost_bps,
             confidence=confidence,
             evidence=evidence or Evidence(),
-            remedy=remedy,
-            limits=self.rule.limits,
+            remedy=self._fitted(remedy, side),
+            limits=limits or self.rule.limits,
         )

@@ -16,7 +16,7 @@ from tcpwin.analysis import DirectionName
 from tcpwin.limits.budget import Budget
 from tcpwin.limits.finding import Finding
 from tcpwin.limits.rule import Outline
-from tcpwin.limits.tables import HELD_BY, ITEM_LIMITS, ITEMS
+from tcpwin.limits.tables import FAULTS, HELD_BY, ITEM_LIMITS, ITEMS
 from tcpwin.units import time_text
 
 if TYPE_CHECKING:
@@ -47,6 +47,11 @@ def _claimed_limit(limits: tuple[str, ...], owner: str, item: str) -> str:
     return ITEM_LIMITS[item] if ITEM_LIMITS[item] in fitting or not fitting else fitting[0]
 
 
+def fault_of(finding: Finding) -> str | None:
+    """Return the fault that a finding reports, or None if it reports anything else."""
+    return finding.limits[0] if len(finding.limits) == 1 and finding.limits[0] in FAULTS else None
+
+
 def is_about(finding: Finding, verdict: Verdict) -> bool:
     """Return whether all the time that a finding claims is time in the limit that the verdict names."""
     claimed = {claimed_limit(finding, item) for item, ns in finding.items_ns.items() if ns}
@@ -59,14 +64,19 @@ def is_part_of(finding: Finding, verdict: Verdict) -> bool:
 
 
 def narrow_first(rules: Iterable[Outline]) -> list[Outline]:
-    """Sort rules so that each follows those it yields to, and rules without limits come last.
+    """Sort rules so that each follows those it yields to.
+
+    Faults come first, as they explain time that other rules only measure, and rules without limits come last.
 
     Raises:
         ValueError: rules yield to each other in a cycle.
     """
     by_code = {rule.code: rule for rule in sorted(rules, key=lambda rule: rule.code)}
     order = TopologicalSorter({code: [to for to in rule.yields_to if to in by_code] for code, rule in by_code.items()})
-    return sorted((by_code[code] for code in order.static_order()), key=lambda rule: not rule.has_limits)
+    return sorted(
+        (by_code[code] for code in order.static_order()),
+        key=lambda rule: (not rule.has_limits, not rule.is_fault),
+    )
 
 
 @dataclass
@@ -82,6 +92,7 @@ class Claims:
     life_ns: int
     _left: dict[str, dict[str, int]] = field(default_factory=dict)
     _costs: dict[str, dict[str, int]] = field(default_factory=dict)
+    _by_faults: dict[str, list[tuple[str, str, int]]] = field(default_factory=dict)
 
     def settle(self, finding: Finding, direction: DirectionName, yields_to: Iterable[str] = ()) -> Finding:
         """Claim time for a finding and return the finding with its share.
@@ -92,9 +103,14 @@ class Claims:
         """
         costs = self._costs.setdefault(direction, {})
         deducted = {code: costs[code] for code in yields_to if costs.get(code)}
+        items = items_of(finding.limits) if finding.limits else ITEMS
+        by_faults = self._by_faults.setdefault(direction, [])
+        # A fault explains the time of these items, which other rules only measured.
+        for code, item, ns in by_faults:
+            if item in items and code != finding.code and code not in yields_to:
+                deducted[code] = deducted.get(code, 0) + ns
         wanted_ns = max(finding.cost_ns - sum(deducted.values()), 0)
         left = self._left.setdefault(direction, dict(self.budgets[direction].items_ns))
-        items = items_of(finding.limits) if finding.limits else ITEMS
         claimed: dict[str, int] = {}
         cost_ns = 0
         for item in items:
@@ -105,6 +121,8 @@ class Claims:
                 self.life_ns -= ns
                 cost_ns += ns
         costs[finding.code] = costs.get(finding.code, 0) + cost_ns
+        if fault_of(finding) is not None:
+            by_faults += [(finding.code, item, ns) for item, ns in claimed.items()]
         text = finding.text
         if deducted:
             what = f"{time_text(min(sum(deducted.values()), finding.cost_ns))} of it" if cost_ns else "its time"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tcpwin import _engine
 from tcpwin.analysis import DIRECTIONS
 from tcpwin.limits.analysis import Analysis
+from tcpwin.limits.finding import Severity
 from tcpwin.limits.statement import Statement
 from tcpwin.limits.tables import CONFIDENCES, ENDS, ITEMS, LIMITS, OWNERS, VERDICT_COLUMNS
 from tcpwin.limits.verdict import Verdict, judge_connection
@@ -87,7 +88,8 @@ def judged_closely(analysis: Analysis, found: Findings | None = None) -> dict[in
 
 def known_closely(analysis: Analysis, found: Findings) -> set[int]:
     """Return the connections about which findings or host snapshots add to the budget from packets."""
-    claimed = {each.connection for each in (*found, *found.known) if each.connection is not None and each.items_ns}
+    added = (each for each in (*found, *found.known) if each.items_ns or each.severity >= Severity.WARNING)
+    claimed = {each.connection for each in added if each.connection is not None}
     return claimed | {match.connection for host in analysis.hosts for match in host.found}
 
 

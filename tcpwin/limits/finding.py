@@ -87,7 +87,7 @@ class Finding:
             if it cost a rate instead, or nothing.
         lost_bps: rate lost relative to the path's, in bits per second; None if unknown.
         confidence: one of `tcpwin.limits.CONFIDENCES`.
-        limits: the rule's limits.
+        limits: the limits that it is about, by default the rule's.
         items_ns: time that it claims from the direction's budget, by item; no other finding claims the same time.
     """
 

@@ -21,6 +21,8 @@ from tcpwin.limits.prices import excused, price
 from tcpwin.limits.reading import reading_of
 from tcpwin.limits.roles import main_direction
 from tcpwin.limits.rule import Outline, Rule, all_outlines, all_rules
+from tcpwin.limits.unreported import CODE as UNREPORTED
+from tcpwin.limits.unreported import unreported
 
 if TYPE_CHECKING:
     import pandas
@@ -194,6 +196,10 @@ def check(
                 worst = max(worst, *(each.severity for each in judged))
             found += heapq.nlargest(KEPT_PER_RULE, judged, key=rank)
     found = _settle(found, analysis, {each.code: each.yields_to for each in ordered})
+    for rule in [each.rule for each in ordered if each.code == UNREPORTED]:
+        added = list(unreported(analysis, rule, _by_connection(found), KEPT_PER_RULE))
+        counts |= {rule.code: len(added)} if added else {}
+        found += added
     worst = max(worst, *(each.severity for each in found), 0)
     # At equal rank the lower code comes first, whatever the order of the rules.
     found.sort(key=lambda finding: finding.code)
@@ -201,6 +207,14 @@ def check(
     return Findings(
         tuple(found), {code: counts[code] for code in sorted(counts)}, Severity(worst) if worst else None, tuple(failed)
     )
+
+
+def _by_connection(found: Iterable[Finding]) -> dict[int, list[Finding]]:
+    by_connection: dict[int, list[Finding]] = defaultdict(list)
+    for each in found:
+        if each.connection is not None:
+            by_connection[each.connection].append(each)
+    return by_connection
 
 
 def _settle(found: Sequence[Finding], analysis: Analysis, yields_to: Mapping[str, Sequence[str]]) -> list[Finding]:

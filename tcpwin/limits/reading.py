@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, TypeVar, cast, overload
 from weakref import WeakKeyDictionary
 
 from tcpwin.analysis import Event
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from tcpwin import _engine
     from tcpwin.analysis import Table
     from tcpwin.limits.analysis import Analysis
+    from tcpwin.limits.evidence.packets import Packets
 
+T = TypeVar("T")
 SMALL_PACKETS = 1_000_000
 """A larger capture is not read again: one walk would cost more than all judging."""
 MOST_READ_PACKETS = 4_000_000
@@ -45,6 +47,15 @@ class Reading:
         self._expected: Callable[[], Iterable[int]] = tuple
         self._wanted: list[int] | None = None
         self._are_few = True
+        self._headers: dict[int, Packets] = {}
+        self._derived: dict[tuple[str, int, str], object] = {}
+
+    def derive(self, what: str, id: int, side: str, find: Callable[[], T]) -> T:
+        """Return what several rules need of a side of a connection, found once."""
+        key = (what, id, side)
+        if key not in self._derived:
+            self._derived[key] = find()
+        return cast("T", self._derived[key])
 
     def forbid(self) -> None:
         """Forbid further reading."""
@@ -122,12 +133,35 @@ class Reading:
         self._rows += sum(batch.values())
         return read[id]
 
+    def headers(self, analysis: Analysis, id: int) -> Packets | None:
+        """Return the headers of a connection's packets, reading those of further expected ones; None if not allowed."""
+        if id not in self._headers and self.are_few(analysis) and self._spend(analysis):
+            following = (other for other in self._wanted or () if other > id and other not in self._headers)
+            wanted, left = {id}, MOST_ROWS - _segments(analysis, id)
+            for other in islice(following, BATCH - 1):
+                left -= _segments(analysis, other)
+                if left < 0:
+                    break
+                wanted.add(other)
+            self._headers = _read_headers(analysis, wanted)
+        return self._headers.get(id)
+
     def _spend(self, analysis: Analysis) -> bool:
         cost = analysis.capture.packets + 1000
         if cost > self._left:
             return False
         self._left -= cost
         return True
+
+
+def _read_headers(analysis: Analysis, ids: set[int]) -> dict[int, Packets]:
+    from tcpwin.limits.evidence.packets import Packets
+
+    try:
+        every = Packets(analysis.header_columns(ids, MOST_ROWS))
+    except TcpwinError:
+        return {}
+    return {id: every.of(every["connection"] == id) for id in ids}
 
 
 def _segments(analysis: Analysis, id: int) -> int:

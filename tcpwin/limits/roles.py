@@ -13,6 +13,11 @@ WELL_KNOWN_PORTS = 1024
 """Lower ports belong to services (RFC 6335 §6); clients use higher ones."""
 
 
+def other_side(side: str) -> str:
+    """Return the opposite of a side, ``a`` or ``b``."""
+    return "b" if side == "a" else "a"
+
+
 def role_of(connection: MeasuredConnection, side: str) -> str:
     """Return ``client`` or ``server``, or ``sender`` or ``receiver`` if neither the handshake nor the ports decide.
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpwin.limits.finding import Finding, Severity
 from tcpwin.limits.plugins import load_plugins
+from tcpwin.limits.tables import FAULTS
 from tcpwin.model import RULES
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ class Rule:
             counts=self.counts,
             defaults={name: each.default for name, each in self.thresholds.items()},
             has_limits=bool(self.limits),
+            is_fault=not FAULTS.isdisjoint(self.limits),
             yields_to=self.yields_to,
             needs_hosts=self.needs_hosts,
             source=self,
@@ -111,6 +113,7 @@ class Outline:
     Attributes:
         defaults: the default of each threshold.
         has_limits: whether `Rule.limits` names any.
+        is_fault: whether one of them is a fault.
         source: the rule, or the name of its module in `tcpwin.limits.rules`.
     """
 
@@ -121,6 +124,7 @@ class Outline:
     counts: tuple[str, ...]
     defaults: Mapping[str, float]
     has_limits: bool
+    is_fault: bool
     yields_to: tuple[str, ...]
     needs_hosts: bool
     source: Rule | str

@@ -23,6 +23,7 @@ _STANDINGS = {
     "limited": "Limited by",
     "slight": "Too little time lost to be a problem: limited by",
     "fine": "Nothing to fix: limited by",
+    "reported": "Other problems found; limited by",
     # The application may still have something to fix.
     "fine_in_tcp": "Nothing to fix in TCP: limited by",
 }
@@ -109,7 +110,8 @@ class Statement(NamedTuple):
         share = share_text(self.share)
         if self.limit in UNNAMED:
             return UNNAMED[self.limit].format(share=share)
-        named = f"{self._phrase(self.limit, self.witness)} ({share} of the time, {self.confidence})"
+        of_time = f"{share} of the time, " if self.share else ""
+        named = f"{self._phrase(self.limit, self.witness)} ({of_time}{self.confidence})"
         if self.second is None:
             return named
         return f"{named} and {self._phrase(self.second)} ({share_text(self.second_share)})"

@@ -17,6 +17,8 @@ LIMIT_GROUPS: dict[str, str] = {row["name"]: row["group"] for row in _LIMITS}
 MENDABLE = frozenset(row["name"] for row in _LIMITS if row["is_mendable"])
 """Limits that somebody can lift; others work as designed or are unknown. A handshake can be improved only if it was
 disturbed."""
+FAULTS = frozenset(row["name"] for row in _LIMITS if row["is_fault"])
+"""Limits that mean something is broken; only findings attribute time to them."""
 HELD_BY: dict[str, tuple[str, ...]] = {row["name"]: tuple(row["held_by"]) for row in _LIMITS}
 """Items whose time may belong to a limit, likeliest first."""
 

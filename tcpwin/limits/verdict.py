@@ -13,7 +13,7 @@ from typing import Any
 
 from tcpwin import _engine
 from tcpwin.analysis import DirectionName
-from tcpwin.limits.claims import claimed_limit
+from tcpwin.limits.claims import claimed_limit, fault_of
 from tcpwin.limits.connection import Connection
 from tcpwin.limits.crossing import Crossing
 from tcpwin.limits.finding import Evidence, Finding, Severity
@@ -21,7 +21,7 @@ from tcpwin.limits.names import FIND_LOSS
 from tcpwin.limits.reasons import Seen, reason_of
 from tcpwin.limits.roles import main_direction
 from tcpwin.limits.statement import UNNAMED, Statement
-from tcpwin.limits.tables import LIMIT_NAMES, LIMITS, MENDABLE
+from tcpwin.limits.tables import FAULTS, LIMIT_NAMES, LIMITS, MENDABLE
 from tcpwin.units import rest_text, time_text
 
 
@@ -224,6 +224,9 @@ def judge_directions(
 def choose_direction(connection: Connection, verdicts: Mapping[DirectionName, Verdict]) -> Verdict:
     """Choose the connection's verdict from those of its directions."""
     there, back = verdicts["a_to_b"], verdicts["b_to_a"]
+    faulty = [each for each in (there, back) if each.is_problem and each.limit in FAULTS]
+    if len(faulty) == 1:
+        return faulty[0]
     is_back_main = main_direction(connection) == "b_to_a"
     losses = [(each.lost_ns, each.is_problem) for each in (there, back)]
     return back if _engine.is_worse(losses[0], losses[1], is_back_main) else there
@@ -251,6 +254,8 @@ def _judge(
                 each.severity >= Severity.WARNING,
                 each.cost_ns,
                 each.remedy is not None,
+                each.severity == Severity.ERROR,
+                fault_of(each),
             )
             for each in findings
         ],

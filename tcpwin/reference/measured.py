@@ -150,7 +150,9 @@ def measure_connection(
     if workload == BULK and rtt_ns and budget.total_ns < LEAST_ROUND_TRIPS * rtt_ns:
         workload, shape = None, f"a transfer of {budget.total_ns / rtt_ns:.0f} round trips, over while windows grow"
     fills_path = groups["path"] >= PATH_SHARE * max(budget.total_ns, 1)
-    is_chance = path is not None and path.loss_kind == RANDOM
+    # The published runs contain drops by the receiver's kernel, but no loss on the path.
+    is_refused = "receiver_memory" in (verdict.limit, verdict.second_limit, verdict.also)
+    is_chance = path is not None and path.loss_kind == RANDOM and not is_refused
     return Measured(
         name=f"connection {connection.id}, {connection.a} → {connection.b}",
         receiver=receiver,

@@ -23,7 +23,7 @@ def overruns(count: int, window: int = 509) -> Story:
 def test_fires_on_a_sender_that_reads_502_as_502_bytes(tmp_path: Path) -> None:
     finding = one(stops_after(502).analyze(tmp_path), "TW103")
     assert (finding.connection, finding.direction, finding.side) == (0, "a_to_b", "client")
-    assert (finding.owner, finding.confidence, finding.cost_ns) == ("client_host", "likely", 0)
+    assert (finding.owner, finding.confidence, finding.cost_ns) == ("client_host", "likely", 400_000_000)
     # The first flight had the SYN/ACK's window of 65,160. Segments and ACKs alternate: frames 6, 8, ... 24; six of ten
     # are listed.
     assert finding.evidence.frames == (6, 8, 12, 16, 20, 24)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hangs.stories import closed, keep_alives, reset, tail_probe, transfer, unanswered
+from stories.boxes import two_connections
 from stories.story import Story, judged
 
 
@@ -108,3 +109,11 @@ def test_a_copy_in_the_capture_is_not_an_attempt(tmp_path: Path) -> None:
     story.step("b", "A", ack=1)
     [finding] = judged(story.analyze(tmp_path), "TW506")
     assert finding.evidence.values["tries"] == 0
+
+
+def test_a_dropped_connection_of_a_peer_that_lives(tmp_path: Path) -> None:
+    verdict = two_connections(tmp_path, alive=True).connections[0].verdict
+    assert (verdict.limit, verdict.owner) == ("middlebox", "network")
+    assert "another connection" in verdict.reason
+    alone = two_connections(tmp_path, alive=False).connections[0].verdict
+    assert alone.limit == "peer_silent"

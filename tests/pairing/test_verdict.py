@@ -99,7 +99,7 @@ def test_loss_is_reported_with_its_count_and_place() -> None:
 def test_packets_that_the_receiver_dropped_are_not_the_paths() -> None:
     """captures/runs: the reader oscillates, and its kernel drops arrived data (tests/pairing/test_resent.py)."""
     verdict = judged(tcpwin.pair(*captures("oscil_10mbit_300ms_170p2_guard"))).verdict
-    assert (verdict.limit, verdict.owner, verdict.side) == ("path_loss", "client_host", "client")
+    assert (verdict.limit, verdict.owner, verdict.side) == ("receiver_memory", "client_host", "client")
     assert "153 of 153 retransmissions" in verdict.reason
 
 
@@ -141,8 +141,9 @@ def test_lost_acks_are_lost_on_the_way_back() -> None:
 
 def test_drops_beyond_a_point_in_between_are_not_the_receivers() -> None:
     crossing = made(lost=0, for_lost=0, for_refused=59)
-    assert by(crossing).owner == "client_host"
-    assert by(replace(crossing, is_at_receiver=False)).owner == "network"
+    refused, beyond = by(crossing), by(replace(crossing, is_at_receiver=False))
+    assert (refused.limit, refused.owner) == ("receiver_memory", "client_host")
+    assert (beyond.limit, beyond.owner) == ("path_loss", "network")
 
 
 def test_a_queue_on_the_way_back_makes_the_paths_rate_doubtful() -> None:

@@ -14,11 +14,13 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.doubled import copied_after_ns
 from tcpwin.limits.evidence.events import count_of, events_of
 from tcpwin.limits.evidence.hosts import growth
+from tcpwin.limits.evidence.refused import refused_near_edge
 from tcpwin.limits.finding import of_many
 from tcpwin.limits.reader import is_tight
 from tcpwin.limits.reading import count_originals, pairs_of
 from tcpwin.units import count_text
 
+RECEIVER_MEMORY = "receiver_memory"
 PAIRS = 5
 """Originals with their retransmissions to list in the evidence: ten frames."""
 REFUSALS = (
@@ -57,6 +59,11 @@ class Culprit(NamedTuple):
     where: str
     confidence: str
     ruled_out: str
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """The limits of a finding on this loss; empty for the rule's."""
+        return (RECEIVER_MEMORY,) if self.owner == "host" else ()
 
 
 def busy_ns(case: Case) -> int:
@@ -164,6 +171,13 @@ def culprit(case: Case, events: Sequence[Event]) -> Culprit:
             + ("or their ACKs on the way back" if by_timer else "by its own ACKs"),
             "likely",
             f"Not the path to {receiver}: {arrived:,} of {len(events):,} originals were captured near it.",
+        )
+    if is_tight(data, busy_ns(case)) and (near := refused_near_edge(case)) is not None:
+        return Culprit(
+            "host",
+            f"at {receiver}, which ran out of memory for them",
+            "likely",
+            f"Not the path: {near.text}.",
         )
     if is_tight(data, busy_ns(case)):
         return Culprit(

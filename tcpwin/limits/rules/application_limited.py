@@ -42,11 +42,13 @@ from collections.abc import Iterator
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import table_of
 from tcpwin.limits.evidence.events import stalls_of
+from tcpwin.limits.evidence.shaping import find_shaping
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.reading import first_pauses, idle_frames
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import time_text
 
+SHAPED_NS = 1_000_000_000
 FEWEST_SAMPLES = 5
 PAUSES = ("application", "idle", "response")
 """Stall causes that mean the sender had nothing to send."""
@@ -62,6 +64,9 @@ def judge(case: Case) -> Iterator[Finding]:
     is_known = samples >= FEWEST_SAMPLES
     is_flagged = is_known and flagged >= case.settings["flagged"] * samples
     if not is_flagged and max(data.idle_ns, data.budget_application_ns) < least_ns:
+        return
+    if data.budget_application_ns >= SHAPED_NS and find_shaping(case) is not None:
+        # TW414: what seems idle waits before the capture point.
         return
     silent_ns = data.idle_ns - data.zero_window_ns - data.window_limited_ns
     if connection.turns_state == "known":

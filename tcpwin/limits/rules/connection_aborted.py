@@ -37,6 +37,9 @@ from typing import Any
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.capture import GOODBYE_BYTES, RST, rows_of
 from tcpwin.limits.evidence.hosts import growth
+from tcpwin.limits.evidence.legs import half_resets
+from tcpwin.limits.evidence.races import keep_alive_race
+from tcpwin.limits.evidence.resets import reset_origin
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.reading import reset_frame
 from tcpwin.limits.rule import Rule, Threshold
@@ -51,6 +54,12 @@ def judge(case: Case) -> Iterator[Finding]:
     data, by = case.data, case.connection.reset_by
     # Without the other side's segments it is unknown what was acknowledged.
     if by is None or not case.back.segments:
+        return
+    origin = reset_origin(case)
+    if origin is not None and (origin.is_foreign or origin.is_after_idle or keep_alive_race(case) is not None):
+        # TW507 to TW509 and TW512 say who ended it.
+        return
+    if any(case.connection.id == half.reset for half in half_resets(case)):
         return
     lost = max(data.unique_bytes - data.acked_bytes, 0)
     is_lost = lost >= case.settings["lost_bytes"]

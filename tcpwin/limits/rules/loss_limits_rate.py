@@ -73,6 +73,7 @@ def judge(case: Case) -> Iterator[Finding]:
         f"{time_text(data.recovery_ns)} ({share_text(share)} of the connection) went into recovery"
         f"{_afterwards(data)}. The segments were lost {guilty.where}.",
         owner=guilty.owner,
+        limits=guilty.limits,
         side=case.receiver if guilty.owner == "host" else None,
         confidence=guilty.confidence,
         cost_ns=cost_ns + data.budget_after_loss_ns,

@@ -49,6 +49,7 @@ def judge(case: Case) -> Iterator[Finding]:
         f"{count_text(lost, 'retransmission')} of {case.the_sender} {'was' if lost == 1 else 'were'} "
         f"lost again {guilty.where}: repair took {time_text(cost_ns)} more",
         owner=guilty.owner,
+        limits=guilty.limits,
         side=case.receiver if guilty.owner == "host" else None,
         # The DSACKs of the other retransmissions do not show which of these were lost.
         confidence=weaker(guilty.confidence, sure if lost == len(events) else "likely"),

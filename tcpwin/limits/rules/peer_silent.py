@@ -22,6 +22,9 @@ The finding is at most possible if the sender retransmitted nothing although its
 segment of the peer was captured at all: the capture may lack the answers. Data that is not retransmitted for a minute
 was answered, and a capture that lacks more of the data than it contains proves nothing.
 
+If the same hosts used another connection during the silence, a device on the path drops this one. If the capture was
+made near the receiver, the same data arrived three times, and the receiver still asks for it, its host drops the data.
+
 ## When it is wrong
 
 A capture that lost the answers, or contains only one direction from some point on, looks similar, but then new data
@@ -39,6 +42,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.alive import Alive, Refusing, alive_elsewhere, refusing
 from tcpwin.limits.evidence.capture import rows_of
 from tcpwin.limits.evidence.events import events_of
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
@@ -70,9 +74,18 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     waiting = max(data.unique_bytes + data.missed_bytes - data.acked_bytes, 0)
     is_silent = kind == "peer_silent"
+    alive, refused = alive_elsewhere(case, start_ns), refusing(case, start_ns)
+    limits: tuple[str, ...]
+    if refused is not None:
+        blame, limits, clause = "host", ("receiver_memory",), _refused_words(refused)
+    elif alive is not None and is_silent:
+        blame, limits, clause = "network", ("middlebox",), _alive_words(alive)
+    else:
+        blame, limits, clause = "network", (), _closed_words(case)
     yield case.finding(
-        _text(case, waiting),
-        owner="network",
+        f"{_text(case, waiting)}{clause}",
+        owner=blame,
+        limits=limits,
         side=case.receiver,
         confidence=_confidence(case),
         cost_ns=data.stall_at_end_ns,
@@ -94,12 +107,51 @@ def judge(case: Case) -> Iterator[Finding]:
             ),
         ),
         remedy=Remedy(
-            f"Check that {case.the_receiver} is up and reachable, and that nothing on the path drops connection "
-            "state. Limit how "
-            f"long {case.the_sender} waits: socket option TCP_USER_TIMEOUT, in milliseconds.",
+            _advice(case, alive if is_silent else None, refused)
+            + f" Limit how long {case.the_sender} waits: socket option TCP_USER_TIMEOUT, in milliseconds.",
             side_effects="A sender that gives up closes the connection; data still in transit is lost.",
         ),
     )
+
+
+def _refused_words(refused: Refusing) -> str:
+    return (
+        f"; yet it received the same data {count_text(refused.arrived, 'time')}, and frame {refused.spoken_frame} "
+        "still asks for it: its host drops what arrives"
+    )
+
+
+def _alive_words(alive: Alive) -> str:
+    did = "opened" if alive.has_begun else "used"
+    return (
+        f". Meanwhile it {did} another connection of the same hosts (connection {alive.connection}): a device on the "
+        "path drops this one"
+    )
+
+
+def _closed_words(case: Case) -> str:
+    if case.data.receive_window_last_bytes != 0:
+        return ""
+    return ". It had closed its receive window, and answered no probe"
+
+
+def _advice(case: Case, alive: Alive | None, refused: Refusing | None) -> str:
+    if refused is not None:
+        return (
+            f"Find out why {case.the_receiver}'s host drops what arrives: `nstat` there (TcpInCsumErrors, "
+            "TcpExtTCPRcvQDrop, TcpExtPAWSEstab), its firewall, and checksum offload."
+        )
+    if alive is not None:
+        return (
+            "Find the firewall, NAT or load balancer that drops this connection: look for its state table, its "
+            "time-outs, and routes that differ by direction."
+        )
+    if case.data.receive_window_last_bytes == 0:
+        return (
+            f"Find out why {case.the_receiver}'s application stopped reading before it fell silent, and why its host "
+            "does not answer window probes."
+        )
+    return f"Check that {case.the_receiver} is up and reachable, and that nothing on the path drops connection state."
 
 
 def _confidence(case: Case) -> str:

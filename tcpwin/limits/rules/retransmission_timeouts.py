@@ -45,6 +45,7 @@ from tcpwin.limits.evidence.loss import (
     pairs,
     pairs_shown,
     resent,
+    round_trip_ns,
     share_of,
     wait_ns,
     weaker,
@@ -54,6 +55,8 @@ from tcpwin.limits.names import FIND_LOSS
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, share_text, time_text
 
+LOCAL_NS = 5_000_000
+"""A quarter of the suggested rto_min: longer round trips vary by that much."""
 DEFAULTS = {"net.ipv4.tcp_sack": 1, "net.ipv4.tcp_recovery": 1, "net.ipv4.tcp_early_retrans": 3}
 """Linux's defaults, with SACK, RACK and tail loss probes on (Documentation/networking/ip-sysctl.rst)."""
 
@@ -78,6 +81,7 @@ def judge(case: Case) -> Iterator[Finding]:
         f"{case.the_sender} waited {time_text(cost_ns)} ({share_text(share)} of the connection) for {times}: segments "
         f"were lost {guilty.where}, and no ACK reported it",
         owner=guilty.owner,
+        limits=guilty.limits,
         side=case.receiver if guilty.owner == "host" else case.sender,
         confidence=weaker(guilty.confidence, sure),
         cost_ns=cost_ns,
@@ -151,6 +155,9 @@ def _remedy(case: Case) -> Remedy:
             settings=tuple(changed),
             side_effects="More retransmissions leave early; some are needless if the path reorders.",
         )
+    if round_trip_ns(case) >= LOCAL_NS:
+        # Below the path's own delay a timer only repeats what is under way.
+        return Remedy(FIND_LOSS)
     return Remedy(
         f"{FIND_LOSS} Within one data centre, a route's rto_min on {case.the_sender} shortens the wait.",
         settings=("ip route change <route> rto_min 20ms",),
@@ -174,4 +181,5 @@ RULE = Rule(
         "share": Threshold(0.02, "share", "Less than 2 % of a connection is barely noticeable."),
         "overdue": Threshold(8, "times", "A minimum timeout of 1 s (RFC 6298 §2.4) is five times Linux's 200 ms."),
     },
+    yields_to=("TW314",),
 )

@@ -59,6 +59,7 @@ def judge(case: Case) -> Iterator[Finding]:
         f"segment of a message, by a probe or its timer: it was lost {count_text(len(events), 'time')} "
         f"{guilty.where}",
         owner=guilty.owner,
+        limits=guilty.limits,
         side=case.receiver if guilty.owner == "host" else case.sender,
         confidence=weaker(guilty.confidence, "likely"),
         cost_ns=cost_ns,
@@ -104,4 +105,5 @@ RULE = Rule(
         "cost_ns": Threshold(100_000_000, "ns", "People notice a delay of about a tenth of a second."),
         "share": Threshold(0.02, "share", "Less than 2 % of a connection is barely noticeable."),
     },
+    yields_to=("TW314",),
 )

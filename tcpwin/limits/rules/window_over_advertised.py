@@ -12,9 +12,15 @@ socket can take.
 
 ## How it is judged
 
-The capture was made near the receiver. At least `dropped` segments were captured, within the window, and captured again
-later as fast retransmissions, that is, after ACKs that asked for them; nothing arrived out of order, and nothing was
-reported as received twice (DSACK).
+Near the receiver: at least `dropped` segments were captured, within the window, and captured again later as fast
+retransmissions, that is, after ACKs that asked for them; nothing arrived out of order, and nothing was reported as
+received twice (DSACK).
+
+Elsewhere: at least `dropped` segments were lost, and nine of ten of them ended near the edge of a window that had
+shrunk to less than half of its maximum, because unread data filled the buffer, while at most half of the segments that
+arrived had such a position. A path loses segments wherever they lie in the window.
+
+The receiver's counters (`nstat`), if they are available, make it certain.
 
 ## When it is wrong
 
@@ -30,50 +36,93 @@ with a larger third value of `net.ipv4.tcp_rmem`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
+from tcpwin.analysis import Event
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.dropped import DROPPED
 from tcpwin.limits.evidence.hosts import growth
 from tcpwin.limits.evidence.receive_buffer import more_overhead
+from tcpwin.limits.evidence.refused import refused_near_edge
 from tcpwin.limits.finding import Evidence, Finding, Severity
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, time_text
 
 FRAMES = 6
+ALL_SHARE = 0.9
+LOSS_ITEMS = ("fast_recovery", "tail", "timeout", "after_loss")
 CAUSES = ("fast", "recovery", "lost_retransmission")
 """Retransmissions that ACKs asked for. Probes and timeouts also repeat data that arrived."""
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    data, receiver = case.data, case.receiver
-    resent = case.events("retransmission", "fast_retransmission", side=case.sender, causes=CAUSES)
-    again = [event for event in resent if event.original_frame is not None]
-    if len(again) < case.settings["dropped"]:
+    shown = _captured_before(case) or _near_the_edge(case)
+    if shown is None:
         return
+    data, receiver = case.data, case.receiver
     counted = growth(case.host(receiver), *DROPPED)
     is_counted = sum(counted.values()) > 0
-    # Recovery time is the receiver's fault only if nothing else was lost.
-    cost_ns = data.recovery_ns if len(again) >= 0.9 * (data.resent_segments - data.tail_loss_probes) else 0
     clause = f"; its kernel counted {count_text(sum(counted.values()), 'dropped packet')}" if is_counted else ""
-    pairs = [frame for event in again[: FRAMES // 2] for frame in (event.original_frame or 0, event.frame)]
+    pairs = [frame for event in shown.events[: FRAMES // 2] for frame in (event.original_frame or 0, event.frame)]
+    # Time lost to all losses is the receiver's fault only if nothing else was lost.
+    is_all = len(shown.events) >= ALL_SHARE * (data.resent_segments - data.tail_loss_probes)
+    cost_ns = sum(getattr(data, f"budget_{item}_ns") for item in LOSS_ITEMS) if is_all else 0
     yield case.finding(
-        f"{case.the_receiver} dropped data within its offered window: {count_text(len(again), 'segment')} reached it "
-        f"and had to be retransmitted{clause}. Recovery took {time_text(cost_ns)}",
+        f"{case.the_receiver} dropped data within its offered window: {shown.text}{clause}. Loss cost "
+        f"{time_text(cost_ns)}, {time_text(min(data.recovery_ns, cost_ns))} of it in recovery",
         owner="host",
         side=receiver,
         confidence="certain" if is_counted else "likely",
         cost_ns=cost_ns,
         evidence=Evidence(
             frames=tuple(pairs),
-            start_ns=again[0].time_ns,
-            end_ns=again[-1].time_ns,
-            values={"sent_again": len(again), "resent_segments": data.resent_segments, "recovery_ns": data.recovery_ns}
+            start_ns=shown.events[0].time_ns,
+            end_ns=shown.events[-1].time_ns,
+            values={
+                "sent_again": len(shown.events),
+                "resent_segments": data.resent_segments,
+                "recovery_ns": data.recovery_ns,
+            }
             | counted,
-            ruled_out="Not loss on the network: the first copies were captured at the receiver, in order.",
+            ruled_out=shown.ruled_out,
         ),
         remedy=more_overhead(case.host(receiver), case.the_receiver),
     )
+
+
+class _Shown(NamedTuple):
+    """The refused segments' retransmissions, and how they show it."""
+
+    events: Sequence[Event]
+    text: str
+    ruled_out: str
+
+
+def _captured_before(case: Case) -> _Shown | None:
+    """Return the segments that were captured near the receiver, and had to come again."""
+    data = case.data
+    is_disturbed = data.out_of_order or data.dsacks or data.spurious_by_timestamps or data.spurious_by_frto
+    if is_disturbed or not data.captured_near_receiver:
+        return None
+    resent = case.events("retransmission", "fast_retransmission", side=case.sender, causes=CAUSES)
+    again = [event for event in resent if event.original_frame is not None]
+    if len(again) < case.settings["dropped"]:
+        return None
+    return _Shown(
+        again,
+        f"{count_text(len(again), 'segment')} reached it and had to be retransmitted",
+        "Not loss on the network: the first copies were captured at the receiver, in order.",
+    )
+
+
+def _near_the_edge(case: Case) -> _Shown | None:
+    """Return the lost segments that only a receiver short of memory explains."""
+    near = refused_near_edge(case)
+    if near is None or near.near < case.settings["dropped"]:
+        return None
+    events = [event for event in case.events(side=case.sender) if event.cause and event.original_frame is not None]
+    return _Shown(events, near.text, "Not loss on the network, which does not depend on the place in the window.")
 
 
 RULE = Rule(
@@ -82,17 +131,12 @@ RULE = Rule(
     title="the receiver dropped data within its window",
     severity=Severity.WARNING,
     scope="direction",
-    limits=("path_loss",),
+    limits=("receiver_memory",),
     judge=judge,
     page=__doc__,
     when=(
-        ("captured_near_receiver", "==", True),
         ("resent_segments", ">=", "{dropped}"),
-        ("out_of_order", "==", 0),
-        ("dsacks", "==", 0),
         ("window_overrun", "==", 0),
-        ("spurious_by_timestamps", "==", 0),
-        ("spurious_by_frto", "==", 0),
     ),
     thresholds={
         "dropped": Threshold(5, "count", "Single packets may be lost between the driver and TCP for other reasons.")

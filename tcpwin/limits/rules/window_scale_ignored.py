@@ -37,6 +37,7 @@ from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.window import MAX_FIELD, MOST_ROWS, spread
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
+from tcpwin.limits.tables import WINDOW_ITEMS
 from tcpwin.units import count_text
 
 _ROW = ("frame", "length", "bytes_in_flight", "window_raw")
@@ -84,6 +85,8 @@ def _judge_ignored(case: Case, following: Iterable[int]) -> Iterator[Finding]:
         owner="host",
         side=case.sender,
         confidence="likely",
+        # Each stop waits for an ACK that the true window would not have needed.
+        cost_ns=(data.last_data_ns or 0) - (data.first_data_ns or 0),
         evidence=Evidence(
             frames=spread(frames),
             start_ns=data.first_data_ns,
@@ -112,6 +115,8 @@ def _judge_reverse(case: Case) -> Iterator[Finding]:
         owner="host",
         side=case.sender,
         confidence="likely" if data.acks_missing == 0 else "possible",
+        # Waits for a window that this capture shows smaller than it was are not to be trusted.
+        cost_ns=sum(getattr(data, f"budget_{item}_ns") for item in WINDOW_ITEMS),
         evidence=Evidence(
             frames=spread(_beyond_the_edge(case)),
             start_ns=data.first_data_ns,
@@ -190,7 +195,7 @@ RULE = Rule(
         ("direction", (("window_scale_shift", ">=", 0.0), ("window_overrun", ">=", "{times}"))),
         ("direction", (*BOUNDED, ("data_segments", ">=", "{times}"), ("window_utilisation", "<", 0.5))),
     ),
-    limits=("receiver_window",),
+    limits=("middlebox",),
     judge=judge,
     page=__doc__,
     thresholds={

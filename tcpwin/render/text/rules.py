@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tcpwin.limits import Rule, Threshold, sections
+from tcpwin.limits.defects import causes_of
 from tcpwin.units import name_text
 
 _SCOPES = {
@@ -43,6 +44,11 @@ def render_page(rule: Rule) -> Iterator[str]:
     if rule.yields_to:
         yield from ("", "Counted once")
         yield f"  Time that one of these rules also claims is counted there only: {', '.join(rule.yields_to)}."
+    if causes := causes_of(rule.code):
+        yield from ("", "Known causes")
+        for each in causes:
+            yield name_text(f"  {each.title}. {each.fix}")
+            yield from (name_text(f"    {source}") for source in each.sources)
     if rule.thresholds:
         yield from ("", "Thresholds")
         yield f"  Set with `tcpwin check --threshold {rule.code}.NAME=VALUE`."

@@ -1,0 +1,84 @@
+"""Find times in which nothing of what a side sent arrived, before the path recovered.
+
+In: a case. Out: Outage values. Chance takes single segments; an outage takes all of them, of any size, until it ends.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.packets import Packets, Sent, packets_of, sent_of
+from tcpwin.limits.evidence.sizes import find_size_limit
+from tcpwin.limits.roles import other_side
+
+if TYPE_CHECKING:
+    from tcpwin.limits.evidence.packets import Flags
+
+LEAST_NS = 1_000_000_000
+"""Shorter ones are a burst of losses."""
+FEWEST_TRIES = 3
+"""Times at which the sender tried: an original and two repetitions by its timer, which doubles."""
+APART_NS = 100_000_000
+"""Tries are further apart than the segments of one flight."""
+FRAMES = 6
+
+
+class Outage(NamedTuple):
+    """A time in which nothing arrived.
+
+    Attributes:
+        start_ns: when the first lost segment was sent.
+        end_ns: when the first segment that arrived again was sent.
+        lost: segments lost meanwhile.
+        tries: times at which the sender tried.
+        heard: packets of the other side captured meanwhile, after a round trip: its direction worked.
+        frames: of the first lost segments, and of the one that arrived.
+    """
+
+    start_ns: int
+    end_ns: int
+    lost: int
+    tries: int
+    heard: int
+    frames: tuple[int, ...]
+
+    @property
+    def duration_ns(self) -> int:
+        """How long it lasted, as far as the sender tried."""
+        return self.end_ns - self.start_ns
+
+
+def find_outages(case: Case) -> tuple[Outage, ...]:
+    """Return the outages of a direction, in order."""
+    return case.reading.derive("outages", case.connection.id, case.sender, lambda: _find(case))
+
+
+def _find(case: Case) -> tuple[Outage, ...]:
+    packets = packets_of(case)
+    sent = None if packets is None else sent_of(packets, case.sender)
+    if packets is None or sent is None or find_size_limit(case) is not None:
+        return ()
+    return tuple(_runs(case, packets, sent, sent.is_lost & ~sent.has_arrived))
+
+
+def _runs(case: Case, packets: Packets, sent: Sent, lost: Flags) -> list[Outage]:
+    import numpy as np
+
+    edges = np.diff(np.concatenate(([0], lost.astype(np.int8), [0])))
+    found = []
+    peer = packets.sent_by(other_side(case.sender))
+    round_trip_ns = case.data.rtt_smoothed_ns or case.connection.path_rtt_ns or 0
+    for first, stop in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
+        # A segment behind the run that arrived, however small, ends it; without one the path never recovered.
+        if stop >= len(lost) or not sent.has_arrived[stop]:
+            continue
+        times = sent.time_ns[first:stop]
+        tries = 1 + int((np.diff(times) > APART_NS).sum())
+        start_ns, end_ns = int(times[0]), int(sent.time_ns[stop])
+        if tries < FEWEST_TRIES or end_ns - start_ns < LEAST_NS:
+            continue
+        meanwhile = (peer["time_ns"] > start_ns + round_trip_ns + APART_NS) & (peer["time_ns"] < end_ns)
+        frames = (*map(int, sent.frame[first:stop][: FRAMES - 1]), int(sent.frame[stop]))
+        found.append(Outage(start_ns, end_ns, int(stop - first), tries, int(meanwhile.sum()), frames))
+    return found

@@ -1,0 +1,71 @@
+"""## What it finds
+
+A request and the FIN of the other side crossed: the server closed an idle connection just as the client used it again.
+
+## Why it matters
+
+Both hosts did what they may, but the request is lost: the server answers it by a RST, and the client sees "connection
+reset" or "socket hang up". With HTTP keep-alive time-outs of a few seconds, this happens regularly under light load.
+
+## How it is judged
+
+Nothing was sent for a second or more; then one side sent data and the other a FIN that does not acknowledge it, within
+50 ms or one round trip of each other, and a RST followed.
+
+## When it is wrong
+
+A server that closes for another reason at that moment looks the same; the length of the silence, close to a round
+number of seconds, tells.
+
+## What to do
+
+Make the side that sends requests give up idle connections first: its pool's idle time-out must be shorter than the
+server's keep-alive time-out, by at least a second. Let it retry requests that fail before any answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpwin.limits.case import Case
+from tcpwin.limits.evidence.races import IDLE_NS, keep_alive_race
+from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
+from tcpwin.limits.rule import Rule
+from tcpwin.units import bytes_text, time_text
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    race = keep_alive_race(case)
+    if race is None:
+        return
+    closer, asker = case.the(race.closer), case.the(race.asker)
+    yield case.finding(
+        f"{closer} closed the connection after {time_text(race.idle_ns)} of silence, just as {asker} sent its next "
+        f"request: {bytes_text(race.request_bytes)} crossed the FIN and were refused",
+        owner="application",
+        side=race.closer,
+        confidence="likely",
+        evidence=Evidence(
+            frames=race.frames,
+            start_ns=race.start_ns,
+            values={"idle_ns": race.idle_ns, "apart_ns": race.apart_ns},
+            ruled_out="No error of either side: the FIN does not acknowledge the request, so neither saw the other.",
+        ),
+        remedy=Remedy(
+            f"Let {asker} give up idle connections before {closer} does, after less than {time_text(race.idle_ns)}, or "
+            f"raise the keep-alive time-out of {closer}'s application above that of {asker}'s connection pool. Retry "
+            "requests that fail before any answer."
+        ),
+    )
+
+
+RULE = Rule(
+    code="TW509",
+    name="keep-alive-race",
+    title="a request crossed the FIN of an idle connection",
+    severity=Severity.WARNING,
+    scope="connection",
+    judge=judge,
+    page=__doc__,
+    when=(("close", "==", "reset"), ("duration_ns", ">=", float(IDLE_NS))),
+)
