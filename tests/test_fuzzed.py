@@ -21,7 +21,7 @@ from tcpwin.limits import Analysis
 from tcpwin.pairing import pair
 from tcpwin.render import annotate, slice_anonymized, slice_packets
 
-DAY_SECONDS = 0.7
+DAY_SECONDS = 0.4
 NIGHT_SECONDS = float(os.environ.get("TCPWIN_FUZZ_SECONDS", "3600"))
 SEEDS = tuple(
     path.read_bytes()

@@ -56,7 +56,11 @@ def everything(client: TestClient, id: str, link: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("kinds", [("sqlite", "postgres"), ("postgres", "sqlite")], ids="->".join)
+@pytest.mark.parametrize(
+    "kinds",
+    [("sqlite", "postgres"), pytest.param(("postgres", "sqlite"), marks=pytest.mark.nightly)],
+    ids="->".join,
+)
 def test_a_backup_is_restored_to_the_other_database(
     make_client: MakeClient, postgres: Postgres, tmp_path: Path, capture: bytes, kinds: tuple[str, str]
 ) -> None:
