@@ -5,6 +5,7 @@
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{channel, sync_channel, Receiver, Sender, SyncSender};
+use std::sync::Arc;
 use std::thread::{scope, Builder, ScopedJoinHandle};
 
 use crate::capture::MergedReader;
@@ -22,76 +23,39 @@ const MAX_TRACKERS: usize = 6;
 /// Batches per message.
 const LOAD: usize = 16;
 /// Queue length per tracker, so that the reader does not block while one connection dominates.
-const WAITING: usize = 8;
+const WAITING: usize = 12;
 
-/// A message of segments for a tracker.
+/// A message of segments, which all trackers share: each takes those of its connections.
 struct Load {
     segments: Vec<Segment>,
-    ordinals: Vec<u64>,
+    count: usize,
+    /// Number of the capture's segments before the first.
+    ordinal: u64,
     tags: Vec<u32>,
-    /// Indices of SYNs that are copies of others.
-    copied_syns: Vec<usize>,
+    /// Number of the tracker of each segment.
+    shards: Vec<u8>,
+    /// For each batch, the bit mask of SYNs that are copies of others.
+    copied_syns: [u32; LOAD],
 }
 
 impl Load {
     fn new() -> Self {
         let room = LOAD * BATCH;
         Load {
-            segments: Vec::with_capacity(room),
-            ordinals: Vec::with_capacity(room),
-            tags: Vec::with_capacity(room),
-            copied_syns: Vec::new(),
+            segments: vec![Segment::EMPTY; room],
+            count: 0,
+            ordinal: 0,
+            tags: vec![0; room],
+            shards: vec![0; room],
+            copied_syns: [0; LOAD],
         }
-    }
-
-    fn clear(&mut self) {
-        self.segments.clear();
-        self.ordinals.clear();
-        self.tags.clear();
-        self.copied_syns.clear();
-    }
-
-    #[inline(always)]
-    fn push(&mut self, segment: &Segment, ordinal: u64, tag: u32, is_copied_syn: bool) {
-        if is_copied_syn {
-            self.copied_syns.push(self.segments.len());
-        }
-        self.segments.push(*segment);
-        self.ordinals.push(ordinal);
-        self.tags.push(tag);
-    }
-
-    fn is_full(&self) -> bool {
-        self.segments.len() >= LOAD * BATCH
     }
 }
 
 enum Work {
-    Segments(Load),
+    Segments(Arc<Load>),
     /// The end, with the time of the capture's last packet.
     End(Option<i64>),
-}
-
-/// The queue to a tracker on another thread.
-struct Worker {
-    load: Load,
-    work: SyncSender<Work>,
-    emptied: Receiver<Load>,
-}
-
-impl Worker {
-    /// Send the collected segments. If the tracker has failed, its error is reported on join.
-    fn send(&mut self) {
-        let mut next = self.emptied.try_recv().unwrap_or_else(|_| Load::new());
-        next.clear();
-        let load = std::mem::replace(&mut self.load, next);
-        let _ = self.work.send(Work::Segments(load));
-    }
-
-    fn end(mut self, last_ns: Option<i64>) {
-        self.send();
-        let _ = self.work.send(Work::End(last_ns));
-    }
 }
 
 /// Read to the end like [`run_with`] for a sink that needs no segments, using info `threads` threads. The results do
@@ -111,29 +75,31 @@ pub fn run_sharded(
     scope(|threads| {
         let mut workers = Vec::with_capacity(trackers);
         let mut handles = Vec::with_capacity(trackers);
-        for _ in 0..trackers {
+        let (empty, emptied) = channel();
+        for shard in 0..trackers as u8 {
             let (work, queued) = sync_channel(WAITING);
-            let (empty, emptied) = channel();
-            let work_on = move || track(tags, &queued, &empty);
+            let empty = empty.clone();
+            let work_on = move || track(shard, tags, &queued, &empty);
             // If the system denies more threads, the existing ones share the work.
             let Ok(handle) = Builder::new().spawn_scoped(threads, work_on) else {
                 break;
             };
             handles.push(handle);
-            workers.push(Worker {
-                load: Load::new(),
-                work,
-                emptied,
-            });
+            workers.push(work);
         }
         if workers.is_empty() {
             return run_with(input, tracker, &mut NoSink, &mut NoIndex, report);
         }
         let mut segmenter = Segmenter::of(&mut input);
-        deal(&mut input, &mut segmenter, tags, &mut workers, &mut report);
+        let dealt = Dealt {
+            workers: &workers,
+            emptied,
+        };
+        dealt.deal(&mut input, &mut segmenter, tags, &mut report);
         let last_ns = segmenter.last_time_ns(&input);
         for worker in workers {
-            worker.end(last_ns);
+            // If the tracker has failed, its error is reported on join.
+            let _ = worker.send(Work::End(last_ns));
         }
         Findings {
             tracker: Tracker::joined(handles.into_iter().map(outcome).collect()),
@@ -150,59 +116,81 @@ fn outcome(thread: ScopedJoinHandle<'_, Tracker>) -> Tracker {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// Read all segments and distribute them.
-fn deal(
-    input: &mut MergedReader,
-    segmenter: &mut Segmenter,
-    tags: Tags,
-    workers: &mut [Worker],
-    report: &mut impl FnMut(u64) -> bool,
-) {
-    let mut syns = SynCopies::default();
-    let mut batch = [Segment::EMPTY; BATCH];
-    let mut batch_tags = [0; BATCH];
-    let mut ordinal = 0;
-    let shards = workers.len() as u64;
-    loop {
-        let count = segmenter.fill(input, &mut batch, &mut NoIndex, report);
-        let segments = batch.get(..count).unwrap_or_default();
-        for (tag, segment) in batch_tags.iter_mut().zip(segments) {
-            *tag = tags.tag(segment);
-        }
-        let copied_syns = find_copied_syns(&mut syns, segments, &batch_tags);
-        for (position, (segment, tag)) in segments.iter().zip(batch_tags).enumerate() {
-            // Use the tag's high bits, which have the least influence on its position in a table.
-            let shard = (u64::from(tag) * shards) >> 32;
-            if let Some(worker) = workers.get_mut(shard as usize) {
-                worker
-                    .load
-                    .push(segment, ordinal, tag, copied_syns >> position & 1 == 1);
-                if worker.load.is_full() {
-                    worker.send();
+/// The queues to the trackers, and the loads that all of them have tracked.
+struct Dealt<'a> {
+    workers: &'a [SyncSender<Work>],
+    emptied: Receiver<Load>,
+}
+
+impl Dealt<'_> {
+    /// Read all segments and share them.
+    fn deal(
+        &self,
+        input: &mut MergedReader,
+        segmenter: &mut Segmenter,
+        tags: Tags,
+        report: &mut impl FnMut(u64) -> bool,
+    ) {
+        let mut syns = SynCopies::default();
+        let mut ordinal = 0;
+        let shards = self.workers.len() as u64;
+        let mut is_over = false;
+        while !is_over {
+            let mut load = self.emptied.try_recv().unwrap_or_else(|_| Load::new());
+            (load.count, load.ordinal) = (0, ordinal);
+            let batches = load.segments.chunks_mut(BATCH);
+            let places = load
+                .tags
+                .chunks_mut(BATCH)
+                .zip(load.shards.chunks_mut(BATCH));
+            for ((batch, (batch_tags, batch_shards)), copied) in
+                batches.zip(places).zip(&mut load.copied_syns)
+            {
+                let count = segmenter.fill(input, batch, &mut NoIndex, report);
+                let segments = batch.get(..count).unwrap_or_default();
+                for ((tag, shard), segment) in batch_tags.iter_mut().zip(batch_shards).zip(segments)
+                {
+                    *tag = tags.tag(segment);
+                    // Use the tag's high bits, which have the least influence on its position in a table.
+                    *shard = ((u64::from(*tag) * shards) >> 32) as u8;
+                }
+                *copied = find_copied_syns(&mut syns, segments, batch_tags);
+                load.count += count;
+                is_over = count < BATCH || segmenter.was_stopped;
+                if is_over {
+                    break;
                 }
             }
-            ordinal += 1;
-        }
-        if count < BATCH || segmenter.was_stopped {
-            break;
+            ordinal += load.count as u64;
+            let load = Arc::new(load);
+            for worker in self.workers {
+                let _ = worker.send(Work::Segments(load.clone()));
+            }
         }
     }
 }
 
-/// Track the received segments until the end.
-fn track(tags: Tags, queued: &Receiver<Work>, empty: &Sender<Load>) -> Tracker {
+/// Track the received segments of a shard until the end.
+fn track(shard: u8, tags: Tags, queued: &Receiver<Work>, empty: &Sender<Load>) -> Tracker {
     let mut tracker = Tracker::of_some(tags);
     tracker.let_rounds_go();
     let mut lane = Lane::new(tracker);
-    let mut info = BatchInfo::NOTHING;
+    let mut next = Next {
+        shard,
+        info: BatchInfo::NOTHING,
+        count: 0,
+    };
     loop {
         match queued.recv() {
             Ok(Work::Segments(load)) => {
-                take(&mut lane, &mut info, &load);
-                // The reader has exited once everything has been read.
-                let _ = empty.send(load);
+                next.take(&mut lane, &load);
+                if let Some(load) = Arc::into_inner(load) {
+                    // The reader has exited once everything has been read.
+                    let _ = empty.send(load);
+                }
             }
             Ok(Work::End(last_ns)) => {
+                next.track(&mut lane);
                 lane.tracker.finish(last_ns);
                 break;
             }
@@ -212,29 +200,41 @@ fn track(tags: Tags, queued: &Receiver<Work>, empty: &Sender<Load>) -> Tracker {
     lane.tracker
 }
 
-fn take(lane: &mut Lane, info: &mut BatchInfo, load: &Load) {
-    let mut copied = load.copied_syns.iter().copied().peekable();
-    let batches = load
-        .segments
-        .chunks(BATCH)
-        .zip(load.ordinals.chunks(BATCH))
-        .zip(load.tags.chunks(BATCH));
-    for (nth, ((segments, ordinals), tags)) in batches.enumerate() {
-        let count = segments.len();
-        if let Some(room) = lane.next_batch().get_mut(..count) {
-            room.copy_from_slice(segments);
+/// A shard's next batch, which may come from several loads.
+struct Next {
+    shard: u8,
+    info: BatchInfo,
+    count: usize,
+}
+
+impl Next {
+    fn take(&mut self, lane: &mut Lane, load: &Load) {
+        let shards = load.shards.get(..load.count).unwrap_or_default();
+        for (place, shard) in shards.iter().enumerate() {
+            if *shard != self.shard {
+                continue;
+            }
+            let (Some(segment), Some(tag)) = (load.segments.get(place), load.tags.get(place))
+            else {
+                return;
+            };
+            let nth = self.count % BATCH;
+            if let Some(room) = lane.next_batch().get_mut(nth) {
+                *room = *segment;
+            }
+            self.info.tags[nth] = *tag;
+            self.info.ordinals[nth] = load.ordinal + place as u64;
+            let is_copied = load.copied_syns[place / BATCH % LOAD] >> (place % BATCH) & 1;
+            self.info.copied_syns |= is_copied << nth;
+            self.count += 1;
+            if self.count == BATCH {
+                self.track(lane);
+            }
         }
-        for (place, ordinal) in info.ordinals.iter_mut().zip(ordinals) {
-            *place = *ordinal;
-        }
-        for (place, tag) in info.tags.iter_mut().zip(tags) {
-            *place = *tag;
-        }
-        info.copied_syns = 0;
-        let end = (nth + 1) * BATCH;
-        while let Some(place) = copied.next_if(|place| *place < end) {
-            info.copied_syns |= 1 << (place % BATCH);
-        }
-        lane.take(count, info, &mut NoSink, &mut NoIndex);
+    }
+
+    fn track(&mut self, lane: &mut Lane) {
+        lane.take(self.count, &self.info, &mut NoSink, &mut NoIndex);
+        (self.count, self.info.copied_syns) = (0, 0);
     }
 }

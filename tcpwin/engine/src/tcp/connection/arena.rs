@@ -1,8 +1,9 @@
 //! Connections in fixed blocks: growth never moves or doubles what is there.
 
+use std::mem::take;
 use std::ops::Range;
 use std::panic::resume_unwind;
-use std::thread::{scope, ScopedJoinHandle};
+use std::thread::{scope, Builder, ScopedJoinHandle};
 
 use crate::tcp::connection::large_pages;
 use crate::tcp::connection::state::Connection;
@@ -13,6 +14,9 @@ const MANY: u32 = 64;
 /// Connections that justify starting one more thread.
 const WORTH_A_THREAD: u32 = 20_000;
 
+/// Connections that take longer to free than a command needs for all that follows.
+const SLOW_TO_FREE: u32 = 100_000;
+
 #[derive(Default)]
 pub struct Arena {
     blocks: Vec<Vec<Connection>>,
@@ -21,6 +25,17 @@ pub struct Arena {
     places: Option<Vec<u32>>,
     /// Threads that may walk over many.
     walkers: u32,
+}
+
+/// Frees many connections in another thread: nobody waits for it, and a process that ends does without.
+impl Drop for Arena {
+    fn drop(&mut self) {
+        if self.len >= SLOW_TO_FREE {
+            let blocks = take(&mut self.blocks);
+            // Without a thread they are freed here, with the closure.
+            let _ = Builder::new().spawn(move || drop(blocks));
+        }
+    }
 }
 
 impl Arena {
@@ -57,7 +72,7 @@ impl Arena {
         Arena {
             blocks: parts
                 .into_iter()
-                .flat_map(|(part, _)| part.blocks)
+                .flat_map(|(mut part, _)| take(&mut part.blocks))
                 .collect(),
             len,
             places: Some(places),
