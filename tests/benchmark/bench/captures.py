@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -81,13 +81,14 @@ class Capture:
     eventful: int | None = None
 
 
-def build_example(name: str, *, release: bool = True) -> Path:
+def build_example(name: str, *, release: bool = True, environment: Mapping[str, str] | None = None) -> Path:
     """Build one of the engine's examples with cargo; return its path."""
     command = ["cargo", "build", "--no-default-features", "--example", name]
     command += ["--message-format", "json-render-diagnostics"]
     if release:
         command.append("--release")
-    done = subprocess.run(command, cwd=ENGINE, stdout=subprocess.PIPE, text=True, check=False)
+    variables = {**os.environ, **(environment or {})}
+    done = subprocess.run(command, cwd=ENGINE, stdout=subprocess.PIPE, text=True, check=False, env=variables)
     for line in done.stdout.splitlines():
         message = json.loads(line)
         if message.get("executable") and message["target"]["name"] == name:

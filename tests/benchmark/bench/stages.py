@@ -45,6 +45,8 @@ TOLERANCE = 0.02
 MISSES = 0.1
 OTHER_COMPILER = 0.15
 SOURCES = "src/"
+# The optimised build names no source files otherwise.
+WITH_LINES = {"CARGO_PROFILE_RELEASE_DEBUG": "line-tables-only"}
 MOST_LEVELS = 60
 _STAGE_OF = {name: stage for stage, names in STAGES.items() for name in names}
 
@@ -153,8 +155,7 @@ def stage_of(place: str) -> str:
 
 def measure(folder: Path, *, release: bool = False) -> dict[str, dict[str, Cost]]:
     """Make a small capture of each shape and return what tracking it costs per packet, by shape and stage."""
-    generate = build_example("generate", release=release)
-    track = build_example("track", release=release)
+    generate, track = (build_example(name, release=release, environment=WITH_LINES) for name in ("generate", "track"))
     measured = {}
     for shape, arguments in SHAPES.items():
         capture, profile = folder / f"{shape}.capture", folder / f"{shape}.callgrind"
