@@ -5,6 +5,7 @@
 
 use crate::event::{self, Events};
 use crate::tables::budget_item::SenderState;
+use crate::tcp::connection::cold_state::ColdState;
 use crate::tcp::connection::direction::Direction;
 use crate::tcp::connection::end_stall::{EndStall, Kind, Tries};
 use crate::tcp::connection::state::Connection;
@@ -29,15 +30,14 @@ fn find(connection: &Connection, side: usize, until_ns: i64, seen_ns: i64) -> Op
         &connection.directions[1 - side],
     );
     let cold_state = sent.cold_state.as_deref();
+    if connection.is_sampled() || !sent.is_waiting() {
+        return None;
+    }
     let tries = cold_state.and_then(|cold_state| cold_state.waiting.as_deref()?.tries);
     let count = tries.map_or(0, |tries| tries.count);
     let silent = tries.filter(|tries| tries.count >= SILENT_TRIES);
     let closed = cold_state.and_then(|cold_state| cold_state.zero.as_deref()?.current());
-    let has_data_out = sent.is_flight_known() && sent.flight.bytes() > 0;
-    let waits = tries.is_some() || closed.is_some() || has_data_out || sent.is_limited;
-    if !waits || sent.has_only_syn || connection.is_sampled() {
-        return None;
-    }
+    let has_data_out = sent.has_data_out();
     let timeout_ns = sent
         .ledger
         .rto_ns(peer.rtt_to_receiver_ns().unwrap_or(0))
@@ -103,6 +103,11 @@ fn find(connection: &Connection, side: usize, until_ns: i64, seen_ns: i64) -> Op
 }
 
 impl Connection {
+    /// Return whether a side waits for anything, and may be stalled.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.directions.iter().any(Direction::is_waiting)
+    }
+
     /// Return whether a stall is in progress at `until_ns`; `seen_ns` is the capture's end.
     pub(super) fn is_stalled(&self, until_ns: i64, seen_ns: i64) -> bool {
         (0..2).any(|side| find(self, side, until_ns, seen_ns).is_some())
@@ -159,6 +164,26 @@ impl Connection {
 }
 
 impl Direction {
+    fn has_data_out(&self) -> bool {
+        self.is_flight_known() && self.flight.bytes() > 0
+    }
+
+    /// Return whether its sender waits for an acknowledgment, a window or an answer to a probe.
+    fn is_waiting(&self) -> bool {
+        let waits = |state: &ColdState| {
+            let tries = state.waiting.as_deref().and_then(|waiting| waiting.tries);
+            tries.is_some()
+                || state
+                    .zero
+                    .as_deref()
+                    .is_some_and(|zero| zero.current().is_some())
+        };
+        !self.has_only_syn
+            && (self.is_limited
+                || self.has_data_out()
+                || self.cold_state.as_deref().is_some_and(waits))
+    }
+
     /// Note that its peer sent something.
     #[inline]
     pub(super) fn note_heard(&mut self) {

@@ -375,10 +375,14 @@ impl Tracker {
             };
             let mut until_ns = connection.end_ns;
             let seen_ns = last_ns.unwrap_or(until_ns);
-            let waits_until_ns = connection.waits_until_ns(seen_ns);
-            // Once a SYN has opened another connection, the four-tuple shows nothing about this one.
-            if connection.is_stalled(waits_until_ns, seen_ns) && self.is_newest(index, connection) {
-                until_ns = waits_until_ns;
+            if connection.is_waiting() {
+                let waits_until_ns = connection.waits_until_ns(seen_ns);
+                // Once a SYN has opened another connection, the four-tuple shows nothing about this one.
+                if connection.is_stalled(waits_until_ns, seen_ns)
+                    && self.is_newest(index, connection)
+                {
+                    until_ns = waits_until_ns;
+                }
             }
             if let Some(connection) = self.connections.get_mut(index) {
                 connection.finish(until_ns, !self.lets_rounds_go);
