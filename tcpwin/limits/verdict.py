@@ -151,7 +151,7 @@ class Verdict:
 
         Empty if `beside_text` states it, or there is no problem.
         """
-        if not self.is_problem or self.beside_text:
+        if not self.is_problem or self.beside_text or self.statement.standing == "reported":
             return ""
         total = time_text(self.total_ns)
         if self.also is not None or self.limit not in MENDABLE:

@@ -55,7 +55,7 @@ RUNS = {
     "mid_connection_noSYN": ([], None),
     "no_wscale_85ms": (["TW101"], "client_host"),
     "offload_on_bigframes": ([], None),
-    "oscil_10mbit_300ms_170p2_guard": (["TW208", "TW210"], "client_application"),
+    "oscil_10mbit_300ms_170p2_guard": (["TW208", "TW210", "TW211"], "client_host"),
     "oscil_10mbit_300ms_170p2_vanilla": (["TW201", "TW208", "TW209"], "client_application"),
     "oscil_10mbit_300ms_512m2_guard_vethtruesize": (["TW201", "TW208"], "client_application"),
     "reorder_only_cubic": ([], None),
@@ -65,9 +65,8 @@ RUNS = {
     "wscale_85ms": ([], None),
     "zero_window_stall5s": (["TW201", "TW208"], "client_application"),
 }
-# Only the receiver's capture shows that the dropped data had arrived. The reader still costs most: the sender's kernel
-# counted rwnd_limited for 18.8 of 60.3 s (ss), and recovery from the 153 drops took 14.6 s.
-AT_THE_RECEIVER = {"oscil_10mbit_300ms_170p2_guard": ["TW211"]}
+# In the run with drops, the sender's kernel counted rwnd_limited for 18.8 of 60.3 s (ss); recovery from 153 drops took
+# 14.6 s, and the smaller congestion window and the waits for probes as long again.
 
 
 @all_cases("name", FOUND)
@@ -94,7 +93,6 @@ def test_the_labs_runs(scenario: str, end: str) -> None:
     ]
     analysis = tcpwin.analyze(folder / f"{end}.pcap.gz", snapshots=[path for path in snapshots if path.exists()])
     codes, owner = RUNS[scenario]
-    expected = sorted([*codes, *(AT_THE_RECEIVER.get(scenario, []) if end == "rcv" else [])])
-    assert codes_on_windows(analysis) == expected
+    assert codes_on_windows(analysis) == codes
     found = check(analysis, chosen=choose(["TW1", "TW2"])).found
     assert (found[0].owner if found else None) == owner

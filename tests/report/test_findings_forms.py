@@ -341,7 +341,7 @@ def test_junit(analysis: tcpwin.Analysis) -> None:
         == f"{analysis.name}:#0 server→client TW901 made-stall (warning, time lost 6.1 s, certain): {STALL.text}"
     )
     assert body[-1] == "beware     More memory."
-    assert body[1].startswith("Nothing to fix in TCP: limited by ")
+    assert body[1].startswith("Other problems found; limited by ")
     assert len(body) == 11
     assert stall[1].text.splitlines()[-1] == f"beware     {NASTY_SHOWN}"
     # A finding below the failing severity passes as a test case, but is printed.
@@ -371,7 +371,7 @@ def unescaped(text: str) -> str:
 
 def test_github(analysis: tcpwin.Analysis) -> None:
     *lines, closing = render_github(analysis, found(STALL, NOTE, NASTY), [STALL, NOTE, NASTY])
-    assert closing.startswith("Connection 0: Nothing to fix in TCP: limited by ")
+    assert closing.startswith("Connection 0: Other problems found; limited by ")
     assert [line.split(" ")[0] for line in lines] == ["::warning", "::notice", "::error"]
     for line, finding in zip(lines, (STALL, NOTE, NASTY), strict=True):
         assert line.isprintable()

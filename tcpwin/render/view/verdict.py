@@ -97,6 +97,7 @@ def verdict_row(facts: Mapping[str, Any]) -> VerdictRow:
     """Return the cells of a verdict, given the fields that every machine form has and `named_ns`."""
     limit, second, other = facts["limit"], facts["second_limit"], facts["also"]
     is_problem = bool(facts["is_problem"])
+    has_cost = is_problem and facts["named_ns"] > 0
     return VerdictRow(
         limit=LIMIT_NAMES[limit],
         limits=" and ".join(LIMIT_NAMES[each] for each in (limit, second) if each),
@@ -104,7 +105,7 @@ def verdict_row(facts: Mapping[str, Any]) -> VerdictRow:
         confidence=facts["confidence"],
         problem=LIMIT_NAMES[other or limit] if is_problem else "",
         is_elsewhere=is_problem and bool(other),
-        cost=f"{'≤' if _is_at_most(facts) else '~'} {time_text(facts['named_ns'])}" if is_problem else "",
+        cost=f"{'≤' if _is_at_most(facts) else '~'} {time_text(facts['named_ns'])}" if has_cost else "",
     )
 
 
