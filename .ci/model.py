@@ -102,9 +102,32 @@ def document_schema(path: Path) -> str:
             # Nested members, and those written only on request, are described by hand.
             nested = {name: value for name, value in entry["properties"].items() if not _is_plain(value)}
             always = [name for name in entry["required"] if name in nested]
-            entry["required"] = [*fields, *always]
+            whole, optional = field_runs(group)
+            entry["required"] = [*whole, *always]
+            entry["dependentRequired"] = {
+                name: [other for other in run if other != name] for run in optional for name in run if len(run) > 1
+            }
             entry["properties"] = fields | nested
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def field_runs(kind: str) -> tuple[list[str], list[list[str]]]:
+    """Return the fields of groups that are always written, and of each of those that may be omitted."""
+    rows = {row[0]: row for row in _engine.field_table(kind)}
+
+    def may_be_absent(row: Row) -> bool:
+        return "nullable" in row[2] or (row[1] != "str" and "positive" not in row[2])
+
+    whole: list[str] = []
+    optional: list[list[str]] = []
+    for group, _, names in _engine.field_groups(kind):
+        if group == "budget":
+            optional += [[name] for name in names]
+        elif all(may_be_absent(rows[name]) for name in names):
+            optional.append(names)
+        else:
+            whole += names
+    return whole, optional
 
 
 def _is_plain(schema: dict[str, Any]) -> bool:

@@ -12,6 +12,7 @@ from tcpwin.names import DirectionName, SeriesName
 ROW_COLUMNS: list[str]
 VIEW_COLUMNS: list[str]
 FIELD_MARKS: list[tuple[str, str]]
+FIELD_MEMBERS: list[tuple[str, str]]
 EVENT_NAMES: list[str]
 SERIES_NAMES: list[SeriesName]
 STALL_CAUSES: list[str]
@@ -47,6 +48,19 @@ _Shifts: TypeAlias = Mapping[int, tuple[tuple[int, bool] | None, tuple[int, bool
 _Mask: TypeAlias = NDArray[np.bool_] | None
 _Condition: TypeAlias = tuple[str, str, float | str | bool | None]
 _Pick: TypeAlias = tuple[int, DirectionName | None]
+
+class JsonWriter:
+    """Writes connections as JSON objects."""
+
+    def __init__(
+        self,
+        result: Result,
+        fields: Sequence[str] | None,
+        is_capture_lossy: bool,
+        describe_statement: Callable[..., tuple[str, str]],
+        describe_algorithm: Callable[..., str],
+    ) -> None: ...
+    def write(self, start: int, stop: int, between: str, closely: Mapping[int, tuple[str, str, str]]) -> bytes: ...
 
 class Selected:
     """A source restricted to some of its packets.
@@ -139,16 +153,6 @@ def verdict_columns(
 ) -> tuple[dict[str, NDArray[Any]], list[tuple[Any, ...]]]:
     """Verdicts by packets alone as columns of codes and numbers, and the statements that `place` points to."""
 
-def judged_members(
-    result: Result,
-    start: int,
-    stop: int,
-    is_capture_lossy: bool,
-    describe_statement: Callable[..., tuple[str, str]],
-    describe_algorithm: Callable[..., str],
-) -> list[str]:
-    """Verdicts, budgets and congestion control by packets alone, as members of one JSON object per connection."""
-
 def rank_connections(result: Result, most: int) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
     """By packets alone the connections that lost most, and all with a problem: lost time, payload and number."""
 
@@ -179,7 +183,7 @@ class Result:
     ) -> list[tuple[NDArray[Any], _Mask | list[str | None]]]:
         """Return values with their mask, or text codes with the list of texts."""
 
-    def json(self, start: int, stop: int) -> str: ...
+    def json(self, id: int) -> str: ...
     def budgets(self, start: int, stop: int) -> NDArray[np.int64]: ...
     def budget(self, id: int) -> list[list[int]]: ...
     def carried_bytes(self) -> int: ...
@@ -214,18 +218,6 @@ class Result:
         index: str | None = None,
         progress: _Progress = None,
     ) -> tuple[dict[str, Any], bool]: ...
-    def exchanges(
-        self,
-        source: _Source,
-        ids: set[int],
-        most: int,
-        *,
-        name: str = "stream",
-        shifts: _Shifts | None = None,
-        index: str | None = None,
-        progress: _Progress = None,
-    ) -> tuple[dict[str, Any], int, bool]:
-        """Return columns of exchanges, the number beyond `most`, and whether the capture is unchanged."""
     def first_events(
         self, id: int, from_initiator: bool | None, names: Sequence[str], causes: Sequence[str]
     ) -> FirstEvents: ...
@@ -402,11 +394,6 @@ def row_chunks(
 ) -> tuple[int, list[dict[str, Any]]]:
     """Call `take` with the columns of each chunk of rows; return the number of connections and the facts."""
 
-def request_targets(
-    source: _Source, frames: Sequence[int], *, name: str = "stream", progress: _Progress = None
-) -> tuple[NDArray[Any], list[str]]:
-    """Return the HTTP targets of frames in ascending order: an index of the words, or one beyond them; the words."""
-
 def ring_records(block: bytes, *, skip_outgoing: bool = False) -> tuple[bytes, int, int, int]:
     """Return pcap records with nanosecond times, their number, and the times of the first and the last."""
 
@@ -466,6 +453,9 @@ def frames_of_parts(
 def fields(group: str) -> list[tuple[str, str, str]]: ...
 def field_table(group: str) -> list[tuple[str, str, list[str], list[str], str]]:
     """Return the table of a group's fields: name, kind, marks, choices and documentation."""
+
+def field_groups(group: str) -> list[tuple[str, str, list[str]]]:
+    """Return the groups of a connection's or a direction's fields: name, documentation and names of the fields."""
 
 def first_offset(
     source_a: _Source, source_b: _Source, *, names: tuple[str, str], progress: _Progress = None

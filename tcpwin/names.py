@@ -21,7 +21,6 @@ FigureName: TypeAlias = Literal[
     "budget",
     "socket-memory",
     "counters",
-    "exchanges",
     "messages",
     "reference-window",
     "reference-throughput",

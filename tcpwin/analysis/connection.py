@@ -84,7 +84,7 @@ class MeasuredConnection(ConnectionFields):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields of the connection and of both its directions, as in the JSON document."""
-        found: dict[str, Any] = json.loads(self._analysis._engine.json(self.id, self.id + 1))
+        found: dict[str, Any] = json.loads(self._analysis._engine.json(self.id))
         return found
 
     @property
@@ -142,16 +142,6 @@ class MeasuredConnection(ConnectionFields):
     def segments(self) -> Table:
         """The per-segment table of this connection."""
         return self._analysis.segments(connection=self.id)
-
-    def exchange_table(self) -> Table:
-        """Return the connection's exchanges: a row for each request and its answer, with `EXCHANGE_COLUMNS`.
-
-        It has no rows where `turns_state` is not ``known``. Reads the source again.
-
-        Raises:
-            SourceError: the source changed, or could be read only once.
-        """
-        return self._analysis.exchange_table([self.id])
 
     def __copy__(self) -> Self:
         return self

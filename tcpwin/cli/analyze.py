@@ -32,11 +32,45 @@ CONNECTIONS_SHOWN = 10
 """Default of --limit."""
 
 
+def _names(_ctx: click.Context, _: click.Parameter, text: str | None) -> tuple[str, ...] | None:
+    """Split names; those that there are not are refused before anything is read."""
+    if text is None:
+        return None
+    from difflib import get_close_matches
+
+    from tcpwin.analysis import field_names
+
+    names = tuple(filter(None, (name.strip() for name in text.split(","))))
+    known = [*field_names(), "all"]
+    if not names:
+        raise click.BadParameter("names no field")
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else "`tcpwin fields` lists them."
+            raise click.BadParameter(f"no field or group is called {name[:60]!r}: {hint}")
+    return names
+
+
 @click.command(cls=WithSnapshots)
 @click.argument("captures", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
 @capture_options()
 @merge_option
-@click.option("--json", "as_json", is_flag=True, help="Write the whole analysis as JSON; see `tcpwin fields`.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Write the analysis of all connections as JSON; see `tcpwin fields`."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "jsonl"]),
+    help="json is --json; jsonl has a line for each connection.",
+)
+@click.option(
+    "--fields",
+    metavar="NAME,...",
+    callback=_names,
+    help="With JSON, only these fields and groups of `tcpwin fields`, or all; default: groups that occurred.",
+)
 @click.option(
     "--limit",
     metavar="N",
@@ -56,6 +90,8 @@ def analyze(
     options: CaptureOptions,
     merge: bool,
     as_json: bool,
+    form: str | None,
+    fields: tuple[str, ...] | None,
     limit: int | None,
     connection: int | None,
     check: bool,
@@ -67,12 +103,21 @@ def analyze(
     .tar.gz is a bundle: a capture and the snapshots of its hosts. Several captures, or a folder of them, are read each
     by itself, side by side: a table of them, the worst first. --merge reads them as one.
     """
+    if as_json and form not in (None, "json"):
+        raise click.UsageError(f"--json and --format {form} exclude each other")
+    form = "json" if as_json else form or "text"
+    if fields is not None and form == "text":
+        raise click.UsageError("--fields goes with --json or --format jsonl")
+    if form == "jsonl" and connection is not None:
+        raise click.UsageError("--connection goes with --json: one connection is one object")
     files = separate(captures, options, merge=merge)
     if files:
+        if form == "jsonl":
+            raise click.UsageError("--format jsonl is of one capture; name one, or --merge reads them as one")
         if connection is not None:
             raise click.UsageError("--connection is of one capture; name one, or --merge reads them as one")
-        if as_json:
-            problems, failures = _write_documents(files, options)
+        if form == "json":
+            problems, failures = _write_documents(files, options, fields)
         else:
             problems, failures = _show_table(files, options, limit, colour)
         return exit_status(check and problems > 0, failures)
@@ -81,13 +126,18 @@ def analyze(
     follow = None if connection is None else [connection]
     analysis = options.analyze(captures, follow=follow)
     check_connection(connection, len(analysis))
-    if as_json:
-        analysis.write_json(sys.stdout, connection=connection, events=connection is not None)
+    if form == "json":
+        everything = ("all",) if connection is not None else None
+        analysis.write_json(
+            sys.stdout, connection=connection, events=connection is not None, fields=fields or everything
+        )
+    elif form == "jsonl":
+        analysis.write_json_lines(sys.stdout, fields=fields)
     elif connection is not None:
         show([render_connection(analysis.connections[connection]).splitlines()], colour)
     else:
         show(render_blocks(analysis, limit=CONNECTIONS_SHOWN if limit is None else limit), colour)
-    if not as_json:
+    if form == "text":
         for each in analysis.findings.failed:
             complain(f"warning: {each}")
     if not check:
@@ -121,13 +171,13 @@ def _row(analysis: Analysis, file: str, _: object) -> tuple[CaptureRow, Piece]:
     return capture_row(analysis, public_name(file)), Piece.of(analysis, public_name(file))
 
 
-def _write_documents(files: list[str], options: CaptureOptions) -> tuple[int, int]:
+def _write_documents(files: list[str], options: CaptureOptions, fields: tuple[str, ...] | None) -> tuple[int, int]:
     """Write one document that contains that of each capture, as for the capture alone; return as above."""
     from tempfile import TemporaryDirectory
 
     problems = failures = 0
     with TemporaryDirectory(prefix="tcpwin-") as folder, captures_document(Output("json", None)) as add:
-        for answered in answer_each(files, partial(_document, folder=Path(folder)), options):
+        for answered in answer_each(files, partial(_document, folder=Path(folder), fields=fields), options):
             warn_of(answered)
             count, path = answered.answer or (0, None)
             problems += count
@@ -136,10 +186,12 @@ def _write_documents(files: list[str], options: CaptureOptions) -> tuple[int, in
     return problems, failures
 
 
-def _document(analysis: Analysis, _file: str, _: object, *, folder: Path) -> tuple[int, Path]:
+def _document(
+    analysis: Analysis, _file: str, _: object, *, folder: Path, fields: tuple[str, ...] | None
+) -> tuple[int, Path]:
     from uuid import uuid4
 
     path = folder / uuid4().hex
     with path.open("w", encoding="utf-8", errors="surrogateescape") as document:
-        analysis.write_json(document)
+        analysis.write_json(document, fields=fields)
     return len(analysis.problems), path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -215,21 +215,34 @@ def explain(name: str, as_json: bool) -> int:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Write the list as JSON.")
 def fields(as_json: bool) -> None:
-    """List every field of a connection and of its two directions: name, type, meaning, unit."""
+    """List every field of a connection and of its two directions, by group: name, type, meaning, unit."""
     import json
 
     from tcpwin import _engine
     from tcpwin.analysis import SCHEMA
 
-    groups = {group: _engine.fields(group) for group in ("connection", "direction")}
+    kinds = ("connection", "direction")
     if as_json:
-        listing = {
-            group: [{"name": name, "type": kind, "meaning": doc} for name, kind, doc in entries]
-            for group, entries in groups.items()
+        listing: dict[str, Any] = {
+            kind: [{"name": name, "type": type_, "meaning": doc} for name, type_, doc in _engine.fields(kind)]
+            for kind in kinds
         }
+        listing["groups"] = [
+            {"name": name, "of": kind, "meaning": doc, "fields": names}
+            for kind in kinds
+            for name, doc, names in _engine.field_groups(kind)
+        ]
         click.echo(json.dumps({"schema": SCHEMA, **listing}, indent=1))
         return
-    lines = [f"JSON schema {SCHEMA}: each of connections[] holds these; a_to_b and b_to_a hold a direction's."]
-    for group, entries in groups.items():
-        lines += ["", group, *(f"  {name:32} {kind:6} {doc}" for name, kind, doc in entries)]
+    lines = [
+        f"JSON schema {SCHEMA}: each of connections[] holds these; a_to_b and b_to_a hold a direction's.",
+        "A group of which nothing occurred is omitted: null where that is possible, else 0 or false. --fields takes",
+        "names of fields and groups, and verdict; all writes everything.",
+    ]
+    for kind in kinds:
+        fields = {name: (type_, doc) for name, type_, doc in _engine.fields(kind)}
+        lines += ["", kind]
+        for group, about, names in _engine.field_groups(kind):
+            lines += ["", f"  {group}: {about}"]
+            lines += [f"    {name:32} {fields[name][0]:6} {fields[name][1]}" for name in names]
     page(lines)

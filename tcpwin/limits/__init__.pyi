@@ -79,4 +79,3 @@ from tcpwin.limits.verdict_document import describe_capture as describe_capture
 from tcpwin.limits.verdict_document import describe_judged as describe_judged
 from tcpwin.limits.verdict_document import describe_summary as describe_summary
 from tcpwin.limits.verdict_document import describe_verdict as describe_verdict
-from tcpwin.limits.verdict_document import judged_members as judged_members

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
@@ -172,17 +172,28 @@ class Analysis(Measurement):
         made: Slice = provided("annotate")(self, path)
         return made
 
-    def write_json(self, file: IO[str], *, connection: int | None = None, events: bool = False) -> None:
+    def write_json(
+        self,
+        file: IO[str],
+        *,
+        connection: int | None = None,
+        events: bool = False,
+        fields: Collection[str] | None = None,
+    ) -> None:
         """Write the analysis as one JSON document: all connections, or one, optionally with its events.
 
         Each connection includes its verdict and time budget, so the rules run.
 
+        Args:
+            fields: names of fields and groups to write, as ``tcpwin fields`` lists them, or ``all``. By default groups
+                of which nothing occurred are omitted: their values are null where they may be, else 0 or false.
+
         Raises:
-            ArgumentError: events were requested without a connection.
+            ArgumentError: events were requested without a connection, or there is no such field or group.
             IndexError: the connection does not exist.
             SourceError: the source, read again for the events, has changed or can be read only once.
         """
-        from tcpwin.limits.verdict_document import describe_capture, judged_members
+        from tcpwin.limits.verdict_document import ConnectionWriter, describe_capture
 
         if events and connection is None:
             raise ArgumentError("events need a connection: pass its number")
@@ -190,29 +201,47 @@ class Analysis(Measurement):
         # Read before writing, so that an error does not leave half a document behind.
         listed = self._listed(id) if events and id is not None else None
         more = self._joined.describe_samples(id) if listed and id is not None and self._joined is not None else {}
+        writer = ConnectionWriter(self, fields=fields)
         head: dict[str, Any] = {"schema": SCHEMA, "name": self.name, "capture": asdict(self.capture)}
         if self.selection is not None:
             head["selection"] = self.selection.to_dict()
         head |= describe_capture(self)
         if self._joined is not None:
             head |= self._joined.describe()
-        judged = judged_members(self, only=id)
         file.write(json.dumps(head)[:-1])
         file.write(', "connections": [')
-        first, last = (0, len(self)) if id is None else (id, id + 1)
-        for number, members in zip(range(first, last), judged, strict=True):
-            between = ",\n" if number > first else "\n"
-            end = "}" if listed is None else ""
-            file.write(f"{between}{self._engine.json(number, number + 1)[:-1]}, {members}{end}")
-            if listed is not None:
-                _write_events(file, *listed, more)
-                file.write("}")
+        write = _bytes_writer(file)
+        if len(self):
+            write(b"\n")
+        if id is None:
+            for part in writer.parts(",\n"):
+                write(part)
+        elif listed is None:
+            write(writer.one(id))
+        else:
+            write(writer.one(id)[:-1])
+            _write_events(file, *listed, more)
+            write(b"}")
         file.write("]}\n")
 
-    def to_json(self) -> str:
-        """Return the whole analysis as one JSON document; ``tcpwin fields`` lists its fields."""
+    def write_json_lines(self, file: IO[str], *, fields: Collection[str] | None = None) -> None:
+        """Write a line of JSON for each connection, as `write_json` writes it.
+
+        Raises:
+            ArgumentError: there is no such field or group.
+        """
+        from tcpwin.limits.verdict_document import ConnectionWriter
+
+        write = _bytes_writer(file)
+        for part in ConnectionWriter(self, fields=fields).parts("\n"):
+            write(part)
+        if len(self):
+            write(b"\n")
+
+    def to_json(self, *, fields: Collection[str] | None = None) -> str:
+        """Return the whole analysis as one JSON document; `write_json` explains `fields`."""
         file = io.StringIO()
-        self.write_json(file)
+        self.write_json(file, fields=fields)
         return file.getvalue()
 
     def __reduce_ex__(self, protocol: Any, /) -> Any:
@@ -225,6 +254,19 @@ class Analysis(Measurement):
                 "again. Pass on its results, such as analysis.to_json(), or analyse a file"
             )
         return analyze_again, (self._question,)
+
+
+def _bytes_writer(file: IO[str]) -> Callable[[bytes], object]:
+    """Return a function that writes UTF-8 to a text file, past its encoder where the file has the same encoding."""
+    buffer = getattr(file, "buffer", None)
+    if buffer is None or str(getattr(file, "encoding", "")).lower().replace("-", "") != "utf8":
+        return lambda text: file.write(text.decode())
+
+    def write(text: bytes) -> None:
+        file.flush()
+        buffer.write(text)
+
+    return write
 
 
 def _write_events(file: IO[str], records: list[tuple[Any, ...]], omitted: int, more: dict[str, Any]) -> None:

@@ -6,16 +6,18 @@ In: an analysis and findings. Out: dictionaries, for any number of connections o
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Collection, Iterator
 from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
 from tcpwin import _engine
+from tcpwin.errors import ArgumentError
 from tcpwin.limits.algorithm import Algorithm, algorithms_of, by_packets
 from tcpwin.limits.analysis import Analysis
 from tcpwin.limits.budget import Budget
-from tcpwin.limits.columns import FEW, judged_closely
+from tcpwin.limits.columns import FEW, known_closely
 from tcpwin.limits.connection import Connection
 from tcpwin.limits.document import describe_finding
 from tcpwin.limits.findings import Findings
@@ -24,7 +26,8 @@ from tcpwin.limits.summary import Summary, summarize
 from tcpwin.limits.tables import VERDICT_FIELDS
 from tcpwin.limits.verdict import Verdict, judge_connection
 
-ROWS = 2000
+UNJUDGED = ("id", "a_to_b", "b_to_a")
+ROWS = 4096
 """Connections described together, whose rows are in memory at once."""
 
 
@@ -77,25 +80,58 @@ def describe_judged(
         for connection in analysis if only is None else [analysis.connections[only]]:
             yield _described(judge_connection(connection, found.of(connection.id)), connection)
         return
-    for members in judged_members(analysis, found):
-        yield json.loads(f"{{{members}}}")
+    written = ConnectionWriter(analysis, found, fields=["verdict", "budget", "algorithm"])
+    for part in written.parts("\n"):
+        for line in part.splitlines():
+            yield {name: value for name, value in json.loads(line).items() if name not in UNJUDGED}
 
 
-def judged_members(analysis: Analysis, found: Findings | None = None, *, only: int | None = None) -> Iterator[str]:
-    """Yield the objects of `describe_judged` as JSON, without their braces."""
-    found = analysis.findings if found is None else found
-    if only is not None or len(analysis) <= FEW:
-        for each in describe_judged(analysis, found, only=only):
-            yield json.dumps(each)[1:-1]
-        return
-    closely = judged_closely(analysis, found)
-    is_lossy = bool(analysis.capture.interface_drops)
-    for start in range(0, len(analysis), ROWS):
-        stop = min(start + ROWS, len(analysis))
-        written = _engine.judged_members(analysis._engine, start, stop, is_lossy, _statement_text, _algorithm_text)
-        for id, members in enumerate(written, start):
-            verdict = closely.get(id)
-            yield members if verdict is None else json.dumps(_described(verdict, analysis.connections[id]))[1:-1]
+class ConnectionWriter:
+    """Writes connections with their verdicts as JSON, those that rules say nothing about without Python objects.
+
+    Args:
+        found: findings; by default those of all rules with default thresholds.
+        fields: see `Analysis.write_json`.
+
+    Raises:
+        ArgumentError: there is no such field or group.
+    """
+
+    def __init__(
+        self, analysis: Analysis, found: Findings | None = None, *, fields: Collection[str] | None = None
+    ) -> None:
+        self._analysis = analysis
+        self._found = analysis.findings if found is None else found
+        is_lossy = bool(analysis.capture.interface_drops)
+        chosen = None if fields is None else list(fields)
+        try:
+            self._writer = _engine.JsonWriter(analysis._engine, chosen, is_lossy, _statement_text, _algorithm_text)
+        except KeyError as error:
+            raise ArgumentError(f"no field or group is called {error.args[0]}: `tcpwin fields` lists them") from None
+
+    def one(self, id: int) -> bytes:
+        """Return a connection's object."""
+        return self._writer.write(id, id + 1, "", {id: self._members(id)})
+
+    def parts(self, between: str) -> Iterator[bytes]:
+        """Yield the objects of all connections in order, several at a time, with text between each two."""
+        analysis = self._analysis
+        few = len(analysis) <= FEW
+        closely = range(len(analysis)) if few else sorted(known_closely(analysis, self._found))
+        for start in range(0, len(analysis), ROWS):
+            stop = min(start + ROWS, len(analysis))
+            members = {
+                id: self._members(id) for id in closely[bisect_left(closely, start) : bisect_left(closely, stop)]
+            }
+            if start:
+                yield between.encode()
+            yield self._writer.write(start, stop, between, members)
+
+    def _members(self, id: int) -> tuple[str, str, str]:
+        connection = self._analysis.connections[id]
+        described = _described(judge_connection(connection, self._found.of(id)), connection)
+        verdict, budget, algorithm = (json.dumps({name: value})[1:-1] for name, value in described.items())
+        return verdict, budget, algorithm
 
 
 def _statement_text(*statement: Any) -> tuple[str, str]:

@@ -9,8 +9,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 from analysis.bundled import READABLE, WHOLE, analyze, name_of
-from cli.command import CAPTURES, KEEP_ALIVE, MANY_SHORT, SLOW_READER, tcpwin
+from cli.command import CAPTURES, KEEP_ALIVE, MANY_SHORT, SLOW_READER, refused, tcpwin
 from spread import some_by_day
+
+from tcpwin.limits import verdict_document
 
 SCHEMA = json.loads(files("tcpwin.analysis").joinpath("schema.json").read_text(encoding="utf8"))
 
@@ -40,7 +42,7 @@ def test_one_connection_comes_with_its_events(path: Path) -> None:
     assert connection["events"] == [{**event, "names": list(event["names"])} for event in expected]
     assert connection["events_omitted"] == 0
     # Without its events it equals the connection in the complete document.
-    [whole] = [other for other in json.loads(analyze(path).to_json())["connections"] if other["id"] == 0]
+    [whole] = [other for other in json.loads(analyze(path).to_json(fields=["all"]))["connections"] if other["id"] == 0]
     assert {**connection, **whole} == connection
     assert set(connection) - set(whole) == {"events", "events_omitted"}
 
@@ -84,12 +86,68 @@ def test_document_is_the_same_each_time_and_ends_in_a_newline() -> None:
     assert first.isascii()
 
 
-def test_command_lists_the_fields_of_the_schema() -> None:
+def test_command_lists_the_fields_and_groups_of_the_schema() -> None:
     listing = json.loads(tcpwin("fields", "--json").stdout)
     assert listing.pop("schema") == SCHEMA["properties"]["schema"]["const"]
-    for group, fields in listing.items():
-        assert {field["name"] for field in fields} <= set(SCHEMA["$defs"][group]["required"])
+    groups = listing.pop("groups")
+    for kind, fields in listing.items():
+        names = [field["name"] for field in fields]
+        assert set(names) <= set(SCHEMA["$defs"][kind]["properties"])
+        assert [name for each in groups if each["of"] == kind for name in each["fields"]] == names
     assert set(listing) == {"connection", "direction"}
+
+
+def absent(kind: str, name: str) -> object:
+    """The value of a member that a document omits."""
+    schema = SCHEMA["$defs"][kind]["properties"][name]
+    kinds = schema.get("type", "")
+    if "null" in kinds or None in schema.get("enum", ()):
+        return None
+    if name == "algorithm":
+        return {"a_to_b": None, "b_to_a": None}
+    return {"array": [], "boolean": False}.get(kinds, 0)
+
+
+@pytest.mark.parametrize("path", some_by_day(WHOLE, first=1), ids=name_of)
+def test_what_is_omitted_did_not_occur(path: Path) -> None:
+    analysis = analyze(path)
+    compact, whole = (json.loads(analysis.to_json(fields=fields))["connections"] for fields in (None, ["all"]))
+    for few, every in zip(compact, whole, strict=True):
+        for side in ("a_to_b", "b_to_a"):
+            own, rest = few.pop(side), every.pop(side)
+            assert {**{name: absent("direction", name) for name in rest if name not in own}, **own} == rest
+        assert {**{name: absent("connection", name) for name in every if name not in few}, **few} == every
+    jsonschema.validate(json.loads(analysis.to_json(fields=["all"])), SCHEMA, jsonschema.Draft202012Validator)
+
+
+def test_lines_are_the_connections_of_the_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if the engine judges them together, as it does many."""
+    connections = json.loads(tcpwin("analyze", "--format", "json", MANY_SHORT).stdout)["connections"]
+    assert len(connections) == 65
+    for few in (verdict_document.FEW, 0):
+        monkeypatch.setattr(verdict_document, "FEW", few)
+        lines = tcpwin("analyze", "--format", "jsonl", MANY_SHORT).stdout.splitlines()
+        assert [json.loads(line) for line in lines] == connections
+
+
+def test_only_chosen_fields_are_written() -> None:
+    arguments = ("--format", "jsonl", "--fields", "close, retransmissions,keep_alive,verdict")
+    for line in map(json.loads, tcpwin("analyze", *arguments, MANY_SHORT).stdout.splitlines()):
+        assert list(line) == ["id", "close", "a_to_b", "b_to_a", "verdict"]
+        assert list(line["a_to_b"]) == ["keep_alives", "retransmissions"]
+    document = json.loads(tcpwin("analyze", "--json", "--fields", "budget", KEEP_ALIVE).stdout)
+    assert list(document["connections"][0]) == ["id", "a_to_b", "b_to_a", "budget"]
+    with pytest.raises(ValueError, match="nonsense: `tcpwin fields`"):
+        analyze(KEEP_ALIVE).to_json(fields=["nonsense"])
+
+
+def test_fields_that_do_not_exist_and_formats_that_exclude_each_other_are_refused() -> None:
+    assert "did you mean loss?" in refused("analyze", "--json", "--fields", "los", KEEP_ALIVE, status=2)
+    assert "names no field" in refused("analyze", "--json", "--fields", ",", KEEP_ALIVE, status=2)
+    assert "goes with --json" in refused("analyze", "--fields", "loss", KEEP_ALIVE, status=2)
+    assert "exclude each other" in refused("analyze", "--json", "--format", "jsonl", KEEP_ALIVE, status=2)
+    assert "of one capture" in refused("analyze", "--format", "jsonl", KEEP_ALIVE, SLOW_READER, status=2)
+    assert "one object" in refused("analyze", "--format", "jsonl", "--connection", 0, KEEP_ALIVE, status=2)
 
 
 def test_document_of_a_capture_without_tcp() -> None:

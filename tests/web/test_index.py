@@ -125,7 +125,7 @@ def test_findings_are_read_as_they_were_described() -> None:
 def test_an_index_that_does_not_fit_is_not_used(lab: FileSet) -> None:
     index = lab.index
     good = index.read_bytes()
-    expected = open_connections(lab, [0])._engine.json(0, 1)
+    expected = open_connections(lab, [0])._engine.json(0)
     generator = random.Random(7)
     for data in (b"", good[:50], good[: len(good) // 2], good[:-1], good + b"\0", bytes(len(good))):
         index.write_bytes(data)
@@ -136,10 +136,10 @@ def test_an_index_that_does_not_fit_is_not_used(lab: FileSet) -> None:
         index.write_bytes(changed)
         # Wrong hints about blocks to skip cause no harm: the block is read.
         found = opened._by_index(lab, [0], 1024)
-        assert found is None or found._engine.json(0, 1) == expected
+        assert found is None or found._engine.json(0) == expected
         # Reading the whole capture restores a valid index.
         if generator.random() < 0.1:
-            assert open_connections(lab, [0])._engine.json(0, 1) == expected
+            assert open_connections(lab, [0])._engine.json(0) == expected
             assert index.read_bytes() == good
     assert opened._by_index(lab, [1], 1024) is None
     index.write_bytes(good)
@@ -205,4 +205,4 @@ def test_an_index_that_finds_no_room(fits_first: bool, tmp_path: Path, small_dis
     assert shown["connections"] == 10_000
     assert set(files_of(results)) == set(sizes)
     full = replace(case, results=str(results))
-    assert open_connections(full, [7])._engine.json(7, 8) == open_connections(case, [7])._engine.json(7, 8)
+    assert open_connections(full, [7])._engine.json(7) == open_connections(case, [7])._engine.json(7)

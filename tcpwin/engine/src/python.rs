@@ -15,12 +15,12 @@ mod files;
 mod first_events;
 mod headers;
 mod icmp_errors;
+mod json_writer;
 mod live;
 mod pair;
 mod pass;
 mod picks;
 mod reopen;
-mod request_targets;
 mod result;
 mod row_chunks;
 mod run;
@@ -40,6 +40,7 @@ use crate::output::columns::VIEW_COLUMNS;
 use crate::output::event_fields::{event_field_names, event_schema};
 use crate::output::field::{Field, Kind, MARKS};
 use crate::output::fields::{direction_fields, CONNECTION_FIELDS};
+use crate::output::groups::{connection_groups, direction_groups, MEMBERS};
 use crate::output::rows::COLUMNS;
 use crate::output::track::SERIES;
 use crate::tables::budget_item::SenderState;
@@ -50,6 +51,7 @@ use changes::MessageLayout;
 use details::Details;
 use field_attribute::{FieldAttribute, Place};
 use first_events::FirstEvents;
+use json_writer::JsonWriter;
 use picks::Picks;
 use result::Result;
 use selection::Selected;
@@ -92,6 +94,25 @@ fn fields(group: &str) -> Vec<(&'static str, &'static str, &'static str)> {
         .collect()
 }
 
+/// Return the groups of a connection's or a direction's fields: name, documentation, and names of fields.
+#[pyfunction]
+fn field_groups(group: &str) -> Vec<(&'static str, &'static str, Vec<&'static str>)> {
+    fn names<Get>(fields: Vec<&'static Field<Get>>) -> Vec<&'static str> {
+        fields.into_iter().map(|field| field.name).collect()
+    }
+    if group == "connection" {
+        let groups = connection_groups().into_iter();
+        groups
+            .map(|(it, fields)| (it.name, it.doc, names(fields)))
+            .collect()
+    } else {
+        let groups = direction_groups().into_iter();
+        groups
+            .map(|(it, fields)| (it.name, it.doc, names(fields)))
+            .collect()
+    }
+}
+
 /// Alignment of objects from Python's allocator on 64-bit systems (`ALIGNMENT` in CPython's Objects/obmalloc.c).
 const PYTHON_ALIGNMENT: usize = 16;
 
@@ -110,6 +131,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add_class::<MessageLayout>(module)?;
     add_class::<Details>(module)?;
     add_class::<Selected>(module)?;
+    add_class::<JsonWriter>(module)?;
     module.add_function(wrap_pyfunction!(pass::analyze, module)?)?;
     module.add_function(wrap_pyfunction!(run::cores, module)?)?;
     module.add_function(wrap_pyfunction!(reopen::reopen, module)?)?;
@@ -120,11 +142,11 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(pass::header_columns, module)?)?;
     module.add_function(wrap_pyfunction!(fields, module)?)?;
     module.add_function(wrap_pyfunction!(field_table, module)?)?;
+    module.add_function(wrap_pyfunction!(field_groups, module)?)?;
     module.add_function(wrap_pyfunction!(copy::copy_packets, module)?)?;
     module.add_function(wrap_pyfunction!(copy::frames_around, module)?)?;
     module.add_function(wrap_pyfunction!(copy::frames_of_parts, module)?)?;
     module.add_function(wrap_pyfunction!(headers::write_headers, module)?)?;
-    module.add_function(wrap_pyfunction!(request_targets::request_targets, module)?)?;
     module.add_function(wrap_pyfunction!(live::ring_records, module)?)?;
     module.add_function(wrap_pyfunction!(live::grown_records, module)?)?;
     module.add_function(wrap_pyfunction!(pair::first_offset, module)?)?;
@@ -136,6 +158,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VIEW_COLUMNS", VIEW_COLUMNS)?;
     module.add("EVENT_NAMES", NAMES)?;
     module.add("FIELD_MARKS", MARKS.to_vec())?;
+    module.add("FIELD_MEMBERS", MEMBERS.to_vec())?;
     module.add("SERIES_NAMES", SERIES)?;
     module.add("BUDGET_ITEMS", SenderState::ALL.map(|item| item.row().name))?;
     verdict_tables::add(module)?;

@@ -481,17 +481,6 @@ pub fn direction_fields() -> impl Iterator<Item = &'static DirectionField> {
         .chain(BUDGET_FIELDS)
 }
 
-/// Return the values of all fields by name, computing the time budget only once.
-pub fn direction_values<'a>(
-    view: &'a DirectionView<'_>,
-) -> impl Iterator<Item = (&'static str, Value)> + 'a {
-    let spent = view.budget();
-    let others = WINDOW_FIELDS.iter().chain(LOSS_FIELDS).chain(TIME_FIELDS);
-    let others = others.map(|field| (field.name, (field.get)(view)));
-    let items = BUDGET_FIELDS.iter().zip(spent);
-    others.chain(items.map(|(field, ns)| (field.name, int(ns))))
-}
-
 /// Look up a field of a direction by name.
 pub fn direction_field(name: &str) -> Option<&'static DirectionField> {
     static BY_NAME: OnceLock<HashMap<&str, &DirectionField>> = OnceLock::new();

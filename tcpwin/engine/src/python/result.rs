@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyList};
 
-use super::columns::{column_to_python, exchanges_to_python, rows_to_python, ColumnAndMask};
+use super::columns::{column_to_python, rows_to_python, ColumnAndMask};
 use super::details::Details;
 use super::dictionary::set_fields;
 use super::events::episode_to_python;
@@ -23,12 +23,11 @@ use crate::event::NAMES;
 use crate::output::address::address_text;
 use crate::output::columns::RowColumns;
 use crate::output::detail::{Chosen, DetailSink, Extent};
-use crate::output::exchanges::{ExchangeSink, Roles};
 use crate::output::field::{ConnectionView, DirectionView};
 use crate::output::fields::{
     connection_field, direction_field, direction_fields, CONNECTION_FIELDS,
 };
-use crate::output::json::write_connection;
+use crate::output::json::{write_connection, Layout};
 use crate::output::pass::{Findings, Sink};
 use crate::output::quality::Quality;
 use crate::output::select::{by_responder, pick};
@@ -247,20 +246,15 @@ impl Result {
             .collect()
     }
 
-    /// Connections `start` to `stop` as JSON objects, separated by commas.
-    fn json(&self, py: Python<'_>, start: u32, stop: u32) -> String {
-        py.detach(|| {
-            let mut out = String::new();
-            for id in start..stop.min(self.__len__() as u32) {
-                if let Some(connection) = self.findings.tracker.by_number(id) {
-                    if !out.is_empty() {
-                        out.push(',');
-                    }
-                    write_connection(&mut out, id, connection);
-                }
-            }
-            out
-        })
+    /// All fields of a connection as a JSON object.
+    fn json(&self, id: u32) -> PyResult<String> {
+        let connection = self.get(id)?;
+        let budgets =
+            [true, false].map(|is_from_a| DirectionView::new(connection, is_from_a).budget());
+        let mut out = String::new();
+        write_connection(&mut out, Layout::everything(), id, connection, &budgets);
+        out.push('}');
+        Ok(out)
     }
 
     /// Time budgets of the connections from `start` to `stop`, flattened: a_to_b before b_to_a for each connection, and
@@ -446,39 +440,6 @@ impl Result {
         };
         let (rows, _, is_same) = self.read(request, new)?;
         Ok((rows_to_python(py, rows)?, is_same))
-    }
-
-    /// Read the capture again for the exchanges of connections, at most `most`, as columns. Also return the number of
-    /// exchanges left out, and whether the capture is unchanged.
-    #[allow(clippy::too_many_arguments)]
-    #[pyo3(signature = (source, ids, most, *, name="stream", shifts=None, index=None, progress=None))]
-    fn exchanges<'py>(
-        &self,
-        py: Python<'py>,
-        source: &Bound<'py, PyAny>,
-        ids: HashSet<u32>,
-        most: usize,
-        name: &str,
-        shifts: Option<ShiftsArgument>,
-        index: Option<PathBuf>,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<(Bound<'py, PyDict>, u64, bool)> {
-        let roles = ids
-            .iter()
-            .map(|id| Ok((*id, Roles::of(self.get(*id)?))))
-            .collect::<PyResult<Vec<_>>>()?;
-        let request = SecondPass {
-            source,
-            name,
-            index: index.as_deref(),
-            ids: &ids,
-            shifts: given_shifts(shifts),
-            progress: progress.as_ref(),
-        };
-        let new = || ExchangeSink::new(roles.iter().copied(), most);
-        let (sink, _, is_same) = self.read(request, new)?;
-        let (found, omitted) = sink.finish();
-        Ok((exchanges_to_python(py, &found)?, omitted, is_same))
     }
 
     /// The longest pauses in which a side had nothing to send, at most three, longest first: start, end, and frame of

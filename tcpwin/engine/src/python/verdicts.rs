@@ -7,7 +7,6 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::result::Result;
-use crate::output::field::DirectionView;
 use crate::tables::budget_item::{SenderState, SENDER_STATES};
 use crate::tables::limit::{Limit, LIMITS};
 use crate::verdict::budget::{self, Items};
@@ -15,9 +14,8 @@ use crate::verdict::columns::{verdict_columns as judge_all, NO_CODE};
 use crate::verdict::confidence::Confidence;
 use crate::verdict::crossing::Crossing;
 use crate::verdict::division::{Loss, Times};
-use crate::verdict::facts::{AlgorithmFacts, Facts};
+use crate::verdict::facts::Facts;
 use crate::verdict::gain::{silent_by_limit, Carried, Life};
-use crate::verdict::json::{self, Sentences};
 use crate::verdict::judge::{judge as judge_direction, Claim, Evidence, Finding};
 use crate::verdict::opinion;
 use crate::verdict::owner::{End, Owner};
@@ -28,7 +26,6 @@ use crate::verdict::traits::{is_answering, is_growing, is_slow};
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(judge, module)?)?;
     module.add_function(wrap_pyfunction!(verdict_columns, module)?)?;
-    module.add_function(wrap_pyfunction!(judged_members, module)?)?;
     module.add_function(wrap_pyfunction!(rank_connections, module)?)?;
     module.add_function(wrap_pyfunction!(life, module)?)?;
     module.add_function(wrap_pyfunction!(gain, module)?)?;
@@ -190,7 +187,10 @@ fn judge<'py>(
 }
 
 /// What a verdict's sentences depend on, in the order of `Statement` in Python.
-fn statement_to_python<'py>(py: Python<'py>, said: &Statement) -> PyResult<Bound<'py, PyTuple>> {
+pub(super) fn statement_to_python<'py>(
+    py: Python<'py>,
+    said: &Statement,
+) -> PyResult<Bound<'py, PyTuple>> {
     let names = (
         limit_name(said.limit),
         said.second.map(limit_name),
@@ -267,62 +267,6 @@ fn verdict_columns<'py>(
         place
     );
     Ok((dict, statements))
-}
-
-/// Verdict, budgets and congestion control of connections `start` to before `stop`, by packets alone, as members of a JSON
-/// object each.
-///
-/// `describe_statement` writes the text and the fix of a statement as JSON, `describe_algorithm` a congestion control, by
-/// what shows it.
-#[pyfunction]
-fn judged_members(
-    py: Python<'_>,
-    result: &Bound<'_, Result>,
-    start: u32,
-    stop: u32,
-    is_capture_lossy: bool,
-    describe_statement: &Bound<'_, PyAny>,
-    describe_algorithm: &Bound<'_, PyAny>,
-) -> PyResult<Vec<String>> {
-    let connections = result.get().all()?;
-    let numbers = start.min(connections.len())..stop.min(connections.len());
-    let columns = py.detach(|| judge_all(connections, numbers.clone(), is_capture_lossy));
-    let sentences = columns.statements.iter().map(|said| {
-        let written = describe_statement.call1(statement_to_python(py, said)?)?;
-        let (text, fix) = written.extract()?;
-        Ok(Sentences { text, fix })
-    });
-    let sentences = sentences.collect::<PyResult<Vec<_>>>()?;
-    let algorithm = |view: &DirectionView| {
-        let shown = AlgorithmFacts::read(view);
-        if shown.sender_algorithm.is_empty() {
-            return Ok(None);
-        }
-        let written = describe_algorithm.call1((
-            shown.sender_algorithm,
-            shown.sender_algorithm_confidence,
-            shown.window_cuts,
-            shown.window_cut_mean,
-            shown.rate_probes,
-        ))?;
-        written.extract().map(Some)
-    };
-    let mut length = 0;
-    let members = connections.range(numbers).enumerate();
-    let members = members.map(|(row, connection)| {
-        let mut out = String::with_capacity(length);
-        let [there, back] =
-            [true, false].map(|is_from_a| DirectionView::new(connection, is_from_a));
-        let place = columns.place[row] as usize;
-        json::write_verdict(&mut out, &columns, row, &sentences[place]);
-        out.push_str(", ");
-        json::write_budgets(&mut out, &[there.budget(), back.budget()]);
-        out.push_str(", ");
-        json::write_algorithms(&mut out, [algorithm(&there)?, algorithm(&back)?]);
-        length = length.max(out.len());
-        Ok(out)
-    });
-    members.collect()
 }
 
 /// Lost time, payload and number.

@@ -80,10 +80,8 @@ pub fn write_budgets(out: &mut String, items_ns: &[Items; 2]) {
 }
 
 /// Append each direction's congestion control, which is JSON already; null where nothing shows it.
-pub fn write_algorithms(out: &mut String, algorithms: [Option<String>; 2]) {
-    let [there, back] = algorithms
-        .each_ref()
-        .map(|it| it.as_deref().unwrap_or("null"));
+pub fn write_algorithms(out: &mut String, algorithms: [Option<&str>; 2]) {
+    let [there, back] = algorithms.map(|it| it.unwrap_or("null"));
     let [a_to_b, b_to_a] = DIRECTIONS;
     let _ = write!(
         out,

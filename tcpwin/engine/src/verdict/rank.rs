@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use crate::tcp::connection::arena::Arena;
 use crate::verdict::columns::Losses;
+use crate::verdict::division::MIN_COST_NS;
 
 /// Lost time, payload of both directions, and the connection's number. Larger is worse; ties go to the earlier connection.
 pub type Ranked = (i64, u64, Reverse<u32>);
@@ -43,6 +44,14 @@ fn rank_some(connections: &Arena, some: Range<u32>, most: usize) -> (Worst, Vec<
     let mut worst = BinaryHeap::new();
     let mut problems = Vec::new();
     for (id, connection) in some.clone().zip(connections.range(some)) {
+        // A connection cannot lose more than its duration.
+        let duration_ns = connection.end_ns.saturating_sub(connection.start_ns);
+        let is_kept = worst.len() < most
+            || (worst.peek())
+                .is_some_and(|Reverse(least): &Reverse<Ranked>| duration_ns >= least.0);
+        if duration_ns < MIN_COST_NS && !is_kept {
+            continue;
+        }
         let losses = Losses::of(connection);
         let payloads = connection
             .directions

@@ -6,12 +6,12 @@ use std::io::{sink, Cursor};
 use _engine::capture::{CaptureReader, MergedReader};
 use _engine::output::columns::RowColumns;
 use _engine::output::detail::{Chosen, DetailSink, Extent};
-use _engine::output::field::Value;
+use _engine::output::field::{DirectionView, Value};
 use _engine::output::fields::{direction_fields, CONNECTION_FIELDS};
 use _engine::output::headers::write_headers;
 use _engine::output::index::NoIndex;
 use _engine::output::invariants::check_capture;
-use _engine::output::json::write_connection;
+use _engine::output::json::{write_connection, Layout};
 use _engine::output::pass::{run, run_with, Findings, NoSink};
 use _engine::output::rows::{ChosenColumns, Format, RowWriter};
 use _engine::output::select::{pick, Comparison, Condition, Query};
@@ -28,10 +28,15 @@ pub fn open(capture: &[u8]) -> Option<MergedReader> {
 }
 
 fn texts(findings: &Findings) -> Vec<String> {
+    let compact = Layout::whole(true);
     let all = findings.tracker.connections.iter();
     let texts = (0..).zip(all).map(|(id, connection)| {
         let mut text = String::new();
-        write_connection(&mut text, id, connection);
+        let budgets =
+            [true, false].map(|is_from_a| DirectionView::new(connection, is_from_a).budget());
+        for layout in [Layout::everything(), &compact] {
+            write_connection(&mut text, layout, id, connection, &budgets);
+        }
         text
     });
     texts.collect()

@@ -83,11 +83,22 @@ impl Arena {
     /// Walk over ranges of the connections and return the result of each in order. Many connections are walked by several
     /// threads if several tracked them.
     pub fn walk<T: Send>(&self, walk: impl Fn(Range<u32>) -> T + Sync) -> Vec<T> {
-        let walkers = self.walkers.clamp(1, self.len / WORTH_A_THREAD + 1);
-        let share = self.len.div_ceil(walkers);
+        self.walk_in(0..self.len, WORTH_A_THREAD, walk)
+    }
+
+    /// The same for the connections with these indices, where so many are worth a thread.
+    pub fn walk_in<T: Send>(
+        &self,
+        indices: Range<u32>,
+        worth_a_thread: u32,
+        walk: impl Fn(Range<u32>) -> T + Sync,
+    ) -> Vec<T> {
+        let count = indices.end.saturating_sub(indices.start);
+        let walkers = self.walkers.clamp(1, count / worth_a_thread.max(1) + 1);
+        let share = count.div_ceil(walkers);
         let parts = (0..walkers).map(|nth| {
-            let first = self.len.min(nth * share);
-            first..self.len.min(first + share)
+            let first = indices.start + count.min(nth * share);
+            first..indices.end.min(first + share)
         });
         if walkers == 1 {
             return parts.map(walk).collect();
