@@ -16,6 +16,7 @@ from typing import Any
 
 from tcpwin.errors import OutputError
 from tcpwin.figures.assets import PLOTLY, read_asset
+from tcpwin.render.markup import line_markup
 from tcpwin.render.report.table import pack_bytes
 from tcpwin.units import begin, date_text
 
@@ -74,6 +75,7 @@ def _template(name: str) -> Any:
         keep_trailing_newline=True,
     )
     environment.filters["begin"] = begin
+    environment.filters["inline"] = line_markup
     environment.filters["moment"] = date_text
     return environment.get_template(name)
 

@@ -333,3 +333,11 @@ def test_copies_of_a_merged_capture_are_nobodys_losses(tmp_path: Path) -> None:
     text = tcpwin.analyze(write_pcap(tmp_path / "merged.pcap", merged)).report().markdown()
     assert "TW610" in text
     assert "changed in the network" not in text
+
+
+def test_the_page_shows_commands_as_code_and_no_backtick() -> None:
+    """The fix of a slow reader names a command."""
+    page = tcpwin.analyze(CAPTURES / "lab" / "slow-reader.pcap.gz").report().html()
+    told = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    assert "<code>ss -tmi</code>" in told
+    assert "`" not in told
