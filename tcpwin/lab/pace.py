@@ -18,7 +18,7 @@ BUCKETS = 4096
 """Buckets of the series: millisecond resolution for four seconds."""
 MOST_STEPS = 400
 """Maximum steps of a trace: more lengthen the file without changing the run."""
-_WRITER = ("application",)
+_WRITER = ("application", "responder", "requester", "round_trip", "idle")
 _READER = ("zero_window", "small_window", "window_full", "reader")
 CLOCKED_NS = 1_000_000
 """Data sent sooner after an ACK waited for that ACK; at most an eighth of a round trip."""

@@ -29,8 +29,8 @@ REACHED = 0.7
 """Share of what a setting allows: a window that stayed below was bounded by something else."""
 SEND_ERROR = 0.2
 """Relative error of the data in flight that one buffer allows compared with another."""
-SELF_PACED = ("receiver_application", "sender_application")
-ROUND_TRIPS = ("congestion_control", "handshake", "idle_restart")
+SELF_PACED = ("receiver_application", "sender_application", "requester_application", "idle")
+ROUND_TRIPS = ("congestion_control", "handshake", "idle_restart", "round_trips")
 """Limits whose time is counted in round trips."""
 
 

@@ -251,12 +251,13 @@ def _shape(
     path_rate_bps: float | None,
 ) -> tuple[str | None, str]:
     """Return the reference workload that a transfer resembles, and a description."""
-    busy_ns = total_ns - groups["application"] - groups["handshake"] - groups["closed"]
-    if data.messages >= LEAST_MESSAGES and groups["application"] >= BUSY_SHARE * total_ns:
+    waiting_ns = groups["application"] + groups["turns"]
+    busy_ns = total_ns - waiting_ns - groups["handshake"] - groups["closed"]
+    if data.messages >= LEAST_MESSAGES and waiting_ns >= BUSY_SHARE * total_ns:
         if _at_the_paths_rate_ns(data, path_rate_bps) > (rtt_ns or 0):
             return None, "messages that take longer at the path's rate than a round trip, so that no window decides"
         return MESSAGES, f"{data.messages:,} messages with pauses between them"
-    if groups["application"] >= BUSY_SHARE * total_ns:
+    if waiting_ns >= BUSY_SHARE * total_ns:
         return None, "the sender had nothing to send for most of the time, and sent few messages"
     carried_bytes = data.acked_bytes or data.unique_bytes
     if carried_bytes < LEAST_BULK_BYTES:
