@@ -128,7 +128,10 @@ def show(name: str, steps: bool) -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER", help="For all of it.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="How many worlds at once.")
 @click.option("--only-draw", is_flag=True, help="Write the scenarios, run nothing.")
-def worlds(seed: int, count: int, first: int, output: Path, jobs: int, only_draw: bool) -> int:
+@click.option(
+    "--family", type=click.Choice(["transfers", "conversations"]), default="transfers", show_default=True, help="Which."
+)
+def worlds(seed: int, count: int, first: int, output: Path, jobs: int, only_draw: bool, family: str) -> int:
     """Draw worlds from a seed, and run each unchanged and with each limit lifted alone.
 
     FOLDER gets worlds.jsonl (one line for each world: its parameters, the duration of each run), scenarios/, bundles/
@@ -137,18 +140,18 @@ def worlds(seed: int, count: int, first: int, output: Path, jobs: int, only_draw
 
     Exit status 1: a world could not be run.
     """
-    from tcpwin.lab import check_kernel, sweep, world
+    from tcpwin.lab import FAMILIES, check_kernel, sweep
 
     numbers = range(first, first + count)
     if only_draw:
         (output / "scenarios").mkdir(parents=True, exist_ok=True)
         for number in numbers:
-            scenario = world(seed, number)
+            scenario = FAMILIES[family].draw(seed, number)
             with open_whole(output / "scenarios" / f"{scenario.name}.toml") as file:
                 file.write(scenario.text)
         return 0
     check_kernel()
-    failed = sweep(seed, numbers, output, jobs=jobs, say=lambda text: click.echo(text, err=True))
+    failed = sweep(seed, numbers, output, family=family, jobs=jobs, say=lambda text: click.echo(text, err=True))
     return EXIT_PROBLEM if failed else 0
 
 

@@ -4,6 +4,7 @@ In: a scenario (a file), or a workload on your hosts. Out: bundles that `tcpwin.
 It judges nothing; findings and comparison do.
 """
 
+from tcpwin.lab.conversations import CONVERSATION_STORIES, conversation, conversation_story
 from tcpwin.lab.expectation import Claim, ClaimError
 from tcpwin.lab.kernel_build import DEFAULT_SERIES, SERIES, BuildError, build, build_needs, check_host, kernel_path
 from tcpwin.lab.lift import LiftError, LiftResult, Times, check_liftable, lift_result, lift_scenario
@@ -14,14 +15,16 @@ from tcpwin.lab.network import NetworkError, Step, plan
 from tcpwin.lab.run import Outcome, check_engine, find_outcome, run_scenario
 from tcpwin.lab.scenario import Scenario, ScenarioError, find_scenario, read_scenario, scenario_names, scenarios
 from tcpwin.lab.settings import SettingsError, read_settings
-from tcpwin.lab.sweep import drawn, read_worlds, sweep
+from tcpwin.lab.sweep import FAMILIES, drawn, read_worlds, sweep
 from tcpwin.lab.uml import UmlError, check_kernel
 from tcpwin.lab.workload import DEFAULT_PORT, Log, Workload, workloads
 from tcpwin.lab.worlds import STORIES, story, world
 
 __all__ = [
+    "CONVERSATION_STORIES",
     "DEFAULT_PORT",
     "DEFAULT_SERIES",
+    "FAMILIES",
     "LIFTS",
     "SERIES",
     "STORIES",
@@ -48,6 +51,8 @@ __all__ = [
     "check_host",
     "check_kernel",
     "check_liftable",
+    "conversation",
+    "conversation_story",
     "drawn",
     "find_outcome",
     "find_scenario",

@@ -2,7 +2,7 @@
 
 In: a scenario, a folder. Out: the duration of each run, and the gain of each lift. A transfer lasts from before its SYN
 (bulk and stalled readers: from its connection) until its last byte is read, and so do messages, for which the sum of
-one-way delays is reported too.
+one-way delays is reported too. A conversation lasts from before its SYN until its last answer is read.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ NONE_BELOW = 0.02
 """Share of the time: if no lift gains this much, nothing limited the run."""
 _LOG = "log_receiver.jsonl"
 _BY_BYTES = ("bulk", "stalled-reader", "transfer")
+_BY_COUNT = ("conversation", "messages")
 
 
 class LiftError(TcpwinError):
@@ -116,7 +117,7 @@ Run = Callable[[Scenario, str, Path], Path]
 def check_liftable(scenario: Scenario) -> None:
     """Refuse a scenario that ends by the clock, or never."""
     name = scenario.workload.name
-    if name == "messages" or (name in _BY_BYTES and scenario.serve.bytes):
+    if name in _BY_COUNT or (name in _BY_BYTES and scenario.serve.bytes):
         return
     why = "sends for a time" if name in _BY_BYTES else "does not end by its bytes"
     raise LiftError(

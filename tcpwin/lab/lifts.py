@@ -37,6 +37,8 @@ _READER = {
 }
 _TRACE = ("trace_us", "trace_bytes")
 """Settings with the pace of a captured reader or writer."""
+_SERVER = ("work_s", "slow_s")
+DELAY_DIVISOR = 10
 _WRITER = {"transfer": ("rate_mbps", "pause_bytes", "pause_s"), "messages": ("gap_s",)}
 
 
@@ -151,6 +153,27 @@ def _at_once(settings: Table, names: tuple[str, ...]) -> None:
         settings.pop(name, None)
 
 
+def _lift_work(_: Scenario, table: Table) -> None:
+    _at_once(table["workload"].setdefault("serve", {}), _SERVER)
+
+
+def _lift_think(_: Scenario, table: Table) -> None:
+    _at_once(table["workload"].setdefault("drive", {}), ("think_s",))
+
+
+def _lift_delay(scenario: Scenario, table: Table) -> None:
+    _set(table, "path", rtt_ms=scenario.route.rtt_ms / DELAY_DIVISOR)
+
+
+def _lift_nagle(_: Scenario, table: Table) -> None:
+    for end in ("serve", "drive"):
+        table["workload"].setdefault(end, {})["nagle"] = False
+
+
+def _lift_delayed_ack(_: Scenario, table: Table) -> None:
+    _set(table, "host", quick_ack=True)
+
+
 def _lift_idle_restart(_: Scenario, table: Table) -> None:
     table.setdefault("sysctl", {})
     table.setdefault("sysctl_sender", {})[_IDLE] = 0
@@ -185,6 +208,18 @@ def _reads_slowly(scenario: Scenario) -> bool:
 
 def _writes_slowly(scenario: Scenario) -> bool:
     return any(getattr(scenario.serve, name, 0) for name in (*_WRITER.get(scenario.workload.name, ()), *_TRACE))
+
+
+def _converses(scenario: Scenario) -> bool:
+    return scenario.workload.name == "conversation"
+
+
+def _works(scenario: Scenario) -> bool:
+    return _converses(scenario) and bool(scenario.serve.work_s or (scenario.serve.slow_every and scenario.serve.slow_s))
+
+
+def _has_nagle(scenario: Scenario) -> bool:
+    return _converses(scenario) and (scenario.serve.nagle or scenario.drive.nagle)
 
 
 def _restarts(scenario: Scenario) -> bool:
@@ -225,5 +260,28 @@ LIFTS = (
         "begin with the path's own window, at the path's pace",
         lambda each: first_window_segments(each) > _KERNEL_WINDOW_SEGMENTS,
         _lift_congestion_control,
+    ),
+    Lift("server_work", "sender_application", "a server that answers at once", _works, _lift_work),
+    Lift(
+        "think_time",
+        "requester_application",
+        "a client that asks at once",
+        lambda each: _converses(each) and bool(each.drive.think_s),
+        _lift_think,
+    ),
+    Lift(
+        "delay",
+        "round_trips",
+        f"a round trip of a {DELAY_DIVISOR}th",
+        lambda each: _converses(each) and bool(each.route.rtt_ms),
+        _lift_delay,
+    ),
+    Lift("nagle", "nagle", "Nagle's algorithm off at both ends", _has_nagle, _lift_nagle),
+    Lift(
+        "delayed_ack",
+        "delayed_ack",
+        "no delayed ACKs at either end",
+        lambda each: _converses(each) and not each.hosts.quick_ack,
+        _lift_delayed_ack,
     ),
 )

@@ -184,10 +184,11 @@ def _links(scenario: Scenario) -> list[Step]:
     """Return the links from the sender to the receiver, and of the second sender."""
     route, offload = scenario.route, scenario.hosts.offload
     first = scenario.hosts.initial_window_segments
-    window = ("initcwnd", str(first)) if first else ()
+    quick = ("quickack", "1") if scenario.hosts.quick_ack else ()
+    window = (*quick, "initcwnd", str(first)) if first else quick
     last_router = ("far", "q1") if route.has_second_router else ("router", "r1")
     steps = _link("sender", "s0", "10.9.1.1", ("router", "r0"), "10.9.1.254", offload=offload, how=window)
-    steps += _link("receiver", "c0", "10.9.2.2", last_router, "10.9.2.254", offload=offload)
+    steps += _link("receiver", "c0", "10.9.2.2", last_router, "10.9.2.254", offload=offload, how=quick)
     if route.has_second_router:
         steps += _link("router", "r1", "10.9.3.1", ("far", "q0"), FAR_ADDRESS, offload=offload)
         steps.append(_command("ip", "-n", SPACES["far"], "route", "add", "default", "via", "10.9.3.1"))

@@ -102,6 +102,9 @@ class Hosts:
     initial_window_segments: int = setting(
         0, "The sender's first congestion window, by its route; 0: the kernel's.", is_always_listed=False
     )
+    quick_ack: bool = setting(
+        False, "Neither host delays ACKs, by its route's `quickack` (ip-route(8)).", is_always_listed=False
+    )
 
 
 @dataclass(frozen=True, slots=True)

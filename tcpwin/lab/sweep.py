@@ -11,10 +11,12 @@ import json
 import threading
 import tomllib
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tcpwin.errors import TcpwinError
+from tcpwin.lab.conversations import conversation, conversation_story
 from tcpwin.lab.lift import LiftResult, Run, lift_scenario
 from tcpwin.lab.run import run_scenario
 from tcpwin.lab.scenario import Scenario
@@ -25,6 +27,17 @@ from tcpwin.output import append_whole, open_whole
 SCHEMA = "tcpwin/worlds/1"
 LINES = "worlds.jsonl"
 _KERNEL = "stock"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A kind of random world: returns scenario and story by seed and number."""
+
+    draw: Callable[[int, int], Scenario]
+    story: Callable[[int, int], str]
+
+
+FAMILIES = {"transfers": Family(world, story), "conversations": Family(conversation, conversation_story)}
 _DRAWN = ("path", "host", "workload", "sysctl", "sysctl_sender", "sysctl_receiver")
 
 
@@ -33,19 +46,27 @@ def sweep(
     numbers: Iterable[int],
     folder: Path,
     *,
+    family: str = "transfers",
     jobs: int = 1,
     run: Run | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> int:
-    """Run these worlds of a seed, and return how many failed. `jobs`: worlds in parallel; `say` is called for each."""
+    """Run these worlds of a seed, and return how many failed.
+
+    Args:
+        family: a name of `FAMILIES`.
+        jobs: worlds in parallel.
+        say: called for each world.
+    """
     for name in ("scenarios", "bundles", "lifts"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     lines = folder / LINES
-    there = {line["number"] for line in read_worlds(lines) if line["seed"] == seed} if lines.exists() else set()
+    drawn_by = FAMILIES[family]
+    there = {line["name"] for line in read_worlds(lines)} if lines.exists() else set()
     lock = threading.Lock()
 
     def one(number: int) -> bool:
-        scenario = world(seed, number)
+        scenario = drawn_by.draw(seed, number)
         with open_whole(folder / "scenarios" / f"{scenario.name}.toml") as file:
             file.write(scenario.text)
 
@@ -60,14 +81,18 @@ def sweep(
             say(f"{scenario.name}: {error}")
             return False
         with lock:
-            append_whole(lines, json.dumps(world_line(seed, number, result), ensure_ascii=False) + "\n")
-        say(f"{scenario.name} ({story(seed, number)}): {result.base.completion_ns / 1e9:.2f} s, {result.limit}")
+            append_whole(lines, json.dumps(world_line(seed, number, result, drawn_by), ensure_ascii=False) + "\n")
+        say(
+            f"{scenario.name} ({drawn_by.story(seed, number)}): {result.base.completion_ns / 1e9:.2f} s, {result.limit}"
+        )
         return True
 
-    return side_by_side(one, [number for number in numbers if number not in there], jobs).count(False)
+    return side_by_side(
+        one, [number for number in numbers if drawn_by.draw(seed, number).name not in there], jobs
+    ).count(False)
 
 
-def world_line(seed: int, number: int, result: LiftResult) -> dict[str, Any]:
+def world_line(seed: int, number: int, result: LiftResult, family: Family) -> dict[str, Any]:
     """Return a world's record: its parameters, and the times of its runs."""
     found = result.document()
     return {
@@ -75,7 +100,7 @@ def world_line(seed: int, number: int, result: LiftResult) -> dict[str, Any]:
         "seed": seed,
         "number": number,
         "name": found["scenario"],
-        "story": story(seed, number),
+        "story": family.story(seed, number),
         "drawn": drawn(result.scenario),
         **{key: found[key] for key in ("judged", "base", "lifts", "limit", "alike")},
     }

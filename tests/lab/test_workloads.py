@@ -21,6 +21,7 @@ pytestmark = pytest.mark.usefixtures("loopback")
 TCPWIN = Path(sys.executable).with_name("tcpwin")
 TESTED = {
     "bulk",
+    "conversation",
     "max-send",
     "messages",
     "oscillating-reader",
@@ -135,6 +136,23 @@ def test_a_stalled_reader_reads_the_rest() -> None:
     assert read[-1]["stalled_ns"] >= 1_000_000_000
     assert read[-1]["bytes"] == sent[-1]["bytes"] == 60_000_000
     assert sent[-1]["elapsed_ns"] >= 1_000_000_000
+
+
+def test_a_conversation_takes_its_work_and_its_thinking() -> None:
+    """Twelve exchanges of 20 ms work and 10 ms thinking; every fourth answer takes 50 ms more."""
+    serve = "--work-s 0.02 --slow-every 4 --slow-s 0.05 --parts 3"
+    sent, read = over_loopback("conversation", serve, "--count 12 --think-s 0.01 --answer-bytes 70000 --parts 2")
+    assert sent[-1]["answers"] == read[-1]["exchanges"] == 12
+    assert read[-1]["bytes"] == 12 * 70_000
+    assert sent[-1]["work_ns"] >= (12 * 20 + 3 * 50) * 1_000_000
+    assert read[-1]["think_ns"] >= 12 * 10_000_000
+    assert read[-1]["completion_ns"] >= sent[-1]["work_ns"] + read[-1]["think_ns"]
+
+
+def test_requests_under_way_at_once_wait_for_each_other_only_at_the_server() -> None:
+    """Thinking and work overlap: one at a time takes 12 times 40 ms, four at once little more than half."""
+    _, read = over_loopback("conversation", "--work-s 0.02", "--count 12 --think-s 0.02 --depth 4")
+    assert 12 * 20_000_000 <= read[-1]["completion_ns"] < 12 * 40_000_000
 
 
 def test_whole_records_pass_through_a_buffer_that_holds_them() -> None:
