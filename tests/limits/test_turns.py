@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from stories.conversation import Conversation, Exchange
 from stories.story import Story, codes
@@ -65,6 +65,7 @@ exchanges = st.builds(
 )
 
 
+@settings(max_examples=5000)
 @given(drawn=st.lists(exchanges, min_size=3, max_size=30), rtt_s=st.sampled_from([0.0003, 0.005, 0.03, 0.15, 0.3]))
 def test_turns_do_not_depend_on_the_capture_point(
     tmp_path_factory: pytest.TempPathFactory, drawn: list[Exchange], rtt_s: float
@@ -87,6 +88,42 @@ def test_turns_do_not_depend_on_the_capture_point(
         # Two limits of similar size may change places.
         assert len(limits) == 1
         assert all(abs(one - other) <= 0.1 * life_ns for one, other in pairwise(costs))
+
+
+@pytest.mark.parametrize("segments", [20, 21])
+def test_an_answer_that_still_arrives_is_not_the_clients_thinking(tmp_path: Path, segments: int) -> None:
+    """At the server an answer leaves at once, over 2.4 Mbit/s: an ACK of two segments each 10 ms, then a request."""
+    story = Story().handshake(rtt=0.02, near="b")
+    for _ in range(15):
+        story.data("a", 100, flags="PA")
+        start = story.next["b"]
+        story.acked["b"] = story.next["a"]
+        for number in range(segments):
+            story.wait(0.00001).data("b", 1460, flags="PA" if number == segments - 1 else "A")
+        story.wait(0.02)
+        for pair in range(segments // 2):
+            story.wait(0.01).ack("a", start + (pair + 1) * 2 * 1460)
+        # Linux delays the ACK of a lone last segment, and the next request carries it.
+        story.wait(0.005).acked["a"] = story.next["b"]
+    connection = story.analyze(tmp_path).connections[0]
+    assert connection.exchanges == 15
+    # The last 5 ms before each request may be the client's, the 100 ms before are the path's.
+    assert connection.requester_turn_ns <= 14 * 6 * MS
+    assert connection.verdict.limit != "requester_application"
+
+
+def test_a_delayed_ack_does_not_hide_the_clients_thinking(tmp_path: Path) -> None:
+    """One segment, acknowledged 40 ms later, and the next request after another 60 ms."""
+    story = Story().handshake(rtt=0.02, near="b")
+    for _ in range(15):
+        story.data("a", 100, flags="PA")
+        story.acked["b"] = story.next["a"]
+        story.wait(0.001).data("b", 900, flags="PA")
+        story.wait(0.06).ack("a")
+        story.wait(0.06)
+    connection = story.analyze(tmp_path).connections[0]
+    assert connection.requester_turn_ns == pytest.approx(14 * 100 * MS, rel=0.05)
+    assert connection.verdict.limit == "requester_application"
 
 
 def test_nobody_asked_for_a_long_time(tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ pub struct Turns {
     pub responder_ns: i64,
     /// Requests and answers were on their way.
     pub round_trips_ns: i64,
+    /// Messages were still arriving, from a queue of the path.
+    pub transit_ns: i64,
     /// Nothing was asked for a long time, or ever again.
     pub idle_ns: i64,
 }
@@ -71,6 +73,7 @@ impl Conversation {
             requester_ns: asked.own_ns,
             responder_ns: answered.own_ns.saturating_add(answered.rest_ns),
             round_trips_ns: asked.path_ns.saturating_add(answered.path_ns),
+            transit_ns: asked.transit_ns.saturating_add(answered.transit_ns),
             idle_ns: asked.rest_ns,
         };
         turns.open(connection, asks, answers);
@@ -152,6 +155,7 @@ impl Turns {
             (SenderState::Responder, self.responder_ns, 1),
             (SenderState::Requester, self.requester_ns, 1),
             (SenderState::Idle, self.idle_ns, 1),
+            (SenderState::Path, self.transit_ns, 1),
             (
                 SenderState::RoundTrip,
                 self.round_trips_ns,

@@ -48,6 +48,8 @@ pub struct Pace {
     pub stretch: u32,
     train: Train,
     last_acked_sent_ns: i64,
+    /// Time between the last two ACKs that moved SND.UNA.
+    pub ack_spacing_ns: i64,
     pub samples: u32,
     pub compressed: u32,
     pub estimator: RttEstimator,
@@ -134,6 +136,7 @@ impl Pace {
             stretch: 0,
             compressed: 0,
             last_acked_sent_ns: i64::MIN,
+            ack_spacing_ns: i64::MAX,
             train: Train::NONE,
             delay: Delay::NONE,
             path: None,
@@ -249,6 +252,7 @@ impl Pace {
     pub fn note_ack(&mut self, newest_sent_ns: i64, ack_spacing_ns: i64) {
         let sent_spacing_ns = newest_sent_ns.wrapping_sub(self.last_acked_sent_ns);
         self.last_acked_sent_ns = newest_sent_ns;
+        self.ack_spacing_ns = ack_spacing_ns;
         // Data sent at least a millisecond apart but acknowledged within a quarter of that: the ACKs queued on their way
         // (Zhang, Shenker, Clark 1991).
         let is_apart = (sent_spacing_ns.wrapping_sub(1_000_000) as u64) < 60_000_000_000;

@@ -40,10 +40,10 @@ impl Messages {
     }
 
     /// Note an answer, `delay_ns` after the peer's last data. `leg_ns`: the round trip between the capture point and this
-    /// side.
-    pub fn answer(&mut self, delay_ns: i64, leg_ns: i64) {
+    /// side; `ack_ns`: how long after that data the last ACK before the answer came.
+    pub fn answer(&mut self, delay_ns: i64, leg_ns: i64, ack_ns: i64) {
         self.turns = self.turns.saturating_add(1);
         self.answers.add(delay_ns.max(0));
-        self.waits.add(delay_ns, leg_ns);
+        self.waits.add_after_ack(delay_ns, leg_ns, ack_ns);
     }
 }

@@ -21,7 +21,7 @@ use crate::wire::{Segment, FIN};
 const DELAYED_MIN_NS: u64 = 38_000_000;
 const DELAYED_MAX_NS: u64 = 520_000_000;
 /// Minimum silence of the receiver before a delayed ACK: the delay, less the path's jitter.
-const SILENT_MIN_NS: i64 = 35_000_000;
+pub(super) const SILENT_MIN_NS: i64 = 35_000_000;
 
 impl Direction {
     /// Read the AccECN counter of a receiver, whose own direction is `sent`, from a segment without SYN.

@@ -9,6 +9,7 @@ use crate::tcp::budget::idle_restart::{restart_window, Gap};
 use crate::tcp::connection::direction::Direction;
 use crate::tcp::path::pace::INITIAL_WINDOW_SEGMENTS;
 use crate::tcp::timing::messages::PAUSE_MIN_NS;
+use crate::tcp::tracker::receiver::SILENT_MIN_NS;
 use crate::tcp::tracker::time_charge::open_state;
 use crate::wire::{Segment, FIN};
 
@@ -290,14 +291,15 @@ impl Direction {
         let (first_ns, last_ns, una) = (self.first_data_ns, self.last_data_ns, self.flight.una);
         let first_answer_ns = self.first_answer_ns();
         self.first_answer_us = NO_ANSWER;
+        let ack_ns = peer.ack_before_ns(now_ns).saturating_sub(peer.last_data_ns);
         let pace = self.ledger.pace_from(una);
         let turns = pace.turns.get_or_insert_with(Box::default);
         turns.next_message(first_ns, last_ns, now_ns);
         if let Some(delay_ns) = first_answer_ns {
-            turns.answer(delay_ns, rtt_to_sender_ns);
+            turns.answer(delay_ns, rtt_to_sender_ns, 0);
         }
         if is_answer && has_all {
-            turns.answer(delay_ns, rtt_to_sender_ns);
+            turns.answer(delay_ns, rtt_to_sender_ns, ack_ns);
         } else if is_answer {
             turns.waits.cross();
         }
@@ -309,6 +311,16 @@ impl Direction {
             self.begin_idle_restart(segment, path_ns, rto_ns);
         }
         true
+    }
+
+    /// Return when the last ACK before `now_ns` came that moved SND.UNA and that its receiver did not delay, or 0.
+    fn ack_before_ns(&self, now_ns: i64) -> i64 {
+        match self.pace() {
+            // The receiver still owed an ACK.
+            Some(pace) if self.last_ack_ns == now_ns => now_ns.saturating_sub(pace.ack_spacing_ns),
+            Some(pace) if pace.ack_spacing_ns < SILENT_MIN_NS => self.last_ack_ns,
+            _ => 0,
+        }
     }
 
     /// Begin to follow an idle restart: nothing was in flight for longer than the timeout.
