@@ -495,7 +495,7 @@ RULES: tuple[dict[str, Any], ...] = (
         "when": (("nagle_delays", ">=", 1), ("nagle_delay_ns", ">=", "{cost_ns}")),
         "asks": (),
         "counts": (),
-        "defaults": {"cost_ns": 100000000, "share": 0.02},
+        "defaults": {"cost_ns": 100000000, "rest": 0.05, "share": 0.02},
         "has_limits": True,
         "is_fault": False,
         "yields_to": (),

@@ -12,7 +12,9 @@ for a second segment (RFC 9293 §3.8.6.3). Every message that is written in two 
 
 `nagle_delays` counts small segments that left within 2 ms after the delayed ACK of another small segment reached their
 sender, with nothing else in flight and no data from the other side in between. `nagle_delay_ns`, the total delay of
-these ACKs, is at least `cost_ns` and at least `share` of the connection without its pauses.
+these ACKs, is at least `cost_ns` and at least `share` of the connection without its pauses. Without Nagle's algorithm
+the small segments would not wait for the round trip either: if that is more than `rest` of their whole wait, the limit
+is Nagle's algorithm and the cost the whole wait, unless the round trips are most of it (TW410).
 
 ## When it is wrong
 
@@ -28,6 +30,7 @@ TCP_QUICKACK or a route with `quickack 1` also removes the delay.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tcpwin.limits.case import Case
 from tcpwin.limits.evidence.lone_segments import Waits, waits_of
@@ -47,7 +50,9 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     waits = waits_of(case, is_delayed=True, is_full=False) if case.may_read else Waits()
     acks = [frame for _, frame, _ in waits.triples]
-    yield case.finding(
+    rest_ns = data.nagle_wait_ns - data.nagle_delay_ns
+    is_nagle = rest_ns > case.settings["rest"] * data.nagle_wait_ns
+    finding = case.finding(
         f"{case.the_sender} waited {time_text(data.nagle_delay_ns)} ({share_text(share)} of the connection without its "
         f"pauses) for {case.the_receiver}'s delayed ACKs: Nagle's algorithm delayed "
         f"{count_text(data.nagle_delays, 'small segment')}",
@@ -77,6 +82,12 @@ def judge(case: Case) -> Iterator[Finding]:
             side_effects="With TCP_NODELAY each write becomes a separate packet: small writes cost more packets.",
         ),
     )
+    if is_nagle:
+        whole_ns = data.nagle_wait_ns if rest_ns < data.nagle_delay_ns else data.nagle_delay_ns
+        finding = replace(finding, limits=("nagle",), cost_ns=whole_ns)
+    else:
+        finding = replace(finding, limits=("delayed_ack",))
+    yield finding
 
 
 RULE = Rule(
@@ -85,12 +96,13 @@ RULE = Rule(
     title="small segments waited for delayed ACKs",
     severity=Severity.WARNING,
     scope="direction",
-    limits=("delayed_ack",),
+    limits=("delayed_ack", "nagle"),
     judge=judge,
     page=__doc__,
     when=(("nagle_delays", ">=", 1), ("nagle_delay_ns", ">=", "{cost_ns}")),
     thresholds={
         "cost_ns": Threshold(100_000_000, "ns", "Two or three delayed ACKs: people notice about a tenth of a second."),
+        "rest": Threshold(0.05, "share", "A smaller difference is within the uncertainty of round trips."),
         "share": Threshold(0.02, "share", "Less than 2 % of a connection without its pauses is barely noticeable."),
     },
 )
