@@ -1,0 +1,144 @@
+"""Drawn conversations, each with every limit lifted alone, over two namespaces; and how often verdicts are right.
+
+From the folder ``tests``, ``python -m worlds.conversations run SEED COUNT FOLDER`` as root appends a line per world to
+FOLDER/worlds.jsonl and keeps the captures of the unchanged runs; ``score FOLDER`` prints the tables.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from servers.scenario import run
+
+import tcpwin
+from tcpwin.lab import LiftResult, Scenario, Times, conversation, conversation_story, lift_result, lifted, lifts_of
+from tcpwin.limits import Verdict
+
+POINTS = ("client", "middle", "server")
+JOBS = 12
+LIKE, NEAR = 1.5, 0.1
+"""A cost within this factor of the gain is right; so is one within `NEAR` of the duration."""
+
+
+def timed(scenario: Scenario, folder: Path) -> Times:
+    """Run a scenario in a process, and return its duration."""
+    number = os.fork()
+    if not number:
+        status = 1
+        try:
+            run(scenario, folder)
+            status = 0
+        finally:
+            os._exit(status)
+    if os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]):
+        raise OSError(f"{scenario.name} failed")
+    lines = (folder / "log_receiver.jsonl").read_text().splitlines()
+    return Times(json.loads(lines[-1])["completion_ns"])
+
+
+def sweep(seed: int, numbers: Sequence[int], folder: Path) -> None:
+    """Run these conversations, and each of their lifts, unless they have a line."""
+    path = folder / "worlds.jsonl"
+    there = {json.loads(line)["number"] for line in path.read_text().splitlines()} if path.exists() else set()
+
+    def one(number: int) -> None:
+        scenario = conversation(seed, number)
+        with tempfile.TemporaryDirectory() as name:
+            base = timed(scenario, Path(name))
+            kept = folder / scenario.name
+            kept.mkdir(exist_ok=True)
+            for point in POINTS:
+                shutil.copy(Path(name, f"{point}.pcap"), kept)
+            times = {lift.name: timed(lifted(scenario, lift), Path(name)).completion_ns for lift in lifts_of(scenario)}
+        line = {"seed": seed, "number": number, "story": conversation_story(seed, number)}
+        with path.open("a") as lines:
+            lines.write(json.dumps({**line, "base": base.completion_ns, "lifts": times}) + "\n")
+
+    with ThreadPoolExecutor(JOBS) as pool:
+        for done in [pool.submit(one, number) for number in numbers if number not in there]:
+            done.result()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One conversation at one capture point."""
+
+    story: str
+    name: str
+    point: str
+    result: LiftResult
+    verdict: Verdict
+
+    @property
+    def is_right(self) -> bool:
+        return self.verdict.limit in self.result.alike
+
+    @property
+    def gain_ns(self) -> int:
+        """Return the most that lifting the named limit gained."""
+        gains = (each.gain_ns for each in self.result.gains if each.lift.limit == self.verdict.limit)
+        return max(0, *gains, 0)
+
+    @property
+    def is_near(self) -> bool:
+        cost_ns, gain_ns = self.verdict.cost_ns or 0, self.gain_ns
+        is_like = gain_ns / LIKE <= cost_ns <= gain_ns * LIKE
+        return is_like or abs(cost_ns - gain_ns) <= NEAR * self.result.base.completion_ns
+
+
+def rows_of(folder: Path, lines: Sequence[str]) -> Iterator[Row]:
+    """Judge the captures in a folder against the truths."""
+    for line in map(json.loads, lines):
+        scenario = conversation(line["seed"], line["number"])
+        times = {name: Times(each) for name, each in line["lifts"].items()}
+        result = lift_result(scenario, "stock", Times(line["base"]), times)
+        for point in POINTS:
+            (connection,) = tcpwin.analyze(folder / scenario.name / f"{point}.pcap").connections
+            yield Row(line["story"], scenario.name, point, result, connection.verdict)
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """Return a table: right, certain and wrong, costs, by capture point."""
+    lines = ["| captured at the | worlds | right | certain and wrong | cost right |", "|---|---|---|---|---|"]
+    for point in POINTS:
+        mine = [row for row in rows if row.point == point]
+        counts = [
+            sum(row.is_right for row in mine),
+            sum(not row.is_right and row.verdict.confidence == "certain" for row in mine),
+            sum(row.is_near for row in mine),
+        ]
+        cells = [f"{count} ({100 * count / len(mine):.0f} %)" for count in counts]
+        lines.append(f"| {point} | {len(mine)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main(command: str, *words: str) -> None:
+    """Run or score."""
+    folder = Path(words[-1])
+    if command == "run":
+        folder.mkdir(parents=True, exist_ok=True)
+        sweep(int(words[0]), range(int(words[1])), folder)
+        return
+    rows = list(rows_of(folder, (folder / "worlds.jsonl").read_text().splitlines()))
+    sys.stdout.write(summary(rows) + "\n\n")
+    for row in rows:
+        if not (row.is_right and row.is_near):
+            gains = {each.lift.name: round(each.gain_share, 2) for each in row.result.gains if each.gain_share > 0.02}
+            said = f"{row.verdict.limit} {row.verdict.confidence} {(row.verdict.cost_ns or 0) / 1e9:.2f} s"
+            mark = "cost " if row.is_right else "WRONG"
+            took = f"{row.result.base.completion_ns / 1e9:.2f} s"
+            sys.stdout.write(f"{mark} {row.name} {row.story} {row.point}: {said}; {took} {gains}\n")
+    sys.stdout.write(f"{Counter(row.story for row in rows if not row.is_right)}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
