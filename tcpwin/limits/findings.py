@@ -179,7 +179,7 @@ def check(
         reading.forbid()
     reading.expect(lambda: (id for code in scoped for chosen in picked[code] for id, _ in chosen))
     for outline in ordered:
-        if not _may_apply(outline, analysis, picked):
+        if outline.code == UNREPORTED or not _may_apply(outline, analysis, picked):
             continue
         rule = outline.rule
         judged: list[Finding] = []
@@ -196,9 +196,9 @@ def check(
                 worst = max(worst, *(each.severity for each in judged))
             found += heapq.nlargest(KEPT_PER_RULE, judged, key=rank)
     found = _settle(found, analysis, {each.code: each.yields_to for each in ordered})
-    for rule in [each.rule for each in ordered if each.code == UNREPORTED]:
-        added = list(unreported(analysis, rule, _by_connection(found), KEPT_PER_RULE))
-        counts |= {rule.code: len(added)} if added else {}
+    if any(each.code == UNREPORTED for each in ordered):
+        added = list(unreported(analysis, _by_connection(found), KEPT_PER_RULE))
+        counts |= {UNREPORTED: len(added)} if added else {}
         found += added
     worst = max(worst, *(each.severity for each in found), 0)
     # At equal rank the lower code comes first, whatever the order of the rules.

@@ -11,17 +11,15 @@ from itertools import islice
 from tcpwin import _engine
 from tcpwin.limits.analysis import Analysis
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
-from tcpwin.limits.rule import Rule
 from tcpwin.limits.verdict import judge_connection
 
 CODE = "TW413"
 
 
-def unreported(analysis: Analysis, rule: Rule, found: Mapping[int, Sequence[Finding]], most: int) -> Iterator[Finding]:
+def unreported(analysis: Analysis, found: Mapping[int, Sequence[Finding]], most: int) -> Iterator[Finding]:
     """Yield a finding for each of the `most` worst connections that lost time without a warning.
 
     Args:
-        rule: TW413.
         found: findings of all other rules by connection.
     """
     _, problems = _engine.rank_connections(analysis._engine, 0)
@@ -35,9 +33,9 @@ def unreported(analysis: Analysis, rule: Rule, found: Mapping[int, Sequence[Find
             continue
         limit = verdict.also or verdict.limit
         yield Finding(
-            code=rule.code,
-            name=rule.name,
-            severity=rule.severity,
+            code=CODE,
+            name="time-lost",
+            severity=Severity.WARNING,
             text=f"{verdict.text.rstrip('.')}: {verdict.reason}",
             connection=id,
             direction=verdict.direction,

@@ -1013,7 +1013,7 @@ RULES: tuple[dict[str, Any], ...] = (
         "scope": "capture",
         "when": (),
         "asks": (
-            ("direction", (("receive_window_max_bytes", ">", 0),)),
+            ("direction", (("window_limited_ns", ">=", 200000000),)),
             (
                 "direction",
                 (

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from stories.shown import Shown
 from stories.story import Story, judged
 
 import tcpwin
 from tcpwin.limits import Finding, Verdict
 
 RTT_S = 0.04
+
+
+HAND_CHECKS = [
+    {
+        "capture": "OISF+suricata-verify/tests__filestore-5408__input.pcap",
+        "connection": 0,
+        "direction": "a_to_b",
+        "frames": [9, 20],
+        "saw": "9 and 20 are ICMP 3/4 with an MTU of 1500 that quote the client's segments; none was lost again.",
+        "verdict": "right",
+    }
+]
+
+
+def check_shown(shown: Shown) -> Iterator[str]:
+    """The first frames are ICMP errors, or segments that were sent before the end of the wait."""
+    if not shown.finding.evidence.frames:
+        yield "no frame is shown"
 
 
 def hole(

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from stories.boxes import outage, waits
+from stories.shown import Shown
 from stories.story import judged
 
 from tcpwin.limits import all_rules, check
+
+HAND_CHECKS = [
+    {
+        "capture": "jswaro+tcprs/tests__Traces__tcp__rto__rto002.trace",
+        "connection": 0,
+        "direction": "b_to_a",
+        "frames": [],
+        "saw": "The verdict names a limit with a cost, and no other rule reports this connection.",
+        "verdict": "right",
+    }
+]
+
+
+def check_shown(shown: Shown) -> Iterator[str]:
+    """The verdict has a cost."""
+    if not shown.finding.cost_ns:
+        yield "no time was lost"
 
 
 def test_a_problem_without_a_warning_is_reported(tmp_path: Path) -> None:

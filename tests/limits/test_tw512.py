@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from stories.boxes import RTT_S, exchange, reset
+from stories.shown import Shown
 from stories.story import Story, judged
 
 import tcpwin
+
+HAND_CHECKS = [
+    {
+        "capture": "OISF+suricata-verify/tests__bug-5437-02__input.pcap",
+        "connection": 2,
+        "direction": "a_to_b",
+        "frames": [41],
+        "saw": "Both connections have the client's port 54520 and the same ISNs; the RST 41 is on the second only.",
+        "verdict": "right",
+    }
+]
+
+
+def check_shown(shown: Shown) -> Iterator[str]:
+    """The frame is a RST."""
+    if len(shown.finding.evidence.frames) != 1:
+        yield "more than the RST is shown"
 
 
 def legs(folder: Path, *, resets: tuple[bool, bool], isn: int = 77) -> tcpwin.Analysis:

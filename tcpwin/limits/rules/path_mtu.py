@@ -77,9 +77,10 @@ def _text(case: Case, found: SizeLimit) -> str:
     if found.mtu is not None:
         by = found.errors[0].reporter
         refused = count_text(len(found.errors), "segment")
+        size = f" of {found.lost_bytes:,} bytes or more" if found.lost_bytes else ""
         return (
-            f"The path from {case.the_sender} carries packets of {found.mtu:,} bytes at most: {by} refused {refused} "
-            f"of {found.lost_bytes:,} bytes or more (ICMP {found.errors[0].text}); {waited}"
+            f"The path from {case.the_sender} carries packets of {found.mtu:,} bytes at most: {by} refused {refused}"
+            f"{size} (ICMP {found.errors[0].text}); {waited}"
         )
     least, most = found.mtu_bounds
     by_merging = " No device on the path forwards segments that were merged" if found.is_super else ""

@@ -12,6 +12,8 @@ use super::walk::Walk;
 
 const V4_LEN: usize = 20;
 const V6_LEN: usize = 40;
+/// A datagram that lacks less was damaged rather than truncated.
+const CUT_BYTES: usize = 64;
 
 /// IPv6 next-header values of extension headers (RFC 8200 §4, IANA protocol numbers).
 mod extension {
@@ -43,7 +45,7 @@ pub(super) fn v4<'a>(walk: &mut Walk<'_>, view: View<'a>) -> Step<'a> {
     }
     let datagram = if total_len == 0 {
         view
-    } else if total_len > view.wire_len && is_cut_by_writer(&view, header_len, b[9]) {
+    } else if total_len >= view.wire_len + CUT_BYTES && is_cut_by_writer(&view, header_len, b[9]) {
         walk.frame_flags |= capture_flag::SNAPPED;
         view.lengthened(total_len)
     } else {

@@ -68,15 +68,20 @@ fn find(connection: &Connection, side: usize, until_ns: i64, seen_ns: i64) -> Op
     }
     if has_data_out {
         let sent_ns = sent.ledger.oldest_ns().unwrap_or(sent.last_data_ns);
-        let start_ns = sent_ns.max(sent.last_ack_ns);
+        let first_ns = sent_ns.max(sent.last_ack_ns);
+        let overdue_ns = timeout_ns.saturating_mul(OVERDUE).max(OVERDUE_NS);
+        let resent = cold_state.and_then(|cold_state| cold_state.waiting.as_deref()?.resent);
+        let resent = resent.filter(|tries| tries.first_ns >= first_ns);
+        // A retransmission long after its timer shows that ACKs until then are missing.
+        let start_ns = match resent {
+            Some(tries) if tries.first_ns.saturating_sub(first_ns) > overdue_ns => tries.first_ns,
+            _ => first_ns,
+        };
         // A sender that sends new data after its timeout without retransmitting got ACKs that the capture lacks.
         if !sent.has_doubts() && sent.last_data_ns.saturating_sub(start_ns) > timeout_ns {
             return None;
         }
         // So did one that sends nothing: it would have retransmitted this (RFC 6298 §5.4).
-        let resent = cold_state.and_then(|cold_state| cold_state.waiting.as_deref()?.resent);
-        let resent = resent.filter(|tries| tries.first_ns >= start_ns);
-        let overdue_ns = timeout_ns.saturating_mul(OVERDUE).max(OVERDUE_NS);
         if resent.is_none() && seen_ns.saturating_sub(start_ns) > overdue_ns {
             return None;
         }
@@ -86,7 +91,9 @@ fn find(connection: &Connection, side: usize, until_ns: i64, seen_ns: i64) -> Op
             Kind::Unacknowledged
         };
         let tries = resent.map_or(0, |tries| tries.count).max(count);
-        return stall(kind, start_ns, timeout_ns).map(|stall| EndStall { tries, ..stall });
+        // Several expired timers are proof enough, although the next waits longer than all of them together.
+        let least_ns = if silent.is_some() { MIN_NS } else { timeout_ns };
+        return stall(kind, start_ns, least_ns).map(|stall| EndStall { tries, ..stall });
     }
     if sent.flight.is_outstanding() || !sent.is_flight_known() {
         return None;
