@@ -54,7 +54,7 @@ def _finding(case: Case, half: HalfReset, id: int) -> Finding:
         confidence="certain",
         cost_ns=waited_ns,
         evidence=Evidence(
-            frames=(half.frame,),
+            frames=(half.frame,) if id == half.reset else (),
             start_ns=half.time_ns,
             end_ns=half.time_ns + waited_ns,
             values={"reset": half.reset, "waiting": half.waiting, "reset_by": half.by},

@@ -12,6 +12,8 @@ use super::walk::Walk;
 
 const V4_LEN: usize = 20;
 const V6_LEN: usize = 40;
+/// IPv4 and TCP headers with all options: a program that truncates keeps these.
+const MOST_HEADERS: usize = 80;
 /// A datagram that lacks less was damaged rather than truncated.
 const CUT_BYTES: usize = 64;
 
@@ -96,7 +98,8 @@ fn is_cut_by_writer(view: &View<'_>, header_len: usize, protocol: u8) -> bool {
         .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]));
     let sum: u32 = words.sum();
     let is_correct = (sum & 0xFFFF) + (sum >> 16) == 0xFFFF;
-    protocol == TCP && is_correct && view.bytes.len() == view.wire_len
+    let is_whole = view.bytes.len() == view.wire_len && view.wire_len >= MOST_HEADERS;
+    protocol == TCP && is_correct && is_whole
 }
 
 #[inline]
