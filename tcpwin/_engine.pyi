@@ -218,6 +218,18 @@ class Result:
         index: str | None = None,
         progress: _Progress = None,
     ) -> tuple[dict[str, Any], bool]: ...
+    def exchanges(
+        self,
+        source: _Source,
+        ids: set[int],
+        most: int,
+        *,
+        name: str = "stream",
+        shifts: _Shifts | None = None,
+        index: str | None = None,
+        progress: _Progress = None,
+    ) -> tuple[dict[str, Any], int, bool]:
+        """Return columns of exchanges, the number beyond `most`, and whether the capture is unchanged."""
     def first_events(
         self, id: int, from_initiator: bool | None, names: Sequence[str], causes: Sequence[str]
     ) -> FirstEvents: ...
@@ -393,6 +405,11 @@ def row_chunks(
     progress: _Progress = None,
 ) -> tuple[int, list[dict[str, Any]]]:
     """Call `take` with the columns of each chunk of rows; return the number of connections and the facts."""
+
+def request_targets(
+    source: _Source, frames: Sequence[int], *, name: str = "stream", progress: _Progress = None
+) -> tuple[NDArray[Any], list[str]]:
+    """Return the HTTP targets of frames in ascending order: an index of the words, or one beyond them; the words."""
 
 def ring_records(block: bytes, *, skip_outgoing: bool = False) -> tuple[bytes, int, int, int]:
     """Return pcap records with nanosecond times, their number, and the times of the first and the last."""

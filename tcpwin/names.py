@@ -21,6 +21,7 @@ FigureName: TypeAlias = Literal[
     "budget",
     "socket-memory",
     "counters",
+    "exchanges",
     "messages",
     "reference-window",
     "reference-throughput",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 import pytest
-from cli.command import CAPTURES, SLOW_READER, TCPWIN, refused, tcpwin
+from cli.command import CAPTURES, MANY_SHORT, SLOW_READER, TCPWIN, refused, tcpwin
 from live import HANG_S, until
 from reference import AS_ROOT
 from report.figures.drawn import connection
@@ -32,6 +32,7 @@ WRITERS: dict[tuple[str, str], list[tuple[object, ...]]] = {
     ("annotate", "out"): [(SLOW_READER, "-o", "out.pcapng")],
     ("check", "out"): [(SLOW_READER, "-o", "out.json"), (SLOW_READER, "-o", "out.sarif")],
     ("check", "write_baseline"): [(SLOW_READER, "--write-baseline", "out.json")],
+    ("exchanges", "out"): [(MANY_SHORT, "-o", f"out.{form}") for form in ("csv", "jsonl", "parquet")],
     ("fleet run", "dataset"): [],
     ("lab lift", "output"): [],
     ("lab run", "output"): [],
@@ -305,6 +306,7 @@ PRINTERS: dict[str, tuple[object, ...]] = {
     "check": (SLOW_READER,),
     "compare": (SLOW_READER, SLOW_READER),
     "doctor": (),
+    "exchanges": (CAPTURES / "wild" / "http-download.pcapng",),
     "explain": ("TW202",),
     "fields": (),
     "fleet run": ("--help",),

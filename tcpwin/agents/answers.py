@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tcpwin.analysis import Direction
+from tcpwin.analysis import Direction, GroupName, group_exchanges, list_exchanges
 from tcpwin.errors import SourceError
 from tcpwin.limits import Analysis, Budget, Connection, Finding, describe_verdict, plain, role_of
 from tcpwin.model import marked_fields
@@ -14,6 +14,7 @@ from tcpwin.units import name_text
 
 MOST_CONNECTIONS = 50
 MOST_FINDINGS = 50
+MOST_GROUPS = 10
 DIRECTION_FIELDS = marked_fields("direction", "brief")
 CONNECTION_FIELDS = marked_fields("connection", "brief")
 
@@ -115,6 +116,25 @@ def tell_evidence(name: str, analysis: Analysis, number: int | None, code: str |
             "capture": name_text(name),
             "findings_in_all": len(chosen),
             "findings": [_finding(each) for each in chosen[:MOST_FINDINGS]],
+        }
+    )
+
+
+def tell_exchanges(name: str, analysis: Analysis, by: GroupName, number: int | None) -> dict[str, Any]:
+    """Return groups of exchanges, of a connection or of all; those with the most time first."""
+    chosen = None if number is None else [connection_of(analysis, number).id]
+    summary = group_exchanges(analysis, list_exchanges(analysis, chosen, targets=by == "path"), by)
+    shown = summary.groups[:MOST_GROUPS]
+    return plain(  # type: ignore[no-any-return]
+        {
+            "capture": name_text(name),
+            "by": by,
+            "exchanges": summary.exchanges,
+            "connections": summary.connections,
+            "connections_omitted": summary.connections_omitted,
+            "exchanges_omitted": summary.exchanges_omitted,
+            "groups_in_all": len(summary.groups) + summary.groups_omitted,
+            "groups": [group.to_dict() for group in shown],
         }
     )
 

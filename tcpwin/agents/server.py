@@ -17,8 +17,16 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field, ValidationError
 
-from tcpwin.agents.answers import connection_of, tell_capture, tell_connection, tell_evidence, tell_pair
+from tcpwin.agents.answers import (
+    connection_of,
+    tell_capture,
+    tell_connection,
+    tell_evidence,
+    tell_exchanges,
+    tell_pair,
+)
 from tcpwin.agents.folder import Folder
+from tcpwin.analysis import GroupName
 from tcpwin.errors import OutputError, SourceError, TcpwinError
 from tcpwin.offline import deny_sockets
 from tcpwin.pairing import pair
@@ -138,6 +146,7 @@ class _Tools:
             self.analyze_capture,
             self.show_connection,
             self.show_evidence,
+            self.show_exchanges,
             self.draw_figure,
             self.pair_captures,
             self.what_if,
@@ -178,6 +187,20 @@ class _Tools:
     ) -> dict[str, Any]:
         """Return findings with the frames that prove them, the numbers compared, what was ruled out, and the fix."""
         return tell_evidence(capture, self._folder.analyse(capture, filter, start, end), connection, rule)
+
+    def show_exchanges(
+        self,
+        capture: Capture,
+        by: Annotated[
+            GroupName, Field(description="Group by the server's port, pair of hosts, connection, or HTTP path.")
+        ] = "port",
+        connection: Annotated[int | None, Field(description="Number of a connection; default: all.", ge=0)] = None,
+        filter: Filter = None,
+        start: Start = None,
+        end: End = None,
+    ) -> dict[str, Any]:
+        """Report requests and answers: the time of the server, the client and the path, and the slowest answers."""
+        return tell_exchanges(capture, self._folder.analyse(capture, filter, start, end), by, connection)
 
     def draw_figure(
         self,

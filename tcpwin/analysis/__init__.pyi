@@ -16,8 +16,14 @@ from tcpwin.analysis.document_fields import field_names as field_names
 from tcpwin.analysis.endpoint import Endpoint as Endpoint
 from tcpwin.analysis.event_columns import EventColumns as EventColumns
 from tcpwin.analysis.event_columns import StallColumns as StallColumns
+from tcpwin.analysis.exchanges import EXCHANGE_COLUMNS as EXCHANGE_COLUMNS
+from tcpwin.analysis.exchanges import GROUPS as GROUPS
+from tcpwin.analysis.exchanges import ExchangeGroup as ExchangeGroup
 from tcpwin.analysis.exchanges import Exchanges as Exchanges
-from tcpwin.analysis.exchanges import exchanges_of as exchanges_of
+from tcpwin.analysis.exchanges import ExchangeSummary as ExchangeSummary
+from tcpwin.analysis.exchanges import GroupName as GroupName
+from tcpwin.analysis.exchanges import group_exchanges as group_exchanges
+from tcpwin.analysis.exchanges import list_exchanges as list_exchanges
 from tcpwin.analysis.icmp import IcmpError as IcmpError
 from tcpwin.analysis.measurement import FIRST_NS as FIRST_NS
 from tcpwin.analysis.measurement import LAST_NS as LAST_NS

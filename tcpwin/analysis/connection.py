@@ -143,6 +143,16 @@ class MeasuredConnection(ConnectionFields):
         """The per-segment table of this connection."""
         return self._analysis.segments(connection=self.id)
 
+    def exchange_table(self) -> Table:
+        """Return the connection's exchanges: a row for each request and its answer, with `EXCHANGE_COLUMNS`.
+
+        It has no rows where `turns_state` is not ``known``. Reads the source again.
+
+        Raises:
+            SourceError: the source changed, or could be read only once.
+        """
+        return self._analysis.exchange_table([self.id])
+
     def __copy__(self) -> Self:
         return self
 

@@ -1,110 +1,324 @@
-"""The exchanges of a conversation: each request with its answer, and whose time passed between them.
+"""The exchanges of conversations: each request with its answer, and what many of them have in common.
 
-In: one connection's segments as columns. Out: Exchanges, one entry per request that was answered. A request is data of
-a until b sends data that acknowledges all of it; its answer is the data of b until a's next.
+In: a measurement whose source can be read again. Out: a table with a row for each request that was answered, and groups
+of exchanges with their medians, tails and slowest answers. The number of rows is bounded, however long the capture is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from tcpwin.errors import ArgumentError
+from tcpwin.units import count_text, share_text, time_text
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tcpwin.analysis.connection import MeasuredConnection
+    from tcpwin.analysis.measurement import Measurement
+    from tcpwin.analysis.table import Table
 
-COLUMNS = ("frame", "time_ns", "direction", "seq", "ack", "length")
-"""Columns of the segments that this reads."""
+GroupName = Literal["port", "host", "connection", "path"]
+GROUPS: tuple[GroupName, ...] = ("port", "host", "connection", "path")
+
+MOST_EXCHANGES = 1 << 19
+"""Maximum number of rows."""
+MOST_GROUPS = 1000
+"""Maximum number of groups described; those with the most time come first."""
+FRAMES_SHOWN = 3
+FEWEST_FOR_P95 = 5
+"""Of fewer exchanges, a 95th percentile only repeats the largest."""
+FEW = 0.2
+"""Largest share of the answers that counts as a few slow ones."""
+
+EXCHANGE_COLUMNS = {
+    "connection": "Number of the connection.",
+    "request_frame": "First segment of the request.",
+    "request_end_frame": "Last segment of the request.",
+    "answer_frame": "First segment of the answer.",
+    "answer_end_frame": "Last segment of the answer.",
+    "start_ns": "Time of the request's first segment at the capture point, in nanoseconds since the epoch.",
+    "think_ns": "From when a had the last answer, or the connection, to when it asked.",
+    "request_ns": "From the first to the last segment of the request.",
+    "path_ns": "Round trip of the path: its part of the waits for the request and for the answer.",
+    "work_ns": "From when b had the request to when it sent the first byte of the answer.",
+    "transfer_ns": "From the first to the last segment of the answer.",
+    "request_bytes": "Payload of the request.",
+    "answer_bytes": "Payload of the answer.",
+}
+"""Columns of the table with their meaning; times in nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exchanges:
-    """Exchanges in order, as arrays of one length. Times are in nanoseconds.
+    """Exchanges of some or all connections of a capture.
 
     Attributes:
-        request_frame, request_end_frame: first and last segment of the request.
-        answer_frame, answer_end_frame: first and last segment of the answer.
-        start_ns: time of the request's first segment at the capture point.
-        think_ns: from when a had the last answer to when it asked; 0 for the first request.
-        request_ns: from the first to the last segment of the request.
-        path_ns: part of the wait for the answer that is the round trip between the capture point and b, and of the wait
-            for the request that is the one between the capture point and a.
-        work_ns: from when b had the request to when it sent the first byte of the answer.
-        transfer_ns: from the first to the last segment of the answer.
-        request_bytes, answer_bytes: payload of each.
+        table: a row for each exchange, with `EXCHANGE_COLUMNS`, in the order of the requests. ``target`` (HTTP method
+            and path) is present only if requested; masked where no HTTP request was captured.
+        connections: connections whose exchanges are listed.
+        connections_omitted: further connections with exchanges, which would exceed `MOST_EXCHANGES`.
+        exchanges_omitted: further exchanges of the listed connections.
     """
 
-    request_frame: NDArray[np.int64]
-    request_end_frame: NDArray[np.int64]
-    answer_frame: NDArray[np.int64]
-    answer_end_frame: NDArray[np.int64]
-    start_ns: NDArray[np.int64]
-    think_ns: NDArray[np.int64]
-    request_ns: NDArray[np.int64]
-    path_ns: NDArray[np.int64]
-    work_ns: NDArray[np.int64]
-    transfer_ns: NDArray[np.int64]
-    request_bytes: NDArray[np.int64]
-    answer_bytes: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.start_ns)
-
-    def rows(self) -> list[dict[str, int]]:
-        """Return the exchanges as dictionaries."""
-        columns = {each.name: getattr(self, each.name).tolist() for each in fields(self)}
-        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    table: Table
+    connections: int
+    connections_omitted: int
+    exchanges_omitted: int
 
 
-def exchanges_of(connection: MeasuredConnection, table: Any) -> Exchanges:
-    """Find the exchanges of a connection.
+@dataclass(frozen=True, slots=True)
+class ExchangeGroup:
+    """What the exchanges with one server, between two hosts, on one connection or for one path have in common.
+
+    Times are in nanoseconds; percentiles are by nearest rank, so that each is the time of one exchange.
+
+    Attributes:
+        client: address of the hosts that asked; None if the group may have several.
+        server, port: of the responder; the port is None for a pair of hosts.
+        connection: number, for a group by connection.
+        target: HTTP method and path, for a group by path; None where none was captured.
+        connections, exchanges: how many there are.
+        request_bytes, answer_bytes: payload of all.
+        think_ns, path_ns, work_ns, transfer_ns: sums.
+        think_p50_ns, think_max_ns: time until the client asked.
+        path_p50_ns: round trip of each exchange.
+        work_p50_ns, work_p95_ns, work_max_ns: time of the server.
+        transfer_p50_ns, transfer_max_ns: duration of the answers.
+        work_p50_frame, work_p95_frame, work_max_frame, think_max_frame: first frame of the answer, or of the request.
+        slow_exchanges: answers that took longer than the mean, if these are a few with most of the time; else 0.
+        slow_share: their share of `work_ns`.
+        slow_frames: first frames of the slowest ones.
+    """
+
+    client: str | None
+    server: str
+    port: int | None
+    connection: int | None
+    target: str | None
+    connections: int
+    exchanges: int
+    request_bytes: int
+    answer_bytes: int
+    think_ns: int
+    path_ns: int
+    work_ns: int
+    transfer_ns: int
+    think_p50_ns: int
+    think_max_ns: int
+    path_p50_ns: int
+    work_p50_ns: int
+    work_p95_ns: int
+    work_max_ns: int
+    transfer_p50_ns: int
+    transfer_max_ns: int
+    work_p50_frame: int
+    work_p95_frame: int
+    work_max_frame: int
+    think_max_frame: int
+    slow_exchanges: int
+    slow_share: float
+    slow_frames: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """The group for people: ``192.0.2.1 → 192.0.2.2:443``."""
+        server = self.server if self.port is None else f"{_host(self.server)}:{self.port}"
+        name = server if self.client is None else f"{self.client} → {server}"
+        if self.connection is not None:
+            return f"connection {self.connection}: {name}"
+        return name if self.target is None else f"{self.target} at {name}"
+
+    @property
+    def text(self) -> str:
+        """One sentence: whose time it was, with the frames of the longest."""
+        longest = f"{time_text(self.work_max_ns)} (frame {self.work_max_frame})"
+        if self.exchanges == 1:
+            return f"The server took {longest}, the round trip {time_text(self.path_ns)}."
+        tail = f", p95 {time_text(self.work_p95_ns)}" if self.exchanges >= FEWEST_FOR_P95 else ""
+        text = f"The server took {time_text(self.work_p50_ns)} (median){tail}, at most {longest}"
+        if self.slow_exchanges:
+            few = f"{self.slow_exchanges:,} of {count_text(self.exchanges, 'answer')}"
+            text += f": {few} took {share_text(self.slow_share)} of its time"
+        return f"{text}. Round trip {time_text(self.path_p50_ns)} each, {time_text(self.path_ns)} in all."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields and the sentence as plain values."""
+        return {"name": self.name, **asdict(self), "slow_frames": list(self.slow_frames), "text": self.text}
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeSummary:
+    """The exchanges of a capture in groups.
+
+    Attributes:
+        by: what a group has in common.
+        groups: those with the most time first, at most `MOST_GROUPS`.
+        groups_omitted: further groups.
+        connections, exchanges: how many are in all groups.
+        connections_omitted, exchanges_omitted: as in `Exchanges`.
+    """
+
+    by: GroupName
+    groups: tuple[ExchangeGroup, ...]
+    groups_omitted: int
+    connections: int
+    exchanges: int
+    connections_omitted: int
+    exchanges_omitted: int
+
+
+def list_exchanges(
+    measurement: Measurement,
+    connections: Iterable[int] | None = None,
+    *,
+    targets: bool = False,
+    progress: Callable[[int], object] | None = None,
+) -> Exchanges:
+    """List the exchanges of connections whose turns are known. Reads the source again.
 
     Args:
-        table: the connection's segments, with at least `COLUMNS`.
+        connections: their numbers; by default all.
+        targets: add the column ``target``, which takes another reading.
+        progress: called periodically with the bytes read.
+
+    Raises:
+        IndexError: there is no such connection.
+        SourceError: the source changed, or could be read only once.
     """
     import numpy as np
 
-    lengths = np.asarray(table["length"], dtype=np.int64)
-    rows = np.flatnonzero(lengths > 0)
-    is_asking = np.asarray(table["direction"])[rows] == "a"
-    times_ns, frames = (np.asarray(table[name])[rows].astype(np.int64) for name in ("time_ns", "frame"))
-    ends = np.asarray(table["seq"])[rows].astype(np.int64) + lengths[rows]
-    acks = np.asarray(table["ack"])[rows].astype(np.int64)
-    # Runs of data of one side.
-    begins = np.flatnonzero(np.diff(is_asking, prepend=~is_asking[:1]) != 0) if len(rows) else rows
-    lasts = np.append(begins[1:], len(rows)) - 1 if len(rows) else rows
-    requests = np.flatnonzero(is_asking[begins][:-1])
-    first, last = begins[requests], lasts[requests]
-    answer, answer_end = begins[requests + 1], lasts[requests + 1]
-    # The answer acknowledges the whole request, else the two crossed. Numbers are taken modulo 2³².
-    ahead = (acks[answer] - ends[last] + (1 << 31)) % (1 << 32) - (1 << 31)
-    kept = ahead >= 0
-    first, last, answer, answer_end = first[kept], last[kept], answer[kept], answer_end[kept]
-    legs_ns = [_leg_ns(connection, side) for side in ("a", "b")]
-    before = np.maximum(first - 1, 0)
-    gaps_ns = np.where(first > 0, times_ns[first] - times_ns[before], 0) if len(first) else times_ns[first]
-    waits_ns = times_ns[answer] - times_ns[last]
-    there_ns, back_ns = np.minimum(waits_ns, legs_ns[1]), np.minimum(gaps_ns, legs_ns[0])
-    sums = np.concatenate(([0], np.cumsum(lengths[rows])))
-    return Exchanges(
-        request_frame=frames[first],
-        request_end_frame=frames[last],
-        answer_frame=frames[answer],
-        answer_end_frame=frames[answer_end],
-        start_ns=times_ns[first],
-        think_ns=gaps_ns - back_ns,
-        request_ns=times_ns[last] - times_ns[first],
-        path_ns=there_ns + back_ns,
-        work_ns=waits_ns - there_ns,
-        transfer_ns=times_ns[answer_end] - times_ns[answer],
-        request_bytes=sums[last + 1] - sums[first],
-        answer_bytes=sums[answer_end + 1] - sums[answer],
+    from tcpwin.analysis.table import Coded
+    from tcpwin.analysis.table import Table as MadeTable
+
+    if connections is None:
+        counts = measurement.connections.column("exchanges")
+        ids = np.flatnonzero(counts)
+        counts = counts[ids]
+    else:
+        chosen = {measurement.connections[id].id: measurement.connections[id].exchanges for id in connections}
+        ids = np.array(sorted(id for id, count in chosen.items() if count), dtype=np.int64)
+        counts = np.array([chosen[id] for id in ids.tolist()], dtype=np.int64)
+    fitting = int(np.searchsorted(np.cumsum(counts), MOST_EXCHANGES, side="right"))
+    # A single connection may exceed the limit: its first exchanges are listed.
+    listed = ids[: max(fitting, 1)]
+    columns, omitted = measurement._exchanges(listed.tolist(), MOST_EXCHANGES, progress)
+    if targets:
+        codes, words = measurement._request_targets(columns["request_frame"].tolist(), progress)
+        columns["target"] = Coded(np.minimum(codes, len(words)), [*words, None])
+    return Exchanges(MadeTable(columns), len(listed), len(ids) - len(listed), omitted)
+
+
+def group_exchanges(measurement: Measurement, exchanges: Exchanges, by: GroupName) -> ExchangeSummary:
+    """Group exchanges, which for groups by path were listed with targets.
+
+    Raises:
+        ArgumentError: the group is unknown.
+    """
+    import numpy as np
+
+    if by not in GROUPS:
+        raise ArgumentError(f"unknown group {by}: choose from {', '.join(GROUPS)}")
+    table = exchanges.table
+    numbers = table["connection"].astype(np.int64)
+    places, connection_of = np.unique(numbers, return_inverse=True)
+    ends = [_ends(measurement, id, by) for id in places.tolist()]
+    names = list(dict.fromkeys(ends))
+    number_of = {name: number for number, name in enumerate(names)}
+    group_of = np.array([number_of[name] for name in ends], dtype=np.int64)[connection_of]
+    words: Sequence[str | None] = (None,)
+    if by == "path":
+        coded = table.coded("target")
+        words = coded.words  # type: ignore[union-attr]
+        group_of = group_of * len(words) + coded.codes  # type: ignore[union-attr]
+    found, group_of = np.unique(group_of, return_inverse=True)
+    keys = [(*names[code // len(words)], words[code % len(words)]) for code in found.tolist()]
+    groups, omitted = _described(table, group_of, keys, connection_of, by)
+    return ExchangeSummary(
+        by=by,
+        groups=groups,
+        groups_omitted=omitted,
+        connections=exchanges.connections,
+        exchanges=table.height,
+        connections_omitted=exchanges.connections_omitted,
+        exchanges_omitted=exchanges.exchanges_omitted,
     )
 
 
-def _leg_ns(connection: MeasuredConnection, side: str) -> int:
-    """Return the round trip between the capture point and a side; 0 if unknown."""
-    direction = connection.a_to_b if side == "a" else connection.b_to_a
-    return direction.sender_shift_ns or 0
+def _ends(measurement: Measurement, id: int, by: GroupName) -> tuple[str, str, int, int]:
+    """Return client, server, port and number of a connection; empty or -1 for what the group leaves open."""
+    connection = measurement.connections[id]
+    client, server, port = connection.a.address, connection.b.address, connection.b.port
+    if by == "connection":
+        return client, server, port, id
+    return (client, server, -1, -1) if by == "host" else ("", server, port, -1)
+
+
+def _described(
+    table: Table,
+    group_of: NDArray[np.int64],
+    keys: Sequence[tuple[str, str, int, int, str | None]],
+    connection_of: NDArray[np.int64],
+    by: GroupName,
+) -> tuple[tuple[ExchangeGroup, ...], int]:
+    """Return the groups with the most time, and the number of the others."""
+    import numpy as np
+
+    spent = sum(table[name] for name in ("path_ns", "work_ns", "transfer_ns"))
+    totals = np.bincount(group_of, weights=spent, minlength=len(keys))
+    order = np.argsort(group_of, kind="stable")
+    starts = np.searchsorted(group_of[order], np.arange(len(keys) + 1))
+    described = []
+    for group in np.argsort(-totals, kind="stable")[:MOST_GROUPS].tolist():
+        rows = order[starts[group] : starts[group + 1]]
+        client, server, port, connection, target = keys[group]
+        described.append(
+            ExchangeGroup(
+                client=client or None,
+                server=server,
+                port=None if port < 0 else port,
+                connection=None if connection < 0 else connection,
+                target=target,
+                connections=1 if by == "connection" else len(np.unique(connection_of[rows])),
+                exchanges=len(rows),
+                **_measured(table, rows),
+            )
+        )
+    return tuple(described), len(keys) - len(described)
+
+
+def _measured(table: Table, rows: NDArray[np.int64]) -> dict[str, Any]:
+    """Return sums and percentiles of a group's exchanges."""
+    import numpy as np
+
+    values = {
+        name: table[name][rows]
+        for name in ("think_ns", "path_ns", "work_ns", "transfer_ns", "request_bytes", "answer_bytes")
+    }
+    measured: dict[str, Any] = {name: int(column.sum()) for name, column in values.items()}
+    middle = (len(rows) - 1) // 2
+    for name in ("think_ns", "path_ns", "transfer_ns"):
+        ranked = np.sort(values[name])
+        measured[name.replace("_ns", "_p50_ns")] = int(ranked[middle])
+        if name != "path_ns":
+            measured[name.replace("_ns", "_max_ns")] = int(ranked[-1])
+    work, answers = values["work_ns"], table["answer_frame"][rows]
+    by_work = np.argsort(work, kind="stable")
+    for name, rank in (("p50", middle), ("p95", -(-95 * len(rows) // 100) - 1), ("max", -1)):
+        measured[f"work_{name}_ns"] = int(work[by_work[rank]])
+        measured[f"work_{name}_frame"] = int(answers[by_work[rank]])
+    measured["think_max_frame"] = int(table["request_frame"][rows][values["think_ns"].argmax()])
+    slow = int((work * len(rows) > measured["work_ns"]).sum())
+    share = float(work[by_work[len(rows) - slow :]].sum() / max(measured["work_ns"], 1))
+    is_few = 0 < slow <= FEW * len(rows) and share > 0.5
+    measured["slow_exchanges"] = slow if is_few else 0
+    measured["slow_share"] = round(share, 4) if is_few else 0.0
+    slowest = by_work[::-1][:FRAMES_SHOWN] if is_few else by_work[:0]
+    measured["slow_frames"] = tuple(int(answers[place]) for place in slowest[:slow])
+    return measured
+
+
+def _host(address: str) -> str:
+    return f"[{address}]" if ":" in address else address

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from tcpwin.analysis.exchanges import ExchangeSummary, GroupName
     from tcpwin.analysis.table import Table
     from tcpwin.names import DirectionName
 
@@ -253,6 +254,56 @@ class Measurement:
         if not self.capture.quoted_in_icmp:
             return ()
         return tuple(map(IcmpError.from_engine, _engine.icmp_errors(self._engine)))
+
+    def exchange_table(self, connections: Iterable[int] | None = None) -> Table:
+        """Return the exchanges of some connections, or of all: a row for each request and its answer.
+
+        Reads the source again, and lists at most `exchanges.MOST_EXCHANGES`; `list_exchanges` also says what it omits.
+
+        Raises:
+            IndexError: there is no such connection.
+            SourceError: the source changed, or could be read only once.
+        """
+        from tcpwin.analysis.exchanges import list_exchanges
+
+        return list_exchanges(self, connections).table
+
+    def exchanges(self, by: GroupName = "port") -> ExchangeSummary:
+        """Summarise the exchanges with each server: medians, tails and the slowest answers with their frames.
+
+        Args:
+            by: ``port`` (the server's address and port), ``host`` (pairs of hosts), ``connection``, or ``path`` (method
+                and path of HTTP requests, where their payload was captured).
+
+        Raises:
+            ArgumentError: the group is unknown.
+            SourceError: the source changed, or could be read only once.
+        """
+        from tcpwin.analysis.exchanges import group_exchanges, list_exchanges
+
+        return group_exchanges(self, list_exchanges(self, targets=by == "path"), by)
+
+    def _exchanges(
+        self, connections: Iterable[int], most: int, progress: Callable[[int], object] | None
+    ) -> tuple[dict[str, Any], int]:
+        """Return the columns of connections' exchanges, and the number of exchanges beyond `most`."""
+        columns, omitted, is_same = self._engine.exchanges(
+            self._source.open(),
+            set(connections),
+            most,
+            name=self._source.name,
+            shifts=self._shifts,
+            index=self._index,
+            progress=progress,
+        )
+        self._check_same(is_same)
+        return columns, omitted
+
+    def _request_targets(
+        self, frames: Sequence[int], progress: Callable[[int], object] | None
+    ) -> tuple[Any, list[str]]:
+        """Return codes and words of the HTTP targets in frames, which are in order."""
+        return _engine.request_targets(self._source.open(), frames, name=self._source.name, progress=progress)
 
     def follow(self, connections: Iterable[int]) -> None:
         """Read series and events of several connections in one go, so that asking for each is free."""

@@ -25,6 +25,7 @@ COMMANDS = {
     "check": "Apply rules: findings with evidence, cost, owner and fix.",
     "compare": "Compare two captures of the same workload: better or worse?",
     "doctor": "Say what works on this machine, and what is missing.",
+    "exchanges": "Show requests and answers: the server's, the client's and the path's time.",
     "explain": "Explain a rule of `check`.",
     "fields": "List the fields of the JSON document and the columns.",
     "fleet": "Measure many captures into one data set, and ask it in SQL.",

@@ -146,6 +146,16 @@ class Reading:
             self._headers = _read_headers(analysis, wanted)
         return self._headers.get(id)
 
+    def exchanges(self, analysis: Analysis, id: int) -> Table | None:
+        """Return the exchanges of a connection; None if they may not be read."""
+        if not self.are_few(analysis) or not self._spend(analysis):
+            return None
+        try:
+            return analysis.connections[id].exchange_table()
+        except TcpwinError:
+            self._left = 0
+            return None
+
     def _spend(self, analysis: Analysis) -> bool:
         cost = analysis.capture.packets + 1000
         if cost > self._left:

@@ -44,6 +44,7 @@ from tcpwin.render.text.connection import render_connection as render_connection
 from tcpwin.render.text.connections import ConnectionTable as ConnectionTable
 from tcpwin.render.text.connections import render_table as render_table
 from tcpwin.render.text.connections import tabulate_connections as tabulate_connections
+from tcpwin.render.text.exchanges import render_exchanges as render_exchanges
 from tcpwin.render.text.findings import render_findings as render_findings
 from tcpwin.render.text.rules import render_page as render_page
 from tcpwin.render.text.rules import render_rules as render_rules

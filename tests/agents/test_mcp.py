@@ -21,6 +21,7 @@ READING = [
     "analyze_capture",
     "show_connection",
     "show_evidence",
+    "show_exchanges",
     "draw_figure",
     "pair_captures",
     "what_if",
@@ -110,6 +111,15 @@ def test_answers_are_the_librarys() -> None:
     for entry, finding in zip(evidence["findings"], only.findings, strict=True):
         assert entry["frames"] == list(finding.evidence.frames)
         assert entry["text"] == finding.text
+
+
+def test_exchanges_are_the_librarys() -> None:
+    name = "wild/http-download.pcapng"
+    [answer] = ask(CAPTURES, ("show_exchanges", {"capture": name, "by": "path"}))
+    [group] = library.analyze(CAPTURES / name).exchanges("path").groups
+    assert [each["text"] for each in answer["groups"]] == [group.text]
+    assert (answer["groups"][0]["target"], answer["groups_in_all"]) == (group.target, 1)
+    assert len(json.dumps(answer)) < MOST_CHARACTERS
 
 
 def test_every_verdict_is_sourced_and_every_answer_small() -> None:

@@ -17,6 +17,7 @@ import tcpwin
 from tcpwin import _engine
 from tcpwin.agents import Folder
 from tcpwin.agents.server import make_server
+from tcpwin.analysis import EXCHANGE_COLUMNS
 from tcpwin.lab.twin import Twin, TwinRun
 from tcpwin.limits import LIMITS, OWNERS, VERDICT_FIELDS
 from tcpwin.paths import Path as CapturedPath
@@ -102,7 +103,7 @@ def known_names() -> set[str]:
         if not name.startswith("_")
     }
     columns = {*_engine.ROW_COLUMNS, *_engine.VIEW_COLUMNS, *_engine.EVENT_NAMES, *_engine.SERIES_NAMES}
-    listed = {field.name for field in fields(tcpwin.ZeroWindowEpisode)} | VALUES
+    listed = {field.name for field in fields(tcpwin.ZeroWindowEpisode)} | VALUES | {*EXCHANGE_COLUMNS}
     listed |= {name for part in SCHEMA["$defs"].values() for name in part.get("properties", {})} | PAIR_NAMES
     listed |= {field.name for kind in (CapturedPath, Prediction) for field in fields(kind)} | {"gain_ns"}
     listed |= {field.name for kind in (Twin, TwinRun) for field in fields(kind)} | {"captured_bps"}

@@ -15,7 +15,6 @@ from stories.conversation import Conversation, Exchange
 from stories.story import Story, codes
 
 import tcpwin
-from tcpwin.analysis import exchanges_of
 
 PLACES = (0.0, 0.3, 0.5, 0.9, 1.0)
 MS = 1_000_000
@@ -147,22 +146,6 @@ def test_both_sides_may_send_when_they_like(tmp_path: Path) -> None:
     assert connection.turns_state == "interleaved"
     assert connection.requester_turn_ns == connection.responder_turn_ns == 0
     assert connection.verdict.confidence == "possible"
-
-
-def test_exchanges_are_listed_with_their_times(tmp_path: Path) -> None:
-    """The same numbers at either end; the second answer takes longest."""
-    drawn = [
-        Exchange(0.001, 0.002),
-        Exchange(0.01, 0.3, answer_bytes=5_000),
-        Exchange(0.02, 0.004, request_bytes=2_000),
-    ]
-    for analysis in at_every_place(tmp_path, drawn, 0.02):
-        connection = analysis.connections[0]
-        found = exchanges_of(connection, connection.segments())
-        assert [round(int(ns) / MS) for ns in found.work_ns] == [2, 300, 4]
-        assert [round(int(ns) / MS) for ns in found.think_ns][1:] == [10, 20]
-        assert found.answer_bytes.tolist() == [900, 5_000, 900]
-        assert found.request_bytes.tolist() == [200, 200, 2_000]
 
 
 def test_the_band_shows_whose_turn_it_is_at_each_instant(tmp_path: Path) -> None:

@@ -290,12 +290,12 @@ def test_nagle_and_delayed_acks(tmp_path: Path) -> None:
 
 def test_answers_and_messages(tmp_path: Path) -> None:
     """One answer has a time, two to four also the longest, more have percentiles."""
-    assert the_line("http-download.pcapng", "answers:") == "answers: 1, first byte after 8.11 ms"
+    assert the_line("http-download.pcapng", "answers:") == "answers: 1, after 8.1 ms of work; round trip 10 µs"
     line = next(line for line in lines_of("iperf3-loopback.pcap.lz4") if line.startswith("answers: 4, "))
-    assert re.fullmatch(r"answers: 4, first byte after \S+ µs \(median\), \S+ ms at most", line)
+    assert line == "answers: 4, after 60.1 µs of work (median), longest 83.7 µs; round trip 14 µs each"
     _, lines, _ = told(turns_ladder(6), tmp_path)
     # 10 ms at b, captured at b's end, where the path's 40 ms do not delay b's answer.
-    assert "answers: 6, first byte after 10 ms (median), p95 10 ms, p99 10 ms" in lines
+    assert "answers: 6, after 10 ms of work (median), p95 10 ms, longest 10 ms; round trip 40 ms each" in lines
 
 
 def turns_ladder(turns: int) -> str:

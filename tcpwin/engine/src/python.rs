@@ -21,6 +21,7 @@ mod pair;
 mod pass;
 mod picks;
 mod reopen;
+mod request_targets;
 mod result;
 mod row_chunks;
 mod run;
@@ -147,6 +148,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(copy::frames_around, module)?)?;
     module.add_function(wrap_pyfunction!(copy::frames_of_parts, module)?)?;
     module.add_function(wrap_pyfunction!(headers::write_headers, module)?)?;
+    module.add_function(wrap_pyfunction!(request_targets::request_targets, module)?)?;
     module.add_function(wrap_pyfunction!(live::ring_records, module)?)?;
     module.add_function(wrap_pyfunction!(live::grown_records, module)?)?;
     module.add_function(wrap_pyfunction!(pair::first_offset, module)?)?;

@@ -5,9 +5,7 @@ In: a case whose segments may be read a second time. Out: frames. Judges nothing
 
 from __future__ import annotations
 
-from tcpwin.analysis import exchanges_of
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.capture import table_of
 from tcpwin.limits.finding import of_many
 
 SHOWN = 3
@@ -19,17 +17,12 @@ def exchange_frames(case: Case, *, slowest: bool = False) -> tuple[tuple[int, ..
     Args:
         slowest: show the answers that took longest to prepare instead of the first ones.
     """
-    table = table_of(case) if case.may_read else None
-    if table is None:
+    found = case.reading.exchanges(case.analysis, case.connection.id) if case.may_read else None
+    if found is None or not found.height:
         return (case.connection.first_frame,), None
-    found = exchanges_of(case.connection, table)
-    places = list(range(len(found)))
+    places = list(range(found.height))
     if slowest:
-        places.sort(key=lambda place: -int(found.work_ns[place]))
+        places.sort(key=lambda place: -int(found["work_ns"][place]))
     shown = places[:SHOWN]
-    frames = tuple(
-        int(frame) for place in shown for frame in (found.request_end_frame[place], found.answer_frame[place])
-    )
-    if not frames:
-        return (case.connection.first_frame,), None
-    return frames, of_many("slowest" if slowest else "first", len(shown), len(found))
+    frames = tuple(int(found[name][place]) for place in shown for name in ("request_end_frame", "answer_frame"))
+    return frames, of_many("slowest" if slowest else "first", len(shown), found.height)

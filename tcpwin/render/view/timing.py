@@ -47,7 +47,7 @@ def render_timing(connection: Connection, direction: Direction) -> list[str]:
         delays = f"median {p50}, p95 {p95}, p99 {p99}" if is_timed else "unknown"
         lines.append(f"messages: {direction.messages:,}, first byte sent to last byte arrived: {delays}")
     if direction.turns:
-        lines.append(f"answers: {direction.turns:,}, first byte after {_first_byte_text(direction)}")
+        lines.append(_answers_text(connection, direction))
     if direction.nagle_delays:
         small = count_text(direction.nagle_delays, "small segment")
         lines.append(f"Nagle: {small} waited {time_text(direction.nagle_delay_ns)} in all for delayed ACKs")
@@ -81,6 +81,22 @@ def _render_round_trip(connection: Connection, direction: Direction) -> list[str
     if least and direction.rtt_samples < SAMPLES_FOR_MEAN:
         return [f"round trip: {least}{count_text(direction.rtt_samples, 'sample')}; {where}"]
     return [f"round trip: {least}smoothed {time_text(smoothed_ns)}{timeout}; {where}"]
+
+
+def _answers_text(connection: Connection, direction: Direction) -> str:
+    """Return the times of a direction's answers: the side's own, where the turns are known, else as captured."""
+    if connection.turns_state != "known" or direction.work_p50_ns is None:
+        return f"answers: {direction.turns:,}, first byte after {_first_byte_text(direction)}"
+    p50, p95, longest = (time_text(ns) for ns in (direction.work_p50_ns, direction.work_p95_ns, direction.work_max_ns))
+    spread = ""
+    if direction.turns > 1:
+        p95 = f", p95 {p95}" if direction.turns >= MESSAGES_FOR_SHARES else ""
+        spread = f" (median){p95}, longest {longest}"
+    if direction is connection.a_to_b:
+        return f"requests: {direction.turns:,}, {p50} after the answer before{spread}"
+    each = " each" if direction.turns > 1 else ""
+    round_trip = "" if connection.path_rtt_ns is None else f"; round trip {time_text(connection.path_rtt_ns)}{each}"
+    return f"answers: {direction.turns:,}, after {p50} of work{spread}{round_trip}"
 
 
 def _first_byte_text(direction: Direction) -> str:

@@ -34,6 +34,7 @@ def test_names_by_scope() -> None:
         "budget",
         "socket-memory",
         "counters",
+        "exchanges",
         "messages",
         "reference-window",
         "reference-throughput",

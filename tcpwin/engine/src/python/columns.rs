@@ -11,6 +11,7 @@ use pyo3::IntoPyObjectExt;
 
 use crate::output::address::address_text;
 use crate::output::columns::{RowColumns, VIEW_COLUMNS};
+use crate::output::exchanges::Exchange;
 use crate::output::table::{Cells, Column};
 use crate::python::values::value_to_python;
 
@@ -86,6 +87,36 @@ pub fn rows_to_python(py: Python<'_>, rows: RowColumns) -> PyResult<Bound<'_, Py
     plain!("cause", rows.cause);
     dict.set_item("event_sets", sets.distinct)?;
     dict.set_item("address_names", names)?;
+    Ok(dict)
+}
+
+/// Exchanges as columns by name.
+pub fn exchanges_to_python<'py>(
+    py: Python<'py>,
+    exchanges: &[Exchange],
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    macro_rules! columns {
+        ($($name:ident),*) => {$(
+            let values = exchanges.iter().map(|each| each.$name).collect();
+            dict.set_item(stringify!($name), PyArray1::from_vec(py, values))?;
+        )*};
+    }
+    columns!(
+        connection,
+        request_frame,
+        request_end_frame,
+        answer_frame,
+        answer_end_frame,
+        start_ns,
+        think_ns,
+        request_ns,
+        path_ns,
+        work_ns,
+        transfer_ns,
+        request_bytes,
+        answer_bytes
+    );
     Ok(dict)
 }
 

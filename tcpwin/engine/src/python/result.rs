@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyList};
 
-use super::columns::{column_to_python, rows_to_python, ColumnAndMask};
+use super::columns::{column_to_python, exchanges_to_python, rows_to_python, ColumnAndMask};
 use super::details::Details;
 use super::dictionary::set_fields;
 use super::events::episode_to_python;
@@ -23,6 +23,7 @@ use crate::event::NAMES;
 use crate::output::address::address_text;
 use crate::output::columns::RowColumns;
 use crate::output::detail::{Chosen, DetailSink, Extent};
+use crate::output::exchanges::{ExchangeSink, Roles};
 use crate::output::field::{ConnectionView, DirectionView};
 use crate::output::fields::{
     connection_field, direction_field, direction_fields, CONNECTION_FIELDS,
@@ -440,6 +441,39 @@ impl Result {
         };
         let (rows, _, is_same) = self.read(request, new)?;
         Ok((rows_to_python(py, rows)?, is_same))
+    }
+
+    /// Read the capture again for the exchanges of connections, at most `most`, as columns. Also return the number of
+    /// exchanges left out, and whether the capture is unchanged.
+    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (source, ids, most, *, name="stream", shifts=None, index=None, progress=None))]
+    fn exchanges<'py>(
+        &self,
+        py: Python<'py>,
+        source: &Bound<'py, PyAny>,
+        ids: HashSet<u32>,
+        most: usize,
+        name: &str,
+        shifts: Option<ShiftsArgument>,
+        index: Option<PathBuf>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(Bound<'py, PyDict>, u64, bool)> {
+        let roles = ids
+            .iter()
+            .map(|id| Ok((*id, Roles::of(self.get(*id)?))))
+            .collect::<PyResult<Vec<_>>>()?;
+        let request = SecondPass {
+            source,
+            name,
+            index: index.as_deref(),
+            ids: &ids,
+            shifts: given_shifts(shifts),
+            progress: progress.as_ref(),
+        };
+        let new = || ExchangeSink::new(roles.iter().copied(), most);
+        let (sink, _, is_same) = self.read(request, new)?;
+        let (found, omitted) = sink.finish();
+        Ok((exchanges_to_python(py, &found)?, omitted, is_same))
     }
 
     /// The longest pauses in which a side had nothing to send, at most three, longest first: start, end, and frame of

@@ -1,0 +1,78 @@
+"""Exchanges as text: sentences about many alike, and a table of the longest.
+
+In: exchanges and their groups. Out: lines and a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tcpwin.analysis import Exchanges, ExchangeSummary
+from tcpwin.render.text.connections import ConnectionTable
+from tcpwin.units import bytes_text, count_text, time_text
+
+HEADS = {
+    "connection": True,
+    "request": True,
+    "answer": True,
+    "at": True,
+    "client": True,
+    "request time": True,
+    "path": True,
+    "server": True,
+    "transfer": True,
+    "asked": True,
+    "answered": True,
+}
+"""Column headings, and whether the cells are right-aligned numbers."""
+
+
+def render_exchanges(
+    exchanges: Exchanges, summary: ExchangeSummary, *, limit: int
+) -> list[Iterable[str] | ConnectionTable]:
+    """Render groups and the longest exchanges as blocks of lines and tables.
+
+    Args:
+        limit: maximum number of groups and of exchanges.
+    """
+    lines = [f"{count_text(summary.exchanges, 'exchange')} on {count_text(summary.connections, 'connection')}."]
+    if summary.connections_omitted or summary.exchanges_omitted:
+        omitted = [
+            count_text(summary.connections_omitted, "further connection"),
+            count_text(summary.exchanges_omitted, "further exchange"),
+        ]
+        lines.append(f"Not listed: {' and '.join(text for text in omitted if not text.startswith('0 '))}.")
+    for group in summary.groups[:limit]:
+        of = count_text(group.exchanges, "exchange")
+        on = "" if group.connection is not None else f" on {count_text(group.connections, 'connection')}"
+        lines += ["", f"{group.name}, {of}{on}", f"  {group.text}"]
+        if group.think_max_ns and group.exchanges > 1:
+            longest = f"{time_text(group.think_max_ns)} (frame {group.think_max_frame})"
+            lines.append(f"  The client took {time_text(group.think_p50_ns)} (median) to ask, at most {longest}.")
+    hidden = len(summary.groups) - min(limit, len(summary.groups)) + summary.groups_omitted
+    if hidden:
+        lines += ["", f"{count_text(hidden, 'more group')} not shown: --limit N shows more."]
+    table = _table(exchanges, limit)
+    head = "" if len(table.rows) == summary.exchanges else f"The {len(table.rows):,} longest of {summary.exchanges:,}:"
+    return [lines, ["", head] if head else [""], table] if table.rows else [lines]
+
+
+def _table(exchanges: Exchanges, limit: int) -> ConnectionTable:
+    """Return the longest exchanges, in their order."""
+    table = exchanges.table
+    times = ("think_ns", "request_ns", "path_ns", "work_ns", "transfer_ns")
+    lengths = sum(table[name] for name in times[1:])
+    chosen = np.sort(np.argsort(-np.asarray(lengths), kind="stable")[:limit]).tolist()
+    start_ns = int(table["start_ns"][0]) if table.height else 0
+    rows = [
+        (
+            *(str(int(table[name][row])) for name in ("connection", "request_frame", "answer_frame")),
+            time_text(int(table["start_ns"][row]) - start_ns),
+            *(time_text(int(table[name][row])) for name in times),
+            *(bytes_text(int(table[name][row])) for name in ("request_bytes", "answer_bytes")),
+        )
+        for row in chosen
+    ]
+    return ConnectionTable(HEADS, rows, [False] * len(rows))
