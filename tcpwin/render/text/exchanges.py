@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from tcpwin.analysis import Exchanges, ExchangeSummary
 from tcpwin.render.text.connections import ConnectionTable
-from tcpwin.units import bytes_text, count_text, time_text
+from tcpwin.render.view.exchanges import longest_exchanges
+from tcpwin.units import count_text, time_text
 
 HEADS = {
     "connection": True,
@@ -60,19 +59,8 @@ def render_exchanges(
 
 
 def _table(exchanges: Exchanges, limit: int) -> ConnectionTable:
-    """Return the longest exchanges, in their order."""
-    table = exchanges.table
-    times = ("think_ns", "request_ns", "path_ns", "work_ns", "transfer_ns")
-    lengths = sum(table[name] for name in times[1:])
-    chosen = np.sort(np.argsort(-np.asarray(lengths), kind="stable")[:limit]).tolist()
-    start_ns = int(table["start_ns"][0]) if table.height else 0
     rows = [
-        (
-            *(str(int(table[name][row])) for name in ("connection", "request_frame", "answer_frame")),
-            time_text(int(table["start_ns"][row]) - start_ns),
-            *(time_text(int(table[name][row])) for name in times),
-            *(bytes_text(int(table[name][row])) for name in ("request_bytes", "answer_bytes")),
-        )
-        for row in chosen
+        (str(row.connection), *map(str, row.frames), row.at, *row.times, *row.sizes)
+        for row in longest_exchanges(exchanges.table, limit)
     ]
     return ConnectionTable(HEADS, rows, [False] * len(rows))

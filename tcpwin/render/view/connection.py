@@ -15,6 +15,7 @@ from tcpwin.analysis import Direction, Event, Stall
 from tcpwin.limits import Connection, Finding, Verdict, role_of
 from tcpwin.render.view.budget import BarPart, BudgetRow, budget_bar, budget_rows, compare_budgets, kernel_lines
 from tcpwin.render.view.direction import close_text, render_direction
+from tcpwin.render.view.exchanges import ExchangeRow, view_exchanges
 from tcpwin.render.view.resent import EVIDENCE, evidence_texts
 from tcpwin.render.view.verdict import VerdictView, row_of, view_verdict
 from tcpwin.units import bytes_text, name_text, rate_text, time_text
@@ -229,6 +230,7 @@ class ConnectionOverview:
         bar: the time budget of the verdict's direction.
         budget: items that took time, with a row for each direction's data; `kernel` holds the kernels' counts.
         stalls: the first silences, each with its frames and the time span that shows it whole.
+        exchanges: the longest of `exchange_count` requests with their answers; `exchange_text` sums up all.
     """
 
     verdict: VerdictView
@@ -237,6 +239,9 @@ class ConnectionOverview:
     budget: Sequence[tuple[str, tuple[BudgetRow | None, ...]]]
     kernel: Sequence[str]
     stalls: Sequence[tuple[StallRow, tuple[int, int], tuple[int, int]]]
+    exchange_text: str
+    exchanges: Sequence[ExchangeRow]
+    exchange_count: int
 
 
 def overview(connection: Connection) -> ConnectionOverview:
@@ -248,6 +253,7 @@ def overview(connection: Connection) -> ConnectionOverview:
         around_ns = stall.duration_ns // 4 + 1000
         span_ns = (stall.start_ns - around_ns, stall.end_ns + around_ns)
         stalls.append((stall_row(connection, stall), (stall.before_frame, stall.after_frame), span_ns))
+    text, exchanges, count = view_exchanges(connection)
     return ConnectionOverview(
         verdict=view_verdict(verdict),
         facts=[time_text(connection.duration_ns), close_text(connection), _vantage(connection)],
@@ -259,6 +265,9 @@ def overview(connection: Connection) -> ConnectionOverview:
             if (lines := kernel_lines(budget))
         ],
         stalls=stalls,
+        exchange_text=text,
+        exchanges=exchanges,
+        exchange_count=count,
     )
 
 
