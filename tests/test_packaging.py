@@ -232,7 +232,7 @@ def test_the_version_loads_no_command_line(tmp_path: Path) -> None:
 
 def test_a_small_capture_loads_no_more_than_its_answer_needs(tmp_path: Path) -> None:
     """No connection of this capture has a problem, so no rule is judged."""
-    loaded = loaded_by("analyze", ROOT / "captures" / "wild" / "keep-alive.pcap", cwd=tmp_path)
+    loaded = loaded_by("analyze", ROOT / "captures" / "wild" / "http-download.pcapng", cwd=tmp_path)
     assert "tcpwin.render.text.analysis" in loaded
     assert not loaded & {"importlib.metadata", "numpy", "rich", "shutil", "tempfile"}
     unused = ("tcpwin.figures", "tcpwin.hosts.", "tcpwin.limits.rules.", "tcpwin.render.kernel", "tcpwin.render.report")

@@ -19,7 +19,7 @@ LOSS = "#d0342c"
 PINK = "#c7588e"
 GOLD = "#b07d0b"
 VIOLET = "#8c6bc8"
-CYAN = "#1a8a94"
+INDIGO = "#6048f0"
 BROWN = "#a0643c"
 SLATE = "#6a7b8c"
 GREY = "#7d7d7d"
@@ -65,7 +65,7 @@ BUDGET_COLOURS = {
     "silent peer": FLIGHT,
     "idle restart": PINK,
     "application": GOLD,
-    "turns": CYAN,
+    "turns": INDIGO,
     "send buffer": BROWN,
     "path": SLATE,
     "closed": GREY,

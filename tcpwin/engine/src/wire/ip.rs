@@ -47,7 +47,11 @@ pub(super) fn v4<'a>(walk: &mut Walk<'_>, view: View<'a>) -> Step<'a> {
     }
     let datagram = if total_len == 0 {
         view
-    } else if total_len >= view.wire_len + CUT_BYTES && is_cut_by_writer(&view, header_len, b[9]) {
+    } else if total_len >= view.wire_len + CUT_BYTES
+        // A tunnel's payload may be truncated within a whole frame.
+        && walk.ip.version == 0
+        && is_cut_by_writer(&view, header_len, b[9])
+    {
         walk.frame_flags |= capture_flag::SNAPPED;
         view.lengthened(total_len)
     } else {
