@@ -17,7 +17,7 @@ import numpy as np
 
 from tcpwin.figures.drawing.kind import FigureKind, Nothing
 from tcpwin.figures.drawing.panel import Panel
-from tcpwin.figures.drawing.theme import CONGESTION, CYAN, FLIGHT, GREY, SLATE, pattern_fill
+from tcpwin.figures.drawing.theme import CONGESTION, FLIGHT, GREY, INDIGO, SLATE, pattern_fill
 from tcpwin.units import count_text, share_text, time_text
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ PARTS = (
     ("client", "think_ns", GREY, "."),
     ("request", "request_ns", CONGESTION, "/"),
     ("path", "path_ns", SLATE, "x"),
-    ("server", "work_ns", CYAN, ""),
+    ("server", "work_ns", INDIGO, ""),
     ("answer", "transfer_ns", FLIGHT, "\\"),
 )
 """Parts of a row in order: name, column, colour and pattern."""
