@@ -1030,6 +1030,7 @@ RULES: tuple[dict[str, Any], ...] = (
                     ("window_scale_shift", ">", 0),
                     ("window_limited_ns", ">=", 200000000),
                     ("max_payload_bytes", "<=", 1460),
+                    ("mss_bytes", ">=", 8000),
                 ),
             ),
             ("direction", (("connection.multipath", "==", True), ("stall_at_end_ns", ">=", 1000000000))),

@@ -55,6 +55,7 @@ class Row:
 
 
 SLOW_READER = Blamed("TW208", "client_application", "client")
+DROPPED = Blamed("TW211", "client_host", "client")
 LOOKS_SLOW = Blamed("TW202", "client_application", "client")
 LOSSY_PATH = Blamed("TW307", "network", None)
 UNSURE = "without the SYNs the scale of the window, and at first the way to the sender, are not known"
@@ -153,8 +154,7 @@ RUNS: dict[str, Row] = {
         "the way, and the sender recovers from that while the window is full",
         "window_full",
         "loss",
-        SLOW_READER,
-        LOOKS_SLOW,
+        DROPPED,
         # The window's time is hidden in the recovery caused by the receiver's drops.
         departs={
             ("snd", False): ("fast_recovery", "loss", RECOVERING),
