@@ -68,7 +68,7 @@ def told_by_result(result: _engine.Result, id: int) -> dict[str, Any]:
     """Return everything that a first reading measures of a connection."""
     first = result.first_events(id, None, [], [])
     told: dict[str, Any] = {
-        "json": result.json(id, id + 1),
+        "json": result.json(id),
         "fields": result.connection(id),
         "began": result.began_with_initiator(id),
         "reset_frame": result.reset_frame(id),
@@ -90,7 +90,8 @@ def check(capture: Path, index: Path) -> int:
     source = [str(capture)]
     whole = _engine.analyze(source)
     count = len(whole)
-    assert _engine.analyze(source, index=index).json(0, count) == whole.json(0, count)
+    indexed = _engine.analyze(source, index=index)
+    assert [indexed.json(id) for id in range(count)] == [whole.json(id) for id in range(count)]
     assert index.exists()
     facts, counters = whole.facts(), whole.counters()
     few = list(range(count))[:: max(count // ALONE, 1)]

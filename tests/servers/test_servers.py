@@ -17,7 +17,6 @@ from reference import KERNEL_LACKS, NO_RIGHT, ROOT
 from servers import network
 
 import tcpwin
-from tcpwin.analysis import exchanges_of
 
 POINTS = ("client", "middle", "server")
 NEAR = 0.05
@@ -86,15 +85,15 @@ def test_the_packets_show_the_times_of_the_servers_log(
     served = serve(kind, delay_ms)
     costs = []
     for point, connection in served.connections.items():
-        found = exchanges_of(connection, connection.segments())
+        found = connection.exchange_table()
         # Logging in and connecting are not in a server's log of its work.
         asked = slice(-int(served.truth["exchanges"]), None)
         near_ns = NEAR * connection.duration_ns
         assert connection.turns_state == "known", point
-        assert abs(sum(found.work_ns[asked]) - served.truth["work_s"] * 1e9) <= near_ns, point
-        assert abs(sum(found.think_ns[asked]) - served.truth["think_s"] * 1e9) <= near_ns, point
+        assert abs(sum(found["work_ns"][asked]) - served.truth["work_s"] * 1e9) <= near_ns, point
+        assert abs(sum(found["think_ns"][asked]) - served.truth["think_s"] * 1e9) <= near_ns, point
         # The first request follows no answer, so only a part of its round trip is seen.
-        path_ns, round_trips_ns = sum(found.path_ns[asked]), served.truth["exchanges"] * delay_ms * 1e6
+        path_ns, round_trips_ns = sum(found["path_ns"][asked]), served.truth["exchanges"] * delay_ms * 1e6
         assert abs(path_ns - round_trips_ns) <= near_ns + delay_ms * 1e6, point
         costs.append(connection.verdict.cost_ns)
     verdicts = [connection.verdict for connection in served.connections.values()]
