@@ -74,7 +74,7 @@ def test_a_twin_is_run_and_its_answer_kept(make_client: MakeClient) -> None:
     assert rows["limited by"] == ["receive window", "receive window", "congestion window"]
     assert {"throughput", "window: mean, most", "zero windows: count, time"} <= rows.keys()
     page = page_of(client, id, rmem="64M")
-    for words in (*rows["throughput"], "congestion window", "it is a twin", "Run it again", "alike"):
+    for words in (*rows["throughput"], "congestion window", "it is a twin", "Run it again", "Similarity"):
         assert words in page
     drawn = client.get(f"{place(id)}/figure", params={**WIDER, "theme": "dark"}).json()
     assert [each["name"] for each in drawn["data"]] == ["captured", "twin", "with receiver.tcp_rmem=64M"]
