@@ -64,7 +64,8 @@ async def back_up(database: Database, data: DataFolder, out: IO[bytes], *, keys:
         # One snapshot for all tables.
         await database.read_consistently(session)
         for table in _tables():
-            rows[table.name] = [dict(row._mapping) for row in await connection.execute(select(table))]
+            answer = await connection.execute(select(table))
+            rows[table.name] = [dict(row) for row in answer.mappings()]
     with tarfile.open(fileobj=out, mode="w|") as archive:
         lost: set[str] = set()
         files, size_bytes = 0, 0
