@@ -33,7 +33,7 @@ CONNECTIONS_SHOWN = 10
 
 
 def _names(_ctx: click.Context, _: click.Parameter, text: str | None) -> tuple[str, ...] | None:
-    """Split names; those that there are not are refused before anything is read."""
+    """Split names, and refuse unknown ones before reading anything."""
     if text is None:
         return None
     from difflib import get_close_matches

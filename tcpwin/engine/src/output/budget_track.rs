@@ -313,7 +313,7 @@ const ANY: [usize; KINDS] = {
     kinds
 };
 
-/// Turns of a side that were no crossings.
+/// Count the turns of a side, without data that crossed the other side's.
 fn turns_of(side: &Direction) -> u32 {
     let turns = side.pace().and_then(|pace| pace.turns.as_deref());
     let counted = turns.map_or(0, |turns| turns.waits.turns);

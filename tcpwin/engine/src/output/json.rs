@@ -27,7 +27,7 @@ struct Key<Get: 'static> {
 type ConnectionGet = for<'a> fn(&ConnectionView<'a>) -> Value;
 type DirectionGet = for<'a> fn(&DirectionView<'a>) -> Value;
 
-/// What is written of each connection.
+/// Fields and groups to write for each connection.
 pub struct Layout {
     connection: Vec<Run<ConnectionGet>>,
     direction: Vec<Run<DirectionGet>>,

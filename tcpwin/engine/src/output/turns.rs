@@ -39,7 +39,7 @@ pub struct Turns {
     pub idle_ns: i64,
 }
 
-/// What the packets show of a connection's turns.
+/// The turns of a connection, as far as its packets show them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conversation {
     /// Only one side sent data, or neither waited for the other.

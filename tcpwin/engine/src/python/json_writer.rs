@@ -27,7 +27,7 @@ const WORTH_A_THREAD: u32 = 500;
 /// The end of the member of a connection of which no congestion control is known.
 const NO_ALGORITHMS: &str = r#""a_to_b": null, "b_to_a": null}"#;
 
-/// What shows a congestion control: name, confidence, cuts, bits of what they left, probes.
+/// Identifies a congestion control: name, confidence, cuts, bits of the mean cut, probes.
 type AlgorithmKey = (&'static str, &'static str, i64, Option<u64>, i64);
 
 /// Verdict, budget and congestion control of a connection that was judged closely, as members of an object.

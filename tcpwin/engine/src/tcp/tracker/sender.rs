@@ -377,7 +377,7 @@ impl Direction {
         let Some(pace) = self.ledger.pace_mut() else {
             return;
         };
-        // What comes sooner was on its way when the ACK passed.
+        // Data that comes sooner was on its way when the ACK passed.
         let is_at_once = waited_ns >= rtt_to_sender_ns - rtt_to_sender_ns / RELEASE_PART
             && waited_ns <= rtt_to_sender_ns + rtt_to_sender_ns / RELEASE_PART + AT_ONCE_NS;
         if pace.late_by_ns > 0 && is_drained && is_small && is_at_once && !is_answer {
