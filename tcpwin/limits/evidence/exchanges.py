@@ -1,14 +1,23 @@
-"""Frames of a conversation's exchanges, to show in a finding.
+"""A conversation's exchanges as evidence: the time in which something was asked, and frames to show in a finding.
 
-In: a case whose segments may be read a second time. Out: frames. Judges nothing.
+In: a connection, or a case whose segments may be read a second time. Out: times and frames. Judges nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tcpwin.limits.case import Case
+from tcpwin.limits.connection import Connection
 from tcpwin.limits.finding import of_many
 
 SHOWN = 3
+
+
+def asked_ns(connection: Connection) -> int:
+    """Return the time in which something was asked: the connection's, without the requester's own; at least 1."""
+    own_ns = connection.requester_turn_ns + connection.nothing_asked_ns
+    return max(connection.duration_ns - own_ns, 1)
 
 
 def exchange_frames(case: Case, *, slowest: bool = False) -> tuple[tuple[int, ...], str | None]:
@@ -20,9 +29,11 @@ def exchange_frames(case: Case, *, slowest: bool = False) -> tuple[tuple[int, ..
     found = case.reading.exchanges(case.analysis, case.connection.id) if case.may_read else None
     if found is None or not found.height:
         return (case.connection.first_frame,), None
-    places = list(range(found.height))
+    shown: Iterable[int] = range(min(found.height, SHOWN))
     if slowest:
-        places.sort(key=lambda place: -int(found["work_ns"][place]))
-    shown = places[:SHOWN]
+        # Already imported by the reader of the columns.
+        import numpy as np
+
+        shown = np.argsort(-np.asarray(found["work_ns"]), kind="stable")[:SHOWN].tolist()
     frames = tuple(int(found[name][place]) for place in shown for name in ("request_end_frame", "answer_frame"))
-    return frames, of_many("slowest" if slowest else "first", len(shown), found.height)
+    return frames, of_many("slowest" if slowest else "first", len(frames) // 2, found.height)

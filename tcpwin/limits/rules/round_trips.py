@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.exchanges import exchange_frames
+from tcpwin.limits.evidence.exchanges import asked_ns, exchange_frames
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, share_text, time_text
@@ -40,8 +40,7 @@ from tcpwin.units import count_text, share_text, time_text
 def judge(case: Case) -> Iterator[Finding]:
     connection = case.connection
     exchanges, waited_ns = connection.exchanges, connection.round_trip_turns_ns
-    own_ns = connection.requester_turn_ns + connection.nothing_asked_ns
-    busy_ns = max(connection.duration_ns - own_ns, 1)
+    busy_ns = asked_ns(connection)
     cost_ns = waited_ns // exchanges * (exchanges - 1)
     if cost_ns < case.settings["cost_ns"] or cost_ns < case.settings["share"] * busy_ns:
         return

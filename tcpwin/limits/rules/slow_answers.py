@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcpwin.limits.case import Case
-from tcpwin.limits.evidence.exchanges import exchange_frames
+from tcpwin.limits.evidence.exchanges import asked_ns, exchange_frames
 from tcpwin.limits.finding import Evidence, Finding, Remedy, Severity
 from tcpwin.limits.rule import Rule, Threshold
 from tcpwin.units import count_text, share_text, time_text
@@ -35,8 +35,7 @@ from tcpwin.units import count_text, share_text, time_text
 
 def judge(case: Case) -> Iterator[Finding]:
     connection, answers = case.connection, case.connection.b_to_a
-    own_ns = connection.requester_turn_ns + connection.nothing_asked_ns
-    busy_ns = max(connection.duration_ns - own_ns, 1)
+    busy_ns = asked_ns(connection)
     share = connection.responder_turn_ns / busy_ns
     if share < case.settings["share"]:
         return

@@ -1,7 +1,7 @@
 //! Whose turn it was: the time of a conversation by the side that had to act, and by the path between them.
 //!
 //! In: a connection's record. Out: times of the whole connection, the same for both directions. Side a asks and side b
-//! answers. A connection is a conversation if each side answered the other at least once, b included.
+//! answers. A connection is a conversation if side b answered side a at least once.
 
 use crate::tables::budget_item::{SenderState, SENDER_STATES};
 use crate::tcp::connection::direction::Direction;

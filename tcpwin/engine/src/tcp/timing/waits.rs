@@ -4,8 +4,8 @@
 //! between the two segments also holds the round trip to that side: its data left half of it earlier, and the other's data
 //! arrived half of it later.
 
-/// A longer wait for the side that asks is rest: Linux sends its first keep-alive after more, and pools keep connections
-/// open for as long.
+/// A longer wait for the side that asks is rest, not a late request. A judgement: people pause for less between two pages,
+/// and pools of connections are idle for longer.
 pub const REST_NS: i64 = 30_000_000_000;
 
 /// The turns of one side.
