@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from reference import ABSENT, REFERENCE_CAPTURES
 
 import tcpwin
 from tcpwin.cli.program import cli
 from tcpwin.limits import Severity
 
 ROOT = Path(__file__).parents[2]
-FIELD = ROOT.parent / "shared" / "captures" / "field"
+FIELD = REFERENCE_CAPTURES / "field"
 ROWS = {
     "slowfile-pmtu-blackhole-server": ("path_mtu", "network", 1),
     "pmtud-icmp-frag-needed": ("path_mtu", "network", 1),
@@ -56,7 +57,7 @@ CAPTURES = [
 def analyzed(name: str) -> tcpwin.Analysis:
     path = FIELD / f"{name}.pcap.gz"
     if not path.is_file():
-        pytest.skip(f"{path} is not here")
+        pytest.skip(f"{ABSENT}: {path.name}")
     return tcpwin.analyze(path)
 
 
