@@ -1,7 +1,7 @@
 """Shared set-up of all tests: which tcpwin is tested, which skips are allowed, and where other captures are.
 
 In CI (the variable CI is set) a test may be skipped only if reference captures are absent, if permissions or the kernel
-do not allow it, or if a lab kernel is not built. Any other skip fails.
+do not allow it, if a lab kernel is not built, or if a budget is that of another compiler. Any other skip fails.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
-from reference import ABSENT, AS_ROOT, KERNEL_LACKS, NO_LAB, NO_RIGHT, REFERENCE_CAPTURES, ROOT
+from reference import ABSENT, AS_ROOT, KERNEL_LACKS, NO_LAB, NO_RIGHT, OTHER_COMPILER, REFERENCE_CAPTURES, ROOT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -235,7 +235,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Genera
 def _fail_if_skipped_in_ci(report: Report) -> Report:
     if os.environ.get("CI") and report.skipped and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        if not any(allowed in reason for allowed in (ABSENT, NO_RIGHT, AS_ROOT, KERNEL_LACKS, NO_LAB)):
+        if not any(allowed in reason for allowed in (ABSENT, NO_RIGHT, AS_ROOT, KERNEL_LACKS, NO_LAB, OTHER_COMPILER)):
             report.outcome = "failed"
             report.longrepr = f"nothing may be skipped in CI: {reason}"
     return report
