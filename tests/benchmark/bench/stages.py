@@ -154,7 +154,10 @@ def stage_of(place: str) -> str:
 
 
 def measure(folder: Path, *, release: bool = False) -> dict[str, dict[str, Cost]]:
-    """Make a small capture of each shape and return what tracking it costs per packet, by shape and stage."""
+    """Make a small capture of each shape and return what tracking it costs per packet, by shape and stage.
+
+    Raises `ValueError` where the build names no lines of source, without which no instruction belongs to a stage.
+    """
     generate, track = (build_example(name, release=release, environment=WITH_LINES) for name in ("generate", "track"))
     measured = {}
     for shape, arguments in SHAPES.items():
@@ -164,6 +167,8 @@ def measure(folder: Path, *, release: bool = False) -> dict[str, dict[str, Cost]
         subprocess.run([*command, track, capture], check=True, capture_output=True)
         with profile.open() as lines:
             costs = Profile(lines).by_stage()
+        if not costs.keys() - {REST}:
+            raise ValueError(f"{track}: no instruction names its line of source: was it built with line tables?")
         measured[shape] = {stage: costs.get(stage, Cost()).times(1 / PACKETS) for stage in (*STAGES, REST)}
     return measured
 
