@@ -1,4 +1,4 @@
-//! Whose turn it was: the time of a conversation by the side that had to act, and by the path between them.
+//! Divides a conversation's time between the side that had to act and the path.
 //!
 //! In: a connection's record. Out: times of the whole connection, the same for both directions. Side a asks and side b
 //! answers. A connection is a conversation if side b answered side a at least once.
@@ -8,13 +8,13 @@ use crate::tcp::connection::direction::Direction;
 use crate::tcp::connection::state::Connection;
 use crate::tcp::timing::waits::Waits;
 
-/// Fewer crossings say nothing: a server may greet while its client asks.
+/// With fewer crossings, both sides may still take turns: a server may greet while its client sends a request.
 const FEWEST_CROSSED: u32 = 4;
-/// Share of all turns above which crossings mean that both sides send when they like.
+/// Above one crossing in this many turns, both sides send whenever they like.
 const CROSSED_PART: u32 = 4;
 
-/// Items that a sender's waiting for the other side may have been charged to, likeliest first: nothing to send, or the
-/// last of its data still in flight.
+/// Items that waits may have been charged to so far, likeliest first: the sender had nothing to send, or the last of
+/// its data was still in flight.
 pub(super) const CHARGED_TO: [SenderState; 4] = [
     SenderState::Application,
     SenderState::SlowStart,
@@ -22,20 +22,20 @@ pub(super) const CHARGED_TO: [SenderState; 4] = [
     SenderState::SendBuffer,
 ];
 
-/// The turns of a conversation. Times are in nanoseconds.
+/// The turns of a conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turns {
-    /// Answers of side b.
+    /// Answers by side b.
     pub exchanges: u32,
-    /// Everything was answered, and side a asked later.
+    /// From the last byte of an answer to side a's next request.
     pub requester_ns: i64,
-    /// Side b had the request and had not begun to answer.
+    /// From the last byte of a request to side b's first byte.
     pub responder_ns: i64,
-    /// Requests and answers were on their way.
+    /// Requests and answers were in transit: at most a round trip per turn.
     pub round_trips_ns: i64,
-    /// Messages were still arriving, from a queue of the path.
+    /// Messages were still arriving later than that, delayed by a queue on the path.
     pub transit_ns: i64,
-    /// Nothing was asked for a long time, or ever again.
+    /// No request for a long time, or until the end.
     pub idle_ns: i64,
 }
 
@@ -44,13 +44,13 @@ pub struct Turns {
 pub enum Conversation {
     /// Only one side sent data, or neither waited for the other.
     None,
-    /// Both sides send when they like: nobody's turn can be determined.
+    /// Both sides send whenever they like, so it is unknown whose turn it was.
     Interleaved,
     Turns(Turns),
 }
 
 impl Conversation {
-    /// Return what a connection's packets show.
+    /// Determine the turns from a connection's record.
     pub fn of(connection: &Connection) -> Conversation {
         let asking = connection.initiator_side();
         let sides = [asking, 1 - asking].map(|side| &connection.directions[side]);
@@ -98,7 +98,7 @@ impl Conversation {
     }
 }
 
-/// The waits for a side, also while it answered only once.
+/// Return a side's waits. The answer of a side that answered only once is stored outside its waits.
 fn waits(side: &Direction, other: &Direction) -> Waits {
     let turns = side.pace().and_then(|pace| pace.turns.as_deref());
     let mut waits = turns.map_or_else(Waits::default, |turns| turns.waits);
@@ -122,7 +122,7 @@ impl Turns {
             self.requester_ns = self.requester_ns.saturating_add(opening.own_ns);
             self.idle_ns = self.idle_ns.saturating_add(opening.rest_ns);
         } else {
-            // A server that greets begins when the client's last ACK of the handshake arrives.
+            // A server that sends first starts when the client's last ACK of the handshake arrives.
             opening.add(wait_ns, asks.rtt_to_receiver_ns().unwrap_or(0));
             self.responder_ns = self
                 .responder_ns
@@ -139,7 +139,7 @@ impl Turns {
         let (last, own_ns) = if is_answered {
             (answers, &mut self.idle_ns)
         } else if asks.has_fin() || asks.flight.is_outstanding() {
-            // It expects nothing more, or the peer's host did not even acknowledge it.
+            // No answer is due, or the peer's host did not even acknowledge the request.
             (asks, &mut self.idle_ns)
         } else {
             (asks, &mut self.responder_ns)
@@ -149,7 +149,7 @@ impl Turns {
         self.round_trips_ns = self.round_trips_ns.saturating_add(path_ns);
     }
 
-    /// Move the time of the turns out of the items that it was charged to.
+    /// Move the turns' time out of the items that it was charged to.
     pub fn reassign(&self, items_ns: &mut [i64; SENDER_STATES]) {
         let wanted = [
             (SenderState::Responder, self.responder_ns, 1),

@@ -1,10 +1,10 @@
-//! A distribution of delays: exact while there are few, within one part in 128 beyond.
+//! A distribution of delays: exact for a few delays, otherwise accurate to one part in 128.
 
-/// Delays kept as they are.
+/// Number of delays up to which each is stored.
 const MAX_EXACT: usize = 256;
-/// Buckets to each power of two: half the width of one is the error.
+/// Log2 of the buckets per power of two. The error is half a bucket's width.
 const SUBDIVISION_BITS: u32 = 6;
-/// Delays that are counted together: of thousands of connections no counts stay in a cache.
+/// Number of delays to buffer before counting: with thousands of connections, counts are rarely in the CPU cache.
 const NEWEST: usize = 32;
 
 /// Delays in nanoseconds.
@@ -16,9 +16,9 @@ pub enum Delays {
 
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
-    /// Bucket and how many fell into it, sorted by bucket.
+    /// Pairs of bucket and count, sorted by bucket.
     counts: Vec<(u16, u32)>,
-    /// Buckets of those that are not counted yet.
+    /// Buckets of the delays that are not counted yet.
     newest: Vec<u16>,
 }
 
@@ -65,7 +65,7 @@ fn bucket(delay_ns: i64) -> u16 {
     (((shift + 1) << SUBDIVISION_BITS) as u64 + ((value >> shift) - (1 << SUBDIVISION_BITS))) as u16
 }
 
-/// The middle of a bucket.
+/// Return the middle of a bucket.
 fn value(bucket: u16) -> i64 {
     let bucket = u32::from(bucket);
     if bucket < 1 << SUBDIVISION_BITS {
@@ -91,7 +91,7 @@ impl Delays {
         }
     }
 
-    /// The least delay that is not exceeded by the given share of all.
+    /// Return the smallest delay that is not exceeded by the given share of the delays.
     pub fn percentile_ns(&self, share: f64) -> Option<i64> {
         let wanted = |total: usize| ((share * total as f64).ceil() as usize).clamp(1, total.max(1));
         match self {

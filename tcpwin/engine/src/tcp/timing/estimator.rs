@@ -1,30 +1,30 @@
-//! The round-trip estimate and retransmission timeout that a Linux sender has, step by step.
+//! A Linux sender's RTT estimate and retransmission timeout.
 //!
-//! `tcp_rtt_estimator` and `__tcp_set_rto` (net/ipv4/tcp_input.c): RFC 6298 §2 with a deviation that grows at once and
-//! falls once a round trip, and never counts for less than 200 ms. Integers of microseconds, as in the kernel.
+//! Follows `tcp_rtt_estimator` and `__tcp_set_rto` (net/ipv4/tcp_input.c) in integer microseconds: RFC 6298 §2, except
+//! that the deviation rises at once, falls only once per round trip and never counts for less than 200 ms.
 
-/// Least deviation in the timeout: TCP_RTO_MIN (include/net/tcp.h).
+/// Minimum deviation in the timeout: TCP_RTO_MIN (include/net/tcp.h).
 pub const RTO_MIN_US: u32 = 200_000;
-/// The timeout before any sample: RFC 6298 §2.1, TCP_TIMEOUT_INIT.
+/// Timeout before the first sample: RFC 6298 §2.1, TCP_TIMEOUT_INIT.
 pub const RTO_INITIAL_NS: i64 = 1_000_000_000;
 /// TCP_RTO_MAX.
 pub const RTO_MAX_NS: i64 = 120_000_000_000;
-/// Longer samples are taken as this long, so that eight times one fits.
+/// Maximum sample, so that eight times a sample fits in 32 bits.
 const MAX_SAMPLE_US: u32 = 1 << 27;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RttEstimator {
-    /// Eight times the smoothed round trip, or 0 before the first sample.
+    /// Eight times the smoothed RTT; 0 before the first sample.
     smoothed_8_us: u32,
     /// Four times the mean deviation.
     deviation_4_us: u32,
-    /// Largest deviation of this round trip.
+    /// Largest deviation in the current round trip.
     round_max_us: u32,
     variation_us: u32,
 }
 
 impl RttEstimator {
-    /// Add a sample. `is_new_round`: all data that was in flight when the round began is acknowledged.
+    /// Add a sample. `is_new_round`: all data in flight at the start of the round has been acknowledged.
     #[inline(always)]
     pub fn sample(&mut self, sample_us: u32, is_new_round: bool) {
         let sample_us = sample_us.min(MAX_SAMPLE_US);
@@ -35,11 +35,11 @@ impl RttEstimator {
             self.round_max_us = self.variation_us;
             return;
         }
-        // All fit: samples are below 2^27.
+        // No overflow: samples are at most 2^27.
         let error_us = sample_us as i32 - (self.smoothed_8_us >> 3) as i32;
         self.smoothed_8_us = (self.smoothed_8_us as i32).wrapping_add(error_us).max(1) as u32;
         let mut change_us = error_us.wrapping_abs() - (self.deviation_4_us >> 2) as i32;
-        // A falling round trip raises the deviation by an eighth only (Eifel's remedy, as the kernel's comment says).
+        // If the RTT falls, raise the deviation by only an eighth, as in Eifel (see the comment in the kernel).
         if error_us < 0 && change_us > 0 {
             change_us >>= 3;
         }
@@ -64,12 +64,12 @@ impl RttEstimator {
         i64::from(self.smoothed_8_us >> 3) * 1000
     }
 
-    /// The mean deviation, which `ss` prints behind the round trip.
+    /// Return the mean deviation, which `ss` prints after the RTT.
     pub fn deviation_ns(&self) -> i64 {
         i64::from(self.deviation_4_us >> 2) * 1000
     }
 
-    /// The timeout without back-off, for a sender whose round trips are longer than those sampled by `further_ns`.
+    /// Return the timeout without back-off. `further_ns`: by how much the sender's RTT exceeds the samples.
     pub fn rto_ns(&self, further_ns: i64) -> i64 {
         if !self.has_samples() {
             return RTO_INITIAL_NS;

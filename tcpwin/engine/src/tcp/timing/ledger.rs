@@ -1,16 +1,16 @@
-//! Send times of the segments in flight: they give every ACK's round trip, and the original of each retransmission.
+//! Send times of the segments in flight, for the RTT of each ACK and the original of each retransmission.
 //!
-//! The oldest segment is in the record; the others are behind a pointer that only directions with several segments in
-//! flight pay for.
+//! The oldest segment is stored inline. The others are behind a pointer, so that directions with a single segment in
+//! flight need no allocation.
 
 use crate::sequence::Seq;
 use crate::tcp::path::pace::Pace;
 use crate::tcp::timing::estimator::RttEstimator;
 use crate::tcp::timing::sent::Sent;
 
-/// `time_ns` of no segment.
+/// `time_ns` of an empty slot.
 const NONE: i64 = i64::MIN;
-/// Samples kept before there is a [`Pace`]; this stands for none.
+/// Empty slot among the samples that are stored before there is a [`Pace`].
 const NO_SAMPLE: u32 = u32::MAX;
 
 const NOTHING_SENT: Sent = Sent {
@@ -26,7 +26,7 @@ pub struct Ledger {
     store: Store,
 }
 
-/// Segments after the oldest, in the representation that a direction needs.
+/// Segments after the oldest, in the smallest representation that fits.
 #[derive(Clone, Debug)]
 enum Store {
     /// The first samples, in microseconds.
@@ -38,7 +38,7 @@ enum Store {
 #[derive(Clone, Debug)]
 struct Few {
     early_us: [u32; 3],
-    /// How often the second followed a segment below the MSS.
+    /// How often the second segment in flight followed one below the MSS.
     tinygrams: u32,
     second: Sent,
 }
@@ -53,50 +53,50 @@ impl Default for Ledger {
     }
 }
 
-/// How a segment in flight came to be acknowledged.
+/// How a segment in flight was acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     Plain,
-    /// SACK had reported it before.
+    /// By SACK, before the cumulative ACK.
     Reported,
-    /// The segment, or one before it, was retransmitted or never captured.
+    /// It or an earlier segment was retransmitted or not captured.
     Doubtful,
 }
 
-/// Segments that one ACK covered.
+/// Segments acknowledged by one ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Covered {
     pub oldest_ns: i64,
     pub newest_ns: i64,
 }
 
-/// The copy of what was sent again whose timestamp an ACK echoes.
+/// The copy of retransmitted data whose timestamp an ACK echoes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Echoed {
     pub sent_ns: i64,
-    /// No later copy can have drawn the ACK.
+    /// Whether no later copy can have triggered the ACK.
     pub is_certain: bool,
 }
 
 impl Ledger {
-    /// The least time from a segment to its ACK.
+    /// Return the minimum time from a segment to its ACK.
     pub fn min_ns(&self) -> Option<u64> {
         (self.least_ns != u64::MAX).then_some(self.least_ns)
     }
 
-    /// When the oldest segment in flight was sent.
+    /// Return the send time of the oldest segment in flight.
     #[inline(always)]
     pub fn oldest_ns(&self) -> Option<i64> {
         (self.first.time_ns != NONE).then_some(self.first.time_ns)
     }
 
-    /// [`Ledger::oldest_ns`], or a time before all others.
+    /// [`Ledger::oldest_ns`], or `i64::MIN` if nothing is in flight.
     #[inline(always)]
     pub fn oldest_or_none_ns(&self) -> i64 {
         self.first.time_ns
     }
 
-    /// [`Ledger::min_ns`], or a time longer than all others.
+    /// [`Ledger::min_ns`], or `u64::MAX` without samples.
     #[inline(always)]
     pub fn least_or_none_ns(&self) -> u64 {
         self.least_ns
@@ -118,7 +118,7 @@ impl Ledger {
         }
     }
 
-    /// Note that a second segment in flight follows one below the MSS, before there is a pace that counts it.
+    /// Count a second segment in flight after one below the MSS, unless a pace counts it.
     #[inline]
     pub fn note_tinygram(&mut self) {
         if let Store::Few(few) = &mut self.store {
@@ -150,13 +150,13 @@ impl Ledger {
         }
     }
 
-    /// The estimate of all samples so far.
+    /// Return the estimate from all samples so far.
     pub fn estimator(&self) -> RttEstimator {
         if let Some(pace) = self.pace() {
             return pace.estimator;
         }
         let mut estimator = RttEstimator::default();
-        // One segment in flight at a time: each ACK ends a round.
+        // With one segment in flight at a time, each ACK ends a round.
         for sample_us in self.early() {
             estimator.sample(sample_us, true);
         }
@@ -167,7 +167,7 @@ impl Ledger {
         self.estimator().rto_ns(further_ns)
     }
 
-    /// The part that most directions never need; the acknowledgment of more than `round_end` ends the first round.
+    /// Return the pace, and create it if needed. The first round ends when more than `round_end` is acknowledged.
     #[cold]
     pub fn pace_from(&mut self, round_end: Seq) -> &mut Pace {
         if self.pace().is_none() {
@@ -182,11 +182,11 @@ impl Ledger {
         }
         match &mut self.store {
             Store::Paced(pace) => pace,
-            _ => unreachable!("it was just made"),
+            _ => unreachable!("just created"),
         }
     }
 
-    /// New data up to `end` was sent, `una` being SND.UNA. Gives the pace, if there is one.
+    /// Record new data up to `end`; `una` is SND.UNA. Returns the pace, if there is one.
     #[inline(always)]
     pub fn sent(&mut self, end: Seq, una: Seq, now_ns: i64, frame: u64) -> Option<&mut Pace> {
         let sent = Sent {
@@ -223,7 +223,7 @@ impl Ledger {
         }
     }
 
-    /// Take out the segment after the oldest.
+    /// Remove the segment after the oldest.
     #[inline(always)]
     fn pop(&mut self) -> Option<Sent> {
         match &mut self.store {
@@ -236,7 +236,7 @@ impl Ledger {
         }
     }
 
-    /// Forget what is in flight: which of its copies will be acknowledged is ambiguous.
+    /// Forget all segments in flight, because the copy that an ACK will acknowledge is ambiguous.
     pub fn forget(&mut self) {
         self.first.time_ns = NONE;
         match &mut self.store {
@@ -246,7 +246,7 @@ impl Ledger {
         }
     }
 
-    /// The capture's clock was set forward by so much.
+    /// Shift all send times after the capture's clock was set forward.
     #[cold]
     pub fn step(&mut self, stepped_ns: i64) {
         let step = |sent: &mut Sent| {
@@ -262,18 +262,18 @@ impl Ledger {
         }
     }
 
-    /// Whether anything is in flight by this account.
+    /// Return whether no segment is in flight.
     pub fn is_empty(&self) -> bool {
         self.first.time_ns == NONE
     }
 
-    /// Return true if every next segment must go the full way: after an idle gap, or a delayed ACK.
+    /// Return whether each next segment must travel the full path, because of an idle gap or a delayed ACK.
     #[inline]
     pub fn is_followed(&self) -> bool {
         self.pace().is_some_and(Pace::is_followed)
     }
 
-    /// The segment in flight that holds the byte at `seq`, which must be one in flight and captured in order.
+    /// Return the segment that holds the byte at `seq`, which must be in flight and captured in order.
     pub fn find(&self, seq: Seq) -> Option<Sent> {
         if self.first.time_ns == NONE {
             return None;
@@ -292,8 +292,8 @@ impl Ledger {
         }
     }
 
-    /// Take out the segments that `ack` covers, none of which was sent again or reported by SACK. A segment that was
-    /// captured before segmentation may be covered in part, up to `rest_bytes` short of its end.
+    /// Remove the segments that `ack` covers; none may have been retransmitted or reported by SACK. A segment captured
+    /// before segmentation offload counts as covered if at most `rest_bytes` of it are missing.
     #[inline(always)]
     pub fn cover_plain(&mut self, ack: Seq, rest_bytes: u32) -> Option<Covered> {
         let oldest = self.first;
@@ -321,8 +321,8 @@ impl Ledger {
         })
     }
 
-    /// Take out the segments that `ack` covers. Gives the times of those never sent again nor reported by SACK, unless
-    /// any covered was sent again (Karn, RFC 6298 §3; Linux `tcp_clean_rtx_queue`).
+    /// Remove the segments that `ack` covers. Returns the send times of those that SACK had not reported, or None if
+    /// any was retransmitted (Karn's algorithm, RFC 6298 §3; Linux `tcp_clean_rtx_queue`).
     #[cold]
     pub fn cover(
         &mut self,
@@ -368,7 +368,7 @@ impl Ledger {
         covered.filter(|_| !is_doubtful)
     }
 
-    /// Take in the round trip of an ACK; `una` is SND.UNA after it.
+    /// Add the RTT sample of an ACK; `una` is the new SND.UNA.
     #[inline(always)]
     pub fn sample(&mut self, covered: Covered, una: Seq, now_ns: i64) -> Option<u64> {
         let sample_ns = u64::try_from(now_ns.saturating_sub(covered.oldest_ns)).ok()?;
@@ -388,8 +388,8 @@ impl Ledger {
         }
     }
 
-    /// Add the age of an echo that may not be a round trip: the sender's estimate uses it all the same (Linux
-    /// `tcp_ack_update_rtt` falls back to `tcp_rtt_tsopt_us` where Karn forbids other samples).
+    /// Add the age of an echoed timestamp to the estimate only. It may not be a true RTT, but the sender uses it: Linux
+    /// `tcp_ack_update_rtt` falls back to `tcp_rtt_tsopt_us` where Karn's algorithm forbids other samples.
     #[cold]
     pub fn estimate_only(&mut self, sent_ns: i64, una: Seq, now_ns: i64) {
         let sample_ns = now_ns.saturating_sub(sent_ns).max(0) as u64;

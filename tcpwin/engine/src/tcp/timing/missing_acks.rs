@@ -1,14 +1,14 @@
-//! ACKs that never reached the capture point, counted by the IP identification of those that did.
+//! Counts ACKs that did not reach the capture point, by gaps in the IP IDs.
 //!
-//! Linux counts the packets of a connected TCP socket (`ip_select_ident_segs`, include/net/ip.h: inet_id grows by the
-//! segments of each packet). Between two ACKs in a row of a side that sends no data a step of more than one is therefore
-//! so many ACKs that were lost on their way, or by the capture. Other hosts count for all their traffic or draw lots:
-//! a direction whose steps do not look like that counter is not judged.
+//! Linux numbers the packets of a connected TCP socket (`ip_select_ident_segs`, include/net/ip.h: inet_id grows by the
+//! number of segments in each packet). If a side sends no data and the IP ID grows by more than one between two of its
+//! ACKs, the ACKs in between were lost on the path or by the capture. Other hosts share one counter among all their
+//! traffic or use random IDs: a direction whose IDs do not behave like a per-socket counter is not judged.
 
-/// Steps up to this are losses, or reordering when backwards; larger ones are not a counter's.
+/// Steps of up to this are losses, or reordering if negative; larger steps rule out a per-socket counter.
 const STEP_MAX: i16 = 64;
 const LATE_MAX: i16 = -STEP_MAX;
-/// Steps of one that make a counter credible.
+/// Steps of one from which a counter is credible.
 const STEPS_MIN: u32 = 16;
 /// Sentinel for "no previous IP ID": neither this value nor the next is a valid 16-bit ID.
 const NONE: u32 = 1 << 20;
@@ -17,13 +17,14 @@ const NONE: u32 = 1 << 20;
 pub struct AckIds {
     last: u32,
     ones: u32,
-    /// Steps that are neither a loss nor lateness.
+    /// Steps that neither loss nor reordering explains.
     irregular: u32,
     missing: u32,
-    /// Gaps whose ACK acknowledges as much as the missing ones and itself would, and those whose ACK does not.
+    /// Gaps after which the ACK acknowledges enough data for the missing ACKs and itself, and gaps after which it does
+    /// not.
     borne_out: u32,
     contradicted: u32,
-    /// Stretch ACKs right after missing ones.
+    /// Stretch ACKs immediately after missing ACKs.
     stretched: u32,
 }
 
@@ -38,13 +39,13 @@ impl AckIds {
         stretched: 0,
     };
 
-    /// Skip a packet that is not a bare ACK, or is out of order: its step of the counter is unknown.
+    /// Skip a packet that is not a bare ACK or is out of order: its step is unknown.
     #[inline(always)]
     pub fn interrupt(&mut self) {
         self.last = NONE;
     }
 
-    /// A bare ACK that moved SND.UNA by `advance` bytes.
+    /// Record a bare ACK that advanced SND.UNA by `advance` bytes.
     #[inline(always)]
     pub fn note(&mut self, ip_id: u32, advance: u32, mss: u32) {
         if ip_id == self.last.wrapping_add(1) {
@@ -64,7 +65,7 @@ impl AckIds {
         };
         let step = id.wrapping_sub(before) as i16;
         match step {
-            // From 0xffff to 0.
+            // Wrapped from 0xffff to 0.
             1 => self.ones = self.ones.wrapping_add(1),
             2..=STEP_MAX => {
                 let missing = step as u32 - 1;
@@ -75,7 +76,7 @@ impl AckIds {
                 self.stretched += u32::from(advance > mss.saturating_mul(2));
             }
             LATE_MAX..=0 => {
-                // It came after all, behind others; the same one again says nothing.
+                // Reordered: the ACK was not missing. A repeated ID shows nothing.
                 self.last = was;
                 self.missing = self.missing.saturating_sub(u32::from(step < 0));
             }
@@ -83,7 +84,7 @@ impl AckIds {
         }
     }
 
-    /// Whether the steps are those of a counter of this side's packets.
+    /// Return whether the IDs behave like a counter of this side's packets.
     fn is_counter(&self) -> bool {
         self.ones >= STEPS_MIN
             && self.irregular.saturating_mul(20) <= self.ones
@@ -91,7 +92,7 @@ impl AckIds {
             && self.contradicted.saturating_mul(4) <= self.borne_out
     }
 
-    /// Return the missing ACKs, and the stretch ACKs that followed them; None if the IDs do not show it.
+    /// Return the missing ACKs and the stretch ACKs after them, or None if the IDs do not show them.
     pub fn judge(&self) -> Option<(u32, u32)> {
         self.is_counter().then_some((self.missing, self.stretched))
     }
@@ -103,7 +104,7 @@ mod tests {
 
     const MSS: u32 = 1000;
 
-    /// ACKs of two segments each, with these identifications.
+    /// Judge ACKs of two segments each with the given IP IDs.
     fn judged(ids: impl IntoIterator<Item = u32>) -> Option<(u32, u32)> {
         let mut acks = AckIds::EMPTY;
         let mut last = None;

@@ -1,4 +1,4 @@
-//! Round-trip times, the retransmission timer, and the delays of messages and answers.
+//! RTTs, the retransmission timer, and the delays of messages and answers.
 
 pub mod delays;
 pub mod estimator;

@@ -7,12 +7,12 @@ use crate::sequence::Seq;
 pub struct Sent {
     pub time_ns: i64,
     pub end: Seq,
-    /// The frame's number modulo 2^32; 0 if several segments are joined.
+    /// Frame number modulo 2^32; 0 if several segments are joined.
     pub(super) frame: u32,
 }
 
 impl Sent {
-    /// Join two neighbours into one segment with the older one's time.
+    /// Join two adjacent segments into one with the older segment's time.
     pub fn joined(self, newer: Sent) -> Sent {
         Sent {
             end: newer.end,
@@ -21,7 +21,7 @@ impl Sent {
         }
     }
 
-    /// Return the number of its frame, given a later one; None if several segments are joined.
+    /// Return the frame number, given a later frame's number; None if several segments are joined.
     pub fn frame(&self, newest: u64) -> Option<u64> {
         let before = (newest as u32).wrapping_sub(self.frame);
         (self.frame != 0).then(|| newest.saturating_sub(u64::from(before)))

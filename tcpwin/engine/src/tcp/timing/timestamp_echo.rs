@@ -1,9 +1,9 @@
-//! Round-trip time by timestamps: from a segment to the first one of the other side that echoes its TSval (RFC 7323 §4).
+//! RTT by timestamps: from a segment to the peer's first segment that echoes its TSval (RFC 7323 §4).
 //!
-//! Works for pure ACKs too: near the receiver it shows the path that data-to-ACK times cannot. A late echo only
-//! lengthens a sample, so the least one counts.
+//! Also works for pure ACKs, so near the receiver it measures the part of the path that data-to-ACK times cannot. A
+//! late echo only lengthens a sample, so the minimum is used.
 
-/// `sent_ns` while nothing is being timed.
+/// `sent_ns` if no segment is being timed.
 const IDLE: i64 = i64::MIN;
 
 #[derive(Clone, Debug)]
@@ -13,11 +13,11 @@ pub struct EchoTimer {
     least_us: u32,
 }
 
-/// A round trip by timestamps.
+/// An RTT sample.
 #[derive(Clone, Copy, Debug)]
 pub struct Echo {
     pub elapsed_us: u32,
-    /// The least so far.
+    /// Whether it is the minimum so far.
     pub is_least: bool,
 }
 
@@ -32,7 +32,7 @@ impl Default for EchoTimer {
 }
 
 impl EchoTimer {
-    /// A segment with this TSval was sent, the first with it.
+    /// Start timing the first segment with this TSval, unless another is being timed.
     #[inline(always)]
     pub fn sent(&mut self, tsval: u32, now_ns: i64) {
         if self.sent_ns == IDLE {
@@ -40,17 +40,17 @@ impl EchoTimer {
         }
     }
 
-    /// Time nothing until the next new value.
+    /// Stop timing until the next new TSval.
     pub fn forget(&mut self) {
         self.sent_ns = IDLE;
     }
 
-    /// The TSval that is being timed, and when it was first sent.
+    /// Return the TSval that is being timed, and when it was first sent.
     pub fn pending(&self) -> Option<(u32, i64)> {
         (self.sent_ns != IDLE).then_some((self.tsval, self.sent_ns))
     }
 
-    /// The other side echoed a TSval: the round trip in microseconds, where it is exact.
+    /// Handle an echoed TSval. Returns a sample if it is the TSval being timed.
     #[inline(always)]
     pub fn echoed(&mut self, tsecr: u32, now_ns: i64) -> Option<Echo> {
         if self.sent_ns == IDLE || (tsecr.wrapping_sub(self.tsval) as i32) < 0 {
@@ -75,7 +75,7 @@ impl EchoTimer {
         })
     }
 
-    /// The least sample, to the microsecond.
+    /// Return the minimum sample, in whole microseconds.
     pub fn min_ns(&self) -> Option<u64> {
         (self.least_us != u32::MAX).then_some(u64::from(self.least_us) * 1000)
     }

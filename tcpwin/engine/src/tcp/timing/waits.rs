@@ -1,38 +1,39 @@
 //! How long one side kept the other waiting, turn by turn.
 //!
-//! A turn begins when a side has all of the other's data and ends with its own first byte. At the capture point the time
-//! between the two segments also holds the round trip to that side: its data left half of it earlier, and the other's data
-//! arrived half of it later.
+//! A side's turn begins when it has received all of the other side's data, and ends with its own first byte. At the
+//! capture point, the time between those two segments also includes the round trip to that side: the other side's data
+//! arrives there half a round trip later, and its own first byte left half a round trip earlier.
 
-/// A longer wait for the side that asks is rest, not a late request. A judgement: people pause for less between two pages,
-/// and pools of connections are idle for longer.
+/// If the side that asks waits longer, the connection was idle rather than the request late. A judgement: people pause
+/// for less between two pages, and pooled connections are idle for longer.
 pub const REST_NS: i64 = 30_000_000_000;
 
 /// The turns of one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
     pub turns: u32,
-    /// Data sent before all of the other side's had arrived: nobody waits for anybody.
+    /// Data sent before all of the other side's data had arrived: nobody was waiting.
     pub crossed: u32,
-    /// Part of the waits that the path explains.
+    /// Part of the waits that the path's round trip explains.
     pub path_ns: i64,
-    /// Part in which the other side's data was still arriving: a queue held it.
+    /// Part in which the other side's data was still arriving, delayed by a queue.
     pub transit_ns: i64,
-    /// The rest of the waits shorter than [`REST_NS`], and of the longer ones.
+    /// The rest: waits of up to [`REST_NS`], and longer waits.
     pub own_ns: i64,
     pub rest_ns: i64,
-    /// The longest of the side's own.
+    /// Longest wait without the path's part.
     pub longest_ns: i64,
 }
 
 impl Waits {
-    /// Add a turn that began `wait_ns` after the other side's last data, with a round trip of `leg_ns` between the
-    /// capture point and this side.
+    /// Add a turn that began `wait_ns` after the other side's last data. `leg_ns`: RTT between the capture point and
+    /// this side.
     pub fn add(&mut self, wait_ns: i64, leg_ns: i64) {
         self.add_after_ack(wait_ns, leg_ns, 0);
     }
 
-    /// Add a turn as [`Waits::add`], with an ACK `ack_ns` after that data that did not acknowledge it all.
+    /// Add a turn like [`Waits::add`]. An ACK `ack_ns` after the other side's last data did not yet acknowledge all of
+    /// it.
     pub fn add_after_ack(&mut self, wait_ns: i64, leg_ns: i64, ack_ns: i64) {
         let wait_ns = wait_ns.max(0);
         let path_ns = leg_ns.clamp(0, wait_ns);
@@ -50,7 +51,7 @@ impl Waits {
         self.longest_ns = self.longest_ns.max(own_ns);
     }
 
-    /// Note data that crossed the other side's on the path.
+    /// Count data that crossed the other side's data on the path.
     pub fn cross(&mut self) {
         self.crossed = self.crossed.saturating_add(1);
     }
@@ -75,11 +76,11 @@ mod tests {
     #[test]
     fn data_that_still_arrives_is_not_waited_for() {
         let mut waits = Waits::default();
-        // Its ACKs came until 50 ms after it was sent, over a round trip of 20 ms.
+        // ACKs for the data kept arriving until 50 ms after it was sent; the round trip is 20 ms.
         waits.add_after_ack(54 * MS, 20 * MS, 50 * MS);
         assert_eq!((waits.path_ns, waits.transit_ns), (20 * MS, 30 * MS));
         assert_eq!(waits.own_ns, 4 * MS);
-        // An ACK within the round trip, and one after the turn began.
+        // An ACK within the round trip, and one after the turn ended.
         waits.add_after_ack(21 * MS, 20 * MS, 10 * MS);
         waits.add_after_ack(25 * MS, 20 * MS, 90 * MS);
         assert_eq!((waits.own_ns, waits.transit_ns), (5 * MS, 35 * MS));
