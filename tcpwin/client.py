@@ -1,11 +1,11 @@
-"""A running tcpwin service from Python: captures in, answers as plain values and Arrow bytes out.
+"""Use a running tcpwin service from Python: upload captures, and receive plain values and Arrow bytes.
 
 >>> from tcpwin.client import Client
 >>> with Client("http://127.0.0.1:8642") as client:
 ...     capture = client.wait(client.upload("slow.pcap")["id"])
 ...     worst = client.connections(capture["id"], limit=1)[0]
 
-Needs nothing but the standard library, and knows nothing of the engine.
+Needs only the standard library.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Direction = Literal["a_to_b", "b_to_a"]
 
 
 class ServiceError(TcpwinError):
-    """The service refused, or cannot be reached.
+    """The service refused a request, or is unreachable.
 
     Attributes:
-        status: of HTTP; 0 where there was no answer.
-        problem: the problem document (RFC 9457); empty where there was none.
+        status: HTTP status; 0 without a response.
+        problem: the problem document (RFC 9457); empty without one.
     """
 
     def __init__(self, status: int, message: str, problem: Mapping[str, Any] | None = None) -> None:
@@ -48,17 +48,17 @@ class ServiceError(TcpwinError):
 
 
 class Client:
-    """One service.
+    """A connection to one service.
 
     Args:
-        address: of the service, as ``http://127.0.0.1:8642``.
-        token: that it wants, where it wants one.
+        address: of the service, such as ``http://127.0.0.1:8642``.
+        token: required if the service uses tokens.
     """
 
     def __init__(self, address: str, *, token: str | None = None) -> None:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or parts.hostname is None:
-            raise ArgumentError(f"no address of a service: {address!r}")
+            raise ArgumentError(f"invalid service address: {address!r}")
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self._connection = kind(parts.hostname, parts.port)
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -80,10 +80,11 @@ class Client:
     ) -> dict[str, Any]:
         """Upload files of one case (captures, snapshots, bundles), start the analysis, and return the capture's entry.
 
-        Of a bundle with several captures it is the first one's; ``captures(bundle=entry["bundle_id"])`` gives them all.
+        For a bundle with several captures, return the first one's; ``captures(bundle=entry["bundle_id"])`` lists them
+        all.
 
         Raises:
-            ServiceError: it was refused; nothing is left of it.
+            ServiceError: the upload was refused; the service keeps nothing.
             OSError: a file cannot be read.
         """
         paths = [Path(file) for file in files]
@@ -103,7 +104,7 @@ class Client:
         return entry
 
     def wait(self, capture_id: str) -> dict[str, Any]:
-        """Wait until the analysis of a capture is over and return the capture's entry.
+        """Wait until the analysis of a capture ends, and return the capture's entry.
 
         Raises:
             ServiceError: it failed, or was cancelled.
@@ -115,7 +116,7 @@ class Client:
         return entry
 
     def captures(self, *, search: str = "", tag: str = "", bundle: str = "") -> Iterator[dict[str, Any]]:
-        """Every capture that fits, the newest first; with `bundle`, a ``bundle_id``, those of one bundle."""
+        """Yield every matching capture, the newest first; `bundle` is a ``bundle_id``."""
         offset = 0
         while True:
             query = urlencode({"search": search, "tag": tag, "bundle": bundle, "offset": offset, "limit": PAGE_ROWS})
@@ -126,11 +127,11 @@ class Client:
                 return
 
     def capture(self, capture_id: str) -> dict[str, Any]:
-        """A capture's entry, with its files."""
+        """Return a capture's entry, with its files."""
         return self._dictionary(f"/captures/{quote(capture_id, safe='')}")
 
     def analysis(self, capture_id: str) -> dict[str, Any]:
-        """The answer: facts of the capture, summary, what was found, hosts."""
+        """Return an analysis: facts about the capture, summary, findings, hosts."""
         return self._dictionary(f"/captures/{quote(capture_id, safe='')}/analysis")
 
     def findings(self, capture_id: str, *, limit: int = 100) -> list[dict[str, Any]]:
@@ -147,17 +148,17 @@ class Client:
         offset: int = 0,
         limit: int = 100,
     ) -> list[dict[str, Any]]:
-        """A page of connections, each with its ``verdict``; conditions as ``verdict.limit=path_loss`` must all hold."""
+        """Return a page of connections with their verdicts; each condition is text like ``verdict.limit=path_loss``."""
         query = urlencode({"where": list(where), "sort": sort, "offset": offset, "limit": limit}, doseq=True)
         found = self._dictionary(f"/captures/{quote(capture_id, safe='')}/connections?{query}")
         return list(found["connections"])
 
     def connection(self, capture_id: str, connection: int) -> dict[str, Any]:
-        """Everything measured of one connection."""
+        """Return all measurements of one connection."""
         return self._dictionary(f"/captures/{quote(capture_id, safe='')}/connections/{connection}")
 
     def elsewhere(self, capture_id: str, connection: int) -> list[dict[str, Any]]:
-        """The same connection in the other captures of its bundle: ``capture_id``, ``name`` and ``connection``."""
+        """Find the same connection in the other captures of its bundle: ``capture_id``, ``name`` and ``connection``."""
         found = self._dictionary(f"/captures/{quote(capture_id, safe='')}/connections/{connection}/elsewhere")
         return list(found["elsewhere"])
 
@@ -172,7 +173,7 @@ class Client:
         end_ns: int | None = None,
         points: int = 1000,
     ) -> bytes:
-        """A span of a series as an Arrow IPC stream, which ``polars.read_ipc_stream`` and pyarrow read."""
+        """Return a span of a series as an Arrow IPC stream, for ``polars.read_ipc_stream`` and pyarrow."""
         options = {"direction": direction, "start_ns": start_ns, "end_ns": end_ns, "points": points, "format": "arrow"}
         query = urlencode({key: value for key, value in options.items() if value is not None})
         place = f"/captures/{quote(capture_id, safe='')}/connections/{connection}"
@@ -197,7 +198,7 @@ class Client:
         if body is not None:
             headers["Content-Type"] = kind
         if body is not None and not isinstance(body, bytes):
-            # The length of a pipe is unknown, so it is sent in chunks.
+            # The length of a pipe's content is unknown, so it is sent in chunks.
             size = os.fstat(body.fileno()).st_size
             headers |= {"Content-Length": str(size)} if size else {}
         try:

@@ -1,12 +1,12 @@
-"""What can go wrong, as one tree.
+"""The tree of errors.
 
 TcpwinError
-├── CaptureError    a file that cannot be read as a capture at all
-├── SnapshotError   a file of host snapshots that cannot be read at all
-├── FilterError     a filter that libpcap does not understand
-├── SourceError     something that is no source of packets, or cannot be read again
-├── OutputError     a result that cannot be written as asked
-└── ArgumentError   an invalid argument: a span that ends before it begins, an unknown figure
+├── CaptureError    a file that cannot be read as a capture
+├── SnapshotError   a file of host snapshots that cannot be read
+├── FilterError     a filter that libpcap rejects
+├── SourceError     an object that is not a source of packets, or cannot be read again
+├── OutputError     a result that cannot be written
+└── ArgumentError   an invalid argument, such as a reversed span or an unknown figure
 
 A bad packet is data: it is counted and shown, never raised.
 """
@@ -15,13 +15,13 @@ from __future__ import annotations
 
 
 class TcpwinError(Exception):
-    """Base of every error that tcpwin raises on purpose."""
+    """Base of all errors that tcpwin raises deliberately."""
 
 
 class CaptureError(TcpwinError):
-    """A capture of which nothing can be read: not a capture, empty, or unreadable.
+    """A capture that cannot be read at all: not a capture, empty, or unreadable.
 
-    A capture that is damaged further on is no error: it gives what stands before the damage, and a warning.
+    A capture damaged further on is not an error: everything before the damage is read, and a warning is added.
     """
 
     def __init__(self, message: str, file: str, byte_offset: int) -> None:
@@ -36,9 +36,9 @@ class CaptureError(TcpwinError):
 
 
 class SnapshotError(TcpwinError):
-    """A file of host snapshots of which nothing can be read: empty, binary, or of no format that is known.
+    """A file of host snapshots that cannot be read at all: empty, binary, or of an unknown format.
 
-    A line that is not understood is no error: it is counted and kept.
+    A line that cannot be parsed is not an error: it is counted and kept.
     """
 
     def __init__(self, message: str, file: str) -> None:
@@ -51,15 +51,15 @@ class SnapshotError(TcpwinError):
 
 
 class SourceError(TcpwinError):
-    """An object that cannot be read as packets, or one that changed since it was read."""
+    """An object that cannot be read as packets, or that changed since it was read."""
 
 
 class FilterError(TcpwinError):
-    """A filter that libpcap does not understand, or has no program for on packets of a capture's link type."""
+    """A filter that libpcap rejects, or cannot compile for a capture's link type."""
 
 
 class OutputError(TcpwinError):
-    """A result that cannot be written as asked."""
+    """A result that cannot be written."""
 
 
 class ArgumentError(TcpwinError, ValueError):

@@ -1,4 +1,4 @@
-"""Names that users pass, as types: a slip of the pen is a type error before anything runs."""
+"""Names that users pass, as types, so that type checkers find misspellings."""
 
 from typing import Literal, TypeAlias
 
@@ -9,7 +9,7 @@ __all__ = ["DIRECTIONS", "CaptureFigureName", "DirectionName", "FigureName", "Pe
 DIRECTIONS: tuple[DirectionName, DirectionName] = ("a_to_b", "b_to_a")
 
 PercentilesName: TypeAlias = Literal["receive_window", "flight", "pipe"]
-"""What has percentiles over time."""
+"""Quantities with percentiles over time."""
 
 FigureName: TypeAlias = Literal[
     "timeline",
@@ -26,7 +26,7 @@ FigureName: TypeAlias = Literal[
     "reference-window",
     "reference-throughput",
 ]
-"""What a connection has figures of."""
+"""Figures of a connection."""
 
 CaptureFigureName: TypeAlias = Literal["overview", "socket-distribution"]
-"""What a capture has figures of."""
+"""Figures of a capture."""

@@ -1,7 +1,7 @@
-"""Files that are written whole or not at all: a full disk, Ctrl-C or the end of the process leaves no half of one.
+"""Write files completely or not at all: a full disk, Ctrl-C or the end of the process never leaves a partial file.
 
-In: a path. Out: an open file; one sentence where it cannot be written. What is written goes to a file beside, which
-takes the name once it is whole: until then, what bore the name before stays. Devices and pipes are written as they are.
+In: a path. Out: an open file, or an error in one sentence. Data goes to a temporary file in the same folder, which is
+renamed when complete and until then leaves an existing file unchanged. Devices and pipes are written directly.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from typing import IO, Any
 from tcpwin.errors import OutputError
 
 _DESCRIPTORS = ("/dev/fd/", "/dev/stderr", "/dev/stdout", "/proc/")
-"""Names of open descriptors: the file itself is elsewhere, and others may write to it."""
+"""Names of open descriptors, whose files are elsewhere and may have other writers."""
 
 
 @contextmanager
 def open_whole(
     path: str | os.PathLike[str], *, is_binary: bool = False, errors: str = "backslashreplace"
 ) -> Iterator[IO[Any]]:
-    """Open a file to write it, of text in UTF-8 or of bytes; it bears its name when all of it is written.
+    """Open a file for writing UTF-8 text or bytes; it receives its name once it is complete.
 
-    A symbolic link goes on naming the same file, and a file keeps its permissions. Where nothing new can be made in the
-    folder, a file that is there is written in place.
+    A symbolic link keeps its target, and a file its permissions. If the folder does not allow new files, an existing
+    file
+    is overwritten in place.
 
     Raises:
         OutputError: it cannot be opened or written.
@@ -35,7 +36,7 @@ def open_whole(
     beside: Path | None = None
     try:
         final = _final(Path(path))
-        # Its name is known before it is there: whatever interrupts from then on, it goes.
+        # The name is chosen before the file exists, so that any interruption from here on removes the file.
         beside = None if final is None else final.with_name(f".tcpwin-{os.urandom(8).hex()}.part")
         if final is not None and beside is not None and not _begin(beside, final):
             beside = None
@@ -54,7 +55,7 @@ def open_whole(
 
 
 def append_whole(path: Path, text: str) -> None:
-    """Append text to a file; where not all of it can be written, the file ends as before."""
+    """Append text to a file; if not all of it can be written, restore the file's length."""
     with path.open("ab", buffering=0) as file:
         end = file.seek(0, os.SEEK_END)
         data = text.encode()
@@ -67,7 +68,7 @@ def append_whole(path: Path, text: str) -> None:
 
 
 def _final(path: Path) -> Path | None:
-    """The file that is to bear the name in the end; None where it must be written in place."""
+    """Return the final path, or None if the file must be written in place."""
     if path.absolute().as_posix().startswith(_DESCRIPTORS) or (path.exists() and not path.is_file()):
         return None
     return Path(os.path.realpath(path))
@@ -88,7 +89,7 @@ def _begin(beside: Path, final: Path) -> bool:
         raise OSError(error.errno, error.strerror) from None
     try:
         if before is not None:
-            # Windows has neither owners of that kind, nor a mode to change by a descriptor.
+            # Windows has no such owners, and cannot change the mode through a descriptor.
             if hasattr(os, "fchown"):
                 with suppress(OSError):
                     os.fchown(descriptor, before.st_uid, before.st_gid)

@@ -1,6 +1,6 @@
-"""Parquet files written some rows at a time, so that no more than that is in memory.
+"""Write Parquet files a few rows at a time, to bound the memory.
 
-In: data frames of polars, one after the other, all of one schema. Out: a file of many row groups.
+In: consecutive polars data frames with the same schema. Out: a file with many row groups.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     import polars
 
 ROW_GROUP = 1 << 16
-"""Rows that are compressed together."""
+"""Rows of one row group."""
 
 _WAITING = 2
-"""Frames between who makes them and who writes them."""
+"""Maximum number of frames that wait to be written."""
 _LOOK_S = 0.1
-"""So often whoever waits looks whether the other is still there."""
+"""Interval at which a waiting thread checks that the other one is still alive."""
 
 
 @contextmanager
 def parquet_writer(
     schema: polars.Schema, target: str | Path | IO[bytes]
 ) -> Iterator[Callable[[polars.DataFrame], None]]:
-    """Write a file while the body runs: what it gets writes a data frame of that schema.
+    """Create a file and yield a function that appends a data frame of this schema.
 
     A thread compresses and writes, so that the body can be interrupted.
 
@@ -48,7 +48,7 @@ def parquet_writer(
 
 
 class _StoppedError(Exception):
-    """There is no more to write, and what is written is not whole."""
+    """The file was closed before it was complete."""
 
 
 class _Writing:
@@ -64,7 +64,7 @@ class _Writing:
         self._thread.start()
 
     def put(self, frame: polars.DataFrame | None) -> None:
-        """Hand over a frame, or None behind the last one."""
+        """Queue a frame, or None to end the file."""
         while self._thread.is_alive():
             try:
                 self._queue.put(frame, timeout=_LOOK_S)
@@ -112,6 +112,6 @@ class _Writing:
 
 
 def _system_error(error: Exception) -> Exception:
-    """Return the system's error for polars' own: it reports a full disk as a ComputeError."""
+    """Return the operating system's error, because polars reports a full disk as a ComputeError."""
     code = re.search(r"\(os error (\d{1,4})\)", str(error))
     return error if code is None else OSError(int(code[1]), os.strerror(int(code[1])))

@@ -1,7 +1,6 @@
-"""Processes that work beside a command, end with it, and are replaced where one of them ends.
+"""Worker processes of a command, which end with it and are replaced if one of them crashes.
 
-In: functions and what they are called with. Out: futures. Nobody is left behind: neither by a signal nor by the end of
-the command.
+In: functions and their arguments. Out: futures. Neither a signal nor the command's end leaves a worker behind.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class Pool:
     """Processes that can be replaced.
 
     Attributes:
-        is_whole: none of them has ended.
+        is_whole: whether all processes are still alive.
     """
 
     def __init__(self, processes: int) -> None:
@@ -36,16 +35,16 @@ class Pool:
         self._executor = self._new()
 
     def _new(self) -> ProcessPoolExecutor:
-        # A fork has what is imported already; elsewhere it is not safe, or not there.
+        # A forked process has the imported modules already; only Linux forks safely.
         context = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
         executor = ProcessPoolExecutor(self._processes, mp_context=context, initializer=_begin)
         with _signals_held():
-            # All processes begin with the first work.
+            # Start all processes with the first call.
             executor.submit(int)
         return executor
 
     def submit(self, work: Callable[..., T], *given: object) -> Future[T]:
-        """Call a function in one of them; where they ended, the future says so."""
+        """Call a function in one of the processes; if they have crashed, the future raises the error."""
         try:
             return self._executor.submit(work, *given)
         except BrokenProcessPool as error:
@@ -54,24 +53,24 @@ class Pool:
             return broken
 
     def renew(self) -> None:
-        """Begin with new processes."""
+        """Replace all processes."""
         self.close()
         self._executor = self._new()
         self.is_whole = True
 
     def close(self) -> None:
-        """Wait for what they do, and let them go."""
+        """Wait for pending calls, then end the processes."""
         self._executor.shutdown(cancel_futures=True)
 
 
 @contextmanager
 def pool(processes: int) -> Iterator[Pool]:
-    """Processes as long as a `with` statement lasts; an error ends them at once."""
+    """Provide processes for the duration of a `with` statement; an exception ends them at once."""
     made = Pool(processes)
     try:
         yield made
     except BaseException:
-        # Nobody waits for what they do any more.
+        # Nobody waits for their results.
         for process in multiprocessing.active_children():
             process.terminate()
         raise
@@ -80,10 +79,10 @@ def pool(processes: int) -> Iterator[Pool]:
 
 
 def alone(work: Callable[..., T], *given: object) -> T:
-    """Call a function in a process for it alone, which shows whether it is why a process ended.
+    """Call a function in its own process, which shows whether the function causes a crash.
 
     Raises:
-        BrokenProcessPool: it is.
+        BrokenProcessPool: the process crashed.
     """
     made = Pool(1)
     try:
@@ -94,7 +93,7 @@ def alone(work: Callable[..., T], *given: object) -> T:
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """No signal ends the command while it starts processes: it would leave those that it does not know yet."""
+    """Block signals while processes start, because a signal would leave those behind that are not yet registered."""
     came: list[int] = []
     held = {
         each: signal.signal(each, lambda number, _: came.append(number)) for each in (signal.SIGINT, signal.SIGTERM)
@@ -109,10 +108,10 @@ def _signals_held() -> Iterator[None]:
 
 
 def _begin() -> None:
-    """End at once on a signal from the terminal, and with the command, which reports why."""
+    """Let signals from the terminal end the worker at once, and end it with the command, which reports the reason."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    # Everything imported so far lives until the end: the garbage collector need not scan it.
+    # Everything imported so far is permanent, so the garbage collector can skip it.
     gc.freeze()
     command = multiprocessing.parent_process()
     if command is not None:

@@ -1,6 +1,6 @@
-"""Questions of agents about captures, by the Model Context Protocol: small answers, each with the frames that prove it.
+"""Tools by which agents query captures (Model Context Protocol): small answers, each with the frames that prove it.
 
-In: a folder of captures. Out: a server of tools that reads this folder and, unless it is told where to, writes nothing.
+In: a folder of captures. Out: a server whose tools read this folder and write nothing unless given an output folder.
 """
 
 from tcpwin.lazy import attach

@@ -1,4 +1,4 @@
-"""Answers of a size that an agent can hold: verdicts, findings and numbers, with the frames that prove them."""
+"""Answers small enough for an agent's context: verdicts, findings and numbers, with the frames that prove them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONNECTION_FIELDS = marked_fields("connection", "brief")
 
 
 def connection_of(analysis: Analysis, number: int) -> Connection:
-    """A connection by its number.
+    """Return a connection by its number.
 
     Raises:
         SourceError: unknown connection number.
@@ -31,7 +31,7 @@ def connection_of(analysis: Analysis, number: int) -> Connection:
 
 
 def tell_capture(name: str, analysis: Analysis, limit: int) -> dict[str, Any]:
-    """A capture in words, its quality, and its connections, the worst first."""
+    """Describe a capture: summary, quality, and the worst connections."""
     capture = analysis.capture
     worst = analysis.worst(min(limit, MOST_CONNECTIONS))
     return {
@@ -70,7 +70,7 @@ def _line(connection: Connection) -> dict[str, Any]:
 
 
 def _proof(connection: Connection) -> tuple[int, ...]:
-    """The frames of the finding that the verdict rests on most: of its limit, else the costliest."""
+    """Return the frames of the costliest finding about the verdict's limit, or of the costliest finding."""
     found = connection.findings
     limit = connection.verdict.limit
     about = [each for each in found if limit in each.limits] or list(found)
@@ -98,7 +98,7 @@ def tell_connection(name: str, analysis: Analysis, number: int) -> dict[str, Any
 
 
 def _numbers(direction: Direction, budget: Budget) -> dict[str, Any]:
-    """The main numbers of a direction, and where its sender's time went; nothing where it carried no data."""
+    """Return a direction's main numbers and its sender's time budget; empty if it carried no data."""
     if not direction.data_segments:
         return {"data_segments": 0}
     time_ns = {item: ns for item, ns in budget.items_ns.items() if ns}
@@ -108,7 +108,7 @@ def _numbers(direction: Direction, budget: Budget) -> dict[str, Any]:
 
 
 def tell_evidence(name: str, analysis: Analysis, number: int | None, code: str | None) -> dict[str, Any]:
-    """Findings with their frames, of a connection or of all."""
+    """Return the findings of one connection or of all, with their frames."""
     found: list[Finding] = list(analysis.findings if number is None else connection_of(analysis, number).findings)
     chosen = [each for each in found if code is None or each.code == code.upper()]
     return plain(  # type: ignore[no-any-return]
@@ -121,7 +121,7 @@ def tell_evidence(name: str, analysis: Analysis, number: int | None, code: str |
 
 
 def tell_exchanges(name: str, analysis: Analysis, by: GroupName, number: int | None) -> dict[str, Any]:
-    """Return groups of exchanges, of a connection or of all; those with the most time first."""
+    """Group the exchanges of one connection or of all; the groups with the most time come first."""
     chosen = None if number is None else [connection_of(analysis, number).id]
     summary = group_exchanges(analysis, list_exchanges(analysis, chosen, targets=by == "path"), by)
     shown = summary.groups[:MOST_GROUPS]
@@ -161,7 +161,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def tell_pair(names: tuple[str, str], pairing: Pairing, limit: int) -> dict[str, Any]:
-    """Return where packets were lost between two captures, in words and by connection."""
+    """Report where packets were lost between two captures: in words, and for each connection."""
     worst = most_lost_first(pairing)
     return plain(  # type: ignore[no-any-return]
         {

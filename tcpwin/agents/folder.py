@@ -31,7 +31,7 @@ _BUNDLE = re.compile(r".+\.(?:zip|tar|tar\.gz|tgz)", re.IGNORECASE | re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A capture, or a bundle of captures and snapshots; its name as shown to agents."""
+    """A capture, or a bundle of captures and snapshots, with the name shown to agents."""
 
     name: str
     kind: str
@@ -53,7 +53,7 @@ class Folder:
         self._kept: OrderedDict[tuple[object, ...], Analysis] = OrderedDict()
 
     def entries(self) -> tuple[list[Entry], bool]:
-        """Return captures and bundles by name, including subfolders, and whether these are all."""
+        """List captures and bundles by name, including subfolders, and return whether the list is complete."""
         found: list[Entry] = []
         for path in self._files():
             if len(found) == MOST_LISTED:
@@ -92,7 +92,7 @@ class Folder:
         return path
 
     def _shown_as(self, name: str) -> Path | None:
-        """Return the file whose name is shown like this because it has control characters or is not text."""
+        """Return the file shown under this name: names with control or undecodable characters are shown differently."""
         for path in self._files():
             if name_text(path.relative_to(self.root).as_posix()) == name:
                 return path.resolve()

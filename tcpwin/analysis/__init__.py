@@ -1,4 +1,4 @@
-"""The measurements of a capture as types: captures, connections, directions, events and series."""
+"""Typed measurements of a capture: connections, directions, events and series."""
 
 from tcpwin.lazy import attach
 

@@ -1,6 +1,6 @@
-"""A property whose value is kept.
+"""A cached property without a lock.
 
-`functools.cached_property` takes a lock for each value until Python 3.12; rules ask for tens of thousands.
+Until Python 3.12 `functools.cached_property` takes a lock for each value, and rules read tens of thousands.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class cached(Generic[T]):  # noqa: N801 (used as a decorator)
-    """A method without arguments as an attribute that is found when it is first asked for."""
+    """Compute an attribute by a method without arguments, on first use."""
 
     def __init__(self, find: Callable[[Any], T]) -> None:
         self._find = find

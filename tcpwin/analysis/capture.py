@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class CaptureWarning:
-    """Something wrong with a file. All before `byte_offset` (in the uncompressed stream) was read."""
+    """A problem in a capture file. Everything before `byte_offset` (in the uncompressed stream) was read."""
 
     kind: str
     message: str
@@ -22,7 +22,7 @@ class CaptureWarning:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """An interface that the capture describes. `link_type` is a LINKTYPE number; `drops` is pcapng's isb_ifdrop."""
+    """An interface described by the capture. `link_type` is a LINKTYPE number; `drops` is pcapng's isb_ifdrop."""
 
     link_type: int
     snaplen_bytes: int
@@ -34,7 +34,7 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class CaptureFile:
-    """One capture file as it was read."""
+    """Facts about one capture file."""
 
     file: str
     format: str
@@ -65,30 +65,29 @@ class CaptureFile:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """Quality of the whole input: sums over its files, and what its frames turned out to be.
+    """Quality of the whole input: sums over its files, and the number of frames of each kind.
 
     Attributes:
-        segments: frames that hold a TCP segment.
-        packets_left_out: packets that were not selected, by a filter or a span; in no other count but `packets`.
-        span_start_ns, span_end_ns: the span that was looked at: its first moment, and the first after it; None where it
-            is open.
-        sampled_segments: of these, samples of a flow monitor (sFlow).
-        not_tcp: frames without one.
-        unread: of these, frames that carry what is not understood and may hide TCP; `unread_kinds` counts the first
-            kinds by name (`EtherType 0x88e5`, `PPP protocol 0x00fd`).
-        fragments_pending: IP fragments before the one that completed their datagram.
-        datagrams_incomplete: fragmented datagrams of which a part is missing; they give no segment.
-        quoted_in_icmp: TCP headers quoted in ICMP errors; no segments.
+        segments: frames that contain a TCP segment.
+        packets_left_out: packets excluded by a filter or a time span; counted in `packets` and nowhere else.
+        span_start_ns, span_end_ns: the selected time span, without its end; None where it is unbounded.
+        sampled_segments: segments that are samples of a flow monitor (sFlow).
+        not_tcp: frames without a TCP segment.
+        unread: frames outside `segments` whose protocol tcpwin does not parse, so they may contain TCP; `unread_kinds`
+            counts the first kinds by name (`EtherType 0x88e5`, `PPP protocol 0x00fd`).
+        fragments_pending: IP fragments other than the one that completed their datagram.
+        datagrams_incomplete: fragmented datagrams with missing parts, which yield no segment.
+        quoted_in_icmp: TCP headers quoted in ICMP errors; not counted as segments.
         header_cut: frames cut before the end of the TCP header's 20 fixed bytes.
         malformed: frames whose headers contradict themselves.
-        unknown_link: frames of a link type that is not understood; `unknown_link_types` counts them by LINKTYPE.
-        capture_duplicates: segments that the capture itself holds twice; in no other count.
-        options_cut: segments of which the snapshot length cut off TCP options.
+        unknown_link: frames with an unsupported link type; `unknown_link_types` counts them by LINKTYPE.
+        capture_duplicates: segments that the capture contains twice; not included in any other count.
+        options_cut: segments whose TCP options were truncated by the snapshot length.
         super_segments: segments longer than the MSS: captured before segmentation or after coalescing (TSO, GRO).
-        missed_bytes: payload that was acknowledged though the capture does not hold it.
-        connections_without_syn: connections of which neither SYN was captured.
-        connections_one_way: connections of which one side was captured, beyond its SYN.
-        connections_sampled: connections of which the capture holds samples: no loss and no cause of theirs is sure.
+        missed_bytes: payload that was acknowledged but is missing from the capture.
+        connections_without_syn: connections without a captured SYN.
+        connections_one_way: connections with only one side captured, except for a SYN of the other.
+        connections_sampled: connections of which only samples were captured, so losses and causes are uncertain.
     """
 
     files: tuple[CaptureFile, ...]
@@ -124,50 +123,50 @@ class Capture:
 
     @staticmethod
     def warnings_of(facts: Sequence[Mapping[str, Any]]) -> tuple[CaptureWarning, ...]:
-        """Only the warnings of the engine's facts."""
+        """Return the warnings in the engine's facts."""
         return tuple(warning for entry in facts for warning in CaptureFile.from_facts(entry).warnings)
 
     @property
     def packets(self) -> int:
-        """Packets in all files."""
+        """Number of packets in all files."""
         return sum(file.packets for file in self.files)
 
     @property
     def packets_snapped(self) -> int:
-        """Packets of which less was captured than was on the wire."""
+        """Number of packets truncated by the snapshot length."""
         return sum(file.packets_snapped for file in self.files)
 
     @property
     def time_backwards(self) -> int:
-        """Packets whose time is before that of the packet before."""
+        """Number of packets whose time is before the preceding packet's."""
         return sum(file.time_backwards for file in self.files)
 
     @property
     def interface_drops(self) -> int | None:
-        """Packets that the capturing interfaces reported as dropped; None where none reports."""
+        """Packets that the capturing interfaces reported as dropped; None if no interface reports drops."""
         known = [file.interface_drops for file in self.files if file.interface_drops is not None]
         return sum(known) if known else None
 
     @property
     def first_time_ns(self) -> int | None:
-        """Time of the earliest packet, or where the span begins."""
+        """Time of the earliest packet, or the start of the selected span."""
         first_ns = min((f.first_time_ns for f in self.files if f.first_time_ns is not None), default=None)
         return first_ns if first_ns is None or self.span_start_ns is None else max(first_ns, self.span_start_ns)
 
     @property
     def last_time_ns(self) -> int | None:
-        """Time of the latest packet, or where the span ends."""
+        """Time of the latest packet, or the end of the selected span."""
         last_ns = max((f.last_time_ns for f in self.files if f.last_time_ns is not None), default=None)
         return last_ns if last_ns is None or self.span_end_ns is None else min(last_ns, self.span_end_ns)
 
     @property
     def duration_ns(self) -> int:
-        """From the earliest to the latest packet, as far as they were looked at."""
+        """Time from the earliest to the latest packet, within the selected span."""
         if self.first_time_ns is None or self.last_time_ns is None:
             return 0
         return max(self.last_time_ns - self.first_time_ns, 0)
 
     @property
     def warnings(self) -> tuple[CaptureWarning, ...]:
-        """Return the warnings on the files, in their order."""
+        """Return the warnings of all files, in order."""
         return tuple(warning for file in self.files for warning in file.warnings)

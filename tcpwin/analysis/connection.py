@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _Fields(dict[str, Any]):
-    """The connection's own fields by name, each taken from the engine when it is first asked for."""
+    """The connection's own fields by name, each read from the engine on first use."""
 
     def __init__(self, engine: _engine.Result, id: int) -> None:
         self._engine = engine
@@ -32,7 +32,7 @@ class _Fields(dict[str, Any]):
 
 
 class _EngineOnly:
-    """The part of an analysis that a connection's fields come from."""
+    """The part of an analysis that provides a connection's fields."""
 
     def __init__(self, engine: _engine.Result) -> None:
         self._engine = engine
@@ -41,7 +41,7 @@ class _EngineOnly:
 class MeasuredConnection(ConnectionFields):
     """A four-tuple and epoch. ``a`` is the initiator (known by a SYN, or guessed), ``b`` the responder.
 
-    Its fields come from the first reading; series, percentiles, events and segments are read from the source on use.
+    Its fields come from the first reading; series, percentiles, events and segments are read from the source on demand.
     `tcpwin.limits.Connection` adds what the hosts recorded and what limited it.
     """
 
@@ -51,7 +51,7 @@ class MeasuredConnection(ConnectionFields):
         self.id = id
 
     def detached(self) -> MeasuredConnection:
-        """Return a connection with the fields alone, for values that the analysis keeps: it would never be freed."""
+        """Return a connection with its fields only, safe for the analysis to cache: it holds no reference back."""
         return MeasuredConnection(cast("Measurement", _EngineOnly(self._analysis._engine)), self.id)
 
     @property
@@ -79,7 +79,7 @@ class MeasuredConnection(ConnectionFields):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """All fields of the connection itself by name, as in the columns and in JSON."""
+        """Return the connection's own fields by name, as in the columns and in JSON."""
         return self._analysis._engine.connection(self.id)
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,45 +92,45 @@ class MeasuredConnection(ConnectionFields):
         return self._analysis._life(self)
 
     def series(self, name: SeriesName, *, direction: DirectionName = "a_to_b") -> Series:
-        """A quantity over time, by a name that `Series` lists.
+        """Return a quantity over time; `Series` lists the names.
 
         Raises:
-            KeyError: there is no such series.
+            KeyError: unknown series.
             SourceError: the source changed, or could be read only once.
         """
         return self._life.series(name, direction=direction)
 
     def percentiles(self, name: PercentilesName, *, direction: DirectionName = "a_to_b") -> Percentiles:
-        """How ``receive_window``, ``flight`` or ``pipe`` was distributed over time."""
+        """Return the distribution over time of ``receive_window``, ``flight`` or ``pipe``."""
         return self._life.percentiles(name, direction=direction)
 
     def round_trips(self, *, direction: DirectionName = "a_to_b") -> RoundTrips:
-        """How the round trips of this direction's ACKs, as in the column ``rtt_ns``, were distributed."""
+        """Return the distribution of the round trips of this direction's ACKs, as in the column ``rtt_ns``."""
         return self._life.round_trips(direction=direction)
 
     @property
     def events(self) -> list[Event]:
-        """Every segment at which something happened, in order."""
+        """Return every segment with an event, in order."""
         return self._analysis._happened(self).events
 
     @property
     def stalls(self) -> list[Stall]:
-        """Long silences and what each waited for, in order; pauses in which nobody had anything to send among them."""
+        """Return long silences and their causes, in order, including pauses in which neither side had data to send."""
         return self._analysis._happened(self).stalls
 
     def view(
         self, start_ns: int | None = None, end_ns: int | None = None, *, buckets: int | None = None, rows: int = 0
     ) -> View:
-        """Series, events, stalls and rows of a span of the connection's life, or of all of it.
+        """Return series, events, stalls and rows of a span of the connection's life, or of all of it.
 
-        Reads the source again, but for a view of the whole life that was read before. `Measurement.views` reads
+        Reads the source again, except for a view of the whole life that was already read. `Measurement.views` reads
         several connections at once.
 
         Args:
-            start_ns: where the span begins, in nanoseconds since the epoch.
-            end_ns: the last nanosecond of the span.
-            buckets: most buckets a series has; by default what `tcpwin.analyze` was told, 1024.
-            rows: `View.rows` has the segments, if there are no more than these.
+            start_ns: start of the span, in nanoseconds since the epoch.
+            end_ns: last nanosecond of the span.
+            buckets: maximum number of buckets in a series; by default that of `tcpwin.analyze`, 1024.
+            rows: maximum number of segments for which `View.rows` is filled.
 
         Raises:
             ArgumentError: the span ends before it begins.
@@ -140,13 +140,13 @@ class MeasuredConnection(ConnectionFields):
         return view
 
     def segments(self) -> Table:
-        """The per-segment table of this connection."""
+        """Return the connection's per-segment table."""
         return self._analysis.segments(connection=self.id)
 
     def exchange_table(self) -> Table:
-        """Return the connection's exchanges: a row for each request and its answer, with `EXCHANGE_COLUMNS`.
+        """Return the connection's exchanges: one row for each request and its answer, with `EXCHANGE_COLUMNS`.
 
-        It has no rows where `turns_state` is not ``known``. Reads the source again.
+        The table is empty unless `turns_state` is ``known``. Reads the source again.
 
         Raises:
             SourceError: the source changed, or could be read only once.
@@ -157,7 +157,7 @@ class MeasuredConnection(ConnectionFields):
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return the same connection: its analysis is not read again."""
+        """Return this connection itself, so that the capture is not read again."""
         return self
 
     def __reduce_ex__(self, protocol: Any, /) -> Any:

@@ -1,4 +1,4 @@
-"""All connections: a sequence, and the same as columns."""
+"""All connections of a capture, as a sequence and as columns."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ class Connections(Sequence[C]):
 
     @property
     def column_names(self) -> list[str]:
-        """Names of all columns: those of the connection, then ``a_to_b.`` and ``b_to_a.`` ones."""
+        """Return all column names: the connection's, then those that begin with ``a_to_b.`` and ``b_to_a.``."""
         names = [name for name, _, _ in _engine.fields("connection")]
         fields = [name for name, _, _ in _engine.fields("direction")]
         return names + [f"{group}.{name}" for group in ("a_to_b", "b_to_a") for name in fields]
 
     def column(self, name: str) -> NDArray[Any]:
-        """One field of all connections, shape (len(self),); masked where a connection has no value.
+        """Return one field of all connections, shape (len(self),); masked where a connection has no value.
 
         Raises:
-            KeyError: there is no such column.
+            KeyError: unknown column.
         """
         from tcpwin.analysis.table import Coded, decoded
 
@@ -65,13 +65,14 @@ class Connections(Sequence[C]):
         return decoded(column) if isinstance(column, Coded) else column
 
     def table(self, names: Sequence[str] | None = None, *, start: int = 0, stop: int | None = None) -> Table:
-        """The named columns, or all; of all connections, or of those from `start` to before `stop`.
+        """Return the named columns, or all, of the connections from `start` up to but not including `stop`.
 
-        One walk over the connections takes all of them, and texts that are the same are one string: twenty columns of
-        a million connections take less than a second.
+        One walk over the connections reads all columns and shares equal strings: twenty columns of a million
+        connections
+        take less than a second.
 
         Raises:
-            KeyError: there is no such column.
+            KeyError: unknown column.
         """
         from tcpwin.analysis.table import Table
 
@@ -85,31 +86,31 @@ class Connections(Sequence[C]):
         return [Coded(values, mask) if isinstance(mask, list) else masked(values, mask) for values, mask in columns]
 
     def to_polars(self, columns: Sequence[str] | None = None) -> polars.DataFrame:
-        """The named columns, or all, as a polars DataFrame; needs the ``tables`` extra.
+        """Return the named columns, or all, as a polars DataFrame; needs the ``tables`` extra.
 
         Raises:
-            KeyError: there is no such column.
+            KeyError: unknown column.
         """
         return self.table(columns).to_polars()
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> pyarrow.Table:
-        """The named columns, or all, as an Arrow table; needs the ``arrow`` extra.
+        """Return the named columns, or all, as an Arrow table; needs the ``arrow`` extra.
 
         Raises:
-            KeyError: there is no such column.
+            KeyError: unknown column.
         """
         return self.table(columns).to_arrow()
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> pandas.DataFrame:
-        """Likewise a pandas DataFrame; needs the ``pandas`` extra.
+        """Return the named columns, or all, as a pandas DataFrame; needs the ``pandas`` extra.
 
         Raises:
-            KeyError: there is no such column.
+            KeyError: unknown column.
         """
         return self.table(columns).to_pandas()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """All columns for whoever speaks Arrow's C stream, as ``pyarrow.table(analysis.connections)`` and DuckDB do."""
+        """Export all columns as Arrow's C stream, for ``pyarrow.table(analysis.connections)`` and DuckDB."""
         return self.table().__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
@@ -122,7 +123,7 @@ class Connections(Sequence[C]):
 
 
 def _place_of(name: str) -> tuple[str, str]:
-    """Group and field of a column."""
+    """Split a column's name into group and field."""
     group, dot, field = name.partition(".")
     if not dot:
         return "connection", name

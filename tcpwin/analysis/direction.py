@@ -1,4 +1,4 @@
-"""One direction of a connection: data one way, acknowledgments and windows the other."""
+"""One direction of a connection: data in one direction, acknowledgments and windows in the other."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from tcpwin.model import DirectionFields
 
 @dataclass(frozen=True, slots=True)
 class WindowScale:
-    """How the receiver's window field is scaled, and how that is known (RFC 7323 §2).
+    """The receiver's window scale, and how it is known (RFC 7323 §2).
 
     Attributes:
-        state: ``known`` (both SYNs, or the SYN/ACK, carry the option), ``disabled`` (a SYN came without it),
-            ``syn_confirmed`` (offered in the SYN, the answer was not captured, but the windows that follow make sense
-            only when scaled), ``given`` (a snapshot of the socket told it), ``syn_only`` (offered in the SYN, nothing
-            confirms it) or ``unknown``.
+        state: ``known`` (both SYNs, or the SYN/ACK, carry the option), ``disabled`` (a SYN lacks the option),
+            ``syn_confirmed`` (offered in the SYN; the SYN/ACK was not captured, but later windows make sense only when
+            scaled), ``given`` (read from a snapshot of the socket), ``syn_only`` (offered in the SYN, and not
+            confirmed)
+            or ``unknown``.
         shift: the shift in use; None while the state is syn_only or unknown.
-        shift_min, shift_max: the range that the packets allow; equal where the shift is certain.
-        disabled_by: ``a``, ``b`` or ``both``: whose SYN came without the option.
+        shift_min, shift_max: the range that the packets allow; equal if the shift is certain.
+        disabled_by: ``a``, ``b`` or ``both``: the side whose SYN lacks the option.
         evidence: the reasons, in words, with frame numbers.
     """
 
@@ -40,15 +41,15 @@ class WindowScale:
 
 @dataclass(frozen=True, slots=True)
 class ZeroWindowEpisode:
-    """From the first accepted window of zero to the first accepted one above it.
+    """The time from the first accepted zero window to the next accepted window above zero.
 
     Attributes:
-        start_frame, end_frame: the frames of these two; `end_frame` is 0 while the window stayed closed.
-        probes: zero-window probes that the sender sent meanwhile.
-        first_probe_after_ns: from the start to the first probe.
-        last_probe_interval_ns: between the last two probes: with `first_probe_after_ns`, their back-off.
-        ended_by: ``update`` (sent by the receiver of its own accord), ``probe_answer`` (the update was lost or never
-            sent), ``reset``, or ``open`` (still closed at the end).
+        start_frame, end_frame: frames of these two windows; `end_frame` is 0 if the window stayed closed.
+        probes: zero-window probes sent in this time.
+        first_probe_after_ns: time from the start to the first probe.
+        last_probe_interval_ns: time between the last two probes; shows the back-off.
+        ended_by: ``update`` (sent unprompted by the receiver), ``probe_answer`` (the update was lost or never sent),
+            ``reset``, or ``open`` (still closed at the end).
     """
 
     start_ns: int
@@ -62,15 +63,15 @@ class ZeroWindowEpisode:
 
     @property
     def duration_ns(self) -> int:
-        """How long the window was closed."""
+        """Duration of the closed window."""
         return self.end_ns - self.start_ns
 
 
 @dataclass(frozen=True, slots=True)
 class Percentiles:
-    """Values below or at which a quantity was for 5, 25, 50, 75, 95 and 99 % of the time, in bytes.
+    """Time-weighted percentiles (5, 25, 50, 75, 95 and 99 %) of a quantity, in bytes.
 
-    `step_bytes` is the largest error: 0 where the values are exact.
+    `step_bytes` is the largest possible error; 0 if the values are exact.
     """
 
     p5: int | None
@@ -84,9 +85,9 @@ class Percentiles:
 
 @dataclass(frozen=True, slots=True)
 class RoundTrips:
-    """Times in nanoseconds that 5, 25, 50, 75, 95 and 99 % of the round trips of a direction's ACKs did not exceed.
+    """Percentiles (5, 25, 50, 75, 95 and 99 %) of the round trips of a direction's ACKs, in nanoseconds.
 
-    Exact up to 256 of them, within one part in 128 beyond.
+    Exact for up to 256 round trips, and within one part in 128 beyond.
     """
 
     p5_ns: int | None
@@ -101,8 +102,8 @@ class RoundTrips:
 class Direction(DirectionFields):
     """Data from one side, limited by the other side's receive window.
 
-    In ``a_to_b``, ``a`` sends and ``b`` receives: segments and bytes are a's, windows and duplicate ACKs are b's. Each
-    field is documented by ``tcpwin fields``. None stands for what the capture cannot tell.
+    In ``a_to_b``, ``a`` sends and ``b`` receives: segments and bytes are a's, windows and duplicate ACKs are b's.
+    ``tcpwin fields`` documents each field. None means that the capture does not show the value.
     """
 
     window_scale: WindowScale
@@ -110,7 +111,7 @@ class Direction(DirectionFields):
 
     @classmethod
     def from_engine(cls, engine: _engine.Result, id: int, *, from_initiator: bool) -> Direction:
-        """A direction whose fields are taken from the engine as they are asked for: most are not."""
+        """Create a direction that reads each field from the engine on first use, because most are never needed."""
         direction = object.__new__(cls)
         direction.__dict__["_place"] = _engine.Place(engine, id, from_initiator)
         return direction
@@ -142,7 +143,7 @@ def _episodes(engine: _engine.Result, id: int, from_initiator: bool) -> tuple[Ze
 
 
 class _MadeAttribute:
-    """An attribute that is made of several fields of the engine, and kept."""
+    """A cached attribute that combines several of the engine's fields."""
 
     def __init__(self, name: str, make: Callable[[_engine.Result, int, bool], Any]) -> None:
         self._name = name
@@ -162,9 +163,9 @@ _MADE: dict[str, Callable[[_engine.Result, int, bool], Any]] = {
     "window_scale": _window_scale,
     "zero_window_episodes": _episodes,
 }
-"""Fields that are made of several of the engine's; the others are one of its each, of the same name."""
+"""Attributes that combine several of the engine's fields; every other one is the engine's field of the same name."""
 
-# Only now: the decorator would have taken them for the fields' defaults.
+# Set after the class definition: the decorator would take these descriptors for the fields' defaults.
 for _name in Direction.__dataclass_fields__:
     _make = _MADE.get(_name)
     setattr(Direction, _name, _engine.FieldAttribute(_name) if _make is None else _MadeAttribute(_name, _make))

@@ -1,4 +1,4 @@
-"""The names by which fields of the JSON document are chosen."""
+"""Names that select fields of the JSON document."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tcpwin import _engine
 
 
 def field_names() -> tuple[str, ...]:
-    """Return the names of all fields and their groups, and of the members that are not fields."""
+    """Return the names of all fields, their groups, and the members that are not fields."""
     names = [name for name, _ in _engine.FIELD_MEMBERS]
     for kind in ("connection", "direction"):
         for group, _, fields in _engine.field_groups(kind):

@@ -1,7 +1,7 @@
 """Events, stalls and closed windows as columns.
 
-A question to all of them costs an array; an `Event`, a `Stall` or a `ZeroWindowEpisode` is made only of those that are
-told.
+Columns answer a question about all of them with one array operation; an `Event`, `Stall` or `ZeroWindowEpisode` is
+created only for those that are reported.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LATE = ("out_of_order", "capture_reordered")
-"""Causes of segments that came late and were not sent again."""
+"""Causes of segments that arrived late but were not retransmitted."""
 
 
 class EventColumns:
@@ -29,8 +29,8 @@ class EventColumns:
     Attributes:
         time_ns: int64, nanoseconds since the epoch.
         seq: int64, as on the wire.
-        rto_ns: int64, the sender's timeout, back-off included; −1 where there is none.
-        causes: those that occur.
+        rto_ns: int64, the sender's timeout including back-off; −1 if unknown.
+        causes: the causes that occur.
     """
 
     def __init__(self, details: _engine.Details, id: int) -> None:
@@ -43,15 +43,15 @@ class EventColumns:
         return len(self.time_ns)
 
     def sent_by(self, side: str) -> NDArray[np.bool_]:
-        """Return a mask of the segments that ``a`` or ``b`` sent."""
+        """Return a mask of the segments sent by ``a`` or ``b``."""
         return self._is_from_a if side == "a" else ~self._is_from_a
 
     def named(self, name: str) -> NDArray[np.bool_]:
-        """Return a mask of the events with a name."""
+        """Return a mask of the events with this name."""
         return (self._names >> _engine.EVENT_NAMES.index(name) & 1).astype(np.bool_)
 
     def caused_by(self, cause: str) -> NDArray[np.bool_]:
-        """Return a mask of the segments that were retransmitted, or came late, for a cause."""
+        """Return a mask of the segments that were retransmitted or late for this cause."""
         if cause not in self.causes:
             return np.zeros(len(self), dtype=np.bool_)
         is_so: NDArray[np.bool_] = self._causes == self.causes.index(cause)
@@ -59,13 +59,13 @@ class EventColumns:
 
     def resent(self) -> NDArray[np.bool_]:
         """Return a mask of the segments whose data, SYN or FIN had been sent before."""
-        # The last place is that of −1, no cause.
+        # The last element is for index −1, no cause.
         again = np.array([*(cause not in LATE for cause in self.causes), False])
         is_again: NDArray[np.bool_] = again[self._causes]
         return is_again
 
     def at(self, places: Iterable[int]) -> list[Event]:
-        """Those at these places, whole."""
+        """Return the events at these positions."""
         return [Event(*values) for values in self._details.events_at(self._id, list(places))]
 
 
@@ -85,18 +85,18 @@ class StallColumns:
         return len(self.start_ns)
 
     def caused_by(self, *causes: str) -> NDArray[np.bool_]:
-        """Return a mask of those with one of these causes."""
+        """Return a mask of the stalls with one of these causes."""
         is_one = np.array([name in causes for name in _engine.STALL_CAUSES])
         found: NDArray[np.bool_] = is_one[self._causes]
         return found
 
     def at(self, places: Iterable[int]) -> list[Stall]:
-        """Those at these places, whole."""
+        """Return the stalls at these positions."""
         return [Stall(**record) for record in self._details.stalls_at(self._id, list(places))]
 
 
 class ZeroWindowColumns:
-    """Closed windows of a direction that touch a span, in order: all of them, up to 65,536.
+    """A direction's closed windows that touch a span, in order; at most 65,536.
 
     Attributes:
         start_ns, end_ns: int64, nanoseconds since the epoch; each column has shape (n,).
@@ -112,7 +112,7 @@ class ZeroWindowColumns:
         return len(self.start_ns)
 
     def at(self, places: Iterable[int]) -> list[ZeroWindowEpisode]:
-        """Those at these places, whole."""
+        """Return the closed windows at these positions."""
         return [
             ZeroWindowEpisode(**each) for each in self._details.zero_windows_at(self._id, self._is_from_a, list(places))
         ]

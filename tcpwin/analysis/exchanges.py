@@ -1,7 +1,7 @@
-"""The exchanges of conversations: each request with its answer, and what many of them have in common.
+"""The exchanges of conversations: each request with its answer, individually and in groups.
 
-In: a measurement whose source can be read again. Out: a table with a row for each request that was answered, and groups
-of exchanges with their medians, tails and slowest answers. The number of rows is bounded, however long the capture is.
+In: a measurement whose source can be read again. Out: a table with one row for each answered request, and groups of
+exchanges with their medians, tails and slowest answers. The number of rows is bounded.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ GROUPS: tuple[GroupName, ...] = ("port", "host", "connection", "path")
 MOST_EXCHANGES = 1 << 19
 """Maximum number of rows."""
 MOST_GROUPS = 1000
-"""Maximum number of groups described; those with the most time come first."""
+"""Maximum number of groups; those with the most time come first."""
 FRAMES_SHOWN = 3
 FEWEST_FOR_P95 = 5
-"""Of fewer exchanges, a 95th percentile only repeats the largest."""
+"""With fewer exchanges, the 95th percentile equals the maximum."""
 FEW = 0.2
-"""Largest share of the answers that counts as a few slow ones."""
+"""Maximum share of the answers that counts as a few slow ones."""
 
 EXCHANGE_COLUMNS = {
     "connection": "Number of the connection.",
@@ -48,7 +48,7 @@ EXCHANGE_COLUMNS = {
     "request_bytes": "Payload of the request.",
     "answer_bytes": "Payload of the answer.",
 }
-"""Columns of the table with their meaning; times in nanoseconds."""
+"""Columns of the table and their meanings; times are in nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,11 @@ class Exchanges:
     """Exchanges of some or all connections of a capture.
 
     Attributes:
-        table: a row for each exchange, with `EXCHANGE_COLUMNS`, in the order of the requests. ``target`` (HTTP method
-            and path) is present only if requested; masked where no HTTP request was captured.
+        table: one row for each exchange, with `EXCHANGE_COLUMNS`, in the order of the requests. ``target`` (HTTP method
+            and path) is present only if requested; masked if no HTTP request was captured.
         connections: connections whose exchanges are listed.
-        connections_omitted: further connections with exchanges, which would exceed `MOST_EXCHANGES`.
-        exchanges_omitted: further exchanges of the listed connections.
+        connections_omitted: other connections with exchanges, omitted to stay within `MOST_EXCHANGES`.
+        exchanges_omitted: omitted exchanges of the listed connections.
     """
 
     table: Table
@@ -71,24 +71,24 @@ class Exchanges:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeGroup:
-    """What the exchanges with one server, between two hosts, on one connection or for one path have in common.
+    """Totals and percentiles of the exchanges with one server, between two hosts, on one connection or for one path.
 
-    Times are in nanoseconds; percentiles are by nearest rank, so that each is the time of one exchange.
+    Times are in nanoseconds; percentiles use the nearest rank, so each is the time of one real exchange.
 
     Attributes:
-        client: address of the hosts that asked; None if the group may have several.
+        client: address of the client; None if the group may have several clients.
         server, port: of the responder; the port is None for a pair of hosts.
-        connection: number, for a group by connection.
-        target: HTTP method and path, for a group by path; None where none was captured.
-        connections, exchanges: how many there are.
-        request_bytes, answer_bytes: payload of all.
+        connection: connection number in a group by connection.
+        target: HTTP method and path in a group by path; None if none was captured.
+        connections, exchanges: how many the group contains.
+        request_bytes, answer_bytes: total payload.
         think_ns, path_ns, work_ns, transfer_ns: sums.
-        think_p50_ns, think_max_ns: time until the client asked.
-        path_p50_ns: round trip of each exchange.
-        work_p50_ns, work_p95_ns, work_max_ns: time of the server.
+        think_p50_ns, think_max_ns: time until the client sent its request.
+        path_p50_ns: round trip of an exchange.
+        work_p50_ns, work_p95_ns, work_max_ns: time that the server took.
         transfer_p50_ns, transfer_max_ns: duration of the answers.
         work_p50_frame, work_p95_frame, work_max_frame, think_max_frame: first frame of the answer, or of the request.
-        slow_exchanges: answers that took longer than the mean, if these are a few with most of the time; else 0.
+        slow_exchanges: number of answers slower than the mean, if a few of them take most of the time; else 0.
         slow_share: their share of `work_ns`.
         slow_frames: first frames of the slowest ones.
     """
@@ -124,7 +124,7 @@ class ExchangeGroup:
 
     @property
     def name(self) -> str:
-        """The group for people: ``192.0.2.1 → 192.0.2.2:443``."""
+        """The group's display name: ``192.0.2.1 → 192.0.2.2:443``."""
         server = self.server if self.port is None else f"{_host(self.server)}:{self.port}"
         name = server if self.client is None else f"{self.client} → {server}"
         if self.connection is not None:
@@ -133,7 +133,7 @@ class ExchangeGroup:
 
     @property
     def text(self) -> str:
-        """One sentence: whose time it was, with the frames of the longest."""
+        """Summarise in one sentence where the time went, with the frames of the slowest exchange."""
         longest = f"{time_text(self.work_max_ns)} (frame {self.work_max_frame})"
         if self.exchanges == 1:
             return f"The server took {longest}, the round trip {time_text(self.path_ns)}."
@@ -151,13 +151,13 @@ class ExchangeGroup:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeSummary:
-    """The exchanges of a capture in groups.
+    """The exchanges of a capture, in groups.
 
     Attributes:
-        by: what a group has in common.
+        by: the grouping key.
         groups: those with the most time first, at most `MOST_GROUPS`.
-        groups_omitted: further groups.
-        connections, exchanges: how many are in all groups.
+        groups_omitted: number of groups left out.
+        connections, exchanges: totals of all groups.
         connections_omitted, exchanges_omitted: as in `Exchanges`.
     """
 
@@ -180,12 +180,12 @@ def list_exchanges(
     """List the exchanges of connections whose turns are known. Reads the source again.
 
     Args:
-        connections: their numbers; by default all.
-        targets: add the column ``target``, which takes another reading.
-        progress: called periodically with the bytes read.
+        connections: connection numbers; all by default.
+        targets: add the column ``target``, which requires another reading.
+        progress: called periodically with the number of bytes read.
 
     Raises:
-        IndexError: there is no such connection.
+        IndexError: unknown connection.
         SourceError: the source changed, or could be read only once.
     """
     import numpy as np
@@ -202,7 +202,7 @@ def list_exchanges(
         ids = np.array(sorted(id for id, count in chosen.items() if count), dtype=np.int64)
         counts = np.array([chosen[id] for id in ids.tolist()], dtype=np.int64)
     fitting = int(np.searchsorted(np.cumsum(counts), MOST_EXCHANGES, side="right"))
-    # A single connection may exceed the limit: its first exchanges are listed.
+    # A single connection may exceed the limit; its first exchanges are listed.
     listed = ids[: max(fitting, 1)]
     columns, omitted = measurement._exchanges(listed.tolist(), MOST_EXCHANGES, progress)
     if targets:
@@ -212,10 +212,10 @@ def list_exchanges(
 
 
 def group_exchanges(measurement: Measurement, exchanges: Exchanges, by: GroupName) -> ExchangeSummary:
-    """Group exchanges, which for groups by path were listed with targets.
+    """Group exchanges; a grouping by path requires exchanges listed with targets.
 
     Raises:
-        ArgumentError: the group is unknown.
+        ArgumentError: unknown group.
     """
     import numpy as np
 
@@ -248,7 +248,7 @@ def group_exchanges(measurement: Measurement, exchanges: Exchanges, by: GroupNam
 
 
 def _ends(measurement: Measurement, id: int, by: GroupName) -> tuple[str, str, int, int]:
-    """Return client, server, port and number of a connection; empty or -1 for what the group leaves open."""
+    """Return client, server, port and connection number; empty or -1 if they are not part of the group's key."""
     connection = measurement.connections[id]
     client, server, port = connection.a.address, connection.b.address, connection.b.port
     if by == "connection":
@@ -263,7 +263,7 @@ def _described(
     connection_of: NDArray[np.int64],
     by: GroupName,
 ) -> tuple[tuple[ExchangeGroup, ...], int]:
-    """Return the groups with the most time, and the number of the others."""
+    """Return the groups with the most time, and the number of groups omitted."""
     import numpy as np
 
     spent = sum(table[name] for name in ("path_ns", "work_ns", "transfer_ns"))
@@ -290,7 +290,7 @@ def _described(
 
 
 def _measured(table: Table, rows: NDArray[np.int64]) -> dict[str, Any]:
-    """Return sums and percentiles of a group's exchanges."""
+    """Return the sums and percentiles of a group's exchanges."""
     import numpy as np
 
     values = {

@@ -58,12 +58,12 @@ class IcmpError:
 
     @property
     def is_too_big(self) -> bool:
-        """Whether a router refused the segment for its size."""
+        """Whether a router rejected the segment because it was too large."""
         return (self.version, self.kind, self.code) == (4, 3, 4) or (self.version, self.kind) == (6, 2)
 
     @property
     def is_unreachable(self) -> bool:
-        """Whether the destination cannot be reached, whatever the size."""
+        """Whether the destination is unreachable for packets of any size."""
         return self.kind == _UNREACHABLE_KIND[self.version] and not self.is_too_big
 
     @property

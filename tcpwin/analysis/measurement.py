@@ -1,4 +1,4 @@
-"""One reading of a capture and what it measured."""
+"""One reading of a capture, and its measurements."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from tcpwin.names import DirectionName
 
 SCHEMA = "tcpwin/analysis/2"
-"""Version of the JSON document: the number grows when a name goes or changes its meaning; additions keep it."""
+"""Version of the JSON document: it grows when a name is removed or changes its meaning, not when one is added."""
 
 FIRST_NS, LAST_NS = -(1 << 63), (1 << 63) - 1
 
 Shifts = dict[int, tuple[tuple[int, bool] | None, tuple[int, bool] | None]]
-"""Window scale shifts from elsewhere, by connection: of the first segment's sender and of the other side, each with
-whether it was given by hand."""
+"""Window scale shifts that are already known, by connection: of the first segment's sender and of the other side, each
+with whether the user gave it."""
 
 
 class Measurement:
@@ -42,7 +42,7 @@ class Measurement:
     `tcpwin.limits.Analysis` adds what the hosts recorded and what limited each connection.
 
     Attributes:
-        notes: sentences on what was not read of bundles, and on samples that could not be ordered.
+        notes: sentences about ignored parts of bundles, and about samples that could not be ordered.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Measurement:
         self._index = None if index is None else os.fspath(index)
         self.notes: tuple[str, ...] = ()
         details = engine.details()
-        # Events and stalls of all connections, without series, where the first reading kept them.
+        # Events and stalls of all connections, without series, if the first reading collected them.
         self._noted = details if events else None
         self._details = {} if events else dict.fromkeys(details.ids(), details)
 
@@ -85,21 +85,24 @@ class Measurement:
 
         Args:
             source: a path, several paths (read in time order), an open binary file, scapy packets or a dpkt reader.
-            follow: numbers of connections whose series and events are kept in this first pass already; others are read
-                when they are asked for.
-            events: keep events and stalls of all connections in this pass, if none are followed: some hundred bytes
-                each, for captures that rules will judge.
-            buckets: most buckets a series has.
-            rows: most rows that a view of a whole connection has without reading the source again.
-            index: a file of the positions of each connection's packets, eight bytes a packet, with which details are
-                read without the rest of the capture. Written in this pass if it is missing or of another capture; for
-                one uncompressed file only, other sources are read without.
-            threads: that track connections in parallel; by default the cores available, where that helps. The results
-                are the same. With `follow`, `events` or `index` there is one.
-            progress: called now and then with the bytes read so far.
+            follow: connections whose series and events this pass collects; others are read on demand.
+            events: collect events and stalls of all connections in this pass unless some are followed; takes a few
+            hundred
+                bytes each, and suits captures that rules will judge.
+            buckets: maximum number of buckets in a series.
+            rows: maximum number of rows in a view of a whole connection, without reading the source again.
+            index: a file with the positions of each connection's packets (8 bytes each), used to read details without
+            the
+                rest of the capture. Created in this pass if it is missing or belongs to another capture; only for a
+                single
+                uncompressed file, and ignored for other sources.
+            threads: number of threads that track connections; by default the available cores, where that helps. The
+            results
+                do not depend on it. With `follow`, `events` or `index` it is always one.
+            progress: called periodically with the number of bytes read.
 
         Raises:
-            CaptureError: nothing can be read at all.
+            CaptureError: nothing can be read.
             SourceError: the source is of an unsupported type.
             ArgumentError: `threads` is less than one.
         """
@@ -131,18 +134,18 @@ class Measurement:
         buckets: int = 1024,
         rows: int = 0,
     ) -> Self | None:
-        """Some connections of a capture that was measured before, without reading the rest of it.
+        """Read some connections of an already measured capture, without reading the rest of it.
 
         Args:
             index: the file that `measure` wrote.
-            connections: their numbers; others cannot be asked for.
-            totals: what `totals` said.
+            connections: connection numbers; no others can be used.
+            totals: the value of `totals` after that measurement.
 
         Returns:
-            None where the index does not fit the source.
+            None if the index does not match the source.
         """
         resolved = resolve(source)
-        # Of totals that went through JSON the numbers are text, and the pairs are lists.
+        # After a round trip through JSON the numbers are text, and the pairs are lists.
         pairs = ((int(id), [given and tuple(given) for given in pair]) for id, pair in totals.get("shifts", {}).items())
         shifts: Shifts = {id: (pair[0], pair[1]) for id, pair in pairs}
         engine = _engine.reopen(
@@ -161,12 +164,12 @@ class Measurement:
 
     @property
     def name(self) -> str:
-        """The file, or what was read instead of one."""
+        """Name of the file or of another source."""
         return self._source.name
 
     @property
     def selection(self) -> Selection | None:
-        """The packets that were read; None for all."""
+        """The selection of packets that were read; None for all."""
         return self._source.selection if isinstance(self._source, SelectedSource) else None
 
     @cached_property
@@ -186,46 +189,46 @@ class Measurement:
     def select(
         self, scope: str, conditions: Sequence[tuple[str, str, float | str | bool | None]]
     ) -> Sequence[tuple[int, DirectionName | None]]:
-        """Connections, or their directions, whose fields meet all conditions, without looking at each from Python.
+        """Find the connections or directions whose fields meet all conditions, without visiting each in Python.
 
         Args:
             scope: ``connection`` or ``direction``.
-            conditions: name of a field, one of ``>= <= > < ==``, value; a direction's condition may be on a field of
-                its connection, as ``connection.duration_ns``. A field without a value meets ``== None`` only.
+            conditions: a field, one of ``>= <= > < ==``, and a value; a direction's condition may use a field of its
+                connection, such as ``connection.duration_ns``. Only ``== None`` matches a field without a value.
 
         Returns:
-            Each connection's number, with None or the direction's name; eight bytes each until they are looked at.
+            Connection numbers, each with None or the direction's name. The sequence takes eight bytes for each match.
 
         Raises:
-            KeyError: there is no such field.
+            KeyError: unknown field.
         """
         return self.select_all([(scope, conditions)])[0]
 
     def select_all(
         self, questions: Iterable[tuple[str, Sequence[tuple[str, str, float | str | bool | None]]]]
     ) -> list[Sequence[tuple[int, DirectionName | None]]]:
-        """What `select` gives for each scope with its conditions, in one walk over the connections for all.
+        """Return the result of `select` for each scope and its conditions, in one walk over the connections.
 
         Raises:
-            KeyError: there is no such field.
+            KeyError: unknown field.
         """
         return self._engine.select([(scope == "direction", conditions) for scope, conditions in questions])
 
     def responders(
         self, scope: str, conditions: Sequence[tuple[str, str, float | str | bool | None]]
     ) -> dict[tuple[str, int], int]:
-        """How many connections to each address and port meet all conditions: themselves, or their direction a_to_b.
+        """Count, by server address and port, the connections that meet all conditions, or whose direction a_to_b does.
 
         Raises:
-            KeyError: there is no such field.
+            KeyError: unknown field.
         """
         return self._engine.responders(scope == "direction", conditions)
 
     def segments(self, *, connection: int | None = None) -> Table:
-        """The per-segment table, of one connection or of all. Reads the source again; grows with the segments.
+        """Return the per-segment table of one connection or of all; it grows with the segments. Reads the source again.
 
         Raises:
-            IndexError: there is no such connection.
+            IndexError: unknown connection.
             SourceError: the source changed, or could be read only once.
         """
         from tcpwin.analysis.segments import as_table
@@ -256,12 +259,13 @@ class Measurement:
         return tuple(map(IcmpError.from_engine, _engine.icmp_errors(self._engine)))
 
     def exchange_table(self, connections: Iterable[int] | None = None) -> Table:
-        """Return the exchanges of some connections, or of all: a row for each request and its answer.
+        """Return the exchanges of some connections, or of all: one row for each request and its answer.
 
-        Reads the source again, and lists at most `exchanges.MOST_EXCHANGES`; `list_exchanges` also says what it omits.
+        Reads the source again, and lists at most `exchanges.MOST_EXCHANGES`; `list_exchanges` also returns what it
+        omits.
 
         Raises:
-            IndexError: there is no such connection.
+            IndexError: unknown connection.
             SourceError: the source changed, or could be read only once.
         """
         from tcpwin.analysis.exchanges import list_exchanges
@@ -273,10 +277,10 @@ class Measurement:
 
         Args:
             by: ``port`` (the server's address and port), ``host`` (pairs of hosts), ``connection``, or ``path`` (method
-                and path of HTTP requests, where their payload was captured).
+                and path of HTTP requests whose payload was captured).
 
         Raises:
-            ArgumentError: the group is unknown.
+            ArgumentError: unknown group.
             SourceError: the source changed, or could be read only once.
         """
         from tcpwin.analysis.exchanges import group_exchanges, list_exchanges
@@ -286,7 +290,7 @@ class Measurement:
     def _exchanges(
         self, connections: Iterable[int], most: int, progress: Callable[[int], object] | None
     ) -> tuple[dict[str, Any], int]:
-        """Return the columns of connections' exchanges, and the number of exchanges beyond `most`."""
+        """Return the columns of the connections' exchanges, and the number of exchanges beyond `most`."""
         columns, omitted, is_same = self._engine.exchanges(
             self._source.open(),
             set(connections),
@@ -302,18 +306,18 @@ class Measurement:
     def _request_targets(
         self, frames: Sequence[int], progress: Callable[[int], object] | None
     ) -> tuple[Any, list[str]]:
-        """Return codes and words of the HTTP targets in frames, which are in order."""
+        """Return codes and words of the HTTP targets in these frames, which must be in order."""
         return _engine.request_targets(self._source.open(), frames, name=self._source.name, progress=progress)
 
     def follow(self, connections: Iterable[int]) -> None:
-        """Read series and events of several connections in one go, so that asking for each is free."""
+        """Read series and events of several connections in one pass, so that later access needs no reading."""
         wanted = {id for id in connections if id not in self._details}
         if wanted:
             details = self._read_details(wanted, buckets=self._buckets)
             self._details.update(dict.fromkeys(wanted, details))
 
     def follow_events(self, connections: Iterable[int]) -> None:
-        """Read events and stalls of several connections in one go, if they were not kept, so that asking is free."""
+        """Read events and stalls of several connections in one pass, unless they were already collected."""
         if self._noted is None:
             self.follow(connections)
 
@@ -326,10 +330,10 @@ class Measurement:
         buckets: int | None = None,
         rows: int = 0,
     ) -> list[View]:
-        """What `MeasuredConnection.view` gives, of several connections by their numbers, reading the source once.
+        """Return `MeasuredConnection.view` of several connections, reading the source once.
 
         Raises:
-            IndexError: there is no such connection.
+            IndexError: unknown connection.
             ArgumentError: the span ends before it begins.
             SourceError: the source changed, or could be read only once.
         """
@@ -360,7 +364,7 @@ class Measurement:
         return [View(each, details, start_ns=start_ns, end_ns=end_ns, rows=rows) for each in connections]
 
     def _happened(self, connection: MeasuredConnection) -> View:
-        """Return the view with a connection's events and stalls."""
+        """Return a view with a connection's events and stalls."""
         if self._noted is None or connection.id in self._details:
             return self._life(connection)
         return View(connection, self._noted)
@@ -397,7 +401,7 @@ class Measurement:
             raise TcpwinError(f"{self.name} changed since it was analysed; analyse it again")
 
     def _listed(self, id: int) -> tuple[list[tuple[Any, ...]], int]:
-        """Return a connection's events and how many were left out."""
+        """Return a connection's events, and the number of events omitted."""
         self.follow([id])
         return self._details[id].events(id)
 
@@ -415,7 +419,7 @@ class Measurement:
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Itself, as of other objects that nobody changes: the capture is not read again."""
+        """Return this object itself: nothing modifies it, and the capture is not read again."""
         return self
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The per-segment table as columns: codes of the engine become names."""
+"""The per-segment table as columns, with the engine's codes as names."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _TEXTS = ("direction", "src", "dst", "events")
 _KINDS = {"time_ns": "Int64", "frame": "UInt64", "rtt_ns": "UInt64", "shift": "UInt8"} | dict.fromkeys(
     ("sport", "dport", "flags", "window_raw"), "UInt16"
 )
-"""The numeric columns that do not have 32 bits, by polars' types."""
+"""Numeric columns that do not have 32 bits, with their polars types."""
 
 
 def as_table(columns: dict[str, Any], order: Iterable[str]) -> Table:
-    """Put the engine's columns, in which addresses and events are codes, in order."""
+    """Order the engine's columns, in which addresses and events are codes."""
     table: dict[str, NDArray[Any] | Coded] = {}
     for name in order:
         values, mask = columns[name]
@@ -54,7 +54,7 @@ def write_segments(
     """Write the per-segment table as Parquet, some rows at a time; needs the ``tables`` extra.
 
     Returns:
-        The number of connections, and the capture's facts.
+        The number of connections, and facts about the capture.
 
     Raises:
         OSError: the file cannot be written.
@@ -69,7 +69,7 @@ def write_segments(
 
 
 def _schema(order: Iterable[str]) -> polars.Schema:
-    """Return the columns as a polars data frame."""
+    """Return the polars schema of the columns."""
     import polars
 
     return polars.Schema(

@@ -13,24 +13,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A quantity over time, as extremes per time bucket; only buckets in which something happened.
+    """A quantity over time, as extremes for each time bucket; only buckets in which something happened.
 
     Attributes:
-        name: receive_window, right_edge, flight, pipe, sequence, acknowledged (bytes; right edge, sequence and
-            acknowledged, which is SND.UNA, count from the connection's start, the SYN as one; flight, pipe and
-            acknowledged are empty where no ACK of the data was captured), sacked (bytes in flight
-            that SACK reported as received: what pipe leaves out), window_raw (the window field as on the wire);
-            throughput (payload), goodput (payload that was acknowledged, each byte once), resent (payload that was
-            sent before): bytes per bucket, use `sum`; rtt (of each ACK, at the capture point), rtt_smoothed, rto
-            (nanoseconds; the timeout that a Linux sender has, step by step); sender_flight and sender_window (bytes in
-            flight, and the window from the SND.UNA that it has, as the sender saw them, where the capture point is
-            another) or cwnd_model (the congestion window by Linux's rules, bytes); delivery_rate (bits a second) and
-            queue_delay (nanoseconds; round trip less the least), each of a round trip, or of several in a row where
-            there are more than 256: what the judge of the path sees, at either end.
-        time_ns: when each bucket begins, nanoseconds since the epoch. Shape (n,), like all arrays here.
-        min, max, last: least, greatest and last value in the bucket.
+        name: receive_window, right_edge, flight, pipe, sequence, acknowledged (bytes). The right edge, sequence and
+            acknowledged (SND.UNA) count from the connection's start, with the SYN as one; flight, pipe and acknowledged
+            are
+            empty if no ACK of the data was captured. sacked: bytes in flight that SACK reports as received, which pipe
+            excludes. window_raw: the window field as on the wire.
+            throughput (payload), goodput (acknowledged payload, each byte once) and resent (payload sent before): bytes
+            in
+            each bucket, in `sum`. rtt (of each ACK, at the capture point), rtt_smoothed, rto: nanoseconds; rto is a
+            Linux
+            sender's timeout, step by step. sender_flight and sender_window: bytes in flight, and the window from
+            SND.UNA, as
+            the sender saw them if the capture point is elsewhere. cwnd_model: the congestion window by Linux's rules,
+            bytes.
+            delivery_rate (bit/s) and queue_delay (nanoseconds; round trip less the minimum): one value for each round
+            trip,
+            or for several in a row if there are more than 256; the path is judged by these at either end.
+        time_ns: start of each bucket, nanoseconds since the epoch. Shape (n,), like all arrays here.
+        min, max, last: smallest, largest and last value in the bucket.
         sum: their sum.
-        width_ns: the buckets' width: 1 while every sample stands alone, doubled as often as needed.
+        width_ns: width of the buckets: 1 while every sample has a bucket, doubled as often as needed.
     """
 
     name: str
@@ -50,15 +55,15 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class BudgetSeries:
-    """Where a sender's time went, over time: intervals that follow each other without a gap.
+    """A sender's time budget over time: consecutive intervals without gaps.
 
-    While there are few, each is of one item; neighbours are put together when there are more than the view has buckets.
-    Over a connection's whole life each item adds up to the direction's field, ``budget_zero_window_ns`` for
+    Each interval has one item while there are few; neighbours are merged when they exceed the view's number of buckets.
+    Over a connection's whole life each item adds up to the direction's field, such as ``budget_zero_window_ns`` for
     ``zero_window``.
 
     Attributes:
-        start_ns, end_ns: when each interval begins and ends, nanoseconds since the epoch. Shape (n,), like all arrays.
-        spent_ns: by item, in the order of the fields: how much of each interval it took.
+        start_ns, end_ns: bounds of each interval, nanoseconds since the epoch. Shape (n,), like all arrays.
+        spent_ns: time of each item in each interval, in the order of the fields.
     """
 
     start_ns: NDArray[np.int64]
@@ -75,17 +80,18 @@ class BudgetSeries:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A silence of a connection, longer than 200 ms, two round trips or the timeout (rule of TAPO, Zhou et al. 2015).
+    """A silence of a connection that exceeds 200 ms, two round trips or the timeout (rule of TAPO, Zhou et al. 2015).
 
     Attributes:
-        start_ns, end_ns: times of the segments before and after it; `before_frame` and `after_frame` are theirs.
-        cause: handshake_loss, handshake_delay, timeout, double_loss (sent again and lost again), tail_loss,
-            tail_loss_probe, spurious_timeout, zero_window, window_update_lost, window_full, delayed_ack, path_delay (an
-            ACK that came late); response (the peer's answer was not there yet), application (the sender had nothing to
-            send), idle (neither had); or unknown.
-        sender: whose data waited, or who had nothing to send: ``a`` or ``b``.
+        start_ns, end_ns: times of the segments before and after it, which are `before_frame` and `after_frame`.
+        cause: handshake_loss, handshake_delay, timeout, double_loss (a lost retransmission), tail_loss,
+        tail_loss_probe,
+            spurious_timeout, zero_window, window_update_lost, window_full, delayed_ack, path_delay (an ACK that arrived
+            late); response (waiting for the peer's answer), application (the sender had nothing to send), idle (neither
+            side had); or unknown.
+        sender: the side whose data waited, or which had nothing to send: ``a`` or ``b``.
         flight_bytes: in flight from that side before the silence.
-        window_bytes: the window that it had; None where it is not known in bytes.
+        window_bytes: window of that side; None if unknown in bytes.
     """
 
     start_ns: int
@@ -99,5 +105,5 @@ class Stall:
 
     @property
     def duration_ns(self) -> int:
-        """How long it was."""
+        """Duration of the stall."""
         return self.end_ns - self.start_ns

@@ -1,4 +1,4 @@
-"""Columns of equal length: numpy arrays, masked where there is no value."""
+"""Columns of equal length: numpy arrays, masked where a value is missing."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """A column of texts that repeat.
+    """A text column with repeated values.
 
     Attributes:
-        codes: of each row which of the words it holds, shape (rows,).
-        words: texts, or None for no text.
+        codes: index of each row's word, shape (rows,).
+        words: the texts; None stands for no text.
     """
 
     codes: NDArray[Any]
@@ -44,7 +44,7 @@ class Table(Mapping[str, NDArray[Any]]):
         return self._texts[name]
 
     def coded(self, name: str) -> NDArray[Any] | Coded:
-        """A column as it is held: texts that repeat are codes of words."""
+        """Return a column in its stored form: repeated texts are codes of words."""
         return self._columns[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -55,7 +55,7 @@ class Table(Mapping[str, NDArray[Any]]):
 
     @property
     def height(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         for column in self._columns.values():
             return len(column.codes if isinstance(column, Coded) else column)
         return 0
@@ -67,25 +67,25 @@ class Table(Mapping[str, NDArray[Any]]):
             yield dict(zip(self._columns, values, strict=True))
 
     def to_polars(self) -> polars.DataFrame:
-        """The same as a polars DataFrame; needs the ``tables`` extra."""
+        """Convert to a polars DataFrame; needs the ``tables`` extra."""
         import polars
 
         return polars.DataFrame({name: _polars_series(polars, column) for name, column in self._columns.items()})
 
     def to_arrow(self) -> pyarrow.Table:
-        """The same as an Arrow table; needs the ``arrow`` extra."""
+        """Convert to an Arrow table; needs the ``arrow`` extra."""
         import pyarrow
 
         return pyarrow.table({name: _arrow_array(pyarrow, column) for name, column in self._columns.items()})
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The same as a pandas DataFrame of Arrow's types, which know missing values; needs the ``pandas`` extra."""
+        """Convert to a pandas DataFrame of Arrow's types, which allow missing values; needs the ``pandas`` extra."""
         import pandas
 
         return self.to_arrow().to_pandas(types_mapper=pandas.ArrowDtype)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows for whoever speaks Arrow's C stream, as polars, DuckDB and pandas do; needs the ``arrow`` extra."""
+        """Export the rows as Arrow's C stream, for polars, DuckDB and pandas; needs the ``arrow`` extra."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
@@ -140,12 +140,12 @@ def decoded(column: Coded) -> NDArray[Any]:
 
 
 def masked(values: NDArray[Any], mask: NDArray[np.bool_] | None) -> NDArray[Any]:
-    """Return an array with the values that `mask` marks as missing masked."""
+    """Return an array whose missing values, marked by `mask`, are masked."""
     return values if mask is None else np.ma.MaskedArray(values, mask=mask)
 
 
 def texts(values: Sequence[str | None]) -> NDArray[Any]:
-    """Strings as an object array; None stays None."""
+    """Return strings as an object array; None stays None."""
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column

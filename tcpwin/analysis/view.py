@@ -1,4 +1,4 @@
-"""A connection over all its life or a span of it: series, events, stalls, and rows where these are few."""
+"""A connection over its whole life or a span of it: series, events, stalls, and rows if there are few."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
 class View:
-    """What happened in a connection between two times, both included; its memory is bounded by buckets and rows.
+    """A connection between two times, both inclusive; its memory is bounded by the numbers of buckets and rows.
 
     Attributes:
         connection: the connection.
-        start_ns, end_ns: the span, nanoseconds since the epoch; the connection's life where none was asked for.
+        start_ns, end_ns: the span, nanoseconds since the epoch; by default the connection's life.
     """
 
     def __init__(
@@ -44,38 +44,41 @@ class View:
         self._most_rows = rows
 
     def series(self, name: SeriesName, *, direction: DirectionName = "a_to_b") -> Series:
-        """A quantity over the span, by a name that `Series` lists.
+        """Return a quantity over the span; `Series` lists the names.
 
-        Where a value holds until the next, the first bucket carries the one that was in force when the span began.
-        Empty where nothing is known: ``flight`` and ``pipe`` without ACKs of the data, as ``flight_max_bytes`` is None;
-        ``acknowledged`` without a segment of the other side.
+        If a value holds until the next one, the first bucket contains the value in force when the span began. A series
+        is
+        empty if its values are unknown: ``flight`` and ``pipe`` without ACKs of the data, ``acknowledged`` without a
+        segment
+        of the other side.
 
         Raises:
-            KeyError: there is no such series.
+            KeyError: unknown series.
         """
         columns, width_ns = self._details.series(self.connection.id, is_a(direction), name)
         if not self._is_known(name, direction):
-            # The value of a lone SYN would seem to last.
+            # A lone SYN's value would appear to last.
             columns = [column[:0] for column in columns]
         time_ns, least, most, last, total = columns
         return Series(name, time_ns, least, most, last, total, width_ns)
 
     def _is_known(self, name: str, direction: DirectionName) -> bool:
-        """Whether both sides were captured, for what needs both."""
+        """Whether the captured sides are enough for this series."""
         there, back = (self.connection.a_to_b, self.connection.b_to_a)[:: 1 if is_a(direction) else -1]
         if name in ("flight", "pipe"):
             return there.flight_max_bytes is not None
         return name != "acknowledged" or back.segments > 0
 
     def place(self, seq: int, *, direction: DirectionName = "a_to_b") -> int | None:
-        """Where a sequence number, as on the wire, lies on the axis of the series ``sequence``; None without a segment.
+        """Locate a sequence number from the wire on the axis of the series ``sequence``; None if there are no segments.
 
-        It is exact modulo 2³²: of a direction with more data, the place nearest to the end of the span is given.
+        The result is exact modulo 2³²; if a direction has more data, it is the candidate nearest to the end of the
+        span.
         """
         return self._details.place(self.connection.id, is_a(direction), seq)
 
     def percentiles(self, name: PercentilesName, *, direction: DirectionName = "a_to_b") -> Percentiles:
-        """How ``receive_window``, ``flight`` or ``pipe`` was distributed over the time of the span.
+        """Return the distribution of ``receive_window``, ``flight`` or ``pipe`` over the time of the span.
 
         Raises:
             KeyError: unknown name.
@@ -87,54 +90,58 @@ class View:
         return Percentiles(p5, p25, p50, p75, p95, p99, step_bytes)
 
     def round_trips(self, *, direction: DirectionName = "a_to_b") -> RoundTrips:
-        """How the round trips of this direction's ACKs, as in the column ``rtt_ns``, were distributed."""
+        """Return the distribution of the round trips of this direction's ACKs, as in the column ``rtt_ns``."""
         return RoundTrips(*self._details.round_trips(self.connection.id, is_a(direction), SHARES))
 
     def budget(self, *, direction: DirectionName = "a_to_b") -> BudgetSeries:
-        """Return the sender's time over the span, item by item."""
+        """Return the sender's time budget over the span."""
         start_ns, end_ns, spent_ns = self._details.budget(self.connection.id, is_a(direction))
         return BudgetSeries(start_ns, end_ns, dict(zip(_engine.BUDGET_ITEMS, spent_ns, strict=True)))
 
     @cached_property
     def events(self) -> list[Event]:
-        """Every segment of the span at which something happened, in order; the first million."""
+        """Return every segment of the span with an event, in order; at most the first million."""
         records, _ = self._details.events(self.connection.id)
         return [Event(*values) for values in records]
 
     @cached_property
     def event_columns(self) -> EventColumns:
-        """The same as columns, for questions to all of many."""
+        """Return the events as columns, for questions about all of them."""
         from tcpwin.analysis.event_columns import EventColumns
 
         return EventColumns(self._details, self.connection.id)
 
     @cached_property
     def stalls(self) -> list[Stall]:
-        """Long silences that touch the span, and what each waited for, in order; see `Stall`."""
+        """Return long silences that touch the span, with their causes, in order; see `Stall`."""
         return [Stall(**record) for record in self._details.stalls(self.connection.id)]
 
     @cached_property
     def stall_columns(self) -> StallColumns:
-        """The same as columns, for questions to all of many."""
+        """Return the stalls as columns, for questions about all of them."""
         from tcpwin.analysis.event_columns import StallColumns
 
         return StallColumns(self._details, self.connection.id)
 
     def zero_window_columns(self, *, direction: DirectionName = "a_to_b") -> ZeroWindowColumns:
-        """Closed windows that touch the span, as columns; none is left out, as of those that `Direction` lists."""
+        """Return all closed windows that touch the span, as columns; the list in `Direction` may omit some."""
         from tcpwin.analysis.event_columns import ZeroWindowColumns
 
         return ZeroWindowColumns(self._details, self.connection.id, is_a(direction))
 
     @cached_property
     def rows(self) -> Table | None:
-        """The segments of the span, or None where there are more than were asked for.
+        """Return the segments of the span, or None if there are more than requested.
 
-        The columns of `MeasuredConnection.segments`, and places on the axis of the series ``sequence``, in bytes from
-        the connection's start with the SYN as one, masked where there is none. On the axis of the sender's own data:
-        ``sequence``, the segment's first byte. On that of the other direction's data, which the segment acknowledges:
-        ``acknowledged``, ``right_edge`` (that plus the window, where its scale is certain), and the ends of up to four
-        SACK blocks, ``sack_left_1`` and ``sack_right_1`` to ``sack_left_4`` and ``sack_right_4``, a DSACK among them.
+        The columns of `MeasuredConnection.segments`, and positions on the axis of the series ``sequence``: bytes from
+        the
+        connection's start, with the SYN as one; masked if unknown. ``sequence`` is the segment's first byte. The others
+        are
+        on the axis of the opposite direction, which the segment acknowledges: ``acknowledged``, ``right_edge`` (that
+        plus
+        the window, if its scale is certain), and the ends of up to four SACK blocks including a DSACK, ``sack_left_1``
+        and
+        ``sack_right_1`` to ``sack_left_4`` and ``sack_right_4``.
         """
         columns = self._details.rows(self.connection.id)
         if columns is None or len(columns["frame"][0]) > self._most_rows:
@@ -149,7 +156,7 @@ class View:
 
 
 def is_a(direction: DirectionName) -> bool:
-    """Whether the initiator sends in a direction."""
+    """Whether the initiator is the sender in this direction."""
     if direction not in ("a_to_b", "b_to_a"):
         raise ArgumentError(f"direction is a_to_b or b_to_a, not {direction}")
     return direction == "a_to_b"

@@ -1,7 +1,8 @@
 """Addresses of captures on web servers and in object stores, and the stores themselves.
 
-In: an address. Out: its kind, or an open store. Credentials and endpoints come from the environment, as for the clouds'
-tools.
+In: an address. Out: its kind, or an open store. Credentials and endpoints come from the same environment variables as
+for
+the cloud vendors' tools.
 """
 
 from __future__ import annotations
@@ -23,9 +24,7 @@ def is_address(source: str) -> bool:
 
 
 def public_name(address: str) -> str:
-    """Return a path unchanged, and an address without possible secrets: the query, which may contain a signature, and a
-    password.
-    """
+    """Return a path unchanged, and an address without its query (which may contain a signature) and password."""
     if not is_address(address):
         return address
     from urllib.parse import urlsplit

@@ -22,7 +22,7 @@ from tcpwin.sources.addresses import CHUNK_BYTES, WEB, is_of_store, open_store, 
 MOST_BYTES = 64 << 30
 MOST_SECONDS = 3600.0
 SILENT_SECONDS = 60.0
-"""Timeout without a byte."""
+"""Maximum time without receiving data."""
 MOST_REDIRECTS = 5
 
 
@@ -113,7 +113,7 @@ def _copy(name: str, answer: http.client.HTTPResponse, file: IO[bytes], until: f
 def _fetch_object(address: str) -> IO[bytes]:
     with tempfile.TemporaryDirectory(prefix="tcpwin-") as folder:
         copy = Path(folder) / "capture"
-        # The client's threads do not survive a fork, so a process that forks must never have used one.
+        # The client's threads do not survive a fork, so only a child process may use it.
         alone(_copy_object, address, str(copy), min(MOST_BYTES, shutil.disk_usage(folder).free))
         return copy.open("rb")
 

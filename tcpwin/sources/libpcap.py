@@ -1,6 +1,6 @@
 """libpcap, which compiles filters; the engine runs them.
 
-libpcap would ask name servers for host names. It compiles where it cannot open a socket: only /etc/hosts is left.
+libpcap would ask name servers for host names. It therefore compiles without access to sockets, which leaves /etc/hosts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tcpwin.errors import FilterError, SourceError
 from tcpwin.offline import run_offline
 
 _SNAPLEN_BYTES = 262_144
-"""tcpdump's default: the return value of a program for a matching packet."""
+"""A compiled program's return value for a matching packet: tcpdump's default."""
 NOT_RESOLVED = "names are not looked up, as that would send them to name servers: use an address"
 _WORD = re.compile(r"[\w.:\\-]*[^\W\d_][\w.:\\-]*")
 _NUMBER = re.compile(r"0x[0-9a-f]+|[0-9a-f]*:[0-9a-f:.]*|[0-9a-f]{2}(?:-[0-9a-f]{2}){5}", re.ASCII | re.IGNORECASE)

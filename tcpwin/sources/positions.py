@@ -1,7 +1,6 @@
-"""Open files that several readers read concurrently, each from its own position.
+"""Let several readers read an open file concurrently, each from its own position.
 
-In: an open binary file. Out: readers whose position nobody else moves: not another thread, a forked process, or the
-file's owner.
+In: an open binary file. Out: readers whose positions no other thread, forked process or owner of the file can move.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Reader:
 
 
 def reads_at(file: IO[bytes]) -> ReadAt:
-    """Return a positioned reader for a seekable file."""
+    """Return a function that reads a seekable file at any position."""
     descriptor = _descriptor(file)
     if descriptor is not None:
         return _Own(descriptor)

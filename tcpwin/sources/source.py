@@ -21,7 +21,7 @@ Packets: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] 
 """Input of :func:`tcpwin.analyze`: a path, an address, several, an open file, bytes, scapy packets, a dpkt reader."""
 
 SEEN_BYTES, PIECES = 1 << 18, 16
-"""Bytes of a file to hash to detect changes, and the number of pieces; takes a millisecond."""
+"""Bytes of a file hashed to detect changes, and the number of samples; hashing takes about a millisecond."""
 
 
 class Source(ABC):
