@@ -22,8 +22,8 @@ pub fn sum_of(items_ns: &Items, wanted: ItemTrait) -> i64 {
 ///
 /// The kernel knows how long it waited for the window; the packets show how that time divides among the window's items.
 /// The kernel counts a state, not a cause: with a standing queue both the window and the path are full, and a larger
-/// window would gain nothing. It counts the send buffer only while all of it is in flight and the writer sleeps; packets
-/// show that it limits the flight for longer.
+/// window would gain nothing. The kernel counts time limited by the send buffer only while the whole buffer is in
+/// flight and the writer sleeps; the packets show that the buffer limits the flight for longer.
 pub fn corrected_by_kernel(items_ns: &Items, window_ns: i64, buffer_ns: i64) -> Items {
     let mut items = *items_ns;
     let has_ns = sum_of(&items, ItemTrait::Window);
@@ -98,7 +98,7 @@ pub fn corrected_by_receiver(items_ns: &Items, shown_ns: &Items) -> Items {
     items
 }
 
-/// `whole * share / of`, rounded down; exact where the product exceeds 64 bits.
+/// Return `whole * share / of`, rounded down, without overflow.
 fn part(whole: i64, share: i64, of: i64) -> i64 {
     (i128::from(whole) * i128::from(share)).div_euclid(i128::from(of)) as i64
 }

@@ -46,7 +46,7 @@ pub struct Columns {
 pub struct Losses {
     pub items_ns: [Items; 2],
     pub loss: [Loss; 2],
-    /// Whether the connection's verdict is that of the direction b to a.
+    /// Whether the connection's verdict is about direction b to a.
     pub is_back: bool,
 }
 
@@ -66,7 +66,7 @@ impl Losses {
             .each_ref()
             .map(|items_ns| Loss::of(items_ns, doubts));
         for (loss, view) in loss.iter_mut().zip(&views) {
-            // A stall matters only if much time was lost that is still a small share of the whole, which is rare.
+            // A stall matters only if much time was lost but is a small share of the total, which is rare.
             if loss.lost_ns >= MIN_COST_NS && !loss.is_problem && view.end_stall().is_some() {
                 let doubts = Doubts {
                     is_stalled: true,

@@ -14,8 +14,8 @@ use crate::verdict::traits::QUEUED_SHARE;
 const NEEDLESS_SHARE: f64 = 0.95;
 /// Share of the retransmissions above which a cause explains them.
 const MOST_SHARE: f64 = 0.5;
-/// Share of the longest queue that the mean loss must meet to be an overflow. In the lab's random worlds, random losses
-/// meet at most 0.4 of the longest queue, and overflows at least 0.7.
+/// Share of the longest queueing delay above which the mean delay before losses shows an overflowing queue. In the
+/// lab's random worlds, random losses reach at most 0.4 and overflows at least 0.7.
 const FULL_SHARE: f64 = 0.6;
 
 /// The fate of a direction's packets between the sender's capture and the receiver's.
@@ -89,7 +89,7 @@ impl Crossing {
             && before_ns >= FULL_SHARE * longest_ns as f64
     }
 
-    /// The limit that an item's time belongs to; `limit` is the one that a single capture shows.
+    /// Return the limit that an item's time belongs to; a single capture shows `limit`.
     pub fn limit_of(&self, item: SenderState, limit: Limit) -> Limit {
         match (limit, item) {
             (Limit::PathLoss, SenderState::FastRecovery | SenderState::AfterLoss)

@@ -4,11 +4,11 @@ use crate::tables::budget_item::{SenderState, SENDER_STATES};
 use crate::tables::limit::{Limit, LIMITS};
 use crate::verdict::budget::Items;
 
-/// Minimum cost: what a person notices, and Linux's shortest retransmission timeout.
+/// Minimum cost of a problem: what a person notices, and Linux's minimum retransmission timeout.
 pub const MIN_COST_NS: i64 = 200_000_000;
 /// Minimum cost as a share of the time in which the sender had work; anything smaller works as designed.
 pub const MIN_SHARE: f64 = 0.1;
-/// Exchanges from which a conversation is chatty: a page over TLS needs fewer.
+/// Number of exchanges from which a conversation is chatty; a page over TLS needs fewer.
 const CHATTY_EXCHANGES: i64 = 10;
 /// Limits that differ by less than this share of the duration are of similar size: rounds are a coarse measure.
 const CLOSE_SHARE: f64 = 0.1;
@@ -90,7 +90,8 @@ impl Loss {
         loss
     }
 
-    /// Return whether the connection's verdict is the other direction's: it lost more or, on a tie, carried more data.
+    /// Return whether the connection's verdict is about the other direction: it lost more or, on a tie, carried more
+    /// data.
     pub fn is_less_than(&self, other: &Loss, is_other_main: bool) -> bool {
         match (self.is_problem, other.is_problem) {
             (true, true) if self.lost_ns != other.lost_ns => other.lost_ns > self.lost_ns,
@@ -181,8 +182,8 @@ impl Division {
         }
     }
 
-    /// Name a fault first, and call it a problem, unless another limit that somebody can lift lost more time than a fault
-    /// that is not an error.
+    /// Put a fault first and call it a problem, unless the fault is not an error and another limit that somebody can
+    /// lift lost more time.
     ///
     /// A fault may take no time: a reset ends a connection in an instant. Waiting by design takes time but needs no fix.
     pub fn put_first(&mut self, fault: Limit, is_error: bool) {

@@ -150,7 +150,7 @@ pub struct Facts {
     pub connection: ConnectionFacts,
     pub data: DirectionFacts,
     pub back: BackFacts,
-    /// Whether the direction is b to a.
+    /// Whether the direction is from b to a.
     pub is_back: bool,
     /// Bytes carried from a and from b; acknowledged data counts even if the capture lacks it.
     pub carried_bytes: [u64; 2],

@@ -1,9 +1,10 @@
 //! Estimates the gain of lifting a limit: its time, less the time that the same bytes take under the next limit.
 //!
-//! In: the time of each limit in a direction's life, and what the direction carried. A lifted path carries four times as
-//! much, as in `tcpwin lab lift`; lifting any other limit leaves the path's rate and, unless it is the one lifted, one
-//! receive window per round trip. Bytes are spread evenly over the time that the path's rate does not explain, except
-//! silence. docs/time-budget.md compares the estimates with the lab's lifts of 200 random worlds.
+//! In: the time of each limit in a direction's life, and what the direction carried. A lifted path carries four times
+//! as much, as in `tcpwin lab lift`. After any other lift the path's rate still applies and, unless the receive window
+//! is lifted, so does a limit of one window per round trip. Bytes are spread evenly over the time that the path's rate
+//! does not explain, except silence. docs/time-budget.md compares the estimates with the lab's lifts of 200 random
+//! worlds.
 
 use crate::tables::budget_item::{ItemTrait, SenderState};
 use crate::tables::limit::{Limit, LIMITS};
@@ -11,7 +12,7 @@ use crate::verdict::budget::Items;
 use crate::verdict::division::Times;
 use crate::verdict::facts::Facts;
 
-/// Rate of a lifted path, as a multiple of its own.
+/// Rate of a lifted path, as a multiple of its original rate.
 const PATH_FACTOR: f64 = 4.0;
 /// Gain as a share of the time in which a buffer, a pacing writer or a policer held the sender below an unknown path rate.
 /// Any true gain between 44 % and 100 % is within a factor of 1.5 of it, as most were in docs/worlds.md.
@@ -258,7 +259,8 @@ impl Carried {
     }
 }
 
-/// Estimate the gain of carrying the same exchanges in a single round trip; in half as many at least.
+/// Estimate the gain of carrying the same exchanges in a single round trip; its lower bound is for half as many
+/// exchanges.
 fn of_round_trips(time_ns: i64, exchanges: i64) -> Gain {
     let at_once_ns = (i128::from(time_ns) * i128::from((exchanges - 1).max(0))
         / i128::from(exchanges.max(1))) as i64;

@@ -15,7 +15,7 @@ use crate::verdict::opinion::{Fix, Meaning, Opinion, Reason, Seen};
 use crate::verdict::owner::{End, Owner};
 use crate::verdict::traits::{is_answering, is_growing, is_slow};
 
-/// Share of the duration by which packets and kernel may differ before they disagree.
+/// Share of the duration above which a difference between packets and kernel is a disagreement.
 const DISAGREEING_SHARE: f64 = 0.1;
 
 /// A finding without its text.
@@ -95,7 +95,7 @@ pub struct Judgement {
     pub is_doubled: bool,
     /// Whether other subflows may have carried the data.
     pub is_subflow: bool,
-    /// Whether the first limit's data is that of the direction b to a.
+    /// Whether the first limit concerns data from b to a.
     pub is_back_limited: bool,
     /// Cost of the limit `also`; 0 if there is none.
     pub also_ns: i64,
@@ -161,7 +161,7 @@ struct Judge<'a> {
     evidence: &'a Evidence,
     seen: Seen<'a>,
     division: Division,
-    /// Time that each finding claims of each limit.
+    /// Time of each limit that each finding claims.
     claimed: Vec<(Limit, usize, i64)>,
 }
 
@@ -371,7 +371,7 @@ impl Judge<'_> {
             .map(|claim| (claim.item, claim.limit, claim.ns))
     }
 
-    /// Return the worst finding that recommends a fix, where no time was lost to fix.
+    /// Return the worst finding that recommends a fix, for a connection that lost no time to a limit that can be fixed.
     fn reported(&self) -> Option<usize> {
         let is_fixable = |each: &Finding| each.is_error || each.is_warning && each.has_remedy;
         let findings = self.evidence.findings.iter().enumerate();

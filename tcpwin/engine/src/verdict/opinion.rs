@@ -11,7 +11,8 @@ use crate::verdict::facts::{DirectionFacts, Facts};
 use crate::verdict::owner::{End, Owner};
 use crate::verdict::traits::{is_answering, is_growing, is_mostly_closed, is_mostly_recovering};
 
-/// Share of the sender's wait for its receiver that a single stop must have for the receiver to read well otherwise.
+/// Share of the sender's wait for its receiver from which a single stop explains the wait: otherwise, the receiver
+/// reads well.
 const ONLY_SHARE: f64 = 0.8;
 /// Ratio of a waiting round trip to the minimum RTT. In random lab worlds limited by the window it was at most 1.9.
 const WAITING: f64 = 2.0;
@@ -404,7 +405,8 @@ impl Seen<'_> {
         if data.path_rate_bps > 0.0 && path_ns > 0 && data.unique_bytes > 0 {
             let had_bps = data.unique_bytes as f64 * 8e9 / path_ns as f64;
             if had_bps < SPARE_SHARE * data.path_rate_bps {
-                // Even all of the data carried in this time alone would not fill the path: others share its queue.
+                // Even if all data had been carried in this time, it would not have filled the path: others share its
+                // queue.
                 let numbers = [had_bps, data.path_rate_bps];
                 return opinion.meaning(Meaning::PathShared).numbers(numbers);
             }

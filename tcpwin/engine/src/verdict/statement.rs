@@ -116,8 +116,8 @@ impl Statement {
         }
     }
 
-    /// Everything that distinguishes sentences. Shares are written as whole percentages, and a non-zero one below 0.5 % as
-    /// such.
+    /// Return a key of everything that distinguishes sentences. They write shares as whole percentages, but distinguish
+    /// 0 from a share below 0.5 %.
     pub fn key(&self) -> StatementKey {
         let percents =
             |share: f64| (share * 100.0).round_ties_even() as i64 * 2 + i64::from(share > 0.0);
