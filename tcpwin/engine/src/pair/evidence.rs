@@ -83,7 +83,7 @@ impl<R: Rows> Pairer<'_, R> {
         all_lost && lost_bytes >= packet.sequence_len()
     }
 
-    /// A data packet missing from the near capture arrived: it may have been a retransmission of waiting packets.
+    /// Note a data packet that only the far capture has: it may have been a retransmission of waiting packets.
     pub fn note_arrived_alone(&mut self, number: u32, packet: &Sighting) {
         if packet.sequence_len() == 0 {
             return;
@@ -202,7 +202,7 @@ impl<R: Rows> Pairer<'_, R> {
         }
     }
 
-    /// RFC 2883: the receiver got these bytes twice.
+    /// Note bytes that the receiver reports as received twice (RFC 2883).
     fn note_dsack(&mut self, number: u32, left: Seq, right: Seq) {
         let path = self.direction(number);
         let mut at = path.lists[path.near.index()].last;

@@ -16,11 +16,11 @@ use crate::wire::{Segment, ACK, RST, SYN};
 /// Maximum packets stored for a connection without a mate, and for how long.
 const MAX_BUFFERED: usize = 2_048;
 const BUFFERED_NS: i64 = 8_000_000_000;
-/// All of a connection's first packets are looked up; of later ones, those whose hash ends in zero bits.
+/// A connection's first packets are all looked up; of its later ones, only those whose hash ends in zero bits.
 const LOOKED_UP: u64 = 16;
 const SAMPLE_MASK: u64 = 7;
 const MAX_KEYS: usize = 1_024;
-/// The median of this many indistinguishable packets belongs to a single packet.
+/// With this many indistinguishable packets, a few wrong pairs do not affect the median.
 const MANY: usize = 8;
 /// A SYN may follow the packets of its connection in the file by at most this time and this much data.
 const DISORDER_NS: i64 = 1_000_000_000;

@@ -24,7 +24,6 @@ impl Seed {
     }
 
     /// A constant seed, for sampling that must be reproducible and where crafted packets gain nothing.
-    /// written to be chosen costs no more than any other.
     pub const fn fixed() -> Self {
         Self {
             first: 0x9e37_79b9_7f4a_7c15,

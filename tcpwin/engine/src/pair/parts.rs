@@ -63,7 +63,7 @@ impl<R: Rows> Pairer<'_, R> {
         open: &mut Vec<(Seq, Seq)>,
     ) {
         let mut full = self.direction(number).full_segment();
-        // `fewest`: if each waiting frame is a single segment.
+        // `fewest`: the number of segments if each waiting frame is a single one.
         let (mut done, mut parts, mut fewest, mut is_mixed) = (0, 0, 0, false);
         while done < packet.payload_len {
             let left = packet.payload_len - done;

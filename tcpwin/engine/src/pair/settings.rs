@@ -118,7 +118,7 @@ pub fn slack_of(windows: &[Window]) -> f64 {
     if disagreed < 2 || disagreed * CONTRADICTORY_SHARE < beyond_ns.len() {
         return SLACK_NS;
     }
-    // Rarely, two of the worst are farther apart than any neighbours.
+    // Rarely, the bounds farthest apart differ by more than any adjacent ones.
     let most_ns = beyond_ns
         .iter()
         .filter(is_contradictory)
