@@ -151,7 +151,7 @@ impl DirectionView<'_> {
         self.cold_state()?.end_stall()
     }
 
-    /// The part of it in which the peer did not answer.
+    /// Return the part of the final stall in which the peer did not answer.
     fn unanswered_ns(&self) -> i64 {
         self.end_stall()
             .filter(|stall| stall.kind.is_unanswered())
@@ -251,8 +251,7 @@ impl DirectionView<'_> {
         peer.own_scale.is_certain() || (data.window.is_known && least >= wanted)
     }
 
-    /// Return whether the capture holds one side only, and not its call for the other: what the side waited for is in
-    /// packets that the capture lacks.
+    /// Return whether only one side was captured, and without its SYN: the packets that it waited for are missing.
     fn is_one_sided(&self) -> bool {
         let [side, other] = &self.connection.directions;
         side.is_seen != other.is_seen
@@ -260,7 +259,7 @@ impl DirectionView<'_> {
             && self.unanswered_ns() == 0
     }
 
-    /// Time from the first SYN to the ACK that completed the handshake; the whole life if none did.
+    /// Time from the first SYN to the ACK that completed the handshake; `total_ns` if none did.
     pub(super) fn handshake_ns(&self, total_ns: i64) -> i64 {
         let connection = self.connection;
         let since_start = |ns: i64| ns.saturating_sub(connection.start_ns).max(0);
@@ -270,7 +269,7 @@ impl DirectionView<'_> {
         if connection.syn_ns().or(connection.syn_ack_ns()).is_none() {
             return 0;
         }
-        // If the handshake was captured only in part, the first data shows that it is over.
+        // If only part of the handshake was captured, the first data shows that it is over.
         let data = connection.directions.iter();
         let first = data
             .filter(|direction| direction.data_segments > 0)

@@ -34,10 +34,10 @@ pub struct BudgetTrack {
     spans: Vec<TurnSpan>,
 }
 
-/// Later turns of a longer conversation are placed by their sums alone.
+/// Maximum number of turns to place on the time axis; the time of later ones is adjusted to the total.
 const MOST_TURNS: usize = 4096;
 
-/// A wait of one side for the other at the capture point, half of the path's part at either end.
+/// A side's turn as seen at the capture point, with half of the round trip at each end.
 #[derive(Clone, Copy)]
 struct TurnSpan {
     from_ns: i64,
@@ -72,7 +72,7 @@ impl BudgetTrack {
         }
     }
 
-    /// Note a turn that began with the newest segment, sent by `side`, whichever direction this is.
+    /// Record a turn that ended with the newest segment, sent by `side`.
     pub fn take_turn(&mut self, now_ns: i64, connection: &Connection, side: usize) {
         let (acts, other) = (
             &connection.directions[side],
@@ -100,7 +100,7 @@ impl BudgetTrack {
         }
     }
 
-    /// Charge the waits to whose turn it was.
+    /// Charge each turn's time to the side whose turn it was, and to the path.
     fn place_turns(&mut self) {
         for span in std::mem::take(&mut self.spans) {
             let (own_from_ns, own_to_ns) = (span.from_ns + span.half_ns, span.to_ns - span.half_ns);
@@ -313,7 +313,7 @@ const ANY: [usize; KINDS] = {
     kinds
 };
 
-/// Count the turns of a side, without data that crossed the other side's.
+/// Count the turns of a side, except those in which its data crossed the other side's.
 fn turns_of(side: &Direction) -> u32 {
     let turns = side.pace().and_then(|pace| pace.turns.as_deref());
     let counted = turns.map_or(0, |turns| turns.waits.turns);

@@ -1,8 +1,8 @@
-//! The exchanges of conversations: each request with its answer, and whose time passed between them.
+//! The exchanges of a conversation: each request with its answer, and who spent the time.
 //!
-//! A request is new data of the side that asks, until the other side sends data that acknowledges all of it. Its answer is
-//! the data of that side until the next answer begins. Data that acknowledges only a part of a request belongs to the
-//! answer before.
+//! A request is new data from the side that asks, until the other side sends data that acknowledges all of it. The
+//! answer is the other side's data up to the next answer. Data that acknowledges only part of a request belongs to the
+//! previous answer.
 
 use std::collections::HashMap;
 
@@ -20,20 +20,20 @@ const NO_MESSAGE: Events = CAPTURE_DUPLICATE | KEEP_ALIVE | ZERO_WINDOW_PROBE;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exchange {
     pub connection: u32,
-    /// First and last segments.
+    /// Frames of the first and last segments.
     pub request_frame: u64,
     pub request_end_frame: u64,
     pub answer_frame: u64,
     pub answer_end_frame: u64,
     /// Time of the request's first segment at the capture point.
     pub start_ns: i64,
-    /// From when a had the last answer, or the connection, to when it asked.
+    /// From the arrival of the previous answer, or the end of the handshake, to the request.
     pub think_ns: i64,
     /// From the first to the last segment of the request.
     pub request_ns: i64,
-    /// The path's part of both waits.
+    /// The path's part of the waits before the request and before the answer.
     pub path_ns: i64,
-    /// From when b had the request to when it sent the first byte of the answer.
+    /// From the arrival of the request at b to the first byte of b's answer.
     pub work_ns: i64,
     /// From the first to the last segment of the answer.
     pub transfer_ns: i64,
@@ -41,12 +41,12 @@ pub struct Exchange {
     pub answer_bytes: u64,
 }
 
-/// The results of an earlier pass about a connection.
+/// Properties of a connection that an earlier pass has measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Roles {
     /// The side that asks.
     asking: usize,
-    /// Round trips between the capture point and each side.
+    /// RTT between the capture point and each side.
     legs_ns: [i64; 2],
     established_ns: Option<i64>,
 }
@@ -73,7 +73,7 @@ struct Part {
     start_ns: i64,
     end_ns: i64,
     bytes: u64,
-    /// Silence before it; unknown for the first data of a connection without a handshake.
+    /// Time since the previous data; unknown for the first data of a connection without a handshake.
     gap_ns: Option<i64>,
 }
 
@@ -100,18 +100,18 @@ impl Part {
     }
 }
 
-/// A connection's data until now.
+/// The state of a connection's conversation.
 #[derive(Debug)]
 struct Course {
     roles: Roles,
     /// End of each side's data.
     nxt: [Option<Seq>; 2],
-    /// How much of it the other side has acknowledged.
+    /// Acknowledgment number of the other side.
     una: [Option<Seq>; 2],
     last_data_ns: Option<i64>,
-    /// Not answered yet.
+    /// The request that is not answered yet.
     request: Option<Part>,
-    /// The last request that was answered, and its answer.
+    /// The last answered request, and its answer.
     answered: Option<(Part, Part)>,
 }
 
@@ -171,7 +171,7 @@ impl Course {
         None
     }
 
-    /// Process data that was sent before: what the receiver lacks ends later.
+    /// Process a retransmission: it extends the message if the receiver lacks the data.
     fn resend(&mut self, segment: &Segment, side: usize, end: Seq) {
         if self.una[side].is_some_and(|una| !end.is_after(una)) {
             return;
@@ -193,7 +193,7 @@ impl Course {
         let wait_ns = answer.start_ns.saturating_sub(request.end_ns).max(0);
         let gap_ns = request.gap_ns.unwrap_or(0).max(0);
         let there_ns = legs_ns[1 - asking].clamp(0, wait_ns);
-        // The handshake ends with a segment of a.
+        // The handshake ends with a segment from a.
         let is_first = request.start_ns.checked_sub(gap_ns) == self.roles.established_ns;
         let back_ns = if is_first {
             0
@@ -218,7 +218,7 @@ impl Course {
     }
 }
 
-/// A sink that lists the exchanges of chosen connections, up to a number.
+/// A sink that lists at most a given number of exchanges of the chosen connections.
 pub struct ExchangeSink {
     courses: HashMap<u32, Course>,
     most: usize,
@@ -249,7 +249,7 @@ impl ExchangeSink {
         }
     }
 
-    /// Return the exchanges in the order of their requests, and the number of those left out.
+    /// Return the exchanges in the order of their requests, and the number of omitted ones.
     pub fn finish(mut self) -> (Vec<Exchange>, u64) {
         for (id, course) in std::mem::take(&mut self.courses) {
             if let Some((request, answer)) = &course.answered {

@@ -1,9 +1,9 @@
-//! Groups of consecutive fields: JSON has a group whole, or not at all where nothing of it occurred.
+//! Groups of consecutive fields. JSON contains a group completely, or omits it if nothing in it occurred.
 
 use crate::output::field::{ConnectionField, DirectionField, Field};
 use crate::output::fields::{direction_fields, CONNECTION_FIELDS};
 
-/// A group, by its first field; it reaches to the first field of the next.
+/// A group, identified by its first field; it ends before the next group's first field.
 pub struct Group {
     pub name: &'static str,
     first: &'static str,
@@ -63,7 +63,7 @@ pub const DIRECTION_GROUPS: &[Group] = groups! {
 /// Members of a connection that are not fields.
 pub const MEMBERS: &[(&str, &str)] = &[("verdict", "The verdict.")];
 
-/// The fields of each group.
+/// Return the fields of each group.
 fn runs<'a, Get>(
     groups: &'static [Group],
     fields: impl Iterator<Item = &'static Field<Get>> + 'a,

@@ -12,12 +12,12 @@ use crate::tcp::window::zero::Episode;
 
 const BUDGET: &str = "budget";
 
-/// The fields of an object, in runs that are omitted together.
+/// Fields that are omitted together.
 struct Run<Get: 'static> {
     fields: Vec<Key<Get>>,
 }
 
-/// A field with its name as a key of an object.
+/// A field and its name as a JSON key.
 struct Key<Get: 'static> {
     text: String,
     is_nullable: bool,
@@ -38,18 +38,17 @@ pub struct Layout {
     pub has_verdict: bool,
     pub has_budget: bool,
     pub has_algorithm: bool,
-    /// Omit groups of which nothing occurred: every value is 0, false or, where a field may be null, null.
+    /// Omit groups in which nothing occurred: each value is null or, if the field is not nullable, 0 or false.
     pub omits_absent: bool,
 }
 
 impl Layout {
-    /// Everything.
     pub fn everything() -> &'static Layout {
         static EVERYTHING: OnceLock<Layout> = OnceLock::new();
         EVERYTHING.get_or_init(|| Layout::whole(false))
     }
 
-    /// Everything, or only what occurred.
+    /// Return a layout of all fields, optionally without groups in which nothing occurred.
     pub fn whole(omits_absent: bool) -> Layout {
         Layout {
             omits_absent,
@@ -57,11 +56,11 @@ impl Layout {
         }
     }
 
-    /// The fields and groups with these names; always the number.
+    /// Return a layout of the named fields and groups, and the connection's number.
     ///
     /// # Errors
     ///
-    /// The first name that is neither.
+    /// Returns the first unknown name.
     pub fn chosen(names: &[String]) -> Result<Layout, String> {
         let is_chosen = |name: &str| names.iter().any(|each| each == name);
         let layout =
@@ -81,7 +80,7 @@ impl Layout {
         }
     }
 
-    /// What `is_chosen` of group and field takes.
+    /// Create a layout of the fields for which `is_chosen(group, field)` is true.
     fn new(is_chosen: impl Fn(&str, &str) -> bool) -> Layout {
         fn run<Get>(
             fields: Vec<&'static Field<Get>>,
@@ -236,7 +235,7 @@ fn write_episode(out: &mut String, episode: &Episode) {
     );
 }
 
-/// Append the fields of a run, or none if nothing of them occurred and they may be omitted.
+/// Append a run of fields, unless nothing in it occurred and the layout omits such runs.
 fn write_run<Get>(
     out: &mut String,
     separator: &mut &str,
@@ -262,7 +261,7 @@ fn write_run<Get>(
     }
 }
 
-/// Return true if a reader can tell the value from its absence: null where the field may be null, else 0 or false.
+/// Return whether the value equals the default of an omitted field: null if it is nullable, else 0 or false.
 fn is_absent(value: &Value, is_nullable: bool) -> bool {
     match value {
         Value::None => is_nullable,
@@ -290,7 +289,7 @@ fn write_value(out: &mut String, value: &Value) {
     }
 }
 
-/// Append a number; the formatter would take most of the time of a document.
+/// Append a number. Formatting by the standard library would dominate the time of a document.
 fn write_int(out: &mut String, number: i64) {
     if (0..10).contains(&number) {
         out.push(char::from(b'0' + number as u8));
@@ -313,12 +312,12 @@ fn write_int(out: &mut String, number: i64) {
         first -= 1;
         digits[first] = b'0' + left as u8;
     }
-    // Up to one leading zero, of the last pair.
+    // The last pair may have a leading zero.
     let text = std::str::from_utf8(&digits[first..]).unwrap_or_default();
     out.push_str(text.strip_prefix('0').unwrap_or(text));
 }
 
-/// Most whole numbers that are exact as floating point.
+/// Numbers below this are exact as floating point.
 const EXACT: f64 = 9e15;
 
 fn write_real(out: &mut String, number: f64) {

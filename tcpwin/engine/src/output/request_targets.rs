@@ -7,11 +7,11 @@ use crate::output::headers::header_len;
 
 /// Packets between two calls of the progress function.
 const REPORT_EVERY: u64 = 1 << 14;
-/// Longer targets are unknown.
+/// Longer targets are reported as unknown.
 const MOST_TARGET_BYTES: usize = 256;
-/// Further ones are unknown.
+/// Maximum number of distinct targets; further targets are reported as unknown.
 const MOST_TARGETS: usize = 1 << 14;
-/// RFC 9110 §9.3, RFC 5789, and WebDAV's and UPnP's most frequent ones.
+/// RFC 9110 §9.3, RFC 5789, and the most frequent methods of WebDAV and UPnP.
 const METHODS: [&str; 14] = [
     "GET",
     "HEAD",
@@ -92,7 +92,7 @@ fn payload<'p>(packet: &Packet<'p>) -> Option<&'p [u8]> {
     packet.captured.get(header_len(packet)..)
 }
 
-/// Return method and path of a request line without the query. A path that the capture cuts is unknown.
+/// Return method and path of a request line, without the query; None if the capture truncates the path.
 fn target(payload: &[u8]) -> Option<String> {
     let space = payload.iter().take(16).position(|byte| *byte == b' ')?;
     let method = METHODS

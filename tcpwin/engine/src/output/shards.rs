@@ -58,8 +58,8 @@ enum Work {
     End(Option<i64>),
 }
 
-/// Read to the end like [`run_with`] for a sink that needs no segments, using info `threads` threads. The results do
-/// not depend on their number. A tracker with special settings runs alone.
+/// Read to the end like [`run_with`], on `threads` threads and without a sink. The results do not depend on the number
+/// of threads. A tracker with special settings runs alone.
 pub fn run_sharded(
     mut input: MergedReader,
     tracker: Tracker,

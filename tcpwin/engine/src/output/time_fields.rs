@@ -109,7 +109,7 @@ impl DirectionView<'_> {
 }
 
 impl DirectionView<'_> {
-    /// The side's own part of the time to the first byte.
+    /// Return the side's own part of the time to first byte.
     fn work(&self, share: f64) -> Value {
         match (self.first_byte(share), self.shift_ns()) {
             (Value::Int(first_ns), leg_ns) => {
