@@ -2,36 +2,35 @@
 
 use crate::tables::budget_item::SenderState;
 
-/// A sender's visible activity after a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Activity {
-    /// No segment of it was captured yet.
+    /// No segment from the sender was captured yet.
     #[default]
     Unseen,
-    /// Nothing in flight, or a small segment last: nothing more to send.
+    /// Nothing in flight, or the last segment was small: nothing more to send.
     Idle,
-    /// Data in flight, and room for more.
+    /// Data in flight, and the window has room for more.
     Busy,
     WindowFull,
     SmallWindow,
     ZeroWindow,
     FastRecovery,
     Timeout,
-    /// Repairing what was sent into a window that its receiver took back.
+    /// Retransmitting data that the receiver dropped because it had withdrawn the window.
     Refused,
     Closed,
     Unknown,
 }
 
 impl Activity {
-    /// The item that its time is charged to; None if only the whole round shows it.
+    /// Return the item that the time is charged to; None if it depends on the whole round.
     pub fn item(self) -> Option<SenderState> {
         Some(match self {
             Activity::Unseen | Activity::Busy => return None,
             Activity::Idle => SenderState::Application,
             Activity::WindowFull => SenderState::WindowFull,
-            // The receiver dropped arriving data because earlier data lay unread.
+            // The receiver dropped data because earlier data was unread.
             Activity::Refused => SenderState::Reader,
             Activity::SmallWindow => SenderState::SmallWindow,
             Activity::ZeroWindow => SenderState::ZeroWindow,
@@ -42,7 +41,7 @@ impl Activity {
         })
     }
 
-    /// Nothing lost, and the window not closed.
+    /// Return whether nothing is lost and the window is open.
     #[inline(always)]
     pub fn is_open(self) -> bool {
         matches!(

@@ -2,27 +2,27 @@
 
 use crate::tables::budget_item::SenderState;
 
-/// The newest entries, and how many there were.
+/// The newest entries, and the number of entries ever written.
 #[derive(Clone, Debug)]
 pub struct Log {
     entries: [Charge; LOGGED],
     written: u64,
 }
 
-/// More than a segment makes.
+/// More entries than one segment adds.
 const LOGGED: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charge {
-    /// The span is charged to the item; None if only the end of its round shows the item.
+    /// The span is charged to the item; None if the end of its round decides the item.
     Span {
         item: Option<SenderState>,
         from_ns: i64,
         to_ns: i64,
     },
-    /// The round is over: what was left open in it is this item's.
+    /// The round is over: its undecided spans belong to the item.
     Round(SenderState),
-    /// Move this much of the item's time since then to the idle restart.
+    /// Move this much of the item's time since `since_ns` to the idle restart.
     Restart {
         item: SenderState,
         since_ns: i64,
@@ -41,7 +41,7 @@ impl Log {
         self.written += 1;
     }
 
-    /// Entries from that number on, and the number of the next.
+    /// Return the entries from number `read` on, and the number of the next entry.
     pub fn since(&self, read: u64) -> (impl Iterator<Item = Charge> + '_, u64) {
         let first = read.max(self.written.saturating_sub(LOGGED as u64));
         let entries =

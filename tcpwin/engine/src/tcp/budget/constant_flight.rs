@@ -1,27 +1,27 @@
-//! Flights of constant size. No congestion window stays constant, so the send buffer or the receive window holds them.
+//! Flights of constant size. No congestion window stays constant, so the send buffer or the receive window limits them.
 //!
-//! Comes in: all rounds of a direction. Goes out: runs of rounds, by which `reassignment` judges.
+//! In: all rounds of a direction. Out: runs of rounds, for `reassignment`.
 
 use std::ops::Range;
 
 use crate::tables::budget_item::SenderState;
 use crate::tcp::path::history::Record;
 
-/// Rounds of one flight that a congestion window would have widened by several segments.
+/// Minimum length of a run: over as many rounds, a congestion window would have grown by several segments.
 const FLAT_ROUNDS: usize = 16;
 const FLAT_SEGMENTS: u32 = 3;
 const FLAT_PART: u32 = 16;
 const FLAT_DRIFT: i64 = 2;
 const FLAT_LEAST_SEGMENTS: u32 = 8;
-/// At least one round in this many reaches the flight that it cannot exceed, and at least one in this many of those
-/// lies in each half.
+/// At least one round in this many must reach the cap, and at least one in this many of those must lie in each half of
+/// the run.
 const CAPPED_PART: usize = 3;
 /// Share of its window that CUBIC keeps after a loss (RFC 9438 §4.6).
 const CUT: f64 = 0.7;
 
-/// Runs of rounds whose flight stayed constant or kept returning to one size. A congestion window would have grown,
-/// by at least half a segment per round (RFC 9438 §4.3, RFC 5681 §3.1). CUBIC's, however, stays near the size at which the
-/// last loss struck (fast convergence, RFC 9438 §4.7), and never keeps less than `CUT` of it.
+/// Return runs of rounds whose flight stayed constant or kept returning to one size. A congestion window would have
+/// grown by at least half a segment per round (RFC 9438 §4.3, RFC 5681 §3.1). CUBIC's window, however, stays near the
+/// size of the last loss (fast convergence, RFC 9438 §4.7), and keeps at least `CUT` of it.
 pub fn constant_runs(records: &[Record], mss: u32) -> Vec<Range<usize>> {
     let most_bytes = flat_most_bytes(records);
     let mut runs = Vec::new();
@@ -47,7 +47,7 @@ pub fn constant_runs(records: &[Record], mss: u32) -> Vec<Range<usize>> {
     runs
 }
 
-/// Return true if nothing was lost, and neither window nor application held the sender.
+/// Return whether nothing was lost and neither the window nor the application limited the sender.
 fn is_free(record: &Record) -> bool {
     let is_calm = record.losses == 0 && record.recovery_ns == 0;
     let is_of_flights = matches!(
@@ -60,13 +60,13 @@ fn is_free(record: &Record) -> bool {
     is_calm && is_of_flights
 }
 
-/// After a loss, only a flight that has not yet regained its size may be held (RFC 9438 §4.4).
+/// Return whether the flight may be limited. After a loss, it must not have regained its size yet (RFC 9438 §4.4).
 fn may_be_held(record: &Record, most_bytes: u32) -> bool {
     record.item != SenderState::AfterLoss || record.peak_bytes < most_bytes
 }
 
-/// Runs of rounds without loss in which the largest flight recurs to within a segment: a pacing sender reaches the end
-/// of its buffer only now and then, but never exceeds it.
+/// Return runs of rounds without loss in which the largest flight recurs to within a segment: a pacing sender fills its
+/// buffer only occasionally, but never exceeds it.
 fn capped_runs(records: &[Record], most_bytes: &[u32], mss: u32) -> Vec<Range<usize>> {
     let mut runs = Vec::new();
     let mut from = 0;
@@ -108,7 +108,7 @@ fn capped(rounds: &[Record], mss: u32) -> Option<Range<usize>> {
     (is_often && is_spread && is_cap && is_large).then_some(first..last + 1)
 }
 
-/// For each round, the flight above which a congestion window may stay constant, given the loss before it.
+/// Return for each round the flight above which a congestion window may stay constant, given the last loss.
 fn flat_most_bytes(records: &[Record]) -> Vec<u32> {
     let (mut most_bytes, mut before_bytes) = (u32::MAX, 0);
     let each = records.iter().map(|record| {
@@ -122,7 +122,7 @@ fn flat_most_bytes(records: &[Record]) -> Vec<u32> {
     each.collect()
 }
 
-/// Difference between the mean flights of the second and of the first half of the rounds.
+/// Return the mean flight of the second half of the rounds minus that of the first half.
 fn drift_bytes(rounds: &[Record]) -> i64 {
     let (first, second) = rounds.split_at(rounds.len() / 2);
     let mean = |half: &[Record]| {

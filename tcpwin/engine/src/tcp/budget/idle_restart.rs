@@ -1,16 +1,16 @@
-//! Idle gaps, and what a congestion window that was cut after one cost.
+//! Idle gaps, and the cost of reduced congestion windows after them.
 //!
-//! Linux halves the window for each RTO that passed since the last data, down to the initial window, when a sender with
-//! nothing in flight sends again (`tcp_slow_start_after_idle_check`, `tcp_cwnd_restart`; RFC 5681 §4.1). It shows in the
-//! packets as a burst that ends with data left to send, and continues one round trip later.
+//! When a sender with nothing in flight sends again, Linux halves its congestion window for each RTO since the last
+//! data, down to the initial window (`tcp_slow_start_after_idle_check`, `tcp_cwnd_restart`; RFC 5681 §4.1). The packets
+//! show this as a burst that stops although data is left to send, and continues one round trip later.
 
 use crate::cache::{ask_for, from};
 use crate::tcp::budget::Mark;
 use crate::wire::Segment;
 
-/// On a shorter path a restart costs too little to report.
+/// On shorter paths, a restart costs too little to report.
 const MIN_ROUND_TRIP_NS: i64 = 1_000_000;
-/// Rounds after which a window is regained or lost for other reasons.
+/// Number of rounds after which the window's size no longer depends on the restart.
 const MAX_ROUNDS: u32 = 16;
 
 #[derive(Clone, Debug, Default)]
@@ -21,15 +21,15 @@ pub struct Idle {
     pub round_trips: u32,
     pub cost_ns: i64,
     pub ramp: Option<Ramp>,
-    /// The budget when the last ramp began.
+    /// The budget at the start of the last ramp.
     pub before: Mark,
     /// Cost that is not yet charged to the budget.
     owed_ns: i64,
-    /// Lengths of the longest gaps, longest first, each with the frame that ended it; 0 if there are fewer.
+    /// The longest gaps, longest first, each with the frame that ended it; 0 if there are fewer.
     pub longest: [(i64, u64); LONGEST],
 }
 
-/// Gaps whose frames are kept.
+/// Number of gaps whose frames are kept.
 const LONGEST: usize = 3;
 
 /// The growth of the flight after an idle gap.
@@ -38,14 +38,14 @@ pub struct Ramp {
     pub gap: Gap,
     pub start_ns: i64,
     pub start_frame: u64,
-    /// Sent before the first wait.
+    /// Bytes sent before the first wait for an ACK.
     pub burst_bytes: u32,
     sent_bytes: u32,
-    /// Sent since the last wait.
+    /// Bytes sent since the last wait.
     round_bytes: u32,
     rounds: u32,
     is_restart: bool,
-    /// The window held another segment behind the last one.
+    /// Whether the window had room for another segment after the last one.
     had_room: bool,
 }
 
@@ -56,13 +56,13 @@ pub struct Gap {
     pub rto_ns: i64,
     pub round_trip_ns: i64,
     pub mss: u32,
-    /// The congestion window before, by the packets or by the model of it.
+    /// Congestion window before the gap, from the packets or from a model.
     pub window_bytes: u32,
-    /// What Linux leaves of it.
+    /// Congestion window that Linux leaves after the gap.
     pub predicted_bytes: u32,
 }
 
-/// What Linux leaves of a window of `window_bytes` after `gap_ns`: `tcp_cwnd_restart` (net/ipv4/tcp_output.c).
+/// Return the congestion window that Linux leaves after `gap_ns`: `tcp_cwnd_restart` (net/ipv4/tcp_output.c).
 pub fn restart_window(window_bytes: u32, gap_ns: i64, rto_ns: i64, initial_bytes: u32) -> u32 {
     let floor = window_bytes.min(initial_bytes);
     let (mut window, mut left_ns) = (window_bytes, gap_ns.saturating_sub(rto_ns));
@@ -74,7 +74,7 @@ pub fn restart_window(window_bytes: u32, gap_ns: i64, rto_ns: i64, initial_bytes
 }
 
 impl Idle {
-    /// Data is sent again after a gap. A path without a measured round trip is not followed further.
+    /// Process the first data after a gap. The ramp is followed only if the path's round trip is known.
     pub fn begin(&mut self, gap: Gap, idle_ns: i64, segment: &Segment, has_room: bool) {
         self.gaps = self.gaps.saturating_add(1);
         self.idle_ns = self.idle_ns.saturating_add(idle_ns.max(0));
@@ -102,9 +102,8 @@ impl Idle {
         });
     }
 
-    /// New data while the ramp is followed; `has_room`: the receive window, as the
-    /// sender knew it, held another segment behind this one.
-    /// True when this segment shows that the sender had to wait for an ACK.
+    /// Process new data on the ramp. `has_room`: the receive window known to the sender had room for another segment.
+    /// Return true if this segment shows that the sender had to wait for an ACK.
     pub fn sent(
         &mut self,
         now_ns: i64,
@@ -120,7 +119,7 @@ impl Idle {
         let round_trip_ns = ramp.gap.round_trip_ns;
         let since_ns = now_ns.saturating_sub(ramp.start_ns);
         if ramp.rounds == 1 && since_ns > longest_round_ns(round_trip_ns) {
-            // The burst did not end when it would have been waiting for its first ACK.
+            // The burst lasted longer than the wait for its first ACK could have.
             self.ramp = None;
             return false;
         }
@@ -131,12 +130,12 @@ impl Idle {
         }
         if ramp.rounds == 1 {
             ramp.burst_bytes = ramp.sent_bytes;
-            // The first ACK of the burst lets the sender go on: one round trip after the burst began, or one delayed ACK
-            // (RFC 9293 §3.8.6.3) later at most.
+            // The first ACK of the burst releases more data one round trip after the start of the burst, or at most one
+            // delayed ACK (RFC 9293 §3.8.6.3) later.
             let since_ns = now_ns.saturating_sub(ramp.start_ns);
             let is_clocked =
                 since_ns >= round_trip_ns / 10 * 9 && since_ns <= longest_round_ns(round_trip_ns);
-            // Far less than what Linux leaves was stopped by something else.
+            // If the burst was much smaller than the reduced window, something else stopped it.
             let slack = ramp.gap.mss.saturating_mul(2);
             let is_burst = ramp.burst_bytes >= ramp.gap.predicted_bytes / 2
                 && ramp.burst_bytes <= ramp.gap.predicted_bytes.saturating_add(slack)
@@ -148,7 +147,7 @@ impl Idle {
             ramp.is_restart = true;
             self.restarts = self.restarts.saturating_add(1);
         }
-        // Slow start doubles what a round sends (RFC 5681 §3.1).
+        // Slow start doubles the data sent per round (RFC 5681 §3.1).
         let is_growing = ramp.rounds == 1 || ramp.round_bytes >= ramp.burst_bytes / 2 * 3;
         if silence_ns > longest_round_ns(round_trip_ns) || !is_growing {
             self.end();
@@ -164,7 +163,7 @@ impl Idle {
         is_first
     }
 
-    /// The message after the gap is over, or the window regained.
+    /// End the ramp: the message after the gap is complete, or the window is regained.
     pub fn end(&mut self) {
         let Some(ramp) = self.ramp.take().filter(|ramp| ramp.is_restart) else {
             return;
@@ -178,19 +177,19 @@ impl Idle {
         self.owed_ns = self.owed_ns.saturating_add(cost_ns);
     }
 
-    /// Bring what [`Idle::take_owed_ns`] looks at into the cache.
+    /// Prefetch the data that [`Idle::take_owed_ns`] reads.
     #[inline(always)]
     pub fn ask_for_owed(&self) {
         ask_for(from(&self.owed_ns));
     }
 
-    /// The cost of the last ramp, once.
+    /// Return the cost of the last ramp and reset it.
     #[inline(always)]
     pub fn take_owed_ns(&mut self) -> i64 {
         std::mem::take(&mut self.owed_ns)
     }
 
-    /// Whether as much as before the gap is in flight again.
+    /// Return whether as much data is in flight as before the gap.
     pub fn is_regained(&self, flight_bytes: u32) -> bool {
         self.ramp
             .as_ref()
@@ -198,12 +197,12 @@ impl Idle {
     }
 }
 
-/// A round trip with queues on the way and a delayed ACK.
+/// Return the maximum round trip, with queues on the path and a delayed ACK.
 fn longest_round_ns(round_trip_ns: i64) -> i64 {
     (round_trip_ns.saturating_mul(3) / 2).saturating_add(50_000_000)
 }
 
-/// Round trips that a window takes for so many bytes, in slow start.
+/// Return the number of round trips that slow start from a window needs to send this many bytes.
 fn rounds_needed(bytes: u32, window_bytes: u32) -> u32 {
     let (mut left, mut window, mut rounds) = (u64::from(bytes), u64::from(window_bytes.max(1)), 1);
     while left > window {

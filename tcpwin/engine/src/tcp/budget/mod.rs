@@ -1,7 +1,8 @@
 //! The budget of a sender's time: every instant of a direction's lifetime is charged to one item.
 //!
-//! The state after a segment lasts until the next one. Window, loss and idle time are charged at once; the time of a
-//! sender with data in flight and room to send is charged once per round trip, by the facts of the round (rules 8.a to 8.l).
+//! The state after a segment lasts until the next segment. Time limited by the window or by loss and idle time are
+//! charged immediately; the time of a sender with data in flight and room to send is charged once per round trip, by
+//! the facts of the round (rules 8.a to 8.l).
 
 pub mod activity;
 pub mod charge_log;
@@ -18,7 +19,7 @@ use crate::tcp::budget::charge_log::{Charge, Log};
 use crate::tcp::budget::round_limit::{Passed, RoundTrip, Rounds};
 use crate::tcp::budget::unknown_scale::{Doubt, ScaleNeed, Shift};
 
-/// Items that the time of an idle restart may have been charged to: its slow start, or waiting for the congestion window.
+/// Items that the time of an idle restart may have been charged to: slow start, or waiting for the congestion window.
 const OF_A_RESTART: [SenderState; 5] = [
     SenderState::SlowStart,
     SenderState::Congestion,
@@ -27,7 +28,7 @@ const OF_A_RESTART: [SenderState; 5] = [
     SenderState::Application,
 ];
 
-/// A time, and what was charged until then to the items of which the cost of an idle restart may be taken.
+/// The time charged so far to the items that the cost of an idle restart may be taken from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     at_ns: i64,
@@ -54,33 +55,33 @@ pub struct Spent {
 pub struct Budget {
     pub state: Activity,
     pub is_voided: bool,
-    /// Meaning of the window field while its scale is unknown.
+    /// Room in the window if its scale is unknown.
     room: ScaleNeed,
-    /// The round saw recovery: its flight counts bytes that were lost.
+    /// Whether the round included recovery: its flight then counts lost bytes.
     has_recovered: bool,
-    /// Largest time between two segments with data while the sender was busy, this round.
+    /// Largest gap in this round between two data segments while the sender was busy.
     gap_ns: i64,
     since_ns: i64,
-    /// When the state changed last.
+    /// Time of the last change of state.
     changed_ns: i64,
-    /// Busy time of the current round, which has no item yet.
+    /// Busy time in the current round, not yet charged to an item.
     busy_ns: i64,
-    /// When the first state was seen.
+    /// Time of the first known state.
     pub began_ns: i64,
-    /// Before that, time in which the receive window limited the sender.
+    /// Time before `began_ns` in which the receive window limited the sender.
     pub early_limited_ns: i64,
-    /// Time of the current round with nothing in flight.
+    /// Time in the current round with nothing in flight.
     idle_ns: i64,
-    /// Time of the current round in which the window held the sender back.
+    /// Time in the current round in which the window limited the sender.
     window_ns: i64,
-    /// Of that, by one that was not small; and in fast recovery.
+    /// Part of `window_ns` in which the window was not small, and time in fast recovery.
     full_ns: i64,
     recovery_ns: i64,
     rounds: Rounds,
     spent_ns: [i64; SENDER_STATES],
-    /// While somebody follows.
+    /// Present if [`Budget::follow`] was called.
     log: Option<Box<Log>>,
-    /// Once anything was charged while the window was unknown.
+    /// Present once time was charged while the window was unknown.
     doubt: Option<Box<Doubt>>,
 }
 
@@ -106,18 +107,18 @@ impl Budget {
         is_voided: false,
     };
 
-    /// Up to when time is charged.
+    /// Return the end of the charged time.
     #[inline(always)]
     pub fn since_ns(&self) -> i64 {
         self.since_ns
     }
 
-    /// Whether data was in flight, and room for more, ever since.
+    /// Return whether data was in flight and the window had room since a time.
     pub fn was_busy_since(&self, from_ns: i64) -> bool {
         self.state == Activity::Busy && self.changed_ns <= from_ns
     }
 
-    /// Since the first state was seen; 0 before.
+    /// Return the time since the first known state; 0 before.
     pub fn age_ns(&self, now_ns: i64) -> i64 {
         if self.has_begun() {
             now_ns.saturating_sub(self.began_ns)
@@ -131,13 +132,13 @@ impl Budget {
         self.began_ns != i64::MIN
     }
 
-    /// Charge time from now on. `limited_ns`: how long the receive window limited the sender before.
+    /// Start charging time. `limited_ns`: time before in which the receive window limited the sender.
     pub fn begin(&mut self, now_ns: i64, limited_ns: i64) {
         (self.began_ns, self.since_ns) = (now_ns, now_ns);
         self.early_limited_ns = limited_ns;
     }
 
-    /// Nanoseconds of each item, in the order of [`SenderState::ALL`], given the knowledge of the window's shift.
+    /// Return the nanoseconds of each item, in the order of [`SenderState::ALL`], given what is known about the shift.
     pub fn spent(&self, shift: Shift) -> [i64; SENDER_STATES] {
         let mut spent_ns = self.spent_ns;
         if let Some(doubt) = &self.doubt {
@@ -146,12 +147,12 @@ impl Budget {
         spent_ns
     }
 
-    /// The log of charges, if [`Budget::follow`] was called.
+    /// Return the log of charges, if [`Budget::follow`] was called.
     pub fn log(&self) -> Option<&Log> {
         self.log.as_deref()
     }
 
-    /// Keep a log from now on; earlier charges become its first entries.
+    /// Start a log; earlier charges become its first entries.
     pub fn follow(&mut self) {
         if self.log.is_some() {
             return;
@@ -204,7 +205,7 @@ impl Budget {
         }
     }
 
-    /// Set the state after a segment, and how certain the window's room is.
+    /// Set the state after a segment, and the window's room.
     pub fn turn_in(&mut self, state: Activity, room: ScaleNeed, now_ns: i64) {
         if state != self.state || room != self.room {
             self.change(state, now_ns);
@@ -220,7 +221,7 @@ impl Budget {
         self.changed_ns = now_ns;
     }
 
-    /// Charge the time up to now.
+    /// Charge the time until now.
     fn charge(&mut self, now_ns: i64) {
         if !self.has_begun() {
             self.begin(now_ns, 0);
@@ -246,7 +247,7 @@ impl Budget {
         }
     }
 
-    /// Return true if the window, being of unknown scale, may have held the sender back.
+    /// Return whether the window may have limited the sender, because its scale is unknown.
     fn is_doubtful(&self) -> bool {
         !self.room.is_certain() && matches!(self.state, Activity::Busy | Activity::Idle)
     }
@@ -279,7 +280,7 @@ impl Budget {
         self.drain_in(state, self.room, at_ns);
     }
 
-    /// Drain, and set how certain the window's room is.
+    /// Like [`Budget::drain`], and set the window's room.
     pub fn drain_in(&mut self, state: Activity, room: ScaleNeed, at_ns: i64) {
         let is_open = matches!(self.state, Activity::Busy | Activity::WindowFull);
         if is_open && at_ns > self.since_ns && self.has_begun() {
@@ -288,7 +289,7 @@ impl Budget {
         }
     }
 
-    /// Return true if the window is known, or has room at any scale.
+    /// Return whether the window is known, or has room at any scale.
     pub fn has_known_room(&self) -> bool {
         self.room.is_certain()
     }
@@ -302,7 +303,7 @@ impl Budget {
         if self.state == Activity::Unseen {
             self.state = Activity::Busy;
         }
-        // The time before the silence belongs to the state.
+        // The time before the silence belongs to the current state.
         self.charge(from_ns.clamp(self.since_ns, now_ns.max(self.since_ns)));
         let span_ns = now_ns.saturating_sub(self.since_ns).max(0);
         self.note_span(Some(item), self.since_ns, span_ns);
@@ -336,7 +337,7 @@ impl Budget {
         *spent_ns = spent_ns.saturating_add(claimed_ns);
     }
 
-    /// Note the gap between this data and the last.
+    /// Record the gap between this data and the previous data.
     #[inline(always)]
     pub fn note_gap(&mut self, gap_ns: i64) {
         self.gap_ns = self.gap_ns.max(gap_ns);
@@ -347,7 +348,7 @@ impl Budget {
         self.rounds.forget_rates();
     }
 
-    /// Void the charges so far: the flight that they were judged by was not the sender's.
+    /// Void the charges so far, because they were judged by a flight that was not the sender's.
     pub fn void(&mut self) {
         self.is_voided = true;
         forget_flight(&mut self.spent_ns);
@@ -356,7 +357,7 @@ impl Budget {
         }
     }
 
-    /// Note a loss at this flight. `is_refused`: the receiver had no window for the lost data.
+    /// Record a loss at this flight. `is_refused`: the receiver had withdrawn the window for the lost data.
     pub fn note_loss(&mut self, flight_bytes: u32, is_refused: bool) {
         self.rounds.lose(flight_bytes, is_refused);
     }
@@ -444,7 +445,7 @@ impl Budget {
     }
 }
 
-/// Charge the time of every item that is judged by the flight to [`SenderState::Unknown`].
+/// Move the time of every item that is judged by the flight to [`SenderState::Unknown`].
 pub fn forget_flight(spent_ns: &mut [i64; SENDER_STATES]) {
     for item in SenderState::ALL {
         if item.has(ItemTrait::Flight) {

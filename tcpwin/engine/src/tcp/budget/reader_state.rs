@@ -1,40 +1,41 @@
-//! Judges, once a connection is over, whether the receiver's application read what arrived.
+//! Judges, once a connection is over, whether the receiver's application read the data that arrived.
 //!
-//! Comes in: rounds with the windows at their ends. Goes out: the reader's part in each round. Linux advertises the
-//! room that unread data leaves, and acknowledges at once only data that moves the window on: unread data is
-//! acknowledged when the delayed-ACK timer expires or the application reads (`__tcp_ack_snd_check`,
+//! In: rounds with the window at their ends. Out: the effect of the receiver's application in each round. Linux
+//! advertises the room that unread data leaves, and acknowledges immediately only data that advances the window.
+//! Otherwise it sends the ACK when the delayed-ACK timer expires or the application reads (`__tcp_ack_snd_check`,
 //! net/ipv4/tcp_input.c; `tcp_cleanup_rbuf`, net/ipv4/tcp.c).
 
 use crate::tcp::budget::reassignment::SPARE;
 use crate::tcp::path::bottleneck::{Bottleneck, FULL};
 use crate::tcp::path::history::{elapsed_ns, Record};
 
-/// Unread data occupies at least one part in this many of the largest window.
+/// Minimum part of the largest window that unread data occupies, as a divisor.
 const UNREAD_SHARE: u64 = 4;
 const UNREAD_SEGMENTS: u32 = 4;
-/// A flight of this share fills the window: the rest does not hold a full burst.
+/// Share of the window above which a flight fills it: the rest has no room for a full burst.
 pub const FILLS: (u64, u64) = (9, 10);
-/// An ACK that is this late waited for the application or for the timer.
+/// An ACK delayed by this much waited for the application or the timer.
 const LATE_US: u32 = 20_000;
-/// A queue is at most this many times as long as it was when it dropped packets; timers account for more.
+/// Delays above this multiple of the delay of a queue that dropped packets come from the receiver or its timers.
 const LONGER: u32 = 2;
 const LEAST_DROPPED: usize = 3;
 
-/// The part of the receiver's application in a round.
+/// The effect of the receiver's application in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReaderState {
-    /// It read promptly, as far as the packets show.
+    /// The application read promptly, as far as the packets show.
     Prompt,
-    /// It held the sender back while the sender had data to send.
+    /// The application delayed the sender while the sender had data to send.
     Blocking,
-    /// It also held the sender back while the sender seemed to have none: unread data left no room for a segment.
+    /// The window had no room for a segment because of unread data, even while the sender seemed to have nothing to
+    /// send.
     FillingWindow,
-    /// All data had arrived in the round, and reading it took this long afterwards.
+    /// All data arrived in this round, and reading it took this long afterwards.
     DrainingAtEnd(i64),
 }
 
 impl ReaderState {
-    /// Judge each round. `base_us`: the least round trip; `waiting_us`: the least one of a segment that waited in a queue.
+    /// Judge each round. `base_us`: minimum RTT. `waiting_us`: minimum RTT of a segment that waited in a queue.
     pub fn of(
         records: &[Record],
         bottleneck: Option<&Bottleneck>,
@@ -52,7 +53,7 @@ impl ReaderState {
             most = most.max(record.window_bytes);
             let unread = most - record.window_bytes;
             let is_spare = bottleneck.is_none_or(|bottleneck| bottleneck.used(record) < SPARE);
-            // Data buffered while a loss is repaired at the path's rate waits for the repair, not for the reader.
+            // While a loss is repaired at the path's rate, buffered data waits for the repair, not for the reader.
             let is_full = bottleneck.is_some_and(|bottleneck| bottleneck.used(record) >= FULL);
             let is_repairing = is_full && record.recovery_ns > 0;
             behind[place] = !is_repairing
@@ -89,8 +90,8 @@ impl ReaderState {
     }
 }
 
-/// The round from which data lay unread until all had arrived, and how long it took at most to read the rest at the rate
-/// observed before.
+/// Return the first of the last rounds with unread data, and the maximum time to read the rest at the rate observed
+/// before.
 fn at_the_end(records: &[Record], behind: &[bool]) -> Option<(usize, i64)> {
     let (last, before) = records.split_last()?;
     let begun = before.len()
@@ -116,7 +117,7 @@ fn at_the_end(records: &[Record], behind: &[bool]) -> Option<(usize, i64)> {
     Some((begun, span_ns))
 }
 
-/// The longest round trip in rounds that lost packets at the path's rate.
+/// Return the longest RTT in rounds that lost packets at the path's rate.
 fn longest_queue_us(records: &[Record], bottleneck: Option<&Bottleneck>) -> Option<u32> {
     let bottleneck = bottleneck?;
     let dropped = (records.iter())
@@ -132,7 +133,7 @@ mod tests {
     use crate::tcp::budget::reassignment::reassignments;
 
     const MSS: u32 = 1000;
-    /// 60 kB a round of 60 ms, into a window of which three quarters hold unread data.
+    /// 60 kB per round of 60 ms, into a window of which three quarters hold unread data.
     const ROUND: Record = Record {
         end_ns: 60_000_000,
         elapsed_ns: 60_000_000,

@@ -1,8 +1,8 @@
-//! Reassigns the time of rounds once a connection is over, when all of its rounds show what limited them.
+//! Reassigns the time of rounds once a connection is over and all of its rounds show what limited them.
 //!
-//! Comes in: the bottleneck and the rounds of a direction. Goes out: time that belongs to another item than the one its
-//! round was charged to. A window that is full above a standing queue gains nothing by growing, and a loss that
-//! overflows a full queue is a symptom: lifting either limit would not have ended the transfer sooner.
+//! In: the bottleneck and the rounds of a direction. Out: time that belongs to a different item than it was charged to.
+//! Enlarging a window that is full above a standing queue gains nothing, and a loss that overflows a full queue is a
+//! symptom: lifting either limit would not have ended the transfer sooner.
 
 use crate::tables::budget_item::SenderState;
 use crate::tcp::budget::constant_flight::constant_runs;
@@ -10,14 +10,14 @@ use crate::tcp::budget::reader_state::{ReaderState, FILLS};
 use crate::tcp::path::bottleneck::{Bottleneck, FULL};
 use crate::tcp::path::history::Record;
 
-/// Share of the path's rate from which a loss may be the queue's, and below which the rate is certainly not the path's.
+/// Share of the path's rate above which a loss may be an overflow, and below which something else limits the rate.
 const NEAR: f64 = 0.8;
 pub const SPARE: f64 = 0.7;
-/// A queue that never empties in a round keeps the path full if the connection has at least this share of its rate: a
-/// larger one if the window was full at times, because the queue may be another connection's.
+/// Minimum share of the path's rate at which a queue that never empties shows a full path. It is higher if the window
+/// was full at times, because the queue may belong to another connection.
 const SHARED: f64 = 0.15;
 const OWN: f64 = 0.4;
-/// A sender had something to send all the time if its longest silence is shorter than this part of a round trip.
+/// A sender always had something to send if its longest silence is shorter than this part of an RTT.
 const SILENT_PART: i64 = 4;
 
 /// Time that moves from one item to another.
@@ -30,7 +30,7 @@ pub struct Reassignment {
     pub span_ns: i64,
 }
 
-/// Why the busy time of a round belongs to another item, or stays where it was charged.
+/// Why the busy time of a round belongs to another item, or remains as charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Case {
     ReaderBlocking,
@@ -46,24 +46,23 @@ enum Case {
     AsCharged,
 }
 
-/// Whether a row applies to a round.
 type Condition = fn(&Facts) -> bool;
 
-/// The decision table: the first row whose condition holds decides. Each row is preceded by its reason.
+/// The decision table: the first row that applies decides. The reason is above each row.
 const TABLE: [(Case, Condition); 10] = [
-    // The receiver's application did not read: unread data held the window down, or the ACKs waited for the application.
+    // The receiver's application did not read: unread data reduced the window, or ACKs waited for the application.
     (Case::ReaderBlocking, |f| f.is_reader_blocking),
-    // A policer drops what is above its rate and queues nothing, so the recovery is its doing too.
+    // A policer drops excess traffic instead of queueing it, so it also caused the recovery.
     (Case::Policed, |f| f.is_policed && f.is_judged_by_rounds()),
-    // The path marked packets, and the flight has not regained its size. No rate is known to compare with.
+    // The path marked packets, and the flight has not regained its size. The path's rate is unknown.
     (Case::AskedForLess, |f| !f.has_rate && f.is_asked_for_less),
-    // Without a queue, the window keeps a sender just below the path's rate.
+    // Without a queue, the window limits the sender to just below the path's rate.
     (Case::WindowNearRate, |f| {
         f.is_held && f.is_near_rate && f.may_be_the_windows()
     }),
-    // The same of a sender that its writer paces: it was charged rightly.
+    // The same for a sender whose application paces its writes: the charge was correct.
     (Case::HeldNearRate, |f| f.is_held && f.is_near_rate),
-    // Whatever loss came before: a flight that the sender holds for good is not what the loss left of its window.
+    // A flight that the sender keeps constant is not a window reduced by loss, whatever was lost before.
     (Case::ConstantFlight, |f| {
         f.is_constant && !f.is_full && !f.is_at_its_best()
     }),
@@ -75,45 +74,46 @@ const TABLE: [(Case, Condition); 10] = [
     (Case::BelowRate, |f| {
         f.item == SenderState::Path && f.is_below_rate
     }),
-    // A flight that comes to the window's end each time is held by the window, however soon an ACK opens it.
+    // A flight that reaches the window's edge every time is limited by the window, however soon an ACK opens it.
     (Case::FlightAtWindow, |f| {
         let is_suspected =
             f.item == SenderState::SendBuffer || f.item == SenderState::Path && !f.has_rate;
         is_suspected && f.comes_to_window
     }),
-    // The window's room cut the segments short, not the end of what the application had written.
+    // The segments were short because the window had no more room, not because a write ended.
     (Case::ShortSegments, |f| {
         f.item == SenderState::Application && f.keeps_window_full
     }),
 ];
 
-/// Facts about one round, measured against those before it.
+/// Facts about a round, relative to earlier rounds.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
-    /// The item of the busy time as charged, and if the path had spare capacity.
+    /// The item that the busy time was charged to, and the item if the path has spare capacity.
     item: SenderState,
     otherwise: SenderState,
     is_reader_blocking: bool,
     is_window_full_of_unread: bool,
     keeps_window_full: bool,
     comes_to_window: bool,
-    /// The path marked packets, and the flight has not regained its size since.
+    /// Whether the path marked packets, and the flight has not regained its size since.
     is_asked_for_less: bool,
-    /// A bottleneck is known; otherwise all below is false.
+    /// Whether a bottleneck is known; otherwise all fields below are false.
     has_rate: bool,
-    /// The bottleneck is a policer that has dropped something.
+    /// Whether the bottleneck is a policer, and packets were lost.
     is_policed: bool,
-    /// Delivered less than [`SPARE`] of the bottleneck's rate; at least that; at least [`FULL`].
+    /// Whether the round achieved less than [`SPARE`] of the bottleneck's rate, at least [`SPARE`], or at least
+    /// [`FULL`].
     is_below_rate: bool,
     is_near_rate: bool,
     is_at_rate: bool,
-    /// The path was full: by its rate, its standing queue, its marks or its steadiness.
+    /// Whether the path was full, by its rate, standing queue, marks or steadiness.
     is_full: bool,
-    /// No queue, and the window or the application held the sender.
+    /// Whether there was no queue, and the window or the application limited the sender.
     is_held: bool,
-    /// In a run of flights of one size.
+    /// Whether the round is in a run of constant flights.
     is_constant: bool,
-    /// The last loss struck when the queue was full.
+    /// Whether the last loss occurred when the queue was full.
     has_overflowed: bool,
 }
 
@@ -133,7 +133,7 @@ impl Facts {
             || self.item == SenderState::Application && self.keeps_window_full
     }
 
-    /// Bursts may show a rate a little above the path's own.
+    /// Return whether the round may be at the path's rate: bursts can show a rate slightly above it.
     fn is_at_its_best(&self) -> bool {
         self.item == SenderState::Path && self.is_near_rate
     }
@@ -143,7 +143,7 @@ impl Facts {
         row.map_or(Case::AsCharged, |(case, _)| *case)
     }
 
-    /// The item of the round's busy time.
+    /// Return the item of the round's busy time.
     fn busy_item(&self, case: Case) -> SenderState {
         match case {
             Case::ReaderBlocking => SenderState::Reader,
@@ -159,7 +159,7 @@ impl Facts {
         }
     }
 
-    /// The item of the round's fast recovery.
+    /// Return the item of the round's fast recovery.
     fn recovery_item(case: Case) -> SenderState {
         match case {
             Case::Policed => SenderState::Policer,
@@ -168,7 +168,7 @@ impl Facts {
         }
     }
 
-    /// The item of the time in which the window was full.
+    /// Return the item of the time in which the window was full.
     fn full_item(&self, case: Case) -> SenderState {
         match case {
             Case::ReaderBlocking | Case::Policed => SenderState::WindowFull,
@@ -177,10 +177,10 @@ impl Facts {
         }
     }
 
-    /// The item of the time in which the sender seemed to have nothing to send.
+    /// Return the item of the time in which the sender seemed to have nothing to send.
     fn idle_item(&self, case: Case) -> SenderState {
         match case {
-            // A full window stays one: whether the reader keeps it full is judged elsewhere.
+            // Time with a full window is not moved here: whether the reader keeps it full is judged elsewhere.
             Case::ReaderBlocking if self.is_window_full_of_unread || self.keeps_window_full => {
                 SenderState::Reader
             }
@@ -192,15 +192,15 @@ impl Facts {
     }
 }
 
-/// Derives the facts of round after round, and remembers what later rounds are measured against.
+/// Derives the facts of each round, and stores what later rounds are compared with.
 struct Observer<'a> {
     bottleneck: Option<&'a Bottleneck>,
-    /// Round trips from which a queue stood all the time, and from which segments waited in one.
+    /// RTT from which there was a queue throughout, and RTT from which segments waited in a queue.
     standing_us: u32,
     waiting_us: u32,
     mss: u32,
-    /// The largest flight that a mark struck, until a flight exceeds it: the path asks for less in one round, and the
-    /// flight grows back in several.
+    /// Largest flight in which packets were marked, until a flight exceeds it: a mark reduces the flight within one
+    /// round, but it takes several to grow back.
     marked_peak: u32,
     before_peak: u32,
     was_near: bool,
@@ -231,7 +231,7 @@ impl Observer<'_> {
             is_constant: false,
             has_overflowed: false,
         };
-        // A round that the reader held back shows nothing about the path.
+        // If the reader limited the round, it shows nothing about the path.
         if facts.is_reader_blocking {
             return facts;
         }
@@ -273,7 +273,7 @@ impl Observer<'_> {
         self.marked_peak > 0
     }
 
-    /// A loss is an overflow if it struck at the path's rate with segments waiting in the queue.
+    /// Record whether a loss is an overflow: it occurred at the path's rate while segments waited in the queue.
     fn note_overflow(&mut self, record: &Record, is_near: bool) {
         if record.losses > 0 {
             let waited_us = record.loss_delay_us.max(record.most_delay_us);
@@ -285,7 +285,7 @@ impl Observer<'_> {
     }
 }
 
-/// List the time that belongs to another item, by all that the rounds show.
+/// Return the time that belongs to other items, judged by all rounds.
 pub fn reassignments(
     bottleneck: Option<&Bottleneck>,
     records: &[Record],
@@ -297,7 +297,7 @@ pub fn reassignments(
     let readers = ReaderState::of(records, bottleneck, base_us, waiting_us, mss);
     let mut constant = constant_runs(records, mss);
     if let Some(bottleneck) = bottleneck {
-        // A full path keeps a flight constant as well.
+        // A full path also keeps the flight constant.
         let is_full = |record: &&Record| bottleneck.used(record) >= FULL;
         constant.retain(|run| records[run.clone()].iter().filter(is_full).count() * 2 < run.len());
     }
@@ -352,18 +352,18 @@ pub fn reassignments(
     all
 }
 
-/// Return true if the flight filled the window and the sender was never silent. A short segment then shows how much room
-/// there was, not the end of a write, even with PSH: Linux sets PSH for each half of the largest window that was written
+/// Return whether the flight filled the window and the sender was never silent. A short segment then shows the window's
+/// room, not the end of a write, even with PSH: Linux sets PSH after every half of the largest window that is written
 /// (`forced_push`, net/ipv4/tcp.c).
 fn keeps_the_window_full(record: &Record) -> bool {
     let fills = u64::from(record.peak_bytes) * FILLS.1 >= u64::from(record.window_bytes) * FILLS.0;
     let is_long = record.gap_ns.saturating_mul(SILENT_PART) >= i64::from(record.delay_us) * 1000;
-    // A full window keeps the sender silent.
+    // A full window silences the sender.
     let is_silent = is_long && record.gap_ns > record.full_ns;
     fills && record.window_bytes > 0 && !is_silent
 }
 
-/// Return true if the flight came within a segment of the window's end.
+/// Return whether the flight came within a segment of the window's edge.
 fn comes_to_the_window(record: &Record, mss: u32) -> bool {
     record.window_bytes > 0
         && record.full_ns > 0

@@ -1,23 +1,23 @@
 //! Judges, once per round trip, what limited a sender that had data in flight and room to send.
 //!
-//! Comes in: a round, and how its time passed. Goes out: the item of its busy time (rules 8.a to 8.l). It charges nothing.
+//! In: a round, and how its time passed. Out: the item of its busy time (rules 8.a to 8.l). Charges nothing.
 
 use crate::tables::budget_item::SenderState;
 
-/// A round that delivers this share of the best rate, and more, is at what the path gives.
+/// Share of the best rate from which a round is at the path's rate.
 const PATH_RATE: f64 = 0.85;
-/// A gap between two segments above this share of a round trip is the sender's wait, not the path's spacing.
+/// Share of a round trip above which the gap between two segments is the sender's pause rather than the path's spacing.
 const BURST_SHARE: i64 = 4;
-/// Rounds whose flight is the same to a segment: a buffer of fixed size, perhaps.
+/// Number of rounds with the same flight to within a segment that suggest a buffer of fixed size.
 const FLAT_ROUNDS: u32 = 16;
-/// A flight of fewer segments than this is the same to a segment by chance.
+/// Smaller flights may be the same to within a segment by chance.
 const FLAT_SEGMENTS: u32 = 8;
-/// Charge the whole round to the application if nothing was in flight for this share of it.
+/// Charge the whole round to the application if nothing was in flight for this part of it (a divisor).
 const IDLE_SHARE: i64 = 4;
-/// Charge the whole round to the window if it was full for this share of it.
+/// Charge the whole round to the window if it was full for this part of it (a divisor).
 const WINDOW_SHARE: i64 = 2;
 
-/// A round trip, as captured.
+/// A captured round trip.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundTrip {
     pub elapsed_ns: i64,
@@ -27,14 +27,14 @@ pub struct RoundTrip {
     pub round_trip_ns: i64,
     pub grows: bool,
     pub is_recovering: bool,
-    /// The start was not captured, so the growth of the flight is unknown.
+    /// Whether the start was not captured, so that the growth of the flight is unknown.
     pub is_after_unseen: bool,
     pub mss: u32,
 }
 
 #[cfg(test)]
 impl RoundTrip {
-    /// A round without growth, loss or any other sign.
+    /// A round without growth or loss.
     pub const PLAIN: RoundTrip = RoundTrip {
         elapsed_ns: 100,
         acked_bytes: 1000,
@@ -48,27 +48,27 @@ impl RoundTrip {
     };
 }
 
-/// How its time passed.
+/// How a round's time passed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Passed {
-    /// With nothing in flight.
+    /// Time with nothing in flight.
     pub idle_ns: i64,
-    /// Held back by the window.
+    /// Time limited by the window.
     pub window_ns: i64,
-    /// Largest time between two segments with data while the sender was busy.
+    /// Largest gap between two data segments while the sender was busy.
     pub gap_ns: i64,
-    /// The round saw recovery: its flight counts bytes that were lost.
+    /// Whether the round included recovery: its flight then counts lost bytes.
     pub has_recovered: bool,
 }
 
-/// Facts of the rounds so far, by which the next one is judged.
+/// Facts about earlier rounds, for judging the next one.
 #[derive(Clone, Debug)]
 pub struct Rounds {
     best_rate: f64,
     round_trip_ns: i64,
-    /// The flight at which the last loss struck, until it is regained.
+    /// Flight at the last loss, until it is regained.
     lost_at_bytes: u32,
-    /// It was its receiver's, which had taken its window back.
+    /// Whether the receiver dropped the lost data because it had withdrawn the window.
     is_refused: bool,
     flat_rounds: u32,
     flat_bytes: u32,
@@ -84,18 +84,18 @@ impl Rounds {
         flat_bytes: 0,
     };
 
-    /// A loss struck at this flight. `is_refused`: the receiver had no window for what it lost.
+    /// Record a loss at this flight. `is_refused`: the receiver had withdrawn the window for the lost data.
     pub fn lose(&mut self, flight_bytes: u32, is_refused: bool) {
         self.is_refused = is_refused;
         self.lost_at_bytes = self.lost_at_bytes.max(flight_bytes);
     }
 
-    /// The rounds so far were shorter than a round trip.
+    /// Forget the rates of rounds that were shorter than a round trip.
     pub fn forget_rates(&mut self) {
         self.best_rate = 0.0;
     }
 
-    /// The item of a round's busy time, and what it would be if the path had more to give.
+    /// Return the item of a round's busy time, and the item if the path has spare capacity.
     #[inline]
     pub fn judge(&mut self, round: &RoundTrip, passed: &Passed) -> (SenderState, SenderState) {
         let elapsed_ns = round.elapsed_ns.max(1);
@@ -127,7 +127,7 @@ impl Rounds {
         (item, item)
     }
 
-    /// Whether it delivered what the path gives, by the best rate before it.
+    /// Return whether the round reached the path's rate, judged by the best rate so far.
     fn is_best(&mut self, round: &RoundTrip, elapsed_ns: i64) -> bool {
         let rate = round.acked_bytes as f64 / elapsed_ns as f64;
         let is_best = rate >= self.best_rate * PATH_RATE;
@@ -142,7 +142,7 @@ impl Rounds {
         is_best
     }
 
-    /// Whether the flight has been the same for long.
+    /// Return whether the flight has been constant for long.
     fn is_flat(&mut self, round: &RoundTrip) -> bool {
         if round.peak_bytes.abs_diff(self.flat_bytes) > round.mss {
             (self.flat_bytes, self.flat_rounds) = (round.peak_bytes, 0);
@@ -151,7 +151,7 @@ impl Rounds {
         self.flat_rounds > FLAT_ROUNDS && self.flat_bytes >= round.mss.saturating_mul(FLAT_SEGMENTS)
     }
 
-    /// Whether the flight at which the last loss struck is not regained yet.
+    /// Return whether the flight at the last loss is not regained yet.
     fn is_after_loss(&mut self, round: &RoundTrip, passed: &Passed) -> bool {
         let is_regained = round.peak_bytes > self.lost_at_bytes.saturating_add(round.mss);
         if is_regained && !passed.has_recovered && !round.is_recovering {

@@ -1,16 +1,16 @@
-//! The time budget of a sender whose receive window is of unknown scale.
+//! The time budget of a sender whose receive window has an unknown scale.
 //!
-//! Comes in: spans, each with the smallest shift at which the window certainly had room, and the item if it had. Goes out:
-//! time by item, once more is known about the shift; the rest stays unknown. It never guesses a scale.
+//! In: spans, each with the smallest shift at which the window had room, and the item if it had. Out: time by item,
+//! once more is known about the shift; the rest remains unknown. Never guesses a scale.
 
 use crate::tables::budget_item::{SenderState, SENDER_STATES};
 use crate::tcp::budget::forget_flight;
 use crate::tcp::window::scale::MAX_SHIFT;
 
-/// Larger than any shift: the field leaves no room at any scale.
+/// Above all shifts: the window has no room at any scale.
 const NO_SHIFT: u8 = MAX_SHIFT + 1;
 const NEEDS: usize = NO_SHIFT as usize + 1;
-/// A window of at least this many segments is not filled to its last segment by chance.
+/// A window of this many segments is not filled to its last segment by chance.
 const TELLING_SEGMENTS: u64 = 8;
 
 /// The shifts at which a window field leaves room for another segment.
@@ -29,7 +29,7 @@ impl ScaleNeed {
         edge: NO_SHIFT,
     };
 
-    /// Derive the need from a window field, the bytes in flight and the size of the next segment.
+    /// Derive the shifts from a window field, the bytes in flight and the size of the next segment.
     pub fn of(field: u32, flight_bytes: u32, segment_bytes: u32) -> ScaleNeed {
         let (flight, segment) = (u64::from(flight_bytes), u64::from(segment_bytes));
         let window = |shift: u8| u64::from(field) << shift;
@@ -50,7 +50,7 @@ impl ScaleNeed {
     }
 }
 
-/// Knowledge of the shift.
+/// What is known about the shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shift {
     Known(u8),
@@ -60,11 +60,11 @@ pub enum Shift {
 /// Time whose item depends on the shift.
 #[derive(Clone, Debug)]
 pub struct Doubt {
-    /// By the shift at which the window had room, and by item.
+    /// Time by the smallest shift at which the window had room, and by item.
     spent_ns: [[i64; SENDER_STATES]; NEEDS],
-    /// By the shift at whose edge the flight ended.
+    /// Time by the shift at whose window edge the flight ended.
     edge_ns: [i64; NEEDS],
-    /// Time of the current round, which has no item yet.
+    /// Busy time in the current round, not yet charged to an item.
     busy_ns: i64,
     need: u8,
 }
@@ -77,7 +77,7 @@ impl Doubt {
         need: 0,
     };
 
-    /// Add a span that belongs to the item if there was room; None if the end of the round decides the item.
+    /// Add a span that belongs to the item if the window had room; None if the end of the round decides the item.
     pub fn add(&mut self, item: Option<SenderState>, room: ScaleNeed, span_ns: i64) {
         let sum = match item {
             Some(item) => &mut self.spent_ns[usize::from(room.need)][item as usize],
@@ -89,12 +89,12 @@ impl Doubt {
         self.need = self.need.max(room.need);
     }
 
-    /// Whether any time of the current round depends on the shift.
+    /// Return whether any time in the current round depends on the shift.
     pub fn is_in_round(&self) -> bool {
         self.need > 0
     }
 
-    /// Charge the round to the item if there was room throughout; `busy_ns` of it do not depend on the shift.
+    /// Charge the round to the item if the window had room throughout; `busy_ns` of it does not depend on the shift.
     pub fn end_round(&mut self, item: SenderState, busy_ns: i64) {
         let need = usize::from(std::mem::take(&mut self.need));
         let span_ns = std::mem::take(&mut self.busy_ns).saturating_add(busy_ns);
@@ -102,16 +102,16 @@ impl Doubt {
         *sum = sum.saturating_add(span_ns);
     }
 
-    /// None of it belongs to what it seemed to.
+    /// Move the time that was judged by the flight to unknown.
     pub fn forget(&mut self) {
         self.spent_ns.iter_mut().for_each(forget_flight);
         self.edge_ns = [0; NEEDS];
     }
 
-    /// Add the time that the shift settles to its items, and the rest to the unknown.
+    /// Add the time that the shift decides to its items, and the rest to unknown.
     ///
-    /// Where the flight ended at the edge of the least possible window for half of what would be unknown, and never
-    /// passed it, that window held it back.
+    /// The window limited the sender if the flight ended at the edge of the smallest possible window for half of the
+    /// unknown time, and never exceeded that edge.
     pub fn settle(&self, shift: Shift, into_ns: &mut [i64; SENDER_STATES]) {
         let (Shift::Known(known) | Shift::AtLeast(known)) = shift;
         let mut add = |item: usize, ns: i64| into_ns[item] = into_ns[item].saturating_add(ns);
@@ -150,10 +150,10 @@ mod tests {
     #[test]
     fn room_is_found_by_the_smallest_shift_that_gives_it() {
         assert_eq!(ScaleNeed::of(65_535, 10_000, 1460), ScaleNeed::KNOWN);
-        // 500 << 4 = 8,000 holds 6,540 and a segment, just; a window of 8,000 bytes, five segments, proves nothing.
+        // 500 << 4 = 8,000 has room for 6,540 and a segment; a full window of only five segments proves nothing.
         let room = ScaleNeed::of(500, 6_540, 1460);
         assert_eq!((room.need, room.edge), (4, NO_SHIFT));
-        // 500 << 6 = 32,000 lies less than a segment above 31,000.
+        // 500 << 6 = 32,000 is less than a segment above 31,000.
         let room = ScaleNeed::of(500, 31_000, 1460);
         assert_eq!((room.need, room.edge), (7, 6));
         assert_eq!(ScaleNeed::of(1, 1 << 30, 1460).need, NO_SHIFT);

@@ -1,7 +1,7 @@
 use super::*;
 
 const MSS: u32 = 1000;
-/// 100 kB a round of 100 ms.
+/// 100 kB per round of 100 ms.
 const PATH: Bottleneck = Bottleneck {
     bytes_per_s: 1e6,
     base_us: Some(100_000),
@@ -215,7 +215,11 @@ fn short_segments_into_a_full_window_are_no_ends_of_writes() {
         full_ns: 30_000_000,
         ..silent
     };
-    assert_eq!(moved(&[by_the_window]), both, "it kept the sender silent");
+    assert_eq!(
+        moved(&[by_the_window]),
+        both,
+        "the window silenced the sender"
+    );
     let with_room = Record {
         window_bytes: 80_000,
         ..short
@@ -282,7 +286,7 @@ fn a_flight_that_comes_to_the_same_again_and_again_and_never_beyond_is_the_buffe
         peak_bytes,
         ..ROUND
     };
-    // Paced: two rounds below for each that comes to the end of the buffer.
+    // Paced: two of three rounds stay below the end of the buffer.
     let paced = |rounds: usize, cap: &dyn Fn(usize) -> u32| -> Vec<_> {
         let peak = |place: usize| match place % 3 {
             0 => cap(place),
@@ -296,7 +300,7 @@ fn a_flight_that_comes_to_the_same_again_and_again_and_never_beyond_is_the_buffe
     assert_eq!(moved(&paced(60, &grows)), []);
     let mut probed = paced(46, &|_| 50_000);
     probed[20].peak_bytes = 60_000;
-    assert_eq!(moved(&probed), [], "it went beyond");
+    assert_eq!(moved(&probed), [], "a flight exceeded the cap");
     let once = [paced(46, &|_| 50_000), vec![round(42_000); 15]].concat();
     assert_eq!(moved(&once).len(), 46);
 }
@@ -319,7 +323,7 @@ fn a_flight_that_has_come_back_to_where_a_loss_struck_and_stays_is_the_buffers()
     };
     let then = |item| moved(&[[loss].as_slice(), &[held(item); 16]].concat()).len();
     assert_eq!(then(SenderState::Congestion), 16);
-    assert_eq!(then(SenderState::AfterLoss), 0, "a plateau of CUBIC's");
+    assert_eq!(then(SenderState::AfterLoss), 0, "CUBIC's plateau");
 }
 
 #[test]
